@@ -328,7 +328,7 @@ def compare_models(
     check_level(level)
     pairs = pairs_of_models(models, calibration, random_state)
     kind = kind_of(next(iter(pairs.values()))[1])
-    chosen = _chosen(methods, kind, n_bins)
+    chosen = methods_to_compare(methods, kind, n_bins)
     boards: dict[str, Leaderboard] = {}
     rows: list[dict[str, Any]] = []
     mark_level = 1.0 - (1.0 - level) / max(len(pairs) * len(chosen), 1)
@@ -348,7 +348,8 @@ def compare_models(
     return ModelComparison(boards, pd.DataFrame(rows), n_bins, level, n_rows[0], n_rows[1])
 
 
-def _chosen(methods: Iterable[str] | Mapping[str, Any], kind: Kind, n_bins: int) -> dict[str, Any]:
+def methods_to_compare(methods: Iterable[str] | Mapping[str, Any], kind: Kind, n_bins: int) -> dict[str, Any]:
+    """Return the unfitted calibrators that `compare_models` is given, by name, all but the base."""
     if isinstance(methods, Mapping):
         return dict(methods)
     known = methods_of_kind(kind, n_bins)

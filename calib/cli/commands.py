@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import shlex
 from argparse import Namespace
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -49,6 +49,7 @@ from calib.calibrators.softmax_fit import fit_words
 from calib.cli.input import (
     CALIBRATOR_OPTIONS,
     Outcome,
+    FileRows,
     calibrator_for,
     read_rows,
     rows_to_assess,
@@ -61,13 +62,17 @@ from calib.data.kinds import check_equal_rows, kind_of, lacks, without_weights
 from calib.data.notions import TOP_NOTIONS
 from calib.data.predictions import Announcement, in_common_classes, weight_words
 from calib.evidence.binning import Strategy
+from calib.diagrams.model_sweeps import draw_model_sweeps, sweep_models
+from calib.diagrams.style import figure_html, plotly_script
 from calib.evidence.reductions import cluster_codes, top_label
 from calib.files.calibrators.document import aligned, dumps, load, loads
 from calib.files.project import Project
 from calib.files.readers.tables import some_names
 from calib.files.readers.writing import write_csv
+from calib.files.readers.roles import ChoiceError, models_in
 from calib.report.sections import ReportInput, report_html
 from calib.stats.binless import calibration_slope, calibration_tests
+from calib.report.html import page
 from calib.stats.effective import dependence_words
 from calib.stats.floors import NoiseFloor, noise_floor, verdict
 from calib.stats.measures import Measure, ece_of
@@ -518,22 +523,28 @@ def report(options: Namespace) -> Outcome:
 
 
 def tables(options: Namespace) -> Outcome:
-    """Compare the models of several files, each before and after every method."""
+    """Compare the models of one or several files, each before and after every method."""
     target = None if options.output is None else Path(options.output).suffix.lower()
-    if target not in (None, ".csv", ".md", ".tex"):
-        raise InputError(f"--output must end in .csv, .md or .tex; got {Path(options.output).name!r}")
+    endings = (".csv", ".html") if options.sweep else (".csv", ".md", ".tex")
+    if target not in (None, *endings):
+        expected = f"{', '.join(endings[:-1])} or {endings[-1]}"
+        raise InputError(f"--output must end in {expected}; got {Path(options.output).name!r}")
     models: dict[str, Any] = {}
     for file in options.files:
-        name = Path(file).stem
-        if name in models:
-            raise InputError(f"two files are named {name!r}, as models are named after files; rename a file")
-        rows = read_rows(Namespace(**(vars(options) | {"file": file})))
-        has_parts = rows.calibration is not None
-        models[name] = (rows.calibration, rows.evaluation) if has_parts else rows.evaluation
+        for name, rows in _models_of(file, options).items():
+            if name in models:
+                raise InputError(
+                    f"two models are named {name!r}; they are named after files, or in them: rename one"
+                )
+            has_parts = rows.calibration is not None
+            models[name] = (rows.calibration, rows.evaluation) if has_parts else rows.evaluation
+    methods = PAPER if options.methods is None else [name for name in options.methods.split(",") if name]
+    if options.sweep:
+        return _swept(models, methods, options)
     with progress_line() as progress:
         table = compare_models(
             models,
-            PAPER if options.methods is None else [name for name in options.methods.split(",") if name],
+            methods,
             n_bins=options.bins,
             calibration=options.split,
             n_resamples=options.resamples,
@@ -552,7 +563,6 @@ def tables(options: Namespace) -> Outcome:
         csv = write_csv(table.wide()) if target == ".csv" else b""
         deliver(options.output, csv or (table.markdown() if target == ".md" else table.latex()).encode())
         lines.append(f"wrote {options.output}")
-    rows_of_table = table.frame().astype(object)
     data = {
         "models": list(table.models),
         "methods": list(table.methods),
@@ -560,7 +570,7 @@ def tables(options: Namespace) -> Outcome:
         "n_evaluation": table.n_evaluation,
         "words": table.words(),
         "notes": list(table.notes()),
-        "numbers": rows_of_table.where(rows_of_table.notna(), None).to_dict("records"),
+        "numbers": _records(table.frame()),
     }
     return Outcome("\n".join(lines), data)
 
@@ -590,6 +600,48 @@ def _leaderboard(methods: Sequence[_Assessed]) -> Leaderboard:
 def _data(methods: Sequence[_Assessed]) -> list[dict[str, Any]]:
     """Each method's numbers, their intervals, and its improvement over the first, in JSON types."""
     improved = _leaderboard(methods).improvements
+def _models_of(file: Any, options: Namespace) -> dict[str, FileRows]:
+    """Return the rows of every model of a file, by name."""
+    given = vars(options) | {"file": file}
+    try:
+        return {Path(file).stem: read_rows(Namespace(**given))}
+    except ChoiceError as error:
+        models = models_in(error.choices)
+        if not models:
+            raise
+    return {name: read_rows(Namespace(**(given | {option: name}))) for name, option in models.items()}
+
+
+def _swept(models: Mapping[str, Any], methods: Iterable[str], options: Namespace) -> Outcome:
+    """Return errors for 5 to 25 bins, and write them as a table or a figure."""
+    redraws = {"n_resamples": options.resamples, "random_state": options.seed}
+    with progress_line() as progress:
+        swept = sweep_models(models, methods, calibration=options.split, progress=progress, **redraws)
+    ends = swept.frame().groupby(["title", "model", "method"], sort=False)["value"].agg(["min", "max"])
+    lines = [
+        "smallest and largest error for 5 to 25 bins; noise adds more to an error with more bins",
+        *ends.round(4).reset_index().to_string(index=False).splitlines(),
+    ]
+    if options.output is not None:
+        alt = "Errors of every model and method against the number of bins"
+        figure = figure_html(draw_model_sweeps(swept), "sweep", alt)
+        is_page = options.output.lower().endswith(".html")
+        whole = page(alt, figure, plotly_script()).encode() if is_page else b""
+        deliver(options.output, whole or write_csv(swept.frame()))
+        lines.append(f"wrote {options.output}")
+    data = {"models": list(swept.models), "methods": list(swept.methods), "numbers": _records(swept.frame())}
+    return Outcome("\n".join(lines), data)
+
+
+def _records(table: pd.DataFrame) -> list[dict[str, Any]]:
+    """Return the rows of a table in JSON types."""
+    cells = table.astype(object)
+    return [
+        {str(name): value for name, value in row.items()}
+        for row in cells.where(cells.notna(), None).to_dict("records")
+    ]
+
+
     return [
         method.metrics.row()
         | {"strategy": str(method.strategy)}

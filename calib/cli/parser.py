@@ -541,12 +541,13 @@ def parser() -> argparse.ArgumentParser:
     _add_noise(report)
 
     tables = _command(commands_, "tables", "compare models, each with several calibrators", _tables_examples)
-    _add_paths(tables, "predictions of a model: CSV, TSV, Parquet, Feather, NPY, NPZ or JSON; repeatable")
+    _add_paths(tables, "predictions of one or several models: CSV, TSV, Parquet, Feather, NPY, NPZ or JSON")
     _add_reading(tables)
     add = tables.add_argument
     add("--methods", metavar="A,B,...", help="calibrators; default: those of the paper's tables")
-    add("-o", "--output", metavar="OUT", help="table to write: .csv, .md or .tex")
+    add("-o", "--output", metavar="OUT", help="table to write: .csv, .md or .tex; of --sweep: .csv or .html")
     add("--split", type=_share, default=0.5, metavar="SHARE", help="share to fit on; default 0.5")
+    add("--sweep", action="store_true", help="errors for 5 to 25 bins instead of the table")
     _add_bins(tables)
     _add_noise(tables)
 

@@ -19,6 +19,9 @@ from .imbalance import (
     draw_class_panels as draw_class_panels, plan_bins as plan_bins,
 )
 from .model_comparison import draw_model_comparison as draw_model_comparison
+from .model_sweeps import (
+    ModelSweeps as ModelSweeps, draw_model_sweeps as draw_model_sweeps, sweep_models as sweep_models,
+)
 from .noise import draw_decompositions as draw_decompositions, draw_floors as draw_floors
 from .over_time import (
     OverTime as OverTime, draw_over_time as draw_over_time, draw_units_over_time as draw_units_over_time,

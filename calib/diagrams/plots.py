@@ -15,6 +15,7 @@ from calib.diagrams.decisions import draw_decision_curves, draw_risk_coverage
 from calib.diagrams.heat import ClassHeat, draw_heat
 from calib.diagrams.imbalance import BinPlan, draw_bin_plan
 from calib.diagrams.model_comparison import draw_model_comparison
+from calib.diagrams.model_sweeps import ModelSweeps, draw_model_sweeps
 from calib.diagrams.noise import draw_decompositions, draw_floors
 from calib.diagrams.over_time import OverTime, draw_over_time
 from calib.diagrams.reliability import BinZoom, ReliabilityDiagram, draw_reliability, draw_zoom
@@ -48,6 +49,7 @@ ALONE: dict[type, Callable[..., Figure]] = {
     ClassHeat: _with_classes(draw_heat),
     NoiseFloor: lambda floor: draw_floors({f"{floor.notion} {floor.metric.upper()}": floor}),
     ModelComparison: draw_model_comparison,
+    ModelSweeps: draw_model_sweeps,
     EceSweep: lambda sweep: draw_ece_sweeps({"model": {sweep.notion: sweep}}),
     OverTime: draw_over_time,
     PointsPerBinChoice: draw_points_per_bin,

@@ -17,7 +17,7 @@ from calib.data.notions import Notion
 from calib.diagrams.bin_sweep import sweep_words
 from calib.stats.measures import ECES
 from pages.shared.panels.leaderboard import show_leaderboard, show_pair
-from pages.shared.panels.model_comparison import show_models
+from pages.shared.panels.model_comparison import show_models, show_sweeps
 from pages.shared.panels.recommendation import show_recommendation
 from pages.shared.panels.rows import CELLS_FIRST, list_most
 from pages.shared.panels.take_away import show_take_away
@@ -30,7 +30,7 @@ AT_ONCE = 200_000
 CURVES = 6
 FIGURE_2 = (BASE, "TS", "TL-HB", "CW-HB")
 #: What is compared if there are several models.
-MODELS, CALIBRATORS = "All models", "Calibrators of the model on screen"
+MODELS, SWEEPS, CALIBRATORS = "All models", "All, by the number of bins", "Calibrators of this model"
 PAIR = "conf-ECE and TL-ECE"
 #: Errors drawn against the number of bins: notions and metric of each.
 AGAINST_BINS: dict[str, tuple[tuple[Notion, ...], str]] = {
@@ -79,7 +79,7 @@ if scalings:
 shown = CALIBRATORS
 if data.models:
     shown = st.segmented_control(
-        "Compare", [MODELS, CALIBRATORS], default=MODELS, required=True, key="compare-what"
+        "Compare", [MODELS, SWEEPS, CALIBRATORS], default=MODELS, required=True, key="compare-what"
     )
 if shown == CALIBRATORS:
     show_recommendation()
@@ -102,8 +102,8 @@ if not selected:
     st.info("Choose at least one method to compare with the base model.")
     st.stop()
 wanted = {name: available[name] for name in selected}
-if shown == MODELS:
-    show_models(wanted, n_bins)
+if shown != CALIBRATORS:
+    show_models(wanted, n_bins) if shown == MODELS else show_sweeps(wanted)
     st.stop()
 if small:  # scores of larger data might be more than a session may hold: `fit` says so before the next
     begin_fits(wanted)

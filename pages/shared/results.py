@@ -676,6 +676,13 @@ def model_comparison(data: Dataset, calibrators: Mapping[str, Any], n_bins: int)
     return compute(words, calib.compare_models, data.models, calibrators, n_bins=n_bins)
 
 
+@kept(rows=True)
+def model_sweeps(data: Dataset, calibrators: Mapping[str, Any]) -> diagrams.ModelSweeps:
+    """Return the errors of every model before and after these calibrators for 5 to 25 bins."""
+    words = "Computing errors for 5 to 25 bins"
+    return compute(words, calib.sweep_models, data.models, calibrators, n_resamples=CURVE_REDRAWS)
+
+
 def sweeps(
     method: Method, data: Dataset, notions: tuple[Notion, ...], metric: str
 ) -> Mapping[Notion, diagrams.EceSweep]:

@@ -18,7 +18,7 @@ from calib.files.findings import Examination
 from calib.files.findings.codes import LABEL_CODES, AcceptedFix
 from calib.files.project import Upload
 from calib.files.readers.candidates import MOST_MODELS, guess_roles
-from calib.files.readers.roles import Given, Roles
+from calib.files.readers.roles import Given, Roles, models_in
 from calib.files.readers.tables import Table
 from pages.shared import limits
 from pages.shared.isolation.reader import load, read_files
@@ -193,20 +193,16 @@ def read_every_model(reading: Reading) -> None:
     InputError
         If a model cannot be read.
     """
-    assert reading.roles is not None, "the page offers it for choices of roles only"
-    for position, choice in enumerate(reading.roles.choices):
-        option, _, name = choice.partition("=")
+    for position, (name, option) in enumerate(several_models(reading).items()):
         roles = guess_roles(reading.table, Given(score=(name,)) if option == "score" else Given(model=name))
         slot = f"{FURTHER}{position}" if position else PENDING
         one = replace(reading, of_model=name, roles=roles, slot=slot)
         st.session_state[slot] = _read(one, one.tables, roles)
 
 
-def several_models(reading: Reading) -> bool:
-    """Whether what is to be decided about a file is which of its models to read."""
-    choices = () if reading.roles is None else reading.roles.choices
-    options = {choice.partition("=")[0] for choice in choices}
-    return bool(options) and options <= {"model", "score"} and not further()
+def several_models(reading: Reading) -> dict[str, str]:
+    """Return the option that reads each model of a file that holds several, if no other file is read."""
+    return {} if reading.roles is None or further() else models_in(reading.roles.choices)
 
 
 def further() -> list[Reading]:

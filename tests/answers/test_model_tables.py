@@ -189,8 +189,7 @@ def test_ranking_compares_all_models_by_the_paired_interval(pairs, table):
     change = calib.paired_interval(unseen["sure"].labels, unseen["sure"], unseen["good"], metric="brier")
     assert (gain, lower, upper) == pytest.approx((-change.difference, -change.upper, -change.lower))
     assert lower > 0.0  # the good model's probabilities are those that the labels were drawn from
-    change = calib.paired_interval(unseen["unsure"].labels, unseen["unsure"], unseen["good"], metric="brier")
-    ends = f"{-change.difference:.4f} below that of unsure (95 % interval of this comparison alone "
+    ends = f"{-change.difference:.4f} below that of sure (95 % interval of this comparison alone "
     assert f"Lowest Brier score: good, {ends}{-change.upper:+.4f} to {-change.lower:+.4f})" in table.words()
 
 

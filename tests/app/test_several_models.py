@@ -45,9 +45,10 @@ def app(files):
 
 def test_three_files_to_the_better_model_with_its_interval(app, files):
     """Upload, use, open Compare: the sentence is the library's, for the rows that calib split."""
+    app.session_state["wanted"] = ["TS", "TL-HB"]  # of the calibrators chosen by default
     app.switch_page("pages/repair/compare.py").run()
     read = {name.removesuffix(".csv"): calib.read(content) for name, content, _ in files}
-    table = calib.compare_models(read)
+    table = calib.compare_models(read, ["TS", "TL-HB"])
     assert "good, " in table.before.words()
     assert table.before.best()["Brier improvement"].sum() == 1
     assert "Before calibration: Lowest Brier score: `` good ``" in words(app)
@@ -56,6 +57,15 @@ def test_three_files_to_the_better_model_with_its_interval(app, files):
     pd.testing.assert_frame_equal(shown, table.texts())
     labels = [button.proto.label for button in app.get("download_button")]
     assert {"Table (CSV)", "All numbers (CSV)", "Markdown", "LaTeX"} <= set(labels)
+
+
+def test_sweeps_of_all_models(app):
+    app.session_state["wanted"] = ["TS"]
+    app.switch_page("pages/repair/compare.py").run()
+    app.segmented_control(key="compare-what").set_value("All, by the number of bins").run()
+    assert not app.exception
+    assert "Errors against the number of bins" in [header.value for header in app.header]
+    assert len(app.get("plotly_chart")) == 1
 
 
 def test_one_menu_puts_a_model_on_every_page(app):

@@ -90,3 +90,33 @@ def test_files_that_name_their_calibration_rows(capsys, files):
     data = json.loads(out)
     assert code == 0
     assert (data["n_calibration"], data["n_evaluation"]) == (100, 200)
+
+
+def test_every_model_of_one_file(capsys, files, tmp_path):
+    both = pd.read_csv(files[0])[["ant", "bee", "cow", "label", "id"]].assign(model="good")
+    sure = pd.read_csv(files[1]).sort_values("id")[["ant", "bee", "cow", "label", "id"]].assign(model="sure")
+    pd.concat([both, sure]).to_csv(tmp_path / "models.csv", index=False)
+    options = ("--methods", "TS", "--resamples", 5, "--json")
+    code, one_file, _ = run(capsys, tmp_path / "models.csv", *options)
+    assert code == 0
+    _, two_files, _ = run(capsys, *files, *options)
+    value = [pd.DataFrame(json.loads(out)["numbers"])["value"].astype(float) for out in (one_file, two_files)]
+    np.testing.assert_allclose(*value, rtol=1e-12)
+
+
+@pytest.mark.parametrize("ending", ["csv", "html", "pdf"])
+def test_sweep(capsys, files, tmp_path, ending):
+    out = tmp_path / f"sweep.{ending}"
+    code, text, said = run(capsys, *files, "--sweep", "--methods", "TS", "--resamples", 5, "-o", out)
+    if ending == "pdf":
+        assert code == 2
+        assert ".csv or .html" in said
+        return
+    assert code == 0
+    rows = {file.stem: calib.read(file) for file in files}
+    if ending == "html":
+        assert "plotly" in out.read_text().lower()
+        return
+    expected = calib.sweep_models(rows, ["TS"], n_resamples=5).frame()
+    assert pd.read_csv(out)["value"].tolist() == pytest.approx(expected["value"].tolist())
+    assert all(name in text for name in ("good", "sure", "TS", "TL-ECE"))

@@ -26,6 +26,7 @@ from calib.data.predictions import (
     TopKPrediction,
     TopLabelPrediction,
 )
+from calib.data.splits import FOLD
 from calib.files.readers.answers import (
     ANOTHER,
     abstaining,
@@ -49,6 +50,7 @@ from calib.files.readers.roles import (
     Roles,
     check_same_labels,
     given_columns,
+    models_in,
     part_of,
     part_tables,
 )
@@ -234,10 +236,10 @@ def read_models(source: Any, *, limits: Limits | None = None, **options: Any) ->
     try:
         return {"model": read(table, limits=limits, **options)}
     except ChoiceError as error:
-        pairs = [choice.partition("=") for choice in error.choices]
-        if not pairs or not {option for option, _, _ in pairs} <= {"model", "score"}:
+        models = models_in(error.choices)
+        if not models:
             raise
-    return {name: read(table, limits=limits, **{**options, option: name}) for option, _, name in pairs}
+    return {name: read(table, limits=limits, **{**options, option: name}) for name, option in models.items()}
 
 
 def with_choices(

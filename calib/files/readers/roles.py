@@ -176,6 +176,13 @@ def _named(said: str, names: Sequence[str]) -> list[str]:
     return found or (said.split(",") if set(said.split(",")) <= set(names) else [said])
 
 
+def models_in(choices: Sequence[str]) -> dict[str, str]:
+    """Return the option that reads each model, "model" or "score", if that is all choices are about."""
+    pairs = [choice.partition("=") for choice in choices]
+    found = {name: option for option, _, name in pairs}
+    return found if set(found.values()) <= {"model", "score"} else {}
+
+
 def given_columns(said: Mapping[str, Any]) -> Given:
     """Return what a user says of columns, by the names of the arguments of `calib.read`."""
     score = said.get("score") or ()

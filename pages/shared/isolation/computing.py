@@ -29,6 +29,7 @@ from calib.data.predictions import Announcement
 from calib.diagrams.bin_sweep import ece_sweep
 from calib.diagrams.classes import class_table
 from calib.diagrams.imbalance import class_binning, plan_bins
+from calib.diagrams.model_sweeps import sweep_models
 from calib.diagrams.over_time import watch_rows
 from calib.diagrams.refits import binned_sweeps
 from calib.diagrams.scheme_comparison import compare_schemes
@@ -136,7 +137,7 @@ FUNCTIONS: dict[str, tuple[Callable[..., Any], float | Callable[..., float]]] = 
         (_seconds_to_fit, (fit,)),
         (_seconds_to_recommend, (recommend,)),
         (_seconds_to_compare, (calibration_tests, kernel_test)),
-        (lambda *_, **__: MINUTES, (compare_models, write_report)),
+        (lambda *_, **__: MINUTES, (compare_models, sweep_models, write_report)),
     )
     for function in functions
 }

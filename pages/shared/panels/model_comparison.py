@@ -9,7 +9,7 @@ import streamlit as st
 
 from calib import diagrams
 from calib.stats.measures import MEASURES
-from pages.shared.results import model_comparison
+from pages.shared.results import model_comparison, model_sweeps
 from pages.shared.session import dataset
 from pages.shared.widgets import chart, download, escaped, literal, offer
 
@@ -39,3 +39,24 @@ def show_models(calibrators: Mapping[str, Any], n_bins: int) -> None:
         ranking = found.ranking.frame()
         st.dataframe(ranking, hide_index=True)
         download(ranking, "models-ranking", key="models-ranking-csv")
+
+
+def show_sweeps(calibrators: Mapping[str, Any]) -> None:
+    """Show the errors of all models and calibrators against the number of bins."""
+    found = model_sweeps(dataset(), calibrators)
+    st.header("Errors against the number of bins", anchor=False)
+    st.markdown(
+        "A column is a model, a row an error; the panels of a row have the same axis. Grey: what a perfect "
+        "model with the base model's scores shows, in 90 of 100 cases. A base model's line inside it is not "
+        "distinguishable from noise."
+    )
+    chart(
+        diagrams.draw_model_sweeps(found),
+        "model-sweeps",
+        table=found.frame(),
+        alt="Errors of every model, before and after each calibrator, against the number of bins",
+    )
+    st.caption(
+        "Histogram binning by bins is fitted again for each B and assessed at each of its values, all others "
+        "in B equal-width bins: the two do not compare (Remark 1 of the paper)."
+    )

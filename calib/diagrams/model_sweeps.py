@@ -1,0 +1,271 @@
+"""Errors of several models and methods against the number of bins (Figures 2, 5 to 8), in small multiples."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from calib.answers.calibrated import assessment_strategy, calibrated_scores
+from calib.answers.leaderboard import timed_fit
+from calib.answers.model_tables import BASE, methods_to_compare
+from calib.base.exceptions import InputError
+from calib.base.results import Drawn
+from calib.calibrators.catalogue import PAPER
+from calib.data.defaults import N_BINS, N_RESAMPLES, RANDOM_STATE
+from calib.data.kinds import kind_of
+from calib.data.predictions import Predictions, rows_that_count
+from calib.data.several_models import pairs_of_models
+from calib.diagrams.bin_sweep import ece_sweep
+from calib.diagrams.refits import binned_sweeps
+from calib.diagrams.style import Figure, at, axes, escape, figure, grid, method_colour, scatter, shorten
+from calib.evidence.binning import Strategy
+from calib.evidence.rows import Rows
+from calib.stats.floors import noise_floors
+from calib.stats.measures import MEASURES, Measure, ece_of
+
+#: Errors of the paper's Figures 2 and 5 to 8, in their order.
+SWEPT = ("conf_ece", "tl_ece", "tl_mce_bin", "cw_ece")
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class ModelSweeps(Drawn):
+    """Errors of models, before and after calibration, against the number of bins.
+
+    Attributes
+    ----------
+    table : DataFrame
+        One row for each model, method, error and number of bins; see `frame`.
+    """
+
+    table: pd.DataFrame
+
+    def frame(self) -> pd.DataFrame:
+        """Return one row for each model, method, error and number of bins.
+
+        Columns: model, method, measure (its key), title, n_bins, value; floor, floor_lower and floor_upper,
+        mean and 5 and 95 % quantiles of what a perfect model with the base model's scores shows; and failure,
+        why a method could not be fitted. What there is not is NaN.
+        """
+        return self.table.copy()
+
+    @property
+    def models(self) -> tuple[str, ...]:
+        """Names of the models."""
+        return tuple(dict.fromkeys(self.table["model"]))
+
+    @property
+    def methods(self) -> tuple[str, ...]:
+        """Names of the methods, the base first."""
+        return tuple(dict.fromkeys(self.table["method"]))
+
+    @property
+    def measures(self) -> tuple[str, ...]:
+        """Keys of the errors in `calib.stats.measures.MEASURES`."""
+        return tuple(dict.fromkeys(self.table["measure"]))
+
+
+def sweep_models(
+    models: Mapping[str, Any],
+    methods: Iterable[str] | Mapping[str, Any] = PAPER,
+    *,
+    n_bins: Iterable[int] = range(5, 26),
+    calibration: float = 0.5,
+    n_resamples: int = N_RESAMPLES,
+    random_state: int | None = RANDOM_STATE,
+    progress: Callable[[float, str], object] | None = None,
+) -> ModelSweeps:
+    """Compute conf-ECE, TL-ECE, TL-MCE and CW-ECE of models and methods for several numbers of bins.
+
+    Parameters
+    ----------
+    models, methods, calibration, n_resamples, random_state, progress
+        As for `calib.compare_models`.
+    n_bins : iterable of int
+        Numbers of bins B.
+
+    Returns
+    -------
+    ModelSweeps
+
+    Raises
+    ------
+    InputError
+        As of `calib.compare_models`.
+
+    Notes
+    -----
+    Histogram binning by bins is fitted again for each B, and assessed at each of its values, as in the
+    paper's Appendix E; other binned methods are assessed at each value, whatever B is. The TL-MCE is the
+    tables' one, with classes averaged inside bins.
+
+    Examples
+    --------
+    >>> from calib.datasets import three_classes
+    >>> rows = three_classes(n_calibration=500, n_evaluation=500).evaluation
+    >>> swept = sweep_models({"A": rows}, ["TS"], n_bins=[5, 10], n_resamples=20)
+    >>> swept.measures, len(swept.frame())
+    (('conf_ece', 'tl_ece', 'tl_mce_bin', 'cw_ece'), 16)
+    """
+    counts = list(n_bins)
+    if not counts or min(counts) < 1:
+        raise InputError(f"n_bins must be numbers of bins of 1 or more; got {counts[:10]}")
+    pairs = pairs_of_models(models, calibration, random_state)
+    chosen = methods_to_compare(methods, kind_of(next(iter(pairs.values()))[1]), N_BINS)
+    redraws: dict[str, Any] = {"n_resamples": n_resamples, "random_state": random_state}
+    found: list[pd.DataFrame] = []
+    steps = [(model, method) for model in pairs for method in (BASE, *chosen)]
+    for position, (model, method) in enumerate(steps):
+        if progress:
+            progress(position / len(steps), f"{model}: {method}")
+        fitting, unseen = pairs[model]
+        swept = _Swept(fitting, rows_that_count(unseen), counts)
+        try:
+            values = swept.base(redraws) if method == BASE else swept.method(method, chosen[method])
+        except InputError as error:
+            values = [{"measure": key, "n_bins": b, "failure": str(error)} for key in SWEPT for b in counts]
+        found.append(pd.DataFrame(values).assign(model=model, method=method))
+    table = pd.concat(found, ignore_index=True)
+    table["title"] = table["measure"].map(lambda key: MEASURES[key].title)
+    columns = [
+        "model",
+        "method",
+        "measure",
+        "title",
+        "n_bins",
+        "value",
+        "floor",
+        "floor_lower",
+        "floor_upper",
+    ]
+    return ModelSweeps(table.reindex(columns=[*columns, "failure"]))
+
+
+class _Swept:
+    """The rows of a model, and the errors of its methods for each number of bins."""
+
+    def __init__(self, calibration: Any, evaluation: Any, counts: list[int]) -> None:
+        self.calibration, self.evaluation, self.counts = calibration, evaluation, counts
+        self.weights: dict[str, Any] = {"sample_weight": evaluation.sample_weight}
+
+    def base(self, redraws: Mapping[str, Any]) -> list[dict[str, Any]]:
+        """Return the errors of the scores as they are, with their floors."""
+        rows = self.evaluation
+        evidence = Rows(rows.labels, rows, **self.weights)
+        values = self._values(rows, "uniform")
+        for one in values:
+            measure = MEASURES[one["measure"]]
+            wanted = {"it": {part: measure.options[part] for part in ("metric", "norm", "aggregate")}}
+            options = {"notion": measure.notion, "n_bins": one["n_bins"], **redraws}
+            floor = noise_floors(None, evidence, wanted, **options)["it"]
+            low, high = float(floor.quantile(0.05)), float(floor.quantile(0.95))
+            one |= {"floor": floor.mean, "floor_lower": low, "floor_upper": high}
+        return values
+
+    def method(self, name: str, calibrator: Any) -> list[dict[str, Any]]:
+        """Return the errors after calibration; histogram binning by bins is fitted for each B."""
+        rows = self.evaluation
+        by_bins = getattr(getattr(calibrator, "binary", None), "n_bins", None) is not None
+        if by_bins and isinstance(rows, Predictions):
+            return self._refitted(calibrator)
+        fitted, _ = timed_fit(name, calibrator, self.calibration)
+        return self._values(calibrated_scores(fitted, rows), assessment_strategy(fitted))
+
+    def _refitted(self, calibrator: Any) -> list[dict[str, Any]]:
+        every_class = calibrator.notion == "class-wise"
+        found = []
+        for metric in ("ece", "mce"):
+            of = [one for one in self._measures(every_class) if one.metric == metric]
+            notions = [one.notion for one in of if one.notion is not None]
+            options: dict[str, Any] = {"notions": notions, "metric": metric}
+            swept = binned_sweeps(calibrator, self.calibration, self.evaluation, self.counts, **options)
+            found += [self._rows(one.key, swept[notion].ece) for one, notion in zip(of, notions, strict=True)]
+        return sum(found, [])
+
+    def _values(self, scores: Any, strategy: Strategy) -> list[dict[str, Any]]:
+        found = []
+        for measure in self._measures(kind_of(scores).name == "vectors"):
+            options: dict[str, Any] = {"notion": measure.notion, "metric": measure.metric, **self.weights}
+            swept = ece_sweep(
+                self.evaluation.labels, scores, n_bins=self.counts, strategy=strategy, **options
+            )
+            found.append(self._rows(measure.key, swept.ece))
+        return sum(found, [])
+
+    def _measures(self, every_class: bool) -> list[Measure]:
+        known = [MEASURES[key] for key in SWEPT if MEASURES[key].missing(kind_of(self.evaluation)) is None]
+        found = [one for one in known if every_class or one.notion != "class-wise"]
+        return found or list(ece_of(kind_of(self.evaluation)).values())
+
+    def _rows(self, key: str, values: np.ndarray) -> list[dict[str, Any]]:
+        return [
+            {"measure": key, "n_bins": count, "value": float(value)}
+            for count, value in zip(self.counts, values, strict=True)
+        ]
+
+
+def draw_model_sweeps(sweeps: ModelSweeps) -> Figure:
+    """Draw a panel for each error and model: a line for each method, in grey the range of a perfect model.
+
+    All panels have the same numbers of bins, the panels of an error the same vertical axis. The grey range
+    has the base model's scores, and holds 90 of 100 perfect models.
+    """
+    models, methods, measures = sweeps.models, sweeps.methods, sweeps.measures
+    titles = [escape(shorten(model)) for model in models]
+    layout = grid(
+        len(measures),
+        len(models),
+        [*titles, *[""] * (len(models) * (len(measures) - 1))],
+        vertical_spacing=0.06,
+        horizontal_spacing=0.03,
+    )
+    data = []
+    panels = sweeps.table.groupby(["measure", "model", "method"], sort=False)
+    lines = {key: rows for key, rows in panels}
+    for row, measure in enumerate(measures):
+        of_measure = sweeps.table[sweeps.table["measure"] == measure]
+        highest = float(np.nanmax(of_measure[["value", "floor_upper"]].to_numpy(dtype=float), initial=0.0))
+        for column, model in enumerate(models):
+            place = row * len(models) + column + 1
+            first = place == 1
+            base = lines[measure, model, BASE]
+            data += scatter(
+                x=np.concatenate([base["n_bins"], base["n_bins"][::-1]]),
+                y=np.concatenate([base["floor_upper"], base["floor_lower"][::-1]]),
+                mode="lines",
+                line={"width": 0},
+                fill="toself",
+                fillcolor="rgba(128,128,128,0.3)",
+                name="a perfect model, 90 of 100 cases",
+                legendgroup="floor",
+                showlegend=first,
+                hoverinfo="skip",
+                **at(place),
+            )
+            for position, method in enumerate(methods):
+                if (measure, model, method) not in lines:
+                    continue
+                rows = lines[measure, model, method]
+                data += scatter(
+                    x=rows["n_bins"].to_numpy(),
+                    y=rows["value"].to_numpy(dtype=float),
+                    mode="lines",
+                    line={"color": method_colour(position), "width": 2},
+                    name=escape(method),
+                    legendgroup=method,
+                    showlegend=first,
+                    hovertemplate=f"{escape(model)}, {escape(method)}<br>"
+                    f"{MEASURES[measure].title} %{{y:.4f}} with %{{x}} bins<extra></extra>",
+                    **at(place),
+                )
+            horizontal, vertical = axes(layout, "x")[place - 1], axes(layout, "y")[place - 1]
+            vertical |= {"range": [0.0, 1.05 * highest or 1.0], "showticklabels": column == 0}
+            if column == 0:
+                vertical["title"] = {"text": MEASURES[measure].title}
+            horizontal["showticklabels"] = row == len(measures) - 1
+            if row == len(measures) - 1:
+                horizontal["title"] = {"text": "Bins B"}
+    return figure(data, height=90 + 210 * len(measures), **layout)
