@@ -2,7 +2,8 @@
 from . import datasets as datasets, diagrams as diagrams, export as export, scale as scale
 from .answers import (
     calibrated_scores as calibrated_scores, choose_points_per_bin as choose_points_per_bin,
-    compare_models as compare_models, conclude as conclude, decide as decide,
+    compare_models as compare_models, conclude as conclude, cross_calibrate as cross_calibrate,
+    decide as decide, fold_errors as fold_errors,
     decision_curve as decision_curve, guarantee as guarantee,
     guarantee_card as guarantee_card, recommend as recommend, risk_coverage as risk_coverage,
     slice_gaps as slice_gaps, slices as slices, metrics as metrics,

@@ -13,6 +13,9 @@ from .decision_curves import (
 from .decision_rules import DecisionRule as DecisionRule, Outcome as Outcome, decide as decide
 from .gaps import SliceGaps as SliceGaps, slice_gaps as slice_gaps
 from .guarantee_cards import GuaranteeCard as GuaranteeCard, guarantee_card as guarantee_card
+from .folds import (
+    CrossCalibration as CrossCalibration, cross_calibrate as cross_calibrate, fold_errors as fold_errors,
+)
 from .model_tables import ModelComparison as ModelComparison, compare_models as compare_models
 from .slice_tables import SliceTable as SliceTable, slices as slices
 from .metric_tables import Metrics as Metrics, metrics as metrics

@@ -24,6 +24,7 @@ from calib.answers.calibrated import (
 from calib.answers.conclusion import conclude
 from calib.answers.cuts import MOST_CODES, Cut, cut_column, parse_cuts
 from calib.answers.decision_rules import decide as choose_rule
+from calib.answers.folds import fold_errors
 from calib.answers.gaps import slice_gaps
 from calib.answers.gate import gate as compare_with_limits
 from calib.answers.gate import parse_limits
@@ -48,8 +49,8 @@ from calib.calibrators.multiclass import FALLBACK_WORDS, fallback_records
 from calib.calibrators.softmax_fit import fit_words
 from calib.cli.input import (
     CALIBRATOR_OPTIONS,
-    Outcome,
     FileRows,
+    Outcome,
     calibrator_for,
     read_rows,
     rows_to_assess,
@@ -61,18 +62,19 @@ from calib.data.equal_rows import overlap
 from calib.data.kinds import check_equal_rows, kind_of, lacks, without_weights
 from calib.data.notions import TOP_NOTIONS
 from calib.data.predictions import Announcement, in_common_classes, weight_words
-from calib.evidence.binning import Strategy
+from calib.data.splits import fold_column
 from calib.diagrams.model_sweeps import draw_model_sweeps, sweep_models
 from calib.diagrams.style import figure_html, plotly_script
+from calib.evidence.binning import Strategy
 from calib.evidence.reductions import cluster_codes, top_label
 from calib.files.calibrators.document import aligned, dumps, load, loads
 from calib.files.project import Project
+from calib.files.readers.roles import ChoiceError, models_in
 from calib.files.readers.tables import some_names
 from calib.files.readers.writing import write_csv
-from calib.files.readers.roles import ChoiceError, models_in
+from calib.report.html import page
 from calib.report.sections import ReportInput, report_html
 from calib.stats.binless import calibration_slope, calibration_tests
-from calib.report.html import page
 from calib.stats.effective import dependence_words
 from calib.stats.floors import NoiseFloor, noise_floor, verdict
 from calib.stats.measures import Measure, ece_of
@@ -113,6 +115,8 @@ def metrics(options: Namespace) -> Outcome:
     verdicts += [
         f"{method.name}: {line}" for method, (lines, _) in zip(methods, tests, strict=True) for line in lines
     ]
+    folds = _folds(rows, options)
+    data["folds"] = [] if folds is None else _records(folds)
     conclusion = conclude(rows.labels, rows, n_bins=options.bins, sample_weight=rows.sample_weight)
     floor = floors[0].get(kind_of(rows).notion) or next(iter(floors[0].values()), None)
     words = conclusion.words(rows.class_names, floor)
@@ -122,7 +126,28 @@ def metrics(options: Namespace) -> Outcome:
         "level": conclusion.level,
         "gaps": conclusion.frame().to_dict("records"),
     }
+    verdicts += [] if folds is None else _fold_lines(folds)
     return Outcome("\n".join([*notes, words, "", *_table(methods), "", *verdicts]), data)
+
+
+def _folds(rows: Any, options: Namespace) -> pd.DataFrame | None:
+    """Return the numbers of each fold of the file's cross-validation; None without folds."""
+    if fold_column(rows) is None:
+        return None
+    redraws = {"n_resamples": options.resamples, "random_state": options.seed}
+    return fold_errors(rows, n_bins=options.bins, **redraws)
+
+
+def _fold_lines(folds: pd.DataFrame) -> list[str]:
+    """Return each fold's numbers as a table, an error with its floor in parentheses."""
+    text = folds["value"].map("{:.4f}".format)
+    floors = folds["floor"].map(lambda floor: "" if math.isnan(floor) else f" ({floor:.4f})")
+    wide = folds.assign(text=text + floors).pivot(index="title", columns="fold", values="text")
+    names = dict.fromkeys(zip(folds["fold"], folds["rows"], strict=True))
+    wide = wide.loc[list(dict.fromkeys(folds["title"])), [name for name, _ in names]]
+    wide.columns = pd.Index([f"{name} (n={rows:,})" for name, rows in names])
+    head = "by fold, each number of rows that its model was not fitted on; errors with their noise floor:"
+    return ["", head, *wide.rename_axis(None).to_string().splitlines()]
 
 
 def fit(options: Namespace) -> Outcome:
@@ -575,31 +600,6 @@ def tables(options: Namespace) -> Outcome:
     return Outcome("\n".join(lines), data)
 
 
-class _Assessed:
-    """The base model or a fitted calibrator on labelled rows: numbers, intervals and losses of the rows."""
-
-    def __init__(self, name: str, rows: Any, source: Any, n_bins: int) -> None:
-        is_base = isinstance(source, Announcement)
-        self.name = name
-        self.scores = source if is_base else calibrated_scores(source, rows)
-        self.strategy: Strategy = "uniform" if is_base else assessment_strategy(source)
-        self.weights, self.cluster = rows.sample_weight, cluster_codes(rows, rows.sample_weight, None)
-        weighted: dict[str, Any] = {"sample_weight": self.weights}
-        options: dict[str, Any] = {"method": name, "n_bins": n_bins, "strategy": self.strategy}
-        self.metrics = compute_metrics(rows.labels, self.scores, **options, **weighted)
-        self.intervals = metric_intervals(rows.labels, self.scores, self.metrics, **weighted)
-        self.entry = Entry(name, self.metrics, losses=vector_losses(rows.labels, self.scores, rows))
-
-
-def _leaderboard(methods: Sequence[_Assessed]) -> Leaderboard:
-    first = methods[0] if methods else None
-    of_rows = (None, None) if first is None else (first.weights, first.cluster)
-    return Leaderboard(tuple(method.entry for method in methods), *of_rows)
-
-
-def _data(methods: Sequence[_Assessed]) -> list[dict[str, Any]]:
-    """Each method's numbers, their intervals, and its improvement over the first, in JSON types."""
-    improved = _leaderboard(methods).improvements
 def _models_of(file: Any, options: Namespace) -> dict[str, FileRows]:
     """Return the rows of every model of a file, by name."""
     given = vars(options) | {"file": file}
@@ -642,6 +642,31 @@ def _records(table: pd.DataFrame) -> list[dict[str, Any]]:
     ]
 
 
+class _Assessed:
+    """The base model or a fitted calibrator on labelled rows: numbers, intervals and losses of the rows."""
+
+    def __init__(self, name: str, rows: Any, source: Any, n_bins: int) -> None:
+        is_base = isinstance(source, Announcement)
+        self.name = name
+        self.scores = source if is_base else calibrated_scores(source, rows)
+        self.strategy: Strategy = "uniform" if is_base else assessment_strategy(source)
+        self.weights, self.cluster = rows.sample_weight, cluster_codes(rows, rows.sample_weight, None)
+        weighted: dict[str, Any] = {"sample_weight": self.weights}
+        options: dict[str, Any] = {"method": name, "n_bins": n_bins, "strategy": self.strategy}
+        self.metrics = compute_metrics(rows.labels, self.scores, **options, **weighted)
+        self.intervals = metric_intervals(rows.labels, self.scores, self.metrics, **weighted)
+        self.entry = Entry(name, self.metrics, losses=vector_losses(rows.labels, self.scores, rows))
+
+
+def _leaderboard(methods: Sequence[_Assessed]) -> Leaderboard:
+    first = methods[0] if methods else None
+    of_rows = (None, None) if first is None else (first.weights, first.cluster)
+    return Leaderboard(tuple(method.entry for method in methods), *of_rows)
+
+
+def _data(methods: Sequence[_Assessed]) -> list[dict[str, Any]]:
+    """Each method's numbers, their intervals, and its improvement over the first, in JSON types."""
+    improved = _leaderboard(methods).improvements
     return [
         method.metrics.row()
         | {"strategy": str(method.strategy)}

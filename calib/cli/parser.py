@@ -664,6 +664,7 @@ def _add_columns(command: argparse.ArgumentParser) -> None:
         "id": "ids of rows",
         "cluster": "what rows belong together, such as a patient",
         "group": "groups of rows",
+        "fold": "folds of a cross-validation",
     }
     for role, what in one_each.items():
         columns.add_argument(f"--{role}", metavar="COLUMN", help=what)

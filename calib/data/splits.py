@@ -7,6 +7,15 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+#: Attribute of the further columns of rows that names the one of cross-validation folds.
+FOLD = "fold"
+
+
+def fold_column(rows: Any) -> np.ndarray | None:
+    """Return the fold of each row, if the rows were read with a column of folds."""
+    name = None if rows.metadata is None else rows.metadata.attrs.get(FOLD)
+    return None if name is None or name not in rows.metadata else rows.metadata[name].to_numpy()
+
 
 def units_of(cluster: np.ndarray | None, n_samples: int) -> np.ndarray:
     """Return (n,) int64 numbers of what is drawn as a whole: the cluster of each row, or the row itself."""

@@ -40,6 +40,7 @@ ROLE_NAMES = {
     "weight": words_of("weight weights")
     | pairs_of("sample sampling survey case row instance observation importance frequency", "weight weights"),
     "group": words_of("group groups cohort site segment slice subgroup gruppe groupe grupo"),
+    "fold": words_of("fold folds cv_fold"),
     "cluster": words_of("cluster cluster_id patient patient_id subject_id participant_id"),
     "model": words_of("model model_name model_id classifier run run_id checkpoint seed estimator algorithm"),
 }
@@ -51,8 +52,8 @@ TRUE_NAMES = words_of(
     "expected reference answer_key wahrheit wahre_klasse verite vraie_classe verdad clase_real"
 ) | pairs_of("true actual gold golden correct expected reference target ground_truth observed", _CLASS_WORDS)
 #: Columns that say when, or in which part of an experiment: never a label, a class or a score.
-ASIDE_NAMES = words_of(
-    "fold folds cv_fold period time timestamp date datetime day week month quarter year hour epoch step "
+ASIDE_NAMES = ROLE_NAMES["fold"] | words_of(
+    "period time timestamp date datetime day week month quarter year hour epoch step "
     "batch iteration rank threshold"
 )
 #: Labels of either kind of name.

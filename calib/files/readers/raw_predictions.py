@@ -146,6 +146,7 @@ def read(
     id: str | None = None,
     cluster: str | None = None,
     group: str | None = None,
+    fold: str | None = None,
     model: str | None = None,
     positive: str | None = None,
     limits: Limits | None = None,
@@ -162,9 +163,9 @@ def read(
     abstentions : sequence of str, optional
         Predictions that are no answer. By default an empty cell, "IDK" and the like, where they are never
         the true class.
-    label, predicted, correct, weight, id, cluster, group : str, optional
+    label, predicted, correct, weight, id, cluster, group, fold : str, optional
         Columns, where they are not to be found out: the true class, the predicted class, whether it is
-        right, weights, ids of rows, what rows belong together, and groups.
+        right, weights, ids of rows, what rows belong together, groups, and folds of a cross-validation.
     score : str or sequence of str, optional
         The column of scores, or the columns of all classes in their order; * stands for any text.
     model : str, optional
@@ -194,7 +195,8 @@ def read(
     ('top-label', 2, ('cat', 'dog', 'emu'), 0.667)
     """
     said = {"label": label, "score": score, "predicted": predicted, "correct": correct, "weight": weight}
-    said |= {"id": id, "cluster": cluster, "group": group, "model": model, "positive": positive}
+    said |= {"id": id, "cluster": cluster, "group": group, "fold": fold, "model": model}
+    said |= {"positive": positive}
     given = given_columns(said)
     options: dict[str, Any] = {"format": format, "limits": limits, "progress": progress}
     raw = read_raw(source, labels=labels, split=split, roles=roles, given=given, **options)
@@ -710,6 +712,8 @@ class RawPredictions:
         table = pd.DataFrame(dict(self.metadata)) if self.metadata else None
         if table is not None and self.roles is not None and self.roles.id in table:
             table.attrs[ID] = self.roles.id
+        if table is not None and self.roles is not None and self.roles.fold in table:
+            table.attrs[FOLD] = self.roles.fold
         return {"metadata": table, "sample_weight": self.weight, "cluster": self.cluster}
 
     def _checked_labels(self) -> np.ndarray | None:
@@ -834,7 +838,15 @@ def raw_of(table: Table, roles: Roles) -> RawPredictions:
     InputError
         If a named column is not there or scores are not numbers.
     """
-    one_each = (roles.id, roles.weight, roles.group, roles.cluster, roles.predicted, roles.correct)
+    one_each = (
+        roles.id,
+        roles.fold,
+        roles.weight,
+        roles.group,
+        roles.cluster,
+        roles.predicted,
+        roles.correct,
+    )
     for name in (*roles.probabilities, *roles.label, *one_each):
         if name is not None and name not in table.columns and name not in table.matrices:
             raise InputError(f"there is no column {name!r}; check the roles of the columns")

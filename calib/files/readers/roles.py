@@ -21,7 +21,7 @@ from calib.files.readers.conventions import (
 from calib.files.readers.tables import Table, some_names, words_in
 
 #: Roles that one column each has beside scores and labels.
-SIDE_ROLES = ("id", "split", "weight", "group", "cluster", "model")
+SIDE_ROLES = ("id", "split", "fold", "weight", "group", "cluster", "model")
 
 
 class ChoiceError(InputError):
@@ -54,7 +54,7 @@ class Roles:
         One name per class; None when the file gives none.
     label : tuple of str
         One column of true labels, one-hot columns in class order, or empty.
-    id, split, weight, group, cluster, model : str or None
+    id, split, fold, weight, group, cluster, model : str or None
         Columns with these roles; rows of one cluster belong together, such as those of a patient.
     index : str or None
         A column of row numbers, which is not used.
@@ -100,6 +100,7 @@ class Roles:
     cluster: str | None = None
     model: str | None = None
     model_name: str | None = None
+    fold: str | None = None
     doubt: str | None = None
     choices: tuple[str, ...] = ()
 
@@ -129,7 +130,7 @@ class Given:
 
     Attributes
     ----------
-    label, predicted, correct, weight, id, cluster, group : str or None
+    label, predicted, correct, weight, id, cluster, group, fold : str or None
         Columns.
     score : tuple of str
         Columns of scores in the order of classes; * stands for any text, a comma divides names.
@@ -149,6 +150,7 @@ class Given:
     model: str | None = None
     positive: str | None = None
     correct: str | None = None
+    fold: str | None = None
 
     def of(self, table: Table) -> Given:
         """Return the same with the columns that `score` stands for.
@@ -160,8 +162,8 @@ class Given:
         """
         names = (*table.columns, *table.matrices)
         given = replace(self, score=tuple(name for said in self.score for name in _named(said, names)))
-        one_each = (self.label, self.predicted, self.weight, self.id, self.cluster, self.group, self.correct)
-        for name in (*given.score, *one_each):
+        one_each = (self.label, self.predicted, self.correct, self.weight, self.id, self.cluster, self.group)
+        for name in (*given.score, *one_each, self.fold):
             if name is not None and name not in names:
                 raise InputError(f"there is no column {name[:60]!r}; the columns are {some_names(names)}")
         return given

@@ -17,6 +17,7 @@ ONE_EACH = {
     "correct": "Right or wrong",
     "id": "Row id",
     "split": "Split",
+    "fold": "Fold of a cross-validation",
     "weight": "Weight",
     "group": "Group",
     "cluster": "Rows that belong together",

@@ -1,0 +1,233 @@
+"""Predictions of cross-validation: errors of each fold and pooled, calibrators fitted on the other folds."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from sklearn.base import clone
+
+from calib.answers.calibrated import assessment_strategy, calibrated_scores, fit_on
+from calib.answers.metric_tables import metrics
+from calib.base.exceptions import InputError
+from calib.base.results import Result
+from calib.calibrators.catalogue import default_calibrator
+from calib.data.defaults import N_BINS, N_RESAMPLES, RANDOM_STATE
+from calib.data.kinds import kind_of
+from calib.data.predictions import TopLabelPrediction, rows_that_count
+from calib.data.splits import fold_column
+from calib.data.validation import check_choice, check_labelled
+from calib.evidence.binning import Strategy
+from calib.evidence.rows import Rows
+from calib.stats.floors import noise_floors
+from calib.stats.measures import MEASURES
+
+#: The line of all rows together.
+POOLED = "pooled"
+
+
+def fold_errors(
+    rows: Any,
+    *,
+    fold: Any = None,
+    n_bins: int = N_BINS,
+    n_resamples: int = N_RESAMPLES,
+    random_state: int | None = RANDOM_STATE,
+) -> pd.DataFrame:
+    """Compute the numbers of each fold of a cross-validation, and of all rows pooled.
+
+    Parameters
+    ----------
+    rows : labelled predictions of any kind
+        Each row predicted by the model that was fitted without its fold, as of
+        `sklearn.model_selection.cross_val_predict`.
+    fold : (n,) array_like, optional
+        Fold of each row; by default the column of folds that the rows were read with.
+    n_bins, n_resamples, random_state
+        As for `calib.noise_floor`.
+
+    Returns
+    -------
+    DataFrame
+        One row for each fold and number: fold, rows, measure (its key), title, value, and for errors floor
+        and p_value. The last fold is "pooled": all rows.
+
+    Raises
+    ------
+    InputError
+        If there are no labels, no folds, or only one.
+
+    Notes
+    -----
+    A fold has fewer rows than all together, so its floor is higher: folds compare with their own floors, and
+    their mean error is no estimate of the pooled one.
+    """
+    rows, names, code = _divided(rows, fold)
+    redraws = {"n_resamples": n_resamples, "random_state": random_state}
+    return _table(rows, rows, ["uniform"] * (len(names) + 1), names, code, n_bins, redraws)
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class CrossCalibration(Result):
+    """A calibrator for predictions of cross-validation, assessed on rows that it was not fitted on.
+
+    Attributes
+    ----------
+    table : DataFrame
+        Numbers of each fold and pooled, before and after; see `frame`.
+    scores : predictions, (n, L) or (n,) array
+        Every row calibrated by the calibrator of the other folds.
+    fold : (n,) object array
+        Fold of each row.
+    calibrators : tuple of fitted calibrators
+        For new rows: one for each fold, fitted on the other folds, whose scores are averaged; or the one that
+        was fitted again on all rows.
+    """
+
+    table: pd.DataFrame
+    scores: Any
+    fold: np.ndarray
+    calibrators: tuple[Any, ...]
+
+    def frame(self) -> pd.DataFrame:
+        """Return the table of `fold_errors` with a first column, stage: "before" or "after"."""
+        return self.table.copy()
+
+    def predict(self, rows: Any) -> Any:
+        """Return calibrated scores of new rows: of the calibrator, or the mean over those of the folds."""
+        found = [calibrated_scores(one, rows) for one in self.calibrators]
+        if len(found) == 1:
+            return found[0]
+        if isinstance(found[0], np.ndarray):
+            return np.mean(found, axis=0)
+        name = _score_of(found[0])
+        return replace(found[0], **{name: np.mean([getattr(one, name) for one in found], axis=0)})
+
+
+def cross_calibrate(
+    rows: Any,
+    calibrator: Any = None,
+    *,
+    fold: Any = None,
+    combine: str = "refit",
+    n_bins: int = N_BINS,
+    n_resamples: int = N_RESAMPLES,
+    random_state: int | None = RANDOM_STATE,
+) -> CrossCalibration:
+    """Fit a calibrator on predictions of cross-validation without using a row twice.
+
+    For each fold a calibrator is fitted on the rows of the other folds and applied to the rows of the fold.
+    The numbers after calibration are of these scores.
+
+    Parameters
+    ----------
+    rows, fold, n_bins, n_resamples, random_state
+        As for `fold_errors`.
+    calibrator : unfitted calibrator, optional
+        By default, the kind's default.
+    combine : {"refit", "average"}
+        The calibrator for new rows: fitted again on all rows, or the mean of the scores of the folds'
+        calibrators. The classifier for new rows should be combined in the same way.
+
+    Raises
+    ------
+    InputError
+        As of `fold_errors`, or if the calibrator cannot be fitted or gives ranks or scores of several labels.
+
+    Examples
+    --------
+    >>> from calib.datasets import three_classes
+    >>> rows = three_classes(n_calibration=300, n_evaluation=600).evaluation
+    >>> found = cross_calibrate(rows, fold=np.arange(600) % 3, n_resamples=20)
+    >>> found.frame()["fold"].unique().tolist()
+    ['0', '1', '2', 'pooled']
+    """
+    check_choice(combine, ("refit", "average"), "combine")
+    rows, names, code = _divided(rows, fold)
+    unfitted = default_calibrator(kind_of(rows)) if calibrator is None else calibrator
+    fitted, parts = [], []
+    for number in range(len(names)):
+        one = fit_on(clone(unfitted), rows.take(np.flatnonzero(code != number)))
+        fitted.append(one)
+        parts.append(calibrated_scores(one, rows.take(np.flatnonzero(code == number))))
+    scores = _joined(parts, code, rows)
+    redraws = {"n_resamples": n_resamples, "random_state": random_state}
+    strategies = [assessment_strategy(one) for one in fitted]
+    before = _table(rows, rows, ["uniform"] * (len(names) + 1), names, code, n_bins, redraws)
+    after = _table(rows, scores, [*strategies, strategies[0]], names, code, n_bins, redraws)
+    stages = {"before": before, "after": after}
+    table = pd.concat([part.assign(stage=stage) for stage, part in stages.items()], ignore_index=True)
+    table = table[["stage", *before.columns]]
+    final = (fit_on(clone(unfitted), rows),) if combine == "refit" else tuple(fitted)
+    return CrossCalibration(table, scores, np.array(names, dtype=object)[code], final)
+
+
+def _divided(rows: Any, fold: Any) -> tuple[Any, list[str], np.ndarray]:
+    """Return the rows that count, the names of the folds and the code of each row's fold."""
+    check_labelled(rows.labels, "folds")
+    values = fold_column(rows) if fold is None else np.asarray(fold)
+    if values is None:
+        raise InputError("the rows name no folds; pass fold=, or read them with a column 'fold'")
+    if values.shape != (rows.n_samples,):
+        raise InputError(f"fold must have shape ({rows.n_samples:,},); got {values.shape}")
+    counted = rows_that_count(rows)
+    if counted.n_samples != rows.n_samples:
+        values = values[np.asarray(rows.sample_weight) > 0.0]
+    code, found = pd.factorize(values, sort=True)
+    if (code < 0).any():
+        raise InputError(f"{int((code < 0).sum()):,} rows have no fold; complete them, or remove the rows")
+    if not 2 <= len(found) <= counted.n_samples // 2:
+        raise InputError(f"folds must be 2 or more, of 2 rows or more on average; got {len(found):,}")
+    return counted, [str(one) for one in found], code
+
+
+def _score_of(scores: Any) -> str:
+    return "score" if hasattr(scores, "score") else "confidence"
+
+
+def _joined(parts: list[Any], code: np.ndarray, rows: Any) -> Any:
+    """Return the scores of all rows, in their order, from those of each fold."""
+    order = np.argsort(np.argsort(code, kind="stable"), kind="stable")
+    if isinstance(parts[0], np.ndarray):
+        return np.concatenate(parts)[order]
+    name = _score_of(parts[0])
+    if not hasattr(parts[0], name) or rows.kind in ("top-k", "multilabel"):
+        raise InputError("folds need calibrated vectors, a class with its confidence, or one score for a row")
+    joined = np.concatenate([getattr(part, name) for part in parts])[order]
+    if isinstance(parts[0], TopLabelPrediction):
+        label = np.concatenate([part.label for part in parts])[order]
+        return TopLabelPrediction(label, joined, class_names=parts[0].class_names)
+    return replace(rows, **{name: joined})
+
+
+def _table(
+    rows: Any,
+    scores: Any,
+    strategies: list[Strategy],
+    names: list[str],
+    code: np.ndarray,
+    n_bins: int,
+    redraws: dict[str, Any],
+) -> pd.DataFrame:
+    every = np.arange(rows.n_samples)
+    parts = {name: np.flatnonzero(code == number) for number, name in enumerate(names)} | {POOLED: every}
+    found = []
+    for (name, chosen), strategy in zip(parts.items(), strategies, strict=True):
+        taken = scores.take(chosen) if hasattr(scores, "kind") else scores[chosen]
+        of_rows = rows.take(chosen)
+        evidence = Rows(of_rows.labels, taken, sample_weight=of_rows.sample_weight, cluster=of_rows.cluster)
+        bins: dict[str, Any] = {"n_bins": n_bins, "strategy": strategy}
+        weights = of_rows.sample_weight
+        for key, value in metrics(of_rows.labels, taken, sample_weight=weights, **bins).values.items():
+            measure = MEASURES[key]
+            line = {"fold": name, "rows": len(chosen), "measure": key, "title": measure.title, "value": value}
+            line |= {"floor": np.nan, "p_value": np.nan}
+            if measure.is_error:
+                options = {part: measure.options[part] for part in ("metric", "norm", "aggregate")}
+                notion = measure.notion or evidence.notion
+                floor = noise_floors(None, evidence, {key: options}, notion=notion, **bins, **redraws)[key]
+                line |= {"floor": floor.mean, "p_value": floor.p_value}
+            found.append(line)
+    return pd.DataFrame(found)
