@@ -28,6 +28,7 @@ from pages.shared.widgets import (
     beside,
     bins_and_method,
     chart,
+    choose_beside,
     download,
     escaped,
     heading,
@@ -61,21 +62,15 @@ def pick_class() -> None:
 def show() -> None:
     """Show the page below its heading."""
     data = dataset()
-    left, right = st.columns([5, 1], vertical_alignment="bottom")
+    left, *middle, right = st.columns([5, 2, 1] if data.models else [5, 1], vertical_alignment="bottom")
     with left:
         n_bins, method = bins_and_method()
-    every = scored()
-    others = [name for name in every if name != method.name]
+    others = {name: one for name, one in scored().items() if name != method.name}
     other = None
     options_menu = right.popover("Options", width="stretch")
     if others and lacks(data.kind, "notion:top-label") is None:
-        wanted = options_menu.selectbox(
-            "Beside it in the diagram",
-            [None, *others],
-            key="beside",
-            format_func=lambda name: "none" if name is None else name,
-        )
-        other = None if wanted is None else every[wanted]
+        with next(iter(middle), options_menu):
+            other = choose_beside(others)
     with options_menu:
         show_band = st.toggle("Range of a perfect model", key="band", bind="query-params")
         show_curve = data.sums is None and st.toggle("Without bins (CORP)", key="corp", bind="query-params")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from math import isnan
+from typing import Any
 
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
@@ -34,8 +35,8 @@ from pages.shared.results import (
     reliability,
     rows_of,
 )
-from pages.shared.session import BASE, MANY_SCORES, dataset, fit, methods, scored
-from pages.shared.widgets import chart, download, escaped, heading, literal, shortfall
+from pages.shared.session import BASE, MANY_SCORES, base_models, dataset, fit, methods, scored
+from pages.shared.widgets import chart, choose_beside, download, escaped, heading, literal, shortfall
 
 #: Classes in the map: those that add most to the error.
 MAP_ROWS = 12
@@ -115,13 +116,17 @@ def show_help() -> None:
 def show_figures() -> None:
     """Show the reliability diagram, below it the map of classes and bins, and what was clicked."""
     diagram = reliability(base, n_bins)
+    models = {name: one for name, one in base_models().items() if name != data.model}
+    other = choose_beside(models) if models and by_class else None
     label, bin_ = st.session_state.get("looked-at", (None, None))
     names = data.evaluation.class_names
-    options = {
+    options: dict[str, Any] = {
         "named": conclusion(base, n_bins).headline if by_class else (),
         "event": data.evaluation.positive if data.kind.name == "binary" else None,
         "chosen": bin_,
     }
+    if other is not None:
+        options["other"] = (other.name, reliability(other, n_bins))
     panels: tuple[Panel, ...] = ("pooled", "classes") if by_class else ("pooled",)
     for column, panel in zip(st.columns(len(panels)), panels, strict=True):
         with column:

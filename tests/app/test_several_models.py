@@ -80,6 +80,9 @@ def test_one_menu_puts_a_model_on_every_page(app):
     assert "The two models class by class" in [header.value for header in app.header]
     for page in ("start/overview", "diagnose/slices", "repair/decide"):
         app.switch_page(f"pages/{page}.py").run()
+        if page == "start/overview":
+            assert app.selectbox(key="beside").value == "noisy"  # as on the page before
+            assert {"Base model", "sure", "noisy"} <= set(app.dataframe[0].value.columns)
         assert not app.exception
         assert app.selectbox(key="model").value == "good"
     assert {"sure", "noisy"} <= set(app.selectbox(key="decide-model").options)

@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from calib import InputError, datasets
+from calib import InputError, datasets, ece
 
 
 def in_bin(predictions, low, high):
@@ -122,3 +122,17 @@ def test_example_is_read_only_and_checked():
         example.truth[0] = 0.5
     with pytest.raises(InputError, match="no example 'cats'; the examples are resnet, digits"):
         datasets.load_example("cats")
+
+
+@pytest.mark.parametrize("focal", [False, True])
+def test_four_networks_have_their_character_on_the_same_rows(focal):
+    example = datasets.four_networks(n_calibration=500, n_evaluation=4_000, focal=focal)
+    models = {name: unseen for name, (_, unseen) in example.models.items()}
+    gap = {name: rows.confidence.mean() - (rows.label == rows.labels).mean() for name, rows in models.items()}
+    assert all((rows.labels == models["good"].labels).all() for rows in models.values())
+    assert gap["under-confident"] < gap["good"] < gap["over-confident"]
+    assert (gap["good"] < -0.03) == focal  # the focal loss leaves networks under-confident
+    bad, good = models["one bad class"], models["good"]
+    assert (bad.label == 3).sum() > 1.2 * (good.label == 3).sum()
+    error = {name: ece(rows.labels, rows, notion="class-wise") for name, rows in models.items()}
+    assert focal or min(error, key=error.get) == "good"
