@@ -8,7 +8,7 @@ from dataclasses import replace
 import pytest
 
 from pages.shared.panels.class_names import renamed
-from pages.shared.session import dataset, use_renamed
+from pages.shared.session import ON_SCREEN, dataset, use_renamed
 from tests.app.running import open_page, words
 
 
@@ -67,7 +67,7 @@ def test_what_is_fitted_stays_with_other_names_of_the_classes(monkeypatch, moved
     app = open_page("pages/start/data.py", example="digits")
     before = dict(app.session_state["methods"])
     with monkeypatch.context() as patch:
-        state = {name: app.session_state[name] for name in ("dataset", "methods", "fits")}
+        state = {name: app.session_state[name] for name in (*ON_SCREEN, "fits")}
         patch.setattr("streamlit.session_state", state)
         patch.setattr("streamlit.query_params", dict(app.query_params))
         data = dataset()
