@@ -88,8 +88,8 @@ def n_sessions() -> int:
 
 def uploaded() -> int:
     """Return the bytes of the files in this session's upload fields."""
-    files = [one for one in st.session_state.values() if isinstance(one, UploadedFile)]
-    return sum(one.size for one in files)
+    held = [file for one in st.session_state.values() for file in (one if isinstance(one, list) else [one])]
+    return sum(file.size for file in held if isinstance(file, UploadedFile))
 
 
 def uploaded_by_all() -> int:

@@ -52,6 +52,8 @@ CALLS = {
     "class_binning": ((CALIBRATION, EVALUATION), {"n_bins": 3, "n_resamples": 20}),
     "class_table": ((LABELS, TOP), {"n_resamples": 20, "random_state": 0}),
     "compare_schemes": ((CALIBRATION, EVALUATION, {"grid": calib.GridScheme(2)}), {}),
+    "compare_models": (({"one": (CALIBRATION, EVALUATION)}, []), {"n_resamples": 20}),
+    "sweep_models": (({"one": (CALIBRATION, EVALUATION)}, []), {"n_bins": [5], "n_resamples": 20}),
     "ece_sweep": ((None, TOP), {"strategy": calib.evidence.binning.PerClass((1,))}),
     "fit": ((HISTOGRAM, CALIBRATION, EVALUATION), {}),
     "measure_interval": ((LABELS, TOP, "tl_ece"), {}),
