@@ -1,8 +1,8 @@
 """Fitting calibrators to files of any size: what in-memory fits give, from sums over parts.
 
-Histogram binning needs of every problem the distinct scores with their counts. Where they are few, one pass
-collects them. Else a first pass counts the points of fixed cells of scores, from which follows in which cells
-a cut can be; a second collects the distinct scores of these cells only.
+Histogram binning needs of every problem the distinct scores around its cuts, with their counts. A first pass
+counts the points of fixed cells of scores, from which follows in which cells a cut can be; a second collects
+the distinct scores of these cells.
 """
 
 from __future__ import annotations
@@ -43,9 +43,6 @@ from calib.scale.partial import refuse_faults
 from calib.scale.parts import Part, Paths
 from calib.scale.scan import NO_ROWS, Progress, Scan, timed
 
-#: Distinct scores that are collected in one pass; with more, cells are counted first.
-MOST_DISTINCT = 4_000_000
-
 #: Cells of equal width of the first pass: a power of two, so that the cell of a score is exact.
 FIRST_CELLS = 2**18
 
@@ -55,8 +52,8 @@ SHIFT = 2**32
 #: Which cells of the first pass count, by the names of group and class.
 _Wanted = Mapping[tuple[str, str], np.ndarray]
 
-#: Distinct scores around cuts that are collected in the second pass.
-MOST_AROUND_CUTS = 40_000_000
+#: Counts, of cells or of distinct scores around cuts, that a part may have: each takes 32 bytes.
+MOST_COUNTED = 40_000_000
 
 
 @dataclass(frozen=True, eq=False)
@@ -306,23 +303,19 @@ def _joined(found: Sequence[_Found], names: tuple[str, ...] | None) -> _Found:
 
 
 def _collect(passes: _Passes, names: tuple[str, ...] | None, problems: Callable[..., Any]) -> _Found:
-    """Return the distinct scores by (group, class), in one pass or two.
+    """Return the distinct scores around cuts by (group, class), and cells of all others.
 
     `problems` gives, of the names of classes and groups, the problem of each (group, class) in every division
     of the rows that is fitted, and of how many points how many bins are made.
     """
-    found: list[_Found] = []
-    few, total = True, 0
-    for one in passes.over(_count_scores, most=MOST_DISTINCT):
-        total += 0 if one is None else len(one.counts.key)
-        if one is None or total > 4 * MOST_DISTINCT:
-            few = False
-            break
-        found.append(one)
-    if few:
+
+    def counted(advice: str, **options: Any) -> _Found:
+        found = list(passes.over(_count_scores, most=MOST_COUNTED, **options))
+        if any(one is None for one in found):
+            raise InputError(f"there are more than {MOST_COUNTED:,} counts to keep; {advice}")
         return _joined(found, names)
-    cells = passes.over(_count_scores, most=MOST_AROUND_CUTS, cells=FIRST_CELLS)
-    coarse = _joined([one for one in cells if one is not None], names)
+
+    coarse = counted("fit fewer classes or groups", cells=FIRST_CELLS)
     n_classes = len(coarse.classes)
     masks = np.zeros((len(coarse.groups) * n_classes, FIRST_CELLS + 1), dtype=bool)
     divisions, bins_for = problems(coarse.classes, coarse.groups)
@@ -336,13 +329,7 @@ def _collect(passes: _Passes, names: tuple[str, ...] | None, problems: Callable[
         for g, group in enumerate(coarse.groups)
         for c, name in enumerate(coarse.classes)
     }
-    around = list(passes.over(_count_scores, most=MOST_AROUND_CUTS, wanted=wanted))
-    if any(one is None for one in around):
-        raise InputError(
-            "there are too many distinct scores around the edges of so many bins; ask for fewer bins with "
-            "n_bins"
-        )
-    fine = _joined(around, names)
+    fine = counted("ask for fewer bins with n_bins", wanted=wanted)
     rest = ~masks[coarse.counts.key, coarse.counts.score.astype(np.int64)]
     left = ScoreCounts(
         coarse.counts.key[rest],

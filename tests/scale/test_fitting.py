@@ -53,14 +53,9 @@ def assert_same(mine, other):
             assert np.array_equal(getattr(mine, name), getattr(other, name)), name
 
 
-@pytest.mark.parametrize("refined", [False, True])
 @pytest.mark.parametrize("notion", ["top-label", "confidence"])
 @pytest.mark.parametrize(("n_parts", "workers"), [(1, 1), (16, 4)])
-def test_histogram_binning_is_that_of_the_rows(
-    rows, tmp_path, monkeypatch, notion, n_parts, workers, refined
-):
-    if refined:
-        monkeypatch.setattr(fitting, "MOST_DISTINCT", 10)
+def test_histogram_binning_is_that_of_the_rows(rows, tmp_path, notion, n_parts, workers):
     binning = HistogramBinning(n_bins=15)
     calibrator = MulticlassToBinary(binning, notion=notion, fallback="pooled", min_points=300)
     folder = write(rows, tmp_path / "d", n_parts, seed=n_parts)
@@ -74,13 +69,8 @@ def test_histogram_binning_is_that_of_the_rows(
     assert mine.class_names_ == tuple(f"c{code}" for code in range(L))
 
 
-@pytest.mark.parametrize("refined", [False, True])
 @pytest.mark.parametrize(("n_parts", "workers"), [(1, 2), (7, 1), (64, 4)])
-def test_every_division_order_and_number_of_workers_gives_the_same_fit(
-    rows, tmp_path, monkeypatch, n_parts, workers, refined
-):
-    if refined:
-        monkeypatch.setattr(fitting, "MOST_DISTINCT", 10)
+def test_every_division_order_and_number_of_workers_gives_the_same_fit(rows, tmp_path, n_parts, workers):
     theirs = MulticlassToBinary(HistogramBinning(n_bins=12)).fit(*rows)
     folder = write(rows, tmp_path / "d", n_parts, seed=n_parts)
     mine = scale.fit(folder, MulticlassToBinary(HistogramBinning(n_bins=12)), workers=workers)
@@ -99,11 +89,8 @@ def test_a_worker_that_is_killed_while_it_fits_changes_nothing(rows, tmp_path):
         assert_same(one, other)
 
 
-@pytest.mark.parametrize("refined", [False, True])
 @pytest.mark.parametrize("by", ["group", ("class", "group")])
-def test_bins_by_group_are_those_of_the_rows(rows, tmp_path, monkeypatch, by, refined):
-    if refined:
-        monkeypatch.setattr(fitting, "MOST_DISTINCT", 10)
+def test_bins_by_group_are_those_of_the_rows(rows, tmp_path, by):
     site = np.random.default_rng(0).choice(["n", "s", "tiny"], N, p=[0.6, 0.39, 0.01])
     calibrator = MulticlassToBinary(HistogramBinning(points_per_bin=60), by=by)
     mine = scale.fit(write(rows, tmp_path / "d", 4, seed=2, site=site), calibrator, groups="site")
