@@ -9,7 +9,7 @@ from xml.etree import ElementTree
 
 import pytest
 
-from benchmarks import click_times, growth, side_by_side
+from benchmarks import click_times, side_by_side
 from docs.coverage import PAGE, SECTIONS, page
 from docs.packages import PICTURE, fewest_arrows, imports
 from tests import ROOT
@@ -68,12 +68,4 @@ def test_page_of_answers_is_made_of_the_results():
     assert list(results["sizes"]) == list(click_times.SIZES)
     assert click_times.PAGE.read_text(encoding="utf-8") == click_times.page(results), (
         "run `python -m benchmarks.click_times --page`"
-    )
-
-
-def test_page_of_growth_is_made_of_the_results():
-    results = json.loads(growth.RESULTS.read_text(encoding="utf-8"))
-    assert {point["work"] for point in results["points"]} == set(growth.WORK)
-    assert growth.PAGE.read_text(encoding="utf-8") == growth.page(results), (
-        "run `python -m benchmarks.growth --page`"
     )
