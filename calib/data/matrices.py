@@ -15,9 +15,6 @@ from calib.base.parallel import map_row_blocks, map_threads, row_blocks
 #: `calib.examine` explains and repairs those.
 ROW_SUM_TOLERANCE = 1e-3
 
-#: Bytes of a block that is digested on a thread of its own.
-DIGESTED = 2**24
-
 
 def highest(scores: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Column of the highest score of each row of an (n, L) matrix, ties to the lowest, and that score."""
@@ -100,14 +97,9 @@ def read_only(array: np.ndarray) -> np.ndarray:
 
 
 def digest_of(header: Any, arrays: Iterable[np.ndarray]) -> str:
-    """Return the hex digest (BLAKE2b, 128 bit) of a header and of every value of arrays.
-
-    Arrays are digested in blocks of `DIGESTED` bytes, and the blocks' digests are digested.
-    """
+    """Return the hex digest (BLAKE2b, 128 bit) of a header and of every value of arrays."""
     digest = hashlib.blake2b(digest_size=16)
     digest.update(repr(header).encode())
     for array in arrays:
-        data = np.ascontiguousarray(array).data.cast("B")
-        blocks = [data[start : start + DIGESTED] for start in range(0, len(data), DIGESTED)]
-        digest.update(b"".join(map_threads(lambda block: hashlib.blake2b(block).digest(), blocks)))
+        digest.update(np.ascontiguousarray(array).data.cast("B"))
     return digest.hexdigest()
