@@ -1,4 +1,4 @@
-"""Large matrices of scores: looked at, copied and digested in blocks, on threads."""
+"""Large matrices of scores: looked at and copied in blocks, on threads."""
 
 from __future__ import annotations
 
