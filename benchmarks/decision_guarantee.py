@@ -3,6 +3,7 @@
 ``python -m benchmarks.decision_guarantee``: confidence c is right with probability `right(c)`, so that the
 risk above a threshold is an average over a large fixed sample of confidences. A draw misses if the true
 accuracy of what its rule accepts, of any predicted class where each has its threshold, is below the target.
+In the second table rows belong together, and calib is given the clusters, or is not.
 """
 
 from __future__ import annotations
@@ -10,8 +11,9 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+from scipy.special import ndtr
 
-from benchmarks.simulation import Draws, Table, main, rate
+from benchmarks.simulation import Draws, Table, main, mean, rate
 from calib import TopLabelPrediction, decide
 
 N_CLASSES = 5
@@ -75,13 +77,59 @@ def misses(name: str, n: int, accuracy: float, thresholds: str, right: Any) -> D
         yield {"missed": (sums / counts < -1e-3).any()}  # what 50,000 rows tell of the truth
 
 
+def clustered(name: str, n_clusters: int, n_rows: int, correlation: float, right: Any, alike: bool) -> Draws:
+    """Yield whether a rule for rows that belong together misses 0.9, told of the clusters and not.
+
+    The latent numbers of the rows of a cluster have one correlation; `alike` says they share a confidence.
+    """
+    random, cluster = np.random.default_rng(0), np.repeat(np.arange(n_clusters), n_rows)
+
+    def confidences(n: int) -> np.ndarray:
+        return 0.5 + 0.5 * random.beta(4.0, 1.0, n)
+
+    many = confidences(50_000)
+    truth = right(None, many)
+    while True:
+        told = confidences(n_clusters)[cluster] if alike else confidences(len(cluster))
+        common = random.standard_normal(n_clusters)[cluster]
+        own = random.standard_normal(len(cluster))
+        hit = ndtr(np.sqrt(correlation) * common + np.sqrt(1.0 - correlation) * own) < right(None, told)
+        found = {}
+        for key, ids in (("told", cluster), ("untold", None)):
+            rule = decide(hit, told, accuracy=0.9, cluster=ids)
+            accepted = rule.accept(many)
+            found[key] = accepted.any() and truth[accepted].mean() < 0.9 - 1e-3
+            found[f"{key}, accepted"] = rule.coverage
+        yield found
+
+
+CLUSTERED: list[tuple[Any, ...]] = [
+    (name, n_clusters, n_rows, correlation, right, alike)
+    for n_clusters, n_rows, correlation in ((20, 200, 0.1), (20, 200, 0.3), (50, 200, 0.3), (200, 10, 0.5))
+    for name, right, alike in (
+        ("overconfident", overconfident, False),
+        ("just below the target everywhere", constant, False),
+        ("overconfident, one confidence each", overconfident, True),
+    )
+]
+
 TABLES = [
     Table(
         ("population", "n", "accuracy", "thresholds"),
         SETTINGS,
         misses,
         {"missed (up to 10 %)": ("missed", rate)},
-    )
+    ),
+    Table(
+        ("population", "clusters", "rows each", "correlation"),
+        CLUSTERED,
+        clustered,
+        {
+            "missed (up to 10 %)": ("told", rate),
+            "accepted": ("told, accepted", mean(".3f")),
+            "missed if clusters are not told": ("untold", rate),
+        },
+    ),
 ]
 
 if __name__ == "__main__":

@@ -8,7 +8,7 @@ from typing import Any, Literal
 
 import numpy as np
 import pandas as pd
-from scipy.special import bdtr, betaincinv, expit, logit
+from scipy.special import betainc, betaincinv, expit, logit
 
 from calib.answers.fitted_rows import used_words
 from calib.base.exceptions import InputError
@@ -18,8 +18,9 @@ from calib.data.equal_rows import Overlap
 from calib.data.predictions import BinaryPrediction
 from calib.data.validation import check_alpha, check_count
 from calib.evidence.binning import BinaryProblems
-from calib.evidence.rows import as_problems
-from calib.stats.intervals import binomial_limits
+from calib.evidence.clusters import Dependence, too_few
+from calib.evidence.rows import Rows
+from calib.stats.intervals import of_few_clusters, share_of_rows
 
 #: Of each start, how far above the target's own log-odds its thresholds begin. A calibrated model passes from
 #: 0; an overconfident one only from higher up, where fewer rows are.
@@ -43,7 +44,8 @@ class Outcome(Result):
     accuracy : float
         Share of accepted rows that are right; NaN if none is accepted.
     lower, upper : float
-        95 % Clopper-Pearson interval of the accuracy. It holds for rows the rule was not chosen on.
+        95 % Clopper-Pearson interval of the accuracy, of as many rows as those of clusters are worth. It
+        holds for rows the rule was not chosen on.
     cost : float or None
         Cost per row in reviews, where the rule has a cost.
     """
@@ -78,7 +80,8 @@ class DecisionRule(AcceptanceRule):
         Whether some score is as large as the accuracy asked for, from where the search for a threshold goes
         down; True for other targets.
     unpromised : str or None
-        Why nothing is promised although the rows would support it: they were used to fit the scores.
+        Why nothing is promised although the rows would support it: they were used to fit the scores, or come
+        from too few clusters.
     """
 
     outcome: Outcome
@@ -122,9 +125,9 @@ class DecisionRule(AcceptanceRule):
             words += f" Even of the most confident predictions a share below {self.value:.4g} is right here."
         return words
 
-    def evaluate(self, y_true: Any, scores: Any) -> Outcome:
+    def evaluate(self, y_true: Any, scores: Any, *, cluster: Any = None) -> Outcome:
         """Return what the rule does to other labelled rows; parameters are those of `decide`."""
-        problems = _problems(y_true, scores, self.by)
+        problems = _problems(_rows(y_true, scores, cluster), self.by)
         return _outcome(problems, self.thresholds, self.value if self.target == "cost" else None)
 
     def frame(self) -> pd.DataFrame:
@@ -143,6 +146,7 @@ def decide(
     by: Literal["class"] | None = None,
     alpha: float = 0.1,
     choices: int = 1,
+    cluster: Any = None,
     overlap: Overlap | None = None,
 ) -> DecisionRule:
     """Choose which predictions may pass without a person.
@@ -169,6 +173,8 @@ def decide(
     choices : int, default 1
         Models or calibrators among which these rows are to choose: alpha is divided among them, so that the
         guarantees of all hold at once.
+    cluster : (n,) array_like of int, str or time, optional
+        Id of what each row belongs to; by default those that predictions came with.
     overlap : Overlap, optional
         What `calib.data.equal_rows.overlap` found of the rows that the calibrator was fitted on.
 
@@ -176,7 +182,7 @@ def decide(
     -------
     DecisionRule
         It promises nothing if rows were used to fit: if `overlap` says so, or if the scores are the means of
-        these rows' own outcomes.
+        these rows' own outcomes; and nothing if there are fewer than 10 clusters.
 
     Raises
     ------
@@ -194,8 +200,14 @@ def decide(
     probability 1 - alpha; the lowest is taken, but none below the lowest confidence of these rows: nothing is
     known of rows below it. With `by="class"` each class keeps it.
 
+    If rows belong together, the wrong rows vary as those of a model whose accepted rows are all wrong with
+    the same chance and have the file's one correlation (`calib.evidence.clusters`): the tail is that of as
+    many rows as have this variance, fewer if clusters are few (Korn & Graubard 1998).
+    ``benchmarks/decision_guarantee.py`` prints how often the target is missed.
+
     **Reviews.** The share of new rows below the k-th smallest of n confidences has a Beta(k, n - k + 1)
-    distribution, or is smaller where confidences tie; its 1 - alpha quantile is promised.
+    distribution, or is smaller where confidences tie; its 1 - alpha quantile is promised. If rows belong
+    together, n and k are those of as many independent rows.
 
     **Cost.** The smallest mean cost on these rows is not promised for others: see `DecisionRule.evaluate`.
     If confidence is calibrated, the best threshold is 1 - 1 / cost. A class that is never predicted here is
@@ -220,12 +232,18 @@ def decide(
         raise InputError(f'by must be None or "class"; got {by!r}')
     alpha = check_alpha(alpha) / check_count(choices, "choices", 1)
     (target, value), *_ = given.items()
-    problems = _problems(y_true, scores, by)
+    rows = _rows(y_true, scores, cluster)
+    problems = _problems(rows, by)
     problems.check_unweighted("decide", "its binomial guarantee counts rows")
-    choose = {"accuracy": _for_accuracy, "reviews": _for_reviews, "cost": _for_cost}[target]
-    thresholds, guarantee, needed = choose(problems, value, alpha, by)
+    if target == "accuracy":
+        thresholds, guarantee, needed = _for_accuracy(problems, rows.dependence, value, alpha, by)
+    else:
+        choose = {"reviews": _for_reviews, "cost": _for_cost}[target]
+        thresholds, guarantee, needed = choose(problems, value, alpha, by)
     outcome = _outcome(problems, thresholds, value if target == "cost" else None)
     unpromised = used_words(overlap, problems)
+    if unpromised is None and guarantee is not None:
+        unpromised = too_few(rows.n_clusters)
     guarantee = guarantee if unpromised is None else None
     of_event = isinstance(scores, BinaryPrediction)
     chosen: dict[str, Any] = {"thresholds": thresholds, "by": by, "target": target, "value": value}
@@ -237,9 +255,13 @@ def decide(
     return DecisionRule(**chosen, outcome=outcome, needed=needed, reached=reached, unpromised=unpromised)
 
 
-def _problems(y_true: Any, scores: Any, by: str | None) -> BinaryProblems:
+def _rows(y_true: Any, scores: Any, cluster: Any) -> Rows:
+    return Rows(y_true, predicted_classes(scores), cluster=cluster)
+
+
+def _problems(rows: Rows, by: str | None) -> BinaryProblems:
     """Return (confidence, right) of each predicted class, or of all."""
-    return as_problems(y_true, predicted_classes(scores), "top-label" if by else "confidence")
+    return rows.problems("top-label" if by else "confidence")
 
 
 def grid_of(accuracy: float) -> tuple[np.ndarray, tuple[int, ...]]:
@@ -250,7 +272,12 @@ def grid_of(accuracy: float) -> tuple[np.ndarray, tuple[int, ...]]:
 
 
 def passed(
-    accepted: np.ndarray, wrong: np.ndarray, risk: float, starts: tuple[int, ...], level: float
+    accepted: np.ndarray,
+    wrong: np.ndarray,
+    risk: float,
+    starts: tuple[int, ...],
+    level: float,
+    worth: np.ndarray | float = 1.0,
 ) -> int:
     """Return the position of the last threshold that passes from any start, -1 if none does.
 
@@ -264,8 +291,10 @@ def passed(
         Where each sequence of tests starts.
     level : float
         Level of each sequence.
+    worth : (m,) float64 array or float
+        Independent rows that an accepted row is worth.
     """
-    tail = np.where(accepted > 0, bdtr(wrong, np.maximum(accepted, 1), risk), 1.0)
+    tail = _tail(accepted * worth, wrong * worth, risk)
     last = -1
     for start in starts:
         fails = np.flatnonzero(tail[start:] > level)
@@ -273,6 +302,12 @@ def passed(
         if end > start:
             last = max(last, end - 1)
     return last
+
+
+def _tail(rows: Any, wrong: Any, risk: float) -> Any:
+    """Return the chance of at most that many wrong rows: the binomial tail, also of parts of rows."""
+    right = np.maximum(rows - wrong, 0.0)
+    return np.where(right > 0.0, betainc(np.maximum(right, 1e-9), wrong + 1.0, 1.0 - risk), 1.0)
 
 
 def _counts(
@@ -285,7 +320,7 @@ def _counts(
 
 
 def _for_accuracy(
-    problems: BinaryProblems, accuracy: float, alpha: float, by: str | None
+    problems: BinaryProblems, dependence: Dependence | None, accuracy: float, alpha: float, by: str | None
 ) -> tuple[np.ndarray, str | None, int | None]:
     if not 0.0 < accuracy < 1.0:
         raise InputError(f"accuracy must be a share in (0, 1), such as 0.99; got {accuracy:g}")
@@ -293,13 +328,19 @@ def _for_accuracy(
     level = alpha / len(starts) / problems.n_problems
     thresholds = np.full(problems.n_problems, np.inf)
     needed = []
+    risk = 1.0 - accuracy
     for index in range(problems.n_problems):
         accepted, wrong = _counts(*problems.problem(index), grid)
-        last = passed(accepted, wrong, 1.0 - accuracy, starts, level)
+        worth = np.ones(len(grid))
+        if dependence is not None:
+            row = problems.rows[problems.offsets[index] : problems.offsets[index + 1]][::-1]
+            few = of_few_clusters(len(np.unique(dependence.cluster[row])), 2.0 * level)
+            worth = few / dependence.effects_of_first(row, risk)[accepted]
+        last = passed(accepted, wrong, risk, starts, level, worth)
         if last >= 0:
             thresholds[index] = max(grid[last], float(problems.problem(index)[0][0]))
         else:
-            needed.append(_rows_needed(accepted, wrong, 1.0 - accuracy, starts, level, problems.n_samples))
+            needed.append(_rows_needed(accepted, wrong, risk, starts, level, problems.n_samples, worth))
     if np.isinf(thresholds).all():
         known = [rows for rows in needed if rows is not None]
         return thresholds, None, min(known) if known else None
@@ -318,6 +359,7 @@ def _rows_needed(
     starts: tuple[int, ...],
     level: float,
     n_samples: int,
+    worth: np.ndarray,
 ) -> int | None:
     """Return how many rows the first test of some start would need, if as few were wrong as here."""
     needed = []
@@ -328,8 +370,8 @@ def _rows_needed(
         if share >= risk:
             continue
 
-        def passes(rows: int, share: float = share) -> bool:
-            return bool(bdtr(np.ceil(rows * share), rows, risk) <= level)
+        def passes(rows: int, share: float = share, each: float = float(worth[start])) -> bool:
+            return bool(_tail(rows * each, np.ceil(rows * share) * each, risk) <= level)
 
         needed.append(_smallest(passes, int(accepted[start])) * n_samples / accepted[start])
     return int(np.ceil(min(needed))) if needed else None
@@ -357,7 +399,16 @@ def _for_reviews(
         raise InputError(f"reviews must be a share in (0, 1) or a number of rows below {n}; got {reviews:g}")
     confidence = problems.problem(0)[0]
     threshold = float(confidence[most])  # rows below it: `most`, or fewer where confidences tie
-    bound = float(betaincinv(most + 1.0, n - most, 1.0 - alpha))
+    worth = 1.0
+    if problems.row_cluster is not None:
+        below = np.zeros(n)
+        below[problems.rows[:most]] = 1.0
+        sums = np.bincount(problems.row_cluster, below - below.mean())
+        alone = n * below.mean() * (1.0 - below.mean()) * (1.0 - 1.0 / len(sums))
+        worth = of_few_clusters(len(sums), 2.0 * alpha) * min(alone / max(float(sums @ sums), 1e-300), 1.0)
+        if not most:  # none is below: what is unseen comes by whole clusters
+            worth = len(sums) / n
+    bound = float(betaincinv(most * worth + 1.0, (n - most) * worth, 1.0 - alpha))
     guarantee = (
         f"With probability {1 - alpha:.3g} at most {bound:.4g} of new rows from the same source are left to "
         "a person."
@@ -387,8 +438,8 @@ def _outcome(problems: BinaryProblems, thresholds: np.ndarray, cost: float | Non
     taken = problems.scores >= of_problem
     n, accepted = problems.n_samples, int(taken.sum())
     wrong = accepted - int(problems.outcomes[taken].sum())
-    low, high = binomial_limits(np.array([accepted - wrong]), np.array([accepted]), 0.05)
     accuracy = 1.0 - wrong / accepted if accepted else float("nan")
-    lower, upper = (float(low[0]), float(high[0])) if accepted else (0.0, 1.0)
+    cluster = None if problems.row_cluster is None else problems.row_cluster[problems.rows[taken]]
+    lower, upper = share_of_rows(problems.outcomes[taken], cluster, 0.05)
     price = None if cost is None else (cost * wrong + n - accepted) / n
     return Outcome(n, accepted, wrong, accepted / n, accuracy, lower, upper, price)

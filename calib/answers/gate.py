@@ -16,12 +16,12 @@ from calib.calibrators.acceptance import AcceptanceRule, predicted_classes
 from calib.data.defaults import LEVEL, N_BINS, N_RESAMPLES, RANDOM_STATE
 from calib.data.equal_rows import Overlap
 from calib.data.kinds import kind_of
-from calib.data.predictions import weights_of
+from calib.data.predictions import clusters_of, weights_of
 from calib.data.validation import as_groups
 from calib.evidence.binning import Strategy
 from calib.evidence.rows import Rows, as_problems
 from calib.stats.floors import NoiseFloor, noise_floor
-from calib.stats.intervals import binomial_limits, measure_interval
+from calib.stats.intervals import measure_interval, share_of_rows
 from calib.stats.measures import MEASURES
 
 #: Metrics that can be limited: every number that calib reports about a method.
@@ -136,6 +136,7 @@ def gate(
     n_bins: int = N_BINS,
     strategy: Strategy = "uniform",
     sample_weight: Any = None,
+    cluster: Any = None,
     groups: Mapping[str, Any] | None = None,
     rule: AcceptanceRule | None = None,
     overlap: Overlap | None = None,
@@ -158,6 +159,8 @@ def gate(
         Coverage of the intervals: a limit that holds is called broken with probability 1 - level at most.
     n_bins, strategy, sample_weight
         As for `calib.metrics`.
+    cluster : (n,) array_like of int, str or time, optional
+        Id of what each row belongs to; by default those that predictions came with.
     groups : mapping of str to (n,) array_like, optional
         The group of each row by the name of what it is a group of, such as {"site": [...]}. Each limit is
         then checked in every group instead of in all rows together. With G groups in all, each interval has
@@ -200,10 +203,11 @@ def gate(
     weights = weights_of(scores, sample_weight)
     if (used := used_rows(y_true, scores, weights, overlap)) is not None:
         raise InputError(f"a gate needs rows that were not used to fit: {used}. Pass other rows")
+    cluster = clusters_of(scores, cluster)
     if groups is None:
-        rows = _Rows(None, y_true, scores, weights)
+        rows = _Rows(None, y_true, scores, weights, cluster)
         return GateResult(tuple(_check(rows, limit, level, bins, draws, rule) for limit in limits), strict)
-    parts = list(_parts(y_true, scores, weights, groups))
+    parts = list(_parts(y_true, scores, weights, cluster, groups))
     each = 1.0 - (1.0 - level) / len(parts)
     checks = (_check(rows, limit, each, bins, draws, rule) for rows in parts for limit in limits)
     return GateResult(tuple(checks), strict)
@@ -216,9 +220,12 @@ class _Rows(NamedTuple):
     y_true: Any
     scores: Any
     weights: Any
+    cluster: Any
 
 
-def _parts(y_true: Any, scores: Any, weights: Any, groups: Mapping[str, Any]) -> Iterator[_Rows]:
+def _parts(
+    y_true: Any, scores: Any, weights: Any, cluster: Any, groups: Mapping[str, Any]
+) -> Iterator[_Rows]:
     y_true, scores = np.asarray(y_true), scores if hasattr(scores, "take") else np.asarray(scores)
     if not groups:
         raise InputError("groups holds no column; pass the group of each row by a name, or None")
@@ -230,7 +237,7 @@ def _parts(y_true: Any, scores: Any, weights: Any, groups: Mapping[str, Any]) ->
                 f"{name} = {one}",
                 y_true[chosen],
                 scores[chosen],
-                None if weights is None else weights[chosen],
+                *(None if values is None else values[chosen] for values in (weights, cluster)),
             )
 
 
@@ -249,7 +256,7 @@ def _check(
     measure, floor = MEASURES[name], None
     if (missing := measure.missing(kind_of(rows.scores))) is not None:
         raise InputError(missing)
-    evidence = Rows(rows.y_true, rows.scores, sample_weight=rows.weights)
+    evidence = Rows(rows.y_true, rows.scores, sample_weight=rows.weights, cluster=rows.cluster)
     value = measure.value(evidence, **bins)
     if measure.is_error and draws["n_resamples"]:
         floor = noise_floor(None, evidence, **measure.options, **bins, **draws)
@@ -299,21 +306,19 @@ def _checked(
 
 
 def _of_rule(rows: _Rows, rule: AcceptanceRule, level: float) -> dict[str, tuple[float, float, float]]:
-    """Return value and Clopper-Pearson interval of each of `RULED`; where nothing is accepted, [0, 1]."""
+    """Return value and interval (`share_of_rows`) of each of `RULED`; where nothing is accepted, [0, 1]."""
     announced = predicted_classes(rows.scores)
     problems = as_problems(rows.y_true, announced, "confidence", None, rows.weights)
     problems.check_unweighted("a limit on what a rule accepts", "its exact intervals count rows")
     accepted = rule.accept(rows.scores)
     right = np.zeros(len(accepted), dtype=bool)
     right[problems.rows] = problems.outcomes
-    counts = {
-        "accepted": (accepted.sum(), len(accepted)),
-        "accepted_accuracy": ((accepted & right).sum(), accepted.sum()),
-    }
     found = {}
-    for name, (hits, of) in counts.items():
-        low, high = binomial_limits(np.array([hits]), np.array([of]), 1.0 - level)
-        found[name] = (hits / of, float(low[0]), float(high[0])) if of else (math.nan, 0.0, 1.0)
+    shares = {"accepted": (accepted, slice(None)), "accepted_accuracy": (right[accepted], accepted)}
+    for name, (hits, among) in shares.items():
+        cluster = None if rows.cluster is None else rows.cluster[among]
+        value = float(hits.mean()) if len(hits) else math.nan
+        found[name] = (value, *share_of_rows(hits, cluster, 1.0 - level))
     return found
 
 

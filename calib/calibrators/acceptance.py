@@ -102,6 +102,5 @@ def predicted_classes(scores: Any) -> Any:
     if not isinstance(scores, BinaryPrediction):
         return scores
     label, confidence = top_label(scores)
-    return TopLabelPrediction(
-        label, confidence, class_names=scores.class_names, sample_weight=scores.sample_weight
-    )
+    of_rows: dict[str, Any] = {"sample_weight": scores.sample_weight, "cluster": scores.cluster}
+    return TopLabelPrediction(label, confidence, class_names=scores.class_names, **of_rows)

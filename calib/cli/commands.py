@@ -425,6 +425,7 @@ def decide(options: Namespace) -> Outcome:
         cost=options.cost,
         by=options.by,
         alpha=options.alpha,
+        cluster=rows.cluster,
         overlap=used,
     )
     table = rule.frame()

@@ -15,7 +15,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.special import ndtr, ndtri
+from scipy.special import ndtr, ndtri, owens_t
 
 from calib.evidence.likeness import Residuals, sum_of_pairs
 
@@ -24,6 +24,13 @@ MIN_CLUSTERS = 10
 
 #: Scores are taken as no nearer to 0 and 1 than this, and a correlation as no nearer to 1.
 CLIP, MAX_CORRELATION = 1e-6, 0.99
+
+
+def too_few(n_clusters: int | None) -> str | None:
+    """Say that clusters are too few; None if they are enough, or rows are independent."""
+    if n_clusters is None or n_clusters >= MIN_CLUSTERS:
+        return None
+    return f"too few clusters to tell ({n_clusters}; about {MIN_CLUSTERS} are needed)"
 
 
 @dataclass(frozen=True, eq=False)
@@ -52,6 +59,32 @@ class Dependence:
         own = generator.standard_normal(len(self.cluster))
         r = self.correlation
         return np.asarray(ndtr(np.sqrt(r) * common + np.sqrt(1.0 - r) * own))
+
+    def effects_of_first(self, row: np.ndarray, chance: float) -> np.ndarray:
+        """Return the design effect of the share of hits among the first k of some rows, (m + 1,) float64.
+
+        Parameters
+        ----------
+        row : (m,) int64 array
+            The rows, in their order.
+        chance : float
+            Chance in (0, 1) of a hit in each of them.
+
+        Notes
+        -----
+        Two rows of a cluster are both hits with the chance Phi_2(z, z; r) of the bivariate normal
+        distribution, by Owen's function T (Owen 1956).
+        """
+        z, r = ndtri(chance), self.correlation
+        both = chance - 2.0 * owens_t(z, np.sqrt((1.0 - r) / (1.0 + r)))
+        correlation = max(float(both) - chance**2, 0.0) / (chance * (1.0 - chance))
+        cluster = self.cluster[row]
+        order = np.argsort(cluster, kind="stable")
+        starts = np.flatnonzero(np.diff(cluster[order], prepend=-1))
+        before = np.empty(len(row), dtype=np.int64)  # rows of the same cluster before each
+        before[order] = np.arange(len(row)) - np.repeat(starts, np.diff(starts, append=len(row)))
+        pairs = np.append(0, 2 * np.cumsum(before))
+        return np.asarray(1.0 + correlation * pairs / np.maximum(np.arange(len(row) + 1), 1))
 
     def design_effects(
         self,

@@ -17,7 +17,7 @@ from calib.data.notions import Notion
 from calib.data.predictions import weighted_rows
 from calib.data.validation import as_class_scores, check_choice, check_level, check_norm
 from calib.evidence.binning import BinaryProblems, BinStatistics, Strategy
-from calib.evidence.clusters import MIN_CLUSTERS
+from calib.evidence.clusters import too_few
 from calib.evidence.evidence import Evidence
 from calib.evidence.rows import as_evidence
 from calib.evidence.sampling import (
@@ -103,9 +103,7 @@ class NoiseFloor(Drawn):
     @property
     def verdict(self) -> str:
         """`ABOVE_NOISE` if p is at most `SIGNIFICANCE`, `WITHIN_NOISE`, or "too few clusters to tell"."""
-        if self.n_clusters is not None and self.n_clusters < MIN_CLUSTERS:
-            return f"too few clusters to tell ({self.n_clusters}; about {MIN_CLUSTERS} are needed)"
-        return ABOVE_NOISE if self.p_value <= SIGNIFICANCE else WITHIN_NOISE
+        return too_few(self.n_clusters) or (ABOVE_NOISE if self.p_value <= SIGNIFICANCE else WITHIN_NOISE)
 
     @property
     def is_too_low(self) -> bool:

@@ -22,7 +22,7 @@ from calib.base.exceptions import InputError
 from calib.base.results import Result
 from calib.data.defaults import LEVEL, N_BINS
 from calib.data.notions import Notion
-from calib.data.predictions import TopLabelPrediction
+from calib.data.predictions import ConfidencePrediction, TopLabelPrediction
 from calib.data.validation import check_level
 from calib.evidence.binning import BinaryProblems, BinStatistics, Strategy
 from calib.evidence.evidence import Evidence
@@ -146,7 +146,7 @@ def error_interval(
         raise InputError(f"norm must be 1 (ECE) or 2 (l2 error) for an interval; got {norm!r}")
     alpha = 1.0 - check_level(level)
     evidence = as_evidence(y_true, scores, sample_weight, cluster)
-    z = float(ndtri(1.0 - alpha / 2.0) / np.sqrt(of_few_clusters(evidence, alpha)))
+    z = float(ndtri(1.0 - alpha / 2.0) / np.sqrt(of_few_clusters(evidence.n_clusters, alpha)))
     cells = evidence.cells(notion, n_bins=n_bins, strategy=strategy, top_k=top_k)
     if norm == 1:
         return _interval(cells, norm, level, _l1_limits(evidence, cells, z))
@@ -292,11 +292,11 @@ def interval_needs_rows(evidence: Evidence, measure: Measure) -> bool:
     return not measure.is_error or (measure.metric == "ece" and several_claims)
 
 
-def of_few_clusters(evidence: Evidence, alpha: float) -> float:
+def of_few_clusters(n_clusters: int | None, alpha: float) -> float:
     """Factor of effective rows by which intervals allow for few clusters (Korn & Graubard 1998)."""
-    if evidence.n_clusters is None:
+    if n_clusters is None:
         return 1.0
-    normal, student = ndtri(alpha / 2.0), stdtrit(max(evidence.n_clusters - 1, 1), alpha / 2.0)
+    normal, student = ndtri(alpha / 2.0), stdtrit(max(n_clusters - 1, 1), alpha / 2.0)
     return float((normal / student) ** 2)
 
 
@@ -311,14 +311,23 @@ def share_limits(evidence: Rows | Sums, alpha: float) -> tuple[float, float]:
     share, variance = evidence.mean("accuracy")
     if np.isnan(variance):
         raise InputError("the interval of the accuracy needs the rows: their sums do not tell its variance")
+    clusters = evidence.n_clusters
     rows = share * (1.0 - share) / variance if variance > 0.0 else evidence.effective_samples
-    if (clusters := evidence.n_clusters) is not None:  # degrees of freedom as Korn & Graubard (1998)
-        rows = (
-            min(rows, evidence.n_samples)
-            * float(ndtri(1.0 - alpha / 2.0) / stdtrit(max(clusters - 1, 1), 1.0 - alpha / 2.0)) ** 2
-        )
+    if clusters is not None:
+        rows = min(rows, evidence.n_samples) if variance > 0.0 else clusters
+    rows *= of_few_clusters(clusters, alpha)
     low, high = binomial_limits(np.array([share * rows]), np.array([rows]), alpha)
     return float(low[0]), float(high[0])
+
+
+def share_of_rows(hits: np.ndarray, cluster: np.ndarray | None, alpha: float) -> tuple[float, float]:
+    """Return the ends of the interval of the share of hits among (n,) rows, [0, 1] if there are none.
+
+    Those of Clopper & Pearson; if rows belong together, `share_limits` of their effective number.
+    """
+    if not len(hits):
+        return 0.0, 1.0
+    return share_limits(Rows(hits, ConfidencePrediction(np.ones(len(hits))), cluster=cluster), alpha)
 
 
 def outcome_limits(

@@ -37,6 +37,7 @@ from calib.calibrators.canonical import SimplexScheme
 from calib.data.equal_rows import overlap
 from calib.data.kinds import kind_of
 from calib.data.notions import Notion
+from calib.data.splits import units_of
 from calib.diagrams import (
     ValidityCurve,
     canonical_validity,
@@ -539,22 +540,32 @@ def score_difference(a: Method, b: Method, key: str) -> PairedInterval:
 
 @kept(rows=True)
 def halves(rows: Predictions) -> tuple[np.ndarray, np.ndarray]:
-    """Return masks of the rows on which thresholds are chosen, and of those on which they are checked."""
-    chosen = np.zeros(rows.n_samples, dtype=bool)
-    chosen[np.random.default_rng(0).permutation(rows.n_samples)[: rows.n_samples // 2]] = True
-    return chosen, ~chosen
+    """Return masks of the rows on which thresholds are chosen, and of those on which they are checked.
+
+    Rows that belong together are on one side.
+    """
+    unit = units_of(rows.cluster, rows.n_samples)
+    n_units = int(unit.max()) + 1
+    half = np.zeros(n_units, dtype=bool)
+    half[np.random.default_rng(0).permutation(n_units)[: n_units // 2]] = True
+    return half[unit], ~half[unit]
 
 
 def _half(method: Method, rows: np.ndarray) -> tuple[np.ndarray, Any]:
     """Return what is true of some evaluation rows, and what is predicted: class, P(Y = 1) or confidence."""
     base, event = methods()[BASE].scores, event_scores(method.scores)
+    cluster = None if method.cluster is None else method.cluster[rows]
     if event is None:
         label, confidence = top_label(method.scores)
-        top = calib.TopLabelPrediction(label[rows], confidence[rows], class_names=base.class_names)
+        top = calib.TopLabelPrediction(
+            label[rows], confidence[rows], class_names=base.class_names, cluster=cluster
+        )
         return method.labels[rows], top
     if base.kind == "binary":
-        return method.labels[rows], calib.BinaryPrediction(event[rows], class_names=base.class_names)
-    return outcomes_of(method.labels, method.scores)[rows], event[rows]
+        binary = calib.BinaryPrediction(event[rows], class_names=base.class_names, cluster=cluster)
+        return method.labels[rows], binary
+    right = outcomes_of(method.labels, method.scores)[rows]
+    return right, calib.ConfidencePrediction(event[rows], cluster=cluster)
 
 
 @kept()

@@ -7,7 +7,7 @@ from math import comb
 import numpy as np
 import pytest
 
-from benchmarks.decision_guarantee import SETTINGS, misses
+from benchmarks.decision_guarantee import CLUSTERED, SETTINGS, clustered, misses
 from benchmarks.simulation import means
 from calib import (
     BinaryPrediction,
@@ -266,3 +266,35 @@ def test_decision_curve_counts_hits_and_needless_actions():
         decision_curve([0, 1], [[0.5, 0.5], [0.2, 0.8]])
     with pytest.raises(InputError, match=r"\(0, 1\)"):
         decision_curve(happened, score, thresholds=[0.0])
+
+
+def test_clusters_of_one_row_are_independent_rows():
+    proba, labels = rows(700)
+    alone, of_one = (decide(labels, proba, accuracy=0.9, cluster=ids) for ids in (None, np.arange(700)))
+    assert of_one.thresholds == pytest.approx(alone.thresholds)
+    assert of_one.outcome.lower == pytest.approx(alone.outcome.lower, abs=2e-3)  # Student's quantile, n = 700
+
+
+@pytest.mark.parametrize("setting", [CLUSTERED[1], CLUSTERED[5]], ids=lambda setting: setting[0])
+def test_accuracy_is_kept_where_rows_belong_together(setting):
+    """At most 10 % of draws miss; 40 draws, so 4 + 3 standard errors of 1.9. Untold, 15 to 47 % miss."""
+    assert means(clustered(*setting), 40)["told"] <= 10 / 40
+
+
+def test_few_clusters_promise_nothing():
+    proba, labels = rows(700)
+    few, enough = (decide(labels, proba, accuracy=0.6, cluster=np.arange(700) % g) for g in (6, 20))
+    assert (few.guarantee, enough.unpromised) == (None, None)
+    assert "6; about 10" in few.unpromised
+    assert enough.guarantee is not None
+
+
+def test_reviews_of_clusters_are_promised_less_narrowly():
+    """Confidence differs between 20 clusters: the share of rows below a threshold varies as 20 numbers do."""
+    random = np.random.default_rng(0)
+    common, cluster = random.random(20), np.repeat(np.arange(20), 50)
+    score = np.clip(common[cluster] + 0.05 * random.standard_normal(1_000), 0.0, 1.0)
+    told, untold = (decide(np.ones(1_000), score, reviews=0.2, cluster=ids) for ids in (cluster, None))
+    told, untold = (float(rule.guarantee.split("at most ")[1].split()[0]) for rule in (told, untold))
+    assert untold < 0.23
+    assert 0.3 < told < 0.5  # 0.2 + 1.3 standard errors of 0.09
