@@ -72,6 +72,7 @@ def change(
     strategy_before: Strategy = "uniform",
     strategy_after: Strategy = "uniform",
     sample_weight: Any = None,
+    cluster: Any = None,
     level: float = LEVEL,
 ) -> Change:
     """Say whether a calibrator makes predictions better, worse, or neither beyond doubt.
@@ -84,6 +85,8 @@ def change(
         Scores of the same rows.
     notion, n_bins, sample_weight
         As for `calib.ece`.
+    cluster
+        As for `calib.paired_difference`.
     strategy_before, strategy_after : str
         How either is binned.
     level : float in (0, 1)
@@ -95,7 +98,7 @@ def change(
         If an argument cannot be used, or the two have different numbers of rows.
     """
     each = 1.0 - (1.0 - check_level(level)) / 2.0
-    options: dict[str, Any] = {"sample_weight": sample_weight, "level": each}
+    options: dict[str, Any] = {"sample_weight": sample_weight, "cluster": cluster, "level": each}
     strategies: dict[str, Any] = {"strategy_a": strategy_after, "strategy_b": strategy_before}
     error = paired_difference(y_true, after, before, notion=notion, n_bins=n_bins, **strategies, **options)
     score = paired_interval(y_true, before, after, metric="brier", **options)

@@ -204,7 +204,13 @@ def metric_frame(methods: Sequence[Metrics]) -> pd.DataFrame:
 
 
 def metric_intervals(
-    y_true: Any, scores: Any, values: Metrics, *, sample_weight: Any = None, level: float = LEVEL
+    y_true: Any,
+    scores: Any,
+    values: Metrics,
+    *,
+    sample_weight: Any = None,
+    cluster: Any = None,
+    level: float = LEVEL,
 ) -> dict[str, tuple[float, float]]:
     """Return the interval of every metric, as `calib.stats.measure_interval` gives it, by key.
 
@@ -214,10 +220,12 @@ def metric_intervals(
         As for `metrics`.
     values : Metrics
         What `metrics` gave for them.
+    cluster : (n,) array_like of int, str or time, optional
+        Id of what each row belongs to; by default those that predictions came with.
     level : float in (0, 1)
         Coverage of each interval.
     """
-    evidence = as_evidence(y_true, scores, sample_weight)
+    evidence = as_evidence(y_true, scores, sample_weight, cluster)
     options: dict[str, Any] = {"n_bins": values.n_bins, "strategy": values.strategy, "level": level}
     keys = [key for key in values.values if not interval_needs_rows(evidence, MEASURES[key])]
     return {key: measure_interval(None, evidence, key, **options) for key in keys}

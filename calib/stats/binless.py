@@ -25,7 +25,7 @@ from calib.data.predictions import (
 )
 from calib.data.validation import as_labels, check_choice, check_count, check_level, n_axes
 from calib.evidence.binning import BinaryProblems
-from calib.evidence.rows import Rows, as_problems
+from calib.evidence.rows import Rows, as_evidence
 from calib.evidence.sampling import draw_sums, resample
 from calib.stats.floors import ABOVE_NOISE, SIGNIFICANCE, WITHIN_NOISE
 
@@ -168,6 +168,7 @@ def calibration_test(
     test: Test = "kuiper",
     notion: Notion = "top-label",
     sample_weight: Any = None,
+    cluster: Any = None,
     n_resamples: int | None = None,
     random_state: int | np.random.Generator | None = RANDOM_STATE,
 ) -> CalibrationTest:
@@ -188,6 +189,8 @@ def calibration_test(
         predicted class after the other.
     sample_weight : (n,) array_like of float, optional
         As for `calib.ece`: what each row adds to the sums. "skce" has none.
+    cluster : (n,) array_like of int, str or time, optional
+        As for `calib.noise_floor`. "skce" has none.
     n_resamples : int, optional
         Redraws of the outcomes. Default: 999 (199 for "skce"), or none where there are more than 20,000
         distinct scores. 0 gives the p-value of the limit for many rows; "skce" has none.
@@ -235,14 +238,14 @@ def calibration_test(
     if test == "skce":
         if weights_of(scores, sample_weight) is not None:
             raise InputError('test="skce" cannot use sample_weight; "kuiper", "ks" and "spiegelhalter" can')
-        if clusters_of(scores) is not None:
+        if clusters_of(scores, cluster) is not None:
             raise InputError(
                 'test="skce" is about independent rows, and these belong together in clusters; '
                 '"kuiper", "ks" and "spiegelhalter" allow for that'
             )
         redraws = 199 if n_resamples is None else n_resamples
         return _kernel_test(y_true, scores, redraws, random_state)
-    problems = _top_problems(y_true, scores, notion, sample_weight)
+    problems = _top_problems(y_true, scores, notion, sample_weight, cluster)
     return _redrawn_tests(problems, [test], n_resamples, random_state)[test]
 
 
@@ -291,19 +294,21 @@ def calibration_tests(
     scores: Any,
     *,
     sample_weight: Any = None,
+    cluster: Any = None,
     random_state: int | None = RANDOM_STATE,
     tests: Sequence[Test] = get_args(Test),
 ) -> list[CalibrationTest]:
     """Return every test of `calibration_test`: of the predicted class, and of the vector where there is one.
 
-    "skce" is left out where `scores` are not whole vectors of probabilities, of one row only, or weighted.
+    "skce" is left out where `scores` are not whole vectors of probabilities, of one row only, weighted, or of
+    clusters.
     """
     results: dict[Test, CalibrationTest] = {}
     sums: list[Test] = [check_choice(test, get_args(Test), "test") for test in tests if test != "skce"]
     if sums:
-        problems = _top_problems(y_true, scores, "top-label", sample_weight)
+        problems = _top_problems(y_true, scores, "top-label", sample_weight, cluster)
         results = _redrawn_tests(problems, sums, None, random_state)
-    if "skce" in tests and _has_pairs(y_true, scores, sample_weight):
+    if "skce" in tests and _has_pairs(y_true, scores, sample_weight, cluster):
         results["skce"] = calibration_test(y_true, scores, test="skce", random_state=random_state)
     return [results[test] for test in tests if test in results]
 
@@ -336,6 +341,7 @@ def calibration_slope(
     *,
     notion: Notion = "confidence",
     sample_weight: Any = None,
+    cluster: Any = None,
     level: float = LEVEL,
 ) -> CalibrationSlope:
     """Estimate slope and intercept of the logistic recalibration of the predicted class's score.
@@ -350,8 +356,9 @@ def calibration_slope(
         Both give the same line, one for all classes.
     sample_weight : (n,) array_like of float, optional
         Weights of the rows, as for `reduce_to_binary`; the likelihood is then a weighted sum.
-        If rows belong together (clusters of the predictions), the covariance of the score has the pairs of a
-        cluster, and Student's and Hotelling's distributions stand for the normal one.
+    cluster : (n,) array_like of int, str or time, optional
+        As for `calib.noise_floor`. The covariance of the score has the pairs of a cluster then, and Student's
+        and Hotelling's distributions stand for the normal one.
     level : float in (0, 1)
         Coverage of the intervals.
 
@@ -377,7 +384,7 @@ def calibration_slope(
     >>> abs(round(line.slope, 3)), round(line.in_the_large, 3), line.determined
     (0.0, 0.323, True)
     """
-    problems = _top_problems(y_true, scores, notion, sample_weight)
+    problems = _top_problems(y_true, scores, notion, sample_weight, cluster)
     z = ndtri((1.0 + check_level(level)) / 2.0)
     clipped = np.clip(problems.scores.astype(np.float64), CLIP, 1.0 - CLIP)
     log_odds, outcomes = np.log(clipped) - np.log1p(-clipped), problems.outcomes.astype(np.float64)
@@ -487,12 +494,14 @@ def range_tail(x: float) -> float:
 _LIMITS = {"kuiper": range_tail, "ks": largest_tail, "spiegelhalter": lambda z: 2.0 * ndtr(-z)}
 
 
-def _top_problems(y_true: Any, scores: Any, notion: Notion, sample_weight: Any = None) -> BinaryProblems:
+def _top_problems(
+    y_true: Any, scores: Any, notion: Notion, sample_weight: Any = None, cluster: Any = None
+) -> BinaryProblems:
     if not isinstance(scores, BinaryProblems):
         check_choice(notion, TOP_NOTIONS, "notion")
     if isinstance(scores, ConfidencePrediction):
         notion = "confidence"  # both notions give the same where there is one class, or none
-    problems = as_problems(y_true, scores, notion, None, sample_weight)
+    problems = as_evidence(y_true, scores, sample_weight, cluster).problems(notion)
     if problems.n_claims > 1:
         raise InputError(
             f'tests without bins are about one claim per row; got notion "{problems.notion}". For all '
@@ -553,9 +562,9 @@ def _newton(design: np.ndarray, offset: np.ndarray, outcomes: np.ndarray, weight
     return _Fit(theta, covariance, min(loss, reached), converged)
 
 
-def _has_pairs(y_true: Any, scores: Any, sample_weight: Any) -> bool:
+def _has_pairs(y_true: Any, scores: Any, sample_weight: Any, cluster: Any) -> bool:
     """Whether "skce" applies: its pairs of rows count alike, and are independent."""
-    apart = weights_of(scores, sample_weight) is None and clusters_of(scores) is None
+    apart = weights_of(scores, sample_weight) is None and clusters_of(scores, cluster) is None
     return np.size(y_true) > 1 and apart and _whole_vectors(scores)
 
 
@@ -584,10 +593,15 @@ def _kernel_test(
 
 
 def compared_rows(
-    y_true: Any, scores: Any, *, sample_weight: Any = None, random_state: int = RANDOM_STATE
+    y_true: Any,
+    scores: Any,
+    *,
+    sample_weight: Any = None,
+    cluster: Any = None,
+    random_state: int = RANDOM_STATE,
 ) -> tuple[np.ndarray, np.ndarray] | None:
     """Return labels and vectors of the rows that "skce" compares, in its order; None if it does not apply."""
-    if not _has_pairs(y_true, scores, sample_weight):
+    if not _has_pairs(y_true, scores, sample_weight, cluster):
         return None
     proba = score_matrix(scores)
     order = _drawn_rows(len(proba), np.random.default_rng(random_state))

@@ -30,6 +30,7 @@ from calib.evidence.reductions import event_scores, top_label
 from calib.evidence.rows import Rows, as_evidence
 from calib.evidence.sums import Sums
 from calib.stats.bootstrap import bootstrap_interval
+from calib.stats.cluster_squares import MAX_SKEWNESS, ClusterSquares
 from calib.stats.floors import CellMetric
 from calib.stats.measures import MEASURES, Measure
 
@@ -139,6 +140,10 @@ def error_interval(
     on is no matter of chance, whatever its score. The more of it does, the less noise there is to take off,
     until the error of these rows is the plug-in error itself. The ends are therefore the farthest over the
     shares `BETWEEN_ROWS` of the variance.
+
+    If rows belong together, clusters are a sample: cells have the variance of dependent rows (``norm=1``), or
+    pairs of different clusters make the square and its variance (``norm=2``, `ClusterSquares`), with
+    Student's quantile for as many clusters.
 
     In the populations of ``benchmarks/interval_coverage.py`` the 95 % interval covers in 93 % or more.
     """
@@ -419,6 +424,8 @@ def _folded_inverse(mean: float) -> float:
 
 
 def _l2_limits(problems: BinaryProblems, cells: BinStatistics, z: float) -> tuple[float, float, float, float]:
+    if problems.row_cluster is not None:
+        return _l2_limits_of_clusters(ClusterSquares.of(problems, cells), z)
     table = SquaredGaps.of(problems, cells)
     n, claims = cells.effective_samples, cells.n_claims
     share, gap, count, variance = table.share, table.gap, table.count, table.variance
@@ -450,6 +457,17 @@ def _l2_limits(problems: BinaryProblems, cells: BinStatistics, z: float) -> tupl
 
     lowers, uppers = zip(*map(ends, BETWEEN_ROWS), strict=True)
     return observed, np.sqrt(max(table.squared, 0.0)), np.sqrt(min(lowers)), np.sqrt(max(uppers))
+
+
+def _l2_limits_of_clusters(table: ClusterSquares, z: float) -> tuple[float, float, float, float]:
+    degenerate = table.covariance(table)
+    rate = float(table.linear @ table.linear) / max(table.mean_square, 1e-300)
+    constant = degenerate + 1e-200  # its power 1.5 is above 0
+    variance = constant, rate, 0.0
+    lower = _explained(table.squared, z, variance, (MAX_SKEWNESS * constant**1.5, 0.0))[0]
+    upper = _explained(table.squared, z, variance, (0.0, 0.0))[1]
+    observed, estimate = np.sqrt(table.mean_square), np.sqrt(max(table.squared, 0.0))
+    return float(observed), float(estimate), float(np.sqrt(lower)), float(np.sqrt(upper))
 
 
 def _explained(

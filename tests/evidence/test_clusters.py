@@ -14,7 +14,9 @@ from calib import (
     TopLabelPrediction,
     calibration_test,
     effective_sample,
+    error_interval,
     noise_floor,
+    paired_difference,
     slices,
 )
 from calib.evidence.clusters import Dependence, latent_correlation
@@ -77,6 +79,24 @@ def test_rows_keep_their_chances():
         error = sums.std(axis=1) / np.sqrt(4_000)
         assert np.all(np.abs(sums.mean(axis=1) - cells.count * cells.mean_score) <= 5 * error + 1e-9), notion
         assert sums.var(axis=1).sum() > 1.2 * cells.variance.sum()
+
+
+def test_squares_compare_pairs_of_different_clusters():
+    """The debiased square by a loop over pairs; rows of one cluster are not compared."""
+    random = np.random.default_rng(6)
+    score, outcome, cluster = random.random(40), random.random(40) < 0.5, np.arange(40) % 7
+    squared, bin_ = 0.0, (score * 3).astype(int)
+    for one in range(3):
+        inside = np.flatnonzero(bin_ == one)
+        pairs = [(i, j) for i in inside for j in inside if cluster[i] != cluster[j]]
+        products = [(outcome[i] - score[i]) * (outcome[j] - score[j]) for i, j in pairs]
+        squared += len(inside) / 40 * np.mean(products)
+    other = paired_difference(outcome, score, score**2, notion="confidence", n_bins=3, cluster=cluster)
+    assert other.squared_a == pytest.approx(squared)
+    assert other.lower < other.difference < other.upper
+    interval = error_interval(outcome, score, notion="confidence", n_bins=3, norm=2, cluster=cluster)
+    assert interval.estimate == pytest.approx(np.sqrt(max(squared, 0.0)))
+    assert interval.upper > error_interval(outcome, score, notion="confidence", n_bins=3, norm=2).upper
 
 
 def test_clusters_of_one_row_are_independent_rows():

@@ -1,0 +1,78 @@
+"""Debiased squared l2 errors of rows that belong together: pairs of rows of different clusters."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from scipy import sparse
+
+from calib.base.results import Result
+from calib.evidence.binning import BinaryProblems, BinStatistics
+
+#: Skewness of a quadratic form that one number dominates, as far as intervals allow for it.
+MAX_SKEWNESS = 2.0
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class ClusterSquares(Result):
+    """The debiased squared l2 error of cells whose rows come from clusters, and how it varies.
+
+    With e and w the sums of outcome - score and of weights of a cluster in a cell, the squared gap of the
+    cell is the mean of e e' over pairs of different clusters, divided by that of w w': rows of one cluster,
+    which depend on each other, are not compared. Cells of one cluster say nothing and are left out.
+
+    Attributes
+    ----------
+    squared, mean_square : float
+        The estimate, which can be negative, and the plug-in one.
+    linear : (G,) float64 array
+        What each cluster adds to the estimate through the gaps of its cells.
+    noise : (G, C) csr_array
+        Residuals of each cluster in each cell, scaled: the products of their rows, summed over pairs of
+        different clusters, are the noise of a calibrated model's estimate.
+    """
+
+    squared: float
+    mean_square: float
+    linear: np.ndarray
+    noise: Any
+
+    @classmethod
+    def of(cls, problems: BinaryProblems, cells: BinStatistics) -> ClusterSquares:
+        """Sum the rows of each cluster in each cell."""
+        assert problems.row_cluster is not None
+        cluster, n_cells = problems.row_cluster[problems.rows], len(cells.count)
+        weight = np.ones(len(cluster)) if problems.weights is None else problems.weights
+        residual = weight * (problems.outcomes - problems.scores.astype(np.float64))
+        cell = np.repeat(np.arange(n_cells), cells.count)
+        key, at = np.unique(cluster * n_cells + cell, return_inverse=True)
+        group, cell = np.divmod(key, n_cells)
+        e, w = np.bincount(at, residual), np.bincount(at, weight)
+        total, square = np.bincount(cell, w), np.bincount(cell, w * w)
+        pairs = total**2 - square
+        told = pairs > 1e-9 * total**2
+        share = np.where(told, total, 0.0) / max(float(total[told].sum()), 1e-300)
+        pairs = np.where(told, pairs, 1.0)
+        sums = np.bincount(cell, e)
+        gap = sums / total
+        squared = float(share @ ((sums**2 - np.bincount(cell, e * e)) / pairs))
+        apart = e - gap[cell] * w
+        n_clusters = int(problems.row_cluster.max()) + 1
+        more = np.sqrt(n_clusters / max(n_clusters - 1, 1))  # one mean is taken off in each cell
+        noise = sparse.csr_array(
+            (more * np.sqrt(share / pairs)[cell] * apart, (group, cell)), shape=(n_clusters, n_cells)
+        )
+        linear = more * np.bincount(group, (2.0 * share * gap / total)[cell] * apart, n_clusters)
+        return cls(squared, float(share @ gap**2), linear, noise)
+
+    def covariance(self, other: ClusterSquares) -> float:
+        """Covariance of the noise of two estimates on the same rows."""
+        a, b = self.noise, other.noise
+        if a.shape[0] <= min(a.shape[1], b.shape[1]):
+            whole = float(((a @ a.T) * (b @ b.T)).sum())
+        else:
+            whole = float(((a.T @ b) ** 2).sum())
+        own = (a * a).sum(axis=1) @ (b * b).sum(axis=1)
+        return 2.0 * max(whole - float(own), 0.0)
