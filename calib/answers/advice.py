@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 from sklearn.base import clone
 
-from calib.answers.calibrated import calibrated_scores, fit_on, vector_losses
+from calib.answers.calibrated import calibrated_scores, fit_on, losses_if_wrong, vector_losses
 from calib.base.exceptions import InputError
 from calib.base.results import Drawn, Result
 from calib.calibrators.catalogue import BINARY, full_name, methods_of_kind, named_methods
@@ -30,10 +30,10 @@ from calib.data.predictions import (
     score_matrix,
     weighted_rows,
 )
-from calib.data.splits import stratified_folds
+from calib.data.splits import stratified_folds, units_of
 from calib.data.validation import as_labels, binary_outcomes, check_choice, check_count
 from calib.evidence.reductions import event_scores, reduce_to_binary
-from calib.evidence.row_scores import weighted_mean
+from calib.evidence.row_scores import error_share, row_values, weighted_mean
 from calib.stats.many import improvements
 
 #: Name of the recommendation to leave the scores as they are.
@@ -50,6 +50,9 @@ N_FOLDS = 5
 
 #: Fewest calibration rows for a recommendation: fewer give folds of less than 10 rows.
 LEAST_ROWS = 50
+
+#: Wrong rows, or clusters with a wrong row, below which nothing is recommended; right ones, too.
+MIN_WRONG = 10
 
 #: Most scores (rows x classes) for which calibrators of every class are tried.
 MOST_SCORES = 1_000_000
@@ -91,6 +94,8 @@ class Recommendation(Result):
         Candidates that were not tried, and why.
     n_tried, n_samples : int
         Calibration rows on which the candidates were tried, and all of them.
+    few : str or None
+        Why nothing can be recommended, whatever the table says: too few rows are wrong.
     """
 
     name: str
@@ -100,6 +105,7 @@ class Recommendation(Result):
     left_out: dict[str, str]
     n_tried: int
     n_samples: int
+    few: str | None = None
 
     def frame(self) -> pd.DataFrame:
         """Return the table of the candidates."""
@@ -113,6 +119,8 @@ class Recommendation(Result):
     @property
     def helpful(self) -> list[str]:
         """Names of the candidates that help, the one with the lowest score first."""
+        if self.few is not None:
+            return []
         deciding = "brier" if self.table["brier"].is_monotonic_increasing else "log_loss"
         other = self.table["log_loss" if deciding == "brier" else "brier"]
         base = other[self.table["method"] == NONE].iloc[0]
@@ -129,6 +137,8 @@ class Recommendation(Result):
         titles = {method.short: method.title for method in BINARY.values()}
         titles |= {name: full_name(one) for name, one in named_methods().items()}
         named = [titles.get(name, name) for name in self.helpful[:2]]
+        if self.few is not None:
+            return f"No calibrator can be recommended: {self.few}"
         if not named:
             return "No calibrator tried distinguishably lowers the Brier score of the calibration rows"
         return " or ".join([named[0], *(name[:1].lower() + name[1:] for name in named[1:])]) + " would help"
@@ -231,7 +241,7 @@ def recommend(
         Weights of the rows, as for `calib.ece`. Candidates that cannot use them are left out.
     cluster : (n,) array_like, optional
         Ids of what rows belong together, as for `calib.Predictions`: by default the ids of `proba`, else
-        exact copies of rows. They are in one fold.
+        exact copies of rows. They are in one fold, and intervals are of their sums.
     max_rows : int, optional
         Try the candidates on about so many rows, a stratified sample, where there are more.
     random_state : int
@@ -256,8 +266,11 @@ def recommend(
     score is no higher than the base model's. If none helps, the recommendation is to leave the scores as they
     are. Else it is, among the candidates that help and are within one standard error of the lowest score of
     these, the one that fits the fewest numbers (Breiman, Friedman, Olshen & Stone 1984, section 3.4.3).
+    Nothing is recommended if fewer than `MIN_WRONG` rows are wrong, or right: the loss of a wrong row
+    decides, and hardly one was seen.
 
-    The intervals treat rows as independent given the fits, which leaves out that folds share fitting rows.
+    The intervals treat rows, or clusters, as independent given the fits, which leaves out that folds share
+    fitting rows.
     ``benchmarks/choosing.py`` prints how often the choice is worse than the base model on fresh rows.
 
     For more than `MOST_SCORES` scores, only candidates that fit a few numbers or one event are tried: the
@@ -281,23 +294,32 @@ def recommend(
             f"a recommendation needs at least {LEAST_ROWS} calibration rows; got {rows.n_samples}"
         )
     size = rows.n_scores
-    cluster = exact_copies(rows) if rows.cluster is None else rows.cluster
+    cluster = exact_copies(rows, labels) if rows.cluster is None else rows.cluster
     sample = tried_rows(labels, size, max_rows, random_state, cluster)
     tried, codes = data[sample], labels[sample]
     of_tried = None if weights is None else weights[sample]
     if methods is None and not isinstance(rows, Predictions):
         methods = methods_of_kind(rows.kind, None)
     candidates, left_out = _candidates(methods, len(codes), size // rows.n_samples)
-    of_folds = None if cluster is None else cluster[sample]
+    of_folds = None if cluster is None else units_of(cluster[sample], len(codes))
     fold = stratified_folds(codes, N_FOLDS, random_state, of_folds)
     losses = {NONE: vector_losses(codes, tried, tried)}
-    of_candidates, numbers = _cross_validated(candidates, tried, codes, fold, of_tried, left_out, progress)
+    of_candidates, numbers, wrong = _cross_validated(
+        candidates, tried, codes, fold, of_tried, left_out, progress
+    )
     losses |= of_candidates
     if len(losses) == 1:
         raise InputError(f"no candidate can be tried: {'; '.join(left_out.values())}")
     names = list(losses)
     deciding = np.array([losses[name][score] for name in names])
-    result = improvements(deciding, sample_weight=of_tried)
+    few, unseen = None, None
+    if rows.kind != "multilabel":
+        few = _too_few(codes, tried, of_folds)
+        one_more = error_share(codes, tried, of_tried, of_folds)
+        unseen = np.array([one_more * wrong[name][score] for name in names])
+        unseen -= one_more * np.array([weighted_mean(values, of_tried) for values in deciding])
+    options: dict[str, Any] = {"sample_weight": of_tried, "cluster": of_folds}
+    result = improvements(deciding, unseen=unseen, **options)
     means = {
         metric: [weighted_mean(values[metric], of_tried) for values in losses.values()] for metric in _WORDS
     }
@@ -312,17 +334,32 @@ def recommend(
         }
     )
     other = table["log_loss" if score == "brier" else "brier"]
-    helps = np.flatnonzero((result.lower > 0.0) & (other <= other[0]))
+    helps = np.flatnonzero((result.lower > 0.0) & (other <= other[0]) & (few is None))
     chosen = lowest = 0
     if len(helps):
         lowest = int(helps[result.mean[helps].argmin()])
-        mean, error = _mean_and_error(deciding[helps] - deciding[lowest], of_tried)
+        mean, error = _mean_and_error(deciding[helps] - deciding[lowest], of_tried, of_folds)
         tied = helps[mean <= error]
         chosen = int(min(tied, key=lambda one: (numbers[names[one]], result.mean[one])))
     reason = _reason(table, chosen, lowest, score, len(codes), rows.n_samples)
+    if few is not None:
+        reason = f"Leave the scores as they are: {few}."
     table = table.sort_values(score, kind="stable", ignore_index=True)
     fitted = _fitted(candidates[names[chosen]], data, labels, weights) if chosen else None
-    return Recommendation(names[chosen], fitted, reason, table, left_out, len(codes), rows.n_samples)
+    return Recommendation(names[chosen], fitted, reason, table, left_out, len(codes), rows.n_samples, few)
+
+
+def _too_few(labels: np.ndarray, rows: Any, cluster: np.ndarray | None) -> str | None:
+    """Say that too few rows are wrong, or right, to tell what a calibrator does to their losses."""
+    right = row_values(labels, rows, "accuracy") > 0.0
+    unit = units_of(cluster, len(right))
+    for word, which in (("wrong", ~right), ("right", right)):
+        if (count := len(np.unique(unit[which]))) < MIN_WRONG:
+            rows_of = f"{which.sum():,} of {len(which):,} calibration rows are {word}"
+            if cluster is not None:
+                rows_of += f", in {count} clusters or copies of rows"
+            return f"{rows_of}; about {MIN_WRONG} are needed to tell what a calibrator does to them"
+    return None
 
 
 def choose_points_per_bin(
@@ -333,6 +370,7 @@ def choose_points_per_bin(
     top_k: int | None = None,
     candidates: Iterable[int] = POINTS_PER_BIN,
     sample_weight: Any = None,
+    cluster: Any = None,
     random_state: int = RANDOM_STATE,
 ) -> PointsPerBinChoice:
     """Choose the points per bin k of histogram binning by the Brier score, on the calibration rows alone.
@@ -349,6 +387,8 @@ def choose_points_per_bin(
         The k to try.
     sample_weight : (n,) array_like of float, optional
         Weights of the rows, as for `calib.ece`; bins hold k rows whatever their weights.
+    cluster : (n,) array_like of int, str or time, optional
+        As for `recommend`; copies of rows are found if `proba` are labelled predictions.
     random_state : int
         Seed of the folds.
 
@@ -378,7 +418,9 @@ def choose_points_per_bin(
     tried = np.unique([check_count(k, "candidates") for k in candidates])
     if not len(tried):
         raise InputError("candidates must name at least one number of points per bin; got none")
-    problems = reduce_to_binary(y, proba, notion, top_k=top_k, sample_weight=sample_weight)
+    if cluster is None and isinstance(proba, Announcement) and proba.cluster is None:
+        cluster = exact_copies(proba, np.asarray(y))
+    problems = reduce_to_binary(y, proba, notion, top_k=top_k, sample_weight=sample_weight, cluster=cluster)
     sizes = np.diff(problems.offsets)
     generator = np.random.default_rng(random_state)
     drawn = generator.permutation(np.flatnonzero(sizes))
@@ -393,11 +435,14 @@ def choose_points_per_bin(
     pairs = np.concatenate([np.arange(problems.offsets[one], problems.offsets[one + 1]) for one in drawn])
     scores, outcomes = problems.scores[pairs].astype(np.float64), problems.outcomes[pairs]
     weights = None if problems.weights is None else problems.weights[pairs]
+    of_rows = problems.row_weights, problems.row_cluster
     losses = np.zeros((len(tried), len(pairs)))
     ends = sizes[drawn].cumsum()
     for first, last in zip(ends - sizes[drawn], ends, strict=True):
+        together = None if of_rows[1] is None else of_rows[1][problems.rows[pairs[first:last]]]
+        unit = units_of(together, last - first)
         for _ in range(repeats):
-            fold = generator.permutation(last - first) % N_FOLDS
+            fold = (generator.permutation(unit.max() + 1) % N_FOLDS)[unit]
             for held_out in (fold == number for number in range(N_FOLDS)):
                 fit_on, at = first + np.flatnonzero(~held_out), first + np.flatnonzero(held_out)
                 points = scores[fit_on], outcomes[fit_on]  # ascending, as problems are
@@ -418,9 +463,9 @@ def choose_points_per_bin(
     n_samples = problems.n_samples
     by_row = np.array([np.bincount(problems.rows[pairs], one, n_samples) for one in losses])
     by_row *= n_samples / len(pairs)  # a row can be in several problems, or, if they are a sample, in none
-    mean = _mean_and_error(by_row, problems.row_weights)[0]
+    mean = _mean_and_error(by_row, *of_rows)[0]
     best = int(mean.argmin())
-    error = _mean_and_error(by_row - by_row[best], problems.row_weights)[1]
+    error = _mean_and_error(by_row - by_row[best], *of_rows)[1]
     chosen = int(np.flatnonzero(mean <= mean[best] + error).max())
     return PointsPerBinChoice(
         notion=notion,
@@ -548,16 +593,24 @@ def _cross_validated(
     weights: np.ndarray | None,
     left_out: dict[str, str],
     progress: Callable[[float, str], object] | None,
-) -> tuple[dict[str, dict[str, np.ndarray]], dict[str, int]]:
-    """Losses of each row by fits on the other folds, and how many numbers a fit has, by candidate.
+) -> tuple[dict[str, dict[str, np.ndarray]], dict[str, int], dict[str, dict[str, float]]]:
+    """Losses of each row by fits on the other folds, numbers of a fit, and losses if rows were wrong.
 
     Candidates that refuse the rows are put into `left_out`, with what they say.
     """
     losses = {name: {metric: np.empty(len(labels)) for metric in _WORDS} for name in candidates}
-    numbers = {NONE: 0}
+    numbers, wrong = {NONE: 0}, {name: dict.fromkeys(_WORDS, 0.0) for name in (NONE, *candidates)}
+    told = data.kind != "multilabel" if isinstance(data, Announcement) else True
     for number in range(N_FOLDS):
         out = fold == number
         rows, codes, outside = data[~out], labels[~out], data[out]
+
+        def add_wrong(name: str, scores: Any, outside: Any = outside) -> None:
+            if told:
+                for metric, loss in losses_if_wrong(scores, outside).items():
+                    wrong[name][metric] += loss / N_FOLDS
+
+        add_wrong(NONE, outside)
         of_rows = None if weights is None else weights[~out]
         for position, name in enumerate(list(losses)):
             if progress:
@@ -571,16 +624,26 @@ def _cross_validated(
                 continue
             for metric, values in vector_losses(labels[out], scores, outside).items():
                 losses[name][metric][out] = values
+            add_wrong(name, scores)
             numbers[name] = fitted_numbers(fitted)
-    return losses, numbers
+    return losses, numbers, wrong
 
 
-def _mean_and_error(values: np.ndarray, weights: np.ndarray | None) -> tuple[np.ndarray, np.ndarray]:
-    """Mean over the columns of (m, n) values and its standard error, with (n,) weights of mean 1 or None."""
+def _mean_and_error(
+    values: np.ndarray, weights: np.ndarray | None, cluster: np.ndarray | None
+) -> tuple[np.ndarray, np.ndarray]:
+    """Mean over the columns of (m, n) values and its standard error, with weights of mean 1, by cluster."""
     mean = values.mean(axis=1) if weights is None else values @ weights / weights.sum()
+    away = values - mean[:, None]
     if weights is not None:
-        values = weights * (values - mean[:, None])
-    return mean, values.std(axis=1, ddof=1) / np.sqrt(values.shape[1])
+        away = weights * away
+    n_units = values.shape[1]
+    if cluster is not None:
+        unit = units_of(cluster, n_units)
+        away = np.array([np.bincount(unit, one) for one in away])
+        n_units = away.shape[1]
+    spread = np.sqrt(np.sum(away**2, axis=1) * n_units / max(n_units - 1, 1))
+    return mean, spread / values.shape[1]
 
 
 def fitted_numbers(calibrator: Any) -> int:

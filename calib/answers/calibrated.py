@@ -30,7 +30,7 @@ from calib.data.predictions import (
 from calib.data.validation import as_groups, as_labels
 from calib.evidence.binning import PerClass, Strategy
 from calib.evidence.reductions import event_scores, outcomes_of, top_label
-from calib.evidence.row_scores import row_values, vector_values
+from calib.evidence.row_scores import error_share, row_values, vector_values, weighted_mean, wrong_rows
 
 
 def calibrated_scores(calibrator: Any, proba: Any, *, groups: Any = None) -> Any:
@@ -190,6 +190,35 @@ def vector_losses(y_true: Any, scores: Any, proba: Any) -> dict[str, np.ndarray]
 
     map_threads(fill, row_blocks(n_samples, n_classes))
     return losses
+
+
+def unseen_losses(
+    y_true: Any, scores: Any, proba: Any, losses: Mapping[str, np.ndarray], cluster: Any = None
+) -> dict[str, float]:
+    """Return by how much one more row whose prediction is wrong changes the mean of each of `vector_losses`.
+
+    Parameters
+    ----------
+    y_true, scores, proba
+        As for `vector_losses`; `proba` has the weights, and its predictions are wrong.
+    losses : mapping of str to (n,) float64 array
+        These.
+    cluster : (n,) int64 array, optional
+        Number of the cluster of each row.
+    """
+    if kind_of(proba).name == "multilabel":
+        return {"brier": 0.0, "log_loss": 0.0}
+    weights = weights_of(proba)
+    share = error_share(y_true, proba, weights, cluster)
+    wrong = losses_if_wrong(scores, proba)
+    return {metric: share * (wrong[metric] - weighted_mean(losses[metric], weights)) for metric in wrong}
+
+
+def losses_if_wrong(scores: Any, proba: Any) -> dict[str, float]:
+    """Return the mean of each of `vector_losses` if predictions of `proba` were wrong, over some of them."""
+    some, wrong = wrong_rows(proba)
+    losses = vector_losses(wrong, scores[some], proba[some])
+    return {metric: float(values.mean()) for metric, values in losses.items()}
 
 
 def assessment_strategy(calibrator: Any) -> Strategy:

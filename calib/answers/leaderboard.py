@@ -11,7 +11,13 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from calib.answers.calibrated import assessment_strategy, calibrated_scores, fit_on, vector_losses
+from calib.answers.calibrated import (
+    assessment_strategy,
+    calibrated_scores,
+    fit_on,
+    unseen_losses,
+    vector_losses,
+)
 from calib.answers.metric_tables import METRIC_COLUMNS, Metrics, metrics
 from calib.answers.printed import escape_latex, escape_markdown, latex_row, latex_tabular, markdown_table
 from calib.base.exceptions import InputError
@@ -72,6 +78,8 @@ class Entry(Result):
     losses : mapping of str to (n,) float64 array
         Values of each row of the scores in `RANKING`, from `calib.answers.calibrated.vector_losses`; empty
         if it failed.
+    unseen : mapping of str to float
+        Change of the mean of each by one more wrong row, from `calib.answers.calibrated.unseen_losses`.
     """
 
     method: str
@@ -79,6 +87,7 @@ class Entry(Result):
     seconds: float | None = None
     failure: str | None = None
     losses: Mapping[str, np.ndarray] = field(default_factory=dict)
+    unseen: Mapping[str, float] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -118,11 +127,16 @@ class Leaderboard(Result):
         for metric in RANKING if scored else ():
             losses = np.array([one.losses[metric] for one in scored])
             base = self.entries[0].losses[metric]
-            changes = paired_intervals_of(base, losses, metric, weights=self.weights, cluster=self.cluster)
+            options: dict[str, Any] = {"weights": self.weights, "cluster": self.cluster}
+            options["unseen"] = self._unseen(scored, metric) - self._unseen(self.entries[:1], metric)
+            changes = paired_intervals_of(base, losses, metric, **options)
             for one, change in zip(scored, changes, strict=True):  # 0 -, so that the base model has 0, not -0
                 ends = (0.0 - change.difference, 0.0 - change.upper, 0.0 - change.lower)
                 ends_of[one.method][metric] = ends
         return ends_of
+
+    def _unseen(self, entries: Iterable[Entry], metric: str) -> np.ndarray:
+        return np.array([one.unseen.get(metric, 0.0) for one in entries])
 
     @property
     def shown(self) -> list[str]:
@@ -171,12 +185,15 @@ class Leaderboard(Result):
             finite = np.array([_is_finite(one, metric) for one in self.ranked], dtype=bool)
             marked = np.zeros(len(self.ranked), dtype=bool)
             if finite.any():
+                scored = [one for one in self.ranked if _is_finite(one, metric)]
                 marked[finite] = best_set(
-                    [one.losses[metric] for one in self.ranked if _is_finite(one, metric)],
+                    [one.losses[metric] for one in scored],
                     sample_weight=self.weights,
+                    cluster=self.cluster,
+                    unseen=self._unseen(scored, metric),
                 )
-            scored = sum(bool(one.losses) for one in self.ranked)
-            marks[head] = marked & (marked.sum() < scored)
+            n_scored = sum(bool(one.losses) for one in self.ranked)
+            marks[head] = marked & (marked.sum() < n_scored)
         return pd.DataFrame(marks)
 
     def improvement_texts(self) -> pd.DataFrame:
@@ -317,6 +334,7 @@ def compare(
         scores, strategy = calibrated_scores(calibrator, evaluation), assessment_strategy(calibrator)
         return entry_of(name, scores, evaluation, strategy=strategy, seconds=seconds, **bins)
 
+    bins["cluster"] = cluster
     entries = list(base) or [entry_of("Base", evaluation, evaluation, **bins)]
     for position, (name, calibrator) in enumerate(methods.items()):
         if progress:
@@ -348,8 +366,11 @@ def entry_of(
     seconds: float | None = None,
     n_bins: int = N_BINS,
     sample_weight: Any = None,
+    cluster: np.ndarray | None = None,
 ) -> Entry:
     """Return the entry of a method that gave these scores of the evaluation rows."""
     bins: dict[str, Any] = {"n_bins": n_bins, "strategy": strategy, "sample_weight": sample_weight}
     numbers = metrics(evaluation.labels, scores, method=name, **bins)
-    return Entry(name, numbers, seconds, losses=vector_losses(evaluation.labels, scores, evaluation))
+    given = evaluation.labels, scores, evaluation
+    losses = vector_losses(*given)
+    return Entry(name, numbers, seconds, losses=losses, unseen=unseen_losses(*given, losses, cluster))

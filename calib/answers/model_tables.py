@@ -19,12 +19,12 @@ from calib.calibrators.catalogue import METHODS, PAPER, for_kind, make_calibrato
 from calib.data.defaults import LEVEL, N_BINS, N_RESAMPLES, RANDOM_STATE
 from calib.data.kinds import Kind, kind_of
 from calib.data.notions import POOLED_NOTIONS
-from calib.data.predictions import ConfidencePrediction, rows_that_count
+from calib.data.predictions import ConfidencePrediction, TopLabelPrediction, rows_that_count
 from calib.data.several_models import pairs_of_models
 from calib.data.validation import check_level
 from calib.evidence.binning import PerClass, Strategy
-from calib.evidence.reductions import cluster_codes
-from calib.evidence.row_scores import row_values, weighted_mean
+from calib.evidence.reductions import cluster_codes, event_scores, top_label
+from calib.evidence.row_scores import row_values, unseen_error, weighted_mean
 from calib.evidence.rows import Rows
 from calib.stats.bootstrap import paired_intervals_of
 from calib.stats.differences import paired_difference
@@ -393,7 +393,9 @@ class _Model:
             for measure in MEASURES.values()
             if measure.listed and measure.missing(kind_of(evaluation)) is None
         ]
+        self.cluster = cluster_codes(evaluation, evaluation.sample_weight, None)
         self.base: dict[str, np.ndarray] = {}
+        self.base_unseen: dict[str, float] = {}
         self.numbers: dict[str, dict[str, dict[str, Any]]] = {}
 
     def board(self, methods: Mapping[str, Any], progress: Callable[[float, str], object]) -> Leaderboard:
@@ -442,12 +444,13 @@ class _Model:
             seconds=seconds,
             n_bins=self.n_bins,
             sample_weight=weights,
+            cluster=self.cluster,
         )
-        cluster = self.evaluation.cluster
-        evidence = Rows(self.evaluation.labels, scores, sample_weight=weights, cluster=cluster)
+        evidence = Rows(self.evaluation.labels, scores, sample_weight=weights, cluster=self.cluster)
         values = _values_of_rows(evidence, entry)
+        unseen = self._unseen(evidence, entry, values)
         if name == BASE:
-            self.base = values
+            self.base, self.base_unseen = values, unseen
         numbers: dict[str, dict[str, Any]] = {}
         told = [one for one in self.measures if one.key in entry.losses or one.missing(evidence) is None]
         for measure in told:
@@ -456,7 +459,7 @@ class _Model:
                 value = weighted_mean(entry.losses[measure.key], evidence.weights)
             numbers[measure.key] = {"value": np.nan if value is None else value}
             if name != BASE:
-                numbers[measure.key] |= self._difference(measure, scores, strategy, values)
+                numbers[measure.key] |= self._difference(measure, scores, strategy, values, unseen)
         for notion in dict.fromkeys(one.notion for one in told if one.is_error):
             errors = {one.key: one for one in told if one.is_error and one.notion == notion}
             options = {
@@ -479,13 +482,19 @@ class _Model:
         return entry
 
     def _difference(
-        self, measure: Measure, scores: Any, strategy: Strategy, values: Mapping[str, np.ndarray]
+        self,
+        measure: Measure,
+        scores: Any,
+        strategy: Strategy,
+        values: Mapping[str, np.ndarray],
+        unseen: Mapping[str, float],
     ) -> dict[str, Any]:
         """Return difference, ends and mark against the base; nothing if there is no paired interval."""
-        if measure.metric == "ece" and self.cluster is None:
+        if measure.metric == "ece":
             change_at: Callable[[float], Any] = partial(self._error_change, measure, scores, strategy)
         elif measure.key in values:
-            change_at = partial(self._score_change, measure, values[measure.key])
+            more = np.array([unseen[measure.key] - self.base_unseen[measure.key]])
+            change_at = partial(self._score_change, measure, values[measure.key], more)
         else:
             return {}
         change = change_at(self.level)
@@ -509,13 +518,25 @@ class _Model:
             n_bins=self.n_bins,
             strategy_a=strategy,
             sample_weight=self.evaluation.sample_weight,
+            cluster=self.cluster,
             level=level,
         )
 
-    def _score_change(self, measure: Measure, values: np.ndarray, level: float) -> Any:
-        of_rows = self.evaluation.sample_weight, self.cluster
+    def _score_change(self, measure: Measure, values: np.ndarray, unseen: np.ndarray, level: float) -> Any:
+        of_rows = self.evaluation.sample_weight, self.cluster, unseen
         base = self.base[measure.key]
         return paired_intervals_of(base, values[None], measure.metric or "", level, *of_rows)[0]
+
+    def _unseen(self, evidence: Rows, entry: Entry, values: Mapping[str, np.ndarray]) -> dict[str, float]:
+        """Return by how much one more wrong row changes the mean of each of `_values_of_rows`."""
+        unseen = dict(entry.unseen)
+        for key in values.keys() - unseen.keys():
+            scores, predicted = evidence.scores, self.evaluation
+            if key != "accuracy" and event_scores(scores) is None:
+                scores, predicted = (TopLabelPrediction(*top_label(one)) for one in (scores, predicted))
+            given = evidence.y_true, scores, predicted, MEASURES[key].metric
+            unseen[key] = unseen_error(*given, evidence.weights, evidence.cluster)
+        return unseen
 
 
 def _values_of_rows(evidence: Rows, entry: Entry) -> dict[str, np.ndarray]:

@@ -19,6 +19,7 @@ from calib.answers.calibrated import (
     assessment_strategy,
     calibrated_scores,
     fit_on,
+    unseen_losses,
     vector_losses,
 )
 from calib.answers.conclusion import conclude
@@ -349,6 +350,7 @@ def gate(options: Namespace) -> Outcome:
         n_bins=options.bins,
         strategy=strategy,
         sample_weight=rows.sample_weight,
+        cluster=rows.cluster,
         rule=rule,
         overlap=used,
         n_resamples=options.resamples,
@@ -655,8 +657,11 @@ class _Assessed:
         weighted: dict[str, Any] = {"sample_weight": self.weights}
         options: dict[str, Any] = {"method": name, "n_bins": n_bins, "strategy": self.strategy}
         self.metrics = compute_metrics(rows.labels, self.scores, **options, **weighted)
+        weighted["cluster"] = rows.cluster
         self.intervals = metric_intervals(rows.labels, self.scores, self.metrics, **weighted)
-        self.entry = Entry(name, self.metrics, losses=vector_losses(rows.labels, self.scores, rows))
+        losses = vector_losses(rows.labels, self.scores, rows)
+        unseen = unseen_losses(rows.labels, self.scores, rows, losses, self.cluster)
+        self.entry = Entry(name, self.metrics, losses=losses, unseen=unseen)
 
 
 def _leaderboard(methods: Sequence[_Assessed]) -> Leaderboard:
@@ -704,14 +709,15 @@ def _binless(rows: Any, scores: Any, options: Namespace) -> tuple[list[str], dic
     if (missing := lacks(kind_of(rows), "tests without bins")) is not None:
         return [missing], {}
     weights = rows.sample_weight
-    tests = calibration_tests(rows.labels, scores, sample_weight=weights, random_state=options.seed)
+    of_rows: dict[str, Any] = {"sample_weight": weights, "cluster": rows.cluster}
+    tests = calibration_tests(rows.labels, scores, **of_rows, random_state=options.seed)
     results: dict[str, Any] = {
         test.test: _finite({"statistic": test.statistic, "p_value": test.p_value}) for test in tests
     }
     words = [test.words for test in tests]
     if weights is not None and (lost := without_weights(kind_of(rows))):
         words.append(lost)
-    line = calibration_slope(rows.labels, scores, sample_weight=weights)
+    line = calibration_slope(rows.labels, scores, **of_rows)
     return [*words, line.words], results | {"slope": _finite(asdict(line))}
 
 

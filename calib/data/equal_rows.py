@@ -81,7 +81,7 @@ def smallest_keys(rows: Any) -> np.ndarray:
     return np.sort(row_keys(rows))[:MAX_KEYS]
 
 
-def exact_copies(rows: Any) -> np.ndarray | None:
+def exact_copies(rows: Any, labels: np.ndarray | None = None) -> np.ndarray | None:
     """Return which rows are copies of one row, (n,) int64, equal for these; None if there are none.
 
     Rows of equal scores and labels are copies, unless chance explains them: scores that are rounded, or that
@@ -93,9 +93,12 @@ def exact_copies(rows: Any) -> np.ndarray | None:
     Parameters
     ----------
     rows : predictions of any kind
-        Labelled rows; without labels nothing is found.
+        The rows; without labels nothing is found.
+    labels : (n,) or (n, L) array, optional
+        What is true of them, by default `rows.labels`.
     """
-    if rows.labels is None:
+    labels = rows.labels if labels is None else labels
+    if labels is None:
         return None
     keys = row_keys(rows)
     alike = pd.factorize(keys)[0]
@@ -104,7 +107,7 @@ def exact_copies(rows: Any) -> np.ndarray | None:
     if not len(follows):
         return None
     first, second = order[follows], order[follows + 1]
-    score, happened = _outcomes(rows)
+    score, happened = _outcomes(rows, labels)
     grade = np.searchsorted(np.quantile(score, np.arange(1, N_GRADES) / N_GRADES), score)
     right = np.bincount(grade, happened, N_GRADES) / np.maximum(np.bincount(grade, minlength=N_GRADES), 1)
     chance = 2.0 * right * (1.0 - right)
@@ -114,7 +117,7 @@ def exact_copies(rows: Any) -> np.ndarray | None:
 
     if differ > MAX_DISAGREEING * expected or bdtr(differ, len(first), expected / len(first)) > CHANCE:
         return None
-    labels = rows.labels if rows.labels.ndim == 1 else row_codes(rows.labels)
+    labels = labels if labels.ndim == 1 else row_codes(labels)
     return pd.factorize(_mixed(keys ^ _mixed(labels.astype(np.int64).view(np.uint64))))[0]
 
 
@@ -123,13 +126,13 @@ def row_codes(labels: np.ndarray) -> np.ndarray:
     return np.unique(labels, axis=0, return_inverse=True)[1].reshape(-1)
 
 
-def _outcomes(rows: Any) -> tuple[np.ndarray, np.ndarray]:
+def _outcomes(rows: Any, labels: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Return a score of each row and whether its event happened; of several true classes, the first's."""
     if rows.kind in ("binary", "confidence"):
-        return getattr(rows, rows.scored_by), rows.labels == 1
+        return getattr(rows, rows.scored_by), labels == 1
     if rows.kind == "multilabel":
-        return rows.scores[:, 0], rows.labels[:, 0]
-    return rows.confidence, rows.label == rows.labels
+        return rows.scores[:, 0], labels[:, 0]
+    return rows.confidence, rows.label == labels
 
 
 def overlap(rows: Any, fitted_on: Any) -> Overlap | None:

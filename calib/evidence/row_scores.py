@@ -21,6 +21,9 @@ from calib.data.predictions import (
 from calib.data.validation import as_labels, as_outcomes, check_choice, n_axes, plain
 from calib.evidence.reductions import event_scores, outcomes_of, top_label
 
+#: Rows on which the loss of a wrong prediction is averaged.
+MAX_WRONG_ROWS = 1_000
+
 #: Probabilities are clipped below at the float64 machine epsilon before their logarithm is taken.
 TINY = float(np.finfo(np.float64).eps)
 
@@ -97,6 +100,74 @@ def vector_values(labels: np.ndarray, matrix: np.ndarray, metrics: Iterable[str]
 
     map_threads(fill, row_blocks(len(matrix), matrix.shape[1]))
     return values
+
+
+def unseen_error(
+    y_true: Any,
+    scores: Any,
+    predicted: Any,
+    metric: str,
+    weights: np.ndarray | None,
+    cluster: np.ndarray | None,
+) -> float:
+    """Return by how much one more row whose prediction is wrong changes the mean of `row_values`.
+
+    0 if several classes can be true. Every error costs the accuracy the same: if one was seen, its variance
+    tells, and this is 0, too.
+
+    Parameters
+    ----------
+    y_true, scores, metric
+        As for `row_values`.
+    predicted : predictions of any kind
+        Scores whose prediction is wrong, with which others are compared.
+    weights : (n,) float64 array or None
+        As `weighted_rows` gives them.
+    cluster : (n,) int64 array or None
+        Number of the cluster of each row.
+    """
+    if isinstance(scores, MultilabelPrediction):
+        return 0.0
+    seen = row_values(y_true, scores, metric)
+    if metric == "accuracy" and not seen.all():
+        return 0.0
+    some, labels = wrong_rows(predicted)
+    wrong = row_values(labels, scores[some], metric).mean() - weighted_mean(seen, weights)
+    return float(wrong) * error_share(y_true, predicted, weights, cluster)
+
+
+def error_share(y_true: Any, scores: Any, weights: np.ndarray | None, cluster: np.ndarray | None) -> float:
+    """Return the share of rows that one more error is: a row, or those of a cluster that are wrong together.
+
+    If no row is wrong, nothing tells how many would be wrong together: all rows of a cluster.
+    """
+    wrong = row_values(y_true, scores, "accuracy") == 0.0
+    n_rows = len(wrong) if weights is None else weights.sum() ** 2 / (weights @ weights)
+    if cluster is None:
+        return float(1.0 / n_rows)
+    if not wrong.any():
+        return 1.0 / (int(cluster.max()) + 1)
+    return float(wrong.sum() / len(np.unique(cluster[wrong])) / n_rows)
+
+
+def wrong_rows(scores: Any) -> tuple[np.ndarray, np.ndarray]:
+    """Return some rows, evenly chosen, and outcomes that make the prediction of each wrong.
+
+    A whole vector's wrong class is drawn with the probabilities of the classes that are not predicted.
+    """
+    n_rows = getattr(scores, "n_samples", None) or len(scores)
+    some = np.unique(np.linspace(0, n_rows - 1, min(n_rows, MAX_WRONG_ROWS)).astype(np.int64))
+    if isinstance(scores, ConfidencePrediction):
+        return some, np.zeros(len(some), dtype=np.int64)
+    if (event := event_scores(scores)) is not None:
+        return some, (event[some] <= 0.5).astype(np.int64)
+    if isinstance(scores, (TopLabelPrediction, TopKPrediction)):
+        return some, top_label(scores)[0][some] + 1
+    rest = score_matrix(scores)[some].astype(np.float64) + TINY
+    rest[np.arange(len(some)), rest.argmax(axis=1)] = 0.0
+    reach = rest.cumsum(axis=1)
+    at = np.random.default_rng(0).random(len(some)) * reach[:, -1]
+    return some, (reach <= at[:, None]).sum(axis=1)
 
 
 def _mean_over_classes(y_true: Any, rows: MultilabelPrediction, metric: str) -> np.ndarray:

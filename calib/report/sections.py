@@ -17,7 +17,12 @@ import numpy as np
 import pandas as pd
 
 import calib.diagrams as diagrams
-from calib.answers.calibrated import assessment_strategy, calibrated_scores, vector_losses
+from calib.answers.calibrated import (
+    assessment_strategy,
+    calibrated_scores,
+    unseen_losses,
+    vector_losses,
+)
 from calib.answers.conclusion import conclude
 from calib.answers.fitted_rows import used_rows
 from calib.answers.guarantee_cards import GuaranteeCard, guarantee_card
@@ -409,17 +414,20 @@ def comparison_section(about: ReportInput) -> list[str]:
     """Leaderboard of the base model and the calibrators, and their errors against the number of bins."""
     rows = about.evaluation
     scores = {name: scores for name, (scores, _) in about.scores.items()}
-    board = Leaderboard(
-        tuple(
-            Entry(name, numbers, losses=vector_losses(rows.labels, scores[name], rows))
-            for name, (numbers, _) in about.methods.items()
-        ),
-        about.weights,
-        cluster_codes(rows, about.weights, None),
-    )
+    cluster = cluster_codes(rows, about.weights, None)
+
+    def entry(name: str, numbers: Metrics) -> Entry:
+        given = rows.labels, scores[name], rows
+        losses = vector_losses(*given)
+        return Entry(name, numbers, losses=losses, unseen=unseen_losses(*given, losses, cluster))
+
+    entries = tuple(entry(name, numbers) for name, (numbers, _) in about.methods.items())
+    board = Leaderboard(entries, about.weights, cluster)
     assessed = [entry.metrics for entry in board.ranked if entry.metrics]
     intervals = [
-        metric_intervals(rows.labels, scores[one.method], one, sample_weight=about.weights)
+        metric_intervals(
+            rows.labels, scores[one.method], one, sample_weight=about.weights, cluster=rows.cluster
+        )
         for one in assessed
     ]
     numbers = interval_texts(assessed, intervals)

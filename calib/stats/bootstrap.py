@@ -16,7 +16,7 @@ from calib.data.defaults import LEVEL, RANDOM_STATE
 from calib.data.predictions import weighted_rows
 from calib.data.validation import check_level
 from calib.evidence.reductions import cluster_codes
-from calib.evidence.row_scores import TINY, row_values, weighted_mean
+from calib.evidence.row_scores import TINY, row_values, unseen_error, weighted_mean
 from calib.evidence.sampling import Progress, resample
 
 Metric = Literal["accuracy", "brier", "log_loss"]
@@ -141,13 +141,15 @@ def bootstrap_interval(
 
     Notes
     -----
-    The interval is that of `mean_limits`, within the range of the metric.
+    The interval is that of `mean_limits`, within the range of the metric, with what errors that were not seen
+    would add (`with_unseen_errors`).
     """
     options: dict[str, Any] = {"n_resamples": n_resamples, "random_state": random_state, "progress": progress}
     codes = cluster_codes(scores, sample_weight, cluster)
     y_true, scores, weights = weighted_rows(y_true, scores, sample_weight)
     losses = _checked_losses(y_true, scores, metric)
-    (found,) = _with_samples(losses[None], level, MOST[metric], weights, codes, **options)
+    unseen = np.array([unseen_error(y_true, scores, scores, metric, weights, codes)])
+    (found,) = _with_samples(losses[None], level, MOST[metric], weights, codes, unseen, **options)
     estimate, lower, upper, level, samples = found
     return Interval(metric, estimate, max(lower, 0.0), upper, level, samples)
 
@@ -175,6 +177,10 @@ def paired_interval(
     )
     losses_a, losses_b = _checked_losses(y_a, kept_a, metric), _checked_losses(y_b, kept_b, metric)
     options: dict[str, Any] = {"n_resamples": n_resamples, "random_state": random_state, "progress": progress}
+    unseen_a, unseen_b = (
+        unseen_error(y, kept, kept_a, metric, weights, codes) for y, kept in ((y_a, kept_a), (y_b, kept_b))
+    )
+    options["unseen"] = np.array([unseen_b - unseen_a])
     (interval,) = paired_intervals_of(losses_a, losses_b[None], metric, level, weights, codes, **options)
     return interval
 
@@ -186,15 +192,17 @@ def paired_intervals_of(
     level: float = LEVEL,
     weights: np.ndarray | None = None,
     cluster: np.ndarray | None = None,
+    unseen: np.ndarray | None = None,
     **options: Any,
 ) -> list[PairedInterval]:
     """Compute `paired_interval` of several methods b, (m, n) values of the rows, against one, (n,) values.
 
-    `cluster` holds the number of the cluster of each row. If there are resamples, all have the same;
-    `options` are n_resamples, random_state and progress.
+    `cluster` holds the number of the cluster of each row, `unseen` the change of each difference, (m,), by
+    one more wrong row. If there are resamples, all have the same; `options` are n_resamples, random_state and
+    progress.
     """
     a, of_b = weighted_mean(losses_a, weights), [weighted_mean(losses, weights) for losses in losses_b]
-    changes = _with_samples(losses_b - losses_a, level, MOST[metric], weights, cluster, **options)
+    changes = _with_samples(losses_b - losses_a, level, MOST[metric], weights, cluster, unseen, **options)
     return [PairedInterval(metric, a, b, *change) for b, change in zip(of_b, changes, strict=True)]
 
 
@@ -208,6 +216,29 @@ def _checked_losses(y_true: Any, scores: Any, metric: str) -> np.ndarray:
 def _one_row(interval: Interval | PairedInterval, *names: str) -> pd.DataFrame:
     row = {name: [getattr(interval, name)] for name in names}
     return pd.DataFrame(row).assign(n_resamples=len(interval.samples))
+
+
+def with_unseen_errors(
+    middle: np.ndarray, lower: np.ndarray, upper: np.ndarray, unseen: np.ndarray, alpha: float
+) -> tuple[np.ndarray, np.ndarray]:
+    """Return the ends of intervals of means that also hold what errors which were not seen would do.
+
+    Where no row is wrong, the values tell nothing of the loss of a wrong one. Of -log(alpha / 2) errors that
+    are expected (3.7 at 95 %), none is seen with a chance of alpha / 2. What they add to the mean and the
+    half-width of the interval are independent, and added as squares.
+
+    Parameters
+    ----------
+    middle, lower, upper : (m,) float64 arrays
+        Means, and ends of their intervals.
+    unseen : (m,) float64 array
+        Change of each mean by one more wrong row.
+    alpha : float
+        1 less the level.
+    """
+    change = -np.log(alpha / 2.0) * unseen
+    down, up = np.minimum(change, 0.0), np.maximum(change, 0.0)
+    return middle - np.hypot(middle - lower, down), middle + np.hypot(upper - middle, up)
 
 
 def mean_limits(values: np.ndarray, level: float) -> tuple[np.ndarray, np.ndarray]:
@@ -255,6 +286,7 @@ def _with_samples(
     most: float,
     weights: np.ndarray | None,
     cluster: np.ndarray | None,
+    unseen: np.ndarray | None,
     *,
     n_resamples: int = 0,
     **options: Any,
@@ -282,5 +314,8 @@ def _with_samples(
     if cluster is not None:  # and what a cluster adds to it, times the clusters, is one value of the mean
         sums = np.array([np.bincount(cluster, away) for away in losses - mean[:, None]])
         losses = mean[:, None] + sums * (sums.shape[1] / n_samples)
-    lower, upper = (np.clip(ends, -most, most) for ends in mean_limits(losses, level))
+    ends = mean_limits(losses, level)
+    if unseen is not None:
+        ends = with_unseen_errors(mean, *ends, unseen, 1.0 - level)
+    lower, upper = (np.clip(end, -most, most) for end in ends)
     return list(zip(mean.tolist(), lower.tolist(), upper.tolist(), [level] * n_methods, samples, strict=True))

@@ -18,6 +18,8 @@ from calib.base.results import Result
 from calib.data.defaults import LEVEL, RANDOM_STATE
 from calib.data.predictions import weighted_rows
 from calib.data.validation import as_finite, check_level
+from calib.evidence.reductions import cluster_codes
+from calib.stats.bootstrap import with_unseen_errors
 
 #: Draws of the largest difference: its 95 % quantile is exceeded in 5 % of cases, standard error 0.3 %.
 DRAWS = 5_000
@@ -49,7 +51,13 @@ class Improvements(Result):
 
 
 def improvements(
-    losses: Any, *, sample_weight: Any = None, level: float = LEVEL, random_state: int = RANDOM_STATE
+    losses: Any,
+    *,
+    sample_weight: Any = None,
+    cluster: Any = None,
+    unseen: Any = None,
+    level: float = LEVEL,
+    random_state: int = RANDOM_STATE,
 ) -> Improvements:
     """Compare the mean loss of every method with that of the first.
 
@@ -59,6 +67,10 @@ def improvements(
         Value of each row for each of m methods, for example squared errors; lower is better.
     sample_weight : (n,) array_like of float, optional
         As for `calib.ece`; means are weighted, and standard errors are those of weighted means.
+    cluster : (n,) array_like of int, str or time, optional
+        Id of what each row belongs to: standard errors are those of sums over clusters.
+    unseen : (m,) array_like of float, optional
+        Change of each mean by one more wrong row: intervals hold what errors that were not seen would do.
     level : float in (0, 1)
         Chance that all intervals hold at once.
     random_state : int
@@ -73,20 +85,28 @@ def improvements(
     -----
     The intervals are normal ones: they need enough rows that mean differences are about normal.
     """
-    values, mean, error = _differences(losses, sample_weight)
-    reach = _critical_value(values, error, np.arange(len(mean)) == 0, level, random_state) * error[0]
-    gain = mean[0] - mean
-    return Improvements(mean, gain, error[0], gain - reach, gain + reach, level)
+    values, mean, error = _differences(losses, sample_weight, cluster)
+    first = np.arange(len(mean)) == 0
+    reach = _critical_value(values, error, first, level, random_state, cluster is not None) * error[0]
+    gain, more = mean[0] - mean, _each(unseen, len(mean))
+    ends = with_unseen_errors(gain, gain - reach, gain + reach, more[0] - more, 1.0 - level)
+    return Improvements(mean, gain, error[0], *ends, level)
 
 
 def best_set(
-    losses: Any, *, sample_weight: Any = None, level: float = LEVEL, random_state: int = RANDOM_STATE
+    losses: Any,
+    *,
+    sample_weight: Any = None,
+    cluster: Any = None,
+    unseen: Any = None,
+    level: float = LEVEL,
+    random_state: int = RANDOM_STATE,
 ) -> np.ndarray:
     """Return which methods may be the best: no other one is distinguishably better.
 
     Parameters
     ----------
-    losses, sample_weight, random_state
+    losses, sample_weight, cluster, unseen, random_state
         As for `improvements`.
     level : float in (0, 1)
         Chance that the method with the lowest expected loss is in the set.
@@ -112,24 +132,41 @@ def best_set(
     >>> best_set([rows, rows + 0.001 * rows**2, rows + 1.0 + 0.1 * np.sin(rows)]).tolist()
     [True, False, False]
     """
-    values, mean, error = _differences(losses, sample_weight)
-    critical = _critical_value(values, error, np.ones(len(mean), dtype=bool), level, random_state)
-    least = ROUNDING * np.abs(mean).max()
-    return ~(mean[:, None] - mean > np.maximum(critical * error, least)).any(axis=1)
+    values, mean, error = _differences(losses, sample_weight, cluster)
+    every = np.ones(len(mean), dtype=bool)
+    reach = _critical_value(values, error, every, level, random_state, cluster is not None) * error
+    more = _each(unseen, len(mean))
+    above = mean[:, None] - mean
+    lower = with_unseen_errors(above, above - reach, above + reach, more[:, None] - more, 1.0 - level)[0]
+    return ~(lower > ROUNDING * np.abs(mean).max()).any(axis=1)
 
 
-def _differences(losses: Any, sample_weight: Any) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Values about their means over root n, (m, n); means, (m,); standard errors of differences, (m, m)."""
+def _each(unseen: Any, n_methods: int) -> np.ndarray:
+    return np.zeros(n_methods) if unseen is None else np.asarray(unseen, dtype=np.float64)
+
+
+def _differences(losses: Any, sample_weight: Any, cluster: Any) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Values about their means over root n, (m, n); means, (m,); standard errors of differences, (m, m).
+
+    If rows belong together, the values are the sums of clusters.
+    """
     values = as_finite(losses, ndim=2, what="losses")
+    codes = cluster_codes(values.T, sample_weight, cluster)
     by_row, _, weights = weighted_rows(values.T, values.T, sample_weight)
     values = np.ascontiguousarray(by_row.T)
     n_samples = values.shape[1]
     if n_samples < 2:
         raise InputError(f"comparing methods needs at least 2 rows; got {n_samples}")
     mean = values.mean(axis=1) if weights is None else values @ weights / weights.sum()
-    values = (values - mean[:, None]) / np.sqrt(n_samples * (n_samples - 1.0))
+    values = values - mean[:, None]
     if weights is not None:  # what each row adds to the error of a ratio of sums
         values = values * weights
+    n_units = n_samples
+    if codes is not None:
+        values = np.array([np.bincount(codes, one) for one in values])
+        if (n_units := values.shape[1]) < 2:
+            raise InputError("comparing methods needs at least 2 clusters; got 1")
+    values = values * np.sqrt(n_units / (n_units - 1.0)) / n_samples
 
     def squared_distance(pair: tuple[Any, Any]) -> float:
         apart = values[pair[0]] - values[pair[1]]
@@ -144,12 +181,24 @@ def _differences(losses: Any, sample_weight: Any) -> tuple[np.ndarray, np.ndarra
 
 
 def _critical_value(
-    values: np.ndarray, error: np.ndarray, references: np.ndarray, level: float, random_state: int
+    values: np.ndarray,
+    error: np.ndarray,
+    references: np.ndarray,
+    level: float,
+    random_state: int,
+    clustered: bool,
 ) -> float:
-    """Quantile of the largest standardised difference from any reference, all expectations being equal."""
+    """Quantile of the largest standardised difference from any reference, all expectations being equal.
+
+    The draws are normal, or, where the variances are those of clusters, of Student's distribution.
+    """
     check_level(level)
     eigenvalues, axes = np.linalg.eigh(values @ values.T)
-    drawn = np.random.default_rng(random_state).normal(size=(DRAWS, len(values)))
+    generator = np.random.default_rng(random_state)
+    drawn = generator.normal(size=(DRAWS, len(values)))
+    if clustered:
+        free = values.shape[1] - 1
+        drawn /= np.sqrt(generator.chisquare(free, (DRAWS, 1)) / free)
     drawn = drawn @ (axes * np.sqrt(np.maximum(eigenvalues, 0.0))).T
     largest = np.zeros(DRAWS)
     for one in np.flatnonzero(references):

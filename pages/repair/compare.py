@@ -9,6 +9,7 @@ import pandas as pd
 import streamlit as st
 
 from calib import diagrams
+from calib.answers.calibrated import unseen_losses
 from calib.answers.leaderboard import Entry, compare
 from calib.calibrators.catalogue import METHODS, PAPER, VECTOR, full_name, method_of, methods_of_kind
 from calib.calibrators.effort import effort_words
@@ -87,7 +88,9 @@ if shown == CALIBRATORS:
 
 def entry(method: Method) -> Entry:
     """Return the line of a method: its metrics and the scores of its rows."""
-    return Entry(method.name, metrics(method, n_bins), losses=losses(method))
+    of_rows = losses(method)
+    unseen = unseen_losses(method.labels, method.scores, methods()[BASE].scores, of_rows, method.cluster)
+    return Entry(method.name, metrics(method, n_bins), losses=of_rows, unseen=unseen)
 
 
 def fitted_entry(name: str, calibrator: Any) -> Entry:

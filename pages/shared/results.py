@@ -322,7 +322,7 @@ def binless(method: Method) -> tuple[list[CalibrationTest], CalibrationSlope]:
 @kept()
 def pairs(method: Method) -> CalibrationTest | None:
     """Return the test of calibration that compares pairs of rows; None where it does not apply."""
-    rows = compared_rows(method.labels, method.scores, **method.of_rows)
+    rows = compared_rows(method.labels, method.scores, cluster=method.cluster, **method.of_rows)
     if rows is None:
         return None
     return compute("Comparing pairs of rows", kernel_test, *rows, len(method.labels))

@@ -82,8 +82,36 @@ def test_work_is_bounded_and_says_what_was_left_out(monkeypatch):
     result = calib.recommend(proba, labels, methods=FEW)
     assert set(result.left_out) == {"VS", "N-Platt"}
     assert "60 x 3 scores would take too long" in result.left_out["VS"]
-    monkeypatch.setattr(advice, "MOST_TRIED", 100)
-    assert "on 30 of 60 calibration rows" in calib.recommend(proba, labels, methods=FEW).reason
+    monkeypatch.setattr(advice, "MOST_TRIED", 200)
+    assert "on 60 of 120 calibration rows" in calib.recommend(*rows_of(0.5, 120), methods=FEW).reason
+
+
+def test_few_wrong_rows_give_no_recommendation():
+    """The model is far too modest; 9 wrong rows do not tell that, and 30 of one cluster neither."""
+    random = np.random.default_rng(0)
+    label, wrong = random.integers(0, 3, 400), np.zeros(400, dtype=bool)
+    wrong[:9] = True
+    rest = random.uniform(0.15, 0.25, 400)
+    proba = np.tile(rest[:, None], 3)
+    proba[np.arange(400), label] = 1.0 - 2.0 * rest
+    truth = np.where(wrong, (label + 1) % 3, label)
+    few = calib.recommend(proba, truth, methods=FEW)
+    assert (few.name, few.helpful) == ("none", [])
+    assert "9 of 400 calibration rows are wrong" in few.reason
+    wrong[9:30] = True
+    truth = np.where(wrong, (label + 1) % 3, label)
+    assert calib.recommend(proba, truth, methods=FEW).name != "none"
+    one = calib.recommend(proba, truth, methods=FEW, cluster=np.where(wrong, 0, np.arange(400)))
+    assert one.name == "none"
+
+
+def test_copies_are_one_row():
+    """The improvement's standard error is that of the 120 rows, not of 600."""
+    proba, labels = rows_of(0.5, 120)
+    copied = np.repeat(proba, 5, axis=0), np.repeat(labels, 5)
+    alone, five = (calib.recommend(*rows, methods={"TS": FEW["TS"]}) for rows in ((proba, labels), copied))
+    widths = [float((one.table["upper"] - one.table["lower"]).max()) for one in (alone, five)]
+    assert widths[1] == pytest.approx(widths[0], rel=0.2)  # folds differ
 
 
 def test_data_that_allow_no_advice_are_refused():

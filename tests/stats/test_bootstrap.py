@@ -41,6 +41,22 @@ def test_estimate_is_the_metric(metric, top):
     assert interval.frame()["n_resamples"][0] == 20
 
 
+def test_intervals_hold_errors_that_were_not_seen():
+    """200 rows at 0.99, all right. 3.69 errors = -log(0.025) are not seen with a chance of 2.5 %.
+
+    An error costs 0.99^2 - 0.01^2 = 0.98 of the Brier score, and log(0.99 / 0.01) = 4.595 of the log loss.
+    """
+    sure, cluster = TopLabelPrediction(np.zeros(200, int), np.full(200, 0.99)), np.arange(200) // 4
+    unseen = -np.log(0.025) / 200
+    for metric, right, loss in (("brier", 0.0001, 0.98), ("log_loss", -np.log(0.99), np.log(99.0))):
+        interval = bootstrap_interval(np.zeros(200, int), sure, metric=metric)
+        assert (interval.lower, interval.upper) == pytest.approx((right, right + unseen * loss))
+        together = bootstrap_interval(np.zeros(200, int), sure, metric=metric, cluster=cluster)
+        assert together.upper == pytest.approx(right + 4 * unseen * loss)  # a cluster's 4 rows at once
+    accuracy = bootstrap_interval(np.zeros(200, int), sure, metric="accuracy")
+    assert accuracy.lower == pytest.approx(1.0 - unseen)
+
+
 def test_accuracy_interval_is_binomial():
     """80 of 100 right: the standard error is sqrt(0.8 * 0.2 / 100) = 0.04."""
     top = TopLabelPrediction(np.zeros(100, int), np.full(100, 0.8))

@@ -7,6 +7,7 @@ import pytest
 from scipy.stats import norm as normal
 
 from calib import InputError, best_set, paired_interval
+from calib.evidence.row_scores import unseen_error
 from calib.stats import improvements
 from calib.stats.bootstrap import paired_intervals_of
 
@@ -65,7 +66,9 @@ def test_intervals_of_many_are_the_paired_intervals_of_each():
     others = [proba**power / (proba**power).sum(axis=1, keepdims=True) for power in (0.5, 0.8)]
     right = np.eye(3)[labels]
     losses = [((one - right) ** 2).sum(axis=1) for one in (proba, *others)]
-    together = paired_intervals_of(losses[0], np.array(losses[1:]), "brier", n_resamples=100, random_state=0)
+    unseen = np.array([unseen_error(labels, one, proba, "brier", None, None) for one in (proba, *others)])
+    options = {"n_resamples": 100, "random_state": 0, "unseen": unseen[1:] - unseen[0]}
+    together = paired_intervals_of(losses[0], np.array(losses[1:]), "brier", **options)
     for one, interval in zip(others, together, strict=True):
         alone = paired_interval(labels, proba, one, metric="brier", n_resamples=100, random_state=0)
         got = (interval.difference, interval.lower, interval.upper)
