@@ -19,6 +19,7 @@ from calib.calibrators.effort import LONG, fit_seconds
 from calib.calibrators.histogram import HistogramBinning
 from calib.calibrators.multiclass import MulticlassToBinary, fit_rows
 from calib.calibrators.ridge_choice import CROSS_VALIDATED
+from calib.calibrators.scaling import VectorScaling
 from calib.data.defaults import RANDOM_STATE
 from calib.data.equal_rows import exact_copies
 from calib.data.notions import TOP_NOTIONS, Notion
@@ -234,7 +235,8 @@ def recommend(
         True class codes, or whether the event happened.
     methods : mapping of str to unfitted calibrator, optional
         The candidates. By default those of the catalogue, histogram binning with 50 points per bin and
-        class-wise calibrators normalised, so that all give probabilities.
+        class-wise calibrators normalised, so that all give probabilities; without vector scaling, which
+        depends on the order of the classes.
     score : {"brier", "log_loss"}
         The score of whole vectors that decides, see `calib.answers.calibrated.vector_losses`.
     sample_weight : (n,) array_like of float, optional
@@ -552,7 +554,9 @@ def _candidates(
     if methods is None:
         methods = {name: one for name, one in named_methods(None).items() if _gives_probabilities(one)}
         for name, calibrator in methods.items():
-            if CROSS_VALIDATED in calibrator.get_params(deep=False).values():
+            if isinstance(calibrator, VectorScaling):
+                left_out[name] = "it changes with the class that is last, and SVS does not; pass it to try it"
+            elif CROSS_VALIDATED in calibrator.get_params(deep=False).values():
                 left_out[name] = "choosing its ridge anew in every fold would take long; pass it to try it"
         methods = {name: one for name, one in methods.items() if name not in left_out}
     rows_of_fold = n_samples * (N_FOLDS - 1) // N_FOLDS

@@ -393,7 +393,6 @@ class _Model:
             for measure in MEASURES.values()
             if measure.listed and measure.missing(kind_of(evaluation)) is None
         ]
-        self.cluster = cluster_codes(evaluation, evaluation.sample_weight, None)
         self.base: dict[str, np.ndarray] = {}
         self.base_unseen: dict[str, float] = {}
         self.numbers: dict[str, dict[str, dict[str, Any]]] = {}

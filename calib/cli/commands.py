@@ -75,7 +75,7 @@ from calib.files.readers.tables import some_names
 from calib.files.readers.writing import write_csv
 from calib.report.html import page
 from calib.report.sections import ReportInput, report_html
-from calib.stats.binless import calibration_slope, calibration_tests
+from calib.stats.binless import calibration_slope, calibration_tests, combined_test
 from calib.stats.effective import dependence_words
 from calib.stats.floors import NoiseFloor, noise_floor, verdict
 from calib.stats.measures import Measure, ece_of
@@ -93,7 +93,10 @@ def metrics(options: Namespace) -> Outcome:
             notes.append(f"warning: {used.words}; assess the calibrator on other rows")
     methods = [_Assessed(name, rows, source, options.bins) for name, source in sources.items()]
     floors = [_floors(rows, method.scores, options, method.strategy) for method in methods]
-    tests = [_binless(rows, method.scores, options) for method in methods]
+    tests = [
+        _binless(rows, method.scores, options, of_method)
+        for method, of_method in zip(methods, floors, strict=True)
+    ]
     data = {
         "file": str(options.file),
         "kind": rows.kind,
@@ -702,7 +705,9 @@ def _table(methods: Sequence[_Assessed]) -> list[str]:
     return [*lines, HOW_SURE]
 
 
-def _binless(rows: Any, scores: Any, options: Namespace) -> tuple[list[str], dict[str, Any]]:
+def _binless(
+    rows: Any, scores: Any, options: Namespace, floors: dict[str, NoiseFloor]
+) -> tuple[list[str], dict[str, Any]]:
     """Return what the tests without bins say, in words and as JSON types; nothing without redraws."""
     if options.resamples == 0:
         return [], {}
@@ -718,7 +723,10 @@ def _binless(rows: Any, scores: Any, options: Namespace) -> tuple[list[str], dic
     if weights is not None and (lost := without_weights(kind_of(rows))):
         words.append(lost)
     line = calibration_slope(rows.labels, scores, **of_rows)
-    return [*words, line.words], results | {"slope": _finite(asdict(line))}
+    chances = [*(one.p_value for one in floors.values()), *(one.p_value for one in tests), line.p_value]
+    together = combined_test(chances, next(iter(floors.values())).n_clusters)
+    results |= {"slope": _finite(asdict(line)), "together": asdict(together)}
+    return [together.words, *words, line.words], results
 
 
 def _finite(numbers: dict[str, float]) -> dict[str, float | None]:
@@ -739,6 +747,7 @@ def _floors(
             n_bins=options.bins,
             strategy=strategy,
             sample_weight=rows.sample_weight,
+            cluster=rows.cluster,
             n_resamples=options.resamples,
             random_state=options.seed,
         )

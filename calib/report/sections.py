@@ -58,7 +58,13 @@ from calib.evidence.rows import as_evidence
 from calib.files.findings.examination import Examination
 from calib.report.html import bullets, page, paragraph, section, table, text
 from calib.stats.bands import consistency_band
-from calib.stats.binless import calibration_frame, calibration_slope, calibration_tests, recalibration_words
+from calib.stats.binless import (
+    calibration_frame,
+    calibration_slope,
+    calibration_tests,
+    combined_test,
+    recalibration_words,
+)
 from calib.stats.effective import dependence_words
 from calib.stats.errors import accuracy
 from calib.stats.floors import WITHIN_NOISE, noise_floor, verdict
@@ -321,6 +327,8 @@ def verdict_section(about: ReportInput) -> list[str]:
     tested = calibration_frame(tests, about.kind.scored)
     line = calibration_slope(rows.labels, rows, sample_weight=weights)
     slope = recalibration_words(line, about.kind.scored)
+    chances = [*(one.p_value for one in floors.values()), *(one.p_value for one in tests), line.p_value]
+    together = combined_test(chances, next(iter(floors.values())).n_clusters)
     if weights is not None:
         slope += " " + without_weights(kind_of(rows))
     by_class = lacks(about.kind, "page:Classes") is None
@@ -332,6 +340,7 @@ def verdict_section(about: ReportInput) -> list[str]:
     ]
     return [
         paragraph(text(conclusion.words(rows.class_names, floor))),
+        paragraph(text(f"{together.words}.")),
         said,
         bullets(sentences),
         paragraph("Tests that need no bins; outcomes are redrawn from the scores:"),

@@ -6,7 +6,7 @@ from .bands import (
 from .binless import (
     CalibrationSlope as CalibrationSlope, CalibrationTest as CalibrationTest,
     calibration_slope as calibration_slope, calibration_test as calibration_test,
-    calibration_tests as calibration_tests,
+    calibration_tests as calibration_tests, combined_test as combined_test,
 )
 from .bootstrap import (
     Interval as Interval, PairedInterval as PairedInterval, bootstrap_interval as bootstrap_interval,

@@ -25,6 +25,7 @@ from calib.data.predictions import (
 )
 from calib.data.validation import as_labels, check_choice, check_count, check_level, n_axes
 from calib.evidence.binning import BinaryProblems
+from calib.evidence.clusters import too_few
 from calib.evidence.rows import Rows, as_evidence
 from calib.evidence.sampling import draw_sums, resample
 from calib.stats.floors import ABOVE_NOISE, SIGNIFICANCE, WITHIN_NOISE
@@ -44,6 +45,9 @@ MOST_REDRAWN = 20_000
 
 #: Scores are kept this far from 0 and 1 where their log-odds are taken.
 CLIP = 2.0**-24
+
+#: Scores with at most this many decimals count as rounded.
+MAX_DECIMALS = 3
 
 #: A slope or intercept with a larger standard error counts as not determined: scores separate the outcomes.
 LARGEST_ERROR = 1_000.0
@@ -132,6 +136,8 @@ class CalibrationSlope(Result):
     determined : bool
         False where a slope cannot be estimated, as scores take one value or separate the outcomes; the
         intervals are then without bounds.
+    n_left_out : int
+        Rows of score 0 or 1 that were left out since all scores are rounded, and their log-odds unknown.
     """
 
     n_samples: int
@@ -147,6 +153,7 @@ class CalibrationSlope(Result):
     p_value: float
     level: float
     determined: bool
+    n_left_out: int = 0
 
     @property
     def words(self) -> str:
@@ -158,6 +165,8 @@ class CalibrationSlope(Result):
             f"slope {self.slope:.3f} ({self.slope_lower:.3f} to {self.slope_upper:.3f}; 1 if calibrated), "
             f"intercept {self.intercept:.3f} ({self.intercept_lower:.3f} to {self.intercept_upper:.3f}; 0 if "
             f"calibrated), {chance} for both"
+            + f", without {self.n_left_out:,} rows of rounded scores 0 or 1"
+            * bool(self.n_left_out)
         )
 
 
@@ -313,6 +322,63 @@ def calibration_tests(
     return [results[test] for test in tests if test in results]
 
 
+@dataclass(frozen=True, repr=False)
+class CombinedTest(Result):
+    """One answer of several tests of calibration on the same rows.
+
+    Attributes
+    ----------
+    n_tests : int
+        Tests.
+    p_value : float
+        Their combined p-value.
+    n_clusters : int or None
+        Clusters of the rows; None if these are independent.
+    """
+
+    n_tests: int
+    p_value: float
+    n_clusters: int | None = None
+
+    @property
+    def verdict(self) -> str:
+        """`ABOVE_NOISE` if p is at most `SIGNIFICANCE`, `WITHIN_NOISE`, or "too few clusters to tell"."""
+        return too_few(self.n_clusters) or (ABOVE_NOISE if self.p_value <= SIGNIFICANCE else WITHIN_NOISE)
+
+    @property
+    def words(self) -> str:
+        """The result as a sentence without its end."""
+        return f"All {self.n_tests} tests together (p = {self.p_value:.2g}): {self.verdict}"
+
+
+def combined_test(p_values: Sequence[float], n_clusters: int | None = None) -> CombinedTest:
+    """Combine tests of calibration on the same rows into one, whose level is that of each.
+
+    Parameters
+    ----------
+    p_values : sequence of float
+        p-values in (0, 1], of tests that may depend on each other in any way.
+    n_clusters : int, optional
+        Clusters of the rows.
+
+    Notes
+    -----
+    Liu & Xie (2020), "Cauchy combination test": the mean of tan((1/2 - p) pi) has about a standard Cauchy
+    tail, however the tests depend on each other. Each p-value counts as at most 0.95, as a test that finds
+    nothing does not speak against the others.
+
+    Examples
+    --------
+    >>> combined_test([0.04, 0.5, 0.5, 0.5]).verdict
+    'not distinguishable from noise'
+    """
+    chance = np.minimum(np.asarray(p_values, dtype=np.float64), 1.0 - SIGNIFICANCE)
+    if not len(chance):
+        raise InputError("combined_test needs at least one p-value; got none")
+    mean = float(np.mean(np.tan((0.5 - np.maximum(chance, 1e-15)) * np.pi)))
+    return CombinedTest(len(chance), float(np.arctan2(1.0, mean) / np.pi), n_clusters)
+
+
 def calibration_frame(tests: Sequence[CalibrationTest], scored: str | None = None) -> pd.DataFrame:
     """Return one row per test, for tables and CSV downloads; `scored` names the one score of each row."""
     rows = [
@@ -351,7 +417,8 @@ def calibration_slope(
     y_true : (n,) array_like of int
         True class codes.
     scores : (n, L) or (n,) array_like, predictions of any kind, or BinaryProblems
-        What is assessed. Scores of 0 and 1 are moved by 2^-24, where log-odds end.
+        What is assessed. Scores of 0 and 1 are moved by 2^-24, where log-odds end; if all scores have at most
+        3 decimals, their rows are left out: the line of the others is the same.
     notion : {"confidence", "top-label"}
         Both give the same line, one for all classes.
     sample_weight : (n,) array_like of float, optional
@@ -386,23 +453,24 @@ def calibration_slope(
     """
     problems = _top_problems(y_true, scores, notion, sample_weight, cluster)
     z = ndtri((1.0 + check_level(level)) / 2.0)
-    clipped = np.clip(problems.scores.astype(np.float64), CLIP, 1.0 - CLIP)
-    log_odds, outcomes = np.log(clipped) - np.log1p(-clipped), problems.outcomes.astype(np.float64)
-    weights = problems.weights
+    told = _inside_rounding(problems.scores)
+    clipped = np.clip(problems.scores[told].astype(np.float64), CLIP, 1.0 - CLIP)
+    log_odds, outcomes = np.log(clipped) - np.log1p(-clipped), problems.outcomes[told].astype(np.float64)
+    weights = None if problems.weights is None else problems.weights[told]
     design = np.column_stack([np.ones_like(log_odds), log_odds])
     both = _newton(design, np.zeros_like(log_odds), outcomes, weights)
     large = _newton(design[:, :1], log_odds, outcomes, weights)
     rows = Rows(None, problems)
     n_clusters, dependence = rows.n_clusters, rows.dependence
     if dependence is not None and n_clusters is not None:
-        problems.check_unweighted("calibration_slope of rows that belong together", "leave the weights out")
         z = float(stdtrit(max(n_clusters - 1, 1), (1.0 + level) / 2.0))
-        spread = dependence.covariance(problems.scores, problems.rows, design)
+        weighted = design if weights is None else design * weights[:, None]
+        spread = dependence.covariance(problems.scores[told], problems.rows[told], weighted)
         both, large = (
-            replace(fit, covariance=fit.covariance @ spread[:k, :k] @ fit.covariance)
+            replace(fit, covariance=fit.inverse @ spread[:k, :k] @ fit.inverse)
             for k, fit in ((2, both), (1, large))
         )
-        away = (outcomes - clipped) @ design
+        away = (outcomes - clipped) @ weighted
         excess = float(away @ np.linalg.solve(spread, away)) if both.converged else 0.0
         # Hotelling's distribution of a squared distance whose spread n_clusters - 1 degrees of freedom give
         free = max(n_clusters - 2, 1)
@@ -428,7 +496,18 @@ def calibration_slope(
         p_value=float(chdtrc(2, excess)),
         level=level,
         determined=both.converged and large.converged,
+        n_left_out=int((~told).sum()),
     )
+
+
+def _inside_rounding(scores: np.ndarray) -> np.ndarray:
+    """Return which scores have log-odds: all, or those between 0 and 1 if all are rounded; all if few are."""
+    inside = (scores > 0.0) & (scores < 1.0)
+    if inside.all() or len(np.unique(scores[inside])) < 2:
+        return np.ones(len(scores), dtype=bool)
+    units = scores.astype(np.float64) * 10.0**MAX_DECIMALS
+    rounded = bool(np.all(np.abs(units - np.rint(units)) < 1e-3))  # float32 is right to 6e-5 of a unit
+    return inside if rounded else np.ones(len(scores), dtype=bool)
 
 
 class _CumulativeDifferences:
@@ -513,6 +592,7 @@ def _top_problems(
 @dataclass(frozen=True, eq=False)
 class _Fit:
     theta: np.ndarray
+    inverse: np.ndarray
     covariance: np.ndarray
     loss: float
     converged: bool
@@ -536,19 +616,21 @@ def _newton(design: np.ndarray, offset: np.ndarray, outcomes: np.ndarray, weight
     theta[1:] = 1.0
     each = 1.0 if weights is None else weights
     loss = _negative_log_likelihood(offset + design @ theta, outcomes, weights)
-    converged, covariance = False, np.full((len(theta), len(theta)), np.inf)
+    converged, inverse = False, np.full((len(theta), len(theta)), np.inf)
+    covariance = inverse
     for _ in range(100):
         chance = expit(offset + design @ theta)
         information = _products(design, each * chance * (1.0 - chance))
         gradient = design.T @ (each * (outcomes - chance))
         if np.linalg.cond(information) > 1e12:
             break
-        step, covariance = np.linalg.solve(information, gradient), np.linalg.inv(information)
+        step, inverse = np.linalg.solve(information, gradient), np.linalg.inv(information)
+        covariance = inverse
         if gradient @ step < 1e-16 * len(outcomes):
             converged = bool(np.sqrt(np.diag(covariance)).max() < LARGEST_ERROR)
             if weights is not None:
                 spread = _products(design, weights**2 * chance * (1.0 - chance))
-                covariance = covariance @ spread @ covariance
+                covariance = inverse @ spread @ inverse
             break
         rate, best = 1.0, loss
         while rate > 1e-10:
@@ -559,7 +641,7 @@ def _newton(design: np.ndarray, offset: np.ndarray, outcomes: np.ndarray, weight
             rate /= 2.0
         theta = theta + rate * step
     reached = _negative_log_likelihood(offset + design @ theta, outcomes, weights)
-    return _Fit(theta, covariance, min(loss, reached), converged)
+    return _Fit(theta, inverse, covariance, min(loss, reached), converged)
 
 
 def _has_pairs(y_true: Any, scores: Any, sample_weight: Any, cluster: Any) -> bool:

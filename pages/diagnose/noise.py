@@ -10,7 +10,7 @@ import streamlit as st
 from calib import diagrams
 from calib.data.kinds import without_weights
 from calib.stats import verdict
-from calib.stats.binless import calibration_frame, recalibration_words
+from calib.stats.binless import calibration_frame, combined_test, recalibration_words
 from calib.stats.measures import MEASURES
 from pages.shared.kept import ahead
 from pages.shared.panels.leaderboard import HOW_COMPARED, difference_sentence, rows_apart
@@ -215,6 +215,11 @@ st.caption(
 st.header("Tests that need no bins", anchor=False)
 tests, line = binless(method)
 tested = calibration_frame(tests, scored)
+chances = [floor.p_value for floor in by_error.values() if floor.metric == "ece"]
+chances += [*(one.p_value for one in tests), line.p_value]
+st.markdown(
+    f"{combined_test(chances, next(iter(by_error.values())).n_clusters).words}, with the noise floors above."
+)
 st.dataframe(
     tested.drop(columns="Redraws").style.format({"Statistic": "{:.4g}", "p": p_words}), hide_index=True
 )

@@ -12,6 +12,7 @@ from sklearn.linear_model import LogisticRegression
 from benchmarks.binless_sizes import kernel, rejections
 from benchmarks.simulation import means
 from calib import (
+    ConfidencePrediction,
     InputError,
     Predictions,
     TopLabelPrediction,
@@ -20,7 +21,13 @@ from calib import (
     reduce_to_binary,
 )
 from calib.stats import binless
-from calib.stats.binless import calibration_frame, calibration_tests, largest_tail, range_tail
+from calib.stats.binless import (
+    calibration_frame,
+    calibration_tests,
+    combined_test,
+    largest_tail,
+    range_tail,
+)
 from tests.populations import population
 
 
@@ -204,7 +211,7 @@ def test_many_distinct_scores_take_the_limit():
     assert found.n_resamples == 0
     assert found.p_value == pytest.approx(calibration_test(y, top, n_resamples=300).p_value, abs=0.1)
     z = calibration_test(y, top, test="spiegelhalter")
-    assert z.p_value == pytest.approx(2 * stats.norm.sf(abs(z.statistic)))
+    assert z.p_value == pytest.approx(2 * stats.stats.norm.sf(abs(z.statistic)))
 
 
 def test_the_rows_that_are_compared_are_enough(monkeypatch):
@@ -244,3 +251,31 @@ def test_errors(options, message):
         calibration_test(y, 0.5 * proba, test="skce")
     with pytest.raises(InputError, match="one claim per row"):
         calibration_test(None, reduce_to_binary(y, proba, "class-wise"))
+
+
+def test_rounded_scores_of_0_and_1_have_no_log_odds():
+    """Scores of two decimals: the rows of 0.00 and 1.00 are left out, and the slope stays 1."""
+    random = np.random.default_rng(0)
+    chance = 1.0 - random.beta(0.4, 3.0, 20_000)
+    y = random.random(20_000) < chance
+    exact, rounded, single = (
+        calibration_slope(y, ConfidencePrediction(score))
+        for score in (chance, np.round(chance, 2), np.round(chance, 2).astype(np.float32))
+    )
+    assert (exact.n_left_out, single.n_left_out) == (0, rounded.n_left_out)
+    assert rounded.n_left_out == ((chance < 0.005) | (chance > 0.995)).sum()
+    for line in (exact, rounded, single):
+        assert line.slope_lower < 1.0 < line.slope_upper
+        assert line.p_value > 0.01
+
+
+def test_one_answer_of_several_tests_keeps_the_level():
+    """7 tests that depend on each other with correlation 0.5: 5 % of 4,000, standard error 0.3 %."""
+    random = np.random.default_rng(0)
+    z = np.sqrt(0.5) * (random.standard_normal((4_000, 1)) + random.standard_normal((4_000, 7)))
+    chances = 2.0 * stats.norm.sf(np.abs(z))
+    assert np.mean([combined_test(one).p_value <= 0.05 for one in chances]) <= 0.07
+    assert np.mean((chances <= 0.05).any(axis=1)) >= 0.15
+    assert combined_test([0.03]).p_value == pytest.approx(0.03)
+    assert combined_test([1e-6, 1.0, 1.0, 1.0]).verdict == "above noise"
+    assert "too few clusters" in combined_test([1e-6], 6).verdict
