@@ -304,8 +304,8 @@ class Monitor(Result):
         of = self.levels[level]
         unit = of.names.index(name)
         begun = self._likeliest(level, unit)[1] if since_alarm else 0
-        sums = of.gap_sums(unit, begun)
-        before = of.gap_sums(unit)[0] - sums[0]
+        sums = of.gap_sums(unit, range(begun, len(self.blocks)))
+        before = of.gap_sums(unit, range(begun))[0]
         share = begun_by(before + of.sums[begun, unit][0]) - begun_by(before) if since_alarm else 1.0
         lower, upper = gap_bounds(sums, self.alpha * float(share))
         return Gap(
