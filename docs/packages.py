@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterable
+from functools import cache
 from itertools import pairwise
 from pathlib import Path
 
@@ -32,7 +33,8 @@ LOOK = """
 """
 
 
-def imported(path: Path) -> set[str]:
+@cache
+def imported(path: Path) -> frozenset[str]:
     """Every module that a file imports, by a statement or a call with its name, wherever it stands."""
     names = {name for name in called_imports(path) if name is not None}
     for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
@@ -42,10 +44,11 @@ def imported(path: Path) -> set[str]:
             assert node.level == 0, f"{path}: imports are absolute"
             names.add(str(node.module))
             names.update(f"{node.module}.{alias.name}" for alias in node.names)
-    return names
+    return frozenset(names)
 
 
-def called_imports(path: Path) -> list[str | None]:
+@cache
+def called_imports(path: Path) -> tuple[str | None, ...]:
     """Return the module named by each call of `import_module` or `__import__`, None where it is computed."""
     names: list[str | None] = []
     for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
@@ -55,7 +58,7 @@ def called_imports(path: Path) -> list[str | None]:
         if function in ("import_module", "__import__"):
             name = node.args[0].value if node.args and isinstance(node.args[0], ast.Constant) else None
             names.append(str(name) if name is not None else None)
-    return names
+    return tuple(names)
 
 
 def imports() -> dict[str, set[str]]:
