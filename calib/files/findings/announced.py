@@ -17,6 +17,7 @@ from calib.files.readers.raw_predictions import (
     are_single_percentages,
     from_log_odds,
     is_outside,
+    points_of,
 )
 from calib.files.readers.roles import Roles
 from calib.files.readers.tables import as_keys, some_names, words_in
@@ -163,6 +164,13 @@ def _scale(raw: RawPredictions, usable: np.ndarray) -> Finding | None:
     if raw.scale == "log_probabilities" and high <= 1e-6:
         return Finding(
             "log_probabilities", "note", f"{what}: log-probabilities by their name, which become exp(score)."
+        )
+    if top := points_of(usable):
+        return Finding(
+            "points",
+            "error",
+            f"{what}, all of them whole: points of a scale. The fix divides by {top}.",
+            repair=lambda data: replace(data, proba=data.proba / data.proba.dtype.type(top)),
         )
     if low >= 0.0 and high <= 100.0:
         sure = are_single_percentages(usable)

@@ -29,6 +29,7 @@ CODES = (
     "not_finite",
     "log_probabilities",
     "percent",
+    "points",
     "negative",
     "logits",
     "sigmoid_scores",

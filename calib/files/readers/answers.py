@@ -32,7 +32,7 @@ ABSTENTIONS = frozenset(
     + ["n/a", "unsure", "not sure", "not_attempted", "not attempted", "cannot answer"]
 )
 #: Cells that hold no label.
-MISSING = ("", "nan", "NaN", "None")
+MISSING = ("", "nan", "NaN", "None", "#DIV/0!", "#REF!", "#VALUE!", "#NAME?", "#NUM!", "#NULL!")
 #: True class of rows that are only known to be wrong.
 ANOTHER = "(another class)"
 
@@ -171,6 +171,14 @@ def same_classes(labels: Sequence[str], predicted: Sequence[str]) -> dict[str, s
             by_label = pairs if numbers is labels else {name: one for one, name in pairs.items()}
             return by_label if set(by_label) == set(labels) else None
     return None
+
+
+def nearly_same(labels: Sequence[str], predicted: Sequence[str]) -> dict[str, str]:
+    """Return the predicted class of each label that differs from it in case, marks and prefixes alone."""
+    named = {_bare(name): name for name in predicted if name not in labels}
+    words = [label for label in labels if label not in predicted and re.search(r"[^\W\d]", label)]
+    pairs = {label: named.get(_bare(label)) for label in words}
+    return {label: name for label, name in pairs.items() if name is not None}
 
 
 def _bare(name: str) -> str | None:

@@ -37,11 +37,12 @@ from calib.files.readers.conventions import (
     TRUE_NAMES,
     WEAK_PREDICTED_NAMES,
     WEAK_SCORE_NAMES,
+    WORDS,
     normalised,
     role_of,
     words_of,
 )
-from calib.files.readers.roles import Given, Roles, check_same_labels
+from calib.files.readers.roles import ChoiceError, Given, Roles, check_same_labels
 from calib.files.readers.tables import Table, some_names, words_in
 
 #: A reading, and how much speaks for it.
@@ -54,6 +55,8 @@ LEAST_TEXTS = 10
 OTHER_WORDS = words_of("second third runner alternative alt next other previous old")
 #: Most columns that can be the scores of as many models, and most values of a column of models.
 MOST_MODELS = 50
+#: Most words of a confidence for which a table is proposed.
+MOST_WORDS = 20
 #: Last words of names of percentages.
 PERCENT = words_of("pct percent percentage prozent pourcent porcentaje")
 #: Names of columns of ranks in the form of `normalised`: label_1, top1_label, prob_3.
@@ -96,6 +99,7 @@ def guess_roles(table: Table, given: Given | None = None) -> Roles:
     every = _readings(columns)
     _refuse_stray_cells(columns, bool(columns.labels) or any(roles.label for _, roles in every))
     if not every:
+        _refuse_words(columns)
         raise InputError(_no_scores(columns))
     possible = [each for each in every if each[1].doubt is None]
     weight, best = (possible or every)[0]
@@ -176,6 +180,16 @@ def _repeats_rows(columns: Columns, roles: Roles) -> str | None:
         if once and len(words) <= MOST_MODELS:
             return name
     return None
+
+
+def _refuse_words(columns: Columns) -> None:
+    """Ask what the words of a confidence stand for, with a proposal to edit."""
+    for name, word in columns.word.items():
+        if word in CONFIDENCE_NAMES and columns[name].dtype == object and columns.words(name):
+            said = sorted(columns.words(name))[:MOST_WORDS]
+            pairs = ",".join(f"{one}={WORDS.get(one.lower(), 0.5)}" for one in said)
+            fact = f"column {name[:60]!r} holds words, {some_names(said)}, whose probabilities are not known"
+            raise ChoiceError(fact, [f"words={pairs}"])
 
 
 def _no_scores(columns: Columns) -> str:
@@ -300,9 +314,10 @@ def _vectors(columns: Columns) -> Iterator[Weighed]:
     for at, weighed in found.items():
         rivals = [one for one in frames.values() if set(one.names) == set(frames[at].names)]
         pattern = _pattern(columns, frames[at]) if len(rivals) > 1 else ""
+        most = max(weight for one in rivals for weight, _ in found[one.columns])
         for weight, roles in weighed:
             choices = (*roles.choices, f"score={pattern}") if pattern else roles.choices
-            yield weight, replace(roles, choices=choices)
+            yield most if pattern else weight, replace(roles, choices=choices)
 
 
 def _pattern(columns: Columns, frame: Frame) -> str:
@@ -322,7 +337,11 @@ def _holds_truth(columns: Columns, name: str) -> bool:
 def _can_be_scores(columns: Columns, frame: Frame) -> bool:
     """Whether the columns of a frame can be scores: fractions, or one-hot decisions."""
     whole = all(is_whole(columns[name]) for name in frame.columns)
-    return not whole or columns.sum_to_one(frame.columns) or columns.scale_of(frame.columns[0]) == "logits"
+    numbered = (
+        frame.word and frame.is_run and columns.event_of(frame.columns[0]) is None
+    )  # x_0, x_1: features
+    said = columns.scale_of(frame.columns[0]) == "logits"
+    return not (whole or numbered) or columns.sum_to_one(frame.columns) or said
 
 
 def _other_frames(columns: Columns) -> Iterator[Frame]:
@@ -535,11 +554,12 @@ def _one_score(columns: Columns) -> list[tuple[str, str]]:
     numeric, word, given = columns.scores, columns.word, columns.given.score
     if given:
         return [(given[0], "called so")] if len(given) == 1 else []
-    if calibrated := [name for name in numeric if word[name] == "calibrated"]:
+    calibrated = [name for name in numeric if word[name] == "calibrated"]
+    if calibrated and "uncalibrated" not in word.values():
         return [(calibrated[0], "calib wrote it")]
     events = {name: event for name in numeric if (event := columns.event_of(name)) is not None}
     brackets = [name for name, (before, _, _) in events.items() if before.lower() == "p("]
-    strong = [name for name in numeric if word[name] in CONFIDENCE_NAMES]
+    strong = [n for n in numeric if word[n] in CONFIDENCE_NAMES or role_of(n, "confidence")]
     if len(brackets) == 1 and not strong and not columns.predicted:
         return [(brackets[0], "called so")]
     weak = [n for n in numeric if word[n] in WEAK_SCORE_NAMES or (n not in events and role_of(n, "score"))]
@@ -548,8 +568,11 @@ def _one_score(columns: Columns) -> list[tuple[str, str]]:
             name for name in names if not (name not in columns.fractions and _is_constant(columns[name]))
         ]
         if called:
-            stems = tuple(f"{word[name]}_" for name in called)
-            stages = [n for n in numeric if n in columns.fractions and word[n].startswith(stems)]
+            heads, tails = (
+                tuple(word[name].join(each) for name in called) for each in (("", "_"), ("_", ""))
+            )
+            staged = [n for n in numeric if word[n].startswith(heads) or word[n].endswith(tails)]
+            stages = [name for name in staged if name in columns.fractions]
             return [(name, "called so") for name in dict.fromkeys((*called, *stages))]
     framed = [name for name in events if not is_flag(columns[name])]
     framed = [name for name in framed if name in columns.fractions] or framed

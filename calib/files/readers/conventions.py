@@ -42,7 +42,10 @@ ROLE_NAMES = {
     "group": words_of("group groups cohort site segment slice subgroup gruppe groupe grupo"),
     "fold": words_of("fold folds cv_fold"),
     "cluster": words_of("cluster cluster_id patient patient_id subject_id participant_id"),
-    "model": words_of("model model_name model_id classifier run run_id checkpoint seed estimator algorithm"),
+    "model": words_of(
+        "model model_name model_id classifier run run_id checkpoint seed estimator algorithm llm llm_name "
+        "backbone architecture calibrator epoch"
+    ),
 }
 INDEX_NAMES = frozenset(["", "unnamed_0", "index", "__index_level_0", "index_level_0", "row", "row_number"])
 #: Labels whose name says that they are true, where another column may be called "label" and be predicted.
@@ -53,8 +56,7 @@ TRUE_NAMES = words_of(
 ) | pairs_of("true actual gold golden correct expected reference target ground_truth observed", _CLASS_WORDS)
 #: Columns that say when, or in which part of an experiment: never a label, a class or a score.
 ASIDE_NAMES = ROLE_NAMES["fold"] | words_of(
-    "period time timestamp date datetime day week month quarter year hour epoch step "
-    "batch iteration rank threshold"
+    "period time timestamp date datetime day week month quarter year hour step batch iteration rank threshold"
 )
 #: Labels of either kind of name.
 LABEL_NAMES = ROLE_NAMES["label"] | TRUE_NAMES
@@ -75,7 +77,7 @@ LIST_NAMES = PREDICTED_CLASS_NAMES | words_of(
 )
 #: Confidences in the predicted class.
 CONFIDENCE_NAMES = (
-    words_of("calibrated confidence conf confidences certainty msp pred_prob pred_probability")
+    words_of("calibrated uncalibrated confidence conf confidences certainty msp pred_prob pred_probability")
     | words_of("konfidenz sicherheit confiance certitude confianza confianca confidenza")
     | pairs_of("max top top1 highest", "prob probability p proba score")
     | pairs_of(
@@ -84,11 +86,16 @@ CONFIDENCE_NAMES = (
         "confidence conf certainty",
     )
 )
+#: Probabilities that are proposed for words of confidence; the user says what they stand for.
+WORDS = {
+    "none": 0.0, "very low": 0.1, "low": 0.3, "unlikely": 0.2, "medium": 0.5, "moderate": 0.5, "likely": 0.7,
+    "high": 0.8, "very likely": 0.9, "very high": 0.9, "almost certain": 0.95, "certain": 1.0,
+}  # fmt: skip
 #: Whether the prediction is right.
 CORRECT_NAMES = words_of(
     "correct iscorrect correctness right hit acc accuracy em exact_match success acc_norm grade graded "
     "verdict judgement judgment richtig korrekt correcto correct_or_not is_correct was_correct "
-    "answer_correct answer_is_correct prediction_correct model_correct is_right was_right"
+    "answer_correct answer_is_correct prediction_correct model_correct is_right was_right passed solved"
 )
 #: What scores are called that may be of one event, or of the predicted class.
 WEAK_SCORE_NAMES = words_of(
@@ -180,6 +187,11 @@ CONVENTIONS = tuple(
         ("SAS", "predicted", r"I_(?P<of>.+)"),
         ("SAS", "label", r"F_(?P<of>.+)"),
         ("SAS", "score", r"P_(?P<of>[A-Za-z_]*[A-Za-z])(?P<name>\d+)"),
+        ("SAS", "predicted", r"EM_CLASSIFICATION"),
+        ("SAS", "score", r"EM_EVENTPROBABILITY"),
+        ("SPSS", "predicted", r"\$[A-Z]-(?P<of>.+)"),
+        ("SPSS", "confidence", r"\$[A-Z]C-.+"),
+        ("SPSS", "score", r"\$[A-Z]P-(?P<name>.+)"),
         ("PyCaret", "confidence", r"prediction_score"),
         ("PyCaret", "predicted", r"prediction_label"),
         ("PyCaret, mljar", "score", r"prediction_(?:score_)?(?P<name>.+)"),

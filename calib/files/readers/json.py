@@ -81,8 +81,10 @@ def _unwrapped(content: Any) -> Any:
     if content.keys() >= {"columns", "data"}:
         return [dict(zip(content["columns"], row, strict=True)) for row in content["data"]]
     columns = list(content.values())
-    if all(type(one) is dict and one.keys() == columns[0].keys() for one in columns):
-        return {name: list(values.values()) for name, values in content.items()}
+    alike = all(type(one) is dict and one.keys() == columns[0].keys() for one in columns)
+    if alike and not any(type(cell) in (list, dict) for one in columns for cell in one.values()):
+        by_row = all(name.isdigit() for name in content)
+        return columns if by_row else {name: list(values.values()) for name, values in content.items()}
     found = [] if all(type(one) is list for one in columns) else _records_in(content)
     return max(found, key=len, default=content)
 

@@ -32,7 +32,18 @@ from calib.files.readers.source import Limits
 from calib.files.readers.tables import repeated
 
 #: Keys of a class and of its score in objects such as {"label": "cat", "score": 0.9}.
-CLASS_KEYS = ("label", "class", "class_name", "name", "category", "answer", "token_str", "prediction", "id")
+CLASS_KEYS = (
+    "label",
+    "class",
+    "class_name",
+    "name",
+    "category",
+    "answer",
+    "token_str",
+    "prediction",
+    "description",
+    "id",
+)
 SCORE_KEYS = ("score", "probability", "prob", "confidence", "p", "proba", "value")
 #: Columns of objects or lists that hold scores, whatever these sum to.
 SCORED = frozenset().union(*SCORE_NAMES.values(), CONFIDENCE_NAMES) | words_of(
@@ -44,7 +55,9 @@ SCORED = frozenset().union(*SCORE_NAMES.values(), CONFIDENCE_NAMES) | words_of(
 #: Last words of names of columns of scores: model_probs.
 SCORED_LAST = words_of("probs probabilities proba logits scores softmax logprobs")
 #: What Python prints of arrays and of their numbers.
-ARRAY = re.compile(r"(?:torch\.|np\.|numpy\.)?(?:tensor|array)\(\s*(\[.*\])\s*(?:,.*)?\)", re.DOTALL)
+ARRAY = re.compile(
+    r"(?:<tf\.Tensor:.*numpy=)?(?:\w+\.)*(?:tensor|[aA]rray)\(\s*(\[.*\])\s*(?:,.*)?\)>?", re.DOTALL
+)
 SCALAR = re.compile(
     r"(?:(?:np|numpy|torch)\.)?(?:tensor|array|float\d*|u?int\d+|str_)\(([^()\[\],]*)(?:,[^()\[\]]*)?\)"
 )

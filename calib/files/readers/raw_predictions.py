@@ -34,6 +34,7 @@ from calib.files.readers.answers import (
     classes_in,
     codes_of,
     missing_cells,
+    nearly_same,
     no_attempt,
     right_or_another,
     same_answers,
@@ -149,6 +150,7 @@ def read(
     fold: str | None = None,
     model: str | None = None,
     positive: str | None = None,
+    words: Mapping[str, float] | None = None,
     limits: Limits | None = None,
     progress: Progress | None = None,
 ) -> Announcement:
@@ -175,6 +177,8 @@ def read(
         such as "yes" in p(yes); else the one that a column of decisions, such as y_pred, gives to high
         scores; else true, yes and the like, or the last of the two labels. Of multilabel scores, the class
         to look at alone.
+    words : mapping of str to float, optional
+        Probabilities that the words of a confidence stand for, such as {"high": 0.9, "low": 0.3}.
 
     Returns
     -------
@@ -196,8 +200,7 @@ def read(
     """
     said = {"label": label, "score": score, "predicted": predicted, "correct": correct, "weight": weight}
     said |= {"id": id, "cluster": cluster, "group": group, "fold": fold, "model": model}
-    said |= {"positive": positive}
-    given = given_columns(said)
+    given = given_columns({**said, "positive": positive, "words": words})
     options: dict[str, Any] = {"format": format, "limits": limits, "progress": progress}
     raw = read_raw(source, labels=labels, split=split, roles=roles, given=given, **options)
     return with_choices(raw, abstentions, positive).announced(scores)
@@ -634,6 +637,8 @@ class RawPredictions:
         true = classes_in(self.labels)
         if not said or not true or set(true) <= {ANOTHER}:
             return None
+        if near := nearly_same(true, said):
+            return f"classes are written in two ways: {some_names([*near, *near.values()])}", near
         if set(said) & set(true):
             return self._counted_from_one(said, true)
         listed = (
@@ -688,6 +693,13 @@ class RawPredictions:
         if inside:
             rounded: np.ndarray = values.clip(0.0, 1.0) if is_outside(values) else values
             return rounded
+        if scores == "auto" and (top := points_of(values)):
+            raise RemedyError(
+                f"the scores are whole numbers from {values.min():.4g} to {values.max():.4g}",
+                f"If they are points out of {top}, accept the fix points of calib.examine",
+                "fix",
+                "points",
+            )
         if scores == "auto" and are_single_percentages(values):
             return values / values.dtype.type(100.0)
         if np.isfinite(values).all() and values.min() >= 0.0 and 1.0 + 1e-6 < values.max() <= 100.0:
@@ -816,6 +828,13 @@ def are_single_percentages(values: np.ndarray) -> bool:
     """Whether scores, each of one event, run from 0 to 100, and most are above 1: no probabilities then."""
     inside = np.isfinite(values).all() and values.min() >= 0.0 and values.max() <= 100.0
     return bool(inside and np.median(values) > 1.0)
+
+
+def points_of(values: np.ndarray) -> int:
+    """Return 5 or 10 if scores are whole numbers up to it, as on a scale of points; else 0."""
+    if not np.isfinite(values).all() or values.min() < 0.0 or not 1.0 < values.max() <= 10.0:
+        return 0
+    return 0 if not is_whole(values) else 5 if values.max() <= 5.0 else 10
 
 
 def exp_normalised(block: np.ndarray) -> np.ndarray:
@@ -967,6 +986,7 @@ def divide(
 
     The parts are "calibration" and "evaluation"; a table that names neither is all "evaluation".
     """
+    table = table if given is None else given.numbered(table)
     tables = {} if roles else part_tables(table)
     if tables:
         return {part: raw_of(arrays, guess_roles(arrays, given)) for part, arrays in tables.items()}

@@ -138,6 +138,8 @@ class Given:
         The class whose probability a score is.
     model : str or None
         The model to read, if a file holds several.
+    words : tuple of (str, float)
+        The probability that each word of a confidence in words stands for, in lower case.
     """
 
     label: str | None = None
@@ -151,6 +153,17 @@ class Given:
     positive: str | None = None
     correct: str | None = None
     fold: str | None = None
+    words: tuple[tuple[str, float], ...] = ()
+
+    def numbered(self, table: Table) -> Table:
+        """Return a table with probabilities in columns that hold nothing but known words."""
+        known, columns = {"": np.nan, **dict(self.words)}, dict(table.columns)
+        for name, values in columns.items() if self.words else ():
+            if values.dtype == object:
+                codes, words = words_in(values)
+                if {word.lower() for word in words} <= known.keys():
+                    columns[name] = np.array([known[word.lower()] for word in words])[codes]
+        return replace(table, columns=columns) if self.words else table
 
     def of(self, table: Table) -> Given:
         """Return the same with the columns that `score` stands for.
@@ -187,8 +200,14 @@ def models_in(choices: Sequence[str]) -> dict[str, str]:
 
 def given_columns(said: Mapping[str, Any]) -> Given:
     """Return what a user says of columns, by the names of the arguments of `calib.read`."""
-    score = said.get("score") or ()
-    return Given(**{**said, "score": (score,) if isinstance(score, str) else tuple(score)})
+    score, words = said.get("score") or (), said.get("words") or {}
+    if isinstance(words, str):
+        words = dict(each.rpartition("=")[::2] for each in words.split(","))
+    try:
+        pairs = tuple((word.strip().lower(), float(chance)) for word, chance in words.items())
+    except ValueError:
+        raise InputError(f"words need a probability each, such as high=0.9,low=0.3; got {words}") from None
+    return Given(**{**said, "score": (score,) if isinstance(score, str) else tuple(score), "words": pairs})
 
 
 def label_reason(table: Table, roles: Roles) -> str:

@@ -1,0 +1,302 @@
+"""Layouts of tools under other names, cells generated: read right, or refused with what works."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from calib import InputError, accuracy, ece, read
+from calib.files.findings import check
+from tests.oracles import uniform_bin
+
+N = 60
+_random = np.random.default_rng(5)
+ROWS = range(N)
+Y = (np.arange(N) % 5 < 2).astype(int)
+P = np.clip(0.31 + 0.4 * Y + _random.normal(0, 0.18, N), 0.02, 0.98).round(3)
+Q, D = (0.5 + 0.6 * (P - 0.5)).round(3), (P > 0.5).astype(int)
+BOTH, C = np.stack([1 - P, P], 1).round(3), np.maximum(P, 1 - P).round(3)
+RARE = np.clip(0.05 + 0.25 * Y + _random.normal(0, 0.05, N), 0.01, 0.45).round(3)
+T = np.arange(N) % 3
+F, G = (
+    (f := _random.dirichlet(np.ones(3), N) + a * np.eye(3)[T]) / f.sum(1, keepdims=True) for a in (0.7, 0.3)
+)
+F, G = F.round(4), G.round(4)
+F[:, 2], G[:, 2] = (1 - F[:, 0] - F[:, 1]).round(4), (1 - G[:, 0] - G[:, 1]).round(4)
+TOP, HIGH, AGE, X = F.argmax(1), F.max(1), _random.integers(18, 80, N), _random.random((N, 2)).round(3)
+NAMES = ("alpha", "beta", "gamma")
+TRUE, SAID = np.array(NAMES, dtype=object)[T], np.array(NAMES, dtype=object)[TOP]
+YES, DECIDED = (np.array(["no", "yes"], dtype=object)[one] for one in (Y, D))
+SEVERAL = _random.random((N, 3)).round(3)
+EACH = (_random.random((N, 3)) < SEVERAL).astype(int)
+ANSWERS = [f"{row * 37 % 1009}" for row in ROWS]
+GIVEN = [one if hit else f"{one}9" for one, hit in zip(ANSWERS, D == Y, strict=True)]
+
+
+def literal(score, right, groups):
+    sums = {}
+    for value, hit, group in zip(score, right, groups, strict=True):
+        key = (group, uniform_bin(float(value), 15))
+        sums[key] = sums.get(key, 0.0) + float(hit) - float(value)
+    return sum(map(abs, sums.values())) / len(score)
+
+
+def event(p, y=Y):
+    return "binary", np.mean((p > 0.5) == y), literal(p, y, [0] * N)
+
+
+def named(said, score, true):
+    right = np.asarray(said) == np.asarray(true)
+    return "top-label", right.mean(), literal(score, right, said)
+
+
+def vectors(scores, true=T):
+    top = scores.argmax(1)
+    return "vectors", (top == true).mean(), literal(scores.max(1), top == true, top)
+
+
+def right(score):
+    return "confidence", (D == Y).mean(), literal(score, D == Y, [0] * N)
+
+
+def multilabel():
+    return "multilabel", None, np.mean([literal(SEVERAL[:, j], EACH[:, j], [0] * N) for j in range(3)])
+
+
+def csv(**columns):
+    return pd.DataFrame(columns).to_csv(index=False).encode()
+
+
+def lines(row):
+    return "\n".join(json.dumps(row(at), default=lambda one: one.tolist()) for at in ROWS).encode()
+
+
+def of_classes(name, scores=F, classes=NAMES):
+    return {name.format(one): scores[:, j] for j, one in enumerate(classes)}
+
+
+def printed(how):
+    return [how.format(*map(float, row)) for row in F]
+
+
+READ = {
+    "NannyML": (csv(tenure=AGE, y_pred_proba=P, y_pred=D, churned=Y, timestamp="2024-01-01"), event(P)),
+    "NannyML, classes": (
+        csv(**of_classes("y_pred_proba_{}"), y_pred=SAID, plan=AGE, y_true=TRUE),
+        vectors(F),
+    ),
+    "H2O": (csv(predict=D, p0=BOTH[:, 0], p1=P, CAPSULE=Y), vectors(BOTH, Y)),
+    "Azure": (csv(**{"Survived": Y, "Scored Labels": D, "Scored Probabilities": P}), event(P)),
+    "PyCaret": (
+        csv(Buys=YES, prediction_label=DECIDED, **of_classes("prediction_score_{}", BOTH, ("no", "yes"))),
+        vectors(BOTH, Y),
+    ),
+    "DataRobot": (
+        csv(x_no_PREDICTION=BOTH[:, 0], x_yes_PREDICTION=P, x_PREDICTION=DECIDED, THRESHOLD=0.5, x=YES),
+        vectors(BOTH, Y),
+    ),
+    "KNIME": (
+        csv(**{"c": YES, "P (c=no)": BOTH[:, 0], "P (c=yes)": P, "Prediction (c)": DECIDED}),
+        vectors(BOTH, Y),
+    ),
+    "SAS": (
+        csv(BAD=Y, LOAN=AGE, P_BAD1=P, P_BAD0=BOTH[:, 0], I_BAD=D, F_BAD=Y),
+        vectors(BOTH[:, ::-1], 1 - Y),
+    ),
+    "SPSS": (csv(**{"drug": TRUE, "$C-drug": SAID, "$CC-drug": HIGH}), named(TOP, HIGH, T)),
+    "tidymodels": (csv(**{".pred_class": SAID, **of_classes(".pred_{}"), "Species": TRUE}), vectors(F)),
+    "all decisions 0": (csv(label=Y, prediction=0, probability=RARE), event(RARE)),
+    "a class in the name": (csv(diagnosis=np.where(Y, "benign", "malignant"), benign_prob=P), event(P)),
+    "score of class 0": (csv(target=1 - Y, proba_class_0=P), event(P)),
+    "features": (csv(age=AGE, f=X[:, 0], Class=Y, predict=D, p0=BOTH[:, 0], p1=P), vectors(BOTH, Y)),
+    "-1, 0, 1": (csv(**of_classes("p_{}", F, ("-1", "0", "1")), y=T - 1), vectors(F)),
+    "beside the scores": (csv(entropy=X[:, 0], fold=T, **of_classes("p{}", F, "012"), label=T), vectors(F)),
+    "0, 10, 2": (
+        csv(**of_classes("prediction_{}", F, ("0", "10", "2")), label=np.array([0, 10, 2])[T]),
+        vectors(F),
+    ),
+    "truth of each class": (
+        csv(**of_classes("y_true_{}", EACH, "012"), **of_classes("y_prob_{}", SEVERAL, "012")),
+        multilabel(),
+    ),
+    "tensor": (csv(label=T, vec=printed("tensor([{}, {}, {}], device='cuda:0')")), vectors(F)),
+    "np.float64": (
+        csv(label=T, probs=printed("[np.float64({}), np.float64({}), np.float64({})]")),
+        vectors(F),
+    ),
+    "jax": (csv(label=T, probs=printed("Array([[{}, {}, {}]], dtype=float32)")), vectors(F)),
+    "tensors in a dict": (
+        csv(label=TRUE, probs=printed("{{'alpha': tensor({}), 'beta': tensor({}), 'gamma': {}}}")),
+        vectors(F),
+    ),
+    "scalars": (csv(label=Y, prob=[f"np.float32({p})" for p in P]), event(P)),
+    "Vertex AI": (
+        lines(
+            lambda i: {
+                "instance": {"label": TRUE[i]},
+                "prediction": {"ids": ["7", "8", "9"], "displayNames": NAMES, "confidences": F[i]},
+            }
+        ),
+        vectors(F),
+    ),
+    "Comprehend": (
+        lines(
+            lambda i: {
+                "label": TRUE[i],
+                "Classes": [{"Name": n, "Score": s} for n, s in zip(NAMES, F[i], strict=True)],
+            }
+        ),
+        vectors(F),
+    ),
+    "Spark": (
+        lines(
+            lambda i: {
+                "label": Y[i],
+                "rawPrediction": {"type": 1, "values": [-1.5, 1.5]},
+                "probability": {"type": 1, "values": BOTH[i]},
+                "prediction": D[i],
+            }
+        ),
+        vectors(BOTH, Y),
+    ),
+    "Inspect": (
+        json.dumps(
+            {
+                "status": "success",
+                "samples": [
+                    {
+                        "target": "A",
+                        "scores": {"s": {"value": "CI"[int(D[i] != Y[i])], "metadata": {"confidence": C[i]}}},
+                    }
+                    for i in ROWS
+                ],
+            }
+        ).encode(),
+        right(C),
+    ),
+    "answers of their own": (
+        csv(question=ROWS, answer=GIVEN, confidence=C, **{"correct answer": ANSWERS}),
+        right(C),
+    ),
+}
+#: Refused files, what the user says then, and the numbers that it gives.
+ASKED = {
+    "models": (csv(y=Y, rf=P, xgb=Q), {"score": "xgb"}, event(Q)),
+    "stages": (csv(y=Y, prob=P, cal_prob=Q), {"score": "cal_prob"}, event(Q)),
+    "vectors of models": (
+        csv(**of_classes("rf_p{}", F, "012"), **of_classes("svm_p{}", G, "012"), y=T),
+        {"score": "svm_p*"},
+        vectors(G),
+    ),
+    "rows of models": (
+        csv(id=[*ROWS] * 2, system=["a"] * N + ["b"] * N, y_true=[*Y, *Y], y_prob=[*P, *Q]),
+        {"model": "b"},
+        event(Q),
+    ),
+    "two labels": (csv(repaid=Y, defaulted=1 - Y, y_pred_proba=P, y_pred=D), {"label": "repaid"}, event(P)),
+    "the label is the decision": (
+        csv(prediction_0=BOTH[:, 0], prediction_1=P, label=D, income=Y),
+        {"label": "income"},
+        vectors(BOTH, Y),
+    ),
+    "the wrong way round": (csv(y_true=1 - Y, y_prob=P), {"positive": "0"}, event(P)),
+    "words": (
+        csv(answer=GIVEN, confidence=np.array(["high", "low"])[Y], is_correct=D == Y),
+        {"words": "high=0.8,low=0.3"},
+        right(np.array([0.8, 0.3])[Y]),
+    ),
+    "scaled features": (
+        csv(x1=X[:, 0], x2=X[:, 1], y=Y, y_pred=D),
+        {"score": "x1", "predicted": "y_pred"},
+        named(D, X[:, 0], Y),
+    ),
+}
+#: Refused files that a fix makes usable.
+FIXED = {
+    "__label__": (
+        csv(label=YES, pred=[f"__label__{one}" for one in DECIDED], conf=C),
+        "label_names_unmatched",
+        named(D, C, Y),
+    ),
+    "two spellings": (
+        csv(true=np.where(T == 2, "Gamma", TRUE), pred=SAID, conf=HIGH),
+        "label_names_unmatched",
+        named(TOP, HIGH, T),
+    ),
+    "from 1": (csv(**of_classes("p_{}"), label=T + 1), "labels_one_based", vectors(F)),
+    "case": (
+        csv(**of_classes("{}", F, ("Alpha", "Beta", "Gamma")), label=TRUE),
+        "label_names_unmatched",
+        vectors(F),
+    ),
+    "points": (
+        csv(confidence=(10 * C).round().astype(int), correct=D == Y),
+        "points",
+        right((10 * C).round() / 10),
+    ),
+}
+#: Refused files, and what the refusal names.
+REFUSED = {
+    "features alone": (csv(f1=X[:, 0], f2=X[:, 1], f3=X.prod(1), label=Y), ("'f1'", "'f2'", "'f3'")),
+    "decisions": (csv(gold=TRUE, predicted=SAID, n_tokens=AGE), ("'predicted'", "decisions", "'n_tokens'")),
+    "one-hot decisions": (
+        csv(**of_classes("pred_{}", np.eye(3, dtype=int)[TOP]), label=TRUE),
+        ("decisions",),
+    ),
+    "an HTML page": (b"<!DOCTYPE html>\n<html></html>\n", ("HTML",)),
+    "an error of a sheet": (csv(y=Y, prob=["#DIV/0!", *map(str, P[1:])]), ("'prob'", "'#DIV/0!'", "row 0")),
+    "digits with _": (csv(y=Y, p=[str(p).replace(".", "_") for p in P]), ("'p'",)),
+    "Arabic digits": (
+        csv(y=Y, p=[str(p).translate(str.maketrans("0123456789", "٠١٢٣٤٥٦٧٨٩")) for p in P]),
+        ("'p'",),
+    ),
+}
+
+
+def numbers(rows):
+    if rows.kind == "multilabel":
+        return rows.kind, None, ece(rows.labels, rows, notion="class-wise")
+    notion = "confidence" if rows.kind == "confidence" else "top-label"
+    return rows.kind, accuracy(rows.labels, rows), ece(rows.labels, rows, notion=notion)
+
+
+def agree(rows, expected):
+    found = numbers(rows)
+    assert found[0] == expected[0]
+    assert found[1:] == pytest.approx(expected[1:], abs=1e-6)
+
+
+@pytest.mark.parametrize("name", READ)
+def test_read_right(name):
+    file, expected = READ[name]
+    agree(read(file), expected)
+
+
+@pytest.mark.parametrize("name", ASKED)
+def test_asked_and_answered(name):
+    file, said, expected = ASKED[name]
+    with pytest.raises(InputError) as caught:
+        read(file)
+    if name != "scaled features":
+        assert next(iter(said.values())) in str(caught.value)
+    agree(read(file, **said), expected)
+
+
+@pytest.mark.parametrize("name", FIXED)
+def test_fixed(name):
+    file, code, expected = FIXED[name]
+    with pytest.raises(InputError, match=code):
+        read(file)
+    agree(check(file, fix=[code])["evaluation"].announced(), expected)
+
+
+@pytest.mark.parametrize("name", REFUSED)
+def test_refused(name):
+    file, parts = REFUSED[name]
+    with pytest.raises(InputError) as caught:
+        read(file)
+    for part in parts:
+        assert part in str(caught.value)
