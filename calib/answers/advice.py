@@ -11,9 +11,10 @@ import pandas as pd
 from sklearn.base import clone
 
 from calib.answers.calibrated import calibrated_scores, fit_on, losses_if_wrong, vector_losses
+from calib.answers.confirmation import SCORES, Confirmation, Verdict, confirm_choice
 from calib.base.exceptions import InputError
 from calib.base.results import Drawn, Result
-from calib.calibrators.catalogue import BINARY, full_name, methods_of_kind, named_methods
+from calib.calibrators.catalogue import full_name, methods_of_kind, named_methods
 from calib.calibrators.curves import Logistic
 from calib.calibrators.effort import LONG, fit_seconds
 from calib.calibrators.histogram import HistogramBinning
@@ -40,12 +41,6 @@ from calib.stats.many import improvements
 #: Name of the recommendation to leave the scores as they are.
 NONE = "none"
 
-#: Candidates of a first answer.
-QUICK = ("TS", "TL-HB", "TL-Platt", "TL-isotonic", "TL-beta")
-
-#: With more classes, only the first two of these: a curve for each of 1,000 classes takes minutes.
-MANY_CLASSES = 100
-
 #: Folds of every cross-validation here.
 N_FOLDS = 5
 
@@ -58,17 +53,14 @@ MIN_WRONG = 10
 #: Most scores (rows x classes) for which calibrators of every class are tried.
 MOST_SCORES = 1_000_000
 
-#: Most scores for which all rows are used to try calibrators; of more rows, a sample.
-MOST_TRIED = 10_000_000
+#: Most rows, and scores, on which candidates are tried; of more rows, a sample.
+MOST_ROWS, MOST_TRIED = 50_000, 5_000_000
 
 #: The points per bin that are tried.
 POINTS_PER_BIN = (10, 15, 20, 30, 50, 75, 100, 150, 200, 300, 500)
 
 #: Most fits of histogram binning, and most (score, outcome) pairs, for the choice of points per bin: seconds.
 MOST_FITS, MOST_PAIRS = 25_000, 500_000
-
-#: Rows, and scores, on which a first answer tries its candidates, where there are at least twice as many.
-QUICK_ROWS, QUICK_SCORES = 50_000, 5_000_000
 
 #: Share of rows that must be in problems which can fill a bin inside a fold, or a k is not tried.
 FILLED = 0.9
@@ -97,6 +89,8 @@ class Recommendation(Result):
         Calibration rows on which the candidates were tried, and all of them.
     few : str or None
         Why nothing can be recommended, whatever the table says: too few rows are wrong.
+    confirmation : Confirmation or None
+        What the recommended calibrator does on the rows given as `confirm`.
     """
 
     name: str
@@ -107,6 +101,7 @@ class Recommendation(Result):
     n_tried: int
     n_samples: int
     few: str | None = None
+    confirmation: Confirmation | None = None
 
     def frame(self) -> pd.DataFrame:
         """Return the table of the candidates."""
@@ -118,14 +113,9 @@ class Recommendation(Result):
         return [name for name in self.table["method"] if name != NONE]
 
     @property
-    def helpful(self) -> list[str]:
-        """Names of the candidates that help, the one with the lowest score first."""
-        if self.few is not None:
-            return []
-        deciding = "brier" if self.table["brier"].is_monotonic_increasing else "log_loss"
-        other = self.table["log_loss" if deciding == "brier" else "brier"]
-        base = other[self.table["method"] == NONE].iloc[0]
-        return self.table["method"][(self.table["lower"] > 0.0) & (other <= base)].tolist()
+    def confirmed(self) -> Verdict | None:
+        """What the rows given as `confirm` say of it; None without them, or if nothing is recommended."""
+        return None if self.confirmation is None else self.confirmation.verdict
 
     def rows_words(self) -> str:
         """Say on which rows the candidates were tried."""
@@ -133,16 +123,20 @@ class Recommendation(Result):
             return f"the {self.n_samples:,} calibration rows"
         return f"{self.n_tried:,} of the {self.n_samples:,} calibration rows, drawn at random"
 
-    def helps_words(self) -> str:
-        """Say which candidates would help, in full names."""
-        titles = {method.short: method.title for method in BINARY.values()}
-        titles |= {name: full_name(one) for name, one in named_methods().items()}
-        named = [titles.get(name, name) for name in self.helpful[:2]]
-        if self.few is not None:
-            return f"No calibrator can be recommended: {self.few}"
-        if not named:
-            return "No calibrator tried distinguishably lowers the Brier score of the calibration rows"
-        return " or ".join([named[0], *(name[:1].lower() + name[1:] for name in named[1:])]) + " would help"
+    def words(self, name: str | None = None) -> str:
+        """Say in one sentence what was chosen, on which rows, and what other rows say of it.
+
+        `name` is what the calibrator is called; by default, its full name.
+        """
+        tried = f"{len(self.tried):,} calibrators tried on {self.rows_words()}"
+        if self.calibrator is None:
+            best = self.table[self.table["method"] != NONE].iloc[0]
+            if self.few is not None:
+                return f"None of {tried} can be recommended: {self.few}."
+            reach = (best["upper"] - best["lower"]) / 2.0
+            return f"None of {tried} clearly helps. An improvement of {reach:.4f} would have shown."
+        chosen = f"{name or full_name(self.calibrator)}, chosen among {tried}"
+        return f"{chosen}{'.' if self.confirmation is None else f': {self.confirmation.words()}.'}"
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -220,11 +214,12 @@ def recommend(
     score: str = "brier",
     sample_weight: Any = None,
     cluster: Any = None,
-    max_rows: int | None = None,
+    confirm: tuple[Any, Any] | None = None,
+    max_rows: int = MOST_ROWS,
     random_state: int = RANDOM_STATE,
     progress: Callable[[float, str], object] | None = None,
 ) -> Recommendation:
-    """Recommend one calibrator for a model, or none, from its calibration rows alone.
+    """Recommend one calibrator for a model, or none: choose on calibration rows, then confirm on others.
 
     Parameters
     ----------
@@ -244,8 +239,11 @@ def recommend(
     cluster : (n,) array_like, optional
         Ids of what rows belong together, as for `calib.Predictions`: by default the ids of `proba`, else
         exact copies of rows. They are in one fold, and intervals are of their sums.
-    max_rows : int, optional
-        Try the candidates on about so many rows, a stratified sample, where there are more.
+    confirm : (proba, y), optional
+        Predictions and labels of other rows. They have no part in the choice: the calibrator that was chosen
+        is tested on them once.
+    max_rows : int
+        Try the candidates on a stratified sample of about this many rows if there are more.
     random_state : int
         Seed of the folds.
     progress : callable, optional
@@ -254,7 +252,8 @@ def recommend(
     Returns
     -------
     Recommendation
-        `name`, `calibrator` (fitted on all rows), `reason`, `table` and `left_out`.
+        `name`, `calibrator` (fitted on all rows), `reason`, `table`, `left_out`, and with `confirm`
+        `confirmed`: "better", "no clear change" or "worse".
 
     Raises
     ------
@@ -276,7 +275,7 @@ def recommend(
     ``benchmarks/choosing.py`` prints how often the choice is worse than the base model on fresh rows.
 
     For more than `MOST_SCORES` scores, only candidates that fit a few numbers or one event are tried: the
-    others would take minutes. Above `MOST_TRIED` scores they are tried on a stratified sample of the rows.
+    others would take minutes.
     Candidates with more parameters than rows in a fold are never tried.
 
     Examples
@@ -323,7 +322,7 @@ def recommend(
     options: dict[str, Any] = {"sample_weight": of_tried, "cluster": of_folds}
     result = improvements(deciding, unseen=unseen, **options)
     means = {
-        metric: [weighted_mean(values[metric], of_tried) for values in losses.values()] for metric in _WORDS
+        metric: [weighted_mean(values[metric], of_tried) for values in losses.values()] for metric in SCORES
     }
     table = pd.DataFrame(
         {
@@ -348,7 +347,12 @@ def recommend(
         reason = f"Leave the scores as they are: {few}."
     table = table.sort_values(score, kind="stable", ignore_index=True)
     fitted = _fitted(candidates[names[chosen]], data, labels, weights) if chosen else None
-    return Recommendation(names[chosen], fitted, reason, table, left_out, len(codes), rows.n_samples, few)
+    confirmation = None
+    if fitted is not None and confirm is not None:
+        others, of_others, weights = _labelled(*confirm, None)
+        confirmation = confirm_choice(fitted, others, of_others, weights, score=score)
+    counts = len(codes), rows.n_samples
+    return Recommendation(names[chosen], fitted, reason, table, left_out, *counts, few, confirmation)
 
 
 def _too_few(labels: np.ndarray, rows: Any, cluster: np.ndarray | None) -> str | None:
@@ -515,34 +519,17 @@ def _fitted(calibrator: Any, data: Any, labels: np.ndarray, weights: np.ndarray 
 def tried_rows(
     labels: np.ndarray,
     n_scores: int,
-    max_rows: int | None = None,
+    max_rows: int = MOST_ROWS,
     random_state: int = RANDOM_STATE,
     cluster: np.ndarray | None = None,
 ) -> np.ndarray | slice:
     """Return the rows on which `recommend` tries its candidates: all, or a stratified sample of clusters."""
-    n_folds = -(-n_scores // MOST_TRIED)
-    if max_rows is not None:
-        n_folds = max(n_folds, len(labels) // max(check_count(max_rows, "max_rows"), LEAST_ROWS))
+    n_folds = max(
+        -(-n_scores // MOST_TRIED), len(labels) // max(check_count(max_rows, "max_rows"), LEAST_ROWS)
+    )
     if n_folds <= 1:
         return slice(None)
     return np.flatnonzero(stratified_folds(labels, n_folds, random_state, cluster) == 0)
-
-
-def quick_rows(rows: Announcement) -> Announcement:
-    """Return the rows on which a first answer tries its candidates: all, or a stratified sample."""
-    most = min(QUICK_ROWS, QUICK_SCORES * rows.n_samples // rows.n_scores)
-    return rows[tried_rows(rows.labels, rows.n_scores, most, cluster=rows.cluster)]
-
-
-def quick_methods(kind: str, n_classes: int) -> dict[str, Any]:
-    """Return a few candidates for predictions of a kind that are tried in seconds, by name."""
-    candidates = methods_of_kind(kind, None)
-    names = QUICK if n_classes <= MANY_CLASSES else QUICK[:2]
-    quick = {name: one for name, one in candidates.items() if name in names}
-    if quick:
-        return quick
-    kinds = tuple(name.removeprefix("TL-") for name in QUICK)
-    return {name: one for name, one in candidates.items() if name.removeprefix("Conf-").endswith(kinds)}
 
 
 def _candidates(
@@ -602,8 +589,8 @@ def _cross_validated(
 
     Candidates that refuse the rows are put into `left_out`, with what they say.
     """
-    losses = {name: {metric: np.empty(len(labels)) for metric in _WORDS} for name in candidates}
-    numbers, wrong = {NONE: 0}, {name: dict.fromkeys(_WORDS, 0.0) for name in (NONE, *candidates)}
+    losses = {name: {metric: np.empty(len(labels)) for metric in SCORES} for name in candidates}
+    numbers, wrong = {NONE: 0}, {name: dict.fromkeys(SCORES, 0.0) for name in (NONE, *candidates)}
     told = data.kind != "multilabel" if isinstance(data, Announcement) else True
     for number in range(N_FOLDS):
         out = fold == number
@@ -673,12 +660,8 @@ def fitted_numbers(calibrator: Any) -> int:
     return sum(array.size for array in arrays if array.dtype.kind == "f")
 
 
-#: What a sentence calls the score that decides, and the other one.
-_WORDS = {"brier": ("Brier score", "log loss"), "log_loss": ("log loss", "Brier score")}
-
-
 def _reason(table: pd.DataFrame, chosen: int, lowest: int, score: str, n_tried: int, n_samples: int) -> str:
-    title, other = _WORDS[score]
+    title, other = SCORES[score], SCORES["log_loss" if score == "brier" else "brier"]
     base, count = table.iloc[0], len(table) - 1
     rows = f"{n_tried:,}" if n_tried == n_samples else f"{n_tried:,} of {n_samples:,}"
     how = f"in {N_FOLDS}-fold cross-validation on {rows} calibration rows"

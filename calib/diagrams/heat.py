@@ -114,7 +114,7 @@ def class_heat(cells: BinStatistics, labels: Any = None) -> ClassHeat:
     cells : BinStatistics
         Equal-width statistics of top-label problems.
     labels : (R,) array_like of int, optional
-        Classes to show; by default all predicted ones.
+        Classes to show, from the top; by default all predicted ones, those that add most to TL-ECE first.
 
     Raises
     ------
@@ -126,8 +126,10 @@ def class_heat(cells: BinStatistics, labels: Any = None) -> ClassHeat:
             f'class_heat needs equal-width top-label bins; got "{cells.strategy}", "{cells.notion}"'
         )
     contribution = np.bincount(cells.label, cells.share * np.abs(cells.gap), minlength=cells.n_classes)
-    chosen = np.unique(cells.label if labels is None else np.asarray(labels, dtype=np.int64))
-    chosen = chosen[np.argsort(-contribution[chosen], kind="stable")]
+    if labels is None:
+        predicted = np.unique(cells.label)
+        labels = predicted[np.argsort(-contribution[predicted], kind="stable")]
+    chosen = np.array(list(dict.fromkeys(labels)), dtype=np.int64)
     row_of = np.full(cells.n_classes, -1)
     row_of[chosen] = np.arange(len(chosen))
     shown = row_of[cells.label] >= 0

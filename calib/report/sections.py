@@ -112,6 +112,8 @@ class ReportInput:
         For calibrators that the labels of the calibration rows chose among several: among how many.
     n_bins, n_resamples, random_state
         Equal-width bins B, redraws of the noise floors, and their seed.
+    recommendation : str
+        What is recommended, in one sentence; "" if nothing was asked.
     groups : mapping of str to (n,) array
         For calibrators that condition on groups, the group of each evaluation row; by default looked for
         among the further columns.
@@ -133,6 +135,7 @@ class ReportInput:
     choices: Mapping[str, int] = field(default_factory=dict)
     groups: Mapping[str, Any] = field(default_factory=dict)
     models: Mapping[str, tuple[Any, Any]] = field(default_factory=dict)
+    recommendation: str = ""
 
     @cached_property
     def scores(self) -> dict[str, tuple[Any, Strategy]]:
@@ -341,6 +344,7 @@ def verdict_section(about: ReportInput) -> list[str]:
     return [
         paragraph(text(conclusion.words(rows.class_names, floor))),
         paragraph(text(f"{together.words}.")),
+        *([paragraph(text(about.recommendation))] if about.recommendation else []),
         said,
         bullets(sentences),
         paragraph("Tests that need no bins; outcomes are redrawn from the scores:"),

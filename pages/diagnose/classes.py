@@ -11,11 +11,10 @@ from streamlit.column_config import Column, NumberColumn
 from calib import diagrams
 from calib.diagrams.classes import CLASS_COLUMNS, ClassTable
 from calib.diagrams.heat import class_heat
-from calib.diagrams.reliability import cell_words
 from pages.shared.panels.class_detail import chosen_cell, forget_confused, show_class
 from pages.shared.parts import part
-from pages.shared.results import cells, classes
-from pages.shared.session import Method, dataset
+from pages.shared.results import cells, classes, guilty_first
+from pages.shared.session import BASE, Method, dataset
 from pages.shared.widgets import (
     beside,
     bins_and_method,
@@ -23,8 +22,8 @@ from pages.shared.widgets import (
     download,
     heading,
     in_order,
-    literal,
     need_kind,
+    next_line,
 )
 
 HEAT_ROWS = 20
@@ -63,24 +62,9 @@ def pick_cell() -> None:
 
 def show() -> None:
     """Show the page below its heading."""
-    names = dataset().evaluation.class_names
     n_bins, method = bins_and_method()
     by_class = classes(method, n_bins)
-    worst = [
-        f"predicted {literal(names[code])} "
-        + cell_words(by_class.confidence[code], by_class.accuracy[code], by_class.predicted[code])
-        + f" ({100 * by_class.share[code]:.2g} % of it)"
-        for code in by_class.clearest[:3].tolist()
-    ]
-    st.markdown(
-        f"{by_class.words('**{}**')}. "
-        + (
-            "The evidence is clearest for these, with their part of the TL-ECE of "
-            f"**{by_class.tl_ece:.4f}**: {'; '.join(worst)}."
-            if worst
-            else f"The TL-ECE is **{by_class.tl_ece:.4f}**; no single class can be blamed for it."
-        )
-    )
+    st.markdown(f"{by_class.words('**{}**')}. The TL-ECE is **{by_class.tl_ece:.4f}**.")
     show_classes(method, by_class, n_bins)
 
 
@@ -94,6 +78,9 @@ def show_classes(method: Method, by_class: ClassTable, n_bins: int) -> None:
         search = left.text_input("Search class names", key="class-search", placeholder="part of a name")
         above_noise = right.toggle("Only above noise", key="only-flagged")
         table = by_class.frame(names)
+        if method.name == BASE:  # the verdict is about the base model
+            order = guilty_first(method, n_bins, table["label"])
+            table = table.set_index("label", drop=False).loc[order].reset_index(drop=True)
         matches = table["class"].str.contains(search, case=False, regex=False)
         if above_noise:
             matches &= table["flagged"]
@@ -109,7 +96,6 @@ def show_classes(method: Method, by_class: ClassTable, n_bins: int) -> None:
             selection_mode=["single-row", "single-cell"],
             placeholder="\u2013",
         )
-        st.caption("A click on a row, or the arrow keys inside the table, open the class beside it.")
         file = st.container()
         if method.strategy != "uniform":
             st.caption(
@@ -130,9 +116,9 @@ def show_classes(method: Method, by_class: ClassTable, n_bins: int) -> None:
             diagram = class_heat(by_cell, codes[(page - 1) * HEAT_ROWS : page * HEAT_ROWS])
             # The scale is of all classes: a colour keeps its meaning when they are searched.
             limit = class_heat(by_cell).limit
-            st.markdown(
-                "Orange-red: right less often than the confidence says. Blue: more often. Taller cells have "
-                "more rows, outlined ones are beyond noise. Click a cell to open its class and list its rows."
+            st.caption(
+                "Orange-red: right less often than the confidence says; blue: more often. Outlined cells are "
+                "beyond noise."
             )
             chart(
                 diagrams.draw_heat(diagram, names, chosen=chosen_cell(n_bins), limit=limit),
@@ -145,6 +131,7 @@ def show_classes(method: Method, by_class: ClassTable, n_bins: int) -> None:
             st.markdown("No predicted class matches the search.")
     with side:
         show_class(method, by_class, n_bins)
+    next_line("Classes")
     with file:  # last: it takes as long to write as two figures
         download(table, "classes", key="classes-csv", of=(method, n_bins, names))
 

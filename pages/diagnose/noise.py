@@ -13,7 +13,7 @@ from calib.stats import verdict
 from calib.stats.binless import calibration_frame, combined_test, recalibration_words
 from calib.stats.measures import MEASURES
 from pages.shared.kept import ahead
-from pages.shared.panels.leaderboard import HOW_COMPARED, difference_sentence, rows_apart
+from pages.shared.panels.leaderboard import difference_sentence
 from pages.shared.panels.rows import CELLS_FIRST, WRONG_FIRST, list_most
 from pages.shared.results import (
     binless,
@@ -35,6 +35,7 @@ from pages.shared.widgets import (
     escaped,
     heading,
     need_kind,
+    next_line,
     say_rows_needed,
     stacked,
 )
@@ -56,7 +57,7 @@ def pick_error() -> None:
     """List the rows behind the error whose mark was clicked."""
     points = st.session_state["noise-floors"].selection.points
     if points:
-        st.session_state["noise-error"] = list(by_error)[round(points[0]["y"])]
+        st.session_state["noise-behind"] = ("error", list(by_error)[round(points[0]["y"])])
         st.session_state["noise-rows-open"] = True
 
 
@@ -64,9 +65,27 @@ def pick_part() -> None:
     """List the rows behind the part of a model's score whose bar was clicked."""
     points = st.session_state["score-parts"].selection.points
     if points:
-        st.session_state["noise-part"] = PARTS[points[0]["curve_number"]]
-        st.session_state["noise-part-model"] = shown[round(points[0]["y"])]
-        st.session_state["part-rows-open"] = True
+        part = PARTS[points[0]["curve_number"]]
+        st.session_state["noise-behind"] = (part, shown[round(points[0]["y"])])
+        st.session_state["noise-rows-open"] = True
+
+
+def list_behind(*places: str) -> None:
+    """List the rows of the last click, below the figure that was clicked."""
+    what, of = st.session_state.get("noise-behind", ("", ""))
+    if what not in places or data.sums is not None:
+        return
+    if what == "error" and of in by_error:
+        notion = MEASURES[next(key for key in floors(method, n_bins) if MEASURES[key].title == of)].notion
+        list_most(method, rows_adding_most(method, notion, n_bins), of, "noise-rows", CELLS_FIRST)
+    elif of in models:
+        one = models[of]
+        by, order = (
+            (rows_adding_most(one, one.notions[0], n_bins), CELLS_FIRST)
+            if what == "calibration"
+            else (how_wrong(one), WRONG_FIRST)
+        )
+        list_most(one, by, what, "noise-rows", order)
 
 
 def intervals(method: Method) -> pd.DataFrame:
@@ -113,124 +132,104 @@ chart(
     alt="Observed calibration errors against those of a perfect model of the same size",
     on_select=pick_error,
 )
-st.caption(
-    "Outcomes are redrawn 1,000 times as if every predicted probability were true, and each error is "
-    "computed again. What noise alone shows grows with classes and bins and falls with rows."
+list_behind("error")
+next_line("Noise")
+certain, repair, no_bins = st.tabs(
+    ["How sure is each number?", "What recalibration can repair", "Without bins"], key="about-noise"
 )
-if not say_rows_needed("The list of rows"):
-    if st.session_state.get("noise-error") not in by_error:
-        st.session_state["noise-error"] = next(iter(by_error))
-    name = st.selectbox("Rows behind", list(by_error), key="noise-error")
-    notion = MEASURES[next(key for key in floors(method, n_bins) if MEASURES[key].title == name)].notion
-    list_most(method, rows_adding_most(method, notion, n_bins), name, "noise-rows", CELLS_FIRST)
+with certain:
+    if (
+        data.sums is not None
+        or data.evaluation.n_samples <= AT_ONCE
+        or st.toggle("Compute the intervals now", key="resample")
+    ):
+        sure = intervals(method)
+        numbers = [column for column in sure.columns if column not in ("Number", "p")]
+        st.dataframe(
+            sure.style.format(dict.fromkeys(numbers, "{:.4f}") | {"p": p_words}, na_rep="\u2013"),
+            hide_index=True,
+            height="content",
+            placeholder="\u2013",
+            column_config={"Number": st.column_config.TextColumn(pinned=True)},
+        )
+        download(sure, "intervals", key="intervals-csv")
+        st.caption(
+            "Noise raises a measured calibration error by up to what a perfect model shows, so its interval "
+            "can lie below it.",
+            help="Each 95 % interval holds the true number in at least about 93 of 100 samples, in "
+            "simulations whose truth is known.",
+        )
+        others = [name for name in models if name != method.name]
+        if others:
+            other = models[st.selectbox("Compare on the same rows with", others, key="other")]
+            compared = ("tl_ece", "conf_ece", "top_brier", "top_log_loss", "ece", "brier", "log_loss")
+            applying = {measure.key for measure in judged(other)} & {
+                measure.key for measure in judged(method)
+            }
+            for key in [key for key in compared[: 4 if data.kind.name != "binary" else 7] if key in applying]:
+                st.markdown("- " + difference_sentence(method, other, key, n_bins))
 
-st.header("How sure is each number?", anchor=False)
-if (
-    data.sums is not None
-    or data.evaluation.n_samples <= AT_ONCE
-    or st.toggle("Compute the intervals now", key="resample")
-):
-    sure = intervals(method)
-    numbers = [column for column in sure.columns if column not in ("Number", "p")]
+with repair:
+    rule = st.segmented_control("Score", list(RULES), default="Brier score", required=True, key="rule")
+    shown = list(models)[:SHOWN]
+    terms = {name: score_terms(models[name], RULES[rule], n_bins) for name in shown}
+    base = terms[BASE]
+    asked, constant = (
+        ("is Y 1?", "A constant equal to how often Y is 1")
+        if data.kind.name == "binary"
+        else ("is the predicted class right?", "A constant confidence equal to the accuracy")
+    )
+    st.markdown(
+        f"Of the base model's {rule} of **{base.score:.4f}** ({asked}), "
+        f"**{base.calibration:.4f}** is calibration, noise included; **{base.refinement:.4f}** is "
+        f"refinement, which no recalibration of these cells can change, and {base.binning:+.4f} comes from "
+        f"scores that differ inside a bin. {constant} would score {base.uncertainty:.4f}."
+    )
+    chart(
+        diagrams.draw_decompositions(terms),
+        "score-parts",
+        table=stacked(terms, "model"),
+        alt="Calibration and refinement of each model's score",
+        on_select=pick_part,
+    )
+    if len(models) > SHOWN:
+        st.caption(f"The first {SHOWN} of {len(models)} models.")
+    list_behind(*PARTS)
+
+with no_bins:
+    if say_rows_needed("A test or an estimate without bins"):
+        st.stop()
+    scored = data.kind.scored
+    table = pd.DataFrame({scored or notion: estimates(method, notion) for notion in method.notions})
+    table = table.rename_axis("Estimate").reset_index()
     st.dataframe(
-        sure.style.format(dict.fromkeys(numbers, "{:.4f}") | {"p": p_words}, na_rep="\u2013"),
+        table.style.format(dict.fromkeys(table.columns[1:], "{:.4f}")),
         hide_index=True,
-        height="content",
-        placeholder="\u2013",
-        column_config={"Number": st.column_config.TextColumn(pinned=True)},
+        column_config={"Estimate": st.column_config.TextColumn(width="medium")},
     )
-    download(sure, "intervals", key="intervals-csv")
+    download(table, "estimates", key="estimates-csv")
     st.caption(
-        "Each 95 % interval holds the true number in at least about 93 of 100 samples, in simulations whose "
-        "truth is known. Noise raises a measured calibration error by up to what a perfect model shows, so "
-        "the interval of an error can lie below the measured value."
+        "The l2 errors use 15 equal-mass bins, or one per value for histogram-binned scores; the debiased "
+        "one subtracts the noise of each bin. ECE-sweep uses as many bins as stay monotone, SmoothECE none."
     )
-    others = [name for name in models if name != method.name]
-    if others:
-        other = models[st.selectbox("Compare on the same rows with", others, key="other")]
-        compared = ("tl_ece", "conf_ece", "top_brier", "top_log_loss", "ece", "brier", "log_loss")
-        applying = {measure.key for measure in judged(other)} & {measure.key for measure in judged(method)}
-        for key in [key for key in compared[: 4 if data.kind.name != "binary" else 7] if key in applying]:
-            st.markdown("- " + difference_sentence(method, other, key, n_bins))
-        st.caption(HOW_COMPARED)
-        rows_apart(method, other, "brier", "difference-rows", title="")
 
-st.header("What recalibration can and cannot repair", anchor=False)
-rule = st.segmented_control("Score", list(RULES), default="Brier score", required=True, key="rule")
-shown = list(models)[:SHOWN]
-terms = {name: score_terms(models[name], RULES[rule], n_bins) for name in shown}
-base = terms[BASE]
-asked, constant = (
-    ("is Y 1?", "A constant equal to how often Y is 1")
-    if data.kind.name == "binary"
-    else ("is the predicted class right?", "A constant confidence equal to the accuracy")
-)
-st.markdown(
-    f"Of the base model's {rule} of **{base.score:.4f}** ({asked}), "
-    f"**{base.calibration:.4f}** is calibration, noise included; **{base.refinement:.4f}** is refinement, "
-    f"which no recalibration of these cells can change, and {base.binning:+.4f} comes from scores that "
-    f"differ inside a bin. {constant} would score {base.uncertainty:.4f}."
-)
-chart(
-    diagrams.draw_decompositions(terms),
-    "score-parts",
-    table=stacked(terms, "model"),
-    alt="Calibration and refinement of each model's score",
-    on_select=pick_part,
-)
-st.caption(
-    "Each model is assessed in the cells of its scores: histogram binning merges scores, which moves some of "
-    "the score from calibration to refinement. The remainder within bins is only in the CSV."
-)
-if len(models) > SHOWN:
-    st.caption(f"The first {SHOWN} of {len(models)} models.")
-if data.sums is None:
-    left, right = st.columns(2)
-    if st.session_state.get("noise-part-model") not in shown:
-        st.session_state["noise-part-model"] = BASE
-    of = models[left.selectbox("Model of the rows", shown, key="noise-part-model")]
-    if right.selectbox("Rows behind its", PARTS, key="noise-part") == "calibration":
-        by, order = rows_adding_most(of, of.notions[0], n_bins), CELLS_FIRST
-    else:
-        by, order = how_wrong(of), WRONG_FIRST
-    list_most(of, by, st.session_state["noise-part"], "part-rows", order)
-
-st.header("Estimates that depend less on noise and bins", anchor=False)
-if say_rows_needed("A test or an estimate without bins"):
-    st.stop()
-scored = data.kind.scored
-table = pd.DataFrame({scored or notion: estimates(method, notion) for notion in method.notions})
-table = table.rename_axis("Estimate").reset_index()
-st.dataframe(
-    table.style.format(dict.fromkeys(table.columns[1:], "{:.4f}")),
-    hide_index=True,
-    column_config={"Estimate": st.column_config.TextColumn(width="medium")},
-)
-download(table, "estimates", key="estimates-csv")
-st.caption(
-    "The l2 errors use 15 equal-mass bins, or one per value for histogram-binned scores; the debiased "
-    "one subtracts the noise of each bin. ECE-sweep uses as many bins as stay monotone, SmoothECE none."
-)
-
-st.header("Tests that need no bins", anchor=False)
-tests, line = binless(method)
-tested = calibration_frame(tests, scored)
-chances = [floor.p_value for floor in by_error.values() if floor.metric == "ece"]
-chances += [*(one.p_value for one in tests), line.p_value]
-st.markdown(
-    f"{combined_test(chances, next(iter(by_error.values())).n_clusters).words}, with the noise floors above."
-)
-st.dataframe(
-    tested.drop(columns="Redraws").style.format({"Statistic": "{:.4g}", "p": p_words}), hide_index=True
-)
-download(tested, "tests-without-bins", key="tests-csv")
-st.markdown(recalibration_words(line, scored))
-if data.weighted and (lost := without_weights(data.kind)):
-    st.caption(escaped(lost))
-st.caption(
-    f"Kuiper and Kolmogorov-Smirnov look at the sums of outcome minus {scored or 'confidence'} in the order "
-    + f"of {scored or 'confidence, one predicted class after the other'}"
-    + "; z at the Brier score"
-    + ("" if scored else "; SKCE at the whole vector")
-    + ". Outcomes are redrawn up to 20,000 distinct scores; beyond these, p is that of the limit."
-)
+    tests, line = binless(method)
+    tested = calibration_frame(tests, scored)
+    chances = [floor.p_value for floor in by_error.values() if floor.metric == "ece"]
+    chances += [*(one.p_value for one in tests), line.p_value]
+    together = combined_test(chances, next(iter(by_error.values())).n_clusters)
+    st.markdown(f"{together.words}, with the noise floors above.")
+    st.dataframe(
+        tested.drop(columns="Redraws").style.format({"Statistic": "{:.4g}", "p": p_words}), hide_index=True
+    )
+    download(tested, "tests-without-bins", key="tests-csv")
+    st.markdown(recalibration_words(line, scored))
+    if data.weighted and (lost := without_weights(data.kind)):
+        st.caption(escaped(lost))
+    st.caption(
+        f"Kuiper and Kolmogorov-Smirnov look at sums of outcome minus {scored or 'confidence'} in the order "
+        + f"of {scored or 'confidence, one predicted class after the other'}"
+        + "; z at the Brier score"
+        + ("" if scored else "; SKCE at the whole vector")
+        + ". Outcomes are redrawn up to 20,000 distinct scores; beyond these, p is that of the limit."
+    )

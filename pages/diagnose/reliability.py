@@ -34,6 +34,7 @@ from pages.shared.widgets import (
     heading,
     literal,
     need_kind,
+    next_line,
     say_rows_needed,
     shortfall,
 )
@@ -159,8 +160,7 @@ def show_signature(
         with column:
             show_panel(diagram, panel, as_in_paper, chosen=at, **names, **options)
     st.caption(
-        "Larger dots have more rows. Classes in colour are off beyond noise. Below: the gap of each bin, and "
-        "in grey the mean gap of a perfect model of this size."
+        "Classes in colour are off beyond noise. Below: the gap of each bin, in grey a perfect model's."
     )
 
 
@@ -290,3 +290,4 @@ heading(
 )
 need_kind("Reliability")
 show()
+next_line("Reliability")

@@ -11,7 +11,7 @@ from calib.diagrams.reliability import cell_words
 from calib.diagrams.validity import ValidityCurve, validity_words
 from pages.shared.results import cells_of, validity
 from pages.shared.session import Method, dataset, described_calibrator, methods
-from pages.shared.widgets import chart, download, escaped, heading, literal, need_kind, stacked
+from pages.shared.widgets import chart, download, escaped, heading, literal, need_kind, next_line, stacked
 
 
 def worst_cell(method: Method, curve: ValidityCurve) -> str:
@@ -105,3 +105,4 @@ download(shares, "validity-shares", key="validity-shares-csv")
 if card is None or not card.applies:
     reason = card.why_not if card is not None else "the theorems hold for histogram binning only"
     st.caption(f"No guarantee is drawn for {literal(chosen.name)}: {reason}.")
+next_line("Validity")

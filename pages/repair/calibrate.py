@@ -13,6 +13,7 @@ from calib.answers.metric_tables import how_assessed
 from calib.calibrators.catalogue import full_name, name_of
 from calib.calibrators.multiclass import FALLBACK_WORDS, fallback_records
 from calib.calibrators.softmax_fit import fit_words
+from calib.data.defaults import N_BINS
 from calib.data.kinds import lacks, needs_equal_rows
 from calib.data.notions import TOP_K_NOTIONS
 from calib.evidence.binning import PerClass
@@ -23,6 +24,7 @@ from pages.shared.panels.bin_planner import planner
 from pages.shared.panels.choose_calibrator import choose_calibrator
 from pages.shared.panels.guarantee import show_base_beside, show_guarantee
 from pages.shared.panels.ranks import show_ranks
+from pages.shared.panels.recommendation import recommendation_words, recommended, show_candidates
 from pages.shared.panels.rows import rows_panel
 from pages.shared.panels.take_away import show_take_away
 from pages.shared.results import (
@@ -38,17 +40,22 @@ from pages.shared.results import (
 )
 from pages.shared.session import BASE, dataset, described_calibrator, fit, methods, remove, store
 from pages.shared.widgets import (
-    ARROW,
     before_and_after,
-    bins_slider,
     chart,
     download,
     escaped,
     heading,
+    literal,
     need_calibration,
     need_kind,
+    next_line,
 )
 from pages.shared.work import asked
+
+#: Pixels of the figures before and after.
+HEIGHT = 360
+#: What a score is of, by the error that is looked at.
+SCORED = {"tl_ece": "the predicted class being right", "conf_ece": "being right", "ece": "Y = 1"}
 
 
 def bring_back() -> None:
@@ -98,13 +105,17 @@ def bin_words(of: tuple[str, int] | None) -> str:
     return "" if of is None else f"{of[0]} at {of[1] / n_bins:.3g} to {(of[1] + 1) / n_bins:.3g}"
 
 
-calibrator, choices, by = choose_calibrator()
-if lacks(data.kind, "calibrator:whole vector") is None:
-    if all(part.sample_weight is None for part in (data.calibration, data.evaluation)):
-        planner()
-    else:
-        st.caption(escaped(needs_equal_rows("The plan of bins")))
-pressed = st.button("Fit", type="primary")
+recommendation = recommended()
+proposed = recommendation[1] if recommendation else ""
+left, right = st.columns([3, 1], vertical_alignment="bottom")
+with right.popover("Fit another", width="stretch", icon=":material/tune:"):
+    calibrator, choices, by = choose_calibrator()
+    pressed = st.button("Fit")
+    if lacks(data.kind, "calibrator:whole vector") is None:
+        if all(part.sample_weight is None for part in (data.calibration, data.evaluation)):
+            planner()
+        else:
+            st.caption(escaped(needs_equal_rows("The plan of bins")))
 try:
     wanted = f"{data.key}/{calibrator!r}"
     if pressed:
@@ -124,120 +135,120 @@ except InputError as error:
 fitted = {name: method for name, method in methods().items() if method.calibrator is not None}
 if "removed" in st.session_state:
     st.button("Bring back the removed calibrator", on_click=bring_back, icon=":material/undo:")
+if recommendation and not proposed:
+    st.markdown(recommendation_words(*recommendation))
 if not fitted:
-    st.info("No calibrator is fitted yet. Choose a reduction and press Fit.")
+    st.info("No calibrator is fitted yet. Choose one under *Fit another*.")
     st.stop()
-
-st.header("Before and after, on the evaluation rows", anchor=False)
 if st.session_state.get("chosen") not in fitted:
-    st.session_state["chosen"] = list(fitted)[-1]
+    st.session_state["chosen"] = proposed or list(fitted)[-1]
 in_full = {name: f"{name}: {full_name(method.calibrator)}" for name, method in fitted.items()}
 chosen = fitted[
-    st.selectbox(
-        "Calibrator",
-        list(fitted),
-        key="chosen",
-        format_func=lambda name: in_full.get(name, name),
-    )
+    left.selectbox("Calibrator", list(fitted), key="chosen", format_func=lambda name: in_full.get(name, name))
 ]
 base = methods()[BASE]
-n_bins = bins_slider("Equal-width bins B of the estimates")
+n_bins = int(st.session_state.get("bins", N_BINS))
 before, after = metrics(base, n_bins), metrics(chosen, n_bins)
 looked_at = next((key for key in ("tl_ece", "conf_ece", "ece") if key in ece_of(data.kind)), None)
-if looked_at is not None:
-    scored = {"tl_ece": "the predicted class being right", "conf_ece": "being right", "ece": "Y = 1"}[
-        looked_at
-    ]
+is_recommended = bool(recommendation) and chosen.name == proposed
+helps = recommendation and is_recommended and recommendation[0].confirmed == "better"
+if recommendation and is_recommended:
+    st.markdown(recommendation_words(*recommendation))
+elif looked_at is not None:
     title = MEASURES[looked_at].title
-    st.subheader(effect(base, chosen, n_bins).words(title, f"Brier score of {scored}"), anchor=False)
-    for when, method in (("before", base), ("after", chosen)):
-        st.markdown(f"- {verdict(floor(method, looked_at, n_bins), f'{title} {when}')}")
-    if (curves := in_equal_cells(base, chosen, base.notions[0], n_bins)) is None:
-        st.markdown("- The two predict different classes, so no cells hold the same rows of both.")
-    else:
-        by_value = chosen.strategy in ("discrete", PerClass())
-        whose = "those of the calibrator" if by_value else "those of the base model"
+    st.markdown(effect(base, chosen, n_bins).words(title, f"Brier score of {SCORED[looked_at]}", "**{}**"))
+if before.accuracy is not None and not base.one_event:
+    moved = int(np.count_nonzero(np.not_equal(*(top_label(one.scores)[0] for one in (base, chosen)))))
+    if moved:
         st.markdown(
-            f"- In the same cells ({whose}): {title} **{curves[0].error:.4f}** before (a perfect model shows "
-            f"{curves[0].perfect_error:.4f}), **{curves[1].error:.4f}** after ({curves[1].perfect_error:.4f})"
+            f"The predicted class changes in **{moved:,}** of {len(base.labels):,} rows; accuracy goes from "
+            f"{before.accuracy:.4f} to **{after.accuracy:.4f}**."
         )
-if before.accuracy is None or base.one_event:
-    pass
-elif moved := int(np.count_nonzero(np.not_equal(*(top_label(one.scores)[0] for one in (base, chosen))))):
-    st.markdown(
-        f"- The predicted class changes in **{moved:,}** of {len(base.labels):,} rows; accuracy goes from "
-        f"{before.accuracy:.4f} to **{after.accuracy:.4f}**"
-    )
-else:
-    st.markdown("- No predicted class changes")
-if getattr(chosen.calibrator, "notion", None) in TOP_K_NOTIONS:
-    show_ranks(ranks(base, chosen, data, n_bins))
-st.caption(
-    "Calibration errors alone do not tell whether a calibrator helps: a constant per class is calibrated."
-)
-log_losses = [one.top_log_loss or one.log_loss or 0.0 for one in (before, after)]
-if log_losses[1] > log_losses[0] and after.strategy != "uniform":
-    st.caption(
-        "A bin whose calibration rows were all predicted correctly gets confidence 1, and a single wrong row "
-        "at confidence 1 costs 36 nats: log loss punishes histogram binning for values of exactly 0 or 1, "
-        "however close to the truth they are."
-    )
-show_take_away(chosen)
-st.page_link("pages/repair/decide.py", label="Decide what may pass without a person", icon=ARROW)
+show_take_away(chosen, "primary" if helps else "secondary")
 
-st.header("The numbers in detail", anchor=False)
-download(
-    before_and_after([before, after], [intervals(one, n_bins) for one in (base, chosen)]),
-    "before-after",
-    key="before-after-csv",
-)
-st.caption(f"{how_assessed(n_bins, data.kind)} Both diagrams below use {n_bins} equal-width bins.")
 by_model = {method.name: reliability(method, n_bins) for method in (base, chosen)}
 of_bins = [(name, bin_) for name, diagram in by_model.items() for bin_ in diagram.bin.tolist()]
-if st.session_state.get("calibrate-bin") not in of_bins:
-    st.session_state["calibrate-bin"] = of_bins[-1]
-behind = st.session_state["calibrate-bin"]
+behind = st.session_state.get("calibrate-bin")
+behind = behind if behind in of_bins else None
 for column, method in zip(st.columns(2), (base, chosen), strict=True):
     with column:
-        st.markdown(f"**{method.name}**")
         which = "before" if method is base else "after"
+        st.markdown(f"**{'Before' if method is base else 'After'}**: {literal(method.name)}")
         chart(
             diagrams.draw_reliability(
                 by_model[method.name],
                 data.evaluation.class_names,
                 panels=None if base.one_event else ("classes",),
                 event=getattr(data.evaluation, "positive", None),
-                chosen=behind[1] if behind[0] == method.name else None,
+                chosen=behind[1] if behind and behind[0] == method.name else None,
             ),
             f"calibrate-{which}",
             table=by_model[method.name].frame(),
             alt=f"Reliability diagram of {method.name}",
             on_select=partial(pick_bin, which, method.name),
+            height=HEIGHT,
         )
-name, bin_ = st.selectbox("Rows behind the bin", of_bins, key="calibrate-bin", format_func=bin_words)
-rows_panel(
-    methods()[name],
-    rows_of(methods()[name], "confidence" if not base.one_event else base.notions[0], n_bins, bin_=bin_),
-    escaped(bin_words((name, bin_))),
-    "calibrate-rows",
-    title="",
-)
+if behind:
+    rows_panel(
+        methods()[behind[0]],
+        rows_of(
+            methods()[behind[0]],
+            "confidence" if not base.one_event else base.notions[0],
+            n_bins,
+            bin_=behind[1],
+        ),
+        escaped(bin_words(behind)),
+        "calibrate-rows",
+        title="",
+    )
+next_line("Calibrate")
 
-for sentence in fit_words(chosen.calibrator):
-    st.caption(f"{sentence[0].upper()}{sentence[1:]}.")
-fallbacks = pd.DataFrame(fallback_records(chosen.calibrator, data.evaluation.class_names))
-if len(fallbacks):
-    for used, short in fallbacks.groupby("used"):
-        st.warning(
-            f"{len(short):,} of {len(chosen.calibrator.calibrators_):,} classes have fewer than "
-            f"{fallbacks['needed'][0]} calibration rows each and were {FALLBACK_WORDS[used]}."
-        )
-    heads = {"class": "Class", "group": "Group", "n_points": "Calibration rows", "needed": "Needed"}
-    shown = fallbacks.assign(used=fallbacks["used"].map(FALLBACK_WORDS)).drop(columns="rank")
-    st.dataframe(shown.rename(columns=heads | {"used": "What became of it"}), hide_index=True)
-elif not chosen.one_event:
-    st.markdown("Every class had enough calibration rows.")
-
-show_guarantee(described_calibrator(chosen, data), chosen.choices)
-show_base_beside(described_calibrator(chosen, data), chosen.choices, n_bins)
-st.button("Remove this calibrator", on_click=remove_calibrator, args=(chosen.name,), icon=":material/delete:")
+numbers, promise, tried = st.tabs(["Numbers", "Guarantee", "Candidates"], key="about-calibrator")
+with numbers:
+    download(
+        before_and_after([before, after], [intervals(one, n_bins) for one in (base, chosen)]),
+        "before-after",
+        key="before-after-csv",
+    )
+    if looked_at is not None:
+        title = MEASURES[looked_at].title
+        lines = [
+            verdict(floor(method, looked_at, n_bins), f"{title} {when}")
+            for when, method in (("before", base), ("after", chosen))
+        ]
+        if is_recommended:
+            words = effect(base, chosen, n_bins).words(title, f"Brier score of {SCORED[looked_at]}")
+            lines.insert(0, words)
+        if (curves := in_equal_cells(base, chosen, base.notions[0], n_bins)) is not None:
+            by_value = chosen.strategy in ("discrete", PerClass())
+            whose = "those of the calibrator" if by_value else "those of the base model"
+            lines.append(
+                f"In the same cells ({whose}): {title} **{curves[0].error:.4f}** before (a perfect model "
+                f"shows {curves[0].perfect_error:.4f}), **{curves[1].error:.4f}** after "
+                f"({curves[1].perfect_error:.4f})"
+            )
+        st.markdown("\n".join(f"- {line}" for line in lines))
+    if getattr(chosen.calibrator, "notion", None) in TOP_K_NOTIONS:
+        show_ranks(ranks(base, chosen, data, n_bins))
+    fit_sentences = [f"{sentence[0].upper()}{sentence[1:]}." for sentence in fit_words(chosen.calibrator)]
+    how = " ".join([how_assessed(n_bins, data.kind), *fit_sentences])
+    st.caption("How the numbers are assessed, and how the fit ended", help=how)
+    fallbacks = pd.DataFrame(fallback_records(chosen.calibrator, data.evaluation.class_names))
+    if len(fallbacks):
+        for used, short in fallbacks.groupby("used"):
+            st.warning(
+                f"{len(short):,} of {len(chosen.calibrator.calibrators_):,} classes have fewer than "
+                f"{fallbacks['needed'][0]} calibration rows each and were {FALLBACK_WORDS[used]}."
+            )
+        heads = {"class": "Class", "group": "Group", "n_points": "Calibration rows", "needed": "Needed"}
+        shown = fallbacks.assign(used=fallbacks["used"].map(FALLBACK_WORDS)).drop(columns="rank")
+        st.dataframe(shown.rename(columns=heads | {"used": "What became of it"}), hide_index=True)
+with promise:
+    show_guarantee(described_calibrator(chosen, data), chosen.choices)
+    show_base_beside(described_calibrator(chosen, data), chosen.choices, n_bins)
+with tried:
+    if recommendation:
+        show_candidates(recommendation[0])
+if not is_recommended:
+    arguments = {"on_click": remove_calibrator, "args": (chosen.name,)}
+    st.button("Remove this calibrator", icon=":material/delete:", **arguments)

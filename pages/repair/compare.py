@@ -11,7 +11,7 @@ import streamlit as st
 from calib import diagrams
 from calib.answers.calibrated import unseen_losses
 from calib.answers.leaderboard import Entry, compare
-from calib.calibrators.catalogue import METHODS, PAPER, VECTOR, full_name, method_of, methods_of_kind
+from calib.calibrators.catalogue import PAPER, VECTOR, method_of, methods_of_kind
 from calib.calibrators.effort import effort_words
 from calib.data.kinds import lacks, notions_of
 from calib.data.notions import Notion
@@ -19,12 +19,20 @@ from calib.diagrams.bin_sweep import sweep_words
 from calib.stats.measures import ECES
 from pages.shared.panels.leaderboard import show_leaderboard, show_pair
 from pages.shared.panels.model_comparison import show_models, show_sweeps
-from pages.shared.panels.recommendation import show_recommendation
+from pages.shared.panels.recommendation import recommendation_words, recommended
 from pages.shared.panels.rows import CELLS_FIRST, list_most
-from pages.shared.panels.take_away import show_take_away
 from pages.shared.results import losses, metrics, rows_adding_most, sweeps
 from pages.shared.session import BASE, Method, begin_fits, dataset, fit, methods
-from pages.shared.widgets import bins_slider, chart, heading, literal, need_calibration, need_kind, shortfall
+from pages.shared.widgets import (
+    bins_slider,
+    chart,
+    heading,
+    literal,
+    need_calibration,
+    need_kind,
+    next_line,
+    shortfall,
+)
 
 #: Above this many calibration probabilities nothing is fitted until the user asks for it.
 AT_ONCE = 200_000
@@ -51,39 +59,38 @@ data = dataset()
 assert data.calibration is not None
 small, whole = data.calibration.n_scores <= AT_ONCE, lacks(data.kind, "calibrator:whole vector") is None
 
-left, right = st.columns([3, 2])
 names = list(methods_of_kind(data.kind))
 usual = [name for name in (PAPER if small else ("TS", "TL-HB")) if name in names]
-selected = left.multiselect("Methods", names, default=usual if whole else names[:4], key="wanted")
-if not whole:
-    left.caption(shortfall(data.kind, "calibrator:whole vector"))
-bins_by = right.segmented_control(
-    "Histogram binning by", ["Bins per problem", "Points per bin"], default="Bins per problem", required=True
-)
-with right:
+said, menu = st.columns([4, 1], vertical_alignment="bottom")
+with menu.popover("Options", width="stretch", icon=":material/tune:"):
+    selected = st.multiselect("Methods", names, default=usual if whole else names[:4], key="wanted")
+    if not whole:
+        st.caption(shortfall(data.kind, "calibrator:whole vector"))
+    bins_by = st.segmented_control(
+        "Histogram binning by",
+        ["Bins per problem", "Points per bin"],
+        default="Bins per problem",
+        required=True,
+    )
     n_bins = bins_slider("Bins B, for calibrators and estimates")
-points = right.slider("Points per bin k", 5, 500, 50, 5) if bins_by == "Points per bin" else 50
-available = methods_of_kind(data.kind, n_bins if bins_by == "Bins per problem" else None, points)
-n_rows = data.calibration.n_samples
-n_classes = data.calibration.n_scores // n_rows
-scalings = {name: available[name] for name in selected if method_of(available[name]) in VECTOR}
-for scaling in scalings.values():
-    if warning := scaling.overfit_words(n_rows, n_classes):
-        left.warning(warning)
-for name in selected:
-    if warning := effort_words(available[name], n_rows, n_classes):
-        left.warning(f"{literal(name)}: {warning}")
-if scalings:
-    abouts = {name: METHODS[str(method_of(scaling))].about for name, scaling in scalings.items()}
-    left.caption(" ".join(f"{literal(name)}: {about}" for name, about in abouts.items()))
-
+    points = st.slider("Points per bin k", 5, 500, 50, 5) if bins_by == "Points per bin" else 50
+    available = methods_of_kind(data.kind, n_bins if bins_by == "Bins per problem" else None, points)
+    n_rows = data.calibration.n_samples
+    n_classes = data.calibration.n_scores // n_rows
+    scalings = {name: available[name] for name in selected if method_of(available[name]) in VECTOR}
+    for scaling in scalings.values():
+        if warning := scaling.overfit_words(n_rows, n_classes):
+            st.warning(warning)
+    for name in selected:
+        if warning := effort_words(available[name], n_rows, n_classes):
+            st.warning(f"{literal(name)}: {warning}")
 shown = CALIBRATORS
 if data.models:
     shown = st.segmented_control(
         "Compare", [MODELS, SWEEPS, CALIBRATORS], default=MODELS, required=True, key="compare-what"
     )
-if shown == CALIBRATORS:
-    show_recommendation()
+recommendation = recommended() if shown == CALIBRATORS else None
+proposed = recommendation[1] if recommendation else ""
 
 
 def entry(method: Method) -> Entry:
@@ -104,7 +111,7 @@ if not small and not st.toggle("Fit and compare now", key="go"):
 if not selected:
     st.info("Choose at least one method to compare with the base model.")
     st.stop()
-wanted = {name: available[name] for name in selected}
+wanted = {name: available[name] for name in selected if name != proposed}
 if shown != CALIBRATORS:
     show_models(wanted, n_bins) if shown == MODELS else show_sweeps(wanted)
     st.stop()
@@ -123,113 +130,74 @@ leaderboard = compare(
     data.calibration,
     data.evaluation,
     wanted,
-    base=[entry(methods()[BASE])],
+    base=[entry(methods()[name]) for name in (BASE, proposed) if name],
     assess=fitted_entry,
     progress=say,
 )
 place.empty()
-st.header("Ranking on the evaluation rows", anchor=False)
-accuracy = leaderboard.frame().set_index("Method")["Accuracy"]
-changed = accuracy[[name for name in selected if abs(accuracy[name] - accuracy[BASE]) > 1e-12]]
-ends = (f"{changed.min():.4f}", f"{changed.max():.4f}")
-st.markdown(
-    leaderboard.words(literal)
-    if not whole
-    else f"{leaderboard.words(literal)} Confidence, top-label and top-K calibration, temperature scaling "
-    "and its ensemble cannot change the predicted class; the other methods can"
-    + (
-        f". Here their accuracy is {' to '.join(dict.fromkeys(ends))}; the base model's is "
-        f"{accuracy[BASE]:.4f}."
-        if len(changed)
-        else "."
-    )
-)
-show_leaderboard(leaderboard, n_bins)
-show_pair([methods()[entry.method] for entry in leaderboard.entries if entry.metrics], n_bins)
-
-compared = [
-    name
-    for name in (entry.method for entry in leaderboard.ranked)
-    if name in methods() and methods()[name].calibrator is not None
-]
-if compared:
-    st.header("Take one away", anchor=False)
-    in_full = {name: f"{name}: {full_name(methods()[name].calibrator)}" for name in compared}
-    taken = st.selectbox(
-        "Calibrator to take away",
-        compared,
-        key="taken",
-        format_func=lambda name: in_full.get(name, name),
-    )
-    show_take_away(methods()[taken], "")
-
-st.header("Errors against the number of bins", anchor=False)
-against: dict[str, tuple[tuple[Notion, ...], str]] = {
-    title if len(having) == len(of) else ECES[having[0]].title: (having, metric)
-    for title, (of, metric) in AGAINST_BINS.items()
-    if (having := tuple(one for one in of if one in notions_of(data.kind)))
-} or {"ECE of P(Y = 1)": ((data.kind.notion,), "ece")}
-first = next(iter(against))
-error = st.segmented_control("Error", list(against), default=first, required=True, key="against-bins")
-notions, metric = against[error]
-candidates = [
-    name
-    for name, method in methods().items()
-    if name in (BASE, *selected)
-    and (method.scores_every_class or method.one_event or "class-wise" not in notions)
-]
-curves = st.multiselect(
-    "Methods to draw",
-    candidates,
-    default=[
+with said:
+    st.markdown(recommendation_words(*recommendation) if recommendation else leaderboard.words(literal))
+show_leaderboard(leaderboard, n_bins, proposed)
+next_line("Compare")
+pair, against_bins = st.tabs(["Two methods", "Errors against the number of bins"], key="about-methods")
+with pair:
+    show_pair([methods()[entry.method] for entry in leaderboard.entries if entry.metrics], n_bins)
+with against_bins:
+    against: dict[str, tuple[tuple[Notion, ...], str]] = {
+        title if len(having) == len(of) else ECES[having[0]].title: (having, metric)
+        for title, (of, metric) in AGAINST_BINS.items()
+        if (having := tuple(one for one in of if one in notions_of(data.kind)))
+    } or {"ECE of P(Y = 1)": ((data.kind.notion,), "ece")}
+    first = next(iter(against))
+    error = st.segmented_control("Error", list(against), default=first, required=True, key="against-bins")
+    notions, metric = against[error]
+    candidates = [
         name
-        for name in (FIGURE_2 if whole else candidates[:4])
-        if name in candidates and (name != "CW-HB" or error == "CW-ECE")
-    ],
-    max_selections=CURVES,
-    key=f"curves-{error}" if error != PAIR else "curves",
-)
-
-
-def pick_point() -> None:
-    """List the rows behind the error of the method and the number of bins that was clicked."""
-    points = st.session_state["ece-against-bins"].selection.points
-    if points:
-        st.session_state["curve-point"] = (*drawn[points[0]["curve_number"]], int(points[0]["x"]))
-        st.session_state["curve-rows-open"] = True
-
-
-if curves:
-    by_method = {name: sweeps(methods()[name], data, notions, metric) for name in curves}
-    drawn = [(name, notion) for name, pair in by_method.items() for notion in pair]
-    if error == PAIR and len(notions) == 2:
-        named = {literal(name): pair for name, pair in by_method.items()}
-        st.markdown(f"Solid lines are TL-ECE, dashed lines conf-ECE. {sweep_words(named, '**{}**')}")
-    elif whole:
-        st.markdown(
-            f"{error} in 5 to 25 equal-width bins. Histogram binning by bins is fitted again for each B "
-            "(Appendices D and E of the paper); other binned methods are assessed at each distinct score, "
-            "whatever B is."
-        )
-    else:
-        st.markdown(
-            f"{error} in 5 to 25 equal-width bins; binned methods are assessed at each distinct score, "
-            "whatever B is. Noise adds more to an error with more bins, whose cells hold fewer rows."
-        )
-    rows = [sweep.frame().assign(method=name) for name, pair in by_method.items() for sweep in pair.values()]
-    chart(
-        diagrams.draw_ece_sweeps(
-            by_method
-            if "class-wise" not in notions or whole
-            else {name: {"binary": next(iter(pair.values()))} for name, pair in by_method.items()}
-        ),
-        "ece-against-bins",
-        table=pd.concat(rows),
-        alt=f"{error} against the number of bins, per method",
-        on_select=pick_point,
+        for name, method in methods().items()
+        if name in (BASE, proposed, *selected)
+        and (method.scores_every_class or method.one_event or "class-wise" not in notions)
+    ]
+    curves = st.multiselect(
+        "Methods to draw",
+        candidates,
+        default=[
+            name
+            for name in (FIGURE_2 if whole else candidates[:4])
+            if name in candidates and (name != "CW-HB" or error == "CW-ECE")
+        ],
+        max_selections=CURVES,
+        key=f"curves-{error}" if error != PAIR else "curves",
     )
-    point = st.session_state.get("curve-point")
-    name, notion, count = point if point is not None and point[:2] in drawn else (*drawn[0], n_bins)
-    by = rows_adding_most(methods()[name], notion, count)
-    what = ECES[notion].title if error == PAIR else error
-    list_most(methods()[name], by, f"{what} in {count} bins", "curve-rows", CELLS_FIRST)
+
+    def pick_point() -> None:
+        """List the rows behind the error of the method and the number of bins that was clicked."""
+        points = st.session_state["ece-against-bins"].selection.points
+        if points:
+            st.session_state["curve-point"] = (*drawn[points[0]["curve_number"]], int(points[0]["x"]))
+            st.session_state["curve-rows-open"] = True
+
+    if curves:
+        by_method = {name: sweeps(methods()[name], data, notions, metric) for name in curves}
+        drawn = [(name, notion) for name, pair in by_method.items() for notion in pair]
+        if error == PAIR and len(notions) == 2:
+            named = {literal(name): pair for name, pair in by_method.items()}
+            st.markdown(f"Solid lines are TL-ECE, dashed lines conf-ECE. {sweep_words(named, '**{}**')}")
+        rows = [
+            sweep.frame().assign(method=name) for name, pair in by_method.items() for sweep in pair.values()
+        ]
+        chart(
+            diagrams.draw_ece_sweeps(
+                by_method
+                if "class-wise" not in notions or whole
+                else {name: {"binary": next(iter(pair.values()))} for name, pair in by_method.items()}
+            ),
+            "ece-against-bins",
+            table=pd.concat(rows),
+            alt=f"{error} against the number of bins, per method",
+            on_select=pick_point,
+        )
+        point = st.session_state.get("curve-point")
+        name, notion, count = point if point is not None and point[:2] in drawn else (*drawn[0], n_bins)
+        by = rows_adding_most(methods()[name], notion, count)
+        what = ECES[notion].title if error == PAIR else error
+        list_most(methods()[name], by, f"{what} in {count} bins", "curve-rows", CELLS_FIRST)

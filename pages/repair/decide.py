@@ -307,7 +307,8 @@ if classes and len(names) == 2:
 if models[shown].calibrator is not None and np.isfinite(rule.thresholds).any():
     carrying = rule.carried_by(models[shown].calibrator)
     key = f"{models[shown].key}/{target}/{value}/{by}/{alpha}"
-    show_take_away(replace(models[shown], calibrator=carrying, key=key), "The calibrator with its rule")
+    st.header("The calibrator with its rule", anchor=False)
+    show_take_away(replace(models[shown], calibrator=carrying, key=key))
     st.caption(
         "The file holds the thresholds and what they promise. `calib.load(file).rule_.accept(scores)`, the "
         "scorer and the ONNX graph say of each row whether it may pass (`accept`); `python -m calib gate` "

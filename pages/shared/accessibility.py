@@ -30,8 +30,10 @@ SAVE = """
 #: Streamlit leaves a sixth of a window of 1280 pixels empty, and the top of the first screen. Elements that
 #: show nothing take no place.
 ROOM = """
-[data-testid=stMainBlockContainer] { padding-top: 3.75rem; padding-bottom: 5rem; }
-[data-testid=stMainBlockContainer] h1 { padding-top: 0.5rem; padding-bottom: 0.5rem; }
+[data-testid=stMainBlockContainer] { padding-top: 3.75rem; padding-bottom: 3rem; }
+[data-testid=stMainBlockContainer] h1 { font-size: 1.75rem; padding: 0.25rem 0; }
+[data-testid=stMainBlockContainer] h2 { font-size: 1.375rem; padding: 0.25rem 0; }
+[class*=st-key-][class*=-files] { height: 0; margin-bottom: -1rem; overflow: visible; z-index: 1; }
 @media (min-width: 1100px) {
     [data-testid=stMainBlockContainer] { padding-left: 2.5rem; padding-right: 2.5rem; }
     .st-key-about-data { flex-wrap: nowrap; }

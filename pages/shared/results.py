@@ -5,7 +5,7 @@ Results that contain rows are kept per session and end with it; shared ones cont
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -29,7 +29,6 @@ from calib.answers import (
     slice_gaps,
     slices,
 )
-from calib.answers.advice import quick_methods, quick_rows
 from calib.answers.calibrated import vector_losses
 from calib.answers.change import Change, change
 from calib.answers.decision_curves import ActionCounts, action_counts
@@ -294,18 +293,18 @@ def conclusion(method: Method, n_bins: int) -> Conclusion:
     return calib.conclude(None, evidence(method), n_bins=n_bins)
 
 
-@kept()
-def quick_advice(data: Dataset) -> Recommendation:
-    """Return which of a few calibrators would help, tried on a sample of the calibration rows alone.
+def guilty_first(method: Method, n_bins: int, codes: Iterable[int]) -> list[int]:
+    """Return codes of classes with those that the verdict names first, in its order."""
+    named = [code for code in conclusion(method, n_bins).headline if code in codes]
+    return [*named, *(int(code) for code in codes if code not in named)]
 
-    The one recommended is fitted on that sample, not on all rows.
-    """
-    assert data.calibration is not None
-    rows = quick_rows(data.calibration)
-    candidates = quick_methods(data.kind.name, getattr(rows, "n_classes", 1))
-    options: dict[str, Any] = {"methods": candidates, "sample_weight": rows.sample_weight}
-    advice = compute("Trying a few calibrators", calib.recommend, rows, rows.labels, **options)
-    return replace(advice, n_samples=data.calibration.n_samples)
+
+@kept()
+def advice(data: Dataset) -> Recommendation:
+    """Return the calibrator chosen on the calibration rows, with the one test on the evaluation rows."""
+    fitting, others = data.calibration, data.evaluation
+    confirm = (others, others.labels)
+    return compute("Trying every calibrator", calib.recommend, fitting, fitting.labels, confirm=confirm)
 
 
 @kept()

@@ -16,12 +16,11 @@ import numpy as np
 import streamlit as st
 from sklearn.base import clone
 
-from calib import HistogramBinning, InputError, choose_points_per_bin
+from calib import InputError, choose_points_per_bin
 from calib.answers import PointsPerBinChoice, cut_column
 from calib.answers.calibrated import assessment_strategy, calibrated_scores, groups_in
 from calib.answers.metric_tables import BASE
 from calib.calibrators.binary import BinaryCalibrator
-from calib.calibrators.catalogue import default_calibrator, name_of
 from calib.calibrators.multiclass import of_one_score
 from calib.data.kinds import KINDS, Kind, kind_of, lacks
 from calib.data.notions import Notion
@@ -293,7 +292,7 @@ def lost() -> list[str]:
 def use(data: Dataset, found: Sequence[Method] = ()) -> None:
     """Put other data on screen; `undo` brings back the data that were there before.
 
-    `found` are the base model and all that is fitted on them already; by default, one calibrator is fitted.
+    `found` are the base model and all that is fitted on them already.
 
     Raises
     ------
@@ -323,14 +322,9 @@ def _put(data: Dataset, found: Sequence[Method] = ()) -> None:
 
 
 def _begin_model(data: Dataset, found: Sequence[Method] = ()) -> None:
-    """Store what is fitted on the model on screen; if nothing is, fit a first calibrator."""
+    """Store what is fitted on the model on screen, by default the model alone."""
+    found = found or [model_of(data)]
     st.session_state["methods"] = {method.name: method for method in found}
-    if found:
-        return
-    store(_model(BASE, data.evaluation, digest(data.evaluation)))
-    if data.calibration is not None:
-        calibrator, choices = _first_calibrator(data)
-        store(replace(_fit(name_of(calibrator), calibrator), choices=choices))
 
 
 def show_model(name: str) -> None:
@@ -357,22 +351,6 @@ def scored() -> dict[str, Method]:
     """Return the methods of the model on screen, and every other model before calibration, by name."""
     others = {name: model for name, model in base_models().items() if name != dataset().model}
     return {**others, **methods()} if set(others) & set(methods()) else {**methods(), **others}
-
-
-def _first_calibrator(data: Dataset) -> tuple[Any, int]:
-    """Return the calibrator that data get unasked, and among how many the calibration rows chose it.
-
-    Examples get the paper's; for a user's own rows, 50 points per bin can be far too few or too many.
-    """
-    calibrator = default_calibrator(data.kind)
-    binary = calibrator if isinstance(calibrator, BinaryCalibrator) else calibrator.binary_calibrator
-    if not data.own or not isinstance(binary, HistogramBinning):
-        return calibrator, 1
-    choice = points_per_bin(data, getattr(calibrator, "notion", data.kind.notion))
-    chosen = HistogramBinning(points_per_bin=choice.chosen)
-    if binary is not calibrator:
-        chosen = calibrator.set_params(binary=chosen)
-    return chosen, len(choice.points_per_bin)
 
 
 def use_renamed(data: Dataset, changed: Callable[[Any], Any], *, moved: bool) -> None:
@@ -695,6 +673,11 @@ def add_model(name: str, pair: tuple[Any, Any]) -> None:
     limits.check([new], held(), "remove a calibrator first")
     _chosen()
     st.session_state["dataset"] = new
+
+
+def model_of(data: Dataset) -> Method:
+    """Return the base model of data, which need not be on screen."""
+    return _model(BASE, data.evaluation, digest(data.evaluation))
 
 
 def _model(name: str, rows: Any, key: str) -> Method:

@@ -23,8 +23,18 @@ from pages.shared.address import SHARED, keep_in_address, presenting
 from pages.shared.isolation.computing import write_table
 from pages.shared.kept import kept
 from pages.shared.pictures import offer_picture, picture_of
-from pages.shared.results import worth_of
-from pages.shared.session import Dataset, Method, dataset, lost, methods, show_model
+from pages.shared.results import conclusion, worth_of
+from pages.shared.session import (
+    BASE,
+    DEFAULT_EXAMPLE,
+    Dataset,
+    Method,
+    dataset,
+    from_example,
+    lost,
+    methods,
+    show_model,
+)
 from pages.shared.texts import PAGE_TERMS
 from pages.shared.work import compute
 
@@ -34,15 +44,16 @@ MADE_AT_ONCE = 20_000
 ARROW = ":material/arrow_forward:"
 #: Size of the type in a figure that is presented, of its usual size.
 PRESENTED = 1.125
+#: What a page with an example of its own calls the data on screen.
+LOADED = "Loaded predictions"
 #: What a session can lose, by its word in the address.
 LOST = {"data": "the data you uploaded", "fitted": "the calibrators you fitted and the models you added"}
 
 
 def heading(title: str, lead: str) -> None:
-    """Show a page's title, one sentence on the question it answers, and its data."""
-    st.title(title, anchor=False)
-    st.markdown(lead)
+    """Show a page's title, with one sentence on the question it answers, and its data, on one line."""
     with st.container(horizontal=True, horizontal_alignment="distribute", vertical_alignment="center"):
+        st.title(title, anchor=False, help=lead, width="content")
         show_dataset(dataset())
         choose_model()
         glossary_link(title)
@@ -61,6 +72,44 @@ def choose_model() -> None:
             label_visibility="collapsed",
             width=240,
         )
+
+
+def choose_data(example: str, title: str, menu: DeltaGenerator) -> Dataset:
+    """Let the user choose between an example of the page and the data on screen; return the choice."""
+    data = dataset()
+    return (
+        from_example(example)
+        if menu.segmented_control(
+            "Predictions",
+            [title, LOADED],
+            default=title if data.example == DEFAULT_EXAMPLE else LOADED,
+            required=True,
+            key=f"{example}-or-{data.evaluation.fingerprint}",
+        )
+        == title
+        else data
+    )
+
+
+def next_line(page: str) -> None:
+    """Show, on one line, the other steps: the verdict, the worst class, the repair, what may pass."""
+    data, base = dataset(), methods()[BASE]
+    steps: dict[str, tuple[str, str, dict[str, str]]] = {
+        "Overview": ("pages/start/overview.py", "Verdict", {})
+    }
+    if lacks(data.kind, "page:Classes") is None:
+        named = conclusion(base, int(st.session_state.get("bins", N_BINS))).headline
+        worst = {"class": str(named[0])} if named else {}
+        words = f"Predicted {literal(data.evaluation.class_names[named[0]])}" if named else "Classes"
+        steps["Classes"] = ("pages/diagnose/classes.py", words, worst)
+    if data.sums is None:
+        steps["Calibrate"] = ("pages/repair/calibrate.py", "Repair and download", {})
+        steps["Decide"] = ("pages/repair/decide.py", "What may pass without a person?", {})
+    with st.container(horizontal=True, vertical_alignment="center", key="next"):
+        st.caption("Next", width="content")
+        for name, (file, label, query) in steps.items():
+            if name != page:
+                st.page_link(file, label=label, icon=ARROW, query_params=query)
 
 
 def glossary_link(title: str) -> None:
@@ -193,13 +242,17 @@ def chart(
     alt: str,
     on_select: Any = "ignore",
     fill: bool = False,
+    height: int | None = None,
 ) -> None:
     """Draw a figure with the menu of its files: its data, a page, and a picture with title and caption.
 
-    A presentation shows the figure alone, with larger type. With `fill` it is as high as its container.
+    A presentation shows the figure alone, with larger type. `height` in pixels replaces the figure's own;
+    with `fill` it is as high as its container.
     """
     wanted = picture_of(key, st.context.theme.type == "dark")
     figure = with_layout(with_layout(figure, **theme(wanted.dark)), **wanted.layout)
+    if height is not None:
+        figure = with_layout(figure, height=height)
     if presenting():
         figure = with_layout(figure, font={"size": PRESENTED * figure["layout"]["font"]["size"]})
     shown = figure
@@ -212,6 +265,7 @@ def chart(
             **shown,
             "layout": {name: value for name, value in shown["layout"].items() if name != "height"},
         }
+    menu = None if presenting() else files_menu(key)
     st.plotly_chart(
         Ready(shown),
         key=key,
@@ -222,12 +276,7 @@ def chart(
         alt=alt,
         config=CONFIG | {"toImageButtonOptions": {"format": wanted.format, "filename": file, "scale": 2}},
     )
-    if presenting():
-        return
-    menu = st.popover(
-        "Save", key=f"{key}-files", type="tertiary", icon=":material/download:", on_change="rerun"
-    )
-    if not menu.open:  # what is in it is made only then
+    if menu is None or not menu.open:  # what is in it is made only then
         return
     log = st.session_state.get("fixes", ())
     with menu:
@@ -241,6 +290,13 @@ def chart(
             help_="Makes a self-contained page to save.",
         )
         offer_picture(key)
+
+
+def files_menu(key: str) -> Any:
+    """Show the closed menu of a figure's files in the figure's corner."""
+    return st.popover(
+        "Save", key=f"{key}-files", type="tertiary", icon=":material/download:", on_change="rerun"
+    )
 
 
 def as_clicked(figure: Figure, key: str) -> Figure:

@@ -11,8 +11,17 @@ from calib import diagrams
 from pages.shared.panels.covtype import covtype_panel
 from pages.shared.panels.rows import rows_panel
 from pages.shared.results import binning, rows_of
-from pages.shared.session import BASE, dataset, methods
-from pages.shared.widgets import chart, heading, literal, need_calibration, need_kind
+from pages.shared.session import dataset, model_of
+from pages.shared.widgets import (
+    chart,
+    choose_data,
+    glossary_link,
+    literal,
+    need_calibration,
+    need_kind,
+    next_line,
+    show_dataset,
+)
 
 MAX_BARS = 20
 MAX_PANELS = 6
@@ -29,17 +38,24 @@ def pick_class(key: str) -> None:
         st.session_state["imbalance-rows-open"] = True
 
 
-heading(
-    "Imbalance",
-    "Histogram binning (HB) calibrates each predicted class separately, and rare classes have few "
-    "calibration rows. Should you fix the number of rows per bin or the number of bins per class?",
-)
-covtype_panel()
-need_kind("Imbalance")
-need_calibration("Comparing two ways to choose bins")
-data = dataset()
+with st.container(horizontal=True, horizontal_alignment="distribute", vertical_alignment="center"):
+    st.title(
+        "Imbalance",
+        anchor=False,
+        width="content",
+        help="Histogram binning (HB) calibrates each predicted class separately, and rare classes have few "
+        "calibration rows. Should you fix the number of rows per bin or the number of bins per class?",
+    )
+    about = st.container()
+    glossary_link("Imbalance")
+left, right, more = st.columns([3, 3, 1], gap="large", vertical_alignment="bottom")
+data = choose_data("covtype-simulated", "COVTYPE", more.popover("Options", icon=":material/tune:"))
+with about:
+    show_dataset(data)
+if data is dataset():
+    need_kind("Imbalance")
+    need_calibration("Comparing two ways to choose bins")
 names = data.evaluation.class_names
-left, right = st.columns(2, gap="large")
 k = left.slider("Points per bin k", 10, 500, 100, 10, key="k", bind="query-params")
 n_bins = right.slider("Bins per class B", 2, 100, 50, 1, key="B", bind="query-params")
 sides = (binning(data, points_per_bin=k), binning(data, n_bins=n_bins))
@@ -75,21 +91,11 @@ if calibrated.any():
         else:
             outcome = f"**{before:.3f}**, unchanged: none of these classes has enough calibration rows"
         st.markdown(f"- with {rule}: {outcome}.")
-    st.caption("The base model is assessed in the cells of each calibrator, so it has one TL-ECE for each.")
 else:
     st.markdown(
         f"**Nothing is calibrated**: no predicted class has {min(k, n_bins):,} calibration rows, so all keep "
         "their scores."
     )
-for side, needed in zip(sides, (k, n_bins), strict=True):
-    without = int((side.n_bins[predicted] == 0).sum())
-    if without:
-        st.caption(
-            f"{side.name}: {without:,} of {len(predicted):,} predicted classes have fewer than {needed} "
-            "calibration rows and keep their scores."
-        )
-
-st.header("TL-ECE of each class", anchor=False)
 bars = by_frequency
 if len(by_frequency) > MAX_BARS:
     half = MAX_BARS // 2
@@ -109,41 +115,47 @@ for column, side, key in zip(st.columns(2, gap="large"), sides, ("points", "bins
             table=side.frame(names),
             alt=f"TL-ECE of each class before and after histogram binning, {side.name}",
             on_select=partial(pick_class, f"imbalance-errors-{key}"),
+            height=70 + 30 * len(bars),
         )
-if st.session_state.get("imbalance-class") not in by_frequency:
-    st.session_state["imbalance-class"] = int(rarest[-1])
-behind = st.session_state["imbalance-class"]
-base = methods()[BASE]
-predicted_as = f"Predicted {literal(names[behind])}"
-rows_panel(base, rows_of(base, "top-label", 1, behind), predicted_as, "imbalance-rows", title="")
-
-st.header("Reliability and validity of single classes", anchor=False)
-chosen = st.multiselect(
-    "Classes",
-    by_frequency.tolist(),
-    default=list(dict.fromkeys([int(by_frequency[0]), *rarest.tolist()])),
-    format_func=lambda code: names[code],
-    max_selections=MAX_PANELS,
-    key=f"panels-{data.evaluation.fingerprint}",
-)
-if chosen:
-    gaps = [np.abs(side.accuracy - side.base_confidence)[np.isin(side.label, chosen)].max() for side in sides]
-    eps = float(np.clip(1.1 * max(gaps), 0.05, 1.0))
-    for column, side, key in zip(st.columns(2, gap="large"), sides, ("points", "bins"), strict=True):
-        with column:
-            st.markdown(f"**{side.name}**")
-            chart(
-                diagrams.draw_class_panels(side, chosen, names, eps),
-                f"imbalance-panels-{key}",
-                table=side.cells_frame(names),
-                alt=f"Reliability diagrams and validity plots of the chosen classes, {side.name}",
+if (behind := st.session_state.get("imbalance-class")) in by_frequency:
+    base = model_of(data)
+    predicted_as = f"Predicted {literal(names[behind])}"
+    which = rows_of(base, "top-label", 1, behind)
+    rows_panel(base, which, predicted_as, "imbalance-rows", title="", rows=data.evaluation)
+next_line("Imbalance")
+with st.expander("Reliability and validity of single classes", key="imbalance-panels"):
+    chosen = st.multiselect(
+        "Classes",
+        by_frequency.tolist(),
+        default=list(dict.fromkeys([int(by_frequency[0]), *rarest.tolist()])),
+        format_func=lambda code: names[code],
+        max_selections=MAX_PANELS,
+        key=f"panels-{data.evaluation.fingerprint}",
+    )
+    if chosen:
+        gaps = [
+            np.abs(side.accuracy - side.base_confidence)[np.isin(side.label, chosen)].max() for side in sides
+        ]
+        eps = float(np.clip(1.1 * max(gaps), 0.05, 1.0))
+        for column, side, key in zip(st.columns(2, gap="large"), sides, ("points", "bins"), strict=True):
+            with column:
+                st.markdown(f"**{side.name}**")
+                chart(
+                    diagrams.draw_class_panels(side, chosen, names, eps),
+                    f"imbalance-panels-{key}",
+                    table=side.cells_frame(names),
+                    alt=f"Reliability diagrams and validity plots of the chosen classes, {side.name}",
+                )
+    for side, needed in zip(sides, (k, n_bins), strict=True):
+        without = int((side.n_bins[predicted] == 0).sum())
+        if without:
+            st.caption(
+                f"{side.name}: {without:,} of {len(predicted):,} predicted classes have fewer than {needed} "
+                "calibration rows and keep their scores."
             )
-st.caption(
-    "Calibration assumes that new rows have the class shares of the calibration rows, class-wise calibration "
-    "too. Where only the shares differ, the Apply page offers a correction for label shift."
-)
-st.caption(
-    "Base model and HB are assessed on the same cells: the rows of one class to which HB gives the same "
-    "value (Appendix F of the paper). V(\u03b5), on the right of each pair, is the share of rows whose cell "
-    "is off by at most \u03b5. Marks of fewer than 20 rows are lighter."
-)
+    st.caption(
+        "Base model and HB are assessed on the same cells, the rows of one class to which HB gives the same "
+        "value. V(\u03b5) is the share of rows whose cell is off by at most \u03b5. If only the class shares "
+        "of new rows differ, the Apply page offers a correction for label shift."
+    )
+covtype_panel()

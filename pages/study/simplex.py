@@ -18,10 +18,10 @@ from pages.shared.kept import ahead
 from pages.shared.panels.covtype import covtype_panel
 from pages.shared.panels.rows import rows_panel
 from pages.shared.panels.simplex import SCHEMES, bins_table, choose_view, comparison_table, refusal
-from pages.shared.panels.take_away import offer_file
+from pages.shared.panels.take_away import offer_calibrator
 from pages.shared.results import EPSILON, apply_scheme, scheme_comparison
 from pages.shared.session import BASE, methods
-from pages.shared.widgets import chart, download, glossary_link, literal, stacked
+from pages.shared.widgets import chart, download, glossary_link, literal, next_line, stacked
 
 #: The whole triangle, or coordinates in which confident predictions do not all lie in its corners.
 TRIANGLE, LOG_RATIOS = "Triangle", "Corners opened"
@@ -48,39 +48,45 @@ def pick_row() -> None:
         list_bin(int(arrows.cell[clicked[0]]))
 
 
-st.title("Simplex", anchor=False)
-st.markdown(
-    "Assess and repair the whole probability vector, not only its largest entry: divide the triangle of all "
-    "vectors into bins, and let each bin predict how often each label occurred in it."
-)
-view = choose_view()
-glossary_link("Simplex")
-left, middle, right = st.columns(3)
-name = left.selectbox("Scheme", SCHEMES, key="scheme", bind="query-params")
-make, label, low, high, default = SCHEMES[name]
-size = middle.slider(label, low, high, default, key=f"size{label[-1]}", bind="query-params")
-options: dict[str, Any] = {}
-if name == "Projection, random":
-    seed = left.number_input("Seed of the directions", 0, 9999, 0, key="seed", bind="query-params")
-    options["random_state"] = int(seed)
-if name == "Projection, rotating":
-    text = left.text_input(
-        "Directions of your own",
-        key="directions",
-        placeholder="-1 0 0; 0 -1 0; 0 0 -1",
-        help="Vectors of three numbers, separated by semicolons, taken in turn: more vectors -1 0 0 give the "
-        "first class more bins (App. G.3). Left empty, the directions rotate over the classes.",
+with st.container(horizontal=True, horizontal_alignment="distribute", vertical_alignment="center"):
+    st.title(
+        "Simplex",
+        anchor=False,
+        width="content",
+        help="Assess and repair the whole probability vector, not only its largest entry: divide the "
+        "triangle of all vectors into bins, and let each bin predict how often each label occurred in it.",
     )
-    if text.strip():
-        try:
-            options["directions"] = tuple(tuple(map(float, row.split())) for row in text.split(";"))
-        except ValueError:
-            st.error(
-                "Directions must be numbers separated by spaces, and vectors separated by semicolons: write "
-                f"for example -1 0 0; 0 -1 0. Got {literal(text)}."
-            )
-            st.stop()
-min_rows = right.slider("Leave out arrows of fewer rows than", 0, 500, 20, 5, key="few", bind="query-params")
+    about = st.container()
+    glossary_link("Simplex")
+menu = st.popover("Options", icon=":material/tune:")
+view = choose_view(menu, about)
+with menu:
+    name = st.selectbox("Scheme", SCHEMES, key="scheme", bind="query-params")
+    make, label, low, high, default = SCHEMES[name]
+    size = st.slider(label, low, high, default, key=f"size{label[-1]}", bind="query-params")
+    options: dict[str, Any] = {}
+    if name == "Projection, random":
+        seed = st.number_input("Seed of the directions", 0, 9999, 0, key="seed", bind="query-params")
+        options["random_state"] = int(seed)
+    text = ""
+    if name == "Projection, rotating":
+        text = st.text_input(
+            "Directions of your own",
+            key="directions",
+            placeholder="-1 0 0; 0 -1 0; 0 0 -1",
+            help="Vectors of three numbers, separated by semicolons, taken in turn: more vectors -1 0 0 give "
+            "the first class more bins (App. G.3). Left empty, the directions rotate over the classes.",
+        )
+    min_rows = st.slider("Leave out arrows of fewer rows than", 0, 500, 20, 5, key="few", bind="query-params")
+if text.strip():
+    try:
+        options["directions"] = tuple(tuple(map(float, row.split())) for row in text.split(";"))
+    except ValueError:
+        st.error(
+            "Directions must be numbers separated by spaces, and vectors separated by semicolons: write "
+            f"for example -1 0 0; 0 -1 0. Got {literal(text)}."
+        )
+        st.stop()
 scheme = make(size, **options)
 schemes = {other: make_other(paper) for other, (make_other, *_, paper) in SCHEMES.items()} | {name: scheme}
 ahead((scheme_comparison, view, schemes))  # shown last, and computed elsewhere
@@ -92,7 +98,6 @@ except InputError as error:
 rows, arrows, calibrator = view.evaluation, result.arrows, result.calibrator
 names = [literal(class_name) for class_name in rows.class_names]
 
-st.header("Where recalibration moves the predictions", anchor=False)
 enough = np.minimum(arrows.count, arrows.fitted_count) >= min_rows
 share = arrows.error_share
 worst = int(np.argmax(np.where(enough, share, -1.0)))
@@ -100,12 +105,12 @@ if enough.any():
     vectors = zip(names, arrows.tail[worst], arrows.head[worst], arrows.observed[worst], strict=True)
     entries = [f"{n}: says {a:.3f}, becomes **{b:.3f}**, true frequency {c:.3f}" for n, a, b, c in vectors]
     st.markdown(
-        f"Of the bins with an arrow, bin {arrows.cell[worst]} adds most to the base model's canonical-ECE "
-        f"(L1): {share[worst]:.0%} of it, {arrows.count[worst]:,} rows. {'; '.join(entries)}."
+        f"Bin {arrows.cell[worst]} adds most to the base model's canonical-ECE: {share[worst]:.0%} of it, "
+        f"{arrows.count[worst]:,} rows. {'; '.join(entries)}."
     )
 points, outlines = sample_rows(rows.n_samples), cell_outlines(calibrator.scheme_)
 crowded = np.median(rows.proba[points].max(axis=1)) >= IN_CORNER
-drawn_as = st.segmented_control(
+drawn_as = menu.segmented_control(
     "Drawn as",
     [TRIANGLE, LOG_RATIOS],
     default=LOG_RATIOS if crowded else TRIANGLE,
@@ -126,80 +131,69 @@ chart(
     alt="Triangle of predicted vectors, coloured by bin, with an arrow per bin to its recalibrated vector",
     on_select=pick_mark,
 )
-sampled = len(points) < rows.n_samples
+sampled = f"{len(points):,} of {rows.n_samples:,} rows are drawn. " if len(points) < rows.n_samples else ""
 st.caption(
-    (
-        "Coordinates are log-ratios of the probabilities: each step towards a corner multiplies the odds of "
-        "its class, and probabilities below 0.0001 are drawn as 0.0001. "
-        if drawn_as == LOG_RATIOS
-        else ""
+    f"{sampled}An arrow goes from a bin's mean prediction to its recalibrated vector; "
+    f"{np.count_nonzero(~enough):,} arrows of few rows are left out. Click a point or an arrow to list the "
+    "rows of its bin."
+)
+if (behind := st.session_state.get("simplex-bin")) in arrows.cell:
+    in_bin = view.at[arrows.cell[arrows.position] == behind]
+    of_bin = f"Bin {behind} of the triangle"
+    rows_panel(methods()[BASE], in_bin, of_bin, "simplex-rows", title="", rows=view.all_rows)
+next_line("Simplex")
+distances, promise, compared = st.tabs(
+    ["Distance from the truth", "Bins and their guarantee", "Schemes side by side"], key="about-simplex"
+)
+with distances:
+    before, after = (float(curve.at(EPSILON)) for curve in result.curves.values())
+    st.markdown(
+        f"**{before:.1%}** of the rows are within an L1 distance of {EPSILON} before recalibration, "
+        f"**{after:.1%}** after it, both assessed on the same bins."
     )
-    + "An arrow goes from a bin's mean prediction to its recalibrated vector. "
-    + (f"{len(points):,} of {rows.n_samples:,} rows, chosen at random," if sampled else "All rows")
-    + f" are drawn as points; arrows and counts use all rows. {len(arrows.cell):,} of {calibrator.n_bins_:,} "
-    + f"bins hold evaluation rows; {np.count_nonzero(~enough):,} arrows are left out. "
-    + "A click on a point or an arrow chooses its bin, and so does a row of the table of bins."
-)
-if st.session_state.get("simplex-bin") not in arrows.cell:
-    st.session_state["simplex-bin"] = int(arrows.cell[worst])
-behind = st.session_state["simplex-bin"]
-in_bin = view.at[arrows.cell[arrows.position] == behind]
-of_bin = f"Bin {behind} of the triangle"
-rows_panel(methods()[BASE], in_bin, of_bin, "simplex-rows", title="", rows=view.all_rows)
-
-st.header("How far the vectors are from the label frequencies", anchor=False)
-before, after = (float(curve.at(EPSILON)) for curve in result.curves.values())
-st.markdown(
-    f"**{before:.1%}** of the rows are within an L1 distance of {EPSILON} before recalibration, "
-    f"**{after:.1%}** after it, both assessed on the same bins."
-)
-chart(
-    diagrams.draw_canonical_validity(result.curves),
-    "canonical-validity",
-    table=stacked(result.curves, "vectors"),
-    alt="Share of rows whose bin is within a distance of its label frequencies, before and after",
-)
-said = [
-    f"- {when}: {verdict(one, f'canonical-ECE (L{norm})')}" for (when, norm), one in result.floors.items()
-]
-st.markdown("\n".join(said))
-
-st.header("The bins and their guarantee", anchor=False)
-alpha = st.slider("Failure probability \u03b1", 0.01, 0.5, 0.1, 0.01, key="alpha", bind="query-params")
-bound = multinomial_bound(arrows.fitted_count, 3, alpha=alpha)
-bounded = replace(arrows, alpha=alpha, bound=bound)
-bins, formats = bins_table(bounded)
-st.markdown(
-    f"With probability {1 - alpha:.0%}, the recalibrated vector of a bin is within its bound (L1, at most 2) "
-    "of the true label frequencies. This holds for each bin on its own (Bretagnolle-Huber-Carol inequality)."
-)
-st.dataframe(
-    bins,
-    hide_index=True,
-    column_config=formats,
-    key="simplex-bins",
-    on_select=pick_row,
-    selection_mode=["single-row", "single-cell"],
-)
-download(bounded.frame(), "bins", key="bins-csv")
-
-st.header("The schemes side by side", anchor=False)
-comparison = scheme_comparison(view, schemes)
-st.markdown("The scheme above uses its settings, the others the paper's. All use the same rows.")
-formatted = comparison_table(comparison)
-alignment = dict.fromkeys(formatted.columns[1:], TextColumn(alignment="right"))
-st.dataframe(formatted, hide_index=True, height="content", column_config=alignment)
-for other, reason in comparison.left_out.items():
-    st.caption(f"{other}: not compared. {refusal(schemes[other], view.calibration.n_samples, reason)}.")
-download(comparison.frame(), "schemes", key="schemes-csv")
-chart(
-    diagrams.draw_canonical_validity(comparison.curves),
-    "schemes-validity",
-    table=stacked(comparison.curves, "scheme"),
-    alt="Validity curves of the recalibrated vectors, by scheme",
-)
-
-st.header("Download the calibrator", anchor=False)
-offer_file(calibrator, view.calibration, rows.class_names)
-st.caption(f"It takes and returns three columns: {', '.join(names)}.")
+    chart(
+        diagrams.draw_canonical_validity(result.curves),
+        "canonical-validity",
+        table=stacked(result.curves, "vectors"),
+        alt="Share of rows whose bin is within a distance of its label frequencies, before and after",
+    )
+    said = [
+        f"- {when}: {verdict(one, f'canonical-ECE (L{norm})')}" for (when, norm), one in result.floors.items()
+    ]
+    st.markdown("\n".join(said))
+with promise:
+    alpha = st.slider("Failure probability \u03b1", 0.01, 0.5, 0.1, 0.01, key="alpha", bind="query-params")
+    bound = multinomial_bound(arrows.fitted_count, 3, alpha=alpha)
+    bounded = replace(arrows, alpha=alpha, bound=bound)
+    bins, formats = bins_table(bounded)
+    st.markdown(
+        f"With probability {1 - alpha:.0%}, the recalibrated vector of a bin is within its bound (L1, at "
+        "most 2) of the true label frequencies.",
+        help="This holds for each bin on its own (Bretagnolle-Huber-Carol inequality).",
+    )
+    st.dataframe(
+        bins,
+        hide_index=True,
+        column_config=formats,
+        key="simplex-bins",
+        on_select=pick_row,
+        selection_mode=["single-row", "single-cell"],
+    )
+    download(bounded.frame(), "bins", key="bins-csv")
+with compared:
+    comparison = scheme_comparison(view, schemes)
+    st.markdown("The scheme above uses its settings, the others the paper's. All use the same rows.")
+    formatted = comparison_table(comparison)
+    alignment = dict.fromkeys(formatted.columns[1:], TextColumn(alignment="right"))
+    st.dataframe(formatted, hide_index=True, height="content", column_config=alignment)
+    for other, reason in comparison.left_out.items():
+        st.caption(f"{other}: not compared. {refusal(schemes[other], view.calibration.n_samples, reason)}.")
+    download(comparison.frame(), "schemes", key="schemes-csv")
+    chart(
+        diagrams.draw_canonical_validity(comparison.curves),
+        "schemes-validity",
+        table=stacked(comparison.curves, "scheme"),
+        alt="Validity curves of the recalibrated vectors, by scheme",
+    )
+offer_calibrator(calibrator, view.calibration, rows.class_names)
 covtype_panel("logistic")

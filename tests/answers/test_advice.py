@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 
 import numpy as np
+import pandas as pd
 import pytest
 
 import calib
@@ -41,6 +42,24 @@ def test_overconfident_scores_get_the_temperature():
         assert f"{number:.4f}" in result.reason
     again = calib.recommend(calib.Predictions(proba), labels, methods=FEW, random_state=0)
     assert (again.name, again.reason) == (result.name, result.reason)
+
+
+@pytest.mark.parametrize(("size", "verdict"), [(0.6, "better"), (0.0, "worse"), (0.25, "no clear change")])
+def test_the_choice_is_tested_once_on_other_rows(size, verdict):
+    """T = 1.6 repairs rows that are too sure by 0.6, harms calibrated rows, and does little between."""
+    proba, labels = rows_of(0.6, 4_000)
+    others, truth = rows_of(size, 4_000 if verdict != "no clear change" else 300, seed=1)
+    result = calib.recommend(proba, labels, methods={"TS": FEW["TS"]}, confirm=(others, truth))
+    alone = calib.recommend(proba, labels, methods={"TS": FEW["TS"]})
+    pd.testing.assert_frame_equal(result.table, alone.table)
+    assert (alone.confirmed, result.confirmed) == (None, verdict)
+    after = result.calibrator.predict_proba(others)
+    expected = calib.paired_interval(truth, others, after, metric="brier")
+    found = result.confirmation
+    assert (found.lower, found.upper) == pytest.approx((expected.lower, expected.upper))
+    assert found.before == pytest.approx(calib.brier_score(truth, others))
+    assert found.smallest_effect == pytest.approx((expected.upper - expected.lower) / 2)
+    assert found.words() in result.words()
 
 
 def test_scores_are_those_of_rows_left_out_of_the_fit():

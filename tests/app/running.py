@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from streamlit.testing.v1 import AppTest
 
+from calib.answers.calibrated import assessment_strategy, calibrated_scores
+from calib.calibrators.catalogue import for_kind, make_calibrator, name_of
+from pages.shared.session import Method
 from tests import PAGE_FILES, ROOT
 
 PAGES = [path.relative_to(ROOT).as_posix() for path in PAGE_FILES]
@@ -26,3 +29,24 @@ def words(app: AppTest) -> str:
 def press(app: AppTest, label: str) -> None:
     """Press the button that reads `label`."""
     next(button for button in app.button if button.label == label).click().run()
+
+
+def with_binning(app: AppTest) -> str:
+    """Put top-label histogram binning with 50 points per bin among the methods; return its name."""
+    data = app.session_state["dataset"]
+    rows, calibration = data.evaluation, data.calibration
+    calibrator = for_kind(make_calibrator(), rows.kind).fit(calibration, calibration.labels)
+    name, scores = name_of(calibrator), calibrated_scores(calibrator, rows)
+    strategy, key = assessment_strategy(calibrator), f"{data.key}/with-binning"
+    method = Method(name, rows.labels, scores, strategy, key, calibrator, cluster=rows.cluster)
+    app.session_state["methods"] = {**app.session_state["methods"], name: method}
+    app.run()
+    return name
+
+
+def number(app: AppTest, title: str) -> str:
+    """Return a number of the base model from the fold of the Overview page, with its interval."""
+    app.session_state["numbers"] = True
+    app.run()
+    table = next(one.value for one in app.dataframe if one.value.index.name == "Number")
+    return str(table.loc[title].iloc[0])

@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 
 from pages.shared.widgets import MADE_AT_ONCE
-from tests.app.running import PAGES, open_page, press, words
+from tests.app.running import PAGES, open_page, press, with_binning, words
 
 
 @pytest.fixture(scope="module")
@@ -45,6 +45,7 @@ def test_a_figure_is_made_when_asked_for_and_offered_until_the_page_runs_again()
 
 def test_a_large_table_is_made_when_asked_for():
     app = open_page("pages/repair/apply.py", example="two-patients")
+    with_binning(app)
     random = np.random.default_rng(0)
     names = list(app.session_state["dataset"].evaluation.class_names)
     rows = random.dirichlet(np.ones(len(names)), MADE_AT_ONCE // 2)

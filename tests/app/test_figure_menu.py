@@ -9,7 +9,7 @@ import pytest
 
 from pages.shared.panels.class_names import renamed
 from pages.shared.session import ON_SCREEN, dataset, use_renamed
-from tests.app.running import open_page, words
+from tests.app.running import open_page, with_binning, words
 
 
 def layout(app, at: int = 0) -> dict:
@@ -33,7 +33,7 @@ def test_title_caption_and_theme_are_drawn_as_text():
 
 def test_another_model_is_drawn_and_compared_class_by_class():
     app = open_page("pages/diagnose/reliability.py", example="digits")
-    other = next(name for name in app.session_state["methods"] if name != "Base model")
+    other = with_binning(app)
     before = len(json.loads(app.get("plotly_chart")[0].proto.spec)["data"])
     app.selectbox(key="beside").set_value(other).run()
     assert len(json.loads(app.get("plotly_chart")[0].proto.spec)["data"]) == before + 1
@@ -65,6 +65,7 @@ def test_classes_are_renamed_and_keep_their_rows():
 @pytest.mark.parametrize("moved", [False, True])
 def test_what_is_fitted_stays_with_other_names_of_the_classes(monkeypatch, moved):
     app = open_page("pages/start/data.py", example="digits")
+    with_binning(app)
     before = dict(app.session_state["methods"])
     with monkeypatch.context() as patch:
         state = {name: app.session_state[name] for name in (*ON_SCREEN, "fits")}

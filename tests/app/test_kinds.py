@@ -77,7 +77,7 @@ def test_every_page_works_or_says_what_it_would_need(uploaded):
         assert f"**{ece(rows.labels[:, 0], rows.scores[:, 0]):.4f}**" in said
         return
     if kind in ("top-label", "top-k"):
-        assert "Which predicted classes" in said["diagnose/classes"]
+        assert "predicted classes are above noise" in said["diagnose/classes"]
         assert ("90.0% of the rows answered" in said["start/overview"]) == (kind == "top-label")
     else:
         assert "Classes needs the predicted class of each row" in said["diagnose/classes"]

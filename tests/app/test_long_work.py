@@ -109,7 +109,7 @@ def test_a_death_is_one_sentence_of_one_session(long, monkeypatch):
     app = open_page("pages/diagnose/noise.py", example="two-patients")
     (error,) = app.error
     assert "the computation was not finished\\: it \\*died\\*" in error.value
-    assert "What recalibration can and cannot repair" in [head.value for head in app.header]
+    assert "Of the base model's Brier score" in words(app)
     assert not app.exception
     app.switch_page("pages/start/overview.py").run()
     assert not app.error

@@ -17,7 +17,7 @@ from calib import (
 )
 from calib.datasets import load_example
 from calib.diagrams.rows import cell_order
-from tests.app.running import open_page, words
+from tests.app.running import open_page, with_binning, words
 
 PAGE = "pages/diagnose/noise.py"
 
@@ -65,6 +65,7 @@ def test_tests_without_bins_are_those_of_the_library(app, rows):
 
 def test_other_score_and_other_model():
     app = open_page(PAGE, example="two-patients")
+    with_binning(app)
     app.segmented_control(key="rule").set_value("log loss").run()
     assert "log loss of **" in words(app)
     app.selectbox(key="method").set_value("TL-HB, k = 50").run()
@@ -72,22 +73,18 @@ def test_other_score_and_other_model():
     assert "The l2 TL-ECE of `` TL-HB, k = 50 `` is lower than that of `` Base model ``" in words(app)
 
 
-def test_marks_list_their_rows():
-    """What a click sets is set here: the error and the part whose rows are listed."""
+def test_the_last_click_lists_its_rows():
+    """What a click sets is set here: the error, then the part, whose rows are listed in the one panel."""
     app = open_page(PAGE, example="digits")
     method = app.session_state["methods"]["Base model"]
-    app.session_state["noise-error"], app.session_state["noise-rows-open"] = "TL-ECE", True
-    app.session_state["noise-part"], app.session_state["part-rows-open"] = "refinement", True
-    app.session_state["difference-rows-open"] = True
-    app.run()
-    assert not app.exception
-    of_cells, of_difference, of_part = (table.value for table in app.dataframe if "row" in table.value)
     order = cell_order(reduce_to_binary(method.labels, method.scores, "top-label"))
-    assert of_cells["row"].tolist() == np.argsort(-order, kind="stable")[:25].tolist()
     off = np.abs(method.scores.confidence - (method.scores.label == method.labels))
-    assert of_part["row"].tolist() == np.argsort(-off, kind="stable")[:25].tolist()
-    assert len(of_difference) == 25
-    assert "Behind the TL-ECE of `` Base model ``: **" in words(app)
+    for behind, by in ((("error", "TL-ECE"), order), (("refinement", "Base model"), off)):
+        app.session_state["noise-behind"], app.session_state["noise-rows-open"] = behind, True
+        app.run()
+        (listed,) = (table.value for table in app.dataframe if "row" in table.value)
+        assert listed["row"].tolist() == np.argsort(-by, kind="stable")[:25].tolist()
+    assert "Behind the refinement of `` Base model ``: **" in words(app)
 
 
 @pytest.mark.thorough

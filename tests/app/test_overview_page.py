@@ -1,11 +1,15 @@
-"""The Overview page: the conclusion with links, what would help, and the numbers."""
+"""The Overview page: the verdict, the one recommendation, and what was clicked."""
 
 from __future__ import annotations
 
-from calib import conclude, noise_floor
-from calib.answers import advice
-from pages.shared import kept
-from tests.app.running import open_page, press, words
+import numpy as np
+import pytest
+
+from benchmarks.populations import draw_labels, overconfident, scores
+from calib import Predictions, conclude
+from calib.files.project import Project
+from pages.shared.panels.recommendation import LEAVE
+from tests.app.running import open_page, press, with_binning, words
 
 
 def links(app) -> list[tuple[str, str]]:
@@ -13,44 +17,59 @@ def links(app) -> list[tuple[str, str]]:
     return [(one.proto.label, one.proto.query_string) for one in app.get("page_link")]
 
 
-def test_conclusion_help_and_links():
+def test_the_verdict_and_the_class_it_leads_to():
     app = open_page("pages/start/overview.py", example="digits")
     rows = app.session_state["dataset"].evaluation
     said = conclude(rows.labels, rows)
     names = [f"`` {name} ``" for name in rows.class_names]
     assert said.words(names) in [header.value for header in app.header]
-    assert "Temperature scaling or top\\-label Platt scaling would help" in words(app)
-    targets = dict(links(app))
-    assert targets[f"Look at the confidence {said.pooled[0].range_words()}"] == f"bin={said.pooled[0].bin}"
-    for gap in said.named():
-        assert targets[f"Predicted {names[gap.label]}"] == f"class={gap.label}"
-    floor = noise_floor(rows.labels, rows, notion="top-label", random_state=0)
-    assert f"TL-ECE {floor.mean:.4f}" in next(
-        one.value for one in app.caption if "Noise floor, " in one.value
-    )
-    assert not [slider for slider in app.slider if slider.key == "bins"]
-    press(app, "Fit and take away TS")
+    worst = said.headline[0]
+    assert (f"Predicted {names[worst]}", f"class={worst}") in links(app)
+    assert "TL-ECE **" in words(app)
+
+
+@pytest.mark.parametrize("data", ["two-patients", "perfect", *range(8)])
+def test_every_page_names_the_same_calibrator(data, tmp_path, monkeypatch):
+    """Two examples and eight files of 2 to 5 classes that are too sure by 0 to 1.05 times: one sentence."""
+    example = {}
+    if isinstance(data, str):
+        example = {"example": data}
+    else:
+        proba = scores(data, 400, 2 + data % 4)
+        labels = draw_labels(overconfident(proba, 0.15 * data), np.random.default_rng(data))
+        calibration, evaluation = Predictions(proba, labels).split(0.5, random_state=0)
+        Project("generated", evaluation, calibration).save(tmp_path / "project.zip")
+        monkeypatch.setenv("CALIB_PROJECT", str(tmp_path / "project.zip"))
+    app = open_page("pages/start/overview.py", **example)
+    (said,) = (one.value for one in app.markdown if " calibrators tried on " in one.value)
+    fitted = [name for name, method in app.session_state["methods"].items() if method.choices > 1]
+    assert said.startswith(f"**`` {fitted[0]} `` " if fitted else f"**{LEAVE}**")
+    app.switch_page("pages/repair/calibrate.py").run()
+    assert said in [one.value for one in app.markdown]
+    assert [box.value for box in app.selectbox if box.key == "chosen"] == fitted
+    app.switch_page("pages/repair/compare.py").run()
+    assert said in [one.value for one in app.markdown]
+    assert {*fitted} <= {*app.dataframe[0].value["Method"]}
     assert not app.exception
-    assert app.session_state["chosen"] == "TS"
 
 
-def test_what_was_clicked_is_described_and_linked():
+def test_what_was_clicked_is_listed():
     app = open_page("pages/start/overview.py", example="two-patients")
-    app.session_state["looked-at"] = (0, 9)
+    app.session_state["looked-at"], app.session_state["overview-rows-open"] = (0, 9), True
     app.run()
     assert "Predicted `` disease" in words(app)
-    assert ("Open this bin", "bin=9") in links(app)
-    assert ("Open predicted `` disease 1 ``", "class=0") in links(app)
+    assert any("row" in table.value for table in app.dataframe)
 
 
 def test_addresses_open_bin_class_and_model():
     app = open_page("pages/diagnose/reliability.py", example="digits", bin="10")
     assert app.session_state["bin"] == 10
-    app = open_page(
-        "pages/diagnose/classes.py", example="digits", **{"class": "4", "method": "TL-HB, k = 50"}
-    )
+    app = open_page("pages/diagnose/classes.py", example="digits", **{"class": "4"})
     assert app.session_state["class"] == 4
-    assert app.session_state["method"] == "TL-HB, k = 50"
+    name = with_binning(app)
+    app.selectbox(key="method").set_value(name).run()
+    assert app.query_params["method"] == name
+    assert app.session_state["class"] == 4
     app.selectbox(key="class").select(2).run()
     assert app.query_params["class"] == "2"
     for unknown in ("999", "x"):
@@ -67,13 +86,3 @@ def test_own_predictions_are_one_click_away():
     assert not app.exception
     assert [title.value for title in app.title] == ["Data"]
     assert "own-data" in app.session_state
-
-
-def test_a_first_answer_on_a_sample_says_so(monkeypatch):
-    monkeypatch.setattr(kept, "_of_all_sessions", kept.Kept())
-    monkeypatch.setattr(advice, "QUICK_ROWS", 100)
-    app = open_page("pages/start/overview.py", example="digits")
-    (tried,) = (text.help for text in app.markdown if text.help and text.help.startswith("Tried in five"))
-    n_samples = app.session_state["dataset"].calibration.n_samples
-    assert f" of the {n_samples:,} calibration rows, drawn at random" in tried
-    assert "With all rows" in tried

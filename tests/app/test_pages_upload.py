@@ -14,7 +14,7 @@ from calib import HistogramBinning, MulticlassToBinary, Predictions
 from calib.answers.guarantee_cards import guarantee_card
 from calib.calibrators.multiclass import of_one_score
 from calib.files.calibrators import dumps
-from tests.app.running import open_page, press
+from tests.app.running import open_page, press, with_binning
 
 RNG = np.random.default_rng(0)
 LOGITS = RNG.normal(size=(240, 3)) * 2
@@ -208,7 +208,8 @@ def test_exports_carry_the_fixes_of_the_data_their_page_is_about():
 def test_apply_corrects_for_label_shift():
     """New digits with other class shares: the log loss falls, and the page says what is assumed."""
     app = open_page("pages/repair/calibrate.py", example="digits")
-    app.selectbox[0].select("Class-wise, normalised").run()
+    reduction = next(box for box in app.selectbox if box.label.startswith("Reduction"))
+    reduction.select("Class-wise, normalised").run()
     press(app, "Fit")
     app = app.switch_page("pages/repair/apply.py").run()
     data = app.session_state["dataset"]
@@ -230,7 +231,8 @@ def test_apply_corrects_for_label_shift():
         true = np.bincount(rows.labels[kept], minlength=10) / kept.sum()
         assert 0.5 * np.abs(shares["estimated share"] - true).sum() < 0.1
         control = next(one for one in app.segmented_control if one.label == "Class shares of the new rows")
-    app.selectbox[0].select(next(name for name in app.selectbox[0].options if name.startswith("TL-HB"))).run()
+    name = with_binning(app)
+    app.selectbox[0].select(name).run()
     assert "needs a probability for every class" in shown_text(app)
 
 

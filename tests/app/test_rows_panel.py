@@ -120,9 +120,8 @@ def test_a_cell_of_group_and_class(app):
 def test_a_cell_of_the_overview(app):
     app.switch_page("pages/start/overview.py").run()
     cat = app.session_state["dataset"].evaluation.class_names.index("cat")
-    app.session_state["looked-at"] = (cat, 12)
+    app.session_state["looked-at"], app.session_state["overview-rows-open"] = (cat, 12), True
     app.run()
-    app.toggle(key="overview-rows-open").set_value(True).run()
     same_rows(app, (TEST["predicted"] == "cat") & in_bin(12))
 
 
@@ -137,8 +136,8 @@ def test_a_bar_of_the_data_page(app, by, column):
 def test_a_bar_of_imbalance(app):
     app.switch_page("pages/study/imbalance.py").run()
     dog = app.session_state["dataset"].evaluation.class_names.index("dog")
-    app.session_state["imbalance-class"] = dog
-    app.toggle(key="imbalance-rows-open").set_value(True).run()
+    app.session_state["imbalance-class"], app.session_state["imbalance-rows-open"] = dog, True
+    app.run()
     same_rows(app, TEST["predicted"] == "dog")
 
 

@@ -259,7 +259,8 @@ def test_a_calibrator_that_is_uploaded_leaves_a_line_in_the_log(caplog):
 
 def test_log_has_sizes_and_durations_and_no_names(caplog):
     with caplog.at_level(logging.INFO, logger="calib.app"):
-        use_upload(open_page("pages/start/data.py", example="two-patients"))
+        app = use_upload(open_page("pages/start/data.py", example="two-patients"))
+        press(app.switch_page("pages/repair/calibrate.py").run(), "Fit")
     lines = [record.getMessage() for record in caplog.records if record.name == "calib.app"]
     assert any(line.startswith("data rows=200 calibration_rows=200 classes=2 megabytes=") for line in lines)
     assert any(line.startswith("fit rows=200 seconds=") for line in lines)

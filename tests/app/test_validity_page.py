@@ -9,7 +9,7 @@ import pytest
 
 from calib import MulticlassToBinary, guarantee_card, validity_curve
 from calib.datasets import load_example
-from tests.app.running import open_page, words
+from tests.app.running import open_page, with_binning, words
 
 PAGE = "pages/diagnose/validity.py"
 
@@ -17,6 +17,13 @@ PAGE = "pages/diagnose/validity.py"
 def traces(app):
     """Names of the traces of the page's figure."""
     return [trace["name"] for trace in json.loads(app.get("plotly_chart")[0].proto.spec)["data"]]
+
+
+def binned(example: str):
+    """The page of an example, about top-label histogram binning with 50 points per bin."""
+    app = open_page(PAGE, example=example)
+    name = with_binning(app)
+    return app.selectbox(key="validity-model").set_value(name).run()
 
 
 @pytest.fixture(scope="module")
@@ -27,7 +34,7 @@ def resnet():
 
 def test_numbers_are_those_of_the_library(resnet):
     example, fitted = resnet
-    app = open_page(PAGE, example="resnet")
+    app = binned("resnet")
     epsilon = guarantee_card(fitted).worst_marginal
     calibrated = fitted.predict_top(example.evaluation)
     labels = example.evaluation.labels
@@ -43,7 +50,7 @@ def test_numbers_are_those_of_the_library(resnet):
 
 def test_cells_count_cells(resnet):
     example, fitted = resnet
-    app = open_page(PAGE, example="resnet")
+    app = binned("resnet")
     app.toggle(key="cells").set_value(True).run()
     calibrated = fitted.predict_top(example.evaluation)
     after = validity_curve(example.evaluation.labels, calibrated, strategy="discrete")
@@ -54,7 +61,7 @@ def test_cells_count_cells(resnet):
 
 def test_alpha_and_class_move_the_promise(resnet):
     _, fitted = resnet
-    app = open_page(PAGE, example="resnet")
+    app = binned("resnet")
     app.slider(key="alpha").set_value(0.3).run()
     assert f"within {guarantee_card(fitted, 0.3).worst_marginal:.3f}" in words(app)
     app.selectbox(key="validity-class").set_value(4).run()
@@ -63,7 +70,7 @@ def test_alpha_and_class_move_the_promise(resnet):
 
 
 def test_without_guarantee_nothing_is_promised():
-    app = open_page(PAGE, example="resnet")
+    app = binned("resnet")
     app.selectbox(key="validity-model").set_value("Base model").run()
     assert len(traces(app)) == 2
     assert "No guarantee is drawn" in words(app)
@@ -75,5 +82,5 @@ def test_without_guarantee_nothing_is_promised():
 
 
 def test_page_says_how_many_fallback_classes_are_left_out():
-    app = open_page(PAGE, example="many-classes")
+    app = binned("many-classes")
     assert "Left out: 9" in words(app)

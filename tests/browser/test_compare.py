@@ -12,6 +12,7 @@ from calib import ece, recommend
 from calib.answers.leaderboard import compare
 from calib.calibrators.catalogue import PAPER, name_of, named_methods
 from calib.datasets import load_example
+from calib.files.calibrators import loads
 from tests.browser.screen import keep_picture, settled
 from tests.browser.steps import upload_file
 
@@ -61,16 +62,14 @@ def test_a_second_model_is_added_and_compared(open_page, tmp_path):
     keep_picture(page, "compare-two-models")
 
 
-def test_recommended_calibrator_is_fitted_and_exported(open_page):
-    """The advice of the library, and its next step: the Calibrate page with this calibrator and its file."""
-    rows = load_example("two-patients").calibration
-    advice = recommend(rows, rows.labels)
-    page = open_page("compare?example=two-patients")
-    page.get_by_role("button", name="Recommend a calibrator").click()
-    page.get_by_text(advice.reason).wait_for(timeout=120_000)
-    settled(page)
-    page.get_by_role("button", name="Fit and export this one").click()
-    page.wait_for_url("**/calibrate*")
-    settled(page)
-    assert name_of(advice.calibrator) in page.get_by_test_id("stMain").inner_text()
-    assert downloaded(page, "Calibrator file (JSON)")
+def test_the_recommended_calibrator_is_one_click_away(open_page):
+    """The file that the Overview page offers holds the library's choice."""
+    example = load_example("two-patients")
+    fitting, rows = example.calibration, example.evaluation
+    advice = recommend(fitting, fitting.labels, confirm=(rows, rows.labels))
+    assert advice.confirmed == "better"
+    page = open_page("?example=two-patients")
+    loaded = loads(downloaded(page, "Calibrator file (JSON)"))
+    assert name_of(loaded) == name_of(advice.calibrator)
+    theirs, ours = (one.predict_top(rows.proba) for one in (loaded, advice.calibrator))
+    np.testing.assert_array_equal(theirs.confidence, ours.confidence)

@@ -139,8 +139,10 @@ def test_main_job(open_page, upload, tmp_path):
     page.go_forward()
     page.get_by_role("heading", level=1, name="Calibrate").wait_for()
     settled(page)
+    page.get_by_role("button", name="Fit another").click()
     page.get_by_role("button", name="Fit", exact=True).click()
     settled(page)
+    page.keyboard.press("Escape")
     k = choose_points_per_bin(calibration, calibration.labels).chosen
     mine = MulticlassToBinary(HistogramBinning(points_per_bin=k), notion="top-label")
     mine.fit(calibration.proba, calibration.labels)

@@ -23,7 +23,7 @@ from calib import (
     TopLabelPrediction,
     recommend,
 )
-from calib.answers.advice import quick_rows
+from calib.answers.advice import tried_rows
 from calib.data.predictions import as_vectors, clusters_of, rows_that_count, weighted_rows
 from calib.data.splits import stratified_folds
 
@@ -182,11 +182,11 @@ def test_recommendation_leaves_out_whole_clusters(given):
     assert all(len({place[tuple(row)] for row in fitted.tolist()}) == 32 for fitted in folds)
 
 
-def test_a_first_answer_tries_whole_clusters():
-    proba, labels, cluster = many(5_000, 21)
-    few = quick_rows(Predictions(proba, labels, cluster=cluster))
-    assert 0 < few.n_samples < len(labels)
-    assert few.n_samples == 21 * few.n_clusters
+def test_a_recommendation_tries_whole_clusters():
+    _, labels, cluster = many(5_000, 21)
+    tried = cluster[tried_rows(labels, labels.size * 3, cluster=cluster)]
+    assert 0 < len(tried) < len(labels)
+    assert len(tried) == 21 * len(np.unique(tried))
 
 
 class Remembering(GaussianNB):

@@ -92,13 +92,6 @@ def _seconds_to_fit(
     return fit_seconds(calibrator, calibration.n_samples, n_classes) + reading * megabytes
 
 
-def _seconds_to_recommend(rows: Announcement, labels: Any, **options: Any) -> float:
-    """Estimate the time of `recommend`: the whole catalogue, or a few methods."""
-    if options.get("methods") is None:
-        return MINUTES
-    return 0.1 + len(options["methods"]) * (1e-6 * rows.n_samples + 1e-7 * rows.n_scores)
-
-
 def _seconds_to_compare(labels: Any, scores: Any, *arguments: Any, **options: Any) -> float:
     """Estimate the time of tests that compare pairs, or redraw outcomes: not of many distinct scores."""
     if isinstance(scores, BinaryProblems):
@@ -135,9 +128,8 @@ FUNCTIONS: dict[str, tuple[Callable[..., Any], float | Callable[..., float]]] = 
         ),
         (SEARCHES, (choose_points_per_bin, write_table)),
         (_seconds_to_fit, (fit,)),
-        (_seconds_to_recommend, (recommend,)),
         (_seconds_to_compare, (calibration_tests, kernel_test)),
-        (lambda *_, **__: MINUTES, (compare_models, sweep_models, write_report)),
+        (lambda *_, **__: MINUTES, (compare_models, recommend, sweep_models, write_report)),
     )
     for function in functions
 }

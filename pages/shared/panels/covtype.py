@@ -1,4 +1,4 @@
-"""COVTYPE on the Study pages: the simulation opens at once, the real data are a job that can be stopped."""
+"""The real COVTYPE data on the Study pages: a job that can be stopped."""
 
 from __future__ import annotations
 
@@ -9,19 +9,18 @@ import numpy as np
 import streamlit as st
 
 from calib import InputError
-from calib.datasets import EXAMPLE_TITLES, Example, Stopped, covtype
+from calib.datasets import Example, Stopped, covtype
 from pages.shared.isolation.reader import read_covtype
-from pages.shared.session import as_dataset, dataset, from_example, use
+from pages.shared.session import as_dataset, dataset, use
 from pages.shared.uploads import logged
 from pages.shared.widgets import escaped, literal
 
-SIMULATED = "covtype-simulated"
 #: By model: title of the panel, its text, and the label of its button.
 TEXTS = {
     "forest": (
-        "COVTYPE, the paper's imbalanced data",
-        "Class 2 is about 100 times as frequent as class 4. The simulation opens at once; a forest on "
-        "the real data (581,012 rows) takes a few minutes to train.",
+        "The real data: COVTYPE, random forest",
+        "Class 2 is about 100 times as frequent as class 4. A forest on the real data (581,012 rows) takes a "
+        "few minutes to train.",
         "Fetch the real data and train a forest",
     ),
     "logistic": (
@@ -107,11 +106,7 @@ def covtype_panel(model: str = "forest") -> None:
             _follow()
             return
         st.markdown(text)
-        with st.container(horizontal=True):
-            if model == "forest" and dataset().example != SIMULATED:
-                instead = f" instead of {literal(dataset().name)}" if dataset().own else ""
-                st.button(f"{EXAMPLE_TITLES[SIMULATED]}{instead}", on_click=_open_simulated)
-            st.button(fetch, on_click=_begin, args=(model, False))
+        st.button(fetch, on_click=_begin, args=(model, False))
         st.file_uploader(
             "Or upload covtype.data, covtype.data.gz or the data as CSV",
             type=["data", "gz", "csv"],
@@ -133,10 +128,6 @@ def _may_replace(title: str) -> bool:
             del st.session_state["covtype-job"]
             st.rerun()
     return wanted
-
-
-def _open_simulated() -> None:
-    use(from_example(SIMULATED))
 
 
 def _begin(model: str, uploaded: bool) -> None:

@@ -32,8 +32,8 @@ IMPROVEMENT = 195
 BEST = "font-weight: bold; background-color: rgba(0,158,115,0.22)"
 
 
-def show_leaderboard(leaderboard: Leaderboard, n_bins: int) -> None:
-    """Show the ranked table, the best improvements tinted, and TL-ECE with its interval and noise floor."""
+def show_leaderboard(leaderboard: Leaderboard, n_bins: int, proposed: str) -> None:
+    """Show the ranked table, the recommended method marked, and TL-ECE with its interval and noise floor."""
     table, marks = leaderboard.frame(), leaderboard.best()
     shown = table.drop(columns=["Bins", "Seconds", "Failure"])
     for head, texts in leaderboard.improvement_texts().iterrows():
@@ -59,8 +59,12 @@ def show_leaderboard(leaderboard: Leaderboard, n_bins: int) -> None:
     def mark_best(column: Any) -> list[str]:
         return [BEST if is_best else "" for is_best in marks[column.name]]
 
+    def mark_proposed(column: Any) -> list[str]:
+        return ["font-weight: bold" if name == proposed else "" for name in column]
+
     digits = dict.fromkeys(shown.select_dtypes("number").columns, "{:.4f}") | {"Distinct scores": "{:,.0f}"}
     styled = shown.style.format(digits).apply(mark_best, subset=list(RANKING.values()))
+    styled = styled.apply(mark_proposed, subset=["Method"])
 
     def pick_method() -> None:
         """Compare the method whose row was ticked with the first in the table, and list the rows behind."""
@@ -82,25 +86,19 @@ def show_leaderboard(leaderboard: Leaderboard, n_bins: int) -> None:
         on_select=pick_method,
         selection_mode=["single-row", "single-cell"],
     )
-    st.caption("A click on a row compares its method with the base model below, and lists the rows behind.")
     with st.container(horizontal=True):
         download(table, "leaderboard", key="leaderboard-csv")
         offer("Markdown", leaderboard.markdown(), "leaderboard.md", "text/markdown")
         offer("LaTeX", leaderboard.latex(), "leaderboard.tex", "text/x-tex")
-    if lacks(dataset().kind, "calibrator:whole vector") is not None:
-        st.caption(
-            "Methods are ranked by the Brier score of the event: the predicted class is right, or Y is 1. "
-            f"{''.join(HOW_RANKED.partition(' An improvement')[1:])} All other columns are diagnostics. "
-            f"{how_assessed(n_bins)}"
-        )
-        return
-    st.caption(HOW_RANKED)
+    event = lacks(dataset().kind, "calibrator:whole vector") is not None
     st.caption(
-        "All other columns are diagnostics. Where a method gives only a confidence, the other classes share "
-        "the rest in proportion to the base model's probabilities; log loss counts a probability of 0 as "
-        "2.2e-16 (36 nats). Noise floor: the TL-ECE that a perfect model with these scores shows on "
-        f"average. Above noise: more than it shows in 95 of 100 cases. {how_assessed(n_bins)} TL-MCE (cell) "
-        "is the definition, TL-MCE (bin) what the paper's tables print."
+        "A click on a row compares its method with the base model below, and lists the rows behind.",
+        help="Methods are ranked by the Brier score of the event: the predicted class is right, or Y is 1. "
+        f"{''.join(HOW_RANKED.partition(' An improvement')[1:])} {how_assessed(n_bins)}"
+        if event
+        else f"{HOW_RANKED} {how_assessed(n_bins)} Where a method gives only a confidence, the other classes "
+        "share the rest in proportion to the base model's probabilities; log loss counts a probability of 0 "
+        "as 2.2e-16 (36 nats). TL-MCE (cell) is the definition, TL-MCE (bin) what the paper's tables print.",
     )
 
 
@@ -108,7 +106,6 @@ def show_pair(candidates: list[Method], n_bins: int) -> None:
     """Compare two methods on the same rows: show the difference and its 95 % interval."""
     if len(candidates) < 2:
         return
-    st.header("Two methods compared", anchor=False)
     names = [method.name for method in candidates]
     left, middle, right = st.columns(3)
     first = candidates[names.index(left.selectbox("Method", names, 0, key="pair-first"))]

@@ -1,16 +1,18 @@
-"""Advice on the Compare page: one recommended calibrator, chosen on the calibration rows alone."""
+"""The one recommendation for the data on screen: what every page states, opens on, marks and proposes."""
 
 from __future__ import annotations
 
 import streamlit as st
+from sklearn.base import clone
 
-from calib import InputError, recommend
+from calib import InputError
 from calib.answers import Recommendation
 from calib.calibrators.catalogue import name_of
-from calib.data.kinds import lacks
-from pages.shared.session import Dataset, dataset, fit
-from pages.shared.widgets import download, escaped
-from pages.shared.work import asked, compute
+from calib.data.kinds import lacks, needs_rows
+from pages.shared.panels.take_away import offer_file
+from pages.shared.results import advice
+from pages.shared.session import dataset, fit, methods
+from pages.shared.widgets import ARROW, download, escaped, literal
 
 HEADS = {
     "method": "Method",
@@ -21,57 +23,85 @@ HEADS = {
     "upper": "Upper",
     "numbers": "Fitted numbers",
 }
+#: What the evaluation rows say of the calibrator that was chosen.
+HELPS = {"better": "helps", "worse": "does not help", "no clear change": "may not help", None: "helps"}
+LEAVE = "Leave the scores as they are."
+
+
+def recommended() -> tuple[Recommendation, str] | None:
+    """Return the recommendation with its calibrator's name among the methods, "" if it is to fit none.
+
+    It says why if these data allow no recommendation.
+    """
+    data = dataset()
+    if data.calibration is None or data.sums is not None or lacks(data.kind, "page:Calibrate") is not None:
+        return None
+    try:
+        found = advice(data)
+        if found.calibrator is None:
+            return found, ""
+        name = name_of(found.calibrator)
+        if name not in methods():
+            fit(name, clone(found.calibrator), len(found.tried), unasked=True)
+    except InputError as error:
+        st.caption(f"No calibrator is recommended: {escaped(error)}.")
+        return None
+    return found, name
 
 
 def show_recommendation() -> None:
-    """Recommend one calibrator when asked to, with its reason, the candidates and the next step."""
+    """State the recommendation, with the one action it leads to as the primary button if it helps."""
     data = dataset()
-    st.header("One calibrator for these data", anchor=False)
-    st.markdown(
-        "Every calibrator is fitted and scored in five folds of the calibration rows. The evaluation rows "
-        "stay untouched, so the numbers on them still tell how good the choice is."
+    with st.container(border=True, gap="small"):
+        missing = needs_rows("Calibrate") if data.sums is not None else lacks(data.kind, "page:Calibrate")
+        if missing is not None:
+            st.caption(escaped(missing))
+            return
+        if data.calibration is None:
+            st.markdown(
+                "To repair it, set calibration rows aside: labelled rows the model was not trained on."
+            )
+            st.page_link("pages/start/data.py", label="Open Data", icon=":material/upload_file:")
+            return
+        if (recommendation := recommended()) is None:
+            return
+        found, name = recommendation
+        st.markdown(recommendation_words(found, name))
+        with st.container(horizontal=True, vertical_alignment="center"):
+            if found.confirmed == "better":
+                offer_file(methods()[name], "primary")
+            st.page_link("pages/repair/calibrate.py", label="Why?" if name else "Calibrate", icon=ARROW)
+
+
+def recommendation_words(found: Recommendation, name: str) -> str:
+    """Say, as Markdown, what is recommended, and what the evaluation rows say of it."""
+    head = f"{literal(name)} {HELPS[found.confirmed]}." if name else LEAVE
+    return f"**{head}** {escaped(found.words())}"
+
+
+def plain_words(found: Recommendation, name: str) -> str:
+    """Say the same without Markdown."""
+    return f"{f'{name} {HELPS[found.confirmed]}.' if name else LEAVE} {found.words()}"
+
+
+def show_candidates(found: Recommendation) -> None:
+    """Show every candidate, and why others were left out."""
+    shown = found.table.rename(columns=HEADS)
+    digits = dict.fromkeys(("Brier", "Log loss"), "{:.4f}") | {"Fitted numbers": "{:,}"}
+    digits |= dict.fromkeys(("Brier improvement", "Lower", "Upper"), "{:+.4f}")
+    st.dataframe(
+        shown.style.format(digits),
+        hide_index=True,
+        height="content",
+        column_config={"Method": st.column_config.TextColumn(pinned=True)},
     )
-    pressed = st.button("Recommend a calibrator", icon=":material/recommend:")
-    if pressed:
-        asked()
-        try:
-            st.session_state["advice"] = (data.key, _advice(data))
-        except InputError as error:
-            st.error(f"No recommendation: {escaped(error)}")
-    key, advice = st.session_state.get("advice", (None, None))
-    if key == data.key:
-        _show(advice)
-
-
-def _advice(data: Dataset) -> Recommendation:
-    assert data.calibration is not None, "the page asks for calibration rows first"
-    return compute("Trying every calibrator", recommend, data.calibration, data.calibration.labels)
-
-
-def _show(advice: Recommendation) -> None:
-    st.success(advice.reason) if advice.calibrator is not None else st.info(advice.reason)
-    if advice.calibrator is not None and st.button("Fit and export this one", type="primary"):
-        tried = len(advice.tried)
-        st.session_state["chosen"] = fit(name_of(advice.calibrator), advice.calibrator, tried).name
-        st.switch_page("pages/repair/calibrate.py")
-    with st.expander(f"All {len(advice.tried)} candidates", key="candidates"):
-        shown = advice.table.rename(columns=HEADS)
-        digits = dict.fromkeys(("Brier", "Log loss"), "{:.4f}") | {"Fitted numbers": "{:,}"}
-        digits |= dict.fromkeys(("Brier improvement", "Lower", "Upper"), "{:+.4f}")
-        st.dataframe(
-            shown.style.format(digits),
-            hide_index=True,
-            height="content",
-            column_config={"Method": st.column_config.TextColumn(pinned=True)},
-        )
-        download(advice.table, "recommendation", key="recommendation-csv")
-        whole = lacks(dataset().kind, "calibrator:whole vector") is None
-        scored = "whole vectors" if whole else "the one event of each row"
-        st.caption(
-            f"Cross-validated scores of {scored}; the intervals of the improvement hold for all "
-            "candidates at once, at 95 %, and treat rows as independent given the fits. Among those that "
-            "help and are within one standard error of the lowest Brier score of these, the one with the "
-            "fewest fitted numbers is recommended."
-        )
-        for name, reason in advice.left_out.items():
-            st.caption(f"Left out: {escaped(name)}, because {escaped(reason)}.")
+    download(found.table, "recommendation", key="recommendation-csv")
+    whole = lacks(dataset().kind, "calibrator:whole vector") is None
+    scored = "whole vectors" if whole else "the one event of each row"
+    st.caption(
+        f"Scores of {scored} in five folds of the calibration rows; the intervals hold for all candidates at "
+        "once. Among those that help and are within one standard error of the best, the one with the fewest "
+        "fitted numbers is chosen."
+    )
+    for name, reason in found.left_out.items():
+        st.caption(f"Left out: {escaped(name)}, because {escaped(reason)}.")

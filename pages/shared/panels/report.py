@@ -9,6 +9,7 @@ import streamlit as st
 from calib.report import ReportInput
 from pages.shared.isolation.computing import write_report
 from pages.shared.kept import kept
+from pages.shared.panels.recommendation import plain_words, recommended
 from pages.shared.session import dataset, methods
 from pages.shared.widgets import offer, say_rows_needed
 from pages.shared.work import compute
@@ -16,16 +17,15 @@ from pages.shared.work import compute
 
 def offer_report(n_bins: int) -> None:
     """Offer one self-contained HTML page about the data on screen and the fitted calibrators."""
-    st.header("Report", anchor=False)
-    st.markdown(
-        "One HTML file with interactive figures that opens without a network: the data and findings about "
-        "them, verdicts, diagrams, classes, methods, guarantees, versions and settings."
-    )
-    if say_rows_needed("The report"):
+    if say_rows_needed("The report") or not st.toggle(
+        "Make a report",
+        key="make-report",
+        help="One HTML file with interactive figures that opens without a network: data, findings, verdicts, "
+        "diagrams, classes, methods, guarantees, versions and settings.",
+    ):
         return
-    if not st.toggle("Make a report", key="make-report"):
-        return
-    data, models = dataset(), methods()
+    data, recommendation = dataset(), recommended()
+    models = methods()
     calibrators = {name: model.calibrator for name, model in models.items() if model.calibrator is not None}
     settings = {"Made with": "the app", "Source": data.description}
     contents = ReportInput(
@@ -37,6 +37,7 @@ def offer_report(n_bins: int) -> None:
         log=data.log,
         settings=settings,
         n_bins=n_bins,
+        recommendation="" if recommendation is None else plain_words(*recommendation),
         choices={name: model.choices for name, model in models.items()},
         groups={name: model.groups for name, model in models.items() if model.groups is not None},
         models=data.models,

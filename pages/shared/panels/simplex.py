@@ -11,6 +11,7 @@ from functools import partial
 import pandas as pd
 import streamlit as st
 from streamlit.column_config import NumberColumn
+from streamlit.delta_generator import DeltaGenerator
 from streamlit.elements.lib.column_types import ColumnConfig
 
 from calib import GridScheme, InputError, ProjectionScheme, SierpinskiScheme
@@ -18,10 +19,9 @@ from calib.calibrators.canonical import SimplexScheme
 from calib.diagrams import RecalibrationMap, SchemeComparison
 from calib.diagrams.three_class_views import most_mistaken
 from pages.shared.results import MERGE, RENORMALISE, ThreeClasses, three_class_view
-from pages.shared.session import DEFAULT_EXAMPLE, dataset, from_example
-from pages.shared.widgets import escaped, need_calibration, need_kind, show_dataset
+from pages.shared.session import dataset
+from pages.shared.widgets import choose_data, escaped, need_calibration, need_kind, show_dataset
 
-BUILT_IN, LOADED = "Three-class example", "Loaded predictions"
 #: Entries of the menu: the scheme; label, smallest, largest and default size. The default is the paper's.
 SCHEMES: dict[str, tuple[Callable[..., SimplexScheme], str, int, int, int]] = {
     "Sierpinski": (SierpinskiScheme, "Depth q", 1, 6, 2),
@@ -51,18 +51,15 @@ MEASURES = {
 }
 
 
-def choose_view() -> ThreeClasses:
-    """Let the user choose predictions and three classes; stop the page if there is nothing to show."""
-    data = dataset()
-    start = BUILT_IN if data.example == DEFAULT_EXAMPLE else LOADED
-    key = f"source-{data.evaluation.fingerprint}"
-    source = st.segmented_control("Predictions", [BUILT_IN, LOADED], default=start, required=True, key=key)
-    if source == BUILT_IN:
-        data = from_example("three-classes")
+def choose_view(menu: DeltaGenerator, about: DeltaGenerator) -> ThreeClasses:
+    """Let the user choose predictions and three classes; stop the page if there is nothing to show.
+
+    `menu` is the place of the controls, `about` the place of what is said of the data.
+    """
+    data = choose_data("three-classes", "Three-class example", menu)
+    with about:
         show_dataset(data)
-        st.caption(data.description)
-    else:
-        show_dataset(data)
+    if data is dataset():
         need_kind("Simplex")
         need_calibration("Binning the simplex")
     rows, calibration = data.evaluation, data.calibration
@@ -74,10 +71,9 @@ def choose_view() -> ThreeClasses:
         st.stop()
     how, classes = MERGE, [0, 1]
     if rows.n_classes > 3:
-        left, right = st.columns(2)
-        how = left.radio("Show", [MERGE, RENORMALISE], key="how", bind="query-params")
+        how = menu.radio("Show", [MERGE, RENORMALISE], key="how", bind="query-params")
         n_chosen = 2 if how == MERGE else 3
-        classes = right.multiselect(
+        classes = menu.multiselect(
             f"Choose {n_chosen} classes",
             range(rows.n_classes),
             default=most_mistaken(rows, n_chosen),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from importlib.util import find_spec
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 import streamlit as st
@@ -23,23 +23,17 @@ from pages.shared.widgets import ARROW, escaped, offer
 VERIFIED_ROWS = 100_000
 
 
-def show_take_away(method: Method, title: str = "Download the calibrator") -> None:
-    """Offer the calibrator file; on request, also a scorer and an ONNX graph, verified against calib.
-
-    `title` is the heading; "" for none.
-    """
+def show_take_away(method: Method, kind: Literal["primary", "secondary"] = "secondary") -> None:
+    """Offer the calibrator file; on request, also a scorer and an ONNX graph, verified against calib."""
     data = dataset()
-    if title:
-        st.header(title, anchor=False)
     with st.container(horizontal=True, vertical_alignment="center"):
-        offer_file(method.calibrator, data.calibration, data.evaluation.class_names, method.choices)
+        offer_file(method, kind)
         st.page_link("pages/repair/apply.py", label="Send new predictions through it", icon=ARROW)
-    st.caption("The Apply page, `calib apply` and `calib.load` read this file.")
-    missing = lacks(data.kind, "export:scorer")
+        missing = lacks(data.kind, "export:scorer")
+        wanted = missing is None and st.toggle("Also make a scorer for production", key="make-scorer")
     if missing is not None:
         st.caption(escaped(missing))
-        return
-    if not st.toggle("Also make a scorer for production", key="make-scorer"):
+    if not wanted:
         return
     one = event_scores(data.evaluation)
     rows = (data.evaluation.proba if one is None else one)[:VERIFIED_ROWS]
@@ -52,8 +46,20 @@ def show_take_away(method: Method, title: str = "Download the calibrator") -> No
     _offer("ONNX graph (float32 input)", graph, "calibrator.onnx", "application/octet-stream", deviation)
 
 
-def offer_file(calibrator: Any, fitted_on: Any, names: tuple[str, ...], choices: int = 1) -> None:
-    """Offer the calibrator file: it lists the fixes in the data, and says among how many it was chosen."""
+def offer_file(method: Method, kind: Literal["primary", "secondary"] = "secondary") -> None:
+    """Offer a calibrator's file: it lists the fixes in the data, and says among how many it was chosen."""
+    data = dataset()
+    offer_calibrator(method.calibrator, data.calibration, data.evaluation.class_names, method.choices, kind)
+
+
+def offer_calibrator(
+    calibrator: Any,
+    fitted_on: Any,
+    names: tuple[str, ...],
+    choices: int = 1,
+    kind: Literal["primary", "secondary"] = "secondary",
+) -> None:
+    """Offer the file of any calibrator."""
     rule = getattr(calibrator, "rule_", None)
     held = "" if rule is None else f"{rule.guarantee}/{rule.value}/{rule.thresholds.tobytes().hex()}"
     key = f"{calibrator!r}/{'' if fitted_on is None else fitted_on.fingerprint}/{held}/{choices}"
@@ -62,7 +68,8 @@ def offer_file(calibrator: Any, fitted_on: Any, names: tuple[str, ...], choices:
         _file(key, names, st.session_state["fixes"], calibrator, fitted_on, choices),
         "calibrator.json",
         "application/json",
-        "primary",
+        kind,
+        help_="The Apply page, `calib apply` and `calib.load` read this file.",
     )
 
 

@@ -1,0 +1,100 @@
+"""Choose, then confirm: one calibrator, chosen on other rows, tested once on rows it has never seen."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import numpy as np
+
+from calib.answers.calibrated import calibrated_scores, losses_if_wrong, vector_losses
+from calib.base.results import Result
+from calib.data.defaults import LEVEL
+from calib.data.equal_rows import exact_copies
+from calib.evidence.row_scores import error_share, weighted_mean
+from calib.stats.bootstrap import paired_intervals_of
+
+Verdict = Literal["better", "no clear change", "worse"]
+
+#: What a sentence calls each score.
+SCORES = {"brier": "Brier score", "log_loss": "log loss"}
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Confirmation(Result):
+    """What a calibrator does to a proper score of rows that had no part in its choice.
+
+    Attributes
+    ----------
+    score : str
+        "brier" or "log_loss", of whole vectors, see `calib.answers.calibrated.vector_losses`.
+    n_samples : int
+        Rows.
+    before, after : float
+        The score of the base model and of the calibrated predictions.
+    lower, upper : float
+        Ends of the interval of the true change, after minus before; negative is an improvement.
+    level : float
+        Coverage of the interval.
+    """
+
+    score: str
+    n_samples: int
+    before: float
+    after: float
+    lower: float
+    upper: float
+    level: float
+
+    @property
+    def verdict(self) -> Verdict:
+        """What the interval says."""
+        return "better" if self.upper < 0.0 else "worse" if self.lower > 0.0 else "no clear change"
+
+    @property
+    def smallest_effect(self) -> float:
+        """The smallest change that these rows could show: half the width of the interval."""
+        return (self.upper - self.lower) / 2.0
+
+    def words(self) -> str:
+        """Say what happens to the score, with its interval, as the end of a sentence about the calibrator."""
+        on, title = f"on {self.n_samples:,} evaluation rows", SCORES[self.score]
+        if self.verdict == "no clear change":
+            ends = f"({self.lower:+.4f} to {self.upper:+.4f})"
+            would = f"a change of {self.smallest_effect:.4f} would have shown"
+            return f"{on} the {title} shows no clear change {ends}; {would}"
+        near, far = sorted((abs(self.lower), abs(self.upper)))
+        does = "lowers" if self.verdict == "better" else "raises"
+        return f"{on} it {does} the {title} by {abs(self.after - self.before):.4f} ({near:.4f} to {far:.4f})"
+
+
+def confirm_choice(
+    calibrator: Any, rows: Any, labels: np.ndarray, weights: np.ndarray | None = None, *, score: str = "brier"
+) -> Confirmation:
+    """Test a fitted calibrator once on rows that had no part in its choice.
+
+    Parameters
+    ----------
+    calibrator : fitted calibrator
+        Chosen and fitted on other rows.
+    rows : predictions of any kind
+        Predictions of the base model. Rows of a cluster, or exact copies, count as one draw.
+    labels : (n,) int array
+        True class codes, or whether the event happened.
+    weights : (n,) float64 array of mean 1, or None
+        Weights of the rows.
+    score : {"brier", "log_loss"}
+        The score of whole vectors that is compared.
+    """
+    cluster = exact_copies(rows) if rows.cluster is None else rows.cluster
+    codes = None if cluster is None else np.unique(cluster, return_inverse=True)[1]
+    both = rows, calibrated_scores(calibrator, rows)
+    before, after = (vector_losses(labels, scores, rows)[score] for scores in both)
+    unseen = None
+    if rows.kind != "multilabel":  # what one more wrong row would change
+        wrong_before, wrong_after = (losses_if_wrong(scores, rows)[score] for scores in both)
+        seen = weighted_mean(after, weights) - weighted_mean(before, weights)
+        unseen = error_share(labels, rows, weights, codes) * np.array([wrong_after - wrong_before - seen])
+    (change,) = paired_intervals_of(before, after[None], score, LEVEL, weights, codes, unseen)
+    ends = change.lower, change.upper
+    return Confirmation(score, len(before), change.estimate_a, change.estimate_b, *ends, LEVEL)
