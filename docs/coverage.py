@@ -53,6 +53,24 @@ SECTIONS = (
         0.5,
     ),
     (
+        "decision_guarantee",
+        "Decisions",
+        "`calib.decide`: how often less of what a rule accepts is right than was promised with 90 %. In the "
+        "second table rows belong together: how often the promise is missed if calib is given the clusters, "
+        "what share of the rows is accepted then, and how often it is missed if these rows count as "
+        "independent.",
+        0.25,
+    ),
+    (
+        "few_errors",
+        "Few wrong rows, and copies",
+        "Calibrated models of confident rows: how often the intervals of scores lie below or above the "
+        "expectation, and how often a limit 5 % below it is called kept. Then `calib.recommend`, of five "
+        "calibrators, for few wrong rows and for rows that are there five times without an id: how often "
+        "one is recommended, and what it changes on 20,000 fresh rows.",
+        0.25,
+    ),
+    (
         "choosing",
         "Choices among calibrators",
         "`calib.best_set`: how often the method with the lowest expected score is in the set that the "
