@@ -55,12 +55,6 @@ HOW_MANY = (
     "table of all numbers are each taken alone."
 )
 
-#: Why no ECE is marked if rows belong together.
-NO_ERROR_MARKS = (
-    "Rows belong together, and the paired intervals of ECEs are for independent rows: no ECE is marked. "
-    "Scores and accuracy have intervals over the clusters."
-)
-
 #: Why numbers of different bins are not compared (Remark 1 of the paper).
 DIFFERENT_BINS = (
     "{methods}: assessed at each of their values, all others in {n_bins} equal-width bins, which "
@@ -179,8 +173,6 @@ class ModelComparison(Drawn):
         if n := len(self.models) * (len(self.methods) - 1):
             alone = 100 - 100 * (1 - self.level) / n
             found.append(HOW_MANY.format(n=n, level=100 * self.level, alone=alone))
-        if next(iter(self.boards.values())).cluster is not None:
-            found.append(NO_ERROR_MARKS)
         binned = dict.fromkeys(
             entry.method
             for board in self.boards.values()
@@ -309,8 +301,8 @@ def compare_models(
     -----
     If a method cannot be fitted, its cells say so, and all others are computed. A number is marked by
     its paired interval: of the squared l2 errors for ECEs (`calib.paired_difference`), of the means over rows
-    for scores and accuracy (`calib.paired_interval`), over clusters if rows belong together; ECEs are not
-    marked then. All marks of one number hold together: each takes an interval of coverage
+    for scores and accuracy (`calib.paired_interval`), both over clusters if rows belong together. All marks
+    of one number hold together: each takes an interval of coverage
     ``1 - (1 - level) / m`` for the m comparisons of a method with its base in the table (Bonferroni). The
     ends in `frame` are of each interval alone. If the method is assessed at each of its values and the base
     in equal-width bins, whose error is too low, a higher error of the method is not marked.

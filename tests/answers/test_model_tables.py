@@ -331,7 +331,7 @@ def test_other_kinds_and_weights(weighted):
 
 
 def test_rows_that_belong_together():
-    """20 copies of 30 rows: scores take intervals over the clusters, and ECEs are not marked."""
+    """20 copies of 30 rows: scores and ECEs take intervals over the clusters."""
     rows, of = models()["unsure"], np.repeat(np.arange(30), 20)
     together = Predictions(rows.proba[of], rows.labels[of], NAMES, cluster=of)
     table = compare_models({"unsure": (together, together)}, {"square": Square()}, n_bins=B, n_resamples=5)
@@ -339,9 +339,9 @@ def test_rows_that_belong_together():
     squared = Square().predict_proba(together.proba)
     change = calib.paired_interval(together.labels, together, squared, metric="brier", cluster=of)
     assert (cell.lower, cell.upper) == pytest.approx((change.lower, change.upper))
-    errors = table.frame().query("measure.str.endswith('ece')")
-    assert set(errors["mark"]) == {""}
-    assert errors["lower"].isna().all()
+    cell = cells(table)["unsure", "square", "tl_ece"]
+    change = calib.paired_difference(together.labels, squared, together, n_bins=B, cluster=of)
+    assert (cell.lower, cell.upper) == pytest.approx((change.lower, change.upper))
     floor = calib.noise_floor(together.labels, squared, n_bins=B, n_resamples=5, random_state=0, cluster=of)
     assert cells(table)["unsure", "square", "tl_ece"].floor == pytest.approx(floor.mean)
 
