@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any, NamedTuple
+from xml.etree import ElementTree  # written, never read
 
 import numpy as np
 
+from calib.answers.baseline import Change, Compared, compare_with_baseline
 from calib.answers.fitted_rows import used_rows
 from calib.answers.metric_tables import METRIC_COLUMNS
+from calib.answers.printed import escape_markdown, markdown_table
 from calib.base.exceptions import InputError
 from calib.calibrators.acceptance import AcceptanceRule, predicted_classes
 from calib.data.defaults import LEVEL, N_BINS, N_RESAMPLES, RANDOM_STATE
@@ -30,6 +34,12 @@ METRICS = tuple(dict.fromkeys([*(name for name in METRIC_COLUMNS if name in MEAS
 #: Numbers of a rule that accepts predictions, which can be limited where there is one.
 RULED = {"accepted": "share of predictions accepted", "accepted_accuracy": "accuracy of accepted predictions"}
 
+#: How to read a table of checks.
+HOW_READ = (
+    "A limit is kept or broken if the whole interval of the number (against a baseline, of the difference) "
+    "keeps or breaks it, else undecided."
+)
+
 #: The three answers of a gate, worst first.
 ANSWERS = ("broken", "undecided", "kept")
 
@@ -45,11 +55,11 @@ class Check:
     value : float
         Measured value; of a calibration error the plug-in estimate, which noise makes too large on average.
     lower, upper : float
-        Ends of its interval, see `calib.stats.measure_interval`.
+        Ends of its interval, see `calib.stats.measure_interval`; against a baseline, of the difference.
     level : float
         Coverage of the interval.
     limit : float
-        The limit.
+        The limit; against a baseline 0, for the difference.
     bound : str
         "max" or "min".
     answer : str
@@ -63,6 +73,8 @@ class Check:
         The group of rows it is about, such as "site = north"; None for all rows.
     n_samples : int
         Its rows.
+    baseline : float or None
+        The value of the baseline, if it is compared with one.
     """
 
     metric: str
@@ -79,6 +91,17 @@ class Check:
     sentence: str
     group: str | None = None
     n_samples: int = 0
+    baseline: float | None = None
+
+    @property
+    def name(self) -> str:
+        """What is checked, without the outcome."""
+        return self.sentence.partition(f" is {self.answer}: ")[0]
+
+    @property
+    def outcome(self) -> str:
+        """The outcome in words."""
+        return self.sentence.partition(f" is {self.answer}: ")[2]
 
 
 @dataclass(frozen=True)
@@ -91,10 +114,13 @@ class GateResult:
         One per limit.
     strict : bool
         Whether an undecided limit fails the gate.
+    pairing : str
+        On which rows a baseline is compared, in words.
     """
 
     checks: tuple[Check, ...]
     strict: bool = False
+    pairing: str = ""
 
     @property
     def answer(self) -> str:
@@ -114,6 +140,8 @@ class GateResult:
         if grouped := [check for check in self.checks if check.group is not None]:
             kept = sum(check.answer == "kept" for check in grouped)
             told.append(f"{kept:,} of {len(grouped):,} limits in groups are kept")
+        if self.pairing:
+            told.append(self.pairing)
         return ("passed: " if self.passed else "failed: ") + "; ".join(told)
 
     def data(self) -> dict[str, Any]:
@@ -122,7 +150,57 @@ class GateResult:
         for check in checks:
             if check["group"] is None:  # there are no groups
                 del check["group"], check["n_samples"]
+            if check["baseline"] is None:
+                del check["baseline"]
         return {"passed": self.passed, "answer": self.answer, "sentence": self.sentence, "checks": checks}
+
+    def fails(self, check: Check) -> bool:
+        """Whether a check fails the gate."""
+        return check.answer == "broken" or (self.strict and check.answer == "undecided")
+
+    def markdown(self) -> str:
+        """Return the outcome as a table in Markdown, the worst answers first, as a pull request shows it."""
+        ordered = sorted(self.checks, key=lambda check: ANSWERS.index(check.answer))
+        body = [
+            [
+                f"**{check.answer}**" if self.fails(check) else check.answer,
+                escape_markdown(check.name),
+                *(f"{number:.4g}" for number in (check.value, check.lower, check.upper)),
+                "" if check.baseline is None else f"{check.baseline:.4g}",
+            ]
+            for check in ordered
+        ]
+        head = ("answer", "check", "measured", "lower", "upper", "baseline")
+        counts = [(sum(check.answer == answer for check in self.checks), answer) for answer in ANSWERS]
+        told = ", ".join(f"{count:,} {answer}" for count, answer in counts if count)
+        notes = [HOW_READ, *([f"{self.pairing[:1].upper()}{self.pairing[1:]}."] if self.pairing else [])]
+        title = f"### Calibration gate {'passed' if self.passed else 'failed'}: {told}\n"
+        return "\n".join([title, markdown_table(head, body, 2), *notes, ""])
+
+    def junit(self) -> str:
+        """Return the outcome as JUnit XML: a test for each check; an undecided one is skipped, or fails."""
+        failed = sum(map(self.fails, self.checks))
+        skipped = sum(check.answer == "undecided" for check in self.checks if not self.fails(check))
+        suite = ElementTree.Element(
+            "testsuite",
+            name="calib gate",
+            tests=str(len(self.checks)),
+            failures=str(failed),
+            errors="0",
+            skipped=str(skipped),
+        )
+        for check in self.checks:
+            case = ElementTree.SubElement(suite, "testcase", classname="calib.gate", name=_of_xml(check.name))
+            if self.fails(check):
+                ElementTree.SubElement(case, "failure", message=_of_xml(f"{check.answer}: {check.outcome}"))
+            elif check.answer == "undecided":
+                ElementTree.SubElement(case, "skipped", message=_of_xml(f"undecided: {check.outcome}"))
+        return ElementTree.tostring(suite, encoding="unicode", xml_declaration=True) + "\n"
+
+
+def _of_xml(text: str) -> str:
+    """Return a text without the characters that XML cannot hold."""
+    return re.sub("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]", "?", text)
 
 
 def gate(
@@ -131,6 +209,7 @@ def gate(
     *,
     most: Mapping[str, float] | None = None,
     least: Mapping[str, float] | None = None,
+    baseline: Any = None,
     strict: bool = False,
     level: float = LEVEL,
     n_bins: int = N_BINS,
@@ -153,6 +232,10 @@ def gate(
         Scores of the model or of its calibrator.
     most, least : mapping of metric name to limit
         Largest and smallest allowed values; names from `METRICS`.
+    baseline : labelled predictions, optional
+        Those of the last release. Accuracy, Brier score and calibration error must not be worse, by the
+        interval of their difference: on the rows that both share by their ids, else as on different rows.
+        All of them together are called broken with probability 1 - level at most where none is worse.
     strict : bool, default False
         Whether undecided limits fail the gate as well.
     level : float in (0, 1), default 0.95
@@ -189,8 +272,8 @@ def gate(
     """
     limits = [(name, "max", value) for name, value in (most or {}).items()]
     limits += [(name, "min", value) for name, value in (least or {}).items()]
-    if not limits:
-        raise InputError("a gate needs at least one limit, such as tl_ece=0.03")
+    if not limits and baseline is None:
+        raise InputError("a gate needs at least one limit, such as tl_ece=0.03, or a baseline")
     for name, _, limit in limits:
         if name in RULED and rule is None:
             raise InputError(f"{name} is about a rule that accepts predictions, and there is none; pass rule")
@@ -206,11 +289,19 @@ def gate(
     cluster = clusters_of(scores, cluster)
     if groups is None:
         rows = _Rows(None, y_true, scores, weights, cluster)
-        return GateResult(tuple(_check(rows, limit, level, bins, draws, rule) for limit in limits), strict)
+        checks = [_check(rows, limit, level, bins, draws, rule) for limit in limits]
+        if baseline is None:
+            return GateResult(tuple(checks), strict)
+        evidence = Rows(y_true, scores, sample_weight=weights, cluster=cluster)
+        compared = compare_with_baseline(evidence, baseline, level=level, **bins)
+        checks += [_against(change, compared, level, strategy) for change in compared.changes]
+        return GateResult(tuple(checks), strict, compared.words)
+    if baseline is not None:
+        raise InputError("a baseline is compared on all rows together; leave out the groups, or the baseline")
     parts = list(_parts(y_true, scores, weights, cluster, groups))
     each = 1.0 - (1.0 - level) / len(parts)
-    checks = (_check(rows, limit, each, bins, draws, rule) for rows in parts for limit in limits)
-    return GateResult(tuple(checks), strict)
+    of_groups = (_check(rows, limit, each, bins, draws, rule) for rows in parts for limit in limits)
+    return GateResult(tuple(of_groups), strict)
 
 
 class _Rows(NamedTuple):
@@ -302,6 +393,41 @@ def _checked(
         sentence=sentence + words,
         group=rows.group,
         n_samples=len(rows.y_true),
+    )
+
+
+def _against(change: Change, compared: Compared, level: float, strategy: Strategy) -> Check:
+    """Say whether a number is worse than the baseline's."""
+    measure = change.measure
+    bound = "min" if measure.metric == "accuracy" else "max"
+    worse, better = change.lower > 0.0, change.upper < 0.0
+    if bound == "min":
+        worse, better = better, worse
+    if measure.is_error and strategy != "uniform":
+        worse = False  # errors at each value are larger than those of bins, which average (Remark 1)
+    same = change.lower == change.upper == 0.0
+    answer = "broken" if worse else "kept" if better or same else "undecided"
+    each = 1.0 - (1.0 - level) / len(compared.changes)
+    what = "of the difference of squares " if measure.is_error and compared.n_paired is not None else ""
+    sentence = (
+        f"{measure.title} no worse than the baseline is {answer}: measured {change.value:.4g}, baseline "
+        f"{change.before:.4g}, {100 * each:.6g} % interval {what or 'of the difference '}"
+        f"{change.lower:+.4g} to {change.upper:+.4g}"
+    )
+    return Check(
+        metric=measure.key,
+        value=change.value,
+        lower=change.lower,
+        upper=change.upper,
+        level=each,
+        limit=0.0,
+        bound=bound,
+        answer=answer,
+        perfect_mean=None,
+        perfect_q95=None,
+        p_value=None,
+        sentence=sentence,
+        baseline=change.before,
     )
 
 

@@ -348,6 +348,7 @@ def gate(options: Namespace) -> Outcome:
         groups=groups,
         most=parse_limits(options.max),
         least=parse_limits(options.min),
+        baseline=None if options.baseline is None else read_rows(_of_baseline(options)).evaluation,
         strict=options.strict,
         level=options.level,
         n_bins=options.bins,
@@ -364,7 +365,15 @@ def gate(options: Namespace) -> Outcome:
     note = f" (rows are {weight_words(rows.sample_weight)})" if weighted else ""
     if worth := dependence_words(rows):
         note += f" ({worth})"
+    for output, write in ((options.junit, result.junit), (options.markdown, result.markdown)):
+        if output:
+            deliver(output, write().encode())
     return Outcome(result.sentence + note, data, 0 if result.passed else 1)
+
+
+def _of_baseline(options: Namespace) -> Namespace:
+    """Return the options with which the baseline is read: those of the file, which has labels of its own."""
+    return Namespace(**{**vars(options), "file": options.baseline, "labels": None})
 
 
 def _groups_of(rows: Any, scores: Any, options: Namespace) -> dict[str, np.ndarray]:

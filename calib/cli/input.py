@@ -119,15 +119,16 @@ def is_of_many(paths: Any) -> bool:
 
 
 def check_files(options: Namespace) -> None:
-    """Check before the work starts that the output of a command can be written and is none of its inputs."""
-    if getattr(options, "output", None) and options.output != PIPE:
-        calibrators = getattr(options, "calibrator", None) or []
-        named = ("file", "labels", "evaluate", "calibration")
-        inputs = [*getattr(options, "files", []), *(getattr(options, name, None) for name in named)]
-        inputs += [calibrators] if isinstance(calibrators, str) else calibrators
-        if options.command == "apply" and is_of_many(options.file):
-            return  # the output is a folder, and its files are checked one by one
-        check_output(options.output, [file for file in inputs if file and file != PIPE])
+    """Check before the work starts that all outputs can be written, and are none of the inputs."""
+    if options.command == "apply" and is_of_many(options.file):
+        return  # the output is a folder, and its files are checked one by one
+    calibrators = getattr(options, "calibrator", None) or []
+    named = ("file", "labels", "evaluate", "calibration", "baseline")
+    inputs = [*getattr(options, "files", []), *(getattr(options, name, None) for name in named)]
+    inputs += [calibrators] if isinstance(calibrators, str) else calibrators
+    for output in (getattr(options, name, None) for name in ("output", "junit", "markdown")):
+        if output and output != PIPE:
+            check_output(output, [file for file in inputs if file and file != PIPE])
 
 
 def read_rows(options: Namespace, *, labelled: bool = True, examined: bool = False) -> FileRows:

@@ -110,11 +110,14 @@ examples:
   calib gate logits.npz --calibrator cal.json --max tl_ece=0.02 --min accuracy=0.9
   calib gate predictions.csv --min accuracy=0.8 --by class
   calib gate predictions.csv --max conf_ece=0.05 --by site --by age --cut age=30,50
+  calib gate new.csv --baseline last_release.csv --markdown gate.md --junit gate.xml
 
 Exits with 1 if a limit is broken. A limit is kept or broken only if the whole interval of the metric,
 which allows for noise, keeps or breaks it. Otherwise it is undecided; --strict exits with 1 for that too.
 With --by, each limit is checked in each predicted class, or each group of a column; the intervals of G
 groups miss with a chance of 5 %/G each, so that limits kept everywhere fail the gate in at most 5 % of runs.
+With --baseline, accuracy, Brier score and calibration error must not be worse than of those predictions: by
+pairs of rows with the same id, or by the two intervals if no ids pair the rows.
 
 metrics: {metrics};
 with a calibrator file that holds a rule of `calib decide -o` also {ruled}
@@ -466,7 +469,10 @@ def parser() -> argparse.ArgumentParser:
     add = gate.add_argument
     add("--max", action="append", default=[], metavar="METRIC=X", help="largest value allowed")
     add("--min", action="append", default=[], metavar="METRIC=X", help="smallest value allowed")
+    add("--baseline", metavar="FILE", help="predictions of the last release: be no worse than these")
     add("--strict", action="store_true", help="exit with 1 also if a limit is undecided")
+    add("--junit", metavar="OUT.XML", help="also write the checks as JUnit XML")
+    add("--markdown", metavar="OUT.MD", help="also write the checks as a table in Markdown")
     add("--level", type=float, default=LEVEL, help="coverage of the intervals; default %(default)s")
     by = "class, or a further column: check each limit in each of its groups; repeatable"
     add("--by", action="append", default=[], metavar="COLUMN", help=by)

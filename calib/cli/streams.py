@@ -18,7 +18,7 @@ from calib.files.readers.source import Limits
 #: In place of a file: what is piped in, or out.
 PIPE = "-"
 #: Options that name a file to read.
-INPUTS = ("file", "labels", "evaluate", "calibration", "calibrator")
+INPUTS = ("file", "labels", "evaluate", "calibration", "calibrator", "baseline")
 #: Columns of the line of progress.
 WIDTH = 60
 

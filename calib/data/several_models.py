@@ -141,9 +141,33 @@ def like_rows(
     return found[0], found[1]
 
 
+def rows_shared_by_id(now: Any, before: Any) -> tuple[Any, Any] | None:
+    """Return the rows whose ids two sets of predictions share, in one order; None if they do not pair.
+
+    They pair if both have unique ids and share at least half of the smaller set's.
+
+    Raises
+    ------
+    InputError
+        If they pair, and kinds, classes, labels or weights of the same id differ.
+    """
+    ids_now, ids_before = _ids(now), _ids(before)
+    if ids_now is None or ids_before is None or not (ids_now.is_unique and ids_before.is_unique):
+        return None
+    shared = np.flatnonzero(ids_now.isin(ids_before))
+    if not 2 * len(shared) >= min(len(ids_now), len(ids_before)) > 0:
+        return None
+    found = {
+        "now": now.take(shared),
+        "baseline": before.take(ids_before.get_indexer(ids_now[shared])),
+    }
+    return tuple(on_common_rows(found).values())
+
+
 def _ids(rows: Any) -> pd.Index | None:
-    name = None if rows.metadata is None else rows.metadata.attrs.get(ID)
-    return None if name is None or name not in rows.metadata else pd.Index(rows.metadata[name])
+    table = getattr(rows, "metadata", None)  # an array of scores has none
+    name = None if table is None else table.attrs.get(ID)
+    return None if table is None or name not in table else pd.Index(table[name])
 
 
 def _order_by_id(first: Any, rows: Any, pair: str) -> np.ndarray | None:

@@ -1,0 +1,181 @@
+"""Whether predictions are worse than earlier ones: on the same rows by id, else on other rows."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from calib.base.exceptions import InputError
+from calib.data.kinds import kind_of
+from calib.data.predictions import ConfidencePrediction
+from calib.data.several_models import rows_shared_by_id
+from calib.data.validation import check_labelled
+from calib.evidence.binning import Strategy
+from calib.evidence.row_scores import row_values
+from calib.evidence.rows import Rows
+from calib.evidence.sums import Sums
+from calib.stats.bootstrap import paired_intervals_of
+from calib.stats.differences import paired_difference
+from calib.stats.intervals import error_interval, interval_needs_rows, measure_interval
+from calib.stats.measures import MEASURES, Measure, ece_of
+
+
+@dataclass(frozen=True)
+class Change:
+    """A number of predictions beside the same number of a baseline.
+
+    Attributes
+    ----------
+    measure : Measure
+        The number.
+    value, before : float
+        The number now, and of the baseline.
+    difference, lower, upper : float
+        The number now less before, and the ends of its interval. For an ECE on the same rows it is the
+        difference of the debiased squared l2 errors, on other rows of the debiased errors.
+    """
+
+    measure: Measure
+    value: float
+    before: float
+    difference: float
+    lower: float
+    upper: float
+
+
+@dataclass(frozen=True)
+class Compared:
+    """Changes against a baseline, and on which rows.
+
+    Attributes
+    ----------
+    changes : tuple of Change
+        Accuracy, Brier score and calibration error, as far as both have them.
+    n_paired : int or None
+        Rows that both share by their ids; None if they are taken as different rows.
+    """
+
+    changes: tuple[Change, ...]
+    n_paired: int | None
+
+    @property
+    def words(self) -> str:
+        """Say on which rows both are compared."""
+        if self.n_paired is None:
+            return "compared with the baseline as on different rows, as no ids pair them"
+        return f"compared with the baseline on {self.n_paired:,} rows paired by id"
+
+
+def compare_with_baseline(
+    evidence: Rows | Sums, baseline: Any, *, level: float, n_bins: int, strategy: Strategy = "uniform"
+) -> Compared:
+    """Compare accuracy, Brier score and calibration error with a baseline's.
+
+    Parameters
+    ----------
+    evidence : Rows or Sums
+        The predictions now.
+    baseline : labelled predictions of the same kind, or a summary
+        Earlier ones. Rows are paired if both were read with ids and share at least half of them.
+    level : float in (0, 1)
+        Coverage of all intervals together (Bonferroni).
+    n_bins, strategy
+        As for `calib.ece`; the baseline has equal-width bins.
+
+    Raises
+    ------
+    InputError
+        If the kinds or, for the same ids, the labels or weights differ.
+
+    Notes
+    -----
+    On the same rows, scores have `paired_interval` and the ECE `paired_difference`. On different rows, and
+    for the ECE of rows that belong together, the interval is made of the two intervals (MOVER: Zou & Donner,
+    Statistics in Medicine 27, 2008): with estimates a, b and ends l, u, the lower end is
+    a - b - sqrt((a - l_a)^2 + (u_b - b)^2).
+    """
+    pair, now, before = None, evidence, baseline
+    if not isinstance(baseline, Sums):
+        check_labelled(baseline.labels, "a baseline")
+        before = Rows(baseline.labels, baseline)
+        if isinstance(evidence, Rows):
+            shared = rows_shared_by_id(evidence.scores, baseline)
+            pair = None if shared is None else [Rows(rows.labels, rows) for rows in shared]
+    if pair is not None:
+        now, before = pair
+    if now.kind != before.kind:
+        kinds = f"{kind_of(now.kind).title} and {kind_of(before.kind).title}"
+        raise InputError(f"predictions and their baseline are of different kinds: {kinds}")
+    measures = [
+        one for one in _compared(now) if not any(interval_needs_rows(of, one) for of in (now, before))
+    ]
+    each = 1.0 - (1.0 - level) / len(measures)
+    bins: dict[str, Any] = {"n_bins": n_bins}
+    changes = []
+    for measure in measures:
+        values = measure.value(now, strategy=strategy, **bins), measure.value(before, **bins)
+        if pair is None or (measure.is_error and now.n_clusters is not None):
+            ends = _of_two(measure, now, before, each, bins, strategy)
+        else:
+            ends = _of_pairs(measure, pair[0], pair[1], each, bins, strategy)
+        changes.append(Change(measure, *values, *ends))
+    return Compared(tuple(changes), None if pair is None else now.n_samples)
+
+
+def _compared(evidence: Rows | Sums) -> list[Measure]:
+    """Return the numbers that are compared: accuracy, a proper score and the calibration error."""
+    errors = [one for one in ece_of(evidence.kind).values() if one.notion == evidence.notion]
+    scores = [MEASURES[key] for key in ("brier", "top_brier") if MEASURES[key].missing(evidence) is None]
+    accuracy = [MEASURES["accuracy"]] if MEASURES["accuracy"].missing(evidence) is None else []
+    return [*accuracy, *scores[:1], *errors[:1]]
+
+
+def _of_pairs(
+    measure: Measure, now: Rows, before: Rows, level: float, bins: dict[str, Any], strategy: Strategy
+) -> tuple[float, float, float]:
+    """Return difference and ends on the same rows."""
+    if not measure.is_error:
+        values = [_values(measure, rows) for rows in (before, now)]
+        of_rows = now.weights, now.cluster
+        (change,) = paired_intervals_of(values[0], values[1][None], measure.metric, level, *of_rows)
+        return change.difference, change.lower, change.upper
+    notion = measure.notion or now.notion
+    asked: dict[str, Any] = {"notion": notion, "strategy_a": strategy, "level": level, **bins}
+    difference = paired_difference(now.y_true, now.scores, before.scores, sample_weight=now.weights, **asked)
+    return difference.difference, difference.lower, difference.upper
+
+
+def _values(measure: Measure, rows: Rows) -> np.ndarray:
+    if measure.key != "top_brier":
+        return row_values(rows.y_true, rows.scores, measure.metric)
+    _, score, right = rows.claims()
+    return row_values(right, ConfidencePrediction(score), measure.metric)
+
+
+def _of_two(
+    measure: Measure,
+    now: Rows | Sums,
+    before: Rows | Sums,
+    level: float,
+    bins: dict[str, Any],
+    strategy: Strategy,
+) -> tuple[float, float, float]:
+    """Return difference and ends on different rows."""
+    (a, low_a, high_a), (b, low_b, high_b) = (
+        _interval(measure, evidence, level, {**bins, "strategy": binned})
+        for evidence, binned in ((now, strategy), (before, "uniform"))
+    )
+    below, above = np.hypot(a - low_a, high_b - b), np.hypot(high_a - a, b - low_b)
+    return a - b, float(a - b - below), float(a - b + above)
+
+
+def _interval(
+    measure: Measure, evidence: Rows | Sums, level: float, bins: dict[str, Any]
+) -> tuple[float, float, float]:
+    if measure.is_error:
+        notion = measure.notion or evidence.notion
+        error = error_interval(None, evidence, notion=notion, level=level, **bins)
+        return error.estimate, error.lower, error.upper
+    return measure.value(evidence), *measure_interval(None, evidence, measure.key, level=level)

@@ -1,0 +1,61 @@
+"""The action of the repository: its steps, run as a workflow runs them."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+import textwrap
+
+import pytest
+
+from tests import ROOT
+from tests.answers.test_baseline import frame
+
+ACTION = (ROOT / "action.yml").read_text(encoding="utf-8")
+
+
+def compare(tmp_path, predictions, baseline="", arguments=""):
+    """Run the step that compares, with this calib; return its exit code and the summary of the job."""
+    program = tmp_path / "runner" / "calib" / "bin" / "calib"
+    program.parent.mkdir(parents=True, exist_ok=True)
+    program.write_text(f'#!/bin/sh\nexec {sys.executable} -m calib "$@"\n', encoding="utf-8")
+    program.chmod(0o755)
+    script = textwrap.dedent(re.search(r"run: \|\n(.*)", ACTION, re.DOTALL)[1])
+    summary, output = tmp_path / "summary.md", tmp_path / "output"
+    files = {"GITHUB_STEP_SUMMARY": str(summary), "GITHUB_OUTPUT": str(output), "PYTHONPATH": str(ROOT)}
+    inputs = {"PREDICTIONS": predictions, "BASELINE": baseline, "ARGUMENTS": arguments}
+    done = subprocess.run(
+        ["bash", "--noprofile", "--norc", "-eo", "pipefail", "-c", script],
+        cwd=tmp_path,
+        env={
+            **os.environ,
+            **files,
+            **inputs,
+            "RUNNER_TEMP": str(tmp_path / "runner"),
+            "PYTHONPATH": str(ROOT),
+        },
+        capture_output=True,
+        check=False,
+    )
+    assert output.read_text(encoding="utf-8").startswith("junit=")
+    return done.returncode, summary.read_text(encoding="utf-8")
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="the action's shell is bash")
+def test_a_change_that_breaks_calibration_is_refused_with_a_readable_summary(tmp_path):
+    frame().to_csv(tmp_path / "old.csv", index=False)
+    frame(sharpen=3.0).to_csv(tmp_path / "new.csv", index=False)
+    code, summary = compare(tmp_path, "new.csv", "old.csv")
+    assert code == 1
+    assert summary.startswith("### Calibration gate failed: 2 broken, 1 kept\n")
+    assert "| **broken** | Brier no worse than the baseline |" in summary
+    code, summary = compare(tmp_path, "lost.csv")
+    assert code == 2
+    assert "lost.csv" in summary
+
+
+def test_every_input_of_the_action_is_used():
+    for name in re.findall(r"^  (\w+):\n    description: .*\n    (?:required|default)", ACTION, re.MULTILINE):
+        assert f"${{{{ inputs.{name} }}}}" in ACTION
