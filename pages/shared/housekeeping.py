@@ -74,7 +74,9 @@ def _end(session: Any, media: Any) -> None:
     """End a session; Streamlit would keep its downloads until another one ends."""
     offered = set() if media is None else {*media._files_by_session_and_coord.get(session.id, {}).values()}
     session.shutdown()
-    session._session_state = type(session.session_state)()  # the server's loop keeps the session it told last
+    # The server's loop keeps the session it told last: without its data, which fragments hold, too.
+    session._session_state = type(session.session_state)()
+    session._fragment_storage = type(session._fragment_storage)()
     if offered:
         with media._lock:
             for file in offered & media._get_inactive_file_ids():

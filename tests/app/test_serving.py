@@ -12,6 +12,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from streamlit import net_util
+from streamlit.runtime.fragment import MemoryFragmentStorage
 from streamlit.runtime.media_file_manager import MediaFileManager
 from streamlit.runtime.memory_media_file_storage import MemoryMediaFileStorage
 from streamlit.runtime.memory_session_storage import MemorySessionStorage
@@ -96,6 +97,7 @@ class Held:
 
     def __init__(self, ended: list[str]) -> None:
         self.session, self.ended, self.session_state = self, ended, {"data": self}
+        self._fragment_storage = MemoryFragmentStorage()
 
     def shutdown(self) -> None:
         """Note that the session was ended, and not only dropped."""
@@ -115,6 +117,15 @@ def test_expired_sessions_are_swept_without_a_visitor(seconds, left):
     give_back()
     assert ended == ([] if left else ["shut down", "1"])
     assert len(storage.list()) == left
+
+
+def test_a_session_that_something_keeps_holds_nothing_after_its_end():
+    storage, held = MemorySessionStorage(ttl_seconds=0), Held([])
+    held._fragment_storage.register("fragment", lambda: held)
+    storage.save(held)
+    sweep(storage)
+    assert held._session_state == {}
+    assert not held._fragment_storage.contains("fragment")
 
 
 def test_downloads_end_with_their_session(monkeypatch):
