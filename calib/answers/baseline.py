@@ -18,7 +18,12 @@ from calib.evidence.rows import Rows
 from calib.evidence.sums import Sums
 from calib.stats.bootstrap import paired_intervals_of
 from calib.stats.differences import paired_difference
-from calib.stats.intervals import error_interval, interval_needs_rows, measure_interval
+from calib.stats.intervals import (
+    error_interval,
+    independent_difference,
+    interval_needs_rows,
+    measure_interval,
+)
 from calib.stats.measures import MEASURES, Measure, ece_of
 
 
@@ -91,10 +96,9 @@ def compare_with_baseline(
 
     Notes
     -----
-    On the same rows, scores have `paired_interval` and the ECE `paired_difference`. On different rows, and
-    for the ECE of rows that belong together, the interval is made of the two intervals (MOVER: Zou & Donner,
-    Statistics in Medicine 27, 2008): with estimates a, b and ends l, u, the lower end is
-    a - b - sqrt((a - l_a)^2 + (u_b - b)^2).
+    On the same rows, scores have `paired_interval` and the ECE `paired_difference`. On different rows, the
+    difference is made of two intervals: for scores by `independent_difference`, for the ECE as the farthest
+    points of two intervals that miss half as often (Bonferroni). So is the ECE of rows that belong together.
     """
     pair, now, before = None, evidence, baseline
     if not isinstance(baseline, Sums):
@@ -167,15 +171,16 @@ def _of_two(
         _interval(measure, evidence, level, {**bins, "strategy": binned})
         for evidence, binned in ((now, strategy), (before, "uniform"))
     )
-    below, above = np.hypot(a - low_a, high_b - b), np.hypot(high_a - a, b - low_b)
-    return a - b, float(a - b - below), float(a - b + above)
+    if measure.is_error:  # its ends allow for what no sample shows, which does not average out
+        return a - b, low_a - high_b, high_a - low_b
+    return independent_difference((a, low_a, high_a), (b, low_b, high_b))
 
 
 def _interval(
     measure: Measure, evidence: Rows | Sums, level: float, bins: dict[str, Any]
 ) -> tuple[float, float, float]:
     if measure.is_error:
-        notion = measure.notion or evidence.notion
-        error = error_interval(None, evidence, notion=notion, level=level, **bins)
+        notion, each = measure.notion or evidence.notion, (1.0 + level) / 2.0
+        error = error_interval(None, evidence, notion=notion, level=each, **bins)
         return error.estimate, error.lower, error.upper
     return measure.value(evidence), *measure_interval(None, evidence, measure.key, level=level)

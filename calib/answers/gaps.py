@@ -17,7 +17,7 @@ from calib.data.notions import TOP_NOTIONS, Notion
 from calib.data.validation import check_choice, check_level
 from calib.evidence.binning import Strategy
 from calib.evidence.evidence import Groups
-from calib.stats.intervals import error_interval, share_limits
+from calib.stats.intervals import error_interval, independent_difference, share_limits
 
 #: Bias of some rows with the ends of its interval, and their error with those of its own.
 Side = tuple[float, float, float, float, float, float]
@@ -186,9 +186,8 @@ def _side(side: Any, alpha: float, options: dict[str, Any]) -> Side:
 def _differences(group: Side, rest: Side) -> list[float]:
     bias, low, high, error, least, most = group
     bias_rest, low_rest, high_rest, error_rest, least_rest, most_rest = rest
-    between = bias - bias_rest
-    below, above = np.hypot(bias - low, high_rest - bias_rest), np.hypot(high - bias, bias_rest - low_rest)
+    between = independent_difference((bias, low, high), (bias_rest, low_rest, high_rest))
     return [
-        *(bias, bias_rest, between - below, between + above),
+        *(bias, bias_rest, *between[1:]),
         *(error, error_rest, least - most_rest, most - least_rest),
     ]

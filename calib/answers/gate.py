@@ -19,11 +19,11 @@ from calib.base.exceptions import InputError
 from calib.calibrators.acceptance import AcceptanceRule, predicted_classes
 from calib.data.defaults import LEVEL, N_BINS, N_RESAMPLES, RANDOM_STATE
 from calib.data.equal_rows import Overlap
-from calib.data.kinds import kind_of
 from calib.data.predictions import clusters_of, weights_of
 from calib.data.validation import as_groups
 from calib.evidence.binning import Strategy
-from calib.evidence.rows import Rows, as_problems
+from calib.evidence.rows import Rows, as_evidence, as_problems
+from calib.evidence.sums import Sums
 from calib.stats.floors import NoiseFloor, noise_floor
 from calib.stats.intervals import measure_interval, share_of_rows
 from calib.stats.measures import MEASURES
@@ -228,11 +228,11 @@ def gate(
     ----------
     y_true : (n,) array_like
         True class codes; for 1-D scores whether the event happened.
-    scores : (n, L) or (n,) array_like, or predictions of any kind
+    scores : (n, L) or (n,) array_like, predictions of any kind, or a summary
         Scores of the model or of its calibrator.
     most, least : mapping of metric name to limit
         Largest and smallest allowed values; names from `METRICS`.
-    baseline : labelled predictions, optional
+    baseline : labelled predictions or a summary, optional
         Those of the last release. Accuracy, Brier score and calibration error must not be worse, by the
         interval of their difference: on the rows that both share by their ids, else as on different rows.
         All of them together are called broken with probability 1 - level at most where none is worse.
@@ -246,9 +246,9 @@ def gate(
         Id of what each row belongs to; by default those that predictions came with.
     groups : mapping of str to (n,) array_like, optional
         The group of each row by the name of what it is a group of, such as {"site": [...]}. Each limit is
-        then checked in every group instead of in all rows together. With G groups in all, each interval has
-        coverage 1 - (1 - level) / G, so that limits that hold in every group are called broken somewhere with
-        probability 1 - level at most, for each metric.
+        then checked in every group instead of in all rows together; of a summary, by names of its columns.
+        With G groups in all, each interval has coverage 1 - (1 - level) / G, so that limits that hold in
+        every group are called broken somewhere with probability 1 - level at most, for each metric.
     rule : AcceptanceRule, optional
         Rule that accepts predictions, of which `RULED` can be limited too.
     overlap : Overlap, optional
@@ -283,16 +283,15 @@ def gate(
             raise InputError(f"the limit of {name} must be a finite number; got {limit!r}")
     bins: dict[str, Any] = {"n_bins": n_bins, "strategy": strategy}
     draws: dict[str, Any] = {"n_resamples": n_resamples, "random_state": random_state}
-    weights = weights_of(scores, sample_weight)
-    if (used := used_rows(y_true, scores, weights, overlap)) is not None:
+    weights = None if isinstance(scores, Sums) else weights_of(scores, sample_weight)
+    if not isinstance(scores, Sums) and (used := used_rows(y_true, scores, weights, overlap)) is not None:
         raise InputError(f"a gate needs rows that were not used to fit: {used}. Pass other rows")
-    cluster = clusters_of(scores, cluster)
+    cluster = None if isinstance(scores, Sums) else clusters_of(scores, cluster)
     if groups is None:
-        rows = _Rows(None, y_true, scores, weights, cluster)
-        checks = [_check(rows, limit, level, bins, draws, rule) for limit in limits]
+        evidence = as_evidence(y_true, scores, weights, cluster)
+        checks = [_check(_Part(None, evidence), limit, level, bins, draws, rule) for limit in limits]
         if baseline is None:
             return GateResult(tuple(checks), strict)
-        evidence = Rows(y_true, scores, sample_weight=weights, cluster=cluster)
         compared = compare_with_baseline(evidence, baseline, level=level, **bins)
         checks += [_against(change, compared, level, strategy) for change in compared.changes]
         return GateResult(tuple(checks), strict, compared.words)
@@ -300,63 +299,63 @@ def gate(
         raise InputError("a baseline is compared on all rows together; leave out the groups, or the baseline")
     parts = list(_parts(y_true, scores, weights, cluster, groups))
     each = 1.0 - (1.0 - level) / len(parts)
-    of_groups = (_check(rows, limit, each, bins, draws, rule) for rows in parts for limit in limits)
+    of_groups = (_check(part, limit, each, bins, draws, rule) for part in parts for limit in limits)
     return GateResult(tuple(of_groups), strict)
 
 
-class _Rows(NamedTuple):
-    """Rows that limits are checked on: all of them, or a group."""
+class _Part(NamedTuple):
+    """Evidence that limits are checked on: of all rows, or of a group."""
 
     group: str | None
-    y_true: Any
-    scores: Any
-    weights: Any
-    cluster: Any
+    evidence: Any
 
 
 def _parts(
     y_true: Any, scores: Any, weights: Any, cluster: Any, groups: Mapping[str, Any]
-) -> Iterator[_Rows]:
-    y_true, scores = np.asarray(y_true), scores if hasattr(scores, "take") else np.asarray(scores)
+) -> Iterator[_Part]:
     if not groups:
         raise InputError("groups holds no column; pass the group of each row by a name, or None")
+    if isinstance(scores, Sums):
+        for name in groups:
+            found = scores.groups(name)
+            for place in found.present.tolist():
+                yield _Part(f"{name} = {found.names[place]}", found.side(place, False))
+        return
+    y_true, scores = np.asarray(y_true), scores if hasattr(scores, "take") else np.asarray(scores)
     for name, values in groups.items():
         code, names = as_groups(values, len(y_true))
         for place, one in enumerate(names):
             chosen = np.flatnonzero(code == place)
-            yield _Rows(
-                f"{name} = {one}",
-                y_true[chosen],
-                scores[chosen],
-                *(None if values is None else values[chosen] for values in (weights, cluster)),
-            )
+            weight, ids = (None if values is None else values[chosen] for values in (weights, cluster))
+            part = Rows(y_true[chosen], scores[chosen], sample_weight=weight, cluster=ids)
+            yield _Part(f"{name} = {one}", part)
 
 
 def _check(
-    rows: _Rows,
+    part: _Part,
     asked: tuple[str, str, float],
     level: float,
     bins: dict[str, Any],
     draws: dict[str, Any],
     rule: AcceptanceRule | None,
 ) -> Check:
-    """Check one limit on rows."""
+    """Check one limit."""
     name = asked[0]
     if name in RULED and rule is not None:
-        return _checked(rows, asked, level, RULED[name].capitalize(), *_of_rule(rows, rule, level)[name])
-    measure, floor = MEASURES[name], None
-    if (missing := measure.missing(kind_of(rows.scores))) is not None:
+        numbers = _of_rule(part.evidence, rule, level)[name]
+        return _checked(part, asked, level, RULED[name].capitalize(), *numbers)
+    measure, floor, evidence = MEASURES[name], None, part.evidence
+    if (missing := measure.missing(evidence)) is not None:
         raise InputError(missing)
-    evidence = Rows(rows.y_true, rows.scores, sample_weight=rows.weights, cluster=rows.cluster)
     value = measure.value(evidence, **bins)
     if measure.is_error and draws["n_resamples"]:
         floor = noise_floor(None, evidence, **measure.options, **bins, **draws)
     lower, upper = measure_interval(None, evidence, name, **bins, level=level)
-    return _checked(rows, asked, level, measure.title, value, lower, upper, floor)
+    return _checked(part, asked, level, measure.title, value, lower, upper, floor)
 
 
 def _checked(
-    rows: _Rows,
+    part: _Part,
     asked: tuple[str, str, float],
     level: float,
     title: str,
@@ -372,7 +371,7 @@ def _checked(
     too_low = floor is not None and floor.is_too_low
     if too_low and answer == "kept":
         answer = "undecided"
-    where = "" if rows.group is None else f" for {rows.group} (n = {len(rows.y_true):,})"
+    where = "" if part.group is None else f" for {part.group} (n = {part.evidence.n_samples:,})"
     sentence = f"{title}{where} {'at most' if bound == 'max' else 'at least'} {limit:g} is {answer}: "
     sentence += f"measured {value:.4g}, {100 * level:.6g} % interval {lower:.4g} to {upper:.4g}"
     words = "" if floor is None else f"; {floor.words}"
@@ -391,8 +390,8 @@ def _checked(
         perfect_q95=None if floor is None else floor.quantile(0.95),
         p_value=None if floor is None else floor.p_value,
         sentence=sentence + words,
-        group=rows.group,
-        n_samples=len(rows.y_true),
+        group=part.group,
+        n_samples=part.evidence.n_samples,
     )
 
 
@@ -431,8 +430,10 @@ def _against(change: Change, compared: Compared, level: float, strategy: Strateg
     )
 
 
-def _of_rule(rows: _Rows, rule: AcceptanceRule, level: float) -> dict[str, tuple[float, float, float]]:
-    """Return value and interval (`share_of_rows`) of each of `RULED`; where nothing is accepted, [0, 1]."""
+def _of_rule(rows: Rows | Sums, rule: AcceptanceRule, level: float) -> dict[str, tuple[float, float, float]]:
+    """Return value and Clopper-Pearson interval of each of `RULED`; where nothing is accepted, [0, 1]."""
+    if isinstance(rows, Sums):
+        raise InputError("a rule that accepts predictions needs the rows, and a summary holds sums of them")
     announced = predicted_classes(rows.scores)
     problems = as_problems(rows.y_true, announced, "confidence", None, rows.weights)
     problems.check_unweighted("a limit on what a rule accepts", "its exact intervals count rows")

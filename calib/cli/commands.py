@@ -53,6 +53,7 @@ from calib.cli.input import (
     FileRows,
     Outcome,
     calibrator_for,
+    evidence_to_assess,
     read_rows,
     rows_to_assess,
     size_words,
@@ -68,6 +69,7 @@ from calib.diagrams.model_sweeps import draw_model_sweeps, sweep_models
 from calib.diagrams.style import figure_html, plotly_script
 from calib.evidence.binning import Strategy
 from calib.evidence.reductions import cluster_codes, top_label
+from calib.evidence.sums import Sums
 from calib.files.calibrators.document import aligned, dumps, load, loads
 from calib.files.project import Project
 from calib.files.readers.roles import ChoiceError, models_in
@@ -82,8 +84,8 @@ from calib.stats.measures import Measure, ece_of
 
 
 def metrics(options: Namespace) -> Outcome:
-    """Assess the evaluation rows of a file before and, if there is a calibrator, after it."""
-    rows = rows_to_assess(options)
+    """Assess the evaluation rows of a file, or a summary, before and, if there is a calibrator, after it."""
+    rows = evidence_to_assess(options)
     notes = [size_words(rows)]
     sources: dict[str, Any] = {BASE: rows}
     if options.calibrator:
@@ -333,7 +335,7 @@ def recommend(options: Namespace) -> Outcome:
 
 def gate(options: Namespace) -> Outcome:
     """Compare the evaluation rows with limits; exit code 1 if one is broken or, with --strict, undecided."""
-    rows = rows_to_assess(options)
+    rows = evidence_to_assess(options)
     scores: Any = rows
     strategy: Strategy = "uniform"
     rule = used = None
@@ -348,7 +350,7 @@ def gate(options: Namespace) -> Outcome:
         groups=groups,
         most=parse_limits(options.max),
         least=parse_limits(options.min),
-        baseline=None if options.baseline is None else read_rows(_of_baseline(options)).evaluation,
+        baseline=None if options.baseline is None else evidence_to_assess(_of_baseline(options)),
         strict=options.strict,
         level=options.level,
         n_bins=options.bins,
@@ -360,10 +362,10 @@ def gate(options: Namespace) -> Outcome:
         n_resamples=options.resamples,
         random_state=options.seed,
     )
-    weighted = rows.sample_weight is not None
+    weighted = rows.is_weighted if isinstance(rows, Sums) else rows.sample_weight is not None
     data = {"file": str(options.file), "n_samples": rows.n_samples, "weighted": weighted, **result.data()}
-    note = f" (rows are {weight_words(rows.sample_weight)})" if weighted else ""
-    if worth := dependence_words(rows):
+    note = f" (rows are {weight_words(rows.sample_weight)})" if rows.sample_weight is not None else ""
+    if not isinstance(rows, Sums) and (worth := dependence_words(rows)):
         note += f" ({worth})"
     for output, write in ((options.junit, result.junit), (options.markdown, result.markdown)):
         if output:
@@ -372,12 +374,18 @@ def gate(options: Namespace) -> Outcome:
 
 
 def _of_baseline(options: Namespace) -> Namespace:
-    """Return the options with which the baseline is read: those of the file, which has labels of its own."""
-    return Namespace(**{**vars(options), "file": options.baseline, "labels": None})
+    """Return the options with which the baseline is read: those of the file, but for what is only of it."""
+    only = {"file": options.baseline, "labels": None, "calibrator": None}
+    return Namespace(**{**vars(options), **only})
 
 
 def _groups_of(rows: Any, scores: Any, options: Namespace) -> dict[str, np.ndarray]:
-    """Return the group of each row, as text, in the predicted class and each column that options name."""
+    """Return the group of each row, as text, in the predicted class and each column that options name.
+
+    A summary has the groups of its columns.
+    """
+    if isinstance(rows, Sums):
+        return dict.fromkeys(_summed_columns(rows, options), np.zeros(0))
     groups = {}
     columns = [name for name in options.by if name != "class"]
     if len(columns) < len(options.by):
@@ -388,6 +396,15 @@ def _groups_of(rows: Any, scores: Any, options: Namespace) -> dict[str, np.ndarr
     for cut in _cut_columns(rows, columns, options.cut):
         groups[cut.name] = np.array(cut.groups, dtype=object)[cut.code]
     return groups
+
+
+def _summed_columns(summary: Sums, options: Namespace) -> list[str]:
+    """Return the columns of `--by`, which must be summed."""
+    if options.cut:
+        raise InputError("--cut needs the rows, and a summary holds sums of groups; pass the rows")
+    for name in options.by:
+        summary.groups(name)
+    return list(options.by)
 
 
 def _cut_columns(rows: Any, names: Sequence[str], cuts: Sequence[str]) -> list[Cut]:
@@ -474,22 +491,26 @@ def decide(options: Namespace) -> Outcome:
 
 def slices(options: Namespace) -> Outcome:
     """Assess the groups of further columns of the evaluation rows, and compare those of each column."""
-    rows = rows_to_assess(options)
-    columns = _cut_columns(rows, options.by, options.cut)
+    rows = evidence_to_assess(options)
+    of_sums = isinstance(rows, Sums)
+    columns: Any = _summed_columns(rows, options) if of_sums else _cut_columns(rows, options.by, options.cut)
     scores: Any = rows
     if options.calibrator:
         calibrator, rows = calibrator_for(options.calibrator, rows, [])
         scores = calibrated_scores(calibrator, rows)
     notion = kind_of(rows).notion
     about: dict[str, Any] = {
-        "notion": notion if notion in TOP_NOTIONS else "confidence",
+        "notion": notion if notion in TOP_NOTIONS and not of_sums else "confidence",
         "n_bins": options.bins,
         "sample_weight": rows.sample_weight,
     }
     redraws = {"n_resamples": options.resamples, "random_state": options.seed}
     table = assess_slices(rows.labels, scores, columns, fdr=options.fdr, **about, **redraws)
-    several = [cut for cut in columns if len(np.unique(cut.code)) > 1]
-    gaps = {cut.name: slice_gaps(rows.labels, scores, cut, **about) for cut in several}
+    if of_sums:
+        several = {name: name for name in columns if len(rows.groups(name).present) > 1}
+    else:
+        several = {cut.name: cut for cut in columns if len(np.unique(cut.code)) > 1}
+    gaps = {name: slice_gaps(rows.labels, scores, column, **about) for name, column in several.items()}
     heads = {name: head for name, (head, _) in SLICE_COLUMNS.items()}
     shown = table.frame().rename(columns=heads).head(options.rows)
     digits = {heads["count"]: "{:,}", heads["share"]: "{:.1%}", heads["p"]: "{:.2g}"}
@@ -510,7 +531,7 @@ def slices(options: Namespace) -> Outcome:
     data = {
         "file": str(options.file),
         "n_samples": rows.n_samples,
-        "weighted": rows.sample_weight is not None,
+        "weighted": rows.is_weighted if of_sums else rows.sample_weight is not None,
         "notion": table.notion,
         "fdr": table.fdr,
         "groups": table.frame().to_dict("records"),
@@ -661,18 +682,21 @@ class _Assessed:
     """The base model or a fitted calibrator on labelled rows: numbers, intervals and losses of the rows."""
 
     def __init__(self, name: str, rows: Any, source: Any, n_bins: int) -> None:
-        is_base = isinstance(source, Announcement)
+        is_base, of_sums = source is rows, isinstance(rows, Sums)
         self.name = name
         self.scores = source if is_base else calibrated_scores(source, rows)
         self.strategy: Strategy = "uniform" if is_base else assessment_strategy(source)
-        self.weights, self.cluster = rows.sample_weight, cluster_codes(rows, rows.sample_weight, None)
+        self.weights = rows.sample_weight
+        self.cluster = None if of_sums else cluster_codes(rows, rows.sample_weight, None)
         weighted: dict[str, Any] = {"sample_weight": self.weights}
         options: dict[str, Any] = {"method": name, "n_bins": n_bins, "strategy": self.strategy}
         self.metrics = compute_metrics(rows.labels, self.scores, **options, **weighted)
-        weighted["cluster"] = rows.cluster
+        weighted["cluster"] = None if of_sums else rows.cluster
         self.intervals = metric_intervals(rows.labels, self.scores, self.metrics, **weighted)
-        losses = vector_losses(rows.labels, self.scores, rows)
-        unseen = unseen_losses(rows.labels, self.scores, rows, losses, self.cluster)
+        losses, unseen = {}, {}
+        if not of_sums:
+            losses = vector_losses(rows.labels, self.scores, rows)
+            unseen = unseen_losses(rows.labels, self.scores, rows, losses, self.cluster)
         self.entry = Entry(name, self.metrics, losses=losses, unseen=unseen)
 
 
@@ -720,6 +744,8 @@ def _binless(
     """Return what the tests without bins say, in words and as JSON types; nothing without redraws."""
     if options.resamples == 0:
         return [], {}
+    if isinstance(rows, Sums):
+        return ["tests without bins need the rows, and a summary holds sums of them"], {}
     if (missing := lacks(kind_of(rows), "tests without bins")) is not None:
         return [missing], {}
     weights = rows.sample_weight

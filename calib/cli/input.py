@@ -22,7 +22,7 @@ from calib.files.readers.raw_predictions import (
 )
 from calib.files.readers.reading import read_table
 from calib.files.readers.roles import Given, given_columns
-from calib.files.readers.source import Limits
+from calib.files.readers.source import Limits, open_source
 
 #: Options of `fit` that go to the calibrator as they are.
 CALIBRATOR_OPTIONS = (
@@ -133,6 +133,11 @@ def check_files(options: Namespace) -> None:
 
 def read_rows(options: Namespace, *, labelled: bool = True, examined: bool = False) -> FileRows:
     """Read the file once, examine it once if asked to or if there are fixes, and return its rows."""
+    if _is_summary(options.file):
+        raise InputError(
+            f"{options.command} needs the rows, and {str(options.file)!r} is a summary, which holds sums of "
+            "them; metrics, gate and slices read summaries"
+        )
     with progress_line() as progress:
         limits = Limits(seconds=options.time_limit).begun()
         file = read_table(options.file, format=options.format, limits=limits, progress=progress)
@@ -179,6 +184,8 @@ def columns(options: Namespace) -> dict[str, Any]:
 def size_words(rows: Any) -> str:
     """Say how many rows there are and what they hold."""
     kind, covered = kind_of(rows), ""
+    if not hasattr(rows, "cluster"):  # a summary
+        return f"summary of {rows.n_samples:,} rows of {kind.title}"
     if rows.sample_weight is not None:
         covered = f"; {weight_words(rows.sample_weight)}"
     if rows.cluster is not None:
@@ -198,6 +205,37 @@ def size_words(rows: Any) -> str:
     if kind.name == "top-k":
         classes += f", {rows.n_ranks} ranks"
     return f"{rows.n_samples:,} rows of {kind.title}{classes}{covered}"
+
+
+def evidence_to_assess(options: Namespace) -> Any:
+    """Return a summary if the file is one, else the rows to assess.
+
+    Raises
+    ------
+    InputError
+        If an option needs the rows of a summary.
+    """
+    if not _is_summary(options.file):
+        return rows_to_assess(options)
+    from calib.scale.files import load  # scikit-learn, which reading rows does without
+
+    of_rows = {
+        name: getattr(options, name, None) for name in ("calibrator", "split", "labels", "fix", "part")
+    }
+    if named := [name for name, value in of_rows.items() if value]:
+        raise InputError(f"--{named[0]} needs the rows, and a summary holds sums of them; pass the rows")
+    return load(options.file, limits=Limits(seconds=options.time_limit))
+
+
+def _is_summary(file: Any) -> bool:
+    """Return whether a file is a summary, by its first bytes, which are the start of gzip."""
+    limits = Limits()
+    source = open_source(file, limits)
+    if source.head(2) != b"\x1f\x8b":
+        return False
+    from calib.scale.files import is_summary
+
+    return is_summary(source, limits)
 
 
 def rows_to_assess(options: Namespace) -> Any:

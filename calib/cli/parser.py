@@ -233,8 +233,8 @@ examples:
   python -m calib summarize data/ --by site --class-wise -o run.calib.json.gz
   python -m calib summarize 'data/*.parquet' --scheduler tcp://10.0.0.5:8786 -o run.calib.json.gz
 
-Reads Parquet and Feather files of any size batch by batch. The summary has sums from which errors,
-diagrams, noise floors and tables in up to 50 equal-width bins follow exactly; the app opens it.
+Reads files of any size batch by batch. The summary has sums from which errors, diagrams, noise floors and
+tables in up to 50 equal-width bins follow exactly. The app opens it, and metrics, gate and slices read it.
 
 """
 
@@ -558,7 +558,9 @@ def parser() -> argparse.ArgumentParser:
     _add_noise(tables)
 
     summarize = _command(commands_, "summarize", "summarize files of any size", SUMMARIZE)
-    _add_paths(summarize, "Parquet and Feather files, folders, or quoted patterns such as 'data/*.parquet'")
+    _add_paths(
+        summarize, "Parquet, Feather, CSV, JSON lines, folders, or quoted patterns such as 'data/*.csv'"
+    )
     add = summarize.add_argument
     add("-o", "--output", required=True, metavar="OUT", help="summary to write, such as run.calib.json.gz")
     add("--by", action="append", default=[], metavar="COLUMN", help="also sum its groups; repeatable")

@@ -79,6 +79,14 @@ class Sums(Result):
     losses: Mapping[str, tuple[float, float]]
 
     @property
+    def labels(self) -> None:
+        """None: a summary stands for labels and scores, ``calib.metrics(summary.labels, summary)``."""
+
+    @property
+    def sample_weight(self) -> None:
+        """None: sums have the weights of their rows."""
+
+    @property
     def notion(self) -> Notion:
         """The notion that is looked at first."""
         return KINDS[self.kind].notion

@@ -1,14 +1,16 @@
-"""Parts of data on storage: the row groups of Parquet files, read batch by batch in bounded memory."""
+"""Parts of data on storage, such as row groups of Parquet files, read batch by batch in bounded memory."""
 
 from __future__ import annotations
 
 import glob
 import os
 from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
 import pyarrow as pa
+import pyarrow.csv as pacsv
 import pyarrow.dataset as pads
 
 from calib.base.exceptions import InputError
@@ -18,8 +20,13 @@ from calib.base.exceptions import InputError
 #: leave the cache.
 BATCH = BLOCK = 64_000
 
-#: Endings of files in folders that are read.
-ENDINGS = (".parquet", ".pq", ".feather", ".arrow")
+#: Formats by the ending of a file; all others are taken as Parquet. Texts may be packed by gzip, too.
+FEATHER = (".feather", ".arrow")
+DELIMITERS = {".csv": ",", ".tsv": "\t"}
+JSON_LINES = (".jsonl", ".ndjson")
+TEXTS = (*DELIMITERS, *JSON_LINES)
+#: Endings of files in folders that are read; texts only if there are no others.
+ENDINGS = (".parquet", ".pq", *FEATHER)
 
 #: Called with the rows done and the rows there are.
 Paths = str | os.PathLike[str] | Sequence[str | os.PathLike[str]]
@@ -27,7 +34,7 @@ Paths = str | os.PathLike[str] | Sequence[str | os.PathLike[str]]
 
 @dataclass(frozen=True)
 class Part:
-    """A row group of a file.
+    """A row group of a file, or a whole file that has none.
 
     Attributes
     ----------
@@ -66,9 +73,11 @@ class Part:
                     "columns"
                 )
         options: dict[str, Any] = {"batch_size": BATCH, "batch_readahead": 1, "use_threads": False}
-        for batch in self.fragment.to_batches(columns=None if columns is None else list(columns), **options):
-            if batch.num_rows:
-                yield batch
+        with _told(self.path):
+            read = self.fragment.to_batches(columns=None if columns is None else list(columns), **options)
+            for batch in read:
+                if batch.num_rows:
+                    yield batch
 
 
 def find_files(paths: Paths) -> list[str]:
@@ -90,6 +99,7 @@ def find_files(paths: Paths) -> list[str]:
         elif os.path.isdir(text):
             below = sorted(glob.glob(os.path.join(glob.escape(text), "**", "*"), recursive=True))
             found = [name for name in below if name.endswith(ENDINGS)]
+            found = found or [name for name in below if name.removesuffix(".gz").endswith(TEXTS)]
         elif os.path.exists(text):
             found = [text]
         else:
@@ -114,25 +124,43 @@ def find_parts(files: Sequence[str], coded: Sequence[str] = ()) -> list[Part]:
     Raises
     ------
     InputError
-        If a file is none of Parquet or Feather, or cannot be opened.
+        If a file is none of Parquet, Feather, CSV or JSON lines by its ending, or cannot be opened.
     """
     parts: list[Part] = []
     for path in files:
-        try:
+        with _told(path):
             parts += _parts_of(path, coded)
-        except (OSError, pa.ArrowException) as error:
-            reason = " ".join(str(error).split())[:200]
-            raise InputError(f"{path}: cannot be read as Parquet or Feather: {reason}") from None
     return parts
 
 
+@contextmanager
+def _told(path: str) -> Iterator[None]:
+    """Name the file that cannot be read."""
+    try:
+        yield
+    except (OSError, pa.ArrowException) as error:
+        reason = " ".join(str(error).split())[:200]
+        raise InputError(f"{path}: cannot be read as {_format_of(path)[0]}: {reason}") from None
+
+
+def _format_of(path: str, coded: Sequence[str] = ()) -> tuple[str, Any]:
+    """Return the name of the format of a file, and what reads it."""
+    if path.endswith(FEATHER):
+        return "Feather", pads.IpcFileFormat()
+    text = path.removesuffix(".gz")
+    if text.endswith(JSON_LINES):
+        return "JSON lines", pads.JsonFileFormat()
+    for ending, delimiter in DELIMITERS.items():
+        if text.endswith(ending):
+            return "CSV", pads.CsvFileFormat(pacsv.ParseOptions(delimiter=delimiter))
+    return "Parquet", pads.ParquetFileFormat(dictionary_columns=set(coded))
+
+
 def _parts_of(path: str, coded: Sequence[str]) -> list[Part]:
-    is_feather = path.endswith((".feather", ".arrow"))
-    texts = {name for name in coded} if not is_feather else set()
-    kind: Any = pads.IpcFileFormat() if is_feather else pads.ParquetFileFormat(dictionary_columns=texts)
+    name, kind = _format_of(path, coded)
     found = []
     for fragment in pads.dataset(path, format=kind).get_fragments():
-        if is_feather:
+        if name != "Parquet":
             found.append(Part(path, 0, 0, fragment.count_rows(), fragment))
             continue
         first = 0

@@ -83,13 +83,14 @@ def summarize(
     progress: Progress | None = None,
     **columns: Any,
 ) -> Summary:
-    """Summarize the predictions in Parquet or Feather files of any size, in bounded memory.
+    """Summarize the predictions in Parquet, Feather, CSV or JSON lines of any size, in bounded memory.
 
     Parameters
     ----------
     paths : path, pattern, folder, or several of these
         Files with the same columns, named as for `calib.read`: a probability for every class, a predicted
         class with its confidence, a confidence with whether it was right, or P(Y = 1); and the true label.
+        CSV has commas and decimal points, TSV tabs; `calib.read` takes others, of files that fit into memory.
     by : str or sequence of str
         Columns whose groups are summed, too, for `Summary.slices`.
     class_wise : bool

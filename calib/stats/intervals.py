@@ -287,6 +287,18 @@ def measure_interval(
     return mean.lower, mean.upper
 
 
+def independent_difference(
+    a: tuple[float, float, float], b: tuple[float, float, float]
+) -> tuple[float, float, float]:
+    """Return a - b with the ends of its interval, of two independent numbers (value, lower, upper).
+
+    MOVER (Zou & Donner, Statistics in Medicine 27, 2008): the lower end is
+    a - b - sqrt((a - lower_a)^2 + (upper_b - b)^2).
+    """
+    below, above = np.hypot(a[0] - a[1], b[2] - b[0]), np.hypot(a[2] - a[0], b[0] - b[1])
+    return a[0] - b[0], float(a[0] - b[0] - below), float(a[0] - b[0] + above)
+
+
 def interval_needs_rows(evidence: Evidence, measure: Measure) -> bool:
     """Whether evidence is sums that do not tell the interval of a number."""
     if not isinstance(evidence, Sums):

@@ -7,6 +7,7 @@ from xml.etree import ElementTree
 import numpy as np
 import pandas as pd
 import pytest
+from scipy.stats import binomtest
 
 from calib import Predictions, read, scale
 from calib.answers.gate import gate
@@ -76,17 +77,18 @@ def test_other_labels_of_the_same_ids_are_refused(tmp_path):
         against(rows(now, tmp_path), rows(other, tmp_path, "before"))
 
 
-def test_the_interval_on_different_rows_is_made_of_the_two_by_hand(tmp_path):
-    """MOVER at level 1 - 0.05 / 3, since three numbers are compared."""
+def test_intervals_on_different_rows_are_made_of_the_two_by_hand(tmp_path):
+    """At level 1 - 0.05 / 3, since three numbers are compared: MOVER of scores, Bonferroni of errors."""
     now, before = (rows(frame(400, seed).drop(columns="id"), tmp_path) for seed in (1, 2))
-    check = against(now, before).checks[-1]
-    ends = [error_interval(one.labels, one, level=1 - 0.05 / 3) for one in (now, before)]
-    assert check.metric == "tl_ece"
-    assert check.lower == pytest.approx(
-        ends[0].estimate
-        - ends[1].estimate
-        - np.sqrt((ends[0].estimate - ends[0].lower) ** 2 + (ends[1].upper - ends[1].estimate) ** 2)
+    accuracy, _, error = against(now, before).checks
+    ends = [error_interval(one.labels, one, level=1 - 0.05 / 6) for one in (now, before)]
+    assert (error.lower, error.upper) == pytest.approx(
+        (ends[0].lower - ends[1].upper, ends[0].upper - ends[1].lower)
     )
+    right = [int((one.labels == one.label).sum()) for one in (now, before)]
+    exact = [binomtest(count, 400).proportion_ci(1 - 0.05 / 3, "exact") for count in right]
+    below = np.hypot(right[0] / 400 - exact[0].low, exact[1].high - right[1] / 400)
+    assert accuracy.lower == pytest.approx((right[0] - right[1]) / 400 - below)
 
 
 @pytest.mark.parametrize("paired", [True, False])
