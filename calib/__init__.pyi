@@ -32,8 +32,8 @@ from .data import (
     TopKPrediction as TopKPrediction, TopLabelPrediction as TopLabelPrediction,
 )
 from .diagrams import (
-    bin_zoom as bin_zoom, class_diagram as class_diagram, class_table as class_table,
-    ece_sweep as ece_sweep, recalibration_map as recalibration_map,
+    ReliabilityDisplay as ReliabilityDisplay, bin_zoom as bin_zoom, class_diagram as class_diagram,
+    class_table as class_table, ece_sweep as ece_sweep, recalibration_map as recalibration_map,
     reliability_diagram as reliability_diagram, sweep_models as sweep_models,
     validity_curve as validity_curve,
 )

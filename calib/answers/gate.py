@@ -430,7 +430,7 @@ def _against(change: Change, compared: Compared, level: float, strategy: Strateg
     )
 
 
-def _of_rule(rows: Rows | Sums, rule: AcceptanceRule, level: float) -> dict[str, tuple[float, float, float]]:
+def _of_rule(rows: Any, rule: AcceptanceRule, level: float) -> dict[str, tuple[float, float, float]]:
     """Return value and Clopper-Pearson interval of each of `RULED`; where nothing is accepted, [0, 1]."""
     if isinstance(rows, Sums):
         raise InputError("a rule that accepts predictions needs the rows, and a summary holds sums of them")

@@ -49,7 +49,10 @@ class Drawn(Result):
     """A result that has a figure."""
 
     def plot(self, **options: Any) -> Any:
-        """Return its plotly figure; options are those of the function in `calib.diagrams` that draws it."""
+        """Return its plotly figure, or with ``backend="matplotlib"`` one for papers.
+
+        Other options are those of the function in `calib.diagrams` that draws it.
+        """
         return DELEGATES["plot"](self, **options)
 
 

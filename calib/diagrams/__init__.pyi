@@ -12,6 +12,7 @@ from .classes import (
 from .decisions import (
     draw_decision_curves as draw_decision_curves, draw_risk_coverage as draw_risk_coverage,
 )
+from .display import ReliabilityDisplay as ReliabilityDisplay
 from .heat import ClassHeat as ClassHeat, class_heat as class_heat, draw_heat as draw_heat
 from .imbalance import (
     BinPlan as BinPlan, ClassBinning as ClassBinning, class_binning as class_binning,

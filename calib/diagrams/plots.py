@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from typing import Any, Literal
 
 from calib.answers.advice import PointsPerBinChoice
 from calib.answers.decision_curves import DecisionCurve, RiskCoverage
 from calib.answers.gaps import SliceGaps
 from calib.answers.model_tables import ModelComparison
+from calib.data.validation import check_choice
 from calib.diagrams.bin_sweep import EceSweep, draw_ece_sweeps, draw_points_per_bin
 from calib.diagrams.classes import ClassDiagram, draw_class
 from calib.diagrams.decisions import draw_decision_curves, draw_risk_coverage
 from calib.diagrams.heat import ClassHeat, draw_heat
 from calib.diagrams.imbalance import BinPlan, draw_bin_plan
+from calib.diagrams.matplotlib_axes import on_matplotlib
 from calib.diagrams.model_comparison import draw_model_comparison
 from calib.diagrams.model_sweeps import ModelSweeps, draw_model_sweeps
 from calib.diagrams.noise import draw_decompositions, draw_floors
@@ -41,6 +43,8 @@ def _with_classes(draw: Callable[..., Figure]) -> Callable[..., Figure]:
     return drawn
 
 
+#: Who can draw.
+BACKENDS = ("plotly", "matplotlib")
 #: Functions that draw a result.
 ALONE: dict[type, Callable[..., Figure]] = {
     BinPlan: draw_bin_plan,
@@ -67,7 +71,13 @@ TOGETHER: dict[type, Callable[..., Figure]] = {
 }
 
 
-def plot(result: Any, *, name: str = "model", **options: Any) -> Any:
+def plot(
+    result: Any,
+    *,
+    name: str = "model",
+    backend: Literal["plotly", "matplotlib"] = "plotly",
+    **options: Any,
+) -> Any:
     """Draw a result, or results of several methods in one figure.
 
     Parameters
@@ -77,14 +87,24 @@ def plot(result: Any, *, name: str = "model", **options: Any) -> Any:
         `NoiseFloor`, `RiskCoverage` or `ValidityCurve`.
     name : str
         Name of the method of a single one of these.
+    backend : {"plotly", "matplotlib"}
+        Who draws: plotly for pages, matplotlib for papers (the extra "paper").
     **options
         Of the function of `calib.diagrams` that draws the type.
 
     Returns
     -------
-    plotly.graph_objects.Figure
+    plotly.graph_objects.Figure or matplotlib.figure.Figure
+
+    Raises
+    ------
+    InputError
+        If the backend is unknown, or matplotlib is not installed.
     """
+    check_choice(backend, BACKENDS, "backend")
     if type(result) in ALONE:
-        return plotted(ALONE[type(result)](result, **options))
-    by_name = result if isinstance(result, Mapping) else {name: result}
-    return plotted(TOGETHER[type(next(iter(by_name.values())))](by_name, **options))
+        drawn = ALONE[type(result)](result, **options)
+    else:
+        by_name = result if isinstance(result, Mapping) else {name: result}
+        drawn = TOGETHER[type(next(iter(by_name.values())))](by_name, **options)
+    return plotted(drawn) if backend == "plotly" else on_matplotlib(drawn)

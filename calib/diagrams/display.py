@@ -1,0 +1,153 @@
+"""A reliability diagram on matplotlib's axes, after scikit-learn's displays."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from calib.base.exceptions import InputError
+from calib.data.defaults import N_BINS
+from calib.diagrams.matplotlib_axes import matplotlib_pyplot
+from calib.diagrams.reliability import ReliabilityDiagram, reliability_diagram
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+
+class ReliabilityDisplay:
+    """Reliability diagram with its 95 % intervals and what a perfect model shows.
+
+    Made by `from_estimator` or `from_predictions`, which draw it.
+
+    Parameters
+    ----------
+    diagram : ReliabilityDiagram
+        The numbers.
+    estimator_name : str, optional
+        Name in the legend.
+
+    Attributes
+    ----------
+    ax_ : matplotlib Axes
+        The axes, after `plot`.
+    figure_ : matplotlib Figure
+        Their figure.
+    line_, band_ : matplotlib artists
+        The points with their intervals, and the noise floor around the diagonal.
+
+    Examples
+    --------
+    >>> from calib.datasets import load_example
+    >>> rows = load_example("resnet").evaluation
+    >>> display = ReliabilityDisplay.from_predictions(rows.labels, rows)  # doctest: +SKIP
+    >>> display.figure_.savefig("reliability.pdf")  # doctest: +SKIP
+    """
+
+    ax_: Any
+    figure_: Any
+    line_: Any
+    band_: Any
+
+    def __init__(self, diagram: ReliabilityDiagram, *, estimator_name: str | None = None) -> None:
+        self.diagram, self.estimator_name = diagram, estimator_name
+
+    @classmethod
+    def from_estimator(
+        cls,
+        estimator: Any,
+        X: Any,
+        y: Any,
+        *,
+        n_bins: int = N_BINS,
+        sample_weight: Any = None,
+        name: str | None = None,
+        ax: Axes | None = None,
+        **kwargs: Any,
+    ) -> ReliabilityDisplay:
+        """Draw the diagram of a fitted classifier.
+
+        Parameters
+        ----------
+        estimator : fitted classifier
+            With `predict_proba` and `classes_`, the order of its columns.
+        X : array_like (n, p)
+            Features.
+        y : (n,) array_like
+            True classes, as in `classes_`.
+        n_bins, sample_weight, name, ax, **kwargs
+            As for `from_predictions`; the name is the class's by default.
+
+        Raises
+        ------
+        InputError
+            If an argument cannot be used, or a label is none of the classes.
+        """
+        place = {label: code for code, label in enumerate(np.asarray(estimator.classes_).tolist())}
+        labels = np.asarray(y).tolist()
+        if strange := [label for label in labels if label not in place]:
+            listed = ", ".join(map(str, list(place)[:20]))
+            raise InputError(f"label '{strange[0]}' is none of the classes of the estimator: {listed}")
+        codes = np.array([place[label] for label in labels])
+        scores = estimator.predict_proba(X)
+        name = type(estimator).__name__ if name is None else name
+        options: dict[str, Any] = {"n_bins": n_bins, "sample_weight": sample_weight, "name": name, "ax": ax}
+        return cls.from_predictions(codes, scores, **options, **kwargs)
+
+    @classmethod
+    def from_predictions(
+        cls,
+        y_true: Any,
+        scores: Any,
+        *,
+        n_bins: int = N_BINS,
+        sample_weight: Any = None,
+        name: str | None = None,
+        ax: Axes | None = None,
+        **kwargs: Any,
+    ) -> ReliabilityDisplay:
+        """Draw the diagram of predictions.
+
+        Parameters
+        ----------
+        y_true, scores, n_bins, sample_weight
+            As for `calib.reliability_diagram`.
+        name : str, optional
+            Name in the legend.
+        ax : matplotlib Axes, optional
+            Axes to draw on; new ones by default.
+        **kwargs
+            Of `matplotlib.axes.Axes.errorbar`.
+
+        Raises
+        ------
+        InputError
+            If an argument cannot be used, or matplotlib is not installed.
+        """
+        diagram = reliability_diagram(y_true, scores, n_bins=n_bins, sample_weight=sample_weight)
+        return cls(diagram, estimator_name=name).plot(ax=ax, **kwargs)
+
+    def plot(self, ax: Axes | None = None, *, name: str | None = None, **kwargs: Any) -> ReliabilityDisplay:
+        """Draw it; parameters are those of `from_predictions`."""
+        diagram, name = self.diagram, self.estimator_name if name is None else name
+        score = diagram.mean_confidence
+        with matplotlib_pyplot() as plt:
+            ax = plt.subplots()[1] if ax is None else ax
+            floor, _ = diagram.perfect_gaps
+            ax.plot([0, 1], [0, 1], linestyle=":", color="k", label="_")
+            self.band_ = ax.fill_between(
+                score, score - floor, score + floor, color="grey", alpha=0.25, linewidth=0, label="_"
+            )
+            told = f"{'ECE' if diagram.one_event else 'conf-ECE'} {diagram.conf_ece:.3g}"
+            style = {"marker": "s", "label": told if name is None else f"{name} ({told})", **kwargs}
+            ends = np.abs(
+                np.stack(
+                    [diagram.accuracy - diagram.accuracy_lower, diagram.accuracy_upper - diagram.accuracy]
+                )
+            )
+            self.line_ = ax.errorbar(score, diagram.accuracy, yerr=ends, **style)
+            what = ("Mean score", "Share of events") if diagram.one_event else ("Confidence", "Accuracy")
+            ax.set(xlabel=what[0], ylabel=what[1], xlim=(0, 1), ylim=(0, 1))
+            ax.legend(loc="upper left")
+        self.ax_, self.figure_ = ax, ax.figure
+        return self

@@ -1,0 +1,94 @@
+"""Figures on matplotlib's axes: what plotly draws is there, too; displays after scikit-learn's."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from sklearn.linear_model import LogisticRegression
+
+import calib
+from calib import InputError, ReliabilityDisplay
+from calib.datasets import load_example
+from calib.diagrams.plots import plot
+
+pytest.importorskip("matplotlib").use("Agg")
+plt = pytest.importorskip("matplotlib.pyplot")
+
+ROWS = load_example("resnet").evaluation.take(np.arange(800))
+Y = ROWS.labels
+
+RESULTS = {
+    "reliability": lambda: calib.reliability_diagram(Y, ROWS),
+    "zoom": lambda: calib.bin_zoom(Y, ROWS, bin=14),
+    "floor": lambda: calib.noise_floor(Y, ROWS, n_resamples=20),
+    "risk": lambda: calib.risk_coverage(Y, ROWS),
+    "decisions": lambda: calib.decision_curve(Y == 0, ROWS.proba[:, 0]),
+    "sweep": lambda: calib.ece_sweep(Y, ROWS, n_bins=range(5, 8)),
+    "gaps": lambda: calib.slice_gaps(Y, ROWS, np.arange(800) % 3),
+    "class": lambda: calib.class_diagram(Y, ROWS, label=2),
+    "validity": lambda: calib.validity_curve(Y, ROWS),
+}
+
+
+@pytest.fixture(autouse=True)
+def closed():
+    yield
+    plt.close("all")
+
+
+@pytest.mark.parametrize("name", RESULTS)
+def test_every_point_of_plotly_is_drawn(name):
+    result = RESULTS[name]()
+    drawn, of_pages = plot(result, backend="matplotlib"), plot(result)
+    drawn.canvas.draw()
+    points = {
+        tuple(point) for axes in drawn.axes for each in axes.collections for point in each.get_offsets()
+    }
+    lines = {tuple(point) for axes in drawn.axes for line in axes.lines for point in line.get_xydata()}
+    rectangles = sum(len(axes.patches) for axes in drawn.axes)
+    for trace in of_pages.data:
+        if trace.type == "bar":
+            rectangles -= len(trace.x)
+        elif "markers" in trace.mode:
+            assert set(zip(trace.x, trace.y, strict=True)) <= points
+        elif trace.mode == "lines" and None not in trace.y:
+            assert set(zip(trace.x, trace.y, strict=True)) <= lines | points
+    assert rectangles >= 0
+
+
+def test_a_display_shows_the_diagram_with_intervals_and_floor():
+    axes = plt.subplots()[1]
+    display = ReliabilityDisplay.from_predictions(Y, ROWS, n_bins=10, name="a $model", ax=axes)
+    diagram = calib.reliability_diagram(Y, ROWS, n_bins=10)
+    assert display.ax_ is axes
+    points, _, (bars,) = display.line_
+    np.testing.assert_array_equal(
+        points.get_xydata(), np.column_stack([diagram.mean_confidence, diagram.accuracy])
+    )
+    ends = np.array([segment[:, 1] for segment in bars.get_segments()])
+    np.testing.assert_allclose(ends, np.column_stack([diagram.accuracy_lower, diagram.accuracy_upper]))
+    floor = diagram.perfect_gaps[0]
+    assert display.band_.get_datalim(axes.transData).y1 == pytest.approx(
+        (diagram.mean_confidence + floor).max()
+    )
+    assert axes.get_legend().get_texts()[0].get_text() == f"a $model (conf-ECE {diagram.conf_ece:.3g})"
+    display.figure_.canvas.draw()
+
+
+def test_a_display_of_an_estimator_keeps_its_order_of_classes():
+    random = np.random.default_rng(0)
+    features = random.normal(size=(200, 2))
+    names = np.where(features[:, 0] + random.normal(size=200) > 0, "yes", "no")
+    model = LogisticRegression().fit(features, names)
+    display = ReliabilityDisplay.from_estimator(model, features, names)
+    codes = (names == "yes").astype(int)
+    expected = calib.reliability_diagram(codes, model.predict_proba(features))
+    np.testing.assert_array_equal(display.diagram.accuracy, expected.accuracy)
+    assert display.estimator_name == "LogisticRegression"
+    with pytest.raises(InputError, match="'maybe' is none of the classes"):
+        ReliabilityDisplay.from_estimator(model, features, np.full(200, "maybe"))
+
+
+def test_backends_are_named():
+    with pytest.raises(InputError, match="backend"):
+        plot(calib.risk_coverage(Y, ROWS), backend="bokeh")
