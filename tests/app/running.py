@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from streamlit.testing.v1 import AppTest
 
-from calib.answers.calibrated import assessment_strategy, calibrated_scores
+from calib.answers.calibrated import assessment_strategy, calibrated_scores, fit_on
 from calib.calibrators.catalogue import for_kind, make_calibrator, name_of
 from pages.shared.session import Method
 from tests import PAGE_FILES, ROOT
@@ -35,7 +35,7 @@ def with_binning(app: AppTest) -> str:
     """Put top-label histogram binning with 50 points per bin among the methods; return its name."""
     data = app.session_state["dataset"]
     rows, calibration = data.evaluation, data.calibration
-    calibrator = for_kind(make_calibrator(), rows.kind).fit(calibration, calibration.labels)
+    calibrator = fit_on(for_kind(make_calibrator(), rows.kind), calibration)
     name, scores = name_of(calibrator), calibrated_scores(calibrator, rows)
     strategy, key = assessment_strategy(calibrator), f"{data.key}/with-binning"
     method = Method(name, rows.labels, scores, strategy, key, calibrator, cluster=rows.cluster)

@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from tests.app.running import open_page, press, words
+from tests.app.running import open_page, press, with_binning, words
 
 _random = np.random.default_rng(2)
 N = 500
@@ -32,6 +32,7 @@ def app():
     app = open_page("pages/start/data.py")
     app.file_uploader(key="up").upload("rows.csv", FRAME.to_csv(index=False).encode(), "text/csv").run()
     assert not app.error
+    with_binning(app)
     return app
 
 
