@@ -47,7 +47,9 @@ SETTINGS: list[tuple[Any, ...]] = [
     ("overconfident", 2_000, 0.95, "one", overconfident),
     ("just below the target everywhere", 1_000, 0.9, "one", constant),
     ("just below the target everywhere", 3_000, 0.9, "per class", constant),
+    ("just below the target everywhere", 3_000, 0.9, "together", constant),
     ("one bad class", 5_000, 0.95, "per class", one_bad_class),
+    ("one bad class", 5_000, 0.9, "together", one_bad_class),
     ("wrong at the top", 3_000, 0.9, "one", bumpy),
     ("ten distinct values", 2_000, 0.9, "one", overconfident),
 ]
@@ -55,7 +57,8 @@ SETTINGS: list[tuple[Any, ...]] = [
 
 def misses(name: str, n: int, accuracy: float, thresholds: str, right: Any) -> Draws:
     """Yield whether a rule accepts what is right less often than it promises."""
-    random, by = np.random.default_rng(0), "class" if thresholds == "per class" else None
+    random, by = np.random.default_rng(0), None if thresholds == "one" else "class"
+    promise = "each" if thresholds == "per class" else "overall"
 
     def confidences(n: int) -> tuple[np.ndarray, np.ndarray]:
         confidence = np.round(
@@ -69,9 +72,11 @@ def misses(name: str, n: int, accuracy: float, thresholds: str, right: Any) -> D
         predicted, told = confidences(n)
         hit = random.random(n) < right(predicted, told)
         y = np.where(hit, predicted, (predicted + 1) % N_CLASSES)
-        rule = decide(y, TopLabelPrediction(predicted, told), accuracy=accuracy, by=by, alpha=0.1)
+        rule = decide(
+            y, TopLabelPrediction(predicted, told), accuracy=accuracy, by=by, promise=promise, alpha=0.1
+        )
         accepted = rule.accept(TopLabelPrediction(label, confidence))
-        groups = label if by else np.zeros_like(label)
+        groups = label if promise == "each" else np.zeros_like(label)
         sums = np.bincount(groups[accepted], truth[accepted] - accuracy, minlength=N_CLASSES)
         counts = np.maximum(np.bincount(groups[accepted], minlength=N_CLASSES), 1)
         yield {"missed": (sums / counts < -1e-3).any()}  # what 50,000 rows tell of the truth

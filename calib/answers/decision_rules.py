@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
 import numpy as np
 import pandas as pd
-from scipy.special import betainc, betaincinv, expit, logit
+from scipy.optimize import isotonic_regression
+from scipy.special import betainc, betaincinv, expit
 
 from calib.answers.fitted_rows import used_words
 from calib.base.exceptions import InputError
@@ -16,15 +17,18 @@ from calib.base.results import Result
 from calib.calibrators.acceptance import AcceptanceRule, predicted_classes
 from calib.data.equal_rows import Overlap
 from calib.data.predictions import BinaryPrediction
-from calib.data.validation import check_alpha, check_count
+from calib.data.validation import check_alpha, check_choice, check_count
 from calib.evidence.binning import BinaryProblems
 from calib.evidence.clusters import Dependence, too_few
 from calib.evidence.rows import Rows
 from calib.stats.intervals import of_few_clusters, share_of_rows
 
-#: Of each start, how far above the target's own log-odds its thresholds begin. A calibrated model passes from
-#: 0; an overconfident one only from higher up, where fewer rows are.
-STARTS = (0.0, 1.0, 2.0, 4.0)
+#: Sequences of tests that `decide` starts: from few confident rows on, and from more.
+STARTS = 4
+#: Rows whose share of wrong ones tells how many rows would do.
+MIN_SHOWN = 10
+#: Log-odds of the highest threshold; above it rows are accepted with it.
+HIGHEST = 12.0
 #: Thresholds go down from a start in steps of this much log-odds.
 STEP = 0.05
 #: Lowest log-odds of a threshold; below it everything is accepted.
@@ -76,9 +80,6 @@ class DecisionRule(AcceptanceRule):
     needed : int or None
         Where an accuracy cannot be supported: about how many rows would do at least, if the share of wrong
         ones stayed as it is here; None where the target is supported, or that share is too large.
-    reached : bool
-        Whether some score is as large as the accuracy asked for, from where the search for a threshold goes
-        down; True for other targets.
     unpromised : str or None
         Why nothing is promised although the rows would support it: they were used to fit the scores, or come
         from too few clusters.
@@ -86,7 +87,6 @@ class DecisionRule(AcceptanceRule):
 
     outcome: Outcome
     needed: int | None
-    reached: bool
     unpromised: str | None = None
 
     @property
@@ -111,11 +111,6 @@ class DecisionRule(AcceptanceRule):
             words += f" Nothing is promised of new rows: {self.unpromised}. Choose the rule on other rows."
         elif self.guarantee is not None:
             words += f" {self.guarantee}"
-        elif not self.reached:
-            words += (
-                f" No score here reaches {self.value:.4g}, from where the search for a threshold goes down: "
-                "calibrate the scores first, or ask for less."
-            )
         elif self.target == "accuracy" and self.needed is not None:
             words += (
                 f" These rows are too few to promise an accuracy of {self.value:.4g}: about {self.needed:,} "
@@ -144,6 +139,7 @@ def decide(
     reviews: float | None = None,
     cost: float | None = None,
     by: Literal["class"] | None = None,
+    promise: Literal["overall", "each"] = "overall",
     alpha: float = 0.1,
     choices: int = 1,
     cluster: Any = None,
@@ -168,6 +164,8 @@ def decide(
         An accepted wrong prediction costs as much as this many reviews; the mean cost is made smallest.
     by : {"class"}, optional
         One threshold for each predicted class, for `accuracy` and `cost`.
+    promise : {"overall", "each"}, default "overall"
+        Whether, with `by="class"`, an accuracy is promised for what all classes accept together, or for each.
     alpha : float in (0, 1), default 0.1
         The guarantee misses with at most this probability.
     choices : int, default 1
@@ -193,12 +191,14 @@ def decide(
     Notes
     -----
     **Accuracy.** Fixed-sequence testing (Angelopoulos, Bates, Candès, Jordan & Lei, "Learn then test", 2021).
-    Thresholds are fixed before a label is seen. From each of `STARTS` they go down in steps; at each, the
+    Thresholds are fixed before a label is seen. From each of four starts they go down in steps; at each, the
     hypothesis "more than 1 - accuracy of what is accepted is wrong" is tested with the exact binomial tail of
-    the wrong rows among the accepted ones, until it is not rejected. A start gets alpha / 4, and with
-    `by="class"` a class alpha / L of it (Bonferroni). All thresholds that pass keep the target at once with
-    probability 1 - alpha; the lowest is taken, but none below the lowest confidence of these rows: nothing is
-    known of rows below it. With `by="class"` each class keeps it.
+    the wrong rows among the accepted ones, until it is not rejected. Starts are coverages, from few rows to
+    all, and get alpha / 4 each. All thresholds that pass keep the target at once with probability 1 - alpha;
+    the lowest is taken, but none below the lowest confidence that was tested: nothing is known below it.
+    With `by="class"`, half of the rows rank the rows of all classes by how often their class is right at
+    their confidence, and what a rank accepts is tested on the other half. With `promise="each"` each class
+    keeps the target for itself, at alpha / L (Bonferroni).
 
     If rows belong together, the wrong rows vary as those of a model whose accepted rows are all wrong with
     the same chance and have the file's one correlation (`calib.evidence.clusters`): the tail is that of as
@@ -236,7 +236,8 @@ def decide(
     problems = _problems(rows, by)
     problems.check_unweighted("decide", "its binomial guarantee counts rows")
     if target == "accuracy":
-        thresholds, guarantee, needed = _for_accuracy(problems, rows.dependence, value, alpha, by)
+        overall = check_choice(promise, ("overall", "each"), "promise") == "overall"
+        thresholds, guarantee, needed = _for_accuracy(problems, rows.dependence, value, alpha, overall)
     else:
         choose = {"reviews": _for_reviews, "cost": _for_cost}[target]
         thresholds, guarantee, needed = choose(problems, value, alpha, by)
@@ -248,11 +249,7 @@ def decide(
     of_event = isinstance(scores, BinaryPrediction)
     chosen: dict[str, Any] = {"thresholds": thresholds, "by": by, "target": target, "value": value}
     chosen |= {"alpha": alpha, "guarantee": guarantee, "of_event": of_event}
-    reached = True
-    if target == "accuracy":
-        grid, starts = grid_of(value)
-        reached = bool(problems.scores.max() >= grid[max(starts)])
-    return DecisionRule(**chosen, outcome=outcome, needed=needed, reached=reached, unpromised=unpromised)
+    return DecisionRule(**chosen, outcome=outcome, needed=needed, unpromised=unpromised)
 
 
 def _rows(y_true: Any, scores: Any, cluster: Any) -> Rows:
@@ -264,18 +261,28 @@ def _problems(rows: Rows, by: str | None) -> BinaryProblems:
     return rows.problems("top-label" if by else "confidence")
 
 
-def grid_of(accuracy: float) -> tuple[np.ndarray, tuple[int, ...]]:
-    """Return the thresholds for a target, descending to 0, and the position of each start among them."""
-    steps = np.arange(round(max(STARTS) / STEP), int((LOWEST - logit(accuracy)) / STEP) - 1, -1)
-    thresholds = np.append(expit(logit(accuracy) + steps * STEP), 0.0)
-    return thresholds, tuple(round((max(STARTS) - start) / STEP) for start in STARTS)
+def grid() -> np.ndarray:
+    """Return the thresholds that `decide` tests, descending to 0; no data are in them."""
+    return np.append(expit(np.arange(HIGHEST, LOWEST - STEP / 2, -STEP)), 0.0)
+
+
+def starts_of(accepted: np.ndarray, risk: float, level: float, worth: float = 1.0) -> list[int]:
+    """Return the positions of the thresholds where tests start: coverages in equal ratios, up to all rows.
+
+    The first accepts twice the rows that could pass with none wrong, since fewer have no power; no label is
+    needed. Parameters are those of `passed`.
+    """
+    total = float(accepted[-1])
+    least = min(2.0 * np.log(level) / np.log1p(-risk) / worth, total)
+    counts = total * (least / total) ** (np.arange(STARTS)[::-1] / (STARTS - 1))
+    return np.searchsorted(accepted, np.maximum(np.floor(counts), 1.0)).tolist()
 
 
 def passed(
     accepted: np.ndarray,
     wrong: np.ndarray,
     risk: float,
-    starts: tuple[int, ...],
+    starts: Sequence[int],
     level: float,
     worth: np.ndarray | float = 1.0,
 ) -> int:
@@ -287,7 +294,7 @@ def passed(
         Accepted rows, and wrong ones among them, at each threshold, descending.
     risk : float
         Largest share of wrong rows.
-    starts : tuple of int
+    starts : sequence of int
         Where each sequence of tests starts.
     level : float
         Level of each sequence.
@@ -319,61 +326,137 @@ def _counts(
     return len(confidence) - first, wrong[first]
 
 
+#: Thresholds, of what the promise holds (None for nothing), and rows that would do where that is known.
+Found = tuple[np.ndarray, str | None, int | None]
+
+
 def _for_accuracy(
-    problems: BinaryProblems, dependence: Dependence | None, accuracy: float, alpha: float, by: str | None
-) -> tuple[np.ndarray, str | None, int | None]:
+    problems: BinaryProblems, dependence: Dependence | None, accuracy: float, alpha: float, overall: bool
+) -> Found:
     if not 0.0 < accuracy < 1.0:
         raise InputError(f"accuracy must be a share in (0, 1), such as 0.99; got {accuracy:g}")
-    grid, starts = grid_of(accuracy)
-    level = alpha / len(starts) / problems.n_problems
-    thresholds = np.full(problems.n_problems, np.inf)
-    needed = []
-    risk = 1.0 - accuracy
-    for index in range(problems.n_problems):
-        accepted, wrong = _counts(*problems.problem(index), grid)
-        worth = np.ones(len(grid))
-        if dependence is not None:
-            row = problems.rows[problems.offsets[index] : problems.offsets[index + 1]][::-1]
-            few = of_few_clusters(len(np.unique(dependence.cluster[row])), 2.0 * level)
-            worth = few / dependence.effects_of_first(row, risk)[accepted]
-        last = passed(accepted, wrong, risk, starts, level, worth)
-        if last >= 0:
-            thresholds[index] = max(grid[last], float(problems.problem(index)[0][0]))
-        else:
-            needed.append(_rows_needed(accepted, wrong, risk, starts, level, problems.n_samples, worth))
-    if np.isinf(thresholds).all():
-        known = [rows for rows in needed if rows is not None]
-        return thresholds, None, min(known) if known else None
-    scope = "of each predicted class" if by else ""
+    search = _overall if overall and problems.n_problems > 1 else _each
+    thresholds, scope, needed = search(problems, dependence, 1.0 - accuracy, alpha / STARTS)
+    if scope is None:
+        return thresholds, None, needed
     guarantee = (
-        f"With probability {1 - alpha:.3g} at least {accuracy:.4g} of what is accepted {scope}".rstrip()
-        + " is right, among new rows from the same source."
+        f"With probability {1 - alpha:.3g} at least {accuracy:.4g} of what is accepted{scope} is right, "
+        "among new rows from the same source."
     )
     return thresholds, guarantee, None
 
 
-def _rows_needed(
-    accepted: np.ndarray,
-    wrong: np.ndarray,
+def _each(problems: BinaryProblems, dependence: Dependence | None, risk: float, level: float) -> Found:
+    """Search a threshold for each class on its own, at a level divided among them."""
+    level, tested = level / problems.n_problems, grid()
+    thresholds = np.full(problems.n_problems, np.inf)
+    needed = []
+    for index in range(problems.n_problems):
+        confidence, right = problems.problem(index)
+        rows = problems.rows[problems.offsets[index] : problems.offsets[index + 1]]
+        last, rows_needed = _search(
+            confidence, right, rows, tested, dependence, risk, level, problems.n_samples
+        )
+        if last >= 0:
+            thresholds[index] = max(tested[last], float(confidence[0]))
+        elif rows_needed is not None:
+            needed.append(rows_needed)
+    if np.isinf(thresholds).all():
+        return thresholds, None, min(needed, default=None)
+    return thresholds, " of each predicted class" if problems.n_problems > 1 else "", None
+
+
+def _overall(problems: BinaryProblems, dependence: Dependence | None, risk: float, level: float) -> Found:
+    """Search thresholds that trade classes against each other, ranked on half of the rows, tested on half.
+
+    Rows are ranked by how often rows of their class with their confidence are right in the first half, by
+    isotonic regression; any rank is a threshold for each class, and whatever it accepts is tested together.
+    """
+    if dependence is None:
+        first = np.zeros(problems.n_samples, dtype=bool)
+        first[problems.rows[::2]] = True
+    else:
+        first = dependence.cluster % 2 == 0
+    rank = np.zeros(problems.n_samples)
+    right = np.zeros(problems.n_samples, dtype=bool)
+    curves, lowest = [], []
+    for index in range(problems.n_problems):
+        confidence, outcome = problems.problem(index)
+        rows = problems.rows[problems.offsets[index] : problems.offsets[index + 1]]
+        mine = first[rows]
+        score, count, of_score = _distinct(confidence[mine], outcome[mine])
+        curve = isotonic_regression(of_score / np.maximum(count, 1), weights=count).x
+        rank[rows] = np.append(0.0, curve)[np.searchsorted(score, confidence, side="right")]
+        right[rows] = outcome
+        curves.append((score, curve))
+        lowest.append(float(confidence[~mine].min(initial=np.inf)))
+    rows = np.flatnonzero(~first)
+    rows = rows[np.argsort(rank[rows], kind="stable")]
+    tested = np.unique(np.concatenate([curve for _, curve in curves]))[::-1]
+    last, needed = _search(rank[rows], right[rows], rows, tested, dependence, risk, level, problems.n_samples)
+    if last < 0:
+        return np.full(problems.n_problems, np.inf), None, needed
+    thresholds = np.full(problems.n_problems, np.inf)
+    for index, (score, curve) in enumerate(curves):
+        accepted = score[np.searchsorted(curve, tested[last]) :]
+        if len(accepted):
+            scores = problems.problem(index)[0]
+            below = scores[np.searchsorted(scores, accepted[0]) - 1 :][0]
+            # Between two scores: a threshold that is one depends on how the last digit is computed.
+            between = (below + accepted[0]) / 2.0 if below < accepted[0] else accepted[0]
+            thresholds[index] = max(between, lowest[index])
+    return thresholds, ", all classes together,", None
+
+
+def _distinct(confidence: np.ndarray, right: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Return the distinct confidences, ascending, with their rows and right ones among them."""
+    score, where = np.unique(confidence, return_inverse=True)
+    return score, np.bincount(where, minlength=len(score)), np.bincount(where, right, len(score))
+
+
+def _search(
+    confidence: np.ndarray,
+    right: np.ndarray,
+    rows: np.ndarray,
+    tested: np.ndarray,
+    dependence: Dependence | None,
     risk: float,
-    starts: tuple[int, ...],
     level: float,
     n_samples: int,
-    worth: np.ndarray,
+) -> tuple[int, int | None]:
+    """Return the position of the last threshold that passes, -1 if none does, and how many rows would do.
+
+    `confidence`, ascending, with `right` and `rows`, is what thresholds are compared with.
+    """
+    if not len(confidence):
+        return -1, None
+    accepted, wrong = _counts(confidence, right, tested)
+    worth = np.ones(len(tested))
+    if dependence is not None:
+        few = of_few_clusters(len(np.unique(dependence.cluster[rows])), 2.0 * level)
+        worth = few / dependence.effects_of_first(rows[::-1], risk)[accepted]
+    starts = starts_of(accepted, risk, level, float(worth[-1]))
+    last = passed(accepted, wrong, risk, starts, level, worth)
+    if last >= 0:
+        return last, None
+    return -1, _rows_needed(accepted, wrong, risk, level, n_samples, worth)
+
+
+def _rows_needed(
+    accepted: np.ndarray, wrong: np.ndarray, risk: float, level: float, n_samples: int, worth: np.ndarray
 ) -> int | None:
-    """Return how many rows the first test of some start would need, if as few were wrong as here."""
+    """Return how many rows the most confident half, quarter, ... would need, if as few were wrong as here."""
     needed = []
-    for start in starts:
-        if not accepted[start]:
-            continue
-        share = wrong[start] / accepted[start]
+    parts = accepted[-1] / 2.0 ** np.arange(np.log2(max(accepted[-1] / MIN_SHOWN, 1.0)))
+    for at in np.searchsorted(accepted, parts).tolist():
+        share = wrong[at] / accepted[at]
         if share >= risk:
             continue
 
-        def passes(rows: int, share: float = share, each: float = float(worth[start])) -> bool:
+        def passes(rows: int, share: float = share, each: float = float(worth[at])) -> bool:
             return bool(_tail(rows * each, np.ceil(rows * share) * each, risk) <= level)
 
-        needed.append(_smallest(passes, int(accepted[start])) * n_samples / accepted[start])
+        needed.append(_smallest(passes, int(accepted[at])) * n_samples / accepted[at])
     return int(np.ceil(min(needed))) if needed else None
 
 

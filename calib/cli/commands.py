@@ -455,6 +455,7 @@ def decide(options: Namespace) -> Outcome:
         reviews=options.reviews,
         cost=options.cost,
         by=options.by,
+        promise=options.promise,
         alpha=options.alpha,
         cluster=rows.cluster,
         overlap=used,

@@ -493,6 +493,8 @@ def parser() -> argparse.ArgumentParser:
     target.add_argument("--cost", type=float, metavar="C", help="cost of an accepted wrong row, in reviews")
     add = decide.add_argument
     add("--by", choices=("class",), help="one threshold for each predicted class")
+    words = "with --by class: the accuracy holds for all classes together (default), or for each"
+    add("--promise", choices=("overall", "each"), default="overall", help=words)
     add("--alpha", type=float, default=0.1, help="the guarantee misses with this probability; default 0.1")
     add("--calibrator", metavar="CAL.JSON", help="apply this calibrator first")
     add("-o", "--output", metavar="OUT.JSON", help="write this calibrator with the rule in it")

@@ -23,6 +23,8 @@ TARGETS = {
     "reviews": ("Reviews", "How many a person can look at"),
     "cost": ("Cost", "What a wrong one costs"),
 }
+#: What an accuracy can be promised for, with a threshold for each class.
+PROMISES = {"overall": "all that is accepted", "each": "each class on its own"}
 #: Models in one picture.
 MOST_COMPARED = 4
 
@@ -179,13 +181,20 @@ alpha = right.slider(
 by_class = (
     target != "reviews"
     and classes
-    and st.toggle(
-        "One threshold for each predicted class",
-        key="by-class",
-        bind="query-params",
-        help="Each class then keeps the target for itself, which takes more rows.",
-    )
+    and st.toggle("One threshold for each predicted class", key="by-class", bind="query-params")
 )
+promise = "overall"
+if by_class and target == "accuracy":
+    promise = st.segmented_control(
+        "The accuracy holds for",
+        list(PROMISES),
+        format_func=PROMISES.__getitem__,
+        default="overall",
+        required=True,
+        key="promise",
+        bind="query-params",
+        help="For each class takes far more rows.",
+    )
 by = "class" if by_class else None
 
 n_choose, n_check = (int(half.sum()) for half in halves(data.evaluation))
@@ -196,7 +205,7 @@ st.caption(
 rules, checked = {}, {}
 try:
     for name, method in models.items():
-        rules[name], checked[name] = decision(method, target, value, by, alpha, len(models))
+        rules[name], checked[name] = decision(method, target, value, by, promise, alpha, len(models))
 except InputError as error:
     st.info(f"Nothing to decide: {escaped(error)}.")
     st.stop()
@@ -217,11 +226,6 @@ if rule.guarantee is not None:
             f"\u03b1 = {alpha:g} is divided among the {len(models)} models below, so that the promise holds "
             "for whichever you choose."
         )
-    if by_class:
-        st.caption(
-            f"\u03b1 is divided equally among the {len(names):,} classes (Bonferroni), so that all of them "
-            "keep the target at once."
-        )
 elif target == "accuracy":
     st.warning(escaped(rule.sentence), icon=":material/block:")
 if outcome.n_accepted:
@@ -238,12 +242,6 @@ if outcome.n_accepted:
         )
     st.markdown(text)
 
-if by_class and target == "accuracy":
-    pooled = decision(models[shown], target, value, None, alpha, len(models))[1]
-    st.markdown(
-        f"One threshold for all classes together would accept {pooled.coverage:.1%}, with the target kept "
-        f"for all classes pooled; **{outcome.coverage:.1%}** pass where each class keeps it for itself."
-    )
 table = pd.DataFrame(
     [
         {
@@ -306,7 +304,7 @@ if classes and len(names) == 2:
 
 if models[shown].calibrator is not None and np.isfinite(rule.thresholds).any():
     carrying = rule.carried_by(models[shown].calibrator)
-    key = f"{models[shown].key}/{target}/{value}/{by}/{alpha}"
+    key = f"{models[shown].key}/{target}/{value}/{by}/{promise}/{alpha}"
     st.header("The calibrator with its rule", anchor=False)
     show_take_away(replace(models[shown], calibrator=carrying, key=key))
     st.caption(

@@ -569,14 +569,14 @@ def _half(method: Method, rows: np.ndarray) -> tuple[np.ndarray, Any]:
 
 @kept()
 def decision(
-    method: Method, target: str, value: float, by: Any, alpha: float, choices: int
+    method: Method, target: str, value: float, by: Any, promise: Any, alpha: float, choices: int
 ) -> tuple[DecisionRule, Outcome]:
     """Return the rule chosen on one half of the evaluation rows, and what it does to the other half."""
     choose, check = (_half(method, rows) for rows in halves(methods()[BASE].scores))
     target_value: dict[str, Any] = {target: value}
     if method.calibrator is not None and dataset().calibration is not None:
         target_value["overlap"] = overlap(methods()[BASE].scores, dataset().calibration)
-    rule = calib.decide(*choose, by=by, alpha=alpha, choices=choices, **target_value)
+    rule = calib.decide(*choose, by=by, promise=promise, alpha=alpha, choices=choices, **target_value)
     return rule, rule.evaluate(*check)
 
 

@@ -19,7 +19,7 @@ from calib import (
     risk_coverage,
 )
 from calib.answers.decision_curves import action_counts
-from calib.answers.decision_rules import STARTS, grid_of, passed
+from calib.answers.decision_rules import STARTS, grid, passed, starts_of
 
 
 def rows(n: int, seed: int = 0, n_classes: int = 4) -> tuple[np.ndarray, np.ndarray]:
@@ -47,15 +47,20 @@ def literal_passed(accepted, wrong, risk, starts, level):
 def test_thresholds_equal_a_literal_loop(accuracy, by):
     proba, labels = rows(700)
     predicted, confidence = proba.argmax(axis=1), proba.max(axis=1)
-    rule = decide(labels, proba, accuracy=accuracy, by=by, alpha=0.2)
-    grid, starts = grid_of(accuracy)
-    np.testing.assert_allclose(grid[starts[0]], accuracy)
+    rule = decide(labels, proba, accuracy=accuracy, by=by, promise="each", alpha=0.2)
+    level = 0.2 / STARTS / (4 if by else 1)
     for code in range(4 if by else 1):
         chosen = predicted == code if by else np.ones(700, dtype=bool)
-        accepted = [int((confidence[chosen] >= t).sum()) for t in grid]
-        wrong = [int((confidence[chosen & (predicted != labels)] >= t).sum()) for t in grid]
-        last = literal_passed(accepted, wrong, 1 - accuracy, starts, 0.2 / len(STARTS) / (4 if by else 1))
-        assert rule.thresholds[code] == (grid[last] if last >= 0 else np.inf)
+        accepted = [int((confidence[chosen] >= t).sum()) for t in grid()]
+        wrong = [int((confidence[chosen & (predicted != labels)] >= t).sum()) for t in grid()]
+        # From twice the rows that pass with none wrong, accuracy^n <= level, to all, in equal ratios.
+        least = min(2 * np.log(level) / np.log(accuracy), accepted[-1])
+        counts = [accepted[-1] * (least / accepted[-1]) ** (part / 3) for part in (3, 2, 1, 0)]
+        starts = [next(at for at, n in enumerate(accepted) if n >= int(count)) for count in counts]
+        assert starts == starts_of(np.array(accepted), 1 - accuracy, level)
+        last = literal_passed(accepted, wrong, 1 - accuracy, starts, level)
+        lowest = confidence[chosen].min()
+        assert rule.thresholds[code] == (max(grid()[last], lowest) if last >= 0 else np.inf)
     taken = confidence >= (rule.thresholds[predicted] if by else rule.thresholds[0])
     np.testing.assert_array_equal(rule.accept(proba), taken)
     assert rule.outcome.n_accepted == taken.sum()
@@ -89,11 +94,29 @@ def test_a_target_out_of_reach_says_how_many_rows_would_do():
     wrong = decide(np.zeros(100, int), np.full(100, 0.999), accuracy=0.9)
     assert wrong.needed is None
     assert "a share below 0.9 is right" in wrong.sentence
+
+
+def test_underconfident_models_pass_what_their_rows_support():
     humble = decide(np.ones(1_000, int), np.tile([0.2, 0.8], (1_000, 1)), accuracy=0.99)  # always right
-    assert "No score here reaches 0.99" in humble.sentence
-    for accuracy in (0.8, 0.9, 0.95, 0.99):  # scores of histogram binning can be the accuracy itself
-        equal = decide(np.ones(10, int), np.tile([1 - accuracy, accuracy], (10, 1)), accuracy=accuracy)
-        assert equal.reached == (equal.needed is not None)
+    assert humble.coverage == 1.0
+    random = np.random.default_rng(0)
+    confidence = 0.34 + 0.5 * random.beta(3.0, 1.0, 1_500)  # at most 0.84
+    right = random.random(1_500) < np.minimum(confidence + 0.15, 1.0)
+    assert decide(right, confidence, accuracy=0.9).coverage > 0.3
+
+
+def test_one_promise_for_all_classes_lets_more_pass_than_one_for_each():
+    proba, labels = rows(3_000, n_classes=6)
+    predicted = proba.argmax(axis=1)
+    overall = decide(labels, proba, accuracy=0.9, by="class")
+    each = decide(labels, proba, accuracy=0.9, by="class", promise="each")
+    assert overall.coverage > each.coverage
+    assert "all classes together" in overall.guarantee
+    odd = np.where(labels == predicted, predicted, (predicted + 1) % 6)
+    odd[predicted == 0] = 1  # class 0 is never right: nothing of it may pass
+    rule = decide(odd, proba, accuracy=0.9, by="class")
+    assert not rule.accept(proba)[predicted == 0].any()
+    assert rule.coverage > 0.0
 
 
 def test_reviews_leave_as_many_rows_as_asked():
