@@ -91,20 +91,20 @@ def test_default_names_are_taken_in_order(name):
 def test_lists_of_classes_go_by_their_names():
     top = TopLabelPrediction(ROWS.label, ROWS.confidence, LABELS, NAMES)
     calibrator = fit_on(MulticlassToBinary(PlattScaling()), top)
-    with pytest.raises(InputError, match="another order than in the fit"):
+    with pytest.raises(InputError, match="order"):
         calibrator.predict_top(
             TopLabelPrediction(ROWS.label, ROWS.confidence, class_names=("bee", "ant", "cat"))
         )
     fewer = TopLabelPrediction([0, 1], [0.5, 0.6], class_names=("ant", "bee"))  # codes of the fit
     assert calibrator.predict_top(fewer).n_samples == 2
     listed = TopKPrediction([[0, 1]], [[0.5, 0.4]], class_names=("cat", "ant", "bee"))
-    with pytest.raises(InputError, match="another order than in the fit"):
+    with pytest.raises(InputError, match="order"):
         calibrator.predict_top(listed)
 
 
 def test_the_event_of_a_calibrator_is_known():
     rows = BinaryPrediction(PROBA[:, 0], LABELS == 0, ("no", "yes"))
     calibrator = fit_on(PlattScaling(), rows)
-    with pytest.raises(InputError, match="another order than in the fit"):
+    with pytest.raises(InputError, match="order"):
         calibrated_scores(calibrator, rows.switched())
     assert calibrated_scores(calibrator, rows).n_samples == 300

@@ -11,7 +11,7 @@ import pytest
 from calib import InputError
 from pages.shared.isolation import process
 from pages.shared.isolation.wire import Channel
-from tests.app.isolation.test_reader import CSV, LARGE, LOST, ask
+from tests.app.isolation.test_reader import CSV, LARGE, ask
 
 pytestmark = pytest.mark.skipif(not process.FORKS, reason="this system forks no workers")
 
@@ -48,7 +48,7 @@ def test_workers_start_without_a_fork_server(monkeypatch, own_reader, caplog, wh
     def kill(share, words):
         os.kill(pid, signal.SIGABRT)
 
-    with pytest.raises(InputError, match=f"gave up on it .SIGABRT.*{LOST}"):
+    with pytest.raises(InputError, match="SIGABRT"):
         ask(own, LARGE, kill)
 
 

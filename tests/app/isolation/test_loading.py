@@ -99,5 +99,5 @@ def test_a_refused_file_is_refused_again_without_reading_it(monkeypatch):
 
 
 def test_refusals_of_a_loader_are_sentences():
-    with pytest.raises(InputError, match="not a project file"):
+    with pytest.raises(InputError, match="project"):
         load("project", CSV)
