@@ -138,7 +138,7 @@ def metrics(options: Namespace) -> Outcome:
 
 def _folds(rows: Any, options: Namespace) -> pd.DataFrame | None:
     """Return the numbers of each fold of the file's cross-validation; None without folds."""
-    if fold_column(rows) is None:
+    if isinstance(rows, Sums) or fold_column(rows) is None:
         return None
     redraws = {"n_resamples": options.resamples, "random_state": options.seed}
     return fold_errors(rows, n_bins=options.bins, **redraws)
@@ -692,7 +692,7 @@ class _Assessed:
         weighted: dict[str, Any] = {"sample_weight": self.weights}
         options: dict[str, Any] = {"method": name, "n_bins": n_bins, "strategy": self.strategy}
         self.metrics = compute_metrics(rows.labels, self.scores, **options, **weighted)
-        weighted["cluster"] = None if of_sums else rows.cluster
+        weighted["cluster"] = rows.cluster
         self.intervals = metric_intervals(rows.labels, self.scores, self.metrics, **weighted)
         losses, unseen = {}, {}
         if not of_sums:

@@ -184,7 +184,7 @@ def columns(options: Namespace) -> dict[str, Any]:
 def size_words(rows: Any) -> str:
     """Say how many rows there are and what they hold."""
     kind, covered = kind_of(rows), ""
-    if not hasattr(rows, "cluster"):  # a summary
+    if not hasattr(rows, "metadata"):  # a summary
         return f"summary of {rows.n_samples:,} rows of {kind.title}"
     if rows.sample_weight is not None:
         covered = f"; {weight_words(rows.sample_weight)}"

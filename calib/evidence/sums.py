@@ -87,6 +87,10 @@ class Sums(Result):
         """None: sums have the weights of their rows."""
 
     @property
+    def cluster(self) -> None:
+        """None: sums do not tell which rows belong together."""
+
+    @property
     def notion(self) -> Notion:
         """The notion that is looked at first."""
         return KINDS[self.kind].notion
