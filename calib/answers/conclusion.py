@@ -18,10 +18,13 @@ from calib.evidence.rows import Rows, as_evidence
 from calib.stats.floors import ABOVE_NOISE, NoiseFloor
 from calib.stats.intervals import mean_limits, of_few_clusters
 
+#: How every conclusion begins: labels may be wrong, too.
+BY_LABELS = "By the labels in this file"
+
 Direction = Literal["overconfident", "underconfident"]
 
-#: Most predicted classes that a sentence names.
-MOST_NAMED = 2
+#: Most predicted classes that a sentence names, and rows that a class needs to be looked at.
+MOST_NAMED, MIN_ROWS = 2, 30
 
 
 @dataclass(frozen=True)
@@ -70,11 +73,15 @@ class Gap:
 
         With one decimal, or as many more as show that it is not 0, up to four.
         """
+        return f"by {self.amount_words()}"
+
+    def amount_words(self) -> str:
+        """Return `size_words` without "by"."""
         sign = 1.0 if self.direction == "overconfident" else -1.0
         size = sign * (self.says - self.right) * 100
         ends = sorted(sign * end * 100 for end in (self.least, self.most))
         digits = next((d for d in range(1, 4) if round(min(size, ends[0]), d) > 0), 4)
-        return f"by {size:.{digits}f} points ({ends[0]:.{digits}f} to {ends[1]:.{digits}f})"
+        return f"{size:.{digits}f} points ({ends[0]:.{digits}f} to {ends[1]:.{digits}f})"
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -93,7 +100,13 @@ class Conclusion(Result):
         The range with the clearest gap over all predicted classes and, where there is one that does not
         overlap it, the clearest of the other direction.
     classes : tuple of Gap
-        For every predicted class with a known direction its clearest range, the clearest class first.
+        For every predicted class with a known direction its clearest range, the clearest class first. Classes
+        of fewer than `MIN_ROWS` rows are not looked at.
+    n_others : int or None
+        If the first of `classes`, `MOST_NAMED` at most, are all that was found: how many other classes are
+        predicted. No range of their rows together has a known direction.
+    n_named : int
+        How many of `classes` come first then.
     """
 
     kind: str
@@ -102,6 +115,8 @@ class Conclusion(Result):
     level: float
     pooled: tuple[Gap, ...]
     classes: tuple[Gap, ...]
+    n_others: int | None = None
+    n_named: int = 0
 
     @property
     def headline(self) -> list[int]:
@@ -124,9 +139,11 @@ class Conclusion(Result):
         floor : NoiseFloor, optional
             Noise floor of the calibration error, for models of which no direction is known.
         """
+        if self.n_others:
+            return f"{BY_LABELS} {self._alone_words(class_names)}."
         if self.pooled:
-            parts = [self.gap_words(gap) for gap in self.pooled]
-            text = "; ".join([_capital(parts[0]), *parts[1:]])
+            subject = "the score" if self._event else "it"
+            text = f"{BY_LABELS} {subject} is {'; '.join(map(self.gap_words, self.pooled))}"
             named, others = self.named(), self.named(other=True)
             if named:
                 text += f", clearest where it predicts {_listed(named, class_names)}"
@@ -139,14 +156,37 @@ class Conclusion(Result):
                 for gaps in (self.named(), self.named(other=True))
                 if gaps
             ]
-            return f"Over all predicted classes no direction stands out, but it is {'; '.join(parts)}."
+            return (
+                f"Over all predicted classes no direction stands out, but by the labels in this file it is "
+                f"{'; '.join(parts)}."
+            )
         what = "score" if self._event else "confidence"
         nothing = f"No range of the {what} stands out among {self.n_samples:,} rows"
         if floor is None:
             return nothing + "."
         if floor.verdict == ABOVE_NOISE:
             return f"{nothing}, but the calibration error is above noise."
-        return f"{nothing}: these are not distinguishable from the predictions of a perfect model."
+        return f"{nothing}, and the calibration error is not distinguishable from noise."
+
+    def _alone_words(self, class_names: Sequence[str] | None) -> str:
+        """Name the classes that are all that was found, with what each claims too much or too little."""
+        parts = []
+        for gap in self.classes[: self.n_named]:
+            much = "much" if gap.direction == "overconfident" else "little"
+            amount = gap.amount_words().replace(" (", f" too {much} (")
+            parts.append(
+                " ".join(
+                    filter(
+                        None, [amount, "where it predicts", _listed([gap], class_names), gap.range_words()]
+                    )
+                )
+            )
+        others = (
+            f"{self.n_others:,} other predicted classes together"
+            if self.n_others != 1
+            else "other predicted class"
+        )
+        return f"it claims {' and '.join(parts)}; nothing was found in the {others}"
 
     def gap_words(self, gap: Gap) -> str:
         """Say direction, size and range of a gap."""
@@ -158,7 +198,8 @@ class Conclusion(Result):
 
     def named(self, *, other: bool = False) -> list[Gap]:
         """Return the classes that a sentence names: of the clearest direction, or of the `other` one."""
-        return [gap for gap in self.classes if (gap.direction != self.direction) == other][:MOST_NAMED]
+        classes = self.classes[: self.n_named] if self.n_others else self.classes
+        return [gap for gap in classes if (gap.direction != self.direction) == other][:MOST_NAMED]
 
     @property
     def _event(self) -> bool:
@@ -226,20 +267,23 @@ def conclude(
     >>> from calib.datasets import load_example
     >>> rows = load_example("two-patients").evaluation
     >>> print(conclude(rows.labels, rows).words(rows.class_names))
-    Over all predicted classes no direction stands out, but it is underconfident where it predicts disease 2 \
-(by 40.0 points, 39.0 to 40.0); overconfident where it predicts disease 1 (by 40.0 points, 35.2 to 44.3).
+    Over all predicted classes no direction stands out, but by the labels in this file it is underconfident \
+where it predicts disease 2 (by 40.0 points, 39.0 to 40.0); overconfident where it predicts disease 1 \
+(by 40.0 points, 35.2 to 44.3).
     """
     check_count(n_bins, "n_bins")
     check_level(level)
     evidence = as_evidence(y_true, scores, sample_weight, cluster)
     cells = evidence.cells(evidence.notion, n_bins=n_bins)
-    by_class = cells.n_problems > 1
+    of_class = cells.problem if cells.n_problems > 1 else np.zeros(len(cells.count), dtype=np.int64)
+    enough = np.bincount(of_class, cells.count)[of_class] >= MIN_ROWS
+    by_class = cells.n_problems > 1 and bool(enough.any())
     alpha = (1.0 - level) / (2.0 if by_class else 1.0)
     pooled, n_pooled = _gaps(evidence, cells, np.zeros(len(cells.count), dtype=np.int64), alpha)
     classes: list[tuple[float, Gap]] = []
     n_classes = 0
     if by_class:
-        classes, n_classes = _gaps(evidence, cells, cells.label, alpha)
+        classes, n_classes = _gaps(evidence, cells, np.where(enough, cells.label, -1), alpha)
     chosen = [gap for _, gap in pooled[:1]]
     if chosen:
         first = chosen[0]
@@ -252,6 +296,14 @@ def conclude(
     clearest: dict[int | None, Gap] = {}
     for _, gap in classes:
         clearest.setdefault(gap.label, gap)
+    first_classes = [label for label in clearest if label is not None][:MOST_NAMED]
+    n_named, n_others = 0, None
+    for count in range(1, len(first_classes) + 1):
+        others = ~np.isin(cells.label, first_classes[:count])
+        found, _ = _gaps(evidence, cells, np.where(others, 0, -1), alpha) if others.any() else ([], 0)
+        if not found and others.any():
+            n_named, n_others = count, len(np.unique(cells.label[others]))
+            break
     return Conclusion(
         kind=evidence.kind,
         n_samples=cells.n_samples,
@@ -259,6 +311,8 @@ def conclude(
         level=level,
         pooled=tuple(_of_label(gap, None) for gap in chosen),
         classes=tuple(clearest.values()),
+        n_others=n_others,
+        n_named=n_named,
     )
 
 
@@ -267,13 +321,16 @@ def _gaps(
 ) -> tuple[list[tuple[float, Gap]], int]:
     """Return the gaps of a known direction of every group of cells, those of most rows times gap first.
 
-    The number is how many ranges were looked at: `alpha` is what all of them may miss together.
+    The number is how many ranges were looked at: `alpha` is what all of them may miss together. Cells of
+    group -1 are left out.
     """
     n_groups, n_bins = int(group.max()) + 1, cells.n_bins
-    at = group * n_bins + cells.bin
+    held = group >= 0
+    at = (group * n_bins + cells.bin)[held]
 
     def table(values: np.ndarray) -> np.ndarray:
-        return np.bincount(at, weights=values, minlength=n_groups * n_bins).reshape(n_groups, n_bins)
+        sums = np.bincount(at, weights=values[held], minlength=n_groups * n_bins)
+        return sums.reshape(n_groups, n_bins)
 
     parts = {
         "count": table(cells.count),
@@ -282,19 +339,19 @@ def _gaps(
         "score": table(cells.weight * cells.mean_score),
         "outcome": table(cells.weight * cells.mean_outcome),
     }
-    held = parts["count"] > 0
+    filled = parts["count"] > 0
     from_on = {name: part[:, ::-1].cumsum(axis=1)[:, ::-1] for name, part in parts.items()}
     below = {name: part.cumsum(axis=1) for name, part in parts.items()}
     # A range begins, or ends, at a bin with rows; what ends at the last of these is the whole again.
-    owner_on, first = np.nonzero(held)
+    owner_on, first = np.nonzero(filled)
     whole = below["count"][:, -1:]
-    owner_below, last = np.nonzero(held & (below["count"] < whole))
+    owner_below, last = np.nonzero(filled & (below["count"] < whole))
     owner = np.concatenate([owner_on, owner_below])
     sums = {
         name: np.concatenate([from_on[name][owner_on, first], below[name][owner_below, last]])
         for name in parts
     }
-    lowest = held.argmax(axis=1)
+    lowest = filled.argmax(axis=1)
     begins = np.where(first == lowest[owner_on], 0, first)
     lower = np.concatenate([begins, np.zeros(len(last), dtype=np.int64)])
     upper = np.concatenate([np.full(len(first), n_bins), last + 1])
@@ -339,8 +396,11 @@ def _range_effects(
         return None
     problems = evidence.problems()
     owner, bin_ = (np.repeat(values, cells.count) for values in (group, cells.bin))
-    options: dict[str, Any] = {"n_bins": cells.n_bins, "weight": problems.weights}
-    return evidence.dependence.design_effects(problems.scores, problems.rows, owner, bin_, **options)
+    held = owner >= 0
+    weight = None if problems.weights is None else problems.weights[held]
+    options: dict[str, Any] = {"n_bins": cells.n_bins, "weight": weight}
+    score, row, owner, bin_ = (values[held] for values in (problems.scores, problems.rows, owner, bin_))
+    return evidence.dependence.design_effects(score, row, owner, bin_, **options)
 
 
 def _of_label(gap: Gap, label: int | None) -> Gap:
@@ -356,7 +416,3 @@ def _listed(gaps: Sequence[Gap], class_names: Sequence[str] | None, *, sizes: bo
         size = gap.size_words().replace(" (", ", ").rstrip(")")
         names.append(f"{name} ({size})" if sizes else name)
     return " and ".join(names)
-
-
-def _capital(text: str) -> str:
-    return text[:1].upper() + text[1:]

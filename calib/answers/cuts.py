@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-import contextlib
-import re
 from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import date
 from typing import Any
 
 import numpy as np
@@ -14,6 +11,7 @@ import pandas as pd
 
 from calib.base.exceptions import InputError
 from calib.base.results import Result
+from calib.data.times import dates_of
 from calib.data.validation import MISSING, check_count, group_name
 
 #: A column of numbers with at most this many values is taken for categories.
@@ -35,11 +33,6 @@ DATE_PARTS = {
     "weekday": "%u %a",
     "hour": "%H:00",
 }
-
-#: Dates as text: 2024-03-05, 2024/3/5, 05.03.2024, 3/5/2024, each with or without a time.
-_TIME = r"(?:[T ,]+(?P<time>\d{1,2}:\d{2}.*))?"
-_YEAR_FIRST = re.compile(rf"(?P<year>\d{{4}})(?P<mark>[-/.])(?P<a>\d{{1,2}})(?P=mark)(?P<b>\d{{1,2}}){_TIME}")
-_YEAR_LAST = re.compile(rf"(?P<a>\d{{1,2}})(?P<mark>[./-])(?P<b>\d{{1,2}})(?P=mark)(?P<year>\d{{4}}){_TIME}")
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -117,7 +110,7 @@ def cut_column(
         few = known.nunique() <= MOST_CODES or (codes and bool((known == known.round()).all()))
         if at is not None or not few:
             return _cut_numbers(column, name, QUANTILES if at is None else at)
-    elif (times := _times(known)) is not None and (at is None or at in DATE_PARTS):
+    elif (times := dates_of(known)) is not None and (at is None or at in DATE_PARTS):
         part = "month" if at is None else str(at)
         quarters = times.strftime("%Y-Q") + times.quarter.astype(str)
         texts = quarters if part == "quarter" else times.strftime(DATE_PARTS[part])
@@ -166,46 +159,6 @@ def parse_cuts(texts: Sequence[str], columns: Sequence[str]) -> dict[str, int | 
 
 def _are_numbers(known: pd.Series) -> bool:
     return pd.api.types.is_numeric_dtype(known) and not pd.api.types.is_bool_dtype(known) and len(known) > 0
-
-
-def _times(known: pd.Series) -> Any:
-    """Return the `dt` of a column of dates; None for anything else."""
-    if isinstance(known.dtype, pd.CategoricalDtype) or not len(known):
-        return None
-    texts: Any = known.astype(object)
-    if not pd.api.types.is_datetime64_any_dtype(known):
-        if not known.map(lambda value: isinstance(value, (str, date))).all():
-            return None
-        written = _iso_dates([str(value) for value in known.drop_duplicates()])
-        if written is None:
-            return None
-        texts = known.map(lambda value: written[str(value)])
-    with contextlib.suppress(ValueError):
-        return pd.to_datetime(texts, format="ISO8601", utc=True).dt
-    return None
-
-
-def _iso_dates(texts: list[str]) -> dict[str, str] | None:
-    """Return dates by their text, year, month and day in this order; None if one is none, or may be two."""
-    found = [_YEAR_FIRST.fullmatch(text.strip()) or _YEAR_LAST.fullmatch(text.strip()) for text in texts]
-    parts = [match.groupdict() for match in found if match is not None]
-    if len(parts) < len(texts):
-        return None
-    first, second = (max(int(one[part]) for one in parts) for part in "ab")
-    year_first = {match.re is _YEAR_FIRST for match in found if match is not None}
-    if len(year_first) > 1:
-        return None
-    if year_first == {True}:
-        order = "ab"
-    elif all(one["mark"] == "." for one in parts) or (first > 12 and second <= 12):
-        order = "ba"
-    elif second > 12:
-        order = "ab"
-    else:
-        return None
-    days = (f"{one['year']}-{int(one[order[0]]):02}-{int(one[order[1]]):02}" for one in parts)
-    times = ("" if one["time"] is None else f"T{one['time'].strip():0>5}" for one in parts)
-    return {text: day + time for text, day, time in zip(texts, days, times, strict=True)}
 
 
 def _cut_values(column: pd.Series, name: str, how: str) -> Cut:

@@ -85,8 +85,9 @@ from calib.stats.measures import Measure, ece_of
 
 def metrics(options: Namespace) -> Outcome:
     """Assess the evaluation rows of a file, or a summary, before and, if there is a calibrator, after it."""
-    rows = evidence_to_assess(options)
-    notes = [size_words(rows)]
+    fixed: list[str] = []
+    rows = evidence_to_assess(options, fixed)
+    notes = [size_words(rows), *fixed]
     sources: dict[str, Any] = {BASE: rows}
     if options.calibrator:
         calibrator, rows = calibrator_for(options.calibrator, rows, notes)
@@ -335,7 +336,7 @@ def recommend(options: Namespace) -> Outcome:
 
 def gate(options: Namespace) -> Outcome:
     """Compare the evaluation rows with limits; exit code 1 if one is broken or, with --strict, undecided."""
-    rows = evidence_to_assess(options)
+    rows = evidence_to_assess(options, [])
     scores: Any = rows
     strategy: Strategy = "uniform"
     rule = used = None
@@ -438,7 +439,8 @@ def open(options: Namespace) -> Outcome:
 
 def decide(options: Namespace) -> Outcome:
     """Choose thresholds on the evaluation rows: which predictions may pass without a person."""
-    rows = rows_to_assess(options)
+    fixed: list[str] = []
+    rows = rows_to_assess(options, fixed)
     check_equal_rows(rows, "A rule of acceptance")
     scores: Any = rows
     if options.output and not options.calibrator:
@@ -463,7 +465,7 @@ def decide(options: Namespace) -> Outcome:
     table = rule.frame()
     names = ["all classes"] if rule.by is None else [rows.class_names[code] for code in table["label"]]
     width = max(map(len, names))
-    lines = [rule.sentence, ""]
+    lines = [*fixed, rule.sentence, ""]
     lines += [
         f"{name:<{width}}  {'nothing accepted' if np.isinf(threshold) else f'{threshold:.6f}'}"
         for name, threshold in zip(names, table["threshold"], strict=True)
@@ -492,7 +494,7 @@ def decide(options: Namespace) -> Outcome:
 
 def slices(options: Namespace) -> Outcome:
     """Assess the groups of further columns of the evaluation rows, and compare those of each column."""
-    rows = evidence_to_assess(options)
+    rows = evidence_to_assess(options, [])
     of_sums = isinstance(rows, Sums)
     columns: Any = _summed_columns(rows, options) if of_sums else _cut_columns(rows, options.by, options.cut)
     scores: Any = rows

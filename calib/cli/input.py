@@ -188,10 +188,10 @@ def size_words(rows: Any) -> str:
         return f"summary of {rows.n_samples:,} rows of {kind.title}"
     if rows.sample_weight is not None:
         covered = f"; {weight_words(rows.sample_weight)}"
-    if rows.cluster is not None:
+    if rows.cluster is not None or rows.metadata is not None:
         from calib.stats.effective import dependence_words  # scipy, which reading rows does without
 
-        covered += f"; {dependence_words(rows)}" if rows.labels is not None else ""
+        covered += f"; {worth}" if (worth := dependence_words(rows)) else ""
     if rows.coverage < 1.0:
         covered += (
             f"; the model answers {rows.coverage:.1%} of the rows of the file, abstentions are set apart"
@@ -207,8 +207,8 @@ def size_words(rows: Any) -> str:
     return f"{rows.n_samples:,} rows of {kind.title}{classes}{covered}"
 
 
-def evidence_to_assess(options: Namespace) -> Any:
-    """Return a summary if the file is one, else the rows to assess.
+def evidence_to_assess(options: Namespace, notes: list[str]) -> Any:
+    """Return a summary if the file is one, else the rows to assess; what was fixed is added to `notes`.
 
     Raises
     ------
@@ -216,7 +216,7 @@ def evidence_to_assess(options: Namespace) -> Any:
         If an option needs the rows of a summary.
     """
     if not _is_summary(options.file):
-        return rows_to_assess(options)
+        return rows_to_assess(options, notes)
     from calib.scale.files import load  # scikit-learn, which reading rows does without
 
     of_rows = {
@@ -238,9 +238,14 @@ def _is_summary(file: Any) -> bool:
     return is_summary(source, limits)
 
 
-def rows_to_assess(options: Namespace) -> Any:
-    """Return the evaluation rows, or with `split` those that `fit` with this share and seed did not use."""
+def rows_to_assess(options: Namespace, notes: list[str] | None = None) -> Any:
+    """Return the evaluation rows, or with `split` those that `fit` with this share and seed did not use.
+
+    What was fixed in them is added to `notes`.
+    """
     rows = read_rows(options)
+    if notes is not None:
+        notes += [f"fixed in {line}" for line in rows.log]
     if not options.split:
         return rows.evaluation
     if rows.calibration is not None:

@@ -672,7 +672,8 @@ def _add_columns(command: argparse.ArgumentParser) -> None:
         "correct": "whether the prediction is right",
         "weight": "weights of rows",
         "id": "ids of rows",
-        "cluster": "what rows belong together, such as a patient",
+        "cluster": "what rows belong together, such as a patient; month, week, day or hour of the column of "
+        "dates, or COLUMN=day",
         "group": "groups of rows",
         "fold": "folds of a cross-validation",
     }

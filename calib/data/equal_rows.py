@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -22,6 +23,10 @@ CHANCE = 1e-4
 MAX_DISAGREEING = 0.1
 #: An overlap is more frequent than this many times the equal scores of different rows.
 COINCIDENCE = 3.0
+#: Copies count as clusters from this design effect on: intervals are 2.5 % wider then.
+LEAST_EFFECT = 1.05
+#: Scores are compared up to this size, so that their digits fit in a 64-bit number.
+MOST_SCORE = 1e12
 #: Bins of confidence in which the share of right rows is taken.
 N_GRADES = 10
 
@@ -53,19 +58,29 @@ class Overlap:
 
 def row_keys(rows: Any) -> np.ndarray:
     """Return a 64-bit hash of the rounded scores of each row, (n,) uint64, equal for rows of equal scores."""
-    scores = getattr(rows, rows.scored_by)
-    matrix = scores if scores.ndim == 2 else scores[:, None]
-    places = np.unique(np.linspace(0, matrix.shape[1] - 1, min(matrix.shape[1], MAX_COLUMNS)).astype(np.intp))
-    columns = [matrix[:, place] for place in places]
+    beside: Sequence[np.ndarray] = ()
     if rows.kind in ("vectors", "top-label"):
-        columns += [rows.label, rows.confidence]
+        beside = (rows.label, rows.confidence)
     if rows.kind == "top-k":
-        columns += [rows.ranked[:, place] for place in places]
+        beside = [rows.ranked[:, place] for place in _some(rows.ranked.shape[1])]
+    return keys_of(getattr(rows, rows.scored_by), beside)
+
+
+def keys_of(scores: np.ndarray, beside: Sequence[np.ndarray] = ()) -> np.ndarray:
+    """Return `row_keys` of (n,) or (n, L) scores and of further columns beside them."""
+    matrix = scores if scores.ndim == 2 else scores[:, None]
     keys = np.zeros(len(matrix), dtype=np.uint64)
-    for column in columns:
-        digits = column if column.dtype.kind == "i" else np.rint(column.astype(np.float64) * 10.0**DECIMALS)
+    for column in (*(matrix[:, place] for place in _some(matrix.shape[1])), *beside):
+        digits = column
+        if column.dtype.kind != "i":
+            digits = np.rint(np.clip(column.astype(np.float64), -MOST_SCORE, MOST_SCORE) * 10.0**DECIMALS)
         keys = _mixed(keys ^ digits.astype(np.int64).view(np.uint64))
     return keys
+
+
+def _some(n_columns: int) -> np.ndarray:
+    """Return the places of at most `MAX_COLUMNS` columns."""
+    return np.unique(np.linspace(0, n_columns - 1, min(n_columns, MAX_COLUMNS)).astype(np.intp))
 
 
 def _mixed(keys: np.ndarray) -> np.ndarray:
@@ -100,14 +115,20 @@ def exact_copies(rows: Any, labels: np.ndarray | None = None) -> np.ndarray | No
     labels = rows.labels if labels is None else labels
     if labels is None:
         return None
-    keys = row_keys(rows)
+    codes = labels if labels.ndim == 1 else row_codes(labels)
+    return copies_of(row_keys(rows), *_outcomes(rows, labels), codes)
+
+
+def copies_of(
+    keys: np.ndarray, score: np.ndarray, happened: np.ndarray, labels: np.ndarray
+) -> np.ndarray | None:
+    """Return `exact_copies` of rows with these keys, (n,) scores of an event each, and label codes."""
     alike = pd.factorize(keys)[0]
     order = np.argsort(alike, kind="stable")
     follows = np.flatnonzero(np.diff(alike[order]) == 0)
     if not len(follows):
         return None
     first, second = order[follows], order[follows + 1]
-    score, happened = _outcomes(rows, labels)
     grade = np.searchsorted(np.quantile(score, np.arange(1, N_GRADES) / N_GRADES), score)
     right = np.bincount(grade, happened, N_GRADES) / np.maximum(np.bincount(grade, minlength=N_GRADES), 1)
     chance = 2.0 * right * (1.0 - right)
@@ -117,8 +138,19 @@ def exact_copies(rows: Any, labels: np.ndarray | None = None) -> np.ndarray | No
 
     if differ > MAX_DISAGREEING * expected or bdtr(differ, len(first), expected / len(first)) > CHANCE:
         return None
-    labels = labels if labels.ndim == 1 else row_codes(labels)
     return pd.factorize(_mixed(keys ^ _mixed(labels.astype(np.int64).view(np.uint64))))[0]
+
+
+def counted_together(rows: Any) -> Any:
+    """Return rows without clusters with their copies as such, if intervals depend on it noticeably."""
+    copies = None if rows.cluster is not None else exact_copies(rows)
+    return rows if copies is None or design_effect(copies) < LEAST_EFFECT else rows.with_cluster(copies)
+
+
+def design_effect(copies: np.ndarray) -> float:
+    """Return how much more a mean over rows varies because of copies: rows over their effective number."""
+    sizes = np.bincount(copies).astype(np.float64)
+    return float(sizes @ sizes / len(copies))
 
 
 def row_codes(labels: np.ndarray) -> np.ndarray:
@@ -170,15 +202,22 @@ def overlap(rows: Any, fitted_on: Any) -> Overlap | None:
     keys = row_keys(rows)
     compared = keys if share == 1.0 else keys[keys <= known[-1]]
     hits = int(np.isin(compared, known).sum())
-    # Different rows may have equal scores. Pairs inside each set show how often, unless they are copies; up
-    # to 3 more might have been seen as well.
     sets = (rows, origin) if isinstance(origin, type(rows)) else (rows,)
     copied = any(exact_copies(each) is not None for each in sets)
-    pairs = 0.0 if copied else COINCIDENCE * (_n_pairs(keys) + _n_pairs(known))
-    chance = 2.0 * (pairs + 3.0) / (float(len(keys)) ** 2 + share * (len(known) / share) ** 2)
-    if hits <= chance * len(compared) * len(known) / share:
+    if hits <= most_by_chance(keys, known, share, copied=copied) * len(compared) / len(keys):
         return None
     return Overlap(rows.n_samples, round(hits / len(compared) * rows.n_samples), "scores")
+
+
+def most_by_chance(keys: np.ndarray, known: np.ndarray, share: float = 1.0, *, copied: bool = False) -> float:
+    """Return how many of `keys` may be among `known`, a share of the keys of other rows, by chance.
+
+    Different rows may have equal scores: pairs inside each set show how often, unless they are copies; up to
+    3 more might have been seen as well.
+    """
+    pairs = 0.0 if copied else COINCIDENCE * (_n_pairs(keys) + _n_pairs(known))
+    chance = 2.0 * (pairs + 3.0) / (float(len(keys)) ** 2 + share * (len(known) / share) ** 2)
+    return chance * len(keys) * len(known) / share
 
 
 def _n_pairs(keys: np.ndarray) -> float:

@@ -3,15 +3,17 @@
 A row comes true if a standard normal number falls below z = Phi^-1(score). In a perfect model whose rows
 belong together, the numbers of two rows of a cluster have one correlation r, and the numbers of rows of
 different clusters have none: every row keeps its exact chance. r is estimated from the residuals by the first
-two terms of the Hermite expansion of the bivariate normal distribution,
+terms of the Hermite expansion of the bivariate normal distribution (Mehler 1866),
 
-    sum e e' = r sum f f' + r^2 / 2 sum (z f) (z' f')
+    sum e e' = sum over k of r^k sum h_k h_k'
 
-over the pairs of rows of a cluster, with residuals e = outcome - chance and f = phi(z).
+over the pairs of rows of a cluster, with residuals e = outcome - chance, h_k = phi(z) He_k-1(z) / sqrt(k!),
+and Hermite polynomials He.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -24,6 +26,9 @@ MIN_CLUSTERS = 10
 
 #: Scores are taken as no nearer to 0 and 1 than this, and a correlation as no nearer to 1.
 CLIP, MAX_CORRELATION = 1e-6, 0.99
+
+#: Terms of the expansion: two rows at 0.97 with r = 0.8 have 0.7 of their covariance by two, 0.98 by eight.
+N_TERMS = 8
 
 
 def too_few(n_clusters: int | None) -> str | None:
@@ -115,8 +120,7 @@ class Dependence:
             and up to each bin.
         """
         chance = np.clip(score.astype(np.float64), CLIP, 1.0 - CLIP)
-        z, w = ndtri(chance), np.ones(len(chance)) if weight is None else weight
-        f = w * np.exp(-z * z / 2.0) / np.sqrt(2.0 * np.pi)
+        w = np.ones(len(chance)) if weight is None else weight
         n_groups, places = int(group.max()) + 1, np.zeros(len(row), np.int64) if bin_ is None else bin_
         pair, at = np.unique(group * self.n_clusters + self.cluster[row], return_inverse=True)
         owner = pair // self.n_clusters
@@ -134,8 +138,8 @@ class Dependence:
                 np.add.at(whole, owner, cumulated(at, len(pair), values) ** 2)
                 return whole - cumulated(group, n_groups, values**2)
 
-            r = self.correlation
-            excess = np.maximum(r * products(f) + r * r / 2.0 * products(z * f), 0.0)
+            terms = (r**k * products(w * h) for k, h in expansion(chance)) if (r := self.correlation) else ()
+            excess = np.maximum(sum(terms, np.zeros(1)), 0.0)
             alone = cumulated(group, n_groups, w**2 * chance * (1.0 - chance))
             return 1.0 + np.divide(excess, alone, out=np.zeros_like(alone), where=alone > 0)
 
@@ -152,17 +156,24 @@ class Dependence:
             What each outcome adds.
         """
         chance = np.clip(score.astype(np.float64), CLIP, 1.0 - CLIP)
-        z = ndtri(chance)
-        f = np.exp(-z * z / 2.0) / np.sqrt(2.0 * np.pi)
 
         def products(values: np.ndarray) -> np.ndarray:
             added = values[:, None] * design
             sums = np.stack([np.bincount(self.cluster[row], column) for column in added.T], axis=1)
             return np.asarray(sums.T @ sums - added.T @ added)
 
-        r = self.correlation
         own = design.T @ (design * (chance * (1.0 - chance))[:, None])
-        return np.asarray(own + r * products(f) + r * r / 2.0 * products(z * f))
+        return np.asarray(sum((self.correlation**k * products(h) for k, h in expansion(chance)), own))
+
+
+def expansion(chance: np.ndarray) -> Iterator[tuple[int, np.ndarray]]:
+    """Yield k and h_k, (m,) float64: two outcomes have the covariance sum of r^k h_k h_k'."""
+    z = ndtri(np.clip(chance, CLIP, 1.0 - CLIP))
+    before, h = np.zeros_like(z), np.exp(-z * z / 2.0) / np.sqrt(2.0 * np.pi)
+    for k in range(1, N_TERMS + 1):
+        yield k, h
+        # He_k(z) = z He_k-1(z) - (k - 1) He_k-2(z), each over the square root of its factorial.
+        before, h = h, (z * h - (k - 1) / np.sqrt(k) * before) / np.sqrt(k + 1)
 
 
 def latent_correlation(
@@ -182,17 +193,15 @@ def latent_correlation(
     Notes
     -----
     Chances are the shares of `Residuals`, so that scores which are off make no rows alike. Residuals lose
-    what a cluster adds to these shares: f shrinks by the root of 1 less the share of the cluster in its
+    what a cluster adds to these shares: h_k shrinks by the root of 1 less the share of the cluster in its
     stratum.
     """
     residuals = Residuals.of(score, outcome, predicted)
-    z = ndtri(np.clip(residuals.chance, CLIP, 1.0 - CLIP))
-    f = np.exp(-z * z / 2.0) / np.sqrt(2.0 * np.pi) * np.sqrt(1.0 - residuals.share_of_stratum(cluster))
+    left = np.sqrt(1.0 - residuals.share_of_stratum(cluster))
     seen = residuals.products(cluster)
-    linear, bent = sum_of_pairs(f, cluster), sum_of_pairs(z * f, cluster)
-    if seen <= 0.0 or linear <= 0.0:
+    sums = [sum_of_pairs(left * h, cluster) for _, h in expansion(residuals.chance)]
+    if seen <= 0.0 or sums[0] <= 0.0:
         return 0.0
-    if bent <= 0.0:
-        return min(seen / linear, MAX_CORRELATION)
-    r = (np.sqrt(linear**2 + 2.0 * bent * seen) - linear) / bent
-    return float(min(r, MAX_CORRELATION))
+    roots = np.roots([*sums[::-1], -seen])
+    real = roots.real[(np.abs(roots.imag) < 1e-9) & (roots.real > 0.0)]
+    return float(min(real.min(initial=MAX_CORRELATION), MAX_CORRELATION))

@@ -152,11 +152,11 @@ class Rows:
         """How the outcomes of the rows depend on each other; None if they do not."""
         if self.cluster is None:
             return None
-        score, outcome, problem = self._first_claims()
+        score, outcome, problem = self.first_claims()
         return Dependence(self.cluster, latent_correlation(score, outcome, self.cluster, problem))
 
-    def _first_claims(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Score, outcome and problem of the most likely claim about each row, all (n,)."""
+    def first_claims(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Return score, outcome and problem of the most likely claim about each row, all (n,)."""
         problems = self.problems()
         last = np.zeros(problems.n_samples, dtype=np.int64)
         order = np.argsort(problems.scores, kind="stable")

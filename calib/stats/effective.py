@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -10,8 +11,15 @@ import pandas as pd
 
 from calib.base.exceptions import InputError
 from calib.base.results import Result
+from calib.data.equal_rows import design_effect
+from calib.data.predictions import ConfidencePrediction
+from calib.data.times import BLOCKS, N_BLOCKS, blocks_of, dates_of, is_time
 from calib.evidence.clusters import MIN_CLUSTERS
+from calib.evidence.likeness import Residuals
 from calib.evidence.rows import Rows
+
+#: Chance that columns which say nothing about the outcome are taken for what rows belong to.
+CHANCE = 1e-3
 
 
 @dataclass(frozen=True, repr=False)
@@ -78,7 +86,7 @@ def effective_sample(
     >>> y = np.repeat(np.arange(40) % 10 < 7, 10)  # the ten rows of a patient come true together
     >>> found = effective_sample(y, score, cluster=np.repeat(np.arange(40), 10))
     >>> found.n_clusters, round(found.effective)
-    (40, 59)
+    (40, 48)
     """
     rows = Rows(y_true, scores, sample_weight=sample_weight, cluster=cluster)
     if rows.dependence is None or rows.n_clusters is None:
@@ -90,8 +98,112 @@ def effective_sample(
     return EffectiveSample(n_rows, rows.n_clusters, correlation, float(effect[0][0, 0]))
 
 
+@dataclass(frozen=True, repr=False)
+class Alike(Result):
+    """Rows of equal values of a column, against rows of about the same score.
+
+    Attributes
+    ----------
+    column : str
+        Name of the column; with "=" and a block, blocks of time.
+    p_value : float
+        Of "equal values say nothing about whether a row is right"; see `Residuals.together`.
+    level : float
+        The p-value below which this is not left to chance.
+    greatest_effect : float
+        Design effect if rows of equal values were copies.
+    sample : EffectiveSample
+        What the rows are worth if equal values belong together.
+    """
+
+    column: str
+    p_value: float
+    level: float
+    greatest_effect: float
+    sample: EffectiveSample
+
+    @property
+    def is_sure(self) -> bool:
+        """Whether the rows of equal values are alike."""
+        return self.p_value < self.level
+
+    @property
+    def words(self) -> str:
+        """Say that rows are alike, and what they are worth."""
+        name, _, block = self.column.rpartition("=")
+        rows = f"rows of equal {self.column[:60]!r}"
+        if name:
+            rows = f"rows of the same {block if block in BLOCKS else 'stretch'} of {name[:60]!r}"
+        worth = self.sample.words
+        return f"{rows} are right or wrong together, more than their scores explain: as clusters, {worth}"
+
+
+def find_alike(rows: Any) -> list[Alike]:
+    """Look for further columns whose equal values say which rows belong together.
+
+    Parameters
+    ----------
+    rows : predictions of any kind but multilabel
+        Labelled rows with their further columns.
+
+    Returns
+    -------
+    list of Alike
+        Every column that was tested: those that are sure first, by what the rows are worth, then the others.
+
+    Notes
+    -----
+    Columns of text, of whole numbers and blocks of time are tested if they have at least `MIN_CLUSTERS`
+    values, some of which repeat, and are no function of the true or predicted class. `CHANCE` is divided
+    among them.
+    """
+    if rows.labels is None or rows.metadata is None or rows.kind == "multilabel":
+        return []
+    evidence = Rows(rows.labels, rows.unweighted().with_cluster(None))
+    score, outcome, predicted = evidence.first_claims()
+    classes = [values for values in (rows.labels, getattr(rows, "label", None)) if values is not None]
+    tried = {
+        name: codes
+        for column, values in rows.metadata.items()
+        for name, codes in _groupings(str(column), values)
+        if MIN_CLUSTERS <= codes.max() + 1 < len(codes) and not any(_says(one, codes) for one in classes)
+    }
+    residuals = Residuals.of(score, outcome, predicted)
+    found = []
+    for name, codes in tried.items():
+        p_value = residuals.together(codes)
+        worth = effective_sample(outcome, ConfidencePrediction(score), cluster=codes)
+        found.append(Alike(name, p_value, CHANCE / len(tried), design_effect(codes), worth))
+    return sorted(found, key=lambda one: (not one.is_sure, one.sample.effective))
+
+
+def _groupings(name: str, values: pd.Series) -> Iterator[tuple[str, np.ndarray]]:
+    """Return groups of equal values of a column, and blocks of time; each missing value is a group."""
+    column = values.mask(values == "") if values.dtype.kind == "O" else values
+    codes, distinct = pd.factorize(column)
+    whole = values.dtype.kind in "iu" or (values.dtype.kind == "f" and (np.asarray(distinct) % 1 == 0).all())
+    if values.dtype.kind not in "biuf" or (whole and values.dtype.kind != "b"):
+        yield name, np.where(codes < 0, len(distinct) + np.arange(len(codes)), codes)
+    blocks: Sequence[str] = ()
+    if values.dtype.kind in "iuf":
+        blocks = [str(N_BLOCKS)] if is_time(name) and not column.isna().any() else []
+    elif dates_of(column.dropna()) is not None:
+        blocks = list(BLOCKS)
+    for block in blocks:
+        yield f"{name}={block}", pd.factorize(blocks_of(values, block))[0]
+
+
+def _says(classes: np.ndarray, codes: np.ndarray) -> bool:
+    """Whether a column is a function of the class of a row."""
+    pairs = len(np.unique(classes.astype(np.int64) * (int(codes.max()) + 1) + codes))
+    return pairs == len(np.unique(classes))
+
+
 def dependence_words(rows: Any) -> str:
-    """Say what labelled predictions with clusters are worth; "" if their rows count as independent."""
-    if getattr(rows, "cluster", None) is None or rows.labels is None:
+    """Say what labelled predictions of clusters are worth, or that rows look like clusters; "" for others."""
+    if getattr(rows, "labels", None) is None:
         return ""
-    return effective_sample(rows.labels, rows).words
+    if rows.cluster is not None:
+        return effective_sample(rows.labels, rows).words
+    found = [one for one in find_alike(rows) if one.is_sure]
+    return f"they count as independent, but {found[0].words}" if found else ""

@@ -228,6 +228,8 @@ if rule.guarantee is not None:
         )
 elif target == "accuracy":
     st.warning(escaped(rule.sentence), icon=":material/block:")
+if data.log:
+    st.caption(escaped(f"Fixed in these rows: {'; '.join(data.log)}."))
 if outcome.n_accepted:
     text = (
         f"On the rows that were left for checking it accepts **{outcome.coverage:.1%}** "

@@ -61,7 +61,9 @@ def test_interval_is_that_of_the_stated_level_by_hand():
     exact = binomtest(60, 100).proportion_ci(0.95, method="exact")
     assert (gap.least, gap.most) == pytest.approx((0.8 - exact.high, 0.8 - exact.low))
     assert (gap.lower, gap.upper, gap.bin, gap.count) == (0.0, 1.0, 12, 100)
-    assert conclusion.words() == "Overconfident by 20.0 points (10.3 to 30.3)."
+    assert conclusion.words() == (
+        "By the labels in this file it is overconfident by 20.0 points (10.3 to 30.3)."
+    )
     assert conclusion.direction == "overconfident"
 
 
@@ -73,24 +75,45 @@ def test_ranges_are_those_with_rows():
     (gap,) = conclusion.pooled
     assert (gap.lower, gap.upper) == (12 / 15, 1.0)
     assert gap.range_words() == "above 0.8"
-    assert conclusion.words().startswith("Underconfident by 18.0 points (17.")
+    assert conclusion.direction == "underconfident"
+    assert gap.right - gap.says == pytest.approx(0.18)
 
 
 def test_directions_that_differ_are_both_said():
     random = np.random.default_rng(1)
     confidence = np.repeat([0.45, 0.95], 2000)
     right = random.random(4000) < np.repeat([0.6, 0.8], 2000)
-    words = conclude(right, ConfidencePrediction(confidence, right)).words()
-    assert words.startswith("Underconfident by ") or words.startswith("Overconfident by ")
-    assert "above 0.93" in words
-    assert "below 0.47" in words
+    pooled = conclude(right, ConfidencePrediction(confidence, right)).pooled
+    assert {(gap.direction, gap.range_words()) for gap in pooled} == {
+        ("overconfident", "above 0.93"), ("underconfident", "below 0.47"),
+    }  # fmt: skip
     labels, top, _ = simulated(random, 4000, (0.0, 0.2, -0.2))
-    words = conclude(labels, top).words(NAMES)
-    assert "clearest where it predicts hen; underconfident where it predicts dog." in words
+    conclusion = conclude(labels, top)
+    assert {(gap.label, gap.direction) for gap in conclusion.classes} == {
+        (1, "underconfident"), (2, "overconfident"),
+    }  # fmt: skip
+    assert conclusion.n_others == 1
     labels, top, _ = simulated(random, 4000, (0.05, -0.2, -0.2))
-    words = conclude(labels, top).words(NAMES)
-    assert "clearest where it predicts" in words
-    assert words.startswith("Overconfident by ")
+    conclusion = conclude(labels, top)
+    assert (conclusion.direction, conclusion.n_others) == ("overconfident", None)
+
+
+def test_one_bad_class_is_named_alone():
+    """Ten classes of 400 rows at 0.8: one is right in 40 %, the others in 80 %; one of 20 rows never."""
+    predicted = np.repeat(np.arange(11), [400] * 10 + [20])
+    right = np.concatenate(
+        [np.arange(400) % 10 < (4 if code == 3 else 8) for code in range(10)] + [np.zeros(20, bool)]
+    )
+    top = TopLabelPrediction(predicted, np.full(4020, 0.8), np.where(right, predicted, (predicted + 1) % 11))
+    conclusion = conclude(top.labels, top)
+    assert (conclusion.headline, conclusion.n_named, conclusion.n_others) == ([3], 1, 10)
+    assert [gap.label for gap in conclusion.classes] == [3]  # 20 rows are too few to be named
+    assert conclusion.words(list("abcdefghijk")).startswith(
+        "By the labels in this file it claims 40.0 points too much ("
+    )
+    assert conclusion.words(list("abcdefghijk")).endswith(
+        " where it predicts d; nothing was found in the 10 other predicted classes together."
+    )
 
 
 def test_nothing_is_said_of_noise_but_what_noise_allows():
@@ -100,20 +123,22 @@ def test_nothing_is_said_of_noise_but_what_noise_allows():
     assert conclusion.frame().empty
     assert conclusion.words() == "No range of the confidence stands out among 300 rows."
     floor = noise_floor(labels, proba, notion="top-label", random_state=0)
-    assert "not distinguishable from the predictions of a perfect model" in conclusion.words(NAMES, floor)
+    assert "not distinguishable from noise" in conclusion.words(NAMES, floor)
 
 
 def test_a_hundred_classes_far_too_modest():
     """The direction at a conf-ECE of about 0.35 is said, not only its size."""
     proba, labels = population(3000, 100, spread=9.0)
     modest = Predictions(proba**0.25 / (proba**0.25).sum(axis=1, keepdims=True), labels)
-    assert conclude(labels, modest).words().startswith("Underconfident by ")
+    assert conclude(labels, modest).direction == "underconfident"
 
 
 def test_scores_of_an_event_are_too_high_or_too_low():
     rows = BinaryPrediction(np.full(200, 0.7), np.arange(200) < 60, ("no", "yes"))
-    assert conclude(rows.labels, rows).words().startswith("Too high by 40.0 points")
-    assert conclude(rows.labels, rows.score).words().startswith("Too high by 40.0 points")
+    for scores in (rows, rows.score):
+        (gap,) = conclude(rows.labels, scores).pooled
+        assert (gap.direction, gap.says - gap.right) == ("overconfident", pytest.approx(0.4))
+    assert "the score is too high by 40.0 points" in conclude(rows.labels, rows).words()
 
 
 def test_weights_change_what_is_said_and_equal_ones_nothing():

@@ -5,12 +5,12 @@ from __future__ import annotations
 from dataclasses import replace
 
 import numpy as np
-import pandas as pd
 
 from calib.data.predictions import weight_words
 from calib.files.findings.codes import Finding, counted, some
 from calib.files.findings.confidence import few_distinct
-from calib.files.readers.answers import ANOTHER, as_outcomes, classes_in, missing_cells
+from calib.files.findings.labels import find_missing_labels
+from calib.files.readers.answers import ANOTHER, as_outcomes, classes_in
 from calib.files.readers.columns import is_within
 from calib.files.readers.raw_predictions import (
     RawPredictions,
@@ -20,7 +20,7 @@ from calib.files.readers.raw_predictions import (
     points_of,
 )
 from calib.files.readers.roles import Roles
-from calib.files.readers.tables import as_keys, some_names, words_in
+from calib.files.readers.tables import some_names, words_in
 
 #: Below this many rows nothing can be said about a calibration error.
 FEWEST_ROWS = 30
@@ -44,7 +44,7 @@ def find_announced_faults(raw: RawPredictions, *, n_bins: int, points_per_bin: i
         found += [_scale(raw, usable), _saturated(raw, usable), few_distinct(usable)]
         found.append(_few_rows(len(usable), n_bins))
     found += [
-        _labels(raw),
+        find_missing_labels(raw),
         _too_many_labels(raw),
         _mismatch(raw),
         _disagreement(raw),
@@ -61,7 +61,7 @@ def _of_several(raw: RawPredictions, n_bins: int) -> list[Finding]:
     if len(usable):
         found += [_scale(raw, usable), _few_rows(len(usable), n_bins)]
     if raw.labels is None:
-        found.append(_labels(raw))
+        found.append(find_missing_labels(raw))
     else:
         times = np.nan_to_num(raw.labels.astype(np.float64)).sum(axis=0)
         never = np.array(raw.names, dtype=object)[times == 0]
@@ -266,32 +266,6 @@ def _as_binary(raw: RawPredictions) -> Finding | None:
     )
 
 
-def _labels(raw: RawPredictions) -> Finding | None:
-    missing = None if raw.labels is None else missing_cells(raw.labels) & ~raw.abstained
-    if raw.labels is None or missing is None or missing.sum() == len(missing) - raw.abstained.sum():
-        return Finding(
-            "labels_missing",
-            "warning",
-            "there are no labels, so calibration cannot be measured or repaired; add a column 'label' "
-            "or a label file. Applying a saved calibrator needs none.",
-        )
-    if not missing.any():
-        return None
-    rows = np.flatnonzero(missing)
-
-    def labelled(data: RawPredictions) -> RawPredictions:
-        return data if data.labels is None else data.take(~missing_cells(data.labels) | data.abstained)
-
-    return Finding(
-        "labels_missing",
-        "error",
-        f"{len(rows):,} of {counted(raw.n_samples, 'row')} {'has' if len(rows) == 1 else 'have'} no label "
-        f"({some(rows)}). The fix removes {'that row' if len(rows) == 1 else 'those rows'}.",
-        rows,
-        repair=labelled,
-    )
-
-
 def _too_many_labels(raw: RawPredictions) -> Finding | None:
     """Find labels of more than two classes beside one score without a predicted class."""
     if raw.kind != "binary" or raw.labels is None or len(found := classes_in(raw.labels)) <= 2:
@@ -390,7 +364,7 @@ def _about(code: str, names: np.ndarray, size: int, what: str, advice: str = "")
 
 
 def find_weights_and_groups(raw: RawPredictions) -> list[Finding]:
-    """Say of columns of weights, groups and clusters what is done with them."""
+    """Say of columns of weights and groups what is done with them."""
     roles = raw.roles or Roles(())
     findings = []
 
@@ -411,30 +385,4 @@ def find_weights_and_groups(raw: RawPredictions) -> list[Finding]:
             "it says that it counts rows"
         )
         add("weights_used", roles.weight, "weight", what)
-    if raw.cluster is not None:
-        n_clusters = counted(len(classes_in(raw.cluster)), "cluster")
-        what = f"says which rows belong together ({n_clusters}): splits and folds keep them on one side"
-        add("clusters_kept", roles.cluster, "cluster", what)
     return findings
-
-
-def repeated_by_setting(raw: RawPredictions) -> str | None:
-    """Return the column by which repeated ids differ, so that an id repeats once per setting; None if none.
-
-    A setting is a column of few distinct values, such as a threshold or a prompt, with which ids are unique.
-    """
-    if raw.ids is None:
-        return None
-    ids = pd.Series(as_keys(raw.ids), dtype=object)
-    most = int(ids.value_counts().iloc[0])
-    id_name = None if raw.roles is None else raw.roles.id
-    for name, values in raw.metadata.items():
-        if name == id_name or len(values) != len(ids):
-            continue
-        keys = as_keys(values)
-        distinct = len(pd.unique(keys))
-        if most <= distinct <= max(2 * most, len(ids) // 20) and distinct < len(ids):
-            pairs = pd.DataFrame({"id": ids, "setting": keys})
-            if not pairs.duplicated().any():
-                return name
-    return None

@@ -11,7 +11,8 @@ import pandas as pd
 
 from calib.base.exceptions import shortened
 from calib.data.matrices import highest, row_sums
-from calib.files.readers.raw_predictions import RawPredictions
+from calib.files.readers.columns import is_within
+from calib.files.readers.raw_predictions import RawPredictions, missing_labels
 
 #: Every code a finding can have, in the order in which faults are looked for and fixes are applied.
 CODES = (
@@ -48,7 +49,8 @@ CODES = (
     "true_class_unknown",
     "column_order",
     "labels_shuffled",
-    "duplicate_ids",
+    "rows_copied",
+    "rows_together",
     "calibration_overlap",
     "class_mix_shift",
     "class_never_true",
@@ -113,17 +115,26 @@ class Effect:
         Share of rows whose top column is the label, nan without usable labels (before, after).
     row_sums : tuple of (float, float)
         Smallest and largest sum of a row of scores (before, after).
+    lowest : tuple of float
+        Lowest confidence, nan if scores are no probabilities (before, after).
+    clusters : tuple of int
+        Clusters of rows that belong together, 0 if rows are independent (before, after).
     """
 
     rows: tuple[int, int]
     accuracy: tuple[float, float]
     row_sums: tuple[tuple[float, float], tuple[float, float]]
+    lowest: tuple[float, float]
+    clusters: tuple[int, int]
 
     def __str__(self) -> str:
         rows = [f"{n:,}" for n in self.rows]
         accuracy = ["unknown" if np.isnan(share) else f"{share:.4f}" for share in self.accuracy]
         sums = [" to ".join(dict.fromkeys(f"{end:.6g}" for end in pair)) for pair in self.row_sums]
-        pairs = {"rows": rows, "accuracy": accuracy, "row sums": sums}
+        clusters = [f"{n:,}" if n else "none" for n in self.clusters]
+        pairs = {"rows": rows, "accuracy": accuracy, "row sums": sums, "clusters": clusters}
+        if not np.isnan(self.lowest).any():
+            pairs["lowest confidence"] = [f"{value:.4f}" for value in self.lowest]
         changes = [f"{what} {a} -> {b}" for what, (a, b) in pairs.items() if a != b]
         return ", ".join(changes) or "neither rows, accuracy nor row sums"
 
@@ -137,6 +148,8 @@ class Effect:
                 "accuracy": self.accuracy,
                 "smallest row sum": sums[:, 0],
                 "largest row sum": sums[:, 1],
+                "lowest confidence": self.lowest,
+                "clusters": self.clusters,
             }
         )
 
@@ -158,30 +171,50 @@ def effect_of(before: RawPredictions, after: RawPredictions) -> Effect:
         (before.n_samples, after.n_samples),
         (accuracy_of(before), accuracy_of(after)),
         (_sum_range(before), _sum_range(after)),
+        (_lowest(before), _lowest(after)),
+        (_n_clusters(before), _n_clusters(after)),
     )
 
 
 def accuracy_of(raw: RawPredictions) -> float:
     """Return the share of rows whose top column is their label; nan when no label is usable."""
     codes = raw.codes() if raw.n_classes > 1 or raw.kind != "vectors" else None
-    if codes is None or not (codes >= 0).any():
+    if codes is None or raw.labels is None or not (codes >= 0).any():
         return float("nan")
     if raw.kind == "multilabel":
         return float("nan")
     if raw.kind == "confidence":
         return float(codes[codes >= 0].mean())
     if raw.kind == "binary":
-        return float(((raw.proba[:, 0] > 0.5) == codes).mean())
+        return float(((raw.proba[:, 0] > 0.5) == codes)[codes >= 0].mean())
     predicted = raw.predicted_codes()
-    if predicted is not None:
-        return float((predicted == codes)[~raw.abstained].mean())
-    return float((highest(raw.proba)[0] == codes).mean())
+    if predicted is None:
+        predicted = highest(raw.proba)[0]
+    return float((predicted == codes)[~raw.abstained & ~missing_labels(raw.labels)].mean())
 
 
 def _sum_range(raw: RawPredictions) -> tuple[float, float]:
     sums = row_sums(raw.proba)
     finite = sums[np.isfinite(sums)]
     return (float(finite.min()), float(finite.max())) if len(finite) else (float("nan"), float("nan"))
+
+
+def confidences(raw: RawPredictions) -> np.ndarray:
+    """Return the score of the predicted class of each row, (n,)."""
+    if raw.kind in ("vectors", "multilabel"):
+        return raw.proba.max(axis=1)
+    score: np.ndarray = raw.proba[:, 0]
+    return np.maximum(score, 1.0 - score) if raw.kind == "binary" else score
+
+
+def _lowest(raw: RawPredictions) -> float:
+    scores = confidences(raw)
+    usable = scores[np.isfinite(scores)]
+    return float(usable.min()) if len(usable) and is_within(raw.proba[np.isfinite(scores)]) else float("nan")
+
+
+def _n_clusters(raw: RawPredictions) -> int:
+    return 0 if raw.cluster is None else len(pd.unique(raw.cluster))
 
 
 def counted(n: int, noun: str, verb: tuple[str, str] | None = None) -> str:

@@ -27,8 +27,9 @@ from calib.files.findings.columns import (
 )
 from calib.files.findings.confidence import find_confidence_faults, find_double_softmax
 from calib.files.findings.labels import find_label_faults
-from calib.files.findings.sample import find_class_faults, find_duplicate_ids, find_mix_shift, find_overlap
+from calib.files.findings.sample import find_class_faults, find_mix_shift, find_overlap
 from calib.files.findings.scale import find_scale
+from calib.files.findings.together import find_copies, find_rows_together
 from calib.files.readers.raw_predictions import (
     RawPredictions,
     RemedyError,
@@ -376,7 +377,7 @@ def _examine(
     if raw.kind != "vectors":
         add_each(find_announced_faults(raw, **options))
         add(find_index_column(raw))
-        add(find_duplicate_ids(raw))
+        add_each((find_copies(raw), find_rows_together(raw)))
         add(find_overlap(raw, calibration))
         return _in_order(raw, findings, calibration, options)
     working = _mended_columns(working, add, structural)
@@ -402,7 +403,8 @@ def _examine(
         step(0.6, "examining labels")
         add_each(label_findings)
         step(0.8, "examining rows")
-        add(find_duplicate_ids(working))
+        if probable and not any(each.severity != "note" for each in label_findings):
+            add_each((find_copies(working), find_rows_together(working)))
         add(find_overlap(raw, calibration) if origin.size == raw.n_samples else None)
         if any(each.severity != "note" for each in label_findings):
             codes = None  # labels with faults say nothing about classes

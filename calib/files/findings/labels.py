@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 
 from calib.data.matrices import highest
-from calib.files.findings.codes import Finding, Repair, counted, some
+from calib.files.findings.codes import Finding, Repair, confidences, counted, some
 from calib.files.findings.order import (
     STANDARD_ERRORS,
     count_pairs,
@@ -22,38 +22,20 @@ from calib.files.readers.conventions import normalised
 from calib.files.readers.raw_predictions import RawPredictions, label_text, missing_labels
 from calib.files.readers.tables import some_names
 
+#: P-value below which rows without labels have other confidences than labelled ones (Kolmogorov & Smirnov).
+OTHER_P_VALUE = 1e-3
+
 
 def find_label_faults(raw: RawPredictions) -> list[Finding]:
     """Return the findings about labels, with at most one explanation per symptom."""
     labels = raw.labels
+    missing = find_missing_labels(raw)
     if labels is None or missing_labels(labels).all():
-        return [
-            Finding(
-                "labels_missing",
-                "warning",
-                "there are no labels, so calibration cannot be measured or repaired; add a column 'label' "
-                "or a label file. Applying a saved calibrator needs none.",
-            )
-        ]
-    findings: list[Finding] = []
-    if (assumed := _assumed_names(raw)) is not None:
-        findings.append(assumed)
-    missing = missing_labels(labels)
-    if missing.any():
-        rows = np.flatnonzero(missing)
-        findings.append(
-            Finding(
-                "labels_missing",
-                "error",
-                f"{len(rows):,} of {counted(len(missing), 'row')} {'has' if len(rows) == 1 else 'have'} no "
-                f"label ({some(rows)}). The fix removes {'that row' if len(rows) == 1 else 'those rows'}.",
-                rows,
-                repair=_labelled,
-            )
-        )
+        return [] if missing is None else [missing]
+    findings = [finding for finding in (_assumed_names(raw), missing) if finding is not None]
     codes = raw.codes()
     assert codes is not None
-    unknown = (codes < 0) & ~missing
+    unknown = (codes < 0) & ~missing_labels(labels)
     if unknown.any():
         findings.append(_unknown_labels(raw, unknown))
     elif (fault := find_order_fault(raw, codes)) is not None:
@@ -77,8 +59,52 @@ def _assumed_names(raw: RawPredictions) -> Finding | None:
     )
 
 
+def find_missing_labels(raw: RawPredictions) -> Finding | None:
+    """Find rows without a label, and say how their confidences differ from those of the other rows."""
+    missing = None if raw.labels is None else missing_labels(raw.labels) & ~raw.abstained
+    if missing is None or missing.sum() == len(missing) - raw.abstained.sum():
+        return Finding(
+            "labels_missing",
+            "warning",
+            "there are no labels, so calibration cannot be measured or repaired; add a column 'label' "
+            "or a label file. Applying a saved calibrator needs none.",
+        )
+    rows = np.flatnonzero(missing)
+    if not len(rows):
+        return None
+    return Finding(
+        "labels_missing",
+        "error",
+        f"{len(rows):,} of {counted(len(missing), 'row')} {'has' if len(rows) == 1 else 'have'} no label "
+        f"({some(rows)}). {_other_confidences(raw, missing)}The fix removes "
+        f"{'that row' if len(rows) == 1 else 'those rows'}.",
+        rows,
+        repair=_labelled,
+    )
+
+
+def _other_confidences(raw: RawPredictions, missing: np.ndarray) -> str:
+    """Say how confidences of rows without labels differ from those of labelled rows; "" if by chance."""
+    confidence = confidences(raw)
+    usable = np.isfinite(confidence) & ~raw.abstained
+    without, labelled = confidence[usable & missing], confidence[usable & ~missing]
+    if not len(without) or not len(labelled):
+        return ""
+    from scipy import stats  # takes a second to import; few files come to this
+
+    if stats.ks_2samp(without, labelled, method="asymp").pvalue > OTHER_P_VALUE:
+        return ""
+    lowest = float(labelled.min())
+    below = int((without < lowest).sum())
+    beyond = f", and {below:,} of them lie below {lowest:.4g}, the lowest labelled one" if below else ""
+    return (
+        f"They are other rows: their mean confidence is {without.mean():.3f}, against {labelled.mean():.3f} "
+        f"of the labelled ones{beyond}. Results hold for rows like the labelled ones only. "
+    )
+
+
 def _labelled(data: RawPredictions) -> RawPredictions:
-    return data if data.labels is None else data.take(~missing_labels(data.labels))
+    return data if data.labels is None else data.take(~missing_labels(data.labels) | data.abstained)
 
 
 def _unknown_labels(raw: RawPredictions, unknown: np.ndarray) -> Finding:

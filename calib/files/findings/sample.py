@@ -8,10 +8,10 @@ import numpy as np
 import pandas as pd
 
 from calib.data.defaults import N_BINS
+from calib.data.equal_rows import DECIMALS, most_by_chance
 from calib.data.matrices import highest
-from calib.files.findings.announced import repeated_by_setting
 from calib.files.findings.codes import Finding, counted, some
-from calib.files.findings.scale import printed_decimals
+from calib.files.findings.together import copies_in, raw_keys
 from calib.files.readers.raw_predictions import RawPredictions
 from calib.files.readers.tables import as_keys, some_names
 
@@ -22,61 +22,27 @@ FEWEST_ROWS = 30
 #: A class that is never true is suspicious when the scores expect this many rows of it: chance leaves
 #: out so many with probability e**-30, and a model twice too flat rarely does.
 EXPECTED_ROWS = 30.0
-#: Rows that coincide by chance are estimated inside the evaluation rows; more than 3 times that is reported.
-COINCIDENCE = 3.0
-LEAST_OVERLAP, LEAST_OVERLAP_ROWS = 1e-3, 3
 #: Up to this share of equal rows is what a few identical examples in a data set give.
 NOTE_OVERLAP = 0.01
 #: Class mix: p-value of the chi-square test, and the least total variation distance worth a word.
 MIX_P_VALUE, MIX_DISTANCE = 1e-5, 0.05
 
 
-def find_duplicate_ids(raw: RawPredictions) -> Finding | None:
-    """Find ids that occur more than once, unless each does so once per setting, such as a threshold."""
-    if raw.ids is None:
-        return None
-    ids = pd.Series(as_keys(raw.ids), dtype=object)
-    again = (ids.duplicated() & (ids != "")).to_numpy()
-    if not again.any() or repeated_by_setting(raw) is not None:
-        return None
-    rows = np.flatnonzero(again)
-
-    def first_only(data: RawPredictions) -> RawPredictions:
-        again = None if data.ids is None else pd.Index(as_keys(data.ids), dtype=object).duplicated()
-        return data if again is None else data.take(~again)
-
-    return Finding(
-        "duplicate_ids",
-        "warning",
-        f"{len(rows):,} of {len(ids):,} rows repeat an id ({some(rows)}; for example "
-        f"{str(ids[rows[0]])[:60]!r}), so these examples count more than once. The fix keeps the first row "
-        "of each id.",
-        rows,
-        repair=first_only,
-    )
-
-
 def find_overlap(raw: RawPredictions, calibration: RawPredictions | None) -> Finding | None:
     """Find calibration rows that reappear in the evaluation rows, by id or by equal scores."""
-    if calibration is None:
+    if calibration is None or calibration.n_classes != raw.n_classes or calibration.kind != raw.kind:
         return None
     by_id = raw.ids is not None and calibration.ids is not None
-    if not by_id and raw.kind != "vectors":
-        return None  # equal scores of one column are no sign of equal rows
-    if not by_id and calibration.n_classes != raw.n_classes:
-        return None
     again = _recurring(raw, calibration)
-    expected = 0.0 if by_id else _coincidences(raw.proba, calibration.n_samples)
     share = float(again.mean())
-    least = 0.0 if by_id else max(LEAST_OVERLAP, LEAST_OVERLAP_ROWS / len(again))
-    if share <= COINCIDENCE * expected or share < least or not again.any():
+    if not again.any() or (not by_id and again.sum() <= _most_by_chance(raw, calibration)):
         return None
     rows = np.flatnonzero(again)
     return Finding(
         "calibration_overlap",
         "warning" if by_id or share > NOTE_OVERLAP else "note",
         f"{len(rows):,} of {len(again):,} evaluation rows ({share:.1%}; {some(rows)}) have the same "
-        f"{'ids' if by_id else 'scores, to the last digit,'} as calibration rows. A calibrator must be "
+        f"{'ids' if by_id else f'scores, to {DECIMALS} decimals,'} as calibration rows. A calibrator must be "
         "assessed on rows it has not seen. "
         + ("The fix removes them from the evaluation rows." if not again.all() else "Use other rows."),
         rows,
@@ -84,15 +50,9 @@ def find_overlap(raw: RawPredictions, calibration: RawPredictions | None) -> Fin
     )
 
 
-def _coincidences(matrix: np.ndarray, n_others: int) -> float:
-    """Share of rows that would recur among `n_others` unrelated rows, from repeats between the halves."""
-    top = matrix.max(axis=1)
-    if printed_decimals(matrix) is None and len(np.unique(top)) > len(top) // 2:
-        return 0.0  # scores with all their digits do not recur by chance: they are repeated examples
-    keys = _row_keys(matrix)
-    half = len(keys) // 2
-    within = float(np.isin(keys[:half], keys[half:]).mean()) if half else 0.0
-    return min(within * n_others / max(len(keys) - half, 1), 1.0)
+def _most_by_chance(raw: RawPredictions, calibration: RawPredictions) -> float:
+    copied = any(copies_in(each) is not None for each in (raw, calibration))
+    return most_by_chance(raw_keys(raw), raw_keys(calibration), copied=copied)
 
 
 def _recurring(raw: RawPredictions, calibration: RawPredictions) -> np.ndarray:
@@ -100,20 +60,7 @@ def _recurring(raw: RawPredictions, calibration: RawPredictions) -> np.ndarray:
     if raw.ids is not None and calibration.ids is not None:
         ids = pd.Series(as_keys(raw.ids), dtype=object)
         return (ids.isin(as_keys(calibration.ids)) & ~ids.isin(["", "nan"])).to_numpy()
-    return np.isin(_row_keys(raw.proba), _row_keys(calibration.proba.astype(raw.proba.dtype)))
-
-
-def _row_keys(matrix: np.ndarray) -> np.ndarray:
-    """Return one uint64 per row, equal for equal rows; others collide with probability 2**-64 or so."""
-    bits = np.ascontiguousarray(matrix + 0.0).view(np.uint32 if matrix.dtype == np.float32 else np.uint64)
-    weights = np.random.default_rng(0).integers(1, 2**63, size=(bits.shape[1],), dtype=np.uint64)
-    weights |= np.uint64(1)
-    keys = np.zeros(len(bits), dtype=np.uint64)
-    for j in range(bits.shape[1]):
-        weight, word = weights[j], bits[:, j].astype(np.uint64)
-        word ^= word >> np.uint64(29)
-        keys += (word * weight) ^ ((word * weight) >> np.uint64(32))
-    return keys
+    return np.isin(raw_keys(raw), raw_keys(calibration))
 
 
 def find_mix_shift(

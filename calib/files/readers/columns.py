@@ -134,6 +134,8 @@ class Columns:
                 continue
             number = name in self.numeric
             role = next((role for role in SIDE_ROLES if word in ROLE_NAMES[role]), None)
+            if role == "cluster" and len(pd.unique(self[name])) == len(self[name]):
+                role = "id"  # nothing belongs together
             if role is not None and (number if role == "weight" else name not in self.fractions):
                 if roles[role] is None and not (role == "model" and len(self.words(name)) < 2):
                     roles[role] = name

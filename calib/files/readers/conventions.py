@@ -41,13 +41,22 @@ ROLE_NAMES = {
     | pairs_of("sample sampling survey case row instance observation importance frequency", "weight weights"),
     "group": words_of("group groups cohort site segment slice subgroup gruppe groupe grupo"),
     "fold": words_of("fold folds cv_fold"),
-    "cluster": words_of("cluster cluster_id patient patient_id subject_id participant_id"),
+    "cluster": words_of(
+        "cluster cluster_id patient patient_id subject_id participant_id person_id user_id customer_id "
+        "case_id session_id"
+    ),
     "model": words_of(
         "model model_name model_id classifier run run_id checkpoint seed estimator algorithm llm llm_name "
         "backbone architecture calibrator epoch"
     ),
 }
 INDEX_NAMES = frozenset(["", "unnamed_0", "index", "__index_level_0", "index_level_0", "row", "row_number"])
+#: Columns that name what several rows may be about.
+TOGETHER_NAMES = words_of(
+    "patient subject participant person user customer client case session question prompt document doc image "
+    "video scan site"
+)
+TOGETHER_NAMES |= {f"{word}_{end}" for word in TOGETHER_NAMES for end in words_of("id no nr number code key")}
 #: Labels whose name says that they are true, where another column may be called "label" and be predicted.
 TRUE_NAMES = words_of(
     "y_true ytrue true true_label true_labels true_class target targets truth ground_truth groundtruth "

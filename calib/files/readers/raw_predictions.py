@@ -5,7 +5,7 @@ A file has up to two parts: its calibration rows and its evaluation rows.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -14,6 +14,7 @@ import numpy as np
 import pandas as pd
 
 from calib.base.exceptions import InputError
+from calib.data.equal_rows import counted_together
 from calib.data.kinds import KINDS
 from calib.data.matrices import ROW_SUM_TOLERANCE, row_sums
 from calib.data.predictions import (
@@ -27,6 +28,7 @@ from calib.data.predictions import (
     TopLabelPrediction,
 )
 from calib.data.splits import FOLD
+from calib.data.times import blocks_of, column_of_block
 from calib.files.readers.answers import (
     ANOTHER,
     abstaining,
@@ -167,7 +169,9 @@ def read(
         the true class.
     label, predicted, correct, weight, id, cluster, group, fold : str, optional
         Columns, where they are not to be found out: the true class, the predicted class, whether it is
-        right, weights, ids of rows, what rows belong together, groups, and folds of a cross-validation.
+        right, weights, ids of rows, what rows belong together, groups, and folds of a cross-validation. A
+        cluster may be a block of time: "day" of the column of dates, or "date=day"; see
+        `calib.data.times.BLOCKS`.
     score : str or sequence of str, optional
         The column of scores, or the columns of all classes in their order; * stands for any text.
     model : str, optional
@@ -539,15 +543,17 @@ class RawPredictions:
         probable = inside and off < LOG_SUM_TOLERANCE
         if scores == "auto" and scale in ("logits", "log_probabilities") and probable:
             scale = "probabilities"
-        further = self._further()
+        make: Callable[..., Predictions] = Predictions
+        proba = self.proba
         if scale == "logits":
-            return Predictions.from_logits(self.proba, labels, self.class_names, **further)
-        if scale == "log_probabilities":
-            return Predictions(exp_normalised(self.proba), labels, self.class_names, **further)
-        if not inside or off > ROW_SUM_TOLERANCE:
+            make = Predictions.from_logits
+        elif scale == "log_probabilities":
+            proba = exp_normalised(proba)
+        elif not inside or off > ROW_SUM_TOLERANCE:
             columns = () if self.roles is None else self.roles.probabilities
-            _refuse_other_scales(self.proba, some_names(columns if len(columns) > 1 else self.names))
-        return Predictions(self.proba, labels, self.class_names, **further)
+            _refuse_other_scales(proba, some_names(columns if len(columns) > 1 else self.names))
+        rows: Predictions = counted_together(make(proba, labels, self.class_names, **self._further()))
+        return rows
 
     def announced(self, scores: str = "auto") -> Announcement:
         """Check everything and return predictions of this kind; abstentions are set apart.
@@ -565,6 +571,10 @@ class RawPredictions:
         if self.kind == "vectors":
             return self.predictions(scores)
         self.check_decided()
+        rows: Announcement = counted_together(self._of_one_score(scores))
+        return rows
+
+    def _of_one_score(self, scores: str) -> Announcement:
         if self.kind == "multilabel":
             return self._of_several(scores)
         none = self.abstained
@@ -857,12 +867,13 @@ def raw_of(table: Table, roles: Roles) -> RawPredictions:
     InputError
         If a named column is not there or scores are not numbers.
     """
+    cluster = None if roles.cluster is None else column_of_block(roles.cluster, table.columns)
     one_each = (
         roles.id,
         roles.fold,
         roles.weight,
         roles.group,
-        roles.cluster,
+        cluster,
         roles.predicted,
         roles.correct,
     )
@@ -907,7 +918,9 @@ def raw_of(table: Table, roles: Roles) -> RawPredictions:
         ids=_stripped(table.columns[roles.id], roles.id) if roles.id else None,
         weight=table.columns[roles.weight] if roles.weight else None,
         group=_stripped(table.columns[roles.group], roles.group) if roles.group else None,
-        cluster=_stripped(table.columns[roles.cluster], roles.cluster) if roles.cluster else None,
+        cluster=None
+        if cluster is None
+        else _clusters_of(table.columns[cluster], str(roles.cluster), cluster),
         roles=roles,
         kind=roles.kind,
         predicted=predicted if ranked is None else ranked[:, 0],
@@ -1202,6 +1215,13 @@ def _labels_of(table: Table, roles: Roles) -> np.ndarray | None:
         matrix = table.matrices[names[0]]
         return matrix if roles.kind == "multilabel" else from_one_hot(matrix)
     return _stripped(table.columns[names[0]], names[0])
+
+
+def _clusters_of(values: np.ndarray, asked: str | None, column: str) -> np.ndarray:
+    """Return the cells of a column of clusters, or the blocks of time that were asked for."""
+    if asked is not None and asked != column:
+        values = blocks_of(values, asked.rpartition("=")[2])
+    return _stripped(values, column)
 
 
 def _stripped(values: np.ndarray, column: str) -> np.ndarray:

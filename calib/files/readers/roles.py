@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from calib.base.exceptions import InputError
+from calib.data.times import BLOCKS, are_dates, column_of_block
 from calib.files.readers.conventions import (
     CALIBRATION,
     CLASS_NAMES,
@@ -166,7 +167,7 @@ class Given:
         return replace(table, columns=columns) if self.words else table
 
     def of(self, table: Table) -> Given:
-        """Return the same with the columns that `score` stands for.
+        """Return the same with the columns that `score` and a block of time as `cluster` stand for.
 
         Raises
         ------
@@ -175,7 +176,16 @@ class Given:
         """
         names = (*table.columns, *table.matrices)
         given = replace(self, score=tuple(name for said in self.score for name in _named(said, names)))
-        one_each = (self.label, self.predicted, self.correct, self.weight, self.id, self.cluster, self.group)
+        if given.cluster in BLOCKS and given.cluster not in names:
+            dates = [name for name, values in table.columns.items() if are_dates(values)]
+            if len(dates) != 1:
+                raise InputError(
+                    f"{given.cluster!r} is a block of time, and {some_names(dates) or 'no column'} could be "
+                    f"the time of a row; name a column of dates, such as cluster='date={given.cluster}'"
+                )
+            given = replace(given, cluster=f"{dates[0]}={given.cluster}")
+        cluster = None if given.cluster is None else column_of_block(given.cluster, names)
+        one_each = (self.label, self.predicted, self.correct, self.weight, self.id, cluster, self.group)
         for name in (*given.score, *one_each, self.fold):
             if name is not None and name not in names:
                 raise InputError(f"there is no column {name[:60]!r}; the columns are {some_names(names)}")

@@ -203,6 +203,8 @@ def unpack_examination(
             rows=tuple(each["effect"]["rows"]),
             accuracy=tuple(each["effect"]["accuracy"]),
             row_sums=tuple(tuple(pair) for pair in each["effect"]["row_sums"]),
+            lowest=tuple(each["effect"]["lowest"]),
+            clusters=tuple(each["effect"]["clusters"]),
         )
         for each in data
         if each["effect"] is not None

@@ -9,6 +9,7 @@ import streamlit as st
 
 from calib import InputError
 from calib.data.kinds import KINDS
+from calib.data.times import BLOCKS, are_dates
 from calib.files.findings import Finding
 from calib.files.findings.codes import LABEL_CODES
 from calib.files.readers.candidates import guess_roles
@@ -34,7 +35,7 @@ LISTED_VALUES = 1_000
 
 
 #: Notes whose fix reads the file in another way; other notes need no action, and have no button.
-ALTERNATIVES = ("binary_input", "class_wise_scores")
+ALTERNATIVES = ("binary_input", "class_wise_scores", "rows_together")
 
 
 def show_roles(reading: Reading) -> None:
@@ -90,7 +91,8 @@ def _menus(reading: Reading, roles: Roles, names: list[str]) -> Roles | None:
     chosen: dict[str, str | None] = {}
     for position, (role, head) in enumerate(ONE_EACH.items()):
         place, given = (left, right)[position % 2], getattr(roles, role) or NOBODY
-        picked = place.selectbox(head, others, others.index(given), key=f"role-{role}")
+        offered = [*others, *_blocks(reading)] if role == "cluster" else others
+        picked = place.selectbox(head, offered, offered.index(given), key=f"role-{role}")
         chosen[role] = None if picked == NOBODY else picked
     abstentions = _abstentions(reading, roles)
     if not chosen_scores:
@@ -110,6 +112,12 @@ def _menus(reading: Reading, roles: Roles, names: list[str]) -> Roles | None:
         choices=(),
         **chosen,
     )
+
+
+def _blocks(reading: Reading) -> list[str]:
+    """Return the blocks of time that can be clusters, as `calib.read` takes them."""
+    dates = [name for name, values in reading.table.columns.items() if are_dates(values)]
+    return [f"{name}={block}" for name in dates for block in BLOCKS]
 
 
 def _abstentions(reading: Reading, roles: Roles) -> tuple[str, ...] | None:

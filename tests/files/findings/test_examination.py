@@ -339,11 +339,11 @@ def test_one_column_of_a_binary_problem(labels):
     assert examine(np.column_stack([1 - p, p]), Y == 0)["binary_input"].severity == "note"
 
 
-def test_duplicate_ids():
-    ids = np.concatenate([np.arange(1990), np.arange(10)])
+def test_ids_that_repeat():
+    ids = np.concatenate([np.arange(1000), np.arange(1000)])
     report = examine(P, Y, ids=ids)
-    assert report["duplicate_ids"].rows.tolist() == list(range(1990, 2000))
-    assert report.fix("duplicate_ids").predictions().n_samples == 1990
+    assert report["rows_together"].columns == ("id",)
+    assert report.fix("rows_together").predictions().n_clusters == 1000
 
 
 def test_index_column_of_a_frame_is_left_out_and_mentioned():

@@ -75,7 +75,6 @@ def test_a_class_with_its_confidence(how, columns, named, tmp_path):
     report = check(path)["evaluation"]
     assert report.ok
     assert "binary_input" not in report.codes
-    assert "duplicate_ids" not in report.codes
     with pytest.raises(InputError, match="read it with calib.read"):
         read_predictions(path)
 
@@ -141,17 +140,12 @@ def test_an_evaluation_of_language_models(how, tmp_path):
     assert ece(rows.labels, rows) == pytest.approx(literal_ece(scores, right, groups), abs=1e-9)
     report = check(path)["evaluation"]
     assert report.ok
-    assert not {"duplicate_ids", "binary_input", "labels_missing"} & set(report.codes)
+    assert not {"binary_input", "labels_missing"} & set(report.codes)
     assert "'IDK'" in report["abstentions"].message
     assert "'E'" in report["class_never_true"].message
     named = read(path, abstentions=["E"])
     assert "IDK" in named.class_names
     assert "E" not in named.class_names
-
-
-def test_ids_that_repeat_at_random_are_still_duplicates():
-    table = llm_table().drop(columns=["threshold", "question", "choices"])
-    assert "duplicate_ids" in examine(table).codes
 
 
 def test_whether_a_class_is_right_suffices():

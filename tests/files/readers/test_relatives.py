@@ -235,7 +235,7 @@ def test_a_file_is_read_unaided(kind, notion, file, expected):
     assert (rows.kind, rows.n_samples) == (kind, N)
     assert ece(rows.labels, rows, notion=notion) == pytest.approx(expected, abs=1e-6)
     assert report.ok
-    assert "duplicate_ids" not in report.codes
+    assert "rows_together" not in report.codes
 
 
 @pytest.mark.parametrize("name", BINARY)

@@ -1,0 +1,202 @@
+"""Findings about rows that do not stand alone: copies, and columns that say which rows belong together."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from calib.data.equal_rows import DECIMALS, LEAST_EFFECT, copies_of, design_effect, keys_of
+from calib.data.matrices import highest
+from calib.data.predictions import ConfidencePrediction, TopLabelPrediction
+from calib.data.times import blocks_of
+from calib.files.findings.codes import Finding, some
+from calib.files.readers.columns import is_within
+from calib.files.readers.conventions import TOGETHER_NAMES, normalised
+from calib.files.readers.raw_predictions import RawPredictions, are_single_percentages
+from calib.files.readers.roles import Roles
+from calib.files.readers.tables import as_keys, some_names
+
+#: Columns that a message names.
+MOST_NAMED = 3
+
+
+def raw_keys(raw: RawPredictions) -> np.ndarray:
+    """Return `row_keys` of scores as a file has them, with the predicted class beside them."""
+    scores = np.nan_to_num(raw.proba)
+    if raw.kind == "vectors":
+        return keys_of(scores, highest(scores))
+    if raw.predicted is None:
+        return keys_of(scores)
+    return keys_of(scores, [pd.util.hash_array(as_keys(raw.predicted)).view(np.int64)])
+
+
+def _claims(raw: RawPredictions) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray | None] | None:
+    """Return score, outcome, label code and predicted class of each row; None if the file has no such."""
+    codes = None if raw.kind == "multilabel" else raw.codes()
+    if codes is None:
+        return None
+    if raw.kind == "vectors":
+        predicted, score = highest(raw.proba)
+        return score, predicted == codes, codes, predicted
+    score, announced = raw.proba[:, 0], raw.predicted_codes()
+    return score, codes == 1 if announced is None else announced == codes, codes, announced
+
+
+def _usable(raw: RawPredictions, codes: np.ndarray) -> np.ndarray:
+    return np.isfinite(raw.proba).all(axis=1) & (codes >= 0) & ~raw.abstained
+
+
+def copies_in(raw: RawPredictions) -> np.ndarray | None:
+    """Return `exact_copies` of the labelled rows of a file, -1 for the others."""
+    if (claims := _claims(raw)) is None:
+        return None
+    score, right, codes, _ = claims
+    usable = _usable(raw, codes)
+    copies = copies_of(*(values[usable] for values in (raw_keys(raw), score, right, codes)))
+    if copies is None:
+        return None
+    every = np.full(raw.n_samples, -1, dtype=np.int64)
+    every[usable] = copies
+    return every
+
+
+def find_copies(raw: RawPredictions) -> Finding | None:
+    """Find rows that are exact copies of others."""
+    if raw.cluster is not None or (copies := copies_in(raw)) is None:
+        return None
+    known = copies[copies >= 0]
+    again = np.flatnonzero(pd.Series(copies).duplicated().to_numpy() & (copies >= 0))
+    if not len(again):
+        return None
+    effect = design_effect(known)
+    how = "They are too few to change an interval noticeably."
+    if effect >= LEAST_EFFECT:
+        how = (
+            f"Copies count as clusters, of which there are {known.max() + 1:,}, and stay together in splits "
+            "and folds."
+        )
+    return Finding(
+        "rows_copied",
+        "note" if effect < LEAST_EFFECT else "warning",
+        f"{len(again):,} of {raw.n_samples:,} rows are exact copies of others ({some(again)}): their scores, "
+        f"to {DECIMALS} decimals, and their labels are equal. {how}",
+        again,
+    )
+
+
+def find_rows_together(raw: RawPredictions) -> Finding | None:
+    """Say what clusters are worth, or find columns that say which rows belong together."""
+    rows = _rows_of(raw)
+    if rows is None:
+        return None
+    from calib.stats.effective import effective_sample, find_alike  # scipy, which reading rows does without
+
+    if raw.cluster is not None:
+        name = "cluster" if raw.roles is None or raw.roles.cluster is None else raw.roles.cluster
+        return Finding(
+            "clusters_kept",
+            "note",
+            f"column {name!r} says which rows belong together: {effective_sample(rows.labels, rows).words}. "
+            "Floors, tests and intervals allow for it, and splits and folds keep clusters on one side.",
+            columns=(name,),
+        )
+    id_name = "id" if raw.roles is None else raw.roles.id
+    tested = find_alike(rows)
+    sure = [one for one in tested if one.is_sure]
+    named = [
+        one
+        for one in tested
+        if one.column == id_name
+        or (normalised(one.column) in TOGETHER_NAMES and one.greatest_effect >= LEAST_EFFECT)
+    ]
+    if not sure and not named:
+        return _too_few(rows)
+    chosen = (sure or named)[0]
+    how = (
+        f"The fix counts them as clusters, as --cluster {chosen.column} does, or the menu Rows that belong "
+        "together; it removes no row."
+    )
+    if not sure:
+        what = (
+            f"values of {chosen.column[:60]!r} repeat, so rows of equal values may belong together; nothing "
+            f"shows that they are alike. As clusters, {chosen.sample.words}."
+        )
+        about: dict[str, Any] = {"columns": (chosen.column,), "repair": _clustered(chosen.column)}
+        return Finding("rows_together", "note", f"{what} {how}", **about)
+    others = [
+        one.column for one in sure[1:] if one.column.partition("=")[0] != chosen.column.partition("=")[0]
+    ]
+    also = f" So do rows of equal {some_names(others[:MOST_NAMED])}." if others else ""
+    return Finding(
+        "rows_together",
+        "warning",
+        f"{chosen.words}.{also} {how} If the column describes a row instead, as an age does, the scores are "
+        "off by it: see Slices.",
+        columns=tuple(one.column for one in sure),
+        repair=_clustered(chosen.column),
+    )
+
+
+def _too_few(rows: Any) -> Finding | None:
+    """Name a column of what rows belong to that has too few values to tell."""
+    from calib.evidence.clusters import MIN_CLUSTERS  # scipy, which reading rows does without
+
+    for name, values in ({} if rows.metadata is None else rows.metadata).items():
+        if normalised(str(name)) in TOGETHER_NAMES and 1 < (groups := values.nunique()) < MIN_CLUSTERS:
+            return Finding(
+                "rows_together",
+                "note",
+                f"rows of equal {name!r} may belong together, and its {groups} values are too few groups to "
+                f"tell (about {MIN_CLUSTERS} are needed). Rows count as independent, and what holds for "
+                "these groups need not hold for others.",
+                columns=(str(name),),
+            )
+    return None
+
+
+def _clustered(column: str) -> Any:
+    """Return the repair that takes equal values of a column for rows that belong together."""
+
+    def repair(data: RawPredictions) -> RawPredictions:
+        name, _, block = column.rpartition("=")
+        values = _further(data).get(name or column)
+        if values is None:
+            return data
+        cells = as_keys(blocks_of(values, block) if name else values)
+        alone = cells == ""
+        cells[alone] = [f"row {row}" for row in np.flatnonzero(alone)]
+        roles = None if data.roles is None else replace(data.roles, cluster=column)
+        return replace(data, cluster=cells, roles=roles)
+
+    return repair
+
+
+def _further(raw: RawPredictions) -> dict[str, np.ndarray]:
+    """Return the further columns that may say what belongs together, with ids that came without a table."""
+    roles = raw.roles or Roles(())
+    aside = {roles.split, roles.weight, roles.correct, roles.model, roles.index, *roles.label}
+    columns = {name: values for name, values in raw.metadata.items() if name not in aside}
+    return columns if raw.ids is None or roles.id in columns else {**columns, "id": raw.ids}
+
+
+def _rows_of(raw: RawPredictions) -> Any:
+    """Return the labelled rows with the one claim about each; None if the scores are no probabilities yet."""
+    if (claims := _claims(raw)) is None:
+        return None
+    score, right, codes, predicted = claims
+    usable = _usable(raw, codes)
+    score = score[usable]
+    if len(score) and are_single_percentages(score):
+        score = score / score.dtype.type(100.0)
+    if not len(score) or not is_within(score):
+        return None
+    further = {name: values[usable] for name, values in _further(raw).items()}
+    of_rows: dict[str, Any] = {"metadata": pd.DataFrame(further) if further else None}
+    of_rows["cluster"] = None if raw.cluster is None else raw.cluster[usable]
+    score = score.clip(0.0, 1.0)
+    if predicted is None:
+        return ConfidencePrediction(score, right[usable], **of_rows)
+    return TopLabelPrediction(predicted[usable], score, codes[usable], **of_rows)

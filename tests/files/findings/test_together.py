@@ -1,0 +1,135 @@
+"""Rows that do not stand alone: what files without a telling word show of it, and what is done about it."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from calib import examine, read
+from calib.data.times import BLOCKS, blocks_of
+from calib.evidence.clusters import Dependence
+
+GROUPS, EACH = 25, 40
+PLACE = np.repeat(np.arange(GROUPS), EACH)
+
+
+def file(correlation: float = 0.4, **columns: object) -> pd.DataFrame:
+    """1,000 rows of a perfect model; the rows of a group of 40 come true together."""
+    random = np.random.default_rng(0)
+    confidence = random.uniform(0.5, 1.0, len(PLACE)).round(6)
+    correct = Dependence(PLACE, correlation).uniform(random) < confidence
+    return pd.DataFrame({"confidence": confidence, "correct": correct.astype(int), **columns})
+
+
+CODES = np.array([f"K-{17 * group % 100}" for group in PLACE])
+DAYS = pd.date_range("2024-03-01", periods=GROUPS).strftime("%Y-%m-%d").to_numpy()[PLACE]
+HOURS = np.array(
+    [
+        f"{day}T{row // 2 + 2:02}:{row % 2 * 30:02}"
+        for day, row in zip(DAYS, np.tile(np.arange(40), GROUPS), strict=True)
+    ]
+)
+
+
+@pytest.mark.parametrize(
+    ("name", "values", "column"),
+    [
+        ("donor", CODES, "donor"),
+        ("batch_no", PLACE * 7, "batch_no"),
+        ("recorded", HOURS, "recorded=day"),
+        ("seconds_time", np.arange(1000.0), "seconds_time=20"),
+    ],
+)
+def test_a_column_whose_rows_are_alike_is_proposed(name, values, column):
+    table = file(**{name: values})
+    found = examine(table)["rows_together"]
+    assert (found.severity, found.columns[0]) == ("warning", column)
+    fixed = examine(table).fix("rows_together")
+    assert fixed.announced().n_samples == 1000
+    assert fixed.announced().n_clusters == fixed.raw.n_samples // EACH if column != "seconds_time=20" else 20
+    assert "rows_together" not in fixed.codes
+    assert read(table, cluster=column).n_clusters == fixed.announced().n_clusters
+    assert "clusters none -> 2" in fixed.log[0]
+
+
+@pytest.mark.parametrize(
+    "columns",
+    [
+        {"note": [f"text {row}" for row in range(1000)]},  # all different
+        {"sex": np.tile(["m", "f"], 500)},
+        {"fraction": np.repeat(np.random.default_rng(1).random(25), 40)},
+        {"donor": CODES, "patient_id": CODES},  # named already
+    ],
+)
+def test_other_columns_are_not_proposed(columns):
+    assert "rows_together" not in examine(file(**columns)).codes
+
+
+def test_a_column_that_the_class_decides_is_not_proposed():
+    """36 classes of 12 kinds, and a model that is wrong about one kind: a fact about classes, not rows."""
+    random = np.random.default_rng(2)
+    predicted = random.integers(0, 36, 3000)
+    true = np.where(
+        random.random(3000) < np.where(predicted % 12 == 4, 0.2, 0.8), predicted, (predicted + 1) % 36
+    )
+    table = pd.DataFrame(
+        {"predicted": predicted, "confidence": 0.8, "label": true, "kind": [f"s{p % 12}" for p in predicted]}
+    )
+    assert "rows_together" not in examine(table).codes
+
+
+def test_ids_that_repeat_are_a_note_if_their_rows_are_not_alike():
+    table = file(0.0, image_id=CODES)
+    found = examine(table)["rows_together"]
+    assert (found.severity, found.columns, len(found.rows)) == ("note", ("image_id",), 0)
+    assert examine(table).fix("rows_together").announced().n_clusters == GROUPS
+
+
+def test_few_values_of_a_site_are_too_few_to_tell():
+    found = examine(file(site=PLACE % 6))["rows_together"]
+    assert (found.columns, found.fix) == (("site",), None)
+
+
+def test_copies_without_an_id_count_as_clusters():
+    table = pd.concat([file(0.0)] * 4)
+    found = examine(table)["rows_copied"]
+    assert (found.severity, found.fix) == ("warning", None)
+    assert len(found.rows) == pytest.approx(3000, abs=2)  # two different rows of 1,000 may agree by chance
+    assert read(table).n_clusters == pytest.approx(1000, abs=2)
+    few = examine(pd.concat([file(0.0), file(0.0).nsmallest(24, "confidence")]))
+    assert few["rows_copied"].severity == "note"
+    assert len(few["rows_copied"].rows) == pytest.approx(24, abs=2)
+    assert few.announced().cluster is None
+
+
+def test_blocks_are_those_of_the_calendar():
+    times = ["2024-12-29 23:00", "2024-12-30 00:30", "2025-01-01 00:59", ""]
+    assert {block: blocks_of(times, block).tolist() for block in BLOCKS} == {
+        "month": ["2024-12", "2024-12", "2025-01", ""],
+        "week": ["2024-W52", "2025-W01", "2025-W01", ""],
+        "day": ["2024-12-29", "2024-12-30", "2025-01-01", ""],
+        "hour": ["2024-12-29T23", "2024-12-30T00", "2025-01-01T00", ""],
+    }
+
+
+@pytest.mark.parametrize("asked", ["day", "recorded=day"])
+def test_a_block_of_time_is_named_as_cluster(asked):
+    assert read(file(recorded=HOURS), cluster=asked).n_clusters == GROUPS
+
+
+@pytest.mark.parametrize("above", [0.0, 0.8])
+def test_rows_without_labels_are_compared_with_the_others(above):
+    table = file().rename(columns={"correct": "label", "confidence": "score"})
+    drop = np.random.default_rng(3).random(1000) < 0.5
+    labelled = (table["score"] > above) & ~drop
+    table["label"] = table["label"].where(labelled)
+    found = examine(table)["labels_missing"]
+    assert len(found.rows) == (~labelled).sum()
+    lowest = table["score"][labelled].min()
+    assert (f"{(table['score'] < lowest).sum():,} of them lie below {lowest:.4g}" in found.message) == (
+        above > 0
+    )
+    after = examine(table).effect("labels_missing")
+    assert after.lowest == (pytest.approx(table["score"].min()), pytest.approx(lowest))
+    assert after.accuracy[0] == after.accuracy[1]
