@@ -336,7 +336,7 @@ def recommend(options: Namespace) -> Outcome:
 
 def gate(options: Namespace) -> Outcome:
     """Compare the evaluation rows with limits; exit code 1 if one is broken or, with --strict, undecided."""
-    rows = evidence_to_assess(options, [])
+    rows = evidence_to_assess(options)
     scores: Any = rows
     strategy: Strategy = "uniform"
     rule = used = None
@@ -494,7 +494,7 @@ def decide(options: Namespace) -> Outcome:
 
 def slices(options: Namespace) -> Outcome:
     """Assess the groups of further columns of the evaluation rows, and compare those of each column."""
-    rows = evidence_to_assess(options, [])
+    rows = evidence_to_assess(options)
     of_sums = isinstance(rows, Sums)
     columns: Any = _summed_columns(rows, options) if of_sums else _cut_columns(rows, options.by, options.cut)
     scores: Any = rows

@@ -207,7 +207,7 @@ def size_words(rows: Any) -> str:
     return f"{rows.n_samples:,} rows of {kind.title}{classes}{covered}"
 
 
-def evidence_to_assess(options: Namespace, notes: list[str]) -> Any:
+def evidence_to_assess(options: Namespace, notes: list[str] | None = None) -> Any:
     """Return a summary if the file is one, else the rows to assess; what was fixed is added to `notes`.
 
     Raises
