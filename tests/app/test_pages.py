@@ -32,7 +32,8 @@ def test_page_runs_on_example(visit, page):
     app = visit.switch_page(page).run()
     assert not app.exception
     assert not app.error
-    assert [Path(page).stem.replace("_", " ") in title.value.lower() for title in app.title] == [True]
+    name = "1. " if page == "pages/learn/learn.py" else Path(page).stem.replace("_", " ")  # its first step
+    assert [name in title.value.lower() for title in app.title] == [True]
 
 
 def test_overview_makes_a_report():

@@ -11,7 +11,7 @@ import pytest
 import calib
 from calib import InputError, Project, scale
 from calib.files.calibrators import document, dumps
-from calib.files.project import Upload
+from calib.files.project import FurtherModel, Upload
 from calib.files.readers.reading import read_table
 from calib.files.readers.roles import Roles
 from calib.scale.files import dumps as summary_bytes
@@ -56,7 +56,7 @@ def test_projects_come_back_to_the_last_bit(n):
         vectors(60, "float32"),
         roles=Roles(("cat", "dog"), label=("label",)),
         calibrators={"TS": calib.TemperatureScaling().fit(evaluation.proba, evaluation.labels)},
-        models={"other": vectors(n, "float32")},
+        models={"other": FurtherModel(vectors(n, "float32"))},
         settings={"Reliability": {"bins": "20"}},
         upload=Upload((read_table(CSV), None, None, None), {"evaluation": ("percent",)}),
     )
