@@ -78,6 +78,7 @@ def test_one_menu_puts_a_model_on_every_page(app):
     assert {"sure", "noisy"} <= set(app.selectbox(key="beside").options)
     app.selectbox(key="beside").set_value("noisy").run()
     assert "The two models class by class" in [header.value for header in app.header]
+    app.session_state["numbers"] = True  # the fold of Overview is open
     for page in ("start/overview", "diagnose/slices", "repair/decide"):
         app.switch_page(f"pages/{page}.py").run()
         if page == "start/overview":

@@ -4,35 +4,21 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from streamlit.testing.v1 import AppTest
 
 from calib import CanonicalBinning, GridScheme, Predictions, ProjectionScheme, SierpinskiScheme
 from calib.files.calibrators import dumps, loads
 from pages.shared.session import Dataset
-from tests import ROOT
 from tests.app.running import open_page, words
 
 PAGE = "pages/study/simplex.py"
 
 
-def show_binary() -> None:
-    """Put 40 rows of two classes on screen, then run the page (run by AppTest as a script of its own)."""
-    import runpy
-
-    import numpy as np
-
-    from calib import Predictions
-    from pages.shared.session import Dataset, use
-
+def test_two_classes_are_refused_with_the_reason():
     score = np.linspace(0.01, 0.99, 40)
     rows = Predictions(np.column_stack([1 - score, score]), np.arange(40) % 2)
-    use(Dataset("binary", "", False, rows, rows))
-    runpy.run_path("pages/study/simplex.py")
-
-
-def test_two_classes_are_refused_with_the_reason(monkeypatch):
-    monkeypatch.chdir(ROOT)
-    app = AppTest.from_function(show_binary, default_timeout=60).run()
+    app = open_page("pages/start/overview.py", example="two-patients")
+    app.session_state["dataset"] = Dataset("binary", "", False, rows, rows)
+    app.switch_page(PAGE).run()
     assert not app.exception
     assert "needs at least three" in app.info[0].value
 
@@ -68,7 +54,7 @@ def test_the_bin_that_is_named_has_the_largest_share_of_the_error():
     drawn = bins[bins[["Evaluation rows", "Calibration rows"]].min(axis=1) >= 20]
     most = drawn.loc[drawn["Share of canonical-ECE (%)"].idxmax()]
     (sentence,) = [text.value for text in app.markdown if "adds most" in text.value]
-    assert f"bin {most['Bin']:.0f} adds most" in sentence
+    assert f"Bin {most['Bin']:.0f} adds most" in sentence
     assert f"{most['Share of canonical-ECE (%)']:.0f}% of it, {most['Evaluation rows']:,.0f} rows" in sentence
 
 
@@ -112,10 +98,12 @@ def test_the_rows_of_a_bin_are_those_of_the_predictions(how):
         app.segmented_control[0].set_value("Three-class example").run()
     else:
         app.radio(key="how").set_value(how).run()
+    counts = app.dataframe[0].value.set_index("Bin")["Evaluation rows"]
+    behind, count = int(counts.idxmax()), counts.max()
+    app.session_state["simplex-bin"] = behind  # as a click on its arrow does
+    app.run()
     app.toggle(key="simplex-rows-open").set_value(True).run()
-    listed, bins, _ = (table.value for table in app.dataframe)
-    behind = app.session_state["simplex-bin"]
-    count = bins.set_index("Bin").loc[behind, "Evaluation rows"]
+    listed = app.dataframe[0].value
     assert f"Bin {behind} of the triangle: **{count:,}** rows" in words(app)
     assert len(listed) == min(count, 25)
     if how is None:

@@ -142,7 +142,6 @@ def test_size_decides_where():
     assert Job(fit, (HISTOGRAM, large, large), {}).is_short
     assert not Job(fit, (calib.DirichletScaling(l2="cv"), large, large), {}).is_short
     assert n_bytes({"a": (many, [many])}) == many.nbytes + 1 + 16 + 8
-    assert Job(calib.recommend, (ROWS, LABELS), {"methods": {"TL-HB": HISTOGRAM}}).is_short
     assert Job(calib.recommend, (ROWS, LABELS), {}).seconds > computing.LONG
     distinct = calib.reduce_to_binary(np.zeros(20_000), np.linspace(0, 1, 20_000), "confidence")
     assert not Job(calibration_tests, (None, distinct), {}).is_short
