@@ -855,4 +855,4 @@ def _rows_sum_to_one(matrix: np.ndarray) -> bool:
     with np.errstate(invalid="ignore", over="ignore"):
         rows = matrix[:1000].astype(np.float64)
         off = np.abs(rows.sum(axis=1) - 1.0)
-        return bool(len(rows) and rows.min() >= 0.0 and np.mean(off < 0.02) > 0.95)
+        return bool(rows.size and rows.min() >= 0.0 and np.mean(off < 0.02) > 0.95)
