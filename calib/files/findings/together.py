@@ -41,7 +41,8 @@ def _claims(raw: RawPredictions) -> tuple[np.ndarray, np.ndarray, np.ndarray, np
     if raw.kind == "vectors":
         predicted, score = highest(raw.proba)
         return score, predicted == codes, codes, predicted
-    score, announced = raw.proba[:, 0], raw.predicted_codes()
+    score = raw.proba[:, 0]
+    announced = None if raw.kind == "confidence" else raw.predicted_codes()
     return score, codes == 1 if announced is None else announced == codes, codes, announced
 
 
@@ -188,6 +189,8 @@ def _rows_of(raw: RawPredictions) -> Any:
         return None
     score, right, codes, predicted = claims
     usable = _usable(raw, codes)
+    if predicted is not None:
+        usable &= predicted >= 0
     score = score[usable]
     if len(score) and are_single_percentages(score):
         score = score / score.dtype.type(100.0)
