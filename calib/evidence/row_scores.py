@@ -132,7 +132,8 @@ def unseen_error(
     if metric == "accuracy" and not seen.all():
         return 0.0
     some, labels = wrong_rows(predicted)
-    wrong = row_values(labels, scores[some], metric).mean() - weighted_mean(seen, weights)
+    chosen = scores.take(some) if isinstance(scores, Announcement) else np.asarray(plain(scores))[some]
+    wrong = row_values(labels, chosen, metric).mean() - weighted_mean(seen, weights)
     return float(wrong) * error_share(y_true, predicted, weights, cluster)
 
 
