@@ -115,8 +115,8 @@ def test_few_wrong_rows_give_no_recommendation():
     proba[np.arange(400), label] = 1.0 - 2.0 * rest
     truth = np.where(wrong, (label + 1) % 3, label)
     few = calib.recommend(proba, truth, methods=FEW)
-    assert (few.name, few.helpful) == ("none", [])
-    assert "9 of 400 calibration rows are wrong" in few.reason
+    assert (few.name, few.calibrator) == ("none", None)
+    assert "9 of 400 calibration rows are wrong" in few.few
     wrong[9:30] = True
     truth = np.where(wrong, (label + 1) % 3, label)
     assert calib.recommend(proba, truth, methods=FEW).name != "none"

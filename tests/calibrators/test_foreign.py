@@ -78,7 +78,7 @@ def test_any_object_takes_part_in_a_comparison(example):
     }
     board = compare(example.calibration, example.evaluation, methods)
     entries = {entry.method: entry for entry in board.entries}
-    ts, power = entries["TS"].summary, entries["power"].summary
+    ts, power = entries["TS"].metrics, entries["power"].metrics
     assert power.brier == pytest.approx(ts.brier, abs=1e-4)
     assert power.conf_ece == pytest.approx(ts.conf_ece, abs=1e-3)
     assert entries["logistic"].failure in (None, "")
