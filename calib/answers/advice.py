@@ -16,7 +16,7 @@ from calib.base.exceptions import InputError
 from calib.base.results import Drawn, Result
 from calib.calibrators.catalogue import full_name, methods_of_kind, named_methods
 from calib.calibrators.curves import Logistic
-from calib.calibrators.effort import LONG, fit_seconds
+from calib.calibrators.effort import fit_seconds
 from calib.calibrators.histogram import HistogramBinning
 from calib.calibrators.multiclass import MulticlassToBinary, fit_rows
 from calib.calibrators.ridge_choice import CROSS_VALIDATED
@@ -52,6 +52,9 @@ MIN_WRONG = 10
 
 #: Most scores (rows x classes) for which calibrators of every class are tried.
 MOST_SCORES = 1_000_000
+
+#: Most seconds of processor time, as estimated, for the fits of a candidate to all folds.
+MAX_SECONDS = 10.0
 
 #: Most rows, and scores, on which candidates are tried; of more rows, a sample.
 MOST_ROWS, MOST_TRIED = 50_000, 5_000_000
@@ -552,7 +555,7 @@ def _candidates(
         if parameters > rows_of_fold and calibrator.overfit_words(rows_of_fold, n_classes):
             left_out[name] = f"it has {parameters:,} parameters for {rows_of_fold:,} rows of a fold"
         elif (n_samples * n_classes > MOST_SCORES and not _is_light(calibrator, parameters, n_classes)) or (
-            fit_seconds(calibrator, n_samples, n_classes) > LONG
+            N_FOLDS * fit_seconds(calibrator, n_samples, n_classes) > MAX_SECONDS
         ):
             left_out[name] = (
                 f"fitting it {N_FOLDS} times to {n_samples:,} x {n_classes:,} scores would take too long"

@@ -13,11 +13,12 @@ from calib.data.notions import NotionShape
 
 
 class Effort(NamedTuple):
-    """Seconds of a fit for each score, raised to a power of the classes, and what else to do."""
+    """Seconds of a fit for each score and for each binary problem, and what else to do."""
 
     seconds: float
     advice: str
     matrix: bool = False
+    problem: float = 0.0
 
 
 _FEWER = 'fit the predicted class alone (notion "top-label"), or fewer rows'
@@ -32,7 +33,10 @@ EFFORTS: dict[str, Effort] = {
     "StructuredVectorScaling": Effort(2.5e-7, "TemperatureScaling has one number, and fewer rows may do"),
     "TopVersusAllScaling": Effort(2.5e-6, "VectorScaling takes a tenth of that, and fewer rows may do"),
     "VennAbersCalibration": Effort(2e-6, f"IsotonicCalibration takes a twentieth of that; or {_FEWER}"),
-    "SplineCalibration": Effort(7e-7, f"IsotonicCalibration takes a quarter of that; or {_FEWER}"),
+    "SplineCalibration": Effort(
+        7e-7, f"IsotonicCalibration takes a quarter of that; or {_FEWER}", problem=7e-3
+    ),
+    "BetaCalibration": Effort(0.0, f"PlattScaling takes a tenth of that; or {_FEWER}", problem=9e-3),
 }
 
 #: Seconds beyond which a fit is announced as long.
@@ -53,10 +57,12 @@ def fit_seconds(calibrator: Any, n_samples: int, n_classes: int) -> float:
         effort = EFFORTS["TopVersusAllScaling"]
     if effort is None:
         return 0.0
-    claims = n_classes
+    claims, problems = n_classes, 0 if binary is None else n_classes
     if binary is not None and calibrator.notion != "class-wise":
         claims = NotionShape.of(calibrator.notion, n_classes, calibrator.top_k).n_claims
+        problems = 1 if calibrator.notion == "confidence" else n_classes
     seconds = effort.seconds * n_samples * claims * (n_classes if effort.matrix else 1)
+    seconds += effort.problem * problems
     searched = CROSS_VALIDATED in options.values()
     return seconds * (N_FOLDS * len(STRENGTHS) if searched else 1)
 
