@@ -57,7 +57,7 @@ MOST_SCORES = 1_000_000
 MAX_SECONDS = 10.0
 
 #: Most rows, and scores, on which candidates are tried; of more rows, a sample.
-MOST_ROWS, MOST_TRIED = 50_000, 5_000_000
+MOST_ROWS, MOST_TRIED = 20_000, 5_000_000
 
 #: The points per bin that are tried.
 POINTS_PER_BIN = (10, 15, 20, 30, 50, 75, 100, 150, 200, 300, 500)

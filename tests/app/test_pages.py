@@ -19,7 +19,16 @@ def test_navigation_lists_every_page_file():
     assert [page for page in PAGES if f'"{page}"' not in listing] == []
 
 
-@pytest.fixture(scope="module", params=EXAMPLE_TITLES)
+#: Examples that differ from others by their numbers alone.
+ALIKE = ("perfect", "digits")
+
+
+@pytest.fixture(
+    scope="module",
+    params=[
+        pytest.param(name, marks=pytest.mark.thorough) if name in ALIKE else name for name in EXAMPLE_TITLES
+    ],
+)
 def visit(request):
     """One session on a built-in example: its data are made, and its calibrator fitted, once for all pages."""
     app = open_page("pages/start/overview.py", example=request.param)

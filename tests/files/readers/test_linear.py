@@ -47,7 +47,7 @@ def long_lines(n, times=1):
 #: By name, a file that grows with n, and n: most of them were once read in quadratic time.
 FILES = {
     "csv": (lambda n: frame(n).to_csv(index=False).encode(), 5_000),
-    "csv of many columns": (lambda n: frame(3, n).to_csv(index=False).encode(), 2_000),
+    "csv of many columns": (lambda n: frame(3, n).to_csv(index=False).encode(), 1_000),
     "csv of one line": (lambda n: b"a" * n, 2_000_000),
     "csv of blank lines": (lambda n: b"\n" * n + csv_of(["0.1", "0.9", "a"]), 50_000),
     "csv, blanks before a line break": (lambda n: csv_of(["0.1", "0.9", f"a{' ' * n}b\nc"]), 20_000),
