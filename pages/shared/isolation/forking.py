@@ -104,7 +104,8 @@ class Forked:
         with self._lock:
             pid = self.pid
             if self.poll() is None and pid is not None:
-                os.kill(pid, signal.SIGKILL)
+                with suppress(ProcessLookupError):  # it has just ended, and the fork server will say so
+                    os.kill(pid, signal.SIGKILL)
 
     def _hear(self) -> None:
         """Take the next number from the fork server: the process id, then the exit code."""

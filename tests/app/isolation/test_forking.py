@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import signal
+import time
 from multiprocessing import forkserver
 
 import pytest
@@ -65,6 +66,22 @@ def test_a_worker_may_be_ended_before_it_begins(own_reader):
     own.close()
     assert first.returncode == -signal.SIGKILL
     assert not os.path.exists(f"/proc/{first.pid}")
+
+
+def test_a_worker_may_end_just_before_it_is_ended(monkeypatch):
+    worker, kill = forked(), os.kill
+
+    def come_late(pid, number):
+        worker.stdin.close()
+        while os.path.exists(f"/proc/{pid}"):
+            time.sleep(0.001)
+        kill(pid, number)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(os, "kill", come_late)
+        worker.kill()
+    assert worker.wait() == 0
+    close(worker)
 
 
 def test_another_fork_server_takes_the_place_of_a_dead_one(own_reader):
