@@ -9,7 +9,7 @@ import os
 import re
 import time
 from collections import Counter, deque
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 from typing import Any
 
 from starlette.datastructures import Headers
@@ -175,19 +175,16 @@ async def refuse(scope: Scope, receive: Receive, send: Send, words: str, status:
 
 
 def lacks_handles() -> bool:
-    """Return whether fewer than `SPARE_HANDLES` more files may be opened, by the lowest free handle."""
-    try:
-        import resource
-    except ImportError:  # not a POSIX system
-        return False
-    try:
-        lowest = os.open(os.devnull, os.O_RDONLY)
-    except OSError as error:
-        if error.errno not in (errno.EMFILE, errno.ENFILE):
-            raise
-        return True
-    os.close(lowest)
-    return lowest > resource.getrlimit(resource.RLIMIT_NOFILE)[0] - SPARE_HANDLES
+    """Return whether fewer than `SPARE_HANDLES` more files may be opened."""
+    with ExitStack() as opened:
+        try:
+            for _ in range(SPARE_HANDLES):
+                opened.callback(os.close, os.open(os.devnull, os.O_RDONLY))
+        except OSError as error:
+            if error.errno not in (errno.EMFILE, errno.ENFILE):
+                raise
+            return True
+    return False
 
 
 def has_field(session: str) -> bool:

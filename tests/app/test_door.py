@@ -7,6 +7,7 @@ import errno
 import logging
 import os
 import types
+from contextlib import ExitStack
 
 import pytest
 from starlette.requests import ClientDisconnect
@@ -149,18 +150,20 @@ def test_a_refused_upload_is_read_to_its_end_so_that_the_client_hears_why(monkey
     assert sent == [3, 3, 0], "status and words first, the end last"
 
 
-def test_a_server_with_few_handles_says_so(monkeypatch):
+@pytest.mark.parametrize(("free", "answer"), [(door.SPARE_HANDLES - 1, 503), (2 * door.SPARE_HANDLES, 204)])
+def test_a_server_with_few_handles_says_so(monkeypatch, free, answer):
+    """The free handles lie below others that are open, as after connections that came and went."""
     resource = pytest.importorskip("resource")
     before = resource.getrlimit(resource.RLIMIT_NOFILE)
-    with open(os.devnull, "rb") as lowest:
-        assert asked(reads_all, [part(10, more=False)], monkeypatch)[0] == [204]
-        resource.setrlimit(resource.RLIMIT_NOFILE, (lowest.fileno() + door.SPARE_HANDLES // 2, before[1]))
-        try:
-            status, words = asked(reads_all, [part(10, more=False)], monkeypatch)
-        finally:
-            resource.setrlimit(resource.RLIMIT_NOFILE, before)
-    assert status == [503]
-    assert words.decode() == door.NO_ROOM[errno.EMFILE]
+    with ExitStack() as held:
+        opened = [held.enter_context(open(os.devnull, "rb")) for _ in range(3 * door.SPARE_HANDLES)]
+        resource.setrlimit(resource.RLIMIT_NOFILE, (opened[-1].fileno() + 1, before[1]))
+        held.callback(resource.setrlimit, resource.RLIMIT_NOFILE, before)
+        for one in opened[:free]:
+            one.close()
+        status, words = asked(reads_all, [part(10, more=False)], monkeypatch)
+    assert status == [answer]
+    assert (words.decode() == door.NO_ROOM[errno.EMFILE]) == (answer == 503)
 
 
 @pytest.mark.parametrize(("mine", "of_all", "why"), [(11, 11, "SESSION"), (9, 31, "SERVER"), (2, 31, "")])
