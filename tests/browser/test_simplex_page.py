@@ -121,6 +121,7 @@ def test_many_classes_are_merged_or_renormalised(open_page):
         """() => document.querySelector(".js-plotly-plot").layout.annotations.map(note => note.text)"""
     )
     assert shown[2] == "other"
+    page.get_by_role("button", name="Options").click()
     page.get_by_text("Three classes, renormalised").click()
     settled(page)
     assert page.get_by_text("conditional on one of the three classes being true").is_visible()
