@@ -20,7 +20,7 @@ from calib.data.defaults import LEVEL, N_BINS, N_RESAMPLES, RANDOM_STATE
 from calib.data.kinds import Kind, kind_of
 from calib.data.notions import POOLED_NOTIONS
 from calib.data.predictions import ConfidencePrediction, TopLabelPrediction, rows_that_count
-from calib.data.several_models import pairs_of_models
+from calib.data.several_models import pairs_of_models, rows_to_fit
 from calib.data.validation import check_level
 from calib.evidence.binning import PerClass, Strategy
 from calib.evidence.reductions import cluster_codes, event_scores, top_label
@@ -269,8 +269,9 @@ def compare_models(
     ----------
     models : mapping of str to predictions, or to pairs of them
         By the name of each model: labelled predictions of any kind, which are split once into calibration
-        and evaluation rows, the same for all models; or a pair (calibration, evaluation). Classes in another
-        order are matched by name, rows by id if the models were read with ids, else by order.
+        and evaluation rows, the same for all models; or a pair (calibration, evaluation), with None for
+        calibration if no method is to be fitted for this model. Classes in another order are matched by
+        name, rows by id if the models were read with ids, else by order.
     methods : iterable of str, or mapping of str to unfitted calibrator
         Names of `calib.calibrators.catalogue.named_methods`, such as "TL-HB", or of
         `calib.calibrators.catalogue.METHODS`, such as "spline". Each model's scores as they are come first.
@@ -336,8 +337,10 @@ def compare_models(
         rows += model.rows(boards[name])
     order = (*TABLES, *MEASURES)
     rows.sort(key=lambda row: order.index(row["measure"]))
-    n_rows = [len(part) for part in next(iter(pairs.values()))]
-    return ModelComparison(boards, pd.DataFrame(rows), n_bins, level, n_rows[0], n_rows[1])
+    n_fitting, n_unseen = (
+        max(0 if pair[part] is None else len(pair[part]) for pair in pairs.values()) for part in (0, 1)
+    )
+    return ModelComparison(boards, pd.DataFrame(rows), n_bins, level, n_fitting, n_unseen)
 
 
 def methods_to_compare(methods: Iterable[str] | Mapping[str, Any], kind: Kind, n_bins: int) -> dict[str, Any]:
@@ -421,7 +424,7 @@ class _Model:
         ]
 
     def _fitted(self, name: str, calibrator: Any) -> Entry:
-        calibrator, seconds = timed_fit(name, calibrator, self.calibration)
+        calibrator, seconds = timed_fit(name, calibrator, rows_to_fit(self.name, self.calibration))
         scores = calibrated_scores(calibrator, self.evaluation)
         return self._entry(name, scores, assessment_strategy(calibrator), seconds)
 

@@ -69,6 +69,8 @@ def pairs_of_models(
 ) -> dict[str, tuple[Any, Any]]:
     """Return (calibration, evaluation) of each model: given so, or split once from labelled predictions.
 
+    Calibration rows are None for a model that was given none.
+
     Parameters
     ----------
     models : mapping of str to predictions, or to pairs of them
@@ -91,10 +93,25 @@ def pairs_of_models(
             "every model must be a pair (calibration, evaluation), or every model labelled predictions; got "
             + ", ".join(f"{name!r}: {'pair' if given[name] else 'predictions'}" for name in list(models)[:5])
         )
-    fitting, unseen = (on_common_rows({name: rows[part] for name, rows in models.items()}) for part in (0, 1))
-    first = next(iter(fitting.values()))
+    unseen = on_common_rows({name: rows[1] for name, rows in models.items()})
+    to_fit = {name: rows[0] for name, rows in models.items() if rows[0] is not None}
+    fitting = on_common_rows(to_fit) if to_fit else {}
+    first = next(iter((fitting or unseen).values()))
     unseen = on_common_rows({name: rows.in_order_of(first.class_names) for name, rows in unseen.items()})
-    return {name: (fitting[name], unseen[name]) for name in models}
+    return {name: (fitting.get(name), unseen[name]) for name in models}
+
+
+def rows_to_fit(model: str, calibration: Any) -> Any:
+    """Return the calibration rows of a model.
+
+    Raises
+    ------
+    InputError
+        If it has none.
+    """
+    if calibration is None:
+        raise InputError(f"model {model!r} has no calibration rows; give them to fit calibrators for it")
+    return calibration
 
 
 def like_rows(

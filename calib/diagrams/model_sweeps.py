@@ -18,7 +18,7 @@ from calib.calibrators.catalogue import PAPER
 from calib.data.defaults import N_BINS, N_RESAMPLES, RANDOM_STATE
 from calib.data.kinds import kind_of
 from calib.data.predictions import Predictions, rows_that_count
-from calib.data.several_models import pairs_of_models
+from calib.data.several_models import pairs_of_models, rows_to_fit
 from calib.diagrams.bin_sweep import ece_sweep
 from calib.diagrams.refits import binned_sweeps
 from calib.diagrams.style import Figure, at, axes, escape, figure, grid, method_colour, scatter, shorten
@@ -122,9 +122,12 @@ def sweep_models(
         if progress:
             progress(position / len(steps), f"{model}: {method}")
         fitting, unseen = pairs[model]
-        swept = _Swept(fitting, rows_that_count(unseen), counts)
+        rows = rows_that_count(unseen)
         try:
-            values = swept.base(redraws) if method == BASE else swept.method(method, chosen[method])
+            if method == BASE:
+                values = _Swept(fitting, rows, counts).base(redraws)
+            else:
+                values = _Swept(rows_to_fit(model, fitting), rows, counts).method(method, chosen[method])
         except InputError as error:
             values = [{"measure": key, "n_bins": b, "failure": str(error)} for key in SWEPT for b in counts]
         found.append(pd.DataFrame(values).assign(model=model, method=method))

@@ -9,7 +9,7 @@ import pandas as pd
 import pytest
 
 import calib
-from calib import InputError, Predictions, compare_models
+from calib import InputError, Predictions, compare_models, sweep_models
 from calib.data.several_models import on_common_rows
 from tests import oracles
 
@@ -360,3 +360,17 @@ def test_reference_row_of_the_paper(shared_data):
     assert row("TL-MCE (bin)")[:6] == ["0.298", "0.443", "0.368", "0.472", "0.325", "0.082"]
     assert row("CW-ECE x 100")[:5] == ["0.42", "0.42", "0.35", "0.37", "0.52"]
     assert row("CW-ECE x 100")[6] == "0.35"
+
+
+def test_a_model_without_calibration_rows_is_compared_as_it_is(pairs):
+    """Whichever place it has; its calibrators say that nothing could be fitted."""
+    given = {"bare": (None, pairs["good"][1]), "good": pairs["good"]}
+    for models in (given, dict(reversed(given.items()))):
+        found = compare_models(models, ["TS"], n_bins=B, n_resamples=5)
+        numbers = found.frame().set_index(["model", "method", "measure"])["value"].sort_index()
+        np.testing.assert_array_equal(numbers["bare", "Base"], numbers["good", "Base"])
+        assert numbers["bare", "TS"].isna().all()
+        assert numbers["good", "TS"].notna().any()
+        assert found.n_calibration == pairs["good"][0].n_samples
+        swept = sweep_models(models, ["TS"], n_bins=[5], n_resamples=5).table
+        assert set(swept[swept["failure"].notna()]["model"]) == {"bare"}
