@@ -92,7 +92,7 @@ def choose_data(example: str, title: str, menu: DeltaGenerator) -> Dataset:
 
 
 def next_line(page: str) -> None:
-    """Show, on one line, the other steps: the verdict, the worst class, the repair, what may pass."""
+    """Show, on one line, the other steps: the verdict, the worst class, the repair."""
     data, base = dataset(), methods()[BASE]
     steps: dict[str, tuple[str, str, dict[str, str]]] = {
         "Overview": ("pages/start/overview.py", "Verdict", {})
@@ -104,7 +104,6 @@ def next_line(page: str) -> None:
         steps["Classes"] = ("pages/diagnose/classes.py", words, worst)
     if data.sums is None:
         steps["Calibrate"] = ("pages/repair/calibrate.py", "Repair and download", {})
-        steps["Decide"] = ("pages/repair/decide.py", "What may pass without a person?", {})
     with st.container(horizontal=True, vertical_alignment="center", key="next"):
         st.caption("Next", width="content")
         for name, (file, label, query) in steps.items():

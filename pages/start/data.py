@@ -231,7 +231,7 @@ def show_layouts() -> None:
     """Show three small tables that can be read, and offer a file to try."""
     for column, (words, table) in zip(st.columns(len(LAYOUTS)), LAYOUTS.items(), strict=True):
         column.caption(words)
-        column.dataframe(pd.DataFrame(table), hide_index=True)
+        column.table(pd.DataFrame(table).astype(str), hide_index=True)
     rows = from_example("resnet").evaluation.take(slice(0, SAMPLE_ROWS))
     sample = pd.DataFrame(rows.proba, columns=[f"p_{name}" for name in rows.class_names]).round(4)
     sample["label"] = np.asarray(rows.class_names, dtype=object)[rows.labels]
