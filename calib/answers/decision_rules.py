@@ -48,7 +48,7 @@ class Outcome(Result):
     accuracy : float
         Share of accepted rows that are right; NaN if none is accepted.
     lower, upper : float
-        95 % Clopper-Pearson interval of the accuracy, of as many rows as those of clusters are worth. It
+        95 % Clopper-Pearson interval of the accuracy; rows of a cluster count for what they are worth. It
         holds for rows the rule was not chosen on.
     cost : float or None
         Cost per row in reviews, where the rule has a cost.
@@ -200,14 +200,14 @@ def decide(
     their confidence, and what a rank accepts is tested on the other half. With `promise="each"` each class
     keeps the target for itself, at alpha / L (Bonferroni).
 
-    If rows belong together, the wrong rows vary as those of a model whose accepted rows are all wrong with
-    the same chance and have the file's one correlation (`calib.evidence.clusters`): the tail is that of as
-    many rows as have this variance, fewer if clusters are few (Korn & Graubard 1998).
+    If rows belong together, accepted rows are taken to be wrong with one chance and the file's one
+    correlation (`calib.evidence.clusters`). The number of rows in the tail is reduced to the number of
+    independent rows with that variance, and further if clusters are few (Korn & Graubard 1998).
     ``benchmarks/decision_guarantee.py`` prints how often the target is missed.
 
     **Reviews.** The share of new rows below the k-th smallest of n confidences has a Beta(k, n - k + 1)
     distribution, or is smaller where confidences tie; its 1 - alpha quantile is promised. If rows belong
-    together, n and k are those of as many independent rows.
+    together, n and k are reduced to independent rows.
 
     **Cost.** The smallest mean cost on these rows is not promised for others: see `DecisionRule.evaluate`.
     If confidence is calibrated, the best threshold is 1 - 1 / cost. A class that is never predicted here is
@@ -270,7 +270,7 @@ def starts_of(accepted: np.ndarray, risk: float, level: float, worth: float = 1.
     """Return the positions of the thresholds where tests start: coverages in equal ratios, up to all rows.
 
     The first accepts twice the rows that could pass with none wrong, since fewer have no power; no label is
-    needed. Parameters are those of `passed`.
+    needed. Parameters are as in `passed`.
     """
     total = float(accepted[-1])
     least = min(2.0 * np.log(level) / np.log1p(-risk) / worth, total)

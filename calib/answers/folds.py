@@ -96,7 +96,7 @@ class CrossCalibration(Result):
         return self.table.copy()
 
     def predict(self, rows: Any) -> Any:
-        """Return calibrated scores of new rows: of the calibrator, or the mean over those of the folds."""
+        """Return calibrated scores of new rows: by the calibrator, or the mean of the folds' calibrators."""
         found = [calibrated_scores(one, rows) for one in self.calibrators]
         if len(found) == 1:
             return found[0]
@@ -188,7 +188,7 @@ def _score_of(scores: Any) -> str:
 
 
 def _joined(parts: list[Any], code: np.ndarray, rows: Any) -> Any:
-    """Return the scores of all rows, in their order, from those of each fold."""
+    """Join the scores of the folds into the scores of all rows, in their order."""
     order = np.argsort(np.argsort(code, kind="stable"), kind="stable")
     if isinstance(parts[0], np.ndarray):
         return np.concatenate(parts)[order]

@@ -403,7 +403,7 @@ def _against(change: Change, compared: Compared, level: float, strategy: Strateg
     if bound == "min":
         worse, better = better, worse
     if measure.is_error and strategy != "uniform":
-        worse = False  # errors at each value are larger than those of bins, which average (Remark 1)
+        worse = False  # bins average, so errors at each value are larger (Remark 1)
     same = change.lower == change.upper == 0.0
     answer = "broken" if worse else "kept" if better or same else "undecided"
     each = 1.0 - (1.0 - level) / len(compared.changes)

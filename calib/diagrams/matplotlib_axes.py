@@ -46,7 +46,7 @@ def matplotlib_pyplot() -> Iterator[Any]:
 def on_matplotlib(figure: Figure) -> MatplotlibFigure:
     """Return a figure of plotly's properties as a figure of matplotlib.
 
-    Bars, points, lines, areas and maps of colours are drawn with their axes, shapes, notes and legend.
+    Bars, points, lines and areas are drawn with their axes, shapes, notes and legend.
     """
     layout = figure["layout"]
     with matplotlib_pyplot() as plt:
@@ -87,15 +87,7 @@ def _axes(drawn: MatplotlibFigure, name: str, layout: Properties) -> Axes:
 
 def _draw(axes: Axes, trace: Properties) -> None:
     """Draw one trace."""
-    kind = trace["type"]
-    if kind == "bar":
-        _draw_bars(axes, trace)
-    elif kind in ("scatter", "scattergl"):
-        _draw_points(axes, trace)
-    elif kind == "heatmap":
-        _draw_map(axes, trace)
-    else:
-        raise NotImplementedError(f"traces of type {kind!r} are drawn by plotly alone")
+    (_draw_bars if trace["type"] == "bar" else _draw_points)(axes, trace)
 
 
 def _draw_bars(axes: Axes, trace: Properties) -> None:
@@ -163,28 +155,6 @@ def _fill(axes: Axes, trace: Properties, x: Any, y: np.ndarray) -> None:
         before = np.asarray(axes.lines[-1].get_ydata())
     step: Any = {"hv": "post", "vh": "pre"}.get(trace.get("line", {}).get("shape"))
     axes.fill_between(x, y, before, color=colour, linewidth=0, step=step)
-
-
-def _draw_map(axes: Axes, trace: Properties) -> None:
-    from matplotlib.colors import LinearSegmentedColormap
-
-    values = np.array([_numbers(row) for row in trace["z"]])
-    scale = trace.get("colorscale")
-    stops = [(at, _colours(colour)) for at, colour in scale] if isinstance(scale, list) else None
-    colours = LinearSegmentedColormap.from_list("scale", stops) if stops else "viridis"
-    image = axes.imshow(
-        values,
-        aspect="auto",
-        origin="lower",
-        cmap=colours,
-        vmin=trace.get("zmin"),
-        vmax=trace.get("zmax"),
-    )
-    for axis, names in ((axes.xaxis, trace.get("x")), (axes.yaxis, trace.get("y"))):
-        if names is not None:
-            axis.set_ticks(range(len(names)), [_plain(str(name)) for name in names])
-    if trace.get("showscale", True):
-        axes.figure.colorbar(image, ax=axes)
 
 
 def _draw_shape(drawn: MatplotlibFigure, axes: dict[str, Axes], shape: Properties) -> None:

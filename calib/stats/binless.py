@@ -352,7 +352,7 @@ class CombinedTest(Result):
 
 
 def combined_test(p_values: Sequence[float], n_clusters: int | None = None) -> CombinedTest:
-    """Combine tests of calibration on the same rows into one, whose level is that of each.
+    """Combine tests of calibration on the same rows into one of the same level.
 
     Parameters
     ----------

@@ -68,7 +68,7 @@ def improvements(
     sample_weight : (n,) array_like of float, optional
         As for `calib.ece`; means are weighted, and standard errors are those of weighted means.
     cluster : (n,) array_like of int, str or time, optional
-        Id of what each row belongs to: standard errors are those of sums over clusters.
+        Id of what each row belongs to: standard errors come from sums over clusters.
     unseen : (m,) array_like of float, optional
         Change of each mean by one more wrong row: intervals hold what errors that were not seen would do.
     level : float in (0, 1)
@@ -190,7 +190,7 @@ def _critical_value(
 ) -> float:
     """Quantile of the largest standardised difference from any reference, all expectations being equal.
 
-    The draws are normal, or, where the variances are those of clusters, of Student's distribution.
+    The draws are normal, or, if variances come from clusters, of Student's distribution.
     """
     check_level(level)
     eigenvalues, axes = np.linalg.eigh(values @ values.T)

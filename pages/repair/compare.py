@@ -141,7 +141,7 @@ show_leaderboard(leaderboard, n_bins, proposed)
 next_line("Compare")
 pair, against_bins = st.tabs(["Two methods", "Errors against the number of bins"], key="about-methods")
 with pair:
-    show_pair([methods()[entry.method] for entry in leaderboard.entries if entry.metrics], n_bins)
+    show_pair([methods()[entry.method] for entry in leaderboard.entries if entry.metrics], n_bins, proposed)
 with against_bins:
     against: dict[str, tuple[tuple[Notion, ...], str]] = {
         title if len(having) == len(of) else ECES[having[0]].title: (having, metric)

@@ -102,14 +102,14 @@ def show_leaderboard(leaderboard: Leaderboard, n_bins: int, proposed: str) -> No
     )
 
 
-def show_pair(candidates: list[Method], n_bins: int) -> None:
-    """Compare two methods on the same rows: show the difference and its 95 % interval."""
+def show_pair(candidates: list[Method], n_bins: int, proposed: str) -> None:
+    """Show the difference of two methods and its interval, at first of the base model and the recommended."""
     if len(candidates) < 2:
         return
     names = [method.name for method in candidates]
     left, middle, right = st.columns(3)
     first = candidates[names.index(left.selectbox("Method", names, 0, key="pair-first"))]
-    default = names.index("TL-HB") if "TL-HB" in names else len(names) - 1
+    default = names.index(proposed) if proposed in names else len(names) - 1
     second = candidates[names.index(middle.selectbox("Compared with", names, default, key="pair-second"))]
     kind = dataset().kind
     wanted = ["ece", "brier", "log_loss"] if kind.name == "binary" else list(MEASURES)
