@@ -15,7 +15,7 @@ from calib.data.validation import check_labelled
 from calib.evidence.binning import Strategy
 from calib.evidence.row_scores import row_values
 from calib.evidence.rows import Rows
-from calib.evidence.sums import Sums
+from calib.evidence.sums import SummedRows
 from calib.stats.bootstrap import paired_intervals_of
 from calib.stats.differences import paired_difference
 from calib.stats.intervals import (
@@ -74,13 +74,13 @@ class Compared:
 
 
 def compare_with_baseline(
-    evidence: Rows | Sums, baseline: Any, *, level: float, n_bins: int, strategy: Strategy = "uniform"
+    evidence: Rows | SummedRows, baseline: Any, *, level: float, n_bins: int, strategy: Strategy = "uniform"
 ) -> Compared:
     """Compare accuracy, Brier score and calibration error with a baseline's.
 
     Parameters
     ----------
-    evidence : Rows or Sums
+    evidence : Rows or SummedRows
         The predictions now.
     baseline : labelled predictions of the same kind, or a summary
         Earlier ones. Rows are paired if both were read with ids and share at least half of them.
@@ -101,7 +101,7 @@ def compare_with_baseline(
     points of two intervals that miss half as often (Bonferroni). So is the ECE of rows that belong together.
     """
     pair, now, before = None, evidence, baseline
-    if not isinstance(baseline, Sums):
+    if not isinstance(baseline, SummedRows):
         check_labelled(baseline.labels, "a baseline")
         before = Rows(baseline.labels, baseline)
         if isinstance(evidence, Rows):
@@ -128,7 +128,7 @@ def compare_with_baseline(
     return Compared(tuple(changes), None if pair is None else now.n_samples)
 
 
-def _compared(evidence: Rows | Sums) -> list[Measure]:
+def _compared(evidence: Rows | SummedRows) -> list[Measure]:
     """Return the numbers that are compared: accuracy, a proper score and the calibration error."""
     errors = [one for one in ece_of(evidence.kind).values() if one.notion == evidence.notion]
     scores = [MEASURES[key] for key in ("brier", "top_brier") if MEASURES[key].missing(evidence) is None]
@@ -160,8 +160,8 @@ def _values(measure: Measure, rows: Rows) -> np.ndarray:
 
 def _of_two(
     measure: Measure,
-    now: Rows | Sums,
-    before: Rows | Sums,
+    now: Rows | SummedRows,
+    before: Rows | SummedRows,
     level: float,
     bins: dict[str, Any],
     strategy: Strategy,
@@ -177,7 +177,7 @@ def _of_two(
 
 
 def _interval(
-    measure: Measure, evidence: Rows | Sums, level: float, bins: dict[str, Any]
+    measure: Measure, evidence: Rows | SummedRows, level: float, bins: dict[str, Any]
 ) -> tuple[float, float, float]:
     if measure.is_error:
         notion, each = measure.notion or evidence.notion, (1.0 + level) / 2.0

@@ -23,7 +23,7 @@ from calib.data.predictions import clusters_of, weights_of
 from calib.data.validation import as_groups
 from calib.evidence.binning import Strategy
 from calib.evidence.rows import Rows, as_evidence, as_problems
-from calib.evidence.sums import Sums
+from calib.evidence.sums import SummedRows
 from calib.stats.floors import NoiseFloor, noise_floor
 from calib.stats.intervals import measure_interval, share_of_rows
 from calib.stats.measures import MEASURES
@@ -283,10 +283,13 @@ def gate(
             raise InputError(f"the limit of {name} must be a finite number; got {limit!r}")
     bins: dict[str, Any] = {"n_bins": n_bins, "strategy": strategy}
     draws: dict[str, Any] = {"n_resamples": n_resamples, "random_state": random_state}
-    weights = None if isinstance(scores, Sums) else weights_of(scores, sample_weight)
-    if not isinstance(scores, Sums) and (used := used_rows(y_true, scores, weights, overlap)) is not None:
+    weights = None if isinstance(scores, SummedRows) else weights_of(scores, sample_weight)
+    if (
+        not isinstance(scores, SummedRows)
+        and (used := used_rows(y_true, scores, weights, overlap)) is not None
+    ):
         raise InputError(f"a gate needs rows that were not used to fit: {used}. Pass other rows")
-    cluster = None if isinstance(scores, Sums) else clusters_of(scores, cluster)
+    cluster = None if isinstance(scores, SummedRows) else clusters_of(scores, cluster)
     if groups is None:
         evidence = as_evidence(y_true, scores, weights, cluster)
         checks = [_check(_Part(None, evidence), limit, level, bins, draws, rule) for limit in limits]
@@ -315,7 +318,7 @@ def _parts(
 ) -> Iterator[_Part]:
     if not groups:
         raise InputError("groups holds no column; pass the group of each row by a name, or None")
-    if isinstance(scores, Sums):
+    if isinstance(scores, SummedRows):
         for name in groups:
             found = scores.groups(name)
             for place in found.present.tolist():
@@ -432,7 +435,7 @@ def _against(change: Change, compared: Compared, level: float, strategy: Strateg
 
 def _of_rule(rows: Any, rule: AcceptanceRule, level: float) -> dict[str, tuple[float, float, float]]:
     """Return value and Clopper-Pearson interval of each of `RULED`; where nothing is accepted, [0, 1]."""
-    if isinstance(rows, Sums):
+    if isinstance(rows, SummedRows):
         raise InputError("a rule that accepts predictions needs the rows, and a summary holds sums of them")
     announced = predicted_classes(rows.scores)
     problems = as_problems(rows.y_true, announced, "confidence", None, rows.weights)

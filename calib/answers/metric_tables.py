@@ -16,7 +16,7 @@ from calib.data.kinds import Kind, lacks
 from calib.data.predictions import score_matrix
 from calib.evidence.binning import BinStatistics, PerClass, Strategy
 from calib.evidence.rows import as_evidence
-from calib.evidence.sums import Sums
+from calib.evidence.sums import SummedRows
 from calib.stats.intervals import interval_needs_rows, measure_interval
 from calib.stats.measures import MEASURES
 
@@ -140,10 +140,10 @@ def metrics(
     """
     evidence = as_evidence(y_true, scores, sample_weight)
     bins: dict[str, Any] = {"n_bins": n_bins, "strategy": strategy}
-    n_distinct = None if isinstance(evidence, Sums) else len(evidence.problems().tie_starts)
+    n_distinct = None if isinstance(evidence, SummedRows) else len(evidence.problems().tie_starts)
     cells: dict[Any, BinStatistics] = {}
     values: dict[str, float | None] = {}
-    whole = isinstance(evidence, Sums) or evidence.kind != "vectors" or _sum_to_one(evidence.scores)
+    whole = isinstance(evidence, SummedRows) or evidence.kind != "vectors" or _sum_to_one(evidence.scores)
     for key, measure in MEASURES.items():
         of_columns = measure.notion == "class-wise" and evidence.kind != "binary"
         if not measure.listed or measure.missing(evidence) or (of_columns and not class_wise):

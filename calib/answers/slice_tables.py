@@ -18,7 +18,7 @@ from calib.data.validation import check_choice, check_share
 from calib.evidence.binning import Strategy
 from calib.evidence.evidence import Groups
 from calib.evidence.rows import as_evidence
-from calib.evidence.sums import Sums
+from calib.evidence.sums import SummedRows
 from calib.stats.floors import ABOVE_NOISE, ProblemFloors, discoveries, problem_floors
 
 #: Columns of `SliceTable.frame` with the head and the meaning that tables print.
@@ -206,7 +206,7 @@ def groups_of(
 ) -> list[Groups]:
     """Return the evidence of the groups of every column; of a summary, of the columns that it has."""
     evidence = as_evidence(y_true, scores, sample_weight)
-    if isinstance(evidence, Sums):
+    if isinstance(evidence, SummedRows):
         columns = [groups] if isinstance(groups, str) else list(evidence.by if groups is None else groups)
         return [evidence.groups(column, notion) for column in columns or ["site"]]
     if groups is None:

@@ -69,7 +69,7 @@ from calib.diagrams.model_sweeps import draw_model_sweeps, sweep_models
 from calib.diagrams.style import figure_html, plotly_script
 from calib.evidence.binning import Strategy
 from calib.evidence.reductions import cluster_codes, top_label
-from calib.evidence.sums import Sums
+from calib.evidence.sums import SummedRows
 from calib.files.calibrators.document import aligned, dumps, load, loads
 from calib.files.project import Project
 from calib.files.readers.roles import ChoiceError, models_in
@@ -139,7 +139,7 @@ def metrics(options: Namespace) -> Outcome:
 
 def _folds(rows: Any, options: Namespace) -> pd.DataFrame | None:
     """Return the numbers of each fold of the file's cross-validation; None without folds."""
-    if isinstance(rows, Sums) or fold_column(rows) is None:
+    if isinstance(rows, SummedRows) or fold_column(rows) is None:
         return None
     redraws = {"n_resamples": options.resamples, "random_state": options.seed}
     return fold_errors(rows, n_bins=options.bins, **redraws)
@@ -363,10 +363,10 @@ def gate(options: Namespace) -> Outcome:
         n_resamples=options.resamples,
         random_state=options.seed,
     )
-    weighted = rows.is_weighted if isinstance(rows, Sums) else rows.sample_weight is not None
+    weighted = rows.is_weighted if isinstance(rows, SummedRows) else rows.sample_weight is not None
     data = {"file": str(options.file), "n_samples": rows.n_samples, "weighted": weighted, **result.data()}
     note = f" (rows are {weight_words(rows.sample_weight)})" if rows.sample_weight is not None else ""
-    if not isinstance(rows, Sums) and (worth := dependence_words(rows)):
+    if not isinstance(rows, SummedRows) and (worth := dependence_words(rows)):
         note += f" ({worth})"
     for output, write in ((options.junit, result.junit), (options.markdown, result.markdown)):
         if output:
@@ -385,7 +385,7 @@ def _groups_of(rows: Any, scores: Any, options: Namespace) -> dict[str, np.ndarr
 
     A summary has the groups of its columns.
     """
-    if isinstance(rows, Sums):
+    if isinstance(rows, SummedRows):
         return dict.fromkeys(_summed_columns(rows, options), np.zeros(0))
     groups = {}
     columns = [name for name in options.by if name != "class"]
@@ -399,7 +399,7 @@ def _groups_of(rows: Any, scores: Any, options: Namespace) -> dict[str, np.ndarr
     return groups
 
 
-def _summed_columns(summary: Sums, options: Namespace) -> list[str]:
+def _summed_columns(summary: SummedRows, options: Namespace) -> list[str]:
     """Return the columns of `--by`, which must be summed."""
     if options.cut:
         raise InputError("--cut needs the rows, and a summary holds sums of groups; pass the rows")
@@ -495,7 +495,7 @@ def decide(options: Namespace) -> Outcome:
 def slices(options: Namespace) -> Outcome:
     """Assess the groups of further columns of the evaluation rows, and compare those of each column."""
     rows = evidence_to_assess(options)
-    of_sums = isinstance(rows, Sums)
+    of_sums = isinstance(rows, SummedRows)
     columns: Any = _summed_columns(rows, options) if of_sums else _cut_columns(rows, options.by, options.cut)
     scores: Any = rows
     if options.calibrator:
@@ -685,7 +685,7 @@ class _Assessed:
     """The base model or a fitted calibrator on labelled rows: numbers, intervals and losses of the rows."""
 
     def __init__(self, name: str, rows: Any, source: Any, n_bins: int) -> None:
-        is_base, of_sums = source is rows, isinstance(rows, Sums)
+        is_base, of_sums = source is rows, isinstance(rows, SummedRows)
         self.name = name
         self.scores = source if is_base else calibrated_scores(source, rows)
         self.strategy: Strategy = "uniform" if is_base else assessment_strategy(source)
@@ -747,7 +747,7 @@ def _binless(
     """Return what the tests without bins say, in words and as JSON types; nothing without redraws."""
     if options.resamples == 0:
         return [], {}
-    if isinstance(rows, Sums):
+    if isinstance(rows, SummedRows):
         return ["tests without bins need the rows, and a summary holds sums of them"], {}
     if (missing := lacks(kind_of(rows), "tests without bins")) is not None:
         return [missing], {}

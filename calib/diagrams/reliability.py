@@ -45,7 +45,7 @@ from calib.diagrams.style import (
 )
 from calib.evidence.binning import BinStatistics, assign_bins, uniform_edges
 from calib.evidence.rows import Rows, as_evidence
-from calib.evidence.sums import Sums
+from calib.evidence.sums import SummedRows
 from calib.stats.bands import CalibrationBand
 from calib.stats.intervals import outcome_limits
 
@@ -350,7 +350,7 @@ def reliability_diagram(
     InputError
         If an argument cannot be used.
     """
-    if not isinstance(scores, (Rows, Sums)):
+    if not isinstance(scores, (Rows, SummedRows)):
         check_order(y_true, scores)
     evidence = as_evidence(y_true, scores, sample_weight)
     by_class: Notion = "confidence" if KINDS[evidence.kind].scored else "top-label"

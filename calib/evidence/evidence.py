@@ -50,7 +50,7 @@ class Groups:
 
 
 class Evidence(Protocol):
-    """Rows (`calib.evidence.rows.Rows`) or merged sums of rows (`calib.evidence.sums.Sums`)."""
+    """Rows (`calib.evidence.rows.Rows`) or merged sums of rows (`calib.evidence.sums.SummedRows`)."""
 
     @property
     def kind(self) -> str:

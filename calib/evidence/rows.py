@@ -50,7 +50,7 @@ from calib.evidence.reductions import (
 )
 from calib.evidence.row_scores import row_values, vector_values, weighted_mean
 from calib.evidence.sampling import Draw, Sampler, correlation_factor, draw_rows, draw_sums_of
-from calib.evidence.sums import Sums
+from calib.evidence.sums import SummedRows
 
 #: Claims (rows times claims about each) up to which outcomes are drawn row by row: a thousand redraws then
 #: take a hundredth of a second.
@@ -468,7 +468,9 @@ class Rows:
         return label, score, as_labels(self.y_true, len(label), None) == label
 
 
-def as_evidence(y_true: Any, scores: Any, sample_weight: Any = None, cluster: Any = None) -> Rows | Sums:
+def as_evidence(
+    y_true: Any, scores: Any, sample_weight: Any = None, cluster: Any = None
+) -> Rows | SummedRows:
     """Return `scores` if they are evidence already, else the evidence of rows.
 
     Raises
@@ -476,7 +478,7 @@ def as_evidence(y_true: Any, scores: Any, sample_weight: Any = None, cluster: An
     InputError
         If the rows cannot be used, or weights come with evidence, which has its own.
     """
-    if not isinstance(scores, (Rows, Sums)):
+    if not isinstance(scores, (Rows, SummedRows)):
         return Rows(y_true, scores, sample_weight=sample_weight, cluster=cluster)
     if sample_weight is not None or cluster is not None:
         raise InputError("evidence has its own weights and clusters; pass these when it is made")

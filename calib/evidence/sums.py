@@ -35,7 +35,7 @@ _LOWER = np.append(0.0, EDGES)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Sums(Result):
+class SummedRows(Result):
     """What is known of rows that are elsewhere: sums, which add up with those of other rows.
 
     Attributes
@@ -263,7 +263,7 @@ class Sums(Result):
         )
         return float(total / self._weight)
 
-    def of_class(self, label: int, notion: str = "top-label") -> Sums:
+    def of_class(self, label: int, notion: str = "top-label") -> SummedRows:
         """Return the evidence of one class alone, as a confidence that is right or wrong.
 
         Raises
@@ -301,14 +301,14 @@ class Sums(Result):
         names, sums = self.by[column]
         changed = replace(self._alone(sums), kind="top-label", class_names=names)
 
-        def side(group: int, others: bool) -> Sums:
+        def side(group: int, others: bool) -> SummedRows:
             return self._alone(sums.of((sums.key == group) != others))
 
         return Groups(column, names, changed, np.arange(len(names)), np.unique(sums.key), side)
 
-    def _alone(self, own: CellSums) -> Sums:
+    def _alone(self, own: CellSums) -> SummedRows:
         right = float(own.total("weight")[own.outcome == 1].sum())
-        return Sums(
+        return SummedRows(
             kind="confidence",
             class_names=(),
             n_samples=int(own.count.sum()),

@@ -12,7 +12,7 @@ from calib.base.exceptions import CalibratorFileError, InputError
 from calib.base.outputs import write_whole
 from calib.base.version import __version__
 from calib.evidence.cell_sums import CELLS, MOST_BINS, PLAIN, WEIGHTED, CellSums
-from calib.evidence.sums import LOSSES, Sums
+from calib.evidence.sums import LOSSES, SummedRows
 from calib.files.calibrators.document import MAX_VALUES, read_document, write_document
 from calib.files.calibrators.fields import Array, Field, Record, choice, closed, mismatch, text
 from calib.files.calibrators.fields import whole as whole_number
@@ -175,7 +175,7 @@ def _decoded(document: dict[str, Any]) -> Summary:
         by[column] = groups, _cells(entry["sums"], f"{where}.sums", len(groups), rows["n_samples"])
     if len({one.weighted for one in (top, *(cells for _, cells in by.values()))}) > 1:
         raise CalibratorFileError("calibrator file: only some of the sums have weights")
-    sums = Sums(
+    sums = SummedRows(
         kind=kind,
         class_names=names,
         **rows,

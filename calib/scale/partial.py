@@ -14,7 +14,7 @@ import pyarrow as pa
 from calib.base.exceptions import InputError
 from calib.evidence.cell_sums import UNITS, CellAdder, CellSums, added, exact_units, of_integer, two_sum
 from calib.evidence.row_scores import TINY
-from calib.evidence.sums import LOSSES, Sums
+from calib.evidence.sums import LOSSES, SummedRows
 from calib.files.findings.examination import examine
 from calib.files.findings.order import shuffled_words
 from calib.files.readers.arrow import table_of_batch
@@ -173,7 +173,7 @@ class Accumulator:
         else:
             self.units[name] += exact_units(values)
 
-    def sums(self) -> Sums:
+    def sums(self) -> SummedRows:
         """Return the sums of all rows so far."""
         weighted = self.layout.weight is not None
         none = CellSums.empty(weighted)
@@ -182,7 +182,7 @@ class Accumulator:
             name: (tuple(self.groups[at]), added(self.by[at] or [none]))
             for at, name in enumerate(self.layout.by)
         }
-        found = Sums(
+        found = SummedRows(
             kind=self.layout.kind,
             class_names=tuple(self.words),
             n_samples=self.n_samples,
@@ -207,7 +207,7 @@ def _minus_log(chance: np.ndarray) -> np.ndarray:
     return np.negative(logs, out=logs)
 
 
-def partial_sums(batch: pa.RecordBatch, layout: Layout) -> tuple[Sums, list[Fault]]:
+def partial_sums(batch: pa.RecordBatch, layout: Layout) -> tuple[SummedRows, list[Fault]]:
     """Return the sums over the rows of one batch, and what was wrong with rows that were left out.
 
     Parameters
@@ -275,7 +275,7 @@ class Findings:
         return tuple(found)
 
 
-def sum_part(part: Part, layout: Layout, faults: str = "stop") -> tuple[Sums, Findings]:
+def sum_part(part: Part, layout: Layout, faults: str = "stop") -> tuple[SummedRows, Findings]:
     """Return the sums over the rows of a part, and what was wrong with rows that were left out.
 
     Raises
@@ -320,7 +320,7 @@ def examined(batch: pa.RecordBatch, where: str, first: int = 0, start: int = 0) 
     return lines
 
 
-def shuffled(sums: Sums, where: str) -> list[str]:
+def shuffled(sums: SummedRows, where: str) -> list[str]:
     """Return what the doctor says of the order of all rows of a part, if labels look shuffled."""
     if sums.kind != "vectors" or not sums.n_samples:
         return []
@@ -331,7 +331,7 @@ def shuffled(sums: Sums, where: str) -> list[str]:
     return [] if words is None else [f"{where}: {words} (labels_shuffled)"]
 
 
-def sorted_names(sums: Sums) -> Sums:
+def sorted_names(sums: SummedRows) -> SummedRows:
     """Return the same sums with classes and groups in the order of their names, where rows name them."""
     if sums.kind == "top-label":
         rows = sums.true_rows.copy()
@@ -342,7 +342,7 @@ def sorted_names(sums: Sums) -> Sums:
     return replace(sums, by=by)
 
 
-def _renamed(sums: Sums, names: tuple[str, ...]) -> Sums:
+def _renamed(sums: SummedRows, names: tuple[str, ...]) -> SummedRows:
     place = {name: code for code, name in enumerate(names)}
     keys = np.array([place.get(name, -1) for name in sums.class_names], dtype=np.int64)
     true = np.zeros(len(names), dtype=np.int64)
@@ -367,7 +367,7 @@ def check_groups(column: str, n_groups: int) -> None:
         )
 
 
-def combined(parts: Iterable[Sums]) -> Sums:
+def combined(parts: Iterable[SummedRows]) -> SummedRows:
     """Return the sums over the rows of all parts.
 
     Raises
@@ -394,7 +394,7 @@ def combined(parts: Iterable[Sums]) -> Sums:
         for name, pair in part.losses.items():
             high, low = two_sum(*(np.array(one) for one in (*losses[name], *pair)))
             losses[name] = float(high), float(low)
-    return Sums(
+    return SummedRows(
         kind=first.kind,
         class_names=listed[0].class_names,
         n_samples=sum(part.n_samples for part in listed),
@@ -410,8 +410,8 @@ def combined(parts: Iterable[Sums]) -> Sums:
     )
 
 
-def _check_alike(first: Sums, other: Sums) -> None:
-    def described(part: Sums) -> dict[str, Any]:
+def _check_alike(first: SummedRows, other: SummedRows) -> None:
+    def described(part: SummedRows) -> dict[str, Any]:
         return {
             "kind": part.kind,
             "classes": part.class_names if part.kind in ("vectors", "binary") else None,

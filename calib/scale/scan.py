@@ -13,7 +13,7 @@ import pyarrow as pa
 from calib.base.exceptions import InputError
 from calib.base.parallel import WORKERS
 from calib.data.validation import check_choice, check_count
-from calib.evidence.sums import Sums
+from calib.evidence.sums import SummedRows
 from calib.files.readers.roles import given_columns
 from calib.scale.engines import Engine, Found, Threads
 from calib.scale.layout import Layout, layout_of
@@ -159,15 +159,15 @@ class _Pairwise:
     """Adds up sums in their order, several at a time."""
 
     def __init__(self) -> None:
-        self.kept: list[Sums] = []
+        self.kept: list[SummedRows] = []
 
-    def add(self, sums: Sums) -> None:
+    def add(self, sums: SummedRows) -> None:
         """Add those of the next part."""
         self.kept.append(sums)
         if len(self.kept) >= 16:
             self.kept = [combined(self.kept)]
 
-    def sums(self) -> Sums:
+    def sums(self) -> SummedRows:
         """Return the sums of all parts."""
         return combined(self.kept)
 

@@ -13,15 +13,15 @@ from calib.answers.metric_tables import metric_intervals, metrics
 from calib.base.exceptions import InputError
 from calib.data.defaults import N_BINS
 from calib.data.notions import Notion
-from calib.evidence.sums import Sums
+from calib.evidence.sums import SummedRows
 from calib.files.findings.sample import class_faults
 from calib.scale.partial import combined
 from calib.stats.measures import MEASURES
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Summary(Sums):
-    """The sums of files (see `calib.evidence.sums.Sums`) and where they come from.
+class Summary(SummedRows):
+    """The sums of files (see `calib.evidence.sums.SummedRows`) and where they come from.
 
     Every function of ``(y_true, scores)`` that needs no single rows takes a summary as ``scores``, and None
     as ``y_true``: ``calib.noise_floor(None, summary)``.
@@ -48,10 +48,10 @@ class Summary(Sums):
 
     @classmethod
     def of(
-        cls, sums: Sums, parts: tuple[str, ...] = (), findings: tuple[str, ...] = (), source: str = ""
+        cls, sums: SummedRows, parts: tuple[str, ...] = (), findings: tuple[str, ...] = (), source: str = ""
     ) -> Summary:
         """Return the summary of sums that come from these parts."""
-        known = {field.name: getattr(sums, field.name) for field in fields(Sums)}
+        known = {field.name: getattr(sums, field.name) for field in fields(SummedRows)}
         return cls(**known, parts=parts, findings=findings, source=source)
 
     @property

@@ -12,7 +12,7 @@ from calib.base.exceptions import InputError
 from calib.data.validation import check_choice
 from calib.evidence.cell_sums import CELLS, UNITS, CellSums, finder, of_integer
 from calib.evidence.row_scores import TINY
-from calib.evidence.sums import LOSSES, Sums
+from calib.evidence.sums import LOSSES, SummedRows
 from calib.scale.layout import in_order
 from calib.scale.partial import sorted_names
 from calib.scale.summary import Summary
@@ -150,7 +150,7 @@ def summary_of_counts(result: Any, source: str = "a query") -> Summary:
     brier = float(squares.sum() - 2.0 * scores[cells.outcome == 1].sum() + right)
     log_loss = float(frame["log_loss"].astype(np.float64).sum())
     losses = dict(zip(LOSSES, ((one, 0.0) for one in (brier, log_loss, log_loss, right)), strict=True))
-    sums = Sums("top-label", names, int(count.sum()), 0, 0, cells, None, {}, true, losses)
+    sums = SummedRows("top-label", names, int(count.sum()), 0, 0, cells, None, {}, true, losses)
     sums = sorted_names(sums)
     return Summary.of(sums, (sums.fingerprint,), (), source)
 

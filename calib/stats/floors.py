@@ -28,7 +28,7 @@ from calib.evidence.sampling import (
     draw_exclusive,
     resample,
 )
-from calib.evidence.sums import Sums
+from calib.evidence.sums import SummedRows
 from calib.stats.simplex_errors import cell_means
 
 #: p-values up to this level are called "above noise".
@@ -284,7 +284,7 @@ def noise_floors(
     cells = evidence.cells(notion, n_bins=n_bins, strategy=strategy, top_k=top_k, variance=True)
     options: dict[str, Any] = {"n_resamples": n_resamples, "random_state": random_state, "progress": progress}
     drawing = evidence.draw(cells, sampler)
-    if cells.n_claims > 1 and isinstance(evidence, Sums):
+    if cells.n_claims > 1 and isinstance(evidence, SummedRows):
         return _floors_of_claims(cells, drawing, measures, **options)
     found = {name: CellMetric(cells, **measure) for name, measure in measures.items()}
 

@@ -28,7 +28,7 @@ from calib.evidence.binning import BinaryProblems, BinStatistics, Strategy
 from calib.evidence.evidence import Evidence
 from calib.evidence.reductions import event_scores, top_label
 from calib.evidence.rows import Rows, as_evidence
-from calib.evidence.sums import Sums
+from calib.evidence.sums import SummedRows
 from calib.stats.bootstrap import bootstrap_interval
 from calib.stats.cluster_squares import MAX_SKEWNESS, ClusterSquares
 from calib.stats.floors import CellMetric
@@ -177,7 +177,9 @@ def _interval(
     )
 
 
-def _l1_limits(evidence: Rows | Sums, cells: BinStatistics, z: float) -> tuple[float, float, float, float]:
+def _l1_limits(
+    evidence: Rows | SummedRows, cells: BinStatistics, z: float
+) -> tuple[float, float, float, float]:
     count, share, score, outcome = cells.effective, cells.share, cells.mean_score, cells.mean_outcome
     gap = np.abs(cells.gap)
     observed = float(share @ gap)
@@ -301,7 +303,7 @@ def independent_difference(
 
 def interval_needs_rows(evidence: Evidence, measure: Measure) -> bool:
     """Whether evidence is sums that do not tell the interval of a number."""
-    if not isinstance(evidence, Sums):
+    if not isinstance(evidence, SummedRows):
         return False
     if measure.metric == "accuracy":
         return bool(np.isnan(evidence.mean("accuracy").variance))
@@ -317,7 +319,7 @@ def of_few_clusters(n_clusters: int | None, alpha: float) -> float:
     return float((normal / student) ** 2)
 
 
-def share_limits(evidence: Rows | Sums, alpha: float) -> tuple[float, float]:
+def share_limits(evidence: Rows | SummedRows, alpha: float) -> tuple[float, float]:
     """Return the ends of the interval of the accuracy: Clopper & Pearson, with weights Korn & Graubard.
 
     Raises
