@@ -1,8 +1,7 @@
 """Many users at once: what each waits for, and whether every answer is about the user's own data.
 
-    python -m benchmarks.load.users crowd [minutes]    30 sessions of mixed sizes
-    python -m benchmarks.load.users mix [minutes]      6 light sessions beside 4 heavy ones
-    python -m benchmarks.load.users light [minutes]    6 light sessions alone, to compare with
+    python -m benchmarks.load.users mix [minutes]      30 light sessions beside 3 heavy ones
+    python -m benchmarks.load.users light [minutes]    30 light sessions alone, to compare with
 
 10 minutes by default. Sessions upload, move the slider of bins on several pages, fit, download, and now and
 then upload other data, with pauses as people make them. Each upload has a name and a number of rows of its
@@ -28,9 +27,8 @@ from benchmarks.load.visitor import Visitor, resident, served
 from calib import Predictions, accuracy
 
 #: Rows and classes of the sessions, by whether they count as light.
-LIGHT = [(1_000, 3), (5_000, 10), (10_000, 10), (2_000, 30), (8_000, 5), (10_000, 10)]
-HEAVY = [(100_000, 10), (100_000, 10), (1_000_000, 10), (50_000, 1_000)]
-CROWD = [*(4 * LIGHT), (20_000, 20), (20_000, 20), (5_000, 100), (5_000, 100), (100_000, 10), (100_000, 10)]
+LIGHT = 5 * [(1_000, 3), (5_000, 10), (10_000, 10), (2_000, 30), (8_000, 5), (10_000, 10)]
+HEAVY = [(100_000, 10), (1_000_000, 10), (50_000, 1_000)]
 #: Longest wait for a light click in "mix": median and 95 %.
 LIMITS = (0.5, 3.0)
 #: Pages with the slider of bins, and what a session does, by how often.
@@ -180,7 +178,7 @@ class Log:
 
 def main() -> int:
     what, minutes = sys.argv[1], float(sys.argv[2]) if len(sys.argv) > 2 else 10.0
-    kinds = {"mix": (LIGHT, HEAVY), "light": (LIGHT, []), "crowd": (CROWD[:-2], CROWD[-2:])}
+    kinds = {"mix": (LIGHT, HEAVY), "light": (LIGHT, [])}
     light, heavy = kinds[what]
     visitor.PATIENCE = 60 * max(minutes, 5.0)
     log = Log()

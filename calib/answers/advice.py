@@ -54,7 +54,7 @@ MIN_WRONG = 10
 MOST_SCORES = 1_000_000
 
 #: Most seconds of processor time, as estimated, for the fits of a candidate to all folds.
-MAX_SECONDS = 10.0
+MAX_SECONDS = 2.0
 
 #: Most rows, and scores, on which candidates are tried; of more rows, a sample.
 MOST_ROWS, MOST_TRIED = 20_000, 5_000_000

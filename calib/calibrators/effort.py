@@ -34,9 +34,9 @@ EFFORTS: dict[str, Effort] = {
     "TopVersusAllScaling": Effort(2.5e-6, "VectorScaling takes a tenth of that, and fewer rows may do"),
     "VennAbersCalibration": Effort(2e-6, f"IsotonicCalibration takes a twentieth of that; or {_FEWER}"),
     "SplineCalibration": Effort(
-        7e-7, f"IsotonicCalibration takes a quarter of that; or {_FEWER}", problem=7e-3
+        7e-7, f"IsotonicCalibration takes a quarter of that; or {_FEWER}", problem=1.6e-2
     ),
-    "BetaCalibration": Effort(0.0, f"PlattScaling takes a tenth of that; or {_FEWER}", problem=9e-3),
+    "BetaCalibration": Effort(0.0, f"PlattScaling takes half of that; or {_FEWER}", problem=2e-3),
 }
 
 #: Seconds beyond which a fit is announced as long.

@@ -100,10 +100,15 @@ def _seconds_to_compare(labels: Any, scores: Any, *arguments: Any, **options: An
     return PAIRS * len(scores)
 
 
+def _seconds_to_recommend(*arguments: Any, **options: Any) -> float:
+    """Estimate the time of fits to all folds: it depends on the classes more than on the rows."""
+    return min(LONG + SEARCHED * n_bytes((arguments, options)) / 1e6, MINUTES)
+
+
 #: Seconds of one processor for each megabyte of arguments: of what goes over rows a few times, of what sorts,
-#: refits or redraws outcomes, and of what does so for many candidates. Measured with 1,000 x 3, 100,000 x 10
-#: and 20,000 x 300 scores: most functions take a third to three times of it.
-PASSES, REDRAWS, SEARCHES = 0.001, 0.04, 0.2
+#: refits or redraws outcomes, of what does so for many candidates, of what fits many calibrators. Measured
+#: with 1,000 x 3, 100,000 x 10 and 20,000 x 300 scores: most functions take a third to three times of it.
+PASSES, REDRAWS, SEARCHES, SEARCHED = 0.001, 0.04, 0.2, 12.0
 #: Seconds for each row of tests, and seconds of what takes long at any size.
 PAIRS, MINUTES = 2.5e-5, 30.0
 #: What can be computed, and its rate or a function of the arguments that gives the seconds.
@@ -129,7 +134,8 @@ FUNCTIONS: dict[str, tuple[Callable[..., Any], float | Callable[..., float]]] = 
         (SEARCHES, (choose_points_per_bin, write_table)),
         (_seconds_to_fit, (fit,)),
         (_seconds_to_compare, (calibration_tests, kernel_test)),
-        (lambda *_, **__: MINUTES, (compare_models, recommend, sweep_models, write_report)),
+        (_seconds_to_recommend, (recommend,)),
+        (lambda *_, **__: MINUTES, (compare_models, sweep_models, write_report)),
     )
     for function in functions
 }
@@ -161,8 +167,7 @@ class LongComputer(Computer):
 
 #: The workers that all sessions of a server share. What takes seconds is never behind what takes minutes: the
 #: long jobs have a queue of their own, and the system lets the others go first.
-pool = Pool(Computer, max(COMPUTERS, 1))
-long_pool = Pool(LongComputer, max(COMPUTERS - 1, 1))
+pool, long_pool = Pool(Computer, max(COMPUTERS, 1)), Pool(LongComputer, max(COMPUTERS, 1))
 
 
 class Job:
@@ -208,7 +213,7 @@ class Job:
             As the function does, or if the job ended its worker.
         """
         head, arrays = self.message
-        is_long = self.seconds > LONG or sum(array.nbytes for array in arrays) > LARGE
+        is_long = self.seconds >= LONG or sum(array.nbytes for array in arrays) > LARGE
         workers = long_pool if is_long else pool
         reply, results = workers.ask(head, (), arrays, progress, self.seconds)
         return unpack(reply["result"], results)

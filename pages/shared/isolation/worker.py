@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import io
 import os
 import signal
@@ -154,17 +155,19 @@ def resident_bytes() -> int:
 
 
 def main(memory_bytes: int, seconds: int, niceness: int) -> None:
-    """Do jobs until the input ends."""
+    """Do jobs until the input ends, or nobody reads what comes out."""
+    with contextlib.suppress(BrokenPipeError, EOFError):
+        _work(memory_bytes, seconds, niceness)
+
+
+def _work(memory_bytes: int, seconds: int, niceness: int) -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # it ends with its server
     # Own copies of the two pipes: whatever else prints goes to the log.
     channel = Channel(os.fdopen(os.dup(0), "rb"), os.fdopen(os.dup(1), "wb"))
     os.dup2(2, 1)
     if niceness and hasattr(os, "nice"):
         os.nice(niceness)
-    try:
-        channel.send({"limits": limit(memory_bytes)})
-    except BrokenPipeError:  # the server ended meanwhile
-        return
+    channel.send({"limits": limit(memory_bytes)})
     latest = 0.0
 
     def progress(share: float, words: str) -> None:
@@ -174,10 +177,7 @@ def main(memory_bytes: int, seconds: int, niceness: int) -> None:
             channel.send({"progress": [min(max(float(share), 0.0), 1.0), words]})
 
     while True:
-        try:
-            head, blobs, arrays = channel.receive()
-        except EOFError:
-            return
+        head, blobs, arrays = channel.receive()
         limit_time(seconds)
         results: list[np.ndarray] = []
         try:
@@ -186,6 +186,8 @@ def main(memory_bytes: int, seconds: int, niceness: int) -> None:
             reply = {"error": str(error)}
         except (MemoryError, RecursionError):
             reply = {"error": TOO_LARGE.format("computation" if head["job"] == "compute" else "file")}
+        except BrokenPipeError:
+            raise
         except Exception as error:
             traceback.print_exc()  # to the log; the user gets one sentence
             reply = {"fault": type(error).__name__}
