@@ -1,6 +1,6 @@
 # calib as a service: docker build -t calib . && docker run --rm --read-only --tmpfs /tmp -p 127.0.0.1:8501:8501 calib
-# To build on an image that cannot change: --build-arg BASE=python:3.12-slim@sha256:..., see docs/deploy.md.
-ARG BASE=python:3.12-slim
+# The base image is named by digest; docs/deploy.md says how to move to a newer one.
+ARG BASE=python:3.12.14-slim-trixie@sha256:78387bc3881b8273120a12ebe6c1ab22b018ccc2c9adf565ae1ac9b536e184ea
 FROM ${BASE}
 
 RUN useradd --system --uid 10001 --no-create-home --home-dir /app calib
