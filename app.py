@@ -1,7 +1,5 @@
 """The app: page configuration, navigation, run. `streamlit run` serves it as set up in serve.py."""
 
-from pathlib import Path
-
 import streamlit as st
 
 from calib import __version__
@@ -9,40 +7,40 @@ from pages.shared.accessibility import style
 from pages.shared.address import drop_unusable, restore_settings, settled
 from pages.shared.housekeeping import keep_house
 from pages.shared.login import ask_for_login
-from pages.shared.parts import told_and_remembered
+from pages.shared.parts import log_error, told_and_remembered
 from pages.shared.resuming import resume, script
 from pages.shared.session import previous, settings_of, undo
 from pages.shared.widgets import literal
-from serve import ADDRESSES_ONLY, first_session, log_error, prepare, protection
+from serve import ADDRESSES_ONLY, first_session, prepare, protection
 
-#: By section: file and icon of each page; the file's name is the page's title and address.
+#: By section: file in pages/views and icon of each page; the file's name is the page's title and address.
 SECTIONS = {
-    "Start": {"pages/start/overview.py": "insights", "pages/start/data.py": "upload_file"},
+    "Start": {"overview": "insights", "data": "upload_file"},
     "Diagnose": {
-        "pages/diagnose/reliability.py": "show_chart",
-        "pages/diagnose/classes.py": "grid_view",
-        "pages/diagnose/slices.py": "segment",
-        "pages/diagnose/over_time.py": "timeline",
-        "pages/diagnose/noise.py": "grain",
-        "pages/diagnose/validity.py": "verified",
+        "reliability": "show_chart",
+        "classes": "grid_view",
+        "slices": "segment",
+        "over_time": "timeline",
+        "noise": "grain",
+        "validity": "verified",
     },
-    "Repair": {
-        "pages/repair/calibrate.py": "tune",
-        "pages/repair/compare.py": "leaderboard",
-        "pages/repair/decide.py": "rule",
-        "pages/repair/apply.py": "play_arrow",
-    },
-    "Study": {"pages/study/imbalance.py": "balance", "pages/study/simplex.py": "change_history"},
-    "Learn": {"pages/learn/learn.py": "school", "pages/learn/glossary.py": "menu_book"},
+    "Repair": {"calibrate": "tune", "compare": "leaderboard", "decide": "rule", "apply": "play_arrow"},
+    "Study": {"imbalance": "balance", "simplex": "change_history"},
+    "Learn": {"learn": "school", "glossary": "menu_book"},
 }
-FIRST = "pages/start/overview.py"
+FIRST = "overview"
 
 
-def page(file: str, icon: str) -> st.Page:
+def page(name: str, icon: str) -> st.Page:
     """Return a page of the navigation."""
-    name = Path(file).stem
     title = name.replace("_", " ").capitalize()
-    return st.Page(file, title=title, icon=f":material/{icon}:", url_path=name, default=file == FIRST)
+    return st.Page(
+        f"pages/views/{name}.py",
+        title=title,
+        icon=f":material/{icon}:",
+        url_path=name,
+        default=name == FIRST,
+    )
 
 
 def show() -> None:
@@ -65,7 +63,7 @@ def show() -> None:
     drop_unusable()
     st.button("Draw figures in the other theme", key="other-theme")  # pressed by assets/session.js
     chosen = st.navigation(
-        {section: [page(file, icon) for file, icon in pages.items()] for section, pages in SECTIONS.items()},
+        {section: [page(name, icon) for name, icon in pages.items()] for section, pages in SECTIONS.items()},
         expanded=True,  # a sidebar with more than the navigation would hide its last pages
     )
     if ADDRESSES_ONLY.is_set():
@@ -88,6 +86,4 @@ if __name__ == "__main__":  # a session runs this file
     show()
 else:  # the server imports it
     prepare()
-    app = st.App(
-        __file__, lifespan=first_session, middleware=protection(Path(FIRST).stem), on_script_error=log_error
-    )
+    app = st.App(__file__, lifespan=first_session, middleware=protection(FIRST), on_script_error=log_error)

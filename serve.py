@@ -161,11 +161,6 @@ async def _warm() -> None:
     gc.freeze()  # what is imported stays: later searches for garbage, during which all wait, leave it out
 
 
-def log_error(error: Exception) -> None:
-    """Log that a page or a callback raised an error; Streamlit shows it."""
-    LOG.error("error type=%s", type(error).__name__)
-
-
 def prepare() -> None:
     """Let Streamlit neither ask for this machine's address nor try a route to it; set up lock and log."""
     net_util._external_ip = net_util._internal_ip = "127.0.0.1"

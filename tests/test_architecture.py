@@ -153,7 +153,7 @@ def test_nothing_imports_a_private_name(path):
     assert not [name for name in leaves if name.startswith("_") and not name.startswith("__")]
 
 
-def test_pages_stand_in_section_folders():
+def test_pages_stand_in_a_folder():
     """Streamlit runs pages/*.py on its own, without app.py; only helpers it must not show may stand there."""
     assert not [path for path in (ROOT / "pages").glob("*.py") if not path.name.startswith("_")]
 

@@ -14,9 +14,8 @@ import streamlit as st
 
 from calib import InputError
 from pages.shared.resuming import remember
-from pages.shared.session import remember_address
+from pages.shared.session import LOG, remember_address
 from pages.shared.widgets import escaped
-from serve import log_error
 
 Arguments = ParamSpec("Arguments")
 
@@ -33,6 +32,11 @@ def part(function: Callable[Arguments, None]) -> Callable[Arguments, None]:
             function(*arguments, **options)
 
     return st.fragment(run)
+
+
+def log_error(error: Exception) -> None:
+    """Log that a page or a callback raised an error; Streamlit shows it."""
+    LOG.error("error type=%s", type(error).__name__)
 
 
 @contextmanager

@@ -38,7 +38,7 @@ from pages.shared.session import (
 from pages.shared.texts import PAGE_TERMS
 from pages.shared.work import compute
 
-GLOSSARY = "pages/learn/glossary.py"
+GLOSSARY = "pages/views/glossary.py"
 #: Cells of the largest table whose file is made before anybody asks for it: 10 to 30 ms.
 MADE_AT_ONCE = 20_000
 ARROW = ":material/arrow_forward:"
@@ -95,15 +95,15 @@ def next_line(page: str) -> None:
     """Show, on one line, the other steps: the verdict, the worst class, the repair."""
     data, base = dataset(), methods()[BASE]
     steps: dict[str, tuple[str, str, dict[str, str]]] = {
-        "Overview": ("pages/start/overview.py", "Verdict", {})
+        "Overview": ("pages/views/overview.py", "Verdict", {})
     }
     if lacks(data.kind, "page:Classes") is None:
         named = conclusion(base, int(st.session_state.get("bins", N_BINS))).headline
         worst = {"class": str(named[0])} if named else {}
         words = f"Predicted {literal(data.evaluation.class_names[named[0]])}" if named else "Classes"
-        steps["Classes"] = ("pages/diagnose/classes.py", words, worst)
+        steps["Classes"] = ("pages/views/classes.py", words, worst)
     if data.sums is None:
-        steps["Calibrate"] = ("pages/repair/calibrate.py", "Repair and download", {})
+        steps["Calibrate"] = ("pages/views/calibrate.py", "Repair and download", {})
     with st.container(horizontal=True, vertical_alignment="center", key="next"):
         st.caption("Next", width="content")
         for name, (file, label, query) in steps.items():
@@ -133,7 +133,7 @@ def show_dataset(data: Dataset | None) -> None:
             "shows a built-in example. Drop your project file, if you saved one, or your files on the Data "
             "page."
         )
-        st.page_link("pages/start/data.py", label="Open Data", icon=":material/upload_file:")
+        st.page_link("pages/views/data.py", label="Open Data", icon=":material/upload_file:")
     of = data.evaluation
     rows = f"{of.n_samples:,} evaluation rows{'' if data.sums is None else ' in a summary'}, "
     if data.kind.name == "binary":
@@ -200,7 +200,7 @@ def need_kind(page: str) -> None:
     if missing is not None:
         st.info(escaped(missing[0].upper() + missing[1:]))
         several = " to look at one class" if dataset().kind.name == "multilabel" else ""
-        st.page_link("pages/start/data.py", label=f"Open Data{several}", icon=":material/upload_file:")
+        st.page_link("pages/views/data.py", label=f"Open Data{several}", icon=":material/upload_file:")
         st.stop()
 
 
@@ -218,7 +218,7 @@ def need_calibration(task: str) -> None:
             f"{task} needs calibration rows: labelled rows the model was not trained on. On the Data page, "
             "upload a file with such rows or let calib split this one."
         )
-        st.page_link("pages/start/data.py", label="Open Data", icon=":material/upload_file:")
+        st.page_link("pages/views/data.py", label="Open Data", icon=":material/upload_file:")
         st.stop()
 
 

@@ -16,9 +16,9 @@ from tests.app.running import PAGES, ROOT, open_page
 
 COUNT = int(os.environ.get("CALIB_FUZZ", "20"))
 STEPS = re.findall(
-    r'^    "([a-z-]+)": \(', (ROOT / "pages/learn/learn.py").read_text(encoding="utf-8"), re.MULTILINE
+    r'^    "([a-z-]+)": \(', (ROOT / "pages/views/learn.py").read_text(encoding="utf-8"), re.MULTILINE
 )
-LEARN = "pages/learn/learn.py"
+LEARN = "pages/views/learn.py"
 VALUES = [
     *["", "inf", "-inf", "nan", "1e400", "-1", "0", "1e9", "9" * 30, "0.5", "abc", "true", "null", "[]"],
     *["\x00", "1,2", ";;;;;", "0.2,0.3,0.1,0.4,9", "a" * 3_000, "\uff15", " 3", "1_000", "-0.0", "1e-320"],
@@ -51,7 +51,7 @@ def parameters() -> list[str]:
 
 
 def test_only_steps_of_the_lesson_are_presented():
-    app = open_page("pages/diagnose/reliability.py", example="two-patients", present="yes")
+    app = open_page("pages/views/reliability.py", example="two-patients", present="yes")
     assert not app.exception
     menus = [menu for menu in app.get("popover") if menu.proto.popover.id.endswith("-files")]
     assert len(menus) == len(app.get("plotly_chart")) > 0
@@ -75,7 +75,7 @@ def test_parameters_are_recognised():
         (LEARN, {"step": "six-points", "K": "1e999", "notion": "top-k-label"}),
         (LEARN, {"step": "six-points", "notion": ""}),
         (LEARN, {"step": "real-model", "look": ""}),
-        ("pages/study/simplex.py", {"seed": "inf", "scheme": "Projection, random"}),
+        ("pages/views/simplex.py", {"seed": "inf", "scheme": "Projection, random"}),
     ],
 )
 def test_addresses_that_stopped_a_page(page, query):

@@ -8,7 +8,7 @@ from tests.app.running import open_page, press, words
 
 
 def test_a_proposed_k_is_compared_by_debiased_errors_and_guaranteed_as_a_choice():
-    app = open_page("pages/repair/calibrate.py", example="digits")
+    app = open_page("pages/views/calibrate.py", example="digits")
     press(app, "Fit")
     text = words(app)
     assert "TL-ECE before 0." in text
@@ -21,11 +21,11 @@ def test_a_proposed_k_is_compared_by_debiased_errors_and_guaranteed_as_a_choice(
     assert int(tried) > 1
     promise = f"chosen by the same labels among {tried} calibrators"
     assert promise in text
-    assert promise in words(app.switch_page("pages/repair/apply.py").run())
+    assert promise in words(app.switch_page("pages/views/apply.py").run())
 
 
 def test_a_class_wise_fit_that_costs_accuracy_warns_first():
-    app = open_page("pages/repair/calibrate.py")
+    app = open_page("pages/views/calibrate.py")
     reduction = next(box for box in app.selectbox if box.label.startswith("Reduction"))
     reduction.set_value("Class-wise").run()
     app.segmented_control(key="bins-by").set_value("Number of bins B").run()
@@ -38,7 +38,7 @@ def test_a_class_wise_fit_that_costs_accuracy_warns_first():
 
 
 def test_top_k_calibration_shows_every_rank():
-    app = open_page("pages/repair/calibrate.py", example="digits")
+    app = open_page("pages/views/calibrate.py", example="digits")
     reduction = next(box for box in app.selectbox if box.label.startswith("Reduction"))
     reduction.set_value("Top-K label").run()
     app.slider(key="top-k").set_value(3).run()

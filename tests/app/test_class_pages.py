@@ -16,7 +16,7 @@ from tests.app.running import open_page, with_binning, words
 
 
 def test_classes_are_ranked_searched_and_opened():
-    app = open_page("pages/diagnose/classes.py")
+    app = open_page("pages/views/classes.py")
     table = app.dataframe[0].value
     assert table["class"].tolist()[:3] == ["airplane", "cat", "horse"]  # as the verdict names them
     assert table["flagged"].tolist()[:3] == [True, True, True]
@@ -39,7 +39,7 @@ def test_classes_are_ranked_searched_and_opened():
 
 
 def test_one_chart_shows_how_a_class_is_confused():
-    app = open_page("pages/diagnose/classes.py")
+    app = open_page("pages/views/classes.py")
     evaluation, code = app.session_state["dataset"].evaluation, app.session_state["class"]
     wrong = (evaluation.label == code) & (evaluation.labels != code)
     missed = (evaluation.label != code) & (evaluation.labels == code)
@@ -56,7 +56,7 @@ def test_one_chart_shows_how_a_class_is_confused():
 
 
 def test_the_class_wise_error_of_a_class_stands_beside_its_floor():
-    app = open_page("pages/diagnose/classes.py")
+    app = open_page("pages/views/classes.py")
     data, code = app.session_state["dataset"].evaluation, app.session_state["class"]
     score, n_bins = np.asarray(data.proba[:, code], dtype=np.float64), app.session_state["bins"]
     cell = np.searchsorted(np.arange(1, n_bins) / n_bins, score, side="right")
@@ -76,7 +76,7 @@ def test_the_class_wise_error_of_a_class_stands_beside_its_floor():
 
 
 def test_class_without_a_score_of_its_own_is_explained():
-    app = open_page("pages/diagnose/classes.py")
+    app = open_page("pages/views/classes.py")
     name = with_binning(app)
     app.selectbox(key="method").set_value(name).run()
     assert "scores only the predicted class" in words(app)
@@ -84,7 +84,7 @@ def test_class_without_a_score_of_its_own_is_explained():
 
 
 def test_imbalance_says_what_happened_to_the_rarest_classes():
-    app = open_page("pages/study/imbalance.py", example="covtype-simulated")
+    app = open_page("pages/views/imbalance.py", example="covtype-simulated")
     text = words(app)
     assert "4 Cottonwood/Willow" in text
     assert text.count("a perfect model would show") == 2
@@ -96,15 +96,15 @@ def test_imbalance_says_what_happened_to_the_rarest_classes():
 
 def test_imbalance_says_when_nothing_is_calibrated():
     rows = Predictions(np.random.default_rng(0).dirichlet(np.ones(3), 40), np.arange(40) % 3)
-    app = open_page("pages/start/overview.py", example="two-patients")
+    app = open_page("pages/views/overview.py", example="two-patients")
     app.session_state["dataset"] = Dataset("small", "", False, rows, rows)
-    text = words(app.switch_page("pages/study/imbalance.py").run())
+    text = words(app.switch_page("pages/views/imbalance.py").run())
     assert "Nothing is calibrated**: no predicted class has 50 calibration rows" in text
     assert "rarest calibrated" not in text
 
 
 def test_plan_of_bins_opens_on_request():
-    app = open_page("pages/repair/calibrate.py", example="covtype-simulated")
+    app = open_page("pages/views/calibrate.py", example="covtype-simulated")
     before = len(app.get("plotly_chart"))
     app.toggle(key="show-plan").set_value(True).run()
     assert "top-label binning gives **7 of 7** classes" in words(app)
@@ -112,7 +112,7 @@ def test_plan_of_bins_opens_on_request():
 
 
 def test_covtype_file_is_trained_on_in_the_background(shared_data):
-    app = open_page("pages/study/imbalance.py")
+    app = open_page("pages/views/imbalance.py")
     with gzip.open(shared_data / "covtype_sample.csv.gz") as file:
         some = b"".join(islice(file, 4_000))
     app.file_uploader(key="covtype-file").upload(
@@ -126,7 +126,7 @@ def test_covtype_file_is_trained_on_in_the_background(shared_data):
 
 
 def test_wrong_covtype_file_changes_nothing():
-    app = open_page("pages/study/imbalance.py")
+    app = open_page("pages/views/imbalance.py")
     app.file_uploader(key="covtype-file").upload("covtype.data", b"1,2,3\n4,5,6\n", "text/csv").run()
     for _ in range(100):
         if app.error:

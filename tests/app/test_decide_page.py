@@ -10,7 +10,7 @@ from calib.datasets import load_example
 from pages.shared.session import BASE, Dataset, Method
 from tests.app.running import open_page, words
 
-PAGE = "pages/repair/decide.py"
+PAGE = "pages/views/decide.py"
 
 
 @pytest.fixture(scope="module")

@@ -13,7 +13,7 @@ from tests.app.running import PAGES, open_page, press, with_binning, words
 @pytest.fixture(scope="module")
 def visit():
     """One session, so that the example is made and fitted once."""
-    return open_page("pages/start/overview.py", example="two-patients")
+    return open_page("pages/views/overview.py", example="two-patients")
 
 
 @pytest.mark.parametrize("page", PAGES)
@@ -33,7 +33,7 @@ def test_every_offered_file_is_there_already(visit, page):
 
 
 def test_a_figure_is_made_when_asked_for_and_offered_until_the_page_runs_again():
-    app = open_page("pages/diagnose/reliability.py", example="two-patients")
+    app = open_page("pages/views/reliability.py", example="two-patients")
     app.session_state["reliability-files"] = True
     press(app.run(), "Figure (HTML)")
     (save,) = [b.proto for b in app.get("download_button") if b.proto.label.startswith("Save ")]
@@ -44,7 +44,7 @@ def test_a_figure_is_made_when_asked_for_and_offered_until_the_page_runs_again()
 
 
 def test_a_large_table_is_made_when_asked_for():
-    app = open_page("pages/repair/apply.py", example="two-patients")
+    app = open_page("pages/views/apply.py", example="two-patients")
     with_binning(app)
     random = np.random.default_rng(0)
     names = list(app.session_state["dataset"].evaluation.class_names)

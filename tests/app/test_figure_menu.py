@@ -17,7 +17,7 @@ def layout(app, at: int = 0) -> dict:
 
 
 def test_title_caption_and_theme_are_drawn_as_text():
-    app = open_page("pages/diagnose/reliability.py", example="digits")
+    app = open_page("pages/views/reliability.py", example="digits")
     paper = layout(app)["paper_bgcolor"]
     app.session_state["reliability-picture-title"] = "<b>Digits</b>"
     app.session_state["reliability-picture-caption"] = "A caption. " * 12
@@ -32,7 +32,7 @@ def test_title_caption_and_theme_are_drawn_as_text():
 
 
 def test_another_model_is_drawn_and_compared_class_by_class():
-    app = open_page("pages/diagnose/reliability.py", example="digits")
+    app = open_page("pages/views/reliability.py", example="digits")
     other = with_binning(app)
     before = len(json.loads(app.get("plotly_chart")[0].proto.spec)["data"])
     app.selectbox(key="beside").set_value(other).run()
@@ -52,7 +52,7 @@ def test_another_model_is_drawn_and_compared_class_by_class():
 
 
 def test_classes_are_renamed_and_keep_their_rows():
-    rows = open_page("pages/start/overview.py", example="digits").session_state["dataset"].evaluation
+    rows = open_page("pages/views/overview.py", example="digits").session_state["dataset"].evaluation
     names = [f"digit {name}" for name in rows.class_names]
     again = renamed(rows, names).in_order_of(names[::-1])
     assert again.class_names == tuple(names[::-1])
@@ -64,7 +64,7 @@ def test_classes_are_renamed_and_keep_their_rows():
 
 @pytest.mark.parametrize("moved", [False, True])
 def test_what_is_fitted_stays_with_other_names_of_the_classes(monkeypatch, moved):
-    app = open_page("pages/start/data.py", example="digits")
+    app = open_page("pages/views/data.py", example="digits")
     with_binning(app)
     before = dict(app.session_state["methods"])
     with monkeypatch.context() as patch:
@@ -89,4 +89,4 @@ def test_what_is_fitted_stays_with_other_names_of_the_classes(monkeypatch, moved
         assert method.scores.confidence == pytest.approx(before[name].scores.confidence, abs=1e-12)
         if not moved and method.calibrator is not None:
             assert method.calibrator.calibrators_ is before[name].calibrator.calibrators_
-    assert "`` digit " in words(app.switch_page("pages/diagnose/classes.py").run())
+    assert "`` digit " in words(app.switch_page("pages/views/classes.py").run())

@@ -46,7 +46,7 @@ assert {*FILES, "vectors"} == set(KINDS)
 def uploaded(request):
     """The app with a file of one kind in use, and the file."""
     frame = pd.DataFrame(FILES[request.param])
-    app = open_page("pages/start/data.py")
+    app = open_page("pages/views/data.py")
     content = frame.to_csv(index=False).encode()
     app.file_uploader(key="up").upload("rows.csv", content, "text/csv").run()
     assert not app.exception
@@ -71,9 +71,9 @@ def test_every_page_works_or_says_what_it_would_need(uploaded):
         value = ece(rows.labels, rows, notion="class-wise")
         assert f"CW-ECE {value:.3f}" in said["start/overview"]
         assert "Reliability needs a confidence" in said["diagnose/reliability"]
-        app.switch_page("pages/start/data.py").run()
+        app.switch_page("pages/views/data.py").run()
         press(app, "Look at this class")
-        said = words(app.switch_page("pages/diagnose/reliability.py").run())
+        said = words(app.switch_page("pages/views/reliability.py").run())
         assert f"**{ece(rows.labels[:, 0], rows.scores[:, 0]):.4f}**" in said
         return
     if kind in ("top-label", "top-k"):
@@ -95,7 +95,7 @@ def test_the_positive_class_is_named_and_switched(uploaded):
     kind, app, _ = uploaded
     if kind != "binary":
         pytest.skip("there is no positive class")
-    app.switch_page("pages/start/data.py").run()
+    app.switch_page("pages/views/data.py").run()
     assert "The score is the probability of `` yes ``" in words(app)
     press(app, "Look at the probability of `` no `` instead")
     assert "The score is the probability of `` no ``" in words(app)

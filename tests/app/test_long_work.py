@@ -30,12 +30,12 @@ def long(monkeypatch):
 
 def test_a_cancelled_job_is_offered_again_and_done_elsewhere(long):
     long(kernel_test)
-    app = open_page("pages/start/overview.py", example="two-patients")
+    app = open_page("pages/views/overview.py", example="two-patients")
     rows = app.session_state["dataset"].evaluation
     compared = compared_rows(rows.labels, rows)
     job = computing.Job(kernel_test, (*compared, rows.n_samples), {})
     app.session_state["cancelled"] = work._number(job)
-    app.switch_page("pages/diagnose/noise.py").run()
+    app.switch_page("pages/views/noise.py").run()
     assert "Cancelled: Comparing pairs of rows." in words(app)
     assert "Recalibration of the confidence by a line" not in words(app)
     press(app, "Compute it")
@@ -70,7 +70,7 @@ def test_what_is_shown_last_is_begun_first(long, monkeypatch, fails):
 
     monkeypatch.setattr(computing.Job, "do_elsewhere", slow)
     monkeypatch.setattr(DeltaGenerator, "progress", watched)
-    app = open_page("pages/diagnose/noise.py", example="two-patients")
+    app = open_page("pages/views/noise.py", example="two-patients")
     assert begun.is_set()
     assert shown.is_set()
     assert not app.exception
@@ -90,7 +90,7 @@ def test_compare_fits_each_method_once_and_some_ahead_of_the_page(long, monkeypa
         return do_here(job)
 
     monkeypatch.setattr(computing.Job, "do_here", counted)
-    app = open_page("pages/repair/compare.py", example="two-patients")
+    app = open_page("pages/views/compare.py", example="two-patients")
     assert not app.exception
     fitted = {repr(clone(one.calibrator)) for one in app.session_state["methods"].values() if one.calibrator}
     assert len(fitted) > 2
@@ -106,10 +106,10 @@ def test_a_death_is_one_sentence_of_one_session(long, monkeypatch):
         raise InputError(computing.Computer().obituary("it *died*"))
 
     monkeypatch.setattr(computing.long_pool, "ask", ask_and_die)
-    app = open_page("pages/diagnose/noise.py", example="two-patients")
+    app = open_page("pages/views/noise.py", example="two-patients")
     (error,) = app.error
     assert "the computation was not finished\\: it \\*died\\*" in error.value
     assert "Of the base model's Brier score" in words(app)
     assert not app.exception
-    app.switch_page("pages/start/overview.py").run()
+    app.switch_page("pages/views/overview.py").run()
     assert not app.error

@@ -19,7 +19,7 @@ from calib.datasets import load_example
 from calib.diagrams.rows import cell_order
 from tests.app.running import open_page, with_binning, words
 
-PAGE = "pages/diagnose/noise.py"
+PAGE = "pages/views/noise.py"
 
 
 @pytest.fixture(scope="module")

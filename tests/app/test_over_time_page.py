@@ -13,7 +13,7 @@ from calib.diagrams import monitor_diagram
 from pages.shared.widgets import escaped
 from tests.app.running import open_page
 
-PAGE = "pages/diagnose/over_time.py"
+PAGE = "pages/views/over_time.py"
 
 
 @pytest.fixture(scope="module")
@@ -40,7 +40,7 @@ def content() -> bytes:
 
 
 def test_rows_are_looked_at_in_the_order_of_their_dates(content):
-    app = open_page("pages/start/data.py")
+    app = open_page("pages/views/data.py")
     app.file_uploader(key="up").upload("rows.csv", content, "text/csv").run()
     app.switch_page(PAGE).run()
     assert not app.exception

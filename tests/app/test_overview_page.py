@@ -18,7 +18,7 @@ def links(app) -> list[tuple[str, str]]:
 
 
 def test_the_verdict_and_the_class_it_leads_to():
-    app = open_page("pages/start/overview.py", example="digits")
+    app = open_page("pages/views/overview.py", example="digits")
     rows = app.session_state["dataset"].evaluation
     said = conclude(rows.labels, rows)
     names = [f"`` {name} ``" for name in rows.class_names]
@@ -48,21 +48,21 @@ def test_every_page_names_the_same_calibrator(data, tmp_path, monkeypatch):
         calibration, evaluation = Predictions(proba, labels).split(0.5, random_state=0)
         Project("generated", evaluation, calibration).save(tmp_path / "project.zip")
         monkeypatch.setenv("CALIB_PROJECT", str(tmp_path / "project.zip"))
-    app = open_page("pages/start/overview.py", **example)
+    app = open_page("pages/views/overview.py", **example)
     (said,) = (one.value for one in app.markdown if " calibrators tried on " in one.value)
     fitted = [name for name, method in app.session_state["methods"].items() if method.choices > 1]
     assert said.startswith(f"**`` {fitted[0]} `` " if fitted else f"**{LEAVE}**")
-    app.switch_page("pages/repair/calibrate.py").run()
+    app.switch_page("pages/views/calibrate.py").run()
     assert said in [one.value for one in app.markdown]
     assert [box.value for box in app.selectbox if box.key == "chosen"] == fitted
-    app.switch_page("pages/repair/compare.py").run()
+    app.switch_page("pages/views/compare.py").run()
     assert said in [one.value for one in app.markdown]
     assert {*fitted} <= {*app.dataframe[0].value["Method"]}
     assert not app.exception
 
 
 def test_what_was_clicked_is_listed():
-    app = open_page("pages/start/overview.py", example="two-patients")
+    app = open_page("pages/views/overview.py", example="two-patients")
     app.session_state["looked-at"], app.session_state["overview-rows-open"] = (0, 9), True
     app.run()
     assert "Predicted `` disease" in words(app)
@@ -70,9 +70,9 @@ def test_what_was_clicked_is_listed():
 
 
 def test_addresses_open_bin_class_and_model():
-    app = open_page("pages/diagnose/reliability.py", example="digits", bin="10")
+    app = open_page("pages/views/reliability.py", example="digits", bin="10")
     assert app.session_state["bin"] == 10
-    app = open_page("pages/diagnose/classes.py", example="digits", **{"class": "4"})
+    app = open_page("pages/views/classes.py", example="digits", **{"class": "4"})
     assert app.session_state["class"] == 4
     name = with_binning(app)
     app.selectbox(key="method").set_value(name).run()
@@ -81,15 +81,13 @@ def test_addresses_open_bin_class_and_model():
     app.selectbox(key="class").select(2).run()
     assert app.query_params["class"] == "2"
     for unknown in ("999", "x"):
-        app = open_page(
-            "pages/diagnose/classes.py", example="digits", **{"class": unknown, "method": unknown}
-        )
+        app = open_page("pages/views/classes.py", example="digits", **{"class": unknown, "method": unknown})
         assert not app.exception
         assert app.session_state["class"] in range(10)
 
 
 def test_own_predictions_are_one_click_away():
-    app = open_page("pages/start/overview.py", example="two-patients")
+    app = open_page("pages/views/overview.py", example="two-patients")
     press(app, "Use your own predictions")
     assert not app.exception
     assert [title.value for title in app.title] == ["Data"]

@@ -16,7 +16,7 @@ from tests.app.running import PAGES, ROOT, open_page, words
 
 def test_navigation_lists_every_page_file():
     listing = (ROOT / "app.py").read_text(encoding="utf-8")
-    assert [page for page in PAGES if f'"{page}"' not in listing] == []
+    assert [page for page in PAGES if f'"{Path(page).stem}":' not in listing] == []
 
 
 #: Examples that differ from others by their numbers alone.
@@ -31,7 +31,7 @@ ALIKE = ("perfect", "digits")
 )
 def visit(request):
     """One session on a built-in example: its data are made, and its calibrator fitted, once for all pages."""
-    app = open_page("pages/start/overview.py", example=request.param)
+    app = open_page("pages/views/overview.py", example=request.param)
     assert app.session_state["dataset"].example == request.param
     return app
 
@@ -41,12 +41,12 @@ def test_page_runs_on_example(visit, page):
     app = visit.switch_page(page).run()
     assert not app.exception
     assert not app.error
-    name = "1. " if page == "pages/learn/learn.py" else Path(page).stem.replace("_", " ")  # its first step
+    name = "1. " if page == "pages/views/learn.py" else Path(page).stem.replace("_", " ")  # its first step
     assert [name in title.value.lower() for title in app.title] == [True]
 
 
 def test_overview_makes_a_report():
-    app = open_page("pages/start/overview.py", example="two-patients")
+    app = open_page("pages/views/overview.py", example="two-patients")
     app.toggle(key="make-report").set_value(True).run()
     assert not app.exception
     labels = [button.proto.label for button in app.get("download_button")]
@@ -83,7 +83,7 @@ BAD_FILES = {
 
 @pytest.mark.parametrize("name", BAD_FILES)
 def test_bad_file_gives_one_sentence_and_loses_nothing(name):
-    app = open_page("pages/start/data.py", example="digits")
+    app = open_page("pages/views/data.py", example="digits")
     before = words(app)
     app.file_uploader(key="up").upload(name, BAD_FILES[name], "application/octet-stream").run()
     assert not app.exception
@@ -92,13 +92,13 @@ def test_bad_file_gives_one_sentence_and_loses_nothing(name):
     assert "Traceback" not in message
     assert "Error(" not in message
     assert 20 < len(message) < 500
-    app = app.switch_page("pages/start/overview.py").run()
+    app = app.switch_page("pages/views/overview.py").run()
     assert "Handwritten digits" in words(app)
     assert "Handwritten digits" in before
 
 
 def test_file_without_a_calibrator_is_refused_in_one_sentence():
-    app = open_page("pages/repair/apply.py", example="digits")
+    app = open_page("pages/views/apply.py", example="digits")
     app.file_uploader(key="calibrator-file").upload("cal.json", b'{"format": "x"}', "application/json").run()
     assert not app.exception
     assert len(app.error) == 1
@@ -110,7 +110,7 @@ def test_calibration_columns_follow_the_names_of_the_evaluation_columns():
     labels = np.array([random.choice(3, p=row) for row in proba])
     names = np.array(["a", "b", "c"])
     rows = pd.DataFrame(proba, columns=names).assign(label=names[labels])
-    app = open_page("pages/start/data.py", example="digits")
+    app = open_page("pages/views/data.py", example="digits")
     app.file_uploader(key="up").upload("rows.csv", rows.to_csv(index=False).encode(), "text/csv").run()
     reordered = rows[["c", "a", "b", "label"]].to_csv(index=False).encode()
     app.file_uploader(key="up-calibration").upload("calibration.csv", reordered, "text/csv").run()
@@ -123,7 +123,7 @@ def test_calibration_columns_follow_the_names_of_the_evaluation_columns():
 
 def test_words_of_a_bad_file_are_shown_as_they_are():
     hostile = b"![x](http://example.com/x.png),![x](http://example.com/x.png),label\n0.5,0.5,0\n0.4,0.6,1\n"
-    app = open_page("pages/start/data.py", example="digits")
+    app = open_page("pages/views/data.py", example="digits")
     app.file_uploader(key="up").upload("bad.csv", hostile, "text/csv").run()
     assert len(app.error) == 1
     code = "`` '![x](http://example.com/x.png)' ``"  # in which nothing is a link or a picture

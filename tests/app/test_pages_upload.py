@@ -45,7 +45,7 @@ def metric(app, label: str) -> str:
 
 
 def test_apply_repairs_what_the_data_page_repairs():
-    app = open_page("pages/repair/apply.py", example="digits")
+    app = open_page("pages/views/apply.py", example="digits")
     upload(app, "calibrator-file", "cal.json", CALIBRATOR)
     upload(app, "apply-file", "logits.csv", csv(LOGITS))
     assert "softmax" in shown_text(app)
@@ -56,7 +56,7 @@ def test_apply_repairs_what_the_data_page_repairs():
 
 
 def test_apply_keeps_every_column_and_says_what_is_loaded():
-    app = open_page("pages/repair/apply.py", example="digits")
+    app = open_page("pages/views/apply.py", example="digits")
     rows = Predictions(PROBA, LABELS, ("cat", "dog", "emu"))
     fitted = MulticlassToBinary().fit(PROBA, LABELS)
     upload(app, "calibrator-file", "cal.json", dumps(fitted, fitted_on=rows))
@@ -81,7 +81,7 @@ def test_apply_keeps_every_column_and_says_what_is_loaded():
 
 
 def test_apply_says_what_the_binning_of_one_score_promises():
-    app = open_page("pages/repair/apply.py", example="digits")
+    app = open_page("pages/views/apply.py", example="digits")
     rows = Predictions(PROBA, LABELS, ("cat", "dog", "emu"))
     binary = HistogramBinning(n_bins=5).fit(PROBA[:, 0], LABELS == 0)
     promised = guarantee_card(of_one_score(binary, rows), 0.1).words()
@@ -92,7 +92,7 @@ def test_apply_says_what_the_binning_of_one_score_promises():
 
 
 def test_apply_needs_no_labels_it_can_use():
-    app = open_page("pages/repair/apply.py", example="digits")
+    app = open_page("pages/views/apply.py", example="digits")
     upload(app, "calibrator-file", "cal.json", CALIBRATOR)
     upload(app, "apply-file", "new.csv", csv(PROBA, np.arange(240) + 7))
     assert not app.exception
@@ -101,7 +101,7 @@ def test_apply_needs_no_labels_it_can_use():
 
 
 def test_another_model_is_split_as_the_upload_was():
-    app = open_page("pages/start/data.py", example="digits")
+    app = open_page("pages/views/data.py", example="digits")
     upload(app, "up", "one.csv", csv(PROBA))
     upload(app, "other-model", "two.csv", csv(100 * PROBA))
     press(app, "Apply fix")
@@ -120,10 +120,10 @@ def test_another_model_is_split_as_the_upload_was():
 
 
 def test_pending_upload_outlives_a_look_at_another_page():
-    app = open_page("pages/start/data.py", example="digits")
+    app = open_page("pages/views/data.py", example="digits")
     upload(app, "up", "logits.csv", csv(LOGITS))
-    app.switch_page("pages/start/overview.py").run()
-    app.switch_page("pages/start/data.py").run()
+    app.switch_page("pages/views/overview.py").run()
+    app.switch_page("pages/views/data.py").run()
     assert "logits.csv, uploaded earlier" in shown_text(app)
     press(app, "Apply fix")
     assert "Fixed" in shown_text(app)
@@ -132,23 +132,23 @@ def test_pending_upload_outlives_a_look_at_another_page():
 
 
 def test_pending_upload_takes_labels_later_and_can_be_dismissed():
-    app = open_page("pages/start/data.py", example="digits")
+    app = open_page("pages/views/data.py", example="digits")
     upload(app, "up", "scores.csv", csv(PROBA, None))
-    app.switch_page("pages/start/overview.py").run()
-    app.switch_page("pages/start/data.py").run()
+    app.switch_page("pages/views/overview.py").run()
+    app.switch_page("pages/views/data.py").run()
     file = io.BytesIO()
     np.save(file, LABELS)
     upload(app, "up-labels", "labels.npy", file.getvalue())
     assert metric(app, "Evaluation rows") == "120"
     upload(app, "up", "logits.csv", csv(LOGITS))
-    app.switch_page("pages/start/overview.py").run()
-    app.switch_page("pages/start/data.py").run()
+    app.switch_page("pages/views/overview.py").run()
+    app.switch_page("pages/views/data.py").run()
     press(app, "Dismiss this file")
     assert "uploaded earlier" not in shown_text(app)
 
 
 def test_refusals_in_the_app_have_no_codes():
-    app = open_page("pages/start/data.py", example="digits")
+    app = open_page("pages/views/data.py", example="digits")
     upload(app, "up", "wrong.csv", csv(PROBA, LABELS + 7))
     assert app.session_state["dataset"].example == "digits"
     assert "label_out_of_range" not in shown_text(app)
@@ -158,14 +158,14 @@ def test_refusals_in_the_app_have_no_codes():
 
 
 def test_a_file_without_labels_says_so_and_cannot_be_pressed_into_use():
-    app = open_page("pages/start/data.py", example="digits")
+    app = open_page("pages/views/data.py", example="digits")
     upload(app, "up", "scores.csv", csv(PROBA, None))
     assert "There are no true labels in the evaluation rows" in app.error[0].value
     assert app.session_state["dataset"].example == "digits"
 
 
 def test_roles_by_value_split_and_fixes_stay_when_the_page_is_left():
-    app = open_page("pages/start/data.py", example="digits")
+    app = open_page("pages/views/data.py", example="digits")
     table = pd.DataFrame(PROBA, columns=["p(cat)", "p(dog)", "p(emu)"])
     table["age"] = RNG.integers(18, 90, len(table))
     table["species"] = np.array(["cat", "dog", "emu"])[LABELS]
@@ -175,8 +175,8 @@ def test_roles_by_value_split_and_fixes_stay_when_the_page_is_left():
     assert {"species (true label)", "p(cat) (score)", "age"} <= set(preview.columns)
     app.slider(key="split").set_value(25).run()
     assert metric(app, "Calibration rows") == "60"
-    app.switch_page("pages/start/overview.py").run()
-    app.switch_page("pages/start/data.py").run()
+    app.switch_page("pages/views/overview.py").run()
+    app.switch_page("pages/views/data.py").run()
     assert app.slider(key="split").value == 25
     app.selectbox(key="role-label").set_value("(none)").run()
     press(app, "Read again with these columns")
@@ -184,7 +184,7 @@ def test_roles_by_value_split_and_fixes_stay_when_the_page_is_left():
 
 
 def test_ages_are_no_labels():
-    app = open_page("pages/start/data.py", example="digits")
+    app = open_page("pages/views/data.py", example="digits")
     table = pd.DataFrame(PROBA, columns=["p(cat)", "p(dog)", "p(emu)"])
     table["age"] = RNG.integers(18, 90, len(table))
     upload(app, "up", "ages.csv", table.to_csv(index=False).encode())
@@ -192,26 +192,26 @@ def test_ages_are_no_labels():
 
 
 def test_exports_carry_the_fixes_of_the_data_their_page_is_about():
-    app = open_page("pages/start/data.py", example="resnet")
+    app = open_page("pages/views/data.py", example="resnet")
     loaded = app.session_state["dataset"]
     app.session_state["dataset"] = replace(loaded, log=("evaluation rows: percent: row sums 100 -> 1",))
-    app.switch_page("pages/diagnose/reliability.py").run()
+    app.switch_page("pages/views/reliability.py").run()
     assert app.session_state["fixes"] == ("evaluation rows: percent: row sums 100 -> 1",)
-    app.switch_page("pages/study/simplex.py").run()  # opens on three classes of its own
+    app.switch_page("pages/views/simplex.py").run()  # opens on three classes of its own
     assert app.session_state["fixes"] == ()
-    app.switch_page("pages/diagnose/reliability.py").run()
-    app.switch_page("pages/learn/learn.py").run()
+    app.switch_page("pages/views/reliability.py").run()
+    app.switch_page("pages/views/learn.py").run()
     assert app.session_state["fixes"] == ()
     assert not app.exception
 
 
 def test_apply_corrects_for_label_shift():
     """New digits with other class shares: the log loss falls, and the page says what is assumed."""
-    app = open_page("pages/repair/calibrate.py", example="digits")
+    app = open_page("pages/views/calibrate.py", example="digits")
     reduction = next(box for box in app.selectbox if box.label.startswith("Reduction"))
     reduction.select("Class-wise, normalised").run()
     press(app, "Fit")
-    app = app.switch_page("pages/repair/apply.py").run()
+    app = app.switch_page("pages/views/apply.py").run()
     data = app.session_state["dataset"]
     rows, random = data.evaluation, np.random.default_rng(0)
     kept = random.random(rows.n_samples) < np.where(rows.labels < 5, 0.1, 1.0)
@@ -238,9 +238,9 @@ def test_apply_corrects_for_label_shift():
 
 def test_the_bytes_of_a_used_file_are_not_kept():
     """What a widget calls lives on with the names of its page: the file must not be one of them."""
-    app = open_page("pages/start/data.py", example="digits")
+    app = open_page("pages/views/data.py", example="digits")
     upload(app, "up", "used.csv", csv(PROBA))
-    app.switch_page("pages/start/overview.py").run()
+    app.switch_page("pages/views/overview.py").run()
     gc.collect()
     kept = [one.name for one in gc.get_objects() if isinstance(one, UploadedFile)]
     assert "used.csv" not in kept

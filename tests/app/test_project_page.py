@@ -25,8 +25,8 @@ def saved(app, monkeypatch) -> bytes:
 
 
 def test_project_restores_the_session_in_another_one(monkeypatch):
-    app = open_page("pages/diagnose/reliability.py", example="two-patients", bins="20")
-    app.switch_page("pages/start/data.py").run()
+    app = open_page("pages/views/reliability.py", example="two-patients", bins="20")
+    app.switch_page("pages/views/data.py").run()
     upload(app, "up", "one.csv", csv(100 * PROBA))
     press(app, "Apply fix")
     app.text_area(key="notes").set_value("The *cats* are off.").run()
@@ -38,7 +38,7 @@ def test_project_restores_the_session_in_another_one(monkeypatch):
     assert project.roles.label == ("label",)
     assert project.settings["Reliability"]["bins"] == "20"
 
-    app = open_page("pages/start/data.py", example="two-patients")
+    app = open_page("pages/views/data.py", example="two-patients")
     upload(app, "up", "one-csv.calib", content)
     assert "This is a project" in shown_text(app)
     assert "Use these files" not in [button.label for button in app.button]
@@ -74,13 +74,13 @@ def test_project_restores_the_session_in_another_one(monkeypatch):
 
 
 def test_what_no_control_offers_is_not_taken_from_a_project(monkeypatch):
-    app = open_page("pages/diagnose/reliability.py", example="two-patients", bins="20")
+    app = open_page("pages/views/reliability.py", example="two-patients", bins="20")
     project = Project.load(saved(app, monkeypatch))
     opened = []
     for bins in ("999999999", "9" * 5_000, "-3", "0020", "\u0661\u0662", ""):
         file = io.BytesIO()
         replace(project, settings={"Reliability": {"bins": bins}}).save(file)
-        fresh = open_page("pages/start/data.py", example="two-patients")
+        fresh = open_page("pages/views/data.py", example="two-patients")
         upload(fresh, "up", "forged.calib", file.getvalue())
         if "This is a project" not in shown_text(fresh) or fresh.error:
             continue
@@ -88,12 +88,12 @@ def test_what_no_control_offers_is_not_taken_from_a_project(monkeypatch):
         press(fresh, "Open this project")
         assert not fresh.exception
         assert "bins" not in fresh.session_state or fresh.session_state["bins"] in range(2, 51)
-        assert not fresh.switch_page("pages/start/overview.py").run().exception
+        assert not fresh.switch_page("pages/views/overview.py").run().exception
     assert {"999999999", "-3"} <= set(opened)
 
 
 def test_damaged_project_changes_nothing(monkeypatch):
-    app = open_page("pages/start/data.py", example="two-patients")
+    app = open_page("pages/views/data.py", example="two-patients")
     content = bytearray(saved(app, monkeypatch))
     content[40:80] = bytes(40)
     upload(app, "up", "broken.calib", bytes(content))
@@ -105,15 +105,15 @@ def test_server_of_a_project_opens_it(tmp_path, monkeypatch):
     example = load_example("two-patients")
     Project("mine", example.evaluation, notes="seen").save(tmp_path / "mine.calib")
     monkeypatch.setenv("CALIB_PROJECT", str(tmp_path / "mine.calib"))
-    app = open_page("pages/start/data.py")
+    app = open_page("pages/views/data.py")
     assert "mine" in words(app)
     assert app.session_state["notes"] == "seen"
 
 
 def test_other_data_can_be_taken_back_on_every_page():
-    app = open_page("pages/start/data.py", example="two-patients")
+    app = open_page("pages/views/data.py", example="two-patients")
     upload(app, "up", "one.csv", csv(PROBA))
-    app.switch_page("pages/learn/glossary.py").run()
+    app.switch_page("pages/views/glossary.py").run()
     press(app, next(button.label for button in app.button if button.label.startswith("Back to")))
     assert not app.exception
     assert app.session_state["dataset"].example == "two-patients"

@@ -29,7 +29,7 @@ TEST = FRAME[FRAME["split"] == "test"].reset_index(drop=True)
 
 @pytest.fixture(scope="module")
 def app():
-    app = open_page("pages/start/data.py")
+    app = open_page("pages/views/data.py")
     app.file_uploader(key="up").upload("rows.csv", FRAME.to_csv(index=False).encode(), "text/csv").run()
     assert not app.error
     with_binning(app)
@@ -68,7 +68,7 @@ def in_bin(bin_: int, bins: int = 15) -> pd.Series:
 
 @pytest.mark.parametrize(("bin_", "label"), [(7, None), (9, None), (12, None), (12, "cat"), (10, "=emu()")])
 def test_reliability(app, bin_, label):
-    opened(app, "pages/diagnose/reliability.py", "bin-rows")
+    opened(app, "pages/views/reliability.py", "bin-rows")
     names = app.session_state["dataset"].evaluation.class_names
     app.selectbox(key="bin").set_value(bin_).run()
     app.selectbox(key="bin-class").set_value(None if label is None else names.index(label)).run()
@@ -79,7 +79,7 @@ def test_reliability(app, bin_, label):
 
 @pytest.mark.parametrize(("label", "bin_"), [("dog", None), ("dog", 8), ("cat", 13)])
 def test_classes(app, label, bin_):
-    opened(app, "pages/diagnose/classes.py", "class-rows")
+    opened(app, "pages/views/classes.py", "class-rows")
     names = app.session_state["dataset"].evaluation.class_names
     app.session_state["class"], app.session_state["class-bin"] = names.index(label), bin_
     app.run()
@@ -88,7 +88,7 @@ def test_classes(app, label, bin_):
 
 @pytest.mark.parametrize(("site", "bin_"), [("north", None), ("south", 11)])
 def test_slices(app, site, bin_):
-    opened(app, "pages/diagnose/slices.py", "slice-rows")
+    opened(app, "pages/views/slices.py", "slice-rows")
     app.selectbox(key="slice-column").set_value("site").run()
     app.session_state["slice-group"], app.session_state["slice-bin"] = site, bin_
     app.run()
@@ -96,7 +96,7 @@ def test_slices(app, site, bin_):
 
 
 def test_a_bar_of_confused_classes(app):
-    opened(app, "pages/diagnose/classes.py", "class-rows")
+    opened(app, "pages/views/classes.py", "class-rows")
     names = app.session_state["dataset"].evaluation.class_names
     dog, fox = names.index("dog"), names.index("fox")
     app.session_state["class"], app.session_state["class-confused"] = dog, (dog, "class-wrong", fox)
@@ -108,7 +108,7 @@ def test_a_bar_of_confused_classes(app):
 
 
 def test_a_cell_of_group_and_class(app):
-    opened(app, "pages/diagnose/slices.py", "slice-rows")
+    opened(app, "pages/views/slices.py", "slice-rows")
     app.selectbox(key="slice-column").set_value("site").run()
     cat = app.session_state["dataset"].evaluation.class_names.index("cat")
     app.session_state["slice-group"], app.session_state["slice-bin"] = "south", None
@@ -119,7 +119,7 @@ def test_a_cell_of_group_and_class(app):
 
 
 def test_a_cell_of_the_overview(app):
-    app.switch_page("pages/start/overview.py").run()
+    app.switch_page("pages/views/overview.py").run()
     cat = app.session_state["dataset"].evaluation.class_names.index("cat")
     app.session_state["looked-at"], app.session_state["overview-rows-open"] = (cat, 12), True
     app.run()
@@ -130,12 +130,12 @@ def test_a_cell_of_the_overview(app):
 def test_a_bar_of_the_data_page(app, by, column):
     cat = app.session_state["dataset"].evaluation.class_names.index("cat")
     app.session_state["share-shown"], app.session_state["share-rows-open"] = (by, cat), True
-    app.switch_page("pages/start/data.py").run()
+    app.switch_page("pages/views/data.py").run()
     same_rows(app, TEST[column] == "cat")
 
 
 def test_a_bar_of_imbalance(app):
-    app.switch_page("pages/study/imbalance.py").run()
+    app.switch_page("pages/views/imbalance.py").run()
     dog = app.session_state["dataset"].evaluation.class_names.index("dog")
     app.session_state["imbalance-class"], app.session_state["imbalance-rows-open"] = dog, True
     app.run()
@@ -143,7 +143,7 @@ def test_a_bar_of_imbalance(app):
 
 
 def test_a_point_of_the_curves_of_compare(app):
-    app.switch_page("pages/repair/compare.py").run()
+    app.switch_page("pages/views/compare.py").run()
     app.session_state["curve-point"] = ("Base model", "confidence", 10)
     app.toggle(key="pair-rows-open").set_value(False)
     app.toggle(key="curve-rows-open").set_value(True).run()
@@ -156,7 +156,7 @@ def test_a_point_of_the_curves_of_compare(app):
 
 
 def test_rows_are_searched(app):
-    opened(app, "pages/diagnose/classes.py", "class-rows")
+    opened(app, "pages/views/classes.py", "class-rows")
     names = app.session_state["dataset"].evaluation.class_names
     app.session_state["class"], app.session_state["class-bin"] = names.index("dog"), None
     app.run()
@@ -166,7 +166,7 @@ def test_rows_are_searched(app):
 
 
 def test_differences_of_two_methods_list_their_rows(app):
-    opened(app, "pages/repair/compare.py", "pair-rows")
+    opened(app, "pages/views/compare.py", "pair-rows")
     assert "differ most first" in words(app)
     shown = listed(app)
     first, second = (

@@ -151,7 +151,7 @@ def test_results_with_rows_belong_to_a_session(name):
 
 def test_results_of_all_sessions_hold_no_rows():
     """Pages are opened with more rows than redraws; then no shared result has as many numbers."""
-    app = use_upload(open_page("pages/start/data.py", example="two-patients"), 2_400)
+    app = use_upload(open_page("pages/views/data.py", example="two-patients"), 2_400)
     for page in ("start/overview", "diagnose/reliability", "diagnose/classes", "diagnose/noise"):
         app.switch_page(f"pages/{page}.py").run()
         assert not app.exception
@@ -186,7 +186,7 @@ def test_results_are_bounded_in_bytes(monkeypatch):
 
 
 def test_limits_are_said_in_a_sentence(monkeypatch):
-    app = open_page("pages/start/data.py", example="two-patients")
+    app = open_page("pages/views/data.py", example="two-patients")
     app.file_uploader(key="up").upload("secret-name.csv", table(), "text/csv").run()
     press(app, "Undo")
     for name in ("CALIB_SESSION_MB", "CALIB_SERVER_MB"):
@@ -201,13 +201,13 @@ def test_limits_are_said_in_a_sentence(monkeypatch):
     held = [app.session_state[name] for name in ("dataset", "methods", "reading", "previous")]
     size = limits.n_bytes(held) / 1e6  # each fit of a curve adds 0.005
     monkeypatch.setenv("CALIB_SESSION_MB", str(size + 0.012))
-    app.switch_page("pages/repair/compare.py").run()
+    app.switch_page("pages/views/compare.py").run()
     assert not app.exception
     assert "CALIB_SESSION_MB" in " ".join(app.dataframe[0].value["Failure"].dropna())
 
 
 def test_files_in_upload_fields_count_and_are_dropped_where_they_are_too_much(monkeypatch):
-    app = open_page("pages/start/data.py", example="two-patients")
+    app = open_page("pages/views/data.py", example="two-patients")
     monkeypatch.setenv("CALIB_SESSION_MB", "0.01")  # the file has 14 kB
     app.file_uploader(key="up").upload("secret-name.csv", table(), "text/csv").run()
     (error,) = app.error
@@ -233,9 +233,9 @@ def test_limits_follow_the_memory_unless_they_are_set(monkeypatch, tmp_path):
 
 def test_lost_data_are_spoken_of_until_other_data_are_used():
     """After a restart of the server, the browser opens a new session at the address it shows."""
-    before = use_upload(open_page("pages/start/data.py", example="two-patients"))
+    before = use_upload(open_page("pages/views/data.py", example="two-patients"))
     assert before.query_params["data"] == "uploaded"
-    for page in ("pages/diagnose/reliability.py", "pages/start/data.py"):
+    for page in ("pages/views/reliability.py", "pages/views/data.py"):
         app = open_page(page, data="uploaded")
         assert "no longer on the server" in words(app)
         assert "data" not in app.query_params
@@ -244,15 +244,15 @@ def test_lost_data_are_spoken_of_until_other_data_are_used():
 
 
 def test_lost_calibrators_of_an_example_are_spoken_of_too():
-    app = open_page("pages/repair/calibrate.py", example="two-patients")
+    app = open_page("pages/views/calibrate.py", example="two-patients")
     assert "fitted" not in app.query_params
     app.selectbox[1].select(app.selectbox[1].options[1]).run()
     press(app, "Fit")
     assert "fitted" in app.query_params
-    after = open_page("pages/diagnose/reliability.py", example="two-patients", fitted="yes")
+    after = open_page("pages/views/reliability.py", example="two-patients", fitted="yes")
     assert "calibrators you fitted" in words(after)
     assert "project file" in words(after)
-    after.switch_page("pages/repair/calibrate.py").run()
+    after.switch_page("pages/views/calibrate.py").run()
     after.selectbox[1].select(after.selectbox[1].options[1]).run()
     press(after, "Fit")
     after.run()
@@ -260,7 +260,7 @@ def test_lost_calibrators_of_an_example_are_spoken_of_too():
 
 
 def test_a_calibrator_that_is_uploaded_leaves_a_line_in_the_log(caplog):
-    app = open_page("pages/repair/apply.py", example="two-patients")
+    app = open_page("pages/views/apply.py", example="two-patients")
     with caplog.at_level(logging.INFO, logger="calib.app"):
         app.file_uploader(key="calibrator-file").upload("secret.json", b"{}", "application/json").run()
     lines = [record.getMessage() for record in caplog.records if record.name == "calib.app"]
@@ -270,8 +270,8 @@ def test_a_calibrator_that_is_uploaded_leaves_a_line_in_the_log(caplog):
 
 def test_log_has_sizes_and_durations_and_no_names(caplog):
     with caplog.at_level(logging.INFO, logger="calib.app"):
-        app = use_upload(open_page("pages/start/data.py", example="two-patients"))
-        press(app.switch_page("pages/repair/calibrate.py").run(), "Fit")
+        app = use_upload(open_page("pages/views/data.py", example="two-patients"))
+        press(app.switch_page("pages/views/calibrate.py").run(), "Fit")
     lines = [record.getMessage() for record in caplog.records if record.name == "calib.app"]
     assert any(line.startswith("data rows=200 calibration_rows=200 classes=2 megabytes=") for line in lines)
     assert any(line.startswith("fit rows=200 seconds=") for line in lines)
@@ -281,7 +281,7 @@ def test_log_has_sizes_and_durations_and_no_names(caplog):
 
 def test_a_dying_reader_is_one_sentence_in_one_session_and_one_line_of_the_log(caplog, monkeypatch):
     """The pipe to the reader breaks in the middle of a job, and the reader is ended for it."""
-    app = open_page("pages/start/data.py", example="two-patients")
+    app = open_page("pages/views/data.py", example="two-patients")
     before = app.session_state["dataset"]
 
     def broken(*arguments):
@@ -300,7 +300,7 @@ def test_a_dying_reader_is_one_sentence_in_one_session_and_one_line_of_the_log(c
     assert re.fullmatch(r"upload outcome=refused megabytes=0\.0 seconds=\d+\.\d\d", upload)
     assert "secret-name" not in "".join(lines)
 
-    other = open_page("pages/start/data.py", example="two-patients")
+    other = open_page("pages/views/data.py", example="two-patients")
     assert use_upload(other).session_state["dataset"].example is None
 
 
@@ -314,5 +314,5 @@ def test_a_provider_in_the_secrets_makes_a_login_necessary():
 
 
 def test_every_page_names_the_version():
-    app = open_page("pages/learn/glossary.py")
+    app = open_page("pages/views/glossary.py")
     assert f"calib {__version__}" in [caption.value for caption in app.caption]

@@ -37,7 +37,7 @@ def files() -> list[tuple[str, bytes, str]]:
 @pytest.fixture(scope="module")
 def app(files):
     """The files in use: one choice of files and one press of a button."""
-    app = open_page("pages/start/data.py", example="two-patients")
+    app = open_page("pages/views/data.py", example="two-patients")
     app.file_uploader(key="up").set_value(files).run()
     assert not app.error
     return app
@@ -46,7 +46,7 @@ def app(files):
 def test_three_files_to_the_better_model_with_its_interval(app, files):
     """Upload, use, open Compare: the sentence is the library's, for the rows that calib split."""
     app.session_state["wanted"] = ["TS", "TL-HB"]  # of the calibrators chosen by default
-    app.switch_page("pages/repair/compare.py").run()
+    app.switch_page("pages/views/compare.py").run()
     read = {name.removesuffix(".csv"): calib.read(content) for name, content, _ in files}
     table = calib.compare_models(read, ["TS", "TL-HB"])
     assert "good, " in table.before.words()
@@ -61,7 +61,7 @@ def test_three_files_to_the_better_model_with_its_interval(app, files):
 
 def test_sweeps_of_all_models(app):
     app.session_state["wanted"] = ["TS"]
-    app.switch_page("pages/repair/compare.py").run()
+    app.switch_page("pages/views/compare.py").run()
     app.segmented_control(key="compare-what").set_value("All, by the number of bins").run()
     assert not app.exception
     assert "Errors against the number of bins" in [header.value for header in app.header]
@@ -69,7 +69,7 @@ def test_sweeps_of_all_models(app):
 
 
 def test_one_menu_puts_a_model_on_every_page(app):
-    app.switch_page("pages/diagnose/reliability.py").run()
+    app.switch_page("pages/views/reliability.py").run()
     menu = app.selectbox(key="model")
     assert list(menu.options) == ["sure", "good", "noisy"]
     menu.set_value("good").run()
@@ -91,7 +91,7 @@ def test_one_menu_puts_a_model_on_every_page(app):
 
 def test_project_keeps_the_models(app, monkeypatch):
     content = saved(app, monkeypatch)
-    again = open_page("pages/start/data.py", example="two-patients")
+    again = open_page("pages/views/data.py", example="two-patients")
     upload(again, "up", "models.calib", content)
     press(again, "Open this project")
     before, after = (one.session_state["dataset"] for one in (app, again))
@@ -107,7 +107,7 @@ def test_project_keeps_the_models(app, monkeypatch):
 def test_a_file_of_several_models():
     rows = pd.DataFrame({"y_true": [1, 0, 1, 1, 0, 0] * 20, "lr_proba": np.tile([0.9, 0.2, 0.7], 40)})
     rows = rows.assign(rf_proba=np.tile([0.8, 0.3, 0.4], 40))
-    app = open_page("pages/start/data.py", example="two-patients")
+    app = open_page("pages/views/data.py", example="two-patients")
     upload(app, "up", "both.csv", rows.to_csv(index=False).encode())
     press(app, "Read all 2 as models")
     assert not app.error
@@ -117,7 +117,7 @@ def test_a_file_of_several_models():
 
 
 def test_models_on_other_rows_are_refused(files):
-    app = open_page("pages/start/data.py", example="two-patients")
+    app = open_page("pages/views/data.py", example="two-patients")
     name, content, kind = files[0]
     short = content[: content[:-1].rindex(b"\n") + 1]
     app.file_uploader(key="up").set_value([files[1], (name, short, kind)]).run()

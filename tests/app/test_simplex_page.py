@@ -10,13 +10,13 @@ from calib.files.calibrators import dumps, loads
 from pages.shared.session import Dataset
 from tests.app.running import open_page, words
 
-PAGE = "pages/study/simplex.py"
+PAGE = "pages/views/simplex.py"
 
 
 def test_two_classes_are_refused_with_the_reason():
     score = np.linspace(0.01, 0.99, 40)
     rows = Predictions(np.column_stack([1 - score, score]), np.arange(40) % 2)
-    app = open_page("pages/start/overview.py", example="two-patients")
+    app = open_page("pages/views/overview.py", example="two-patients")
     app.session_state["dataset"] = Dataset("binary", "", False, rows, rows)
     app.switch_page(PAGE).run()
     assert not app.exception
@@ -26,7 +26,7 @@ def test_two_classes_are_refused_with_the_reason():
 def test_a_scheme_that_needs_more_rows_is_named_and_the_others_are_compared():
     proba = np.random.default_rng(0).dirichlet(np.ones(3), 40)
     rows = Predictions(proba, np.arange(40) % 3)
-    app = open_page("pages/start/overview.py", example="two-patients")
+    app = open_page("pages/views/overview.py", example="two-patients")
     app.session_state["dataset"] = Dataset("tiny", "", False, rows.take(np.arange(8)), rows)
     app.switch_page(PAGE).run()
     assert not app.exception

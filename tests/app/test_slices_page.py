@@ -12,7 +12,7 @@ from tests.app.running import open_page, press, words
 
 
 def upload(frame: pd.DataFrame):
-    app = open_page("pages/start/data.py")
+    app = open_page("pages/views/data.py")
     content = frame.to_csv(index=False).encode()
     app.file_uploader(key="up").upload("rows.csv", content, "text/csv").run()
     assert not app.exception
@@ -40,7 +40,7 @@ def rows_of(n_groups: int) -> pd.DataFrame:
 @pytest.mark.parametrize("n_groups", [3, *(pytest.param(n, marks=pytest.mark.thorough) for n in (50, 2_000))])
 def test_groups_are_ranked_searched_and_compared(n_groups):
     app, content = upload(rows_of(n_groups))
-    app.switch_page("pages/diagnose/slices.py").run()
+    app.switch_page("pages/views/slices.py").run()
     said = words(app)
     table, loaded = app.dataframe[0].value, read(content).split(0.5, 0)[1]
     expected = slices(loaded.labels, loaded, loaded.metadata[["region", "age", "day"]], random_state=0)
@@ -63,7 +63,7 @@ def test_groups_are_ranked_searched_and_compared(n_groups):
 
 
 def test_a_column_leads_to_calibration_by_its_groups():
-    app = open_page("pages/repair/calibrate.py", example="digits")
+    app = open_page("pages/views/calibrate.py", example="digits")
     app.selectbox(key="calibrate-by").set_value("site (simulated)").run()
     press(app, "Fit")
     assert not app.error
@@ -82,18 +82,18 @@ def test_a_column_leads_to_calibration_by_its_groups():
     assert set(ranges) == set(by_age.calibrator.groups_)
     again = calibrated_scores(by_age.calibrator, data.evaluation)  # finds its column
     np.testing.assert_array_equal(again.confidence, by_age.scores.confidence)
-    app.switch_page("pages/start/overview.py").run()
+    app.switch_page("pages/views/overview.py").run()
     app.toggle(key="make-report").set_value(True).run()
     assert not app.exception
 
 
 def test_examples_have_simulated_columns_and_vectors_need_some():
-    app = open_page("pages/diagnose/slices.py", example="two-patients")
+    app = open_page("pages/views/slices.py", example="two-patients")
     assert "columns of this example are simulated" in words(app)
     random = np.random.default_rng(0)
     proba = random.dirichlet([1.0, 1.0], 200)
     app, _ = upload(
         pd.DataFrame(proba, columns=["p(a)", "p(b)"]).assign(label=random.choice(["a", "b"], 200))
     )
-    app.switch_page("pages/diagnose/slices.py").run()
+    app.switch_page("pages/views/slices.py").run()
     assert "These rows have no further columns" in words(app)

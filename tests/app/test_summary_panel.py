@@ -25,7 +25,7 @@ N, L = 3_000, 4
 
 def put_on_screen(summary):
     """The app with a summary in use."""
-    app = open_page("pages/start/data.py", example="two-patients")
+    app = open_page("pages/views/data.py", example="two-patients")
     upload(app, "up", "run.calib.json.gz", dumps(summary))
     assert app.session_state["dataset"].sums is not None
     return app
@@ -75,7 +75,7 @@ def test_every_page_shows_a_summary_of_less_than_vectors(kind, tmp_path):
 def test_numbers_are_those_of_the_rows(rows, summarized):
     proba, labels = rows
     app, _ = summarized
-    app.switch_page("pages/start/overview.py").run()
+    app.switch_page("pages/views/overview.py").run()
     assert number(app, "Accuracy").startswith(f"{calib.accuracy(labels, proba):.4f}")
     assert number(app, "TL-ECE").startswith(f"{calib.ece(labels, proba):.4f}")
     assert number(app, "CW-ECE").startswith(f"{calib.ece(labels, proba, notion='class-wise'):.4f}")
@@ -88,12 +88,12 @@ def test_numbers_are_those_of_the_rows(rows, summarized):
     assert "A dash: sums do not tell it." in words(app)
     said = calib.conclude(labels, proba).words([f"`` *c{code}* ``" for code in range(L)])
     assert said[:40] in "\n".join(header.value for header in app.header)
-    app.switch_page("pages/diagnose/validity.py").run()
+    app.switch_page("pages/views/validity.py").run()
     top = calib.validity_curve(labels, proba, n_bins=15)
     assert f"**{top.at(0.05):.1%}**" in words(app)
-    app.switch_page("pages/diagnose/slices.py").run()
+    app.switch_page("pages/views/slices.py").run()
     assert "of 2** groups are above noise" in words(app)
-    app.switch_page("pages/diagnose/classes.py").run()
+    app.switch_page("pages/views/classes.py").run()
     found = calib.class_table(labels, proba, random_state=0)
     np.testing.assert_allclose(app.dataframe[0].value["class_ece"], found.frame()["class_ece"], atol=1e-12)
 
@@ -112,7 +112,7 @@ def test_weighted_confidences(tmp_path):
 
 
 def test_damaged_summary_is_one_sentence(tmp_path):
-    app = open_page("pages/start/data.py", example="two-patients")
+    app = open_page("pages/views/data.py", example="two-patients")
     upload(app, "up", "run.calib.json.gz", gzip.compress(b'{"format": "calib-summary"}'))
     assert not app.exception
     assert "Not opened" in app.error[0].value

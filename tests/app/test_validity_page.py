@@ -11,7 +11,7 @@ from calib import MulticlassToBinary, guarantee_card, validity_curve
 from calib.datasets import load_example
 from tests.app.running import open_page, with_binning, words
 
-PAGE = "pages/diagnose/validity.py"
+PAGE = "pages/views/validity.py"
 
 
 def traces(app):

@@ -22,7 +22,7 @@ def weighted():
     frame["label"] = np.array(["cat", "dog", "emu"])[label]
     frame["weight"] = random.choice([0.0, 1.0, 6.0], 900)
     content = frame.to_csv(index=False).encode()
-    app = open_page("pages/start/data.py")
+    app = open_page("pages/views/data.py")
     app.file_uploader(key="up").upload("rows.csv", content, "text/csv").run()
     rows = read(content).split(0.5, 0)[1]
     return app, rows.take(rows.sample_weight > 0)
@@ -43,23 +43,23 @@ def test_page_weighs_rows_or_says_why_not(weighted, page):
 
 def test_numbers_are_weighted(weighted):
     app, rows = weighted
-    app.switch_page("pages/diagnose/reliability.py").run()
+    app.switch_page("pages/views/reliability.py").run()
     assert (
         f"**{ece(rows.labels, rows, notion='confidence', sample_weight=rows.sample_weight):.4f}**"
         in words(app)
     )
-    app.switch_page("pages/start/overview.py").run()
+    app.switch_page("pages/views/overview.py").run()
     shown = number(app, "TL-ECE")
     assert shown.startswith(f"{ece(rows.labels, rows):.4f}")
     assert not shown.startswith(f"{ece(rows.labels, rows.unweighted()):.4f}")
-    app.switch_page("pages/repair/calibrate.py").run()
+    app.switch_page("pages/views/calibrate.py").run()
     assert "rows have different weights" in words(app)
     assert "The plan of bins cannot use weights" in words(app)
 
 
 def test_rows_can_be_counted_once(weighted):
     app, _ = weighted
-    app.switch_page("pages/start/data.py").run()
+    app.switch_page("pages/views/data.py").run()
     press(app, "Count every row once instead")
     assert "weighted" not in words(app)
-    assert not words(app.switch_page("pages/repair/decide.py").run()).count("cannot use weights")
+    assert not words(app.switch_page("pages/views/decide.py").run()).count("cannot use weights")

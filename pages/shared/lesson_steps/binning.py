@@ -81,7 +81,7 @@ def show() -> None:
             "Simulated: error and sharpness over 20,000 fresh rows. Sharpness is E[E[Z | score]\u00b2]: "
             "larger if the calibrated scores tell more rows apart."
         )
-    own_data("pages/repair/calibrate.py", "Calibrate")
+    own_data("pages/views/calibrate.py", "Calibrate")
 
 
 def _points(below: float) -> int:

@@ -79,7 +79,7 @@ def show() -> None:
         f"{perfect_words(curve.tl_mean[position], curve.tl_upper[position], 3)}. An estimate means something "
         "beside this noise floor only. Drag the diamond."
     )
-    own_data("pages/diagnose/noise.py", "Noise")
+    own_data("pages/views/noise.py", "Noise")
 
 
 def one_more(key: str, most: int) -> None:

@@ -83,7 +83,7 @@ def show() -> None:
             f"Use the numbers of CW-HB class by class, and keep the base model's label: its accuracy is "
             f"{base.accuracy:.4f}."
         )
-    own_data("pages/repair/compare.py", "Compare")
+    own_data("pages/views/compare.py", "Compare")
 
 
 def _wide_bins(comparison: NormalisationComparison) -> str:

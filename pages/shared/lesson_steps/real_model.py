@@ -65,7 +65,7 @@ def show() -> None:
             alt="Mean confidence and accuracy of every predicted class in the framed bin",
         )
     st.markdown(answer(inside, names, codes[listed.index(chosen)]))
-    own_data("pages/diagnose/reliability.py", "Reliability")
+    own_data("pages/views/reliability.py", "Reliability")
 
 
 def answer(inside: BinZoom, names: Sequence[str], chosen: int) -> str:

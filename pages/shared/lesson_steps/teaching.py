@@ -31,7 +31,7 @@ def show() -> None:
             with st.container(horizontal=True):
                 for view in note["views"]:
                     link(view["label"], view["query"])
-    st.page_link("pages/learn/glossary.py", label="Glossary and references", icon=":material/menu_book:")
+    st.page_link("pages/views/glossary.py", label="Glossary and references", icon=":material/menu_book:")
 
 
 def link(label: str, view: Mapping[str, str], page: str = "learn") -> None:

@@ -33,7 +33,7 @@ def show_project(file: Any) -> None:
     """Show what an uploaded project holds and offer to open it; say so once it is open."""
     if st.session_state.get("project") == (file.file_id, dataset()):
         st.success("This project is open: its data, calibrators and notes are in use on every page.")
-        st.page_link("pages/start/overview.py", label="What Overview concludes from it", icon=ARROW)
+        st.page_link("pages/views/overview.py", label="What Overview concludes from it", icon=ARROW)
         _link_settings()
         return
     try:

@@ -61,7 +61,7 @@ def show_recommendation() -> None:
             st.markdown(
                 "To repair it, set calibration rows aside: labelled rows the model was not trained on."
             )
-            st.page_link("pages/start/data.py", label="Open Data", icon=":material/upload_file:")
+            st.page_link("pages/views/data.py", label="Open Data", icon=":material/upload_file:")
             return
         if (recommendation := recommended()) is None:
             return
@@ -70,7 +70,7 @@ def show_recommendation() -> None:
         with st.container(horizontal=True, vertical_alignment="center"):
             if found.confirmed == "better":
                 offer_file(methods()[name], "primary")
-            st.page_link("pages/repair/calibrate.py", label="Why?" if name else "Calibrate", icon=ARROW)
+            st.page_link("pages/views/calibrate.py", label="Why?" if name else "Calibrate", icon=ARROW)
 
 
 def recommendation_words(found: Recommendation, name: str) -> str:

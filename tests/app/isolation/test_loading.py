@@ -76,10 +76,10 @@ def test_summaries_come_back_to_the_last_bit(tmp_path):
 
 
 def test_the_app_never_reads_what_another_process_read(monkeypatch):
-    content = saved(open_page("pages/start/data.py", example="two-patients"), monkeypatch)
+    content = saved(open_page("pages/views/data.py", example="two-patients"), monkeypatch)
     for module, name in ((Project, "load"), (document, "loads"), (scale, "load")):
         monkeypatch.setattr(module, name, lambda *_, **__: pytest.fail("read in the app"))
-    app = open_page("pages/start/data.py", example="resnet")
+    app = open_page("pages/views/data.py", example="resnet")
     upload(app, "up", "one.calib", content)
     press(app, "Open this project")
     assert not app.exception
@@ -87,7 +87,7 @@ def test_the_app_never_reads_what_another_process_read(monkeypatch):
 
 
 def test_a_refused_file_is_refused_again_without_reading_it(monkeypatch):
-    app = open_page("pages/start/data.py", example="two-patients")
+    app = open_page("pages/views/data.py", example="two-patients")
     upload(app, "up", "one.csv", b"a,b\n")
     refusal = app.error[0].value
     asked = []

@@ -30,7 +30,7 @@ from pages.shared.lessons.two_patients import two_patients_population, worst_acc
 from pages.shared.texts import GLOSSARY, NOTES, PAGE_TERMS, REFERENCES
 from tests import PAGE_FILES, ROOT
 
-LEARN = "pages/learn/learn.py"
+LEARN = "pages/views/learn.py"
 STEPS = ("two-patients", "real-model", "noise", "jensen", "binning", "six-points", "normalising", "teaching")
 NOTIONS = ("confidence", "top-label", "class-wise", "top-k-confidence", "top-k-label")
 HUNDREDTHS = st.integers(0, 100).map(lambda number: number / 100)
@@ -382,7 +382,7 @@ def test_noise_game_keeps_the_score():
 
 def test_glossary_opens_at_the_terms_of_a_page():
     app = AppTest.from_file(str(ROOT / "app.py"), default_timeout=120).run()
-    app.switch_page("pages/learn/glossary.py").run()
+    app.switch_page("pages/views/glossary.py").run()
     assert len(app.get("latex")) > 20
     app.multiselect(key="terms").set_value(["TL-ECE"]).run()
     assert not app.exception

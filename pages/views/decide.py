@@ -278,9 +278,7 @@ st.caption(
     "for each class on the model's own. AURC: mean share of wrong ones over all coverages; smaller is better."
 )
 if len(models) == 1:
-    st.page_link(
-        "pages/repair/calibrate.py", label="Fit a calibrator and compare what it accepts", icon=ARROW
-    )
+    st.page_link("pages/views/calibrate.py", label="Fit a calibrator and compare what it accepts", icon=ARROW)
 
 pair = list(dict.fromkeys([BASE, shown])) if BASE in models else [shown]
 show_curves(

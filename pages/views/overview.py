@@ -211,6 +211,6 @@ if fold.open:  # else the first visit would wait for their intervals
         show_numbers()
 offer_report(n_bins)
 if st.button("Use your own predictions", icon=":material/upload_file:", on_click=open_upload):
-    st.switch_page("pages/start/data.py")
+    st.switch_page("pages/views/data.py")
 with proposed:  # last, since it takes longest
     show_recommendation()

@@ -116,4 +116,4 @@ if several:
     )
     download(table, "over-time-units", key="over-time-units-csv")
 if source == ROWS and further_columns(data.evaluation):
-    st.page_link("pages/diagnose/slices.py", label="Errors by period: Slices", icon=":material/segment:")
+    st.page_link("pages/views/slices.py", label="Errors by period: Slices", icon=":material/segment:")

@@ -221,9 +221,9 @@ def show_state(reading: Reading, data: Dataset, *, used: bool, missing: bool) ->
             st.success(f"{escaped(data.name)} is on every page.")
             if previous() is not None:
                 st.button("Undo", on_click=undo, icon=":material/undo:")
-            st.page_link("pages/start/overview.py", label="What Overview concludes", icon=ARROW)
+            st.page_link("pages/views/overview.py", label="What Overview concludes", icon=ARROW)
             if data.models:
-                st.page_link("pages/repair/compare.py", label="Which model is better", icon=ARROW)
+                st.page_link("pages/views/compare.py", label="Which model is better", icon=ARROW)
     show_file(reading, data)
 
 

@@ -134,7 +134,7 @@ if not columns:
         "These rows have no further columns. Add columns to your file, such as a site, an age or a date: "
         "every column that is neither a score nor a label stays with its rows, and is assessed here."
     )
-    st.page_link("pages/start/data.py", label="Open Data", icon=":material/upload_file:")
+    st.page_link("pages/views/data.py", label="Open Data", icon=":material/upload_file:")
     st.stop()
 if data.example is not None:
     st.caption("The columns of this example are simulated: drawn at random, one of them with the errors.")
@@ -380,4 +380,4 @@ else:
     if st.button(f"Calibrate by {literal(name)}", type="primary", icon=ARROW):
         st.session_state[BY] = name
         st.session_state[f"{BY}-at"] = where
-        st.switch_page("pages/repair/calibrate.py")
+        st.switch_page("pages/views/calibrate.py")
