@@ -186,11 +186,13 @@ class CellAdder:
         Keys 0..n_keys-1.
     weighted : bool
         Whether rows come with weights.
+    n_rows : int, optional
+        Rows that will be added, if that is known: few are sorted, not spread over all cells.
     """
 
-    def __init__(self, n_keys: int, weighted: bool) -> None:
+    def __init__(self, n_keys: int, weighted: bool, n_rows: int | None = None) -> None:
         self.size, self.weighted = n_keys * CELLS * 2, weighted
-        self.dense = not weighted and self.size <= MOST_DENSE
+        self.dense = not weighted and self.size <= min(MOST_DENSE, MOST_DENSE if n_rows is None else n_rows)
         self.parts: list[CellSums] = []
         self.place_type: Any = np.int32 if self.size < 2**31 else np.int64
         if self.dense:

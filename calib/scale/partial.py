@@ -37,16 +37,16 @@ MOST_ALIKE = 10
 
 
 class Accumulator:
-    """Adds up the batches of one part of the data, in their order."""
+    """Adds up the batches of one part of the data, in their order; `n_rows` of them, if that is known."""
 
-    def __init__(self, layout: Layout) -> None:
+    def __init__(self, layout: Layout, n_rows: int | None = None) -> None:
         self.layout = layout
         weighted = layout.weight is not None
         self.words: dict[str, int] = {name: code for code, name in enumerate(layout.class_names or ())}
         n_keys = len(self.words) if layout.kind == "vectors" else 1
         self.top: list[CellSums] = []
-        self.adder = None if layout.kind == "top-label" else CellAdder(n_keys, weighted)
-        self.class_wise = CellAdder(n_keys, weighted) if layout.class_wise else None
+        self.adder = None if layout.kind == "top-label" else CellAdder(n_keys, weighted, n_rows)
+        self.class_wise = CellAdder(n_keys, weighted, n_rows) if layout.class_wise else None
         self.groups: list[dict[str, int]] = [{} for _ in layout.by]
         self.by: list[list[CellSums]] = [[] for _ in layout.by]
         self.true = np.zeros(len(self.words), dtype=np.int64)
@@ -57,6 +57,11 @@ class Accumulator:
     def add(self, batch: pa.RecordBatch) -> list[Fault]:
         """Add the rows of a batch, and return what was wrong with those that were left out."""
         rows = read_batch(batch, self.layout, squares=True)
+        self.add_rows(rows)
+        return rows.faults
+
+    def add_rows(self, rows: Rows) -> None:
+        """Add the usable rows of a batch; those of vectors with their squares."""
         self.n_samples += rows.n_rows
         self.n_abstained += rows.n_abstained
         self.n_faulty += sum(fault.count for fault in rows.faults)
@@ -66,7 +71,6 @@ class Accumulator:
             else:
                 score, outcome = self._add_scores(rows)
             self._add_groups(rows, score, outcome)
-        return rows.faults
 
     def _add_vectors(self, rows: Rows) -> tuple[np.ndarray, np.ndarray]:
         columns, label, squares = rows.columns, rows.predicted, rows.squares
@@ -380,7 +384,7 @@ def combined(parts: Iterable[SummedRows]) -> SummedRows:
     if len(listed) == 1:
         return first
     for other in listed[1:]:
-        _check_alike(first, other)
+        check_alike(first, other)
     if first.kind == "top-label":
         names = in_order(list(dict.fromkeys(name for part in listed for name in part.class_names)))
         listed = [_renamed(part, names) for part in listed]
@@ -410,7 +414,9 @@ def combined(parts: Iterable[SummedRows]) -> SummedRows:
     )
 
 
-def _check_alike(first: SummedRows, other: SummedRows) -> None:
+def check_alike(first: SummedRows, other: SummedRows) -> None:
+    """Raise `InputError` unless the sums of both can be added up."""
+
     def described(part: SummedRows) -> dict[str, Any]:
         return {
             "kind": part.kind,

@@ -13,12 +13,12 @@ import pyarrow as pa
 from calib.base.exceptions import InputError
 from calib.base.parallel import WORKERS
 from calib.data.validation import check_choice, check_count
-from calib.evidence.sums import SummedRows
 from calib.files.readers.roles import given_columns
 from calib.scale.engines import Engine, Found, Threads
 from calib.scale.layout import Layout, layout_of
-from calib.scale.partial import Findings, combined, sum_part
+from calib.scale.partial import Findings, sum_part
 from calib.scale.parts import Part, Paths, find_files, find_parts, first_batch
+from calib.scale.streaming import Sums
 from calib.scale.summary import Summary
 
 #: Called with the rows that are done, all rows, and the seconds since the start.
@@ -142,34 +142,16 @@ def summarize(
         class_names=class_names,
         given=given_columns(columns),
     )
-    digests, findings, kept = [], Findings(), _Pairwise()
+    digests, findings, total = [], Findings(), Sums()
     work = partial(sum_part, layout=scan.layout, faults=faults)
     for sums, found in timed((engine or Threads(workers)).map(work, scan.parts), scan.parts, progress):
         digests.append(sums.fingerprint)
         findings.include(found)
-        kept.add(sums)
-    total = kept.sums()
+        total.merge(sums)
     if not total.n_samples:
         raise InputError(NO_ROWS)
     source = ", ".join(dict.fromkeys(one.path for one in scan.parts))[:1000]
-    return Summary.of(total, tuple(sorted(digests)), findings.told(), source)
-
-
-class _Pairwise:
-    """Adds up sums in their order, several at a time."""
-
-    def __init__(self) -> None:
-        self.kept: list[SummedRows] = []
-
-    def add(self, sums: SummedRows) -> None:
-        """Add those of the next part."""
-        self.kept.append(sums)
-        if len(self.kept) >= 16:
-            self.kept = [combined(self.kept)]
-
-    def sums(self) -> SummedRows:
-        """Return the sums of all parts."""
-        return combined(self.kept)
+    return total.summary(tuple(sorted(digests)), findings.told(), source)
 
 
 def timed(results: Iterator[Found], parts: Sequence[Part], progress: Progress | None) -> Iterator[Found]:

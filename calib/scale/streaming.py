@@ -1,0 +1,211 @@
+"""The streaming metric: sums that batches are added to, in a training loop or by several processes."""
+
+from __future__ import annotations
+
+from typing import Any, Self
+
+import numpy as np
+
+from calib.answers.metric_tables import Metrics, metrics
+from calib.base.exceptions import InputError
+from calib.data.defaults import N_BINS
+from calib.data.kinds import KINDS, kind_of
+from calib.data.predictions import (
+    Announcement,
+    BinaryPrediction,
+    Predictions,
+    TopLabelPrediction,
+    checked_rows,
+    clusters_of,
+    names_given,
+    weights_of,
+)
+from calib.data.validation import as_labels, as_weights, check_order
+from calib.evidence.reductions import event_scores, labels_of_tops, outcomes_of
+from calib.evidence.sums import SummedRows
+from calib.scale.layout import STREAMED, Layout, Rows, Sweep
+from calib.scale.partial import Accumulator, check_alike, combined
+from calib.scale.summary import Summary
+
+#: Sums that are kept apart before they are added up: adding up several at a time is faster.
+MAX_KEPT = 16
+
+
+class Sums:
+    """Streaming metric: add batches as they come, and compute the numbers of all rows at any time.
+
+    Memory does not grow with the rows. Whatever the batches, their order and the processes that add them,
+    sums of rows without weights, and the numbers that follow, are the same to the last bit.
+
+    Parameters
+    ----------
+    class_wise : bool
+        Whether to sum the scores of every class, too, for the notion "class-wise".
+
+    Examples
+    --------
+    >>> random = np.random.default_rng(0)
+    >>> first, second = Sums(), Sums()  # in two processes
+    >>> for sums in (first, second):
+    ...     for batch in range(10):
+    ...         scores = random.dirichlet([1.0, 1.0, 1.0], 100)
+    ...         y_true = (random.random((100, 1)) > scores.cumsum(axis=1)).sum(axis=1)
+    ...         sums = sums.update(y_true, scores)
+    >>> numbers = first.merge(second).compute()
+    >>> numbers.n_samples, round(numbers.accuracy, 3), round(numbers.conf_ece, 3)
+    (2000, 0.61, 0.037)
+    """
+
+    def __init__(self, *, class_wise: bool = False) -> None:
+        self.class_wise = class_wise
+        self._kept: list[SummedRows] = []
+
+    def __repr__(self) -> str:
+        return f"Sums(n_samples={self.n_samples}, class_wise={self.class_wise})"
+
+    @property
+    def n_samples(self) -> int:
+        """Rows that were added; rows of weight 0 are not among them."""
+        return sum(part.n_samples for part in self._kept)
+
+    def update(self, y_true: Any, scores: Any, *, sample_weight: Any = None) -> Self:
+        """Add the rows of a batch; nothing is added if one of them cannot be used.
+
+        Parameters
+        ----------
+        y_true : (n,) array_like
+            True class codes; for 1-D scores whether the event happened. None for the labels that predictions
+            came with.
+        scores : (n, L) or (n,) array_like, or predictions of any kind
+            Scores in [0, 1], such as a tensor of PyTorch on any device; 1-D scores are P(Y = 1). All batches
+            have the kind, the classes and weights or none as the first one.
+        sample_weight : (n,) array_like of float, optional
+            Weights, 0 or more.
+
+        Returns
+        -------
+        Sums
+            This object.
+
+        Raises
+        ------
+        InputError
+            If a row cannot be used, the rows have clusters, which sums cannot tell, or the batch does not fit
+            those before it.
+        """
+        return self.merge(_summed(y_true, scores, sample_weight, self.class_wise))
+
+    def merge(self, other: Sums | SummedRows) -> Self:
+        """Add the rows of another process, or of a summary; each row must be in one of the two.
+
+        Raises
+        ------
+        InputError
+            If `other` is this object, or holds rows of another kind, classes or sums.
+        """
+        if other is self:
+            raise InputError("these sums cannot be merged with themselves: their rows would count twice")
+        parts = [part for part in (other._kept if isinstance(other, Sums) else [other]) if part.n_samples]
+        if parts and self._kept:
+            for part in parts:
+                check_alike(self._kept[0], part)
+        self._kept += parts
+        if len(self._kept) >= MAX_KEPT:
+            self._kept = [combined(self._kept)]
+        return self
+
+    def compute(self, *, n_bins: int = N_BINS) -> Metrics:
+        """Return the numbers of all rows so far, as `calib.metrics` does.
+
+        Parameters
+        ----------
+        n_bins : int
+            Equal-width bins, 1 to 50.
+
+        Raises
+        ------
+        InputError
+            If no rows were added yet.
+        """
+        return metrics(None, self.summary(), n_bins=n_bins)
+
+    def summary(
+        self, parts: tuple[str, ...] | None = None, findings: tuple[str, ...] = (), source: str = ""
+    ) -> Summary:
+        """Return the summary of all rows so far: for noise floors, diagrams, gates and files.
+
+        Parameters
+        ----------
+        parts, findings, source
+            As for `Summary`; by default all rows so far are one part.
+
+        Raises
+        ------
+        InputError
+            If no rows were added yet.
+        """
+        if not self._kept:
+            raise InputError("no rows were added yet; call update(y_true, scores) first")
+        self._kept = [combined(self._kept)]
+        (total,) = self._kept
+        return Summary.of(total, (total.fingerprint,) if parts is None else parts, findings, source)
+
+
+def _summed(y_true: Any, scores: Any, sample_weight: Any, class_wise: bool) -> SummedRows:
+    """Return the sums of a batch."""
+    kind = kind_of(scores)
+    if kind.name not in STREAMED:
+        known = ", ".join(KINDS[name].title for name in STREAMED)
+        raise InputError(f"sums describe {known}; these rows are {kind.title}")
+    if class_wise and kind.name != "vectors":
+        raise InputError(f"class-wise sums need a score for every class; these rows are {kind.title}")
+    if clusters_of(scores) is not None:
+        raise InputError("sums do not tell which rows belong together; pass predictions without cluster")
+    y_true = getattr(scores, "labels", None) if y_true is None else y_true
+    if y_true is None:
+        raise InputError("update needs the true labels of the rows; got None")
+    weights = weights_of(scores, sample_weight)
+    names = names_given(scores)
+    check_order(y_true, scores)
+    if kind.name == "binary" and not isinstance(scores, Announcement):
+        scores = BinaryPrediction(scores)
+    codes, rows = checked_rows(y_true, scores, "scores")
+    kept: Any = slice(None)
+    if weights is not None:
+        weights = as_weights(weights, rows.n_samples)
+        kept = weights > 0.0
+        weights = weights[kept]
+    columns = predicted = squares = label = outcome = None
+    words: Any = rows.class_names
+    if isinstance(rows, Predictions):
+        columns, words = list(np.ascontiguousarray(rows.proba[kept].T)), names or words
+        label = as_labels(codes, *rows.proba.shape)[kept]
+        swept = Sweep.of(columns, squares=True)
+        score, predicted, squares = swept.score, swept.label, swept.squares
+    elif isinstance(rows, TopLabelPrediction):
+        label, n_classes = labels_of_tops(codes, rows)
+        words = words or tuple(str(code) for code in range(n_classes))
+        if n_classes > len(words):
+            raise InputError(
+                f"a label is none of the {len(words):,} classes of the predictions; pass "
+                "TopLabelPrediction(..., class_names=...) with the names of all classes"
+            )
+        score, predicted, label = rows.confidence[kept], rows.label[kept], label[kept]
+        outcome = label == predicted
+    else:
+        event = event_scores(rows)
+        assert event is not None
+        score, outcome = event[kept], outcomes_of(codes, rows)[kept]
+    layout = Layout(
+        kind.name,
+        scores=(),
+        class_names=None if kind.name in ("top-label", "confidence") else words,
+        label=None,
+        weight=None if weights is None else "weight",
+        class_wise=class_wise,
+    )
+    sums = Accumulator(layout, len(score))
+    sums.add_rows(
+        Rows(None, columns, score, predicted, squares, label, outcome, words, weights, [], [], len(score), 0)
+    )
+    return sums.sums()
