@@ -3,7 +3,8 @@
 ``python -m benchmarks.decision_guarantee``: confidence c is right with probability `right(c)`, so that the
 risk above a threshold is an average over a large fixed sample of confidences. A draw misses if the true
 accuracy of what its rule accepts, of any predicted class where each has its threshold, is below the target.
-In the second table rows belong together, and calib is given the clusters, or is not.
+In the second table the accuracy is the highest of `ACCURACIES` that anything passes at, chosen on the same
+rows. In the third rows belong together, and calib is given the clusters, or is not.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ from scipy.special import ndtr
 
 from benchmarks.simulation import Draws, Table, main, mean, rate
 from calib import TopLabelPrediction, decide
+from calib.answers.decision_rules import ACCURACIES
 
 N_CLASSES = 5
 
@@ -53,6 +55,24 @@ SETTINGS: list[tuple[Any, ...]] = [
     ("wrong at the top", 3_000, 0.9, "one", bumpy),
     ("ten distinct values", 2_000, 0.9, "one", overconfident),
 ]
+
+
+def highest(name: str, n: int, right: Any) -> Draws:
+    """Yield whether the highest accuracy that anything passes at is missed."""
+    random = np.random.default_rng(0)
+    many = 0.5 + 0.5 * random.beta(4.0, 1.0, 50_000)
+    truth = right(None, many)
+    while True:
+        told = 0.5 + 0.5 * random.beta(4.0, 1.0, n)
+        hit = random.random(n) < right(None, told)
+        rules = (decide(hit, told, accuracy=value, choices=len(ACCURACIES)) for value in ACCURACIES)
+        rule = next((rule for rule in rules if rule.coverage), None)
+        accepted = np.zeros(len(many), dtype=bool) if rule is None else rule.accept(many)
+        yield {
+            "missed": rule is not None and accepted.any() and truth[accepted].mean() < rule.value - 1e-3,
+            "accuracy": float("nan") if rule is None else rule.value,
+            "accepted": 0.0 if rule is None else rule.coverage,
+        }
 
 
 def misses(name: str, n: int, accuracy: float, thresholds: str, right: Any) -> Draws:
@@ -124,6 +144,25 @@ TABLES = [
         SETTINGS,
         misses,
         {"missed (up to 10 %)": ("missed", rate)},
+    ),
+    Table(
+        ("population", "n"),
+        [
+            (name, n, right)
+            for n in (500, 3_000)
+            for name, right in (
+                ("calibrated", calibrated),
+                ("overconfident", overconfident),
+                ("just below 0.9 everywhere", constant),
+                ("wrong at the top", bumpy),
+            )
+        ],
+        highest,
+        {
+            "missed (up to 10 %)": ("missed", rate),
+            "accuracy": ("accuracy", mean(".3f")),
+            "accepted": ("accepted", mean(".3f")),
+        },
     ),
     Table(
         ("population", "clusters", "rows each", "correlation"),

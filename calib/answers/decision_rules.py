@@ -23,6 +23,9 @@ from calib.evidence.clusters import Dependence, too_few
 from calib.evidence.rows import Rows
 from calib.stats.intervals import of_few_clusters, share_of_rows
 
+#: Accuracies to promise at once, each with `choices` multiplied by their number: any may then be chosen after
+#: a look at what passes.
+ACCURACIES = (0.99, 0.98, 0.95, 0.9, 0.8, 0.7)
 #: Sequences of tests that `decide` starts: from few confident rows on, and from more.
 STARTS = 4
 #: Rows whose share of wrong ones tells how many rows would do.
@@ -169,8 +172,8 @@ def decide(
     alpha : float in (0, 1), default 0.1
         The guarantee misses with at most this probability.
     choices : int, default 1
-        Models or calibrators among which these rows are to choose: alpha is divided among them, so that the
-        guarantees of all hold at once.
+        Models, calibrators or accuracies among which these rows are to choose: alpha is divided among them,
+        so that the guarantees of all hold at once.
     cluster : (n,) array_like of int, str or time, optional
         Id of what each row belongs to; by default those that predictions came with.
     overlap : Overlap, optional

@@ -24,6 +24,7 @@ from calib.files.calibrators.document import matched_by_position
 from pages.shared.isolation.reader import start
 from pages.shared.panels.findings import show_faults
 from pages.shared.panels.label_shift import corrected
+from pages.shared.panels.recommendation import recommended
 from pages.shared.session import dataset, methods
 from pages.shared.uploads import read, read_once, without_labels
 from pages.shared.widgets import before_and_after, download, escaped, heading, literal, made, offer
@@ -70,11 +71,13 @@ def show_loaded(calibrator: Any, choices: int | None) -> None:
 heading("Apply", "Send new predictions, with or without labels, through a fitted calibrator.")
 start()
 data = dataset()
-fitted = {name: method.calibrator for name, method in methods().items() if method.calibrator is not None}
 left, right = st.columns(2)
-chosen = st.session_state.get("chosen")  # on the Calibrate page, if one comes from there
-st.session_state.setdefault("apply-source", SESSION if chosen in fitted else FILE)
+st.session_state.setdefault("apply-source", SESSION if len(methods()) > 1 else FILE)
 source = left.segmented_control("Calibrator", [FILE, SESSION], required=True, key="apply-source")
+recommendation = recommended() if source == SESSION else None
+fitted = {name: method.calibrator for name, method in methods().items() if method.calibrator is not None}
+# On the Calibrate page, if one comes from there.
+chosen = st.session_state.get("chosen", recommendation and recommendation[1])
 calibrator, choices = None, None
 try:
     if source == FILE:

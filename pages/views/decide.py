@@ -10,9 +10,10 @@ import streamlit as st
 
 from calib import InputError, diagrams
 from calib.answers import DecisionRule
-from calib.answers.decision_rules import Outcome
+from calib.answers.decision_rules import ACCURACIES, Outcome
 from calib.data.kinds import lacks, needs_equal_rows
 from calib.evidence.reductions import top_label
+from pages.shared.panels.recommendation import recommended
 from pages.shared.panels.take_away import show_take_away
 from pages.shared.results import actions, benefit, checking_rows, decision, halves, risk_curve
 from pages.shared.session import BASE, dataset, scored
@@ -29,16 +30,47 @@ PROMISES = {"overall": "all that is accepted", "each": "each class on its own"}
 MOST_COMPARED = 4
 
 
+def rules_for(value: float) -> dict[str, tuple[DecisionRule, Outcome]]:
+    """Return each model's rule, and what it does to the rows left for checking."""
+    choices = len(models) * (len(ACCURACIES) if target == "accuracy" and value in ACCURACIES else 1)
+    return {
+        name: decision(model, target, value, by, promise, alpha, choices) for name, model in models.items()
+    }
+
+
 def target_value() -> float:
-    """Ask for the value of the chosen target."""
+    """Ask for the value of the chosen target; an accuracy opens on the highest that can be promised."""
     if target == "accuracy":
+        if "right" not in st.session_state:
+            found = {value: rules_for(value) for value in ACCURACIES}
+            wanted = [proposed] if proposed else list(models)
+            promised = (
+                value for value in ACCURACIES if any(found[value][name][0].coverage for name in wanted)
+            )
+            st.session_state["right"] = 100 * next(promised, ACCURACIES[-1])
         words = "Share of accepted predictions that is right, %"
-        share = st.number_input(words, 1.0, 99.99, 99.0, 0.5, key="right", format="%.2f")
+        share = st.number_input(words, 1.0, 99.99, step=0.5, key="right", format="%.2f")
         return round(share / 100, 6)
     if target == "reviews":
         share = st.number_input("Share left to a person, at most, %", 0.1, 99.0, 20.0, key="reviews")
         return round(share / 100, 6)
     return st.number_input("Cost of an accepted wrong prediction, in reviews", 1.1, 1e6, 20.0, key="cost")
+
+
+def simultaneous_words() -> str:
+    """Say which accuracies are promised at once, with what they let pass."""
+    tried = {value: rules_for(value)[shown][0].coverage for value in ACCURACIES}
+    first = next((value for value, share in tried.items() if share == 1.0), ACCURACIES[-1])
+    passing = [
+        f"{value:.0%} for {share:.1%} of the rows"
+        for value, share in tried.items()
+        if share and value >= first
+    ]
+    words = f"Promised at once with {1 - alpha:.0%}: {', '.join(passing) or 'nothing'}. "
+    if value in ACCURACIES:
+        several = f" and {len(models)} models" if len(models) > 1 else ""
+        return words + f"\u03b1 is divided among {len(ACCURACIES)} accuracies{several}: choose after looking."
+    return words + "This accuracy has \u03b1 for itself: its promise holds if you chose it before looking."
 
 
 def threshold_words(rule: DecisionRule) -> str:
@@ -144,7 +176,10 @@ heading(
     "Which predictions may pass without a person? Confident ones are accepted, others are left to somebody.",
 )
 need_kind("Decide")
-data, models = dataset(), scored()
+data, recommendation = dataset(), recommended()
+models = scored()
+#: The recommended calibrator if it helps, else "".
+proposed = recommendation[1] if recommendation and recommendation[0].confirmed == "better" else ""
 names = data.evaluation.class_names
 binary = data.kind.name == "binary"
 classes = binary or lacks(data.kind, "notion:top-label") is None
@@ -166,8 +201,6 @@ with left:
         key="target",
         bind="query-params",
     )
-with middle:
-    value = target_value()
 alpha = right.slider(
     "Failure probability \u03b1",
     0.01,
@@ -198,44 +231,40 @@ if by_class and target == "accuracy":
 by = "class" if by_class else None
 
 n_choose, n_check = (int(half.sum()) for half in halves(data.evaluation))
-st.caption(
-    f"Thresholds are chosen on {n_choose:,} of the evaluation rows, drawn at random, and checked on the "
-    f"other {n_check:,}."
-)
-rules, checked = {}, {}
 try:
-    for name, method in models.items():
-        rules[name], checked[name] = decision(method, target, value, by, promise, alpha, len(models))
+    with middle:
+        value = target_value()
+    found = rules_for(value)
 except InputError as error:
     st.info(f"Nothing to decide: {escaped(error)}.")
     st.stop()
+rules = {name: rule for name, (rule, _) in found.items()}
+checked = {name: done for name, (_, done) in found.items()}
 
-best = max(models, key=merit)
+best = proposed or max(models, key=merit)
 shown = st.selectbox(
     "Scores",
     list(models),
     list(models).index(best),
     key="decide-model",
-    help="Opens on the model that does best on the rows that thresholds are chosen on.",
+    help="Opens on the recommended calibrator or, without one, on the model that does best on the rows that "
+    "thresholds are chosen on.",
 )
 rule, outcome = rules[shown], checked[shown]
 if rule.guarantee is not None:
     st.success(escaped(rule.guarantee), icon=":material/verified:")
-    if len(models) > 1:
-        st.caption(
-            f"\u03b1 = {alpha:g} is divided among the {len(models)} models below, so that the promise holds "
-            "for whichever you choose."
-        )
 elif target == "accuracy":
     st.warning(escaped(rule.sentence), icon=":material/block:")
+if target == "accuracy":
+    st.caption(simultaneous_words())
 if data.log:
     st.caption(escaped(f"Fixed in these rows: {'; '.join(data.log)}."))
 if outcome.n_accepted:
     text = (
-        f"On the rows that were left for checking it accepts **{outcome.coverage:.1%}** "
-        f"({outcome.n_accepted:,} of {outcome.n_samples:,}); **{outcome.accuracy:.2%}** of them are right "
-        f"(95 % interval {outcome.lower:.2%} to {outcome.upper:.2%}), {outcome.n_wrong:,} wrong. A person "
-        f"looks at {outcome.n_reviews:,}."
+        f"Chosen on {n_choose:,} evaluation rows drawn at random. Of the {n_check:,} rows left for checking "
+        f"it accepts **{outcome.coverage:.1%}** ({outcome.n_accepted:,}). Of these, "
+        f"**{outcome.accuracy:.2%}** are right (95\u00a0% interval {outcome.lower:.2%} to "
+        f"{outcome.upper:.2%}), {outcome.n_wrong:,} are wrong. A person looks at {outcome.n_reviews:,}."
     )
     if outcome.cost is not None:
         text += (
