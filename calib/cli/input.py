@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import os
+import re
 from argparse import Namespace
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, fields
+from pathlib import Path
 from typing import Any
 
 from calib.base.exceptions import InputError
 from calib.base.outputs import check_output
-from calib.cli.streams import PIPE, progress_line
+from calib.cli.streams import PIPE, is_piped, progress_line
 from calib.data.kinds import kind_of
 from calib.data.predictions import in_common_classes, rows_that_count, weight_words
 from calib.files.findings.examination import Examination, check
@@ -21,8 +23,11 @@ from calib.files.readers.raw_predictions import (
     with_choices,
 )
 from calib.files.readers.reading import read_table
-from calib.files.readers.roles import Given, given_columns
+from calib.files.readers.roles import ChoiceError, Given, given_columns, models_in
 from calib.files.readers.source import Limits, open_source
+
+#: Options that name a file to write.
+OUTPUTS = ("output", "junit", "markdown")
 
 #: Options of `fit` that go to the calibrator as they are.
 CALIBRATOR_OPTIONS = (
@@ -55,6 +60,33 @@ class Outcome:
     text: str
     data: dict[str, Any] = field(default_factory=dict)
     code: int = 0
+
+
+def run_command(command: Callable[[Namespace], Outcome], options: Namespace) -> Outcome:
+    """Run a command once, or for each model of its file, with the worst exit code."""
+    try:
+        return command(options)
+    except ChoiceError as error:
+        models = models_in(error.choices)
+        if not models or not getattr(options, "each_model", False):
+            raise
+    given, outcomes = vars(options), {}
+    for name, option in models.items():
+        outputs = {key: _output_of(name, given[key]) for key in OUTPUTS if given.get(key)}
+        outcomes[name] = command(Namespace(**{**given, **outputs, option: name}))
+    return Outcome(
+        "\n\n".join(f"{name}\n{'=' * len(name)}\n{outcome.text}" for name, outcome in outcomes.items()),
+        {"models": {name: outcome.data for name, outcome in outcomes.items()}},
+        max(outcome.code for outcome in outcomes.values()),
+    )
+
+
+def _output_of(model: str, output: str) -> str:
+    """Return the path of what a command writes about one of several models."""
+    if is_piped(output):
+        raise InputError("--each-model writes a file for each model; name a file, not -")
+    path, safe = Path(output), re.sub(r"[^\w.-]+", "_", model)
+    return str(path.with_name(f"{path.stem}-{safe}{path.suffix}"))
 
 
 def fix_codes(options: Namespace) -> list[str]:
@@ -126,7 +158,7 @@ def check_files(options: Namespace) -> None:
     named = ("file", "labels", "evaluate", "calibration", "baseline")
     inputs = [*getattr(options, "files", []), *(getattr(options, name, None) for name in named)]
     inputs += [calibrators] if isinstance(calibrators, str) else calibrators
-    for output in (getattr(options, name, None) for name in ("output", "junit", "markdown")):
+    for output in (getattr(options, name, None) for name in OUTPUTS):
         if output and output != PIPE:
             check_output(output, [file for file in inputs if file and file != PIPE])
 

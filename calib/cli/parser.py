@@ -14,12 +14,12 @@ from typing import Any, NoReturn
 
 from calib.base.exceptions import InputError
 from calib.base.version import __version__
-from calib.cli.input import check_files, check_numbers, is_of_many
+from calib.cli.input import check_files, check_numbers, is_of_many, run_command
 from calib.cli.streams import is_piped, options_of, read_piped, show
 from calib.data.defaults import FDR, LEVEL, N_BINS, N_RESAMPLES, RANDOM_STATE
 from calib.data.notions import NOTIONS
 from calib.files.readers.raw_predictions import SCALES, RemedyError
-from calib.files.readers.roles import ChoiceError
+from calib.files.readers.roles import ChoiceError, models_in
 
 #: The option that passes an argument of the library, for errors that it remedies.
 OPTION_OF = {"fix": "--fix", "scores": "--scores", "split": "--part"}
@@ -309,7 +309,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         with warnings.catch_warnings():
             warnings.showwarning = _say_warning
             module = import_module(f"calib.cli.{_module_of(options)}")
-            outcome = getattr(module, options.command)(options)
+            outcome = run_command(getattr(module, options.command), options)
         as_json = getattr(options, "json", False)
         text = json.dumps(outcome.data, indent=1, allow_nan=False) if as_json else outcome.text
     except _Usage as error:
@@ -320,7 +320,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         remedy = f"add {OPTION_OF[error.argument]} {error.value}, or see what `check` lists"
         return report("input", f"{error.fact}; {remedy}", 2)
     except ChoiceError as error:
-        return report("input", f"{error.fact}; add {options_of(error.choices)}", 2)
+        each = " or --each-model" if models_in(error.choices) and hasattr(options, "each_model") else ""
+        return report("input", f"{error.fact}; add {options_of(error.choices)}{each}", 2)
     except InputError as error:
         return report("input", str(error), 2)
     except OSError as error:
@@ -635,6 +636,12 @@ def _command(
 def _add_file(command: argparse.ArgumentParser) -> None:
     command.add_argument("file", metavar="FILE", help="CSV, TSV, Parquet, Feather, NPY, NPZ or JSON")
     _add_reading(command)
+    if not command.prog.endswith(" check"):  # which lists the models
+        command.add_argument(
+            "--each-model",
+            action="store_true",
+            help="do it for every model of the file; files it writes are named after the models",
+        )
 
 
 def _add_reading(command: argparse.ArgumentParser) -> None:

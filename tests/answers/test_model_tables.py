@@ -93,7 +93,7 @@ def test_every_number_is_that_of_literal_loops(pairs, table, model):
     found = cells(table)
     for method, proba in (("Base", unseen.proba), ("square", Square().predict_proba(unseen.proba))):
         for key, value in literal(unseen.labels, proba).items():
-            assert found[model, method, key].value == pytest.approx(value, rel=1e-9), (method, key)
+            assert found[model, method, key].value == pytest.approx(value, rel=1e-12), (method, key)
 
 
 @pytest.mark.parametrize("model", POWERS)

@@ -29,8 +29,8 @@ def files(tmp_path):
     return written
 
 
-def run(capsys, *words) -> tuple[int, str, str]:
-    code = main([str(word) for word in ("tables", *words)])
+def run(capsys, *words, command="tables") -> tuple[int, str, str]:
+    code = main([str(word) for word in (command, *words)])
     out, err = capsys.readouterr()
     return code, out, err
 
@@ -102,6 +102,34 @@ def test_every_model_of_one_file(capsys, files, tmp_path):
     _, two_files, _ = run(capsys, *files, *options)
     value = [pd.DataFrame(json.loads(out)["numbers"])["value"].astype(float) for out in (one_file, two_files)]
     np.testing.assert_allclose(*value, rtol=1e-12)
+
+
+def test_a_command_for_each_model_of_one_file(capsys, files, tmp_path):
+    parts = [pd.read_csv(file)[[*NAMES, "label", "id"]].assign(model=file.stem) for file in files]
+    pd.concat(parts).to_csv(tmp_path / "models.csv", index=False)
+    limits = ("--max", "conf_ece=0.1", "--resamples", 20, "--json")
+    code, out, _ = run(
+        capsys,
+        tmp_path / "models.csv",
+        *limits,
+        "--each-model",
+        "--markdown",
+        tmp_path / "g.md",
+        command="gate",
+    )
+    found = json.loads(out)["models"]
+    assert (code, [found[name]["passed"] for name in ("good", "sure")]) == (1, [True, False])
+    for file in files:
+        _, out, _ = run(capsys, file, *limits, command="gate")
+        assert found[file.stem] | {"file": str(file)} == json.loads(out)
+        assert (tmp_path / f"g-{file.stem}.md").exists()
+
+
+def test_each_model_cannot_be_piped_out(capsys, files, tmp_path):
+    parts = [pd.read_csv(file)[[*NAMES, "label", "id"]].assign(model=file.stem) for file in files]
+    pd.concat(parts).to_csv(tmp_path / "models.csv", index=False)
+    code, _, err = run(capsys, tmp_path / "models.csv", "--each-model", "-o", "-", command="report")
+    assert (code, "--each-model" in err) == (2, True)
 
 
 @pytest.mark.parametrize("ending", ["csv", "html", "pdf"])
