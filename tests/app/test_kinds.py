@@ -64,31 +64,31 @@ def test_every_page_works_or_says_what_it_would_need(uploaded):
         name = page.removeprefix("pages/").removesuffix(".py")
         said[name] = "\n".join([words(shown), *(head.value for head in shown.header)])
         assert not app.error, (kind, page)
-    assert "Nothing to decide" not in said["repair/decide"]
+    assert "Nothing to decide" not in said["decide"]
     without_class = kind in ("confidence", "binary", "multilabel")
     assert ("Imbalance needs the predicted class of each row" in said["study/imbalance"]) == without_class
     if kind == "multilabel":
         value = ece(rows.labels, rows, notion="class-wise")
-        assert f"CW-ECE {value:.3f}" in said["start/overview"]
-        assert "Reliability needs a confidence" in said["diagnose/reliability"]
+        assert f"CW-ECE {value:.3f}" in said["overview"]
+        assert "Reliability needs a confidence" in said["reliability"]
         app.switch_page("pages/views/data.py").run()
         press(app, "Look at this class")
         said = words(app.switch_page("pages/views/reliability.py").run())
         assert f"**{ece(rows.labels[:, 0], rows.scores[:, 0]):.4f}**" in said
         return
     if kind in ("top-label", "top-k"):
-        assert "predicted classes are above noise" in said["diagnose/classes"]
-        assert ("90.0% of the rows answered" in said["start/overview"]) == (kind == "top-label")
+        assert "predicted classes are above noise" in said["classes"]
+        assert ("90.0% of the rows answered" in said["overview"]) == (kind == "top-label")
     else:
-        assert "Classes needs the predicted class of each row" in said["diagnose/classes"]
-        assert f"**{ece(rows.labels, rows, notion='confidence'):.4f}**" in said["diagnose/reliability"]
-    assert "needs a probability for every class" in said["repair/compare"]
+        assert "Classes needs the predicted class of each row" in said["classes"]
+        assert f"**{ece(rows.labels, rows, notion='confidence'):.4f}**" in said["reliability"]
+    assert "needs a probability for every class" in said["compare"]
     if kind == "binary":
         rate = rows.labels.mean()
         constant = f"equal to how often Y is 1 would score {rate * (1 - rate):.4f}"
-        assert constant in said["diagnose/noise"]
+        assert constant in said["noise"]
     order = {"binary": "P(Y = 1)", "confidence": "confidence"}.get(kind, "confidence, one predicted class")
-    assert kind == "top-k" or f"in the order of {order}" in said["diagnose/noise"]
+    assert kind == "top-k" or f"in the order of {order}" in said["noise"]
 
 
 def test_the_positive_class_is_named_and_switched(uploaded):

@@ -152,8 +152,8 @@ def test_results_with_rows_belong_to_a_session(name):
 def test_results_of_all_sessions_hold_no_rows():
     """Pages are opened with more rows than redraws; then no shared result has as many numbers."""
     app = use_upload(open_page("pages/views/data.py", example="two-patients"), 2_400)
-    for page in ("start/overview", "diagnose/reliability", "diagnose/classes", "diagnose/noise"):
-        app.switch_page(f"pages/{page}.py").run()
+    for page in ("overview", "reliability", "classes", "noise"):
+        app.switch_page(f"pages/views/{page}.py").run()
         assert not app.exception
     rows = app.session_state["dataset"].evaluation
     own = app.session_state["kept"]

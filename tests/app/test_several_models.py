@@ -79,9 +79,9 @@ def test_one_menu_puts_a_model_on_every_page(app):
     app.selectbox(key="beside").set_value("noisy").run()
     assert "The two models class by class" in [header.value for header in app.header]
     app.session_state["numbers"] = True  # the fold of Overview is open
-    for page in ("start/overview", "diagnose/slices", "repair/decide"):
-        app.switch_page(f"pages/{page}.py").run()
-        if page == "start/overview":
+    for page in ("overview", "slices", "decide"):
+        app.switch_page(f"pages/views/{page}.py").run()
+        if page == "overview":
             assert app.selectbox(key="beside").value == "noisy"  # as on the page before
             assert {"Base model", "sure", "noisy"} <= set(app.dataframe[0].value.columns)
         assert not app.exception

@@ -104,8 +104,8 @@ def test_weighted_confidences(tmp_path):
     columns = {"confidence": score, "correct": random.random(600) < score, "weight": weight}
     pq.write_table(pa.table(columns), tmp_path / "rows.parquet")
     app = put_on_screen(scale.summarize(tmp_path))
-    for page in ("start/overview", "diagnose/reliability", "diagnose/noise", "diagnose/slices"):
-        app.switch_page(f"pages/{page}.py").run()
+    for page in ("overview", "reliability", "noise", "slices"):
+        app.switch_page(f"pages/views/{page}.py").run()
         assert "weighted" in words(app)
         assert not app.error
     assert "This summary has no groups" in words(app)
