@@ -1,1 +1,1 @@
-"""What pages share: the session, cached results, uploads, widgets, texts, panels and lesson steps."""
+"""What pages share: the session, cached results, uploads, widgets, texts, panels and lessons."""

@@ -6,7 +6,7 @@ import streamlit as st
 
 from pages.shared.accessibility import BACKGROUND
 from pages.shared.address import presenting
-from pages.shared.lesson_steps import (
+from pages.shared.lessons import (
     binning,
     jensen,
     noise,

@@ -61,12 +61,12 @@ def test_every_page_works_or_says_what_it_would_need(uploaded):
     said = {}
     for page in PAGES:
         shown = app.switch_page(page).run()
-        name = page.removeprefix("pages/").removesuffix(".py")
+        name = page.removeprefix("pages/views/").removesuffix(".py")
         said[name] = "\n".join([words(shown), *(head.value for head in shown.header)])
         assert not app.error, (kind, page)
     assert "Nothing to decide" not in said["decide"]
     without_class = kind in ("confidence", "binary", "multilabel")
-    assert ("Imbalance needs the predicted class of each row" in said["study/imbalance"]) == without_class
+    assert ("Imbalance needs the predicted class of each row" in said["imbalance"]) == without_class
     if kind == "multilabel":
         value = ece(rows.labels, rows, notion="class-wise")
         assert f"CW-ECE {value:.3f}" in said["overview"]

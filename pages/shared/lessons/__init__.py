@@ -1,1 +1,1 @@
-"""What the Learn page computes, one module a lesson, and its exercises."""
+"""The Learn page: a module per step, with what it computes, draws and shows."""

@@ -1,4 +1,4 @@
-"""The binning lesson: histogram binning of a known curve."""
+"""Step 5: histogram binning fits a curve; the guarantee tightens with points per bin, sharpness falls."""
 
 from __future__ import annotations
 
@@ -6,11 +6,26 @@ from dataclasses import dataclass
 
 import numpy as np
 import pandas as pd
+import streamlit as st
 
 from calib.answers.theorems import Guarantee, guarantee
 from calib.calibrators.histogram import HistogramBinning
 from calib.data.predictions import TopLabelPrediction
+from calib.diagrams.style import BARS, OKABE_ITO, Figure, at, axes, figure, grid, scatter, unit_axes
 from calib.stats.errors import sharpness
+from pages.shared.address import presenting
+from pages.shared.kept import kept
+from pages.shared.lessons.interaction import (
+    LESSON_HEIGHT,
+    TEXT,
+    draggable,
+    guess,
+    handle,
+    listen,
+    own_data,
+    picture,
+)
+from pages.shared.widgets import chart
 
 #: Fresh rows on which binned curves are assessed.
 FRESH = 20_000
@@ -133,3 +148,186 @@ def trade_off(curve: Curve, *, alpha: float = 0.1) -> pd.DataFrame:
                 }
             )
     return pd.DataFrame(rows)
+
+
+def binned_curve(
+    binned: pd.DataFrame,
+    band: float,
+    grid: np.ndarray,
+    truth: np.ndarray | None,
+    rows: tuple[np.ndarray, np.ndarray],
+) -> Figure:
+    """Draw histogram binning over the known curve, with a band of +- `band` around each step.
+
+    Parameters
+    ----------
+    binned : DataFrame
+        From `BinnedCurve.frame`.
+    band : float
+        Half width of the band.
+    grid, truth : arrays
+        The known curve; None leaves it out.
+    rows : (scores, outcomes)
+        Calibration rows, drawn as ticks at 0 and 1; pass a sample of many.
+    """
+    data = []
+    x = binned[["lower", "upper"]].to_numpy().ravel()
+    y = np.repeat(binned["value"].to_numpy(), 2)
+    low, high = np.clip(y - band, 0, 1), np.clip(y + band, 0, 1)
+    data += scatter(x=x, y=low, mode="lines", line={"width": 0}, showlegend=False, hoverinfo="skip")
+    data += scatter(
+        x=x,
+        y=high,
+        mode="lines",
+        line={"width": 0},
+        fill="tonexty",
+        fillcolor="rgba(86,180,233,0.30)",
+        name="guarantee, \u00b1 \u03b5\u2081",
+        hoverinfo="skip",
+    )
+    data += scatter(
+        x=rows[0],
+        y=np.where(rows[1], 1.03, -0.03),
+        mode="markers",
+        marker={"symbol": "line-ns", "size": 9, "line": {"width": 1, "color": BARS}},
+        name="calibration rows: wrong 0, right 1",
+        hoverinfo="skip",
+    )
+    if truth is not None:
+        data += scatter(
+            x=grid,
+            y=truth,
+            mode="lines",
+            line={"color": OKABE_ITO["green"], "width": 3, "dash": "dash"},
+            name="truth (known: simulated)",
+            hovertemplate="score %{x:.2f}: truly right %{y:.3f}<extra></extra>",
+        )
+    data += scatter(
+        x=x,
+        y=y,
+        mode="lines",
+        line={"color": OKABE_ITO["vermillion"], "width": 3.5},
+        name="histogram binning",
+        customdata=np.repeat(binned["count"].to_numpy(), 2)[:, None].tolist(),
+        hovertemplate="calibrated %{y:.3f}, from %{customdata[0]:,} rows<extra></extra>",
+    )
+    layout = unit_axes(data, "Score of the model", "Right", LESSON_HEIGHT + 60)
+    layout["yaxis"]["range"] = [-0.07, 1.07]
+    return figure(data, **layout, font={"size": TEXT})
+
+
+def draw_trade_off(table: pd.DataFrame, points_per_bin: int) -> Figure:
+    """Draw guarantee and error (above) and sharpness (below) against points per bin."""
+    data = []
+    x = table["points_per_bin"].to_numpy()
+    for column, name, colour, dash, row in (
+        ("marginal", "guarantee \u03b5\u2081", "sky", "solid", 1),
+        ("expected_ece", "bound on expected ECE", "purple", "dashdot", 1),
+        ("error", "ECE on fresh rows", "vermillion", "solid", 1),
+        ("sharpness", "sharpness", "green", "dash", 2),
+    ):
+        data += scatter(
+            x=x,
+            y=table[column].to_numpy(),
+            mode="lines+markers",
+            line={"color": OKABE_ITO[colour], "dash": dash, "width": 3},
+            name=name,
+            hovertemplate=f"k = %{{x}}: {name} %{{y:.3f}}<extra></extra>",
+            **at(row),
+        )
+    layout = grid(2, 1, shared_xaxes=True, vertical_spacing=0.08, row_heights=(0.6, 0.4))
+    line = {"color": OKABE_ITO["orange"], "width": 3, "dash": "dot"}
+    upright = {"type": "line", "x0": points_per_bin, "x1": points_per_bin, "y0": 0, "y1": 1, "line": line}
+    layout["shapes"] = [{**upright, "xref": f"x{n}", "yref": f"y{n} domain"} for n in ("", "2")]
+    for axis in axes(layout, "x"):
+        axis.update(type="log", tickvals=[5, 10, 20, 50, 100, 200, 500, 1_000, 2_000])
+    layout["xaxis2"]["title"] = {"text": "Points per bin k"}
+    layout["yaxis"]["rangemode"] = "tozero"
+    layout["yaxis2"]["title"] = {"text": "Sharpness"}
+    return figure(data, **layout, height=480, font={"size": TEXT})
+
+
+ROWS = (200, 500, 1_000, 2_000, 5_000)
+POINTS = (5, 500, 5)
+MAX_TICKS = 400
+
+
+def show() -> None:
+    """Show the step."""
+    guessed = guess(
+        "guess_binning",
+        "Each row gets the frequency with which its bin was right. **How many points per bin give the "
+        "smallest ECE?**",
+        ("few", "some dozens", "as many as possible"),
+    )
+    drawn, side = st.columns([3, 1], gap="medium")
+    with side:
+        n_rows = st.select_slider("Calibration rows n", ROWS, 1_000, key="rows", bind="query-params")
+        scores = np.sort(bent_curve(n_rows).scores)
+        listen({"points": lambda place: _points(float((scores < place).sum()))})
+        k = min(
+            st.slider(
+                "Points per bin k", POINTS[0], POINTS[1], 50, POINTS[2], key="points", bind="query-params"
+            ),
+            n_rows,
+        )
+    curve, binned, table = _binned(n_rows, k)
+    promise = binned.promise
+    grid = np.linspace(0, 1, 201)
+    ticks = slice(0, MAX_TICKS)
+    with drawn:
+        picture(
+            draggable(
+                binned_curve(
+                    binned.frame(),
+                    promise.marginal,
+                    grid,
+                    true_curve(grid) if guessed else None,
+                    (curve.scores[ticks], curve.outcomes[ticks]),
+                ),
+                [handle("points", binned.edges[1], binned.value[0], "x")],
+            ),
+            "binning-fit",
+            table=binned.frame(),
+            alt="Steps of histogram binning, with the guarantee as a band, over the known curve",
+        )
+    if guessed is None:
+        return
+    best = table.loc[table["error"].idxmin()]
+    values = f"{best['n_bins']:.0f} value{'s' if best['n_bins'] > 1 else ''}"
+    st.markdown(
+        f"**{best['points_per_bin']:.0f}** of {n_rows:,}: ECE {best['error']:.3f}, but {values} for all rows "
+        f"tell few apart. With {k}, ECE is **{binned.error:.3f}**; Theorem 1, which does not know the truth, "
+        f"promises at most **{promise.marginal:.3f}** in each bin with probability 90 %. Drag the "
+        "end of the first bin."
+    )
+    if presenting():
+        return
+    with st.expander("Guarantee, error and sharpness against points per bin"):
+        chart(
+            draw_trade_off(table, k),
+            "binning-trade-off",
+            table=table,
+            alt="Guarantee, error on fresh rows and sharpness against points per bin",
+        )
+        st.caption(
+            "Simulated: error and sharpness over 20,000 fresh rows. Sharpness is E[E[Z | score]\u00b2]: "
+            "larger if the calibrated scores tell more rows apart."
+        )
+    own_data("pages/views/calibrate.py", "Calibrate")
+
+
+def _points(below: float) -> int:
+    low, high, step = POINTS
+    return int(min(max(round(below / step) * step, low), high))
+
+
+@kept()
+def _binned(n_rows: int, points_per_bin: int) -> tuple[Curve, BinnedCurve, pd.DataFrame]:
+    curve = bent_curve(n_rows)
+    return curve, bin_curve(curve, points_per_bin), _table(n_rows)
+
+
+@kept()
+def _table(n_rows: int) -> pd.DataFrame:
+    return trade_off(bent_curve(n_rows))

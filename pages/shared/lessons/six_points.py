@@ -1,4 +1,4 @@
-"""Six points and their binary problems, in the spirit of Figure 3 of the paper."""
+"""Step 6: which numbers of a small table each notion of calibration uses (Figure 3 and Appendix A.2)."""
 
 from __future__ import annotations
 
@@ -6,10 +6,16 @@ from collections.abc import Sequence
 
 import numpy as np
 import pandas as pd
+import streamlit as st
 
+from calib import InputError
 from calib.data.notions import TOP_K_NOTIONS, NotionShape
 from calib.data.predictions import Predictions
+from calib.diagrams.style import Figure, bar, figure, scatter
 from calib.evidence.reductions import ranked_classes, reduce_to_binary
+from pages.shared.address import presenting
+from pages.shared.lessons.interaction import INK, TEXT, guess, picture
+from pages.shared.widgets import escaped
 
 POINTS = ("a", "b", "c", "d", "e", "f")
 
@@ -100,3 +106,268 @@ def rows_off(table: np.ndarray) -> np.ndarray:
     values = np.asarray(table, dtype=np.float64)
     inside = ((values >= 0) & (values <= 1)).all(axis=1)
     return np.flatnonzero(~(inside & (np.abs(values.sum(axis=1) - 1.0) <= ROUNDING)))
+
+
+#: Fills that dark text is readable on, one per class; a cell also carries its problem's name as text.
+FILLS = ("#56B4E9", "#E69F00", "#3CC99B", "#DDA0BF")
+
+
+#: Over the fill, one per rank.
+PATTERNS = ("", "/", "\\", "x")
+
+
+def cell_table(
+    proba: np.ndarray, labels: np.ndarray, cells: np.ndarray, names: Sequence[str], points: Sequence[str]
+) -> Figure:
+    """Draw Figure 3a: the table of predictions, with the numbers that a notion uses filled and named.
+
+    Parameters
+    ----------
+    proba : (n, L) array
+        Probabilities of the points.
+    labels : (n,) array
+        True classes; a tick stands beside the probability of the true class.
+    cells : (n, L) array
+        0 where a number is not used, else the number of its problem: it decides colour and pattern.
+    names : sequence of str
+        Name of cell value v at v - 1, written under the number.
+    points : sequence of str
+        Names of the points.
+    """
+    n_samples, n_classes = proba.shape
+    data = []
+    for value in np.unique(cells[cells > 0]).tolist():
+        rows, columns = np.nonzero(cells == value)
+        data += bar(
+            x=columns,
+            y=np.full(len(rows), 0.9),
+            base=rows - 0.45,
+            width=0.94,
+            marker={
+                "color": FILLS[(value - 1) % n_classes],
+                "line": {"color": INK, "width": 1.5},
+                "pattern": {
+                    "shape": PATTERNS[(value - 1) // n_classes % len(PATTERNS)],
+                    "fillmode": "overlay",
+                    "fgcolor": "rgba(20,24,28,0.35)",
+                    "size": 7,
+                    "solidity": 0.12,
+                },
+            },
+            name=names[value - 1],
+            hoverinfo="skip",
+            showlegend=False,
+        )
+    for used in (True, False):
+        rows, columns = np.nonzero((cells > 0) == used)
+        text = []
+        for row, column in zip(rows, columns, strict=True):
+            number = f"{proba[row, column]:.2f}" + (" \u2713" if labels[row] == column else "")
+            if used:
+                name = names[cells[row, column] - 1]
+                number = f"<b>{number}</b><br><span style='font-size:12px'>{name}</span>"
+            text.append(number)
+        data += scatter(
+            x=columns,
+            y=rows,
+            mode="text",
+            text=text,
+            textfont={"size": TEXT, "color": INK} if used else {"size": TEXT},
+            name="used" if used else "not used",
+            hoverinfo="skip",
+            showlegend=False,
+        )
+    bare = {"showgrid": False, "showline": False, "ticks": "", "fixedrange": True}
+    return figure(
+        data,
+        height=56 * n_samples + 70,
+        barmode="overlay",
+        font={"size": TEXT},
+        margin={"t": 50},
+        xaxis={
+            **bare,
+            "tickvals": list(range(n_classes)),
+            "ticktext": [f"class {code + 1}" for code in range(n_classes)],
+            "side": "top",
+            "range": [-0.55, n_classes - 0.45],
+        },
+        yaxis={
+            **bare,
+            "tickvals": list(range(n_samples)),
+            "ticktext": [f"<b>{point}</b>, Y = {labels[row] + 1}" for row, point in enumerate(points)],
+            "range": [n_samples - 0.45, -0.55],
+        },
+    )
+
+
+NOTIONS = {
+    "confidence": "The largest number of each row and whether its class was right: one problem.",
+    "top-label": "The same numbers, split by the predicted class: a problem for each.",
+    "class-wise": "All numbers, column by column: a problem per class, each with all six points.",
+    "top-k-confidence": "The largest, the second largest, ... of each row: a problem per rank.",
+    "top-k-label": "The same numbers, split by rank and by the class there.",
+    "canonical": "Whole rows: points count together only if all four numbers agree. Hardly any two do: there "
+    "is nothing to average.",
+}
+CLASSES = ("1", "2", "3", "4")
+COLUMNS = [f"class {name}" for name in CLASSES]
+
+
+def show() -> None:
+    """Show the step."""
+    guessed = guess(
+        "guess_six",
+        "Six points, four classes; \u2713 marks the true class. **How many binary problems does top-label "
+        "calibration make of them?**",
+        ("1", "4", "6", "24"),
+    )
+    if guessed is None:
+        picture(
+            cell_table(SIX_POINTS.proba, SIX_POINTS.labels, np.zeros((6, 4), dtype=int), [], POINTS),
+            "six-points",
+            alt="Table of six predictions",
+        )
+        return
+    notion = st.segmented_control(
+        "Notion",
+        list(NOTIONS),
+        default="top-label",
+        required=True,
+        key="notion",
+        bind="query-params",
+        wrap=True,
+        label_visibility="collapsed",
+    )
+    top_k = 2
+    if notion.startswith("top-k"):
+        top_k = int(st.number_input("K", 1, 4, 2, key="K", bind="query-params", width=140))
+    rows = edited()
+    if rows is None:
+        return
+    left, right = st.columns(2, gap="medium")
+    cells = used_cells(rows.proba, notion, top_k)
+    named = [problem_name(notion, index) for index in range(int(cells.max()))]
+    with left:
+        st.markdown(NOTIONS[notion])
+        table = pd.DataFrame(rows.proba, columns=COLUMNS)
+        picture(
+            cell_table(rows.proba, rows.labels, cells, named, POINTS),
+            "six-points",
+            table=table.assign(point=POINTS, Y=rows.labels + 1),
+            alt=f"Table of six predictions; filled cells are used by {notion} calibration",
+        )
+        if "table" not in st.query_params and not presenting():
+            st.caption(
+                "The labels of a, b and f are those of Figure 3; the probabilities are ours: the paper "
+                "prints them as a picture."
+            )
+    with right:
+        if notion == "canonical":
+            units = len(np.unique(rows.proba, axis=0))
+            st.markdown(
+                f"**{units} different vectors for six points**, and four frequencies to learn for each."
+            )
+            return
+        tables = binary_tables(rows, notion, top_k=top_k)
+        st.markdown(f"**{len(tables)} binary problem{'s' if len(tables) > 1 else ''}**")
+        listed = {
+            f"{problem_name(notion, index)}: {outcome(notion, index)}": ", ".join(
+                f"{point} {score:.2f} \u2192 {right:.0f}"
+                for point, score, right in zip(problem.columns, *problem.to_numpy(np.float64), strict=True)
+            )
+            for index, problem in tables.items()
+        }
+        st.table(pd.Series(listed, name="score \u2192 outcome of each point").rename_axis("problem"))
+
+
+def problem_name(notion: str, index: int) -> str:
+    """Return the name of a binary problem (for canonical: of a distinct row)."""
+    if notion == "canonical":
+        return f"vector {index + 1}"
+    if notion == "confidence":
+        return "top"
+    if notion == "top-k-confidence":
+        return f"k = {index + 1}"
+    label = f"l = {index % len(CLASSES) + 1}"
+    return f"k = {index // len(CLASSES) + 1}, {label}" if notion == "top-k-label" else label
+
+
+def outcome(notion: str, index: int) -> str:
+    """Return the indicator that is the outcome of a binary problem, as Markdown."""
+    if notion == "confidence":
+        return "1{Y = c(X)}"
+    if notion == "top-k-confidence":
+        return f"1{{Y = the class at rank {index + 1}}}"
+    return f"1{{Y = {index % len(CLASSES) + 1}}}"
+
+
+def edited() -> Predictions | None:
+    """Return the points as edited; None, with a message, where they are not probabilities.
+
+    The address carries edited tables. A row that does not sum to 1 is named, and shown rescaled.
+    """
+    written = st.query_params.get("table", "")
+    if st.session_state.get("six-written") != written:
+        start_from(written)
+    start = decode(st.session_state["six-start"])
+    with st.popover("Change the numbers", icon=":material/edit:", type="tertiary"):
+        number = st.column_config.NumberColumn(min_value=0.0, max_value=1.0, format="%.2f", required=True)
+        table = st.data_editor(
+            start,
+            key=f"six-{st.session_state['six-version']}",
+            column_config={name: number for name in COLUMNS}
+            | {"point": st.column_config.Column(disabled=True)}
+            | {"Y": st.column_config.SelectboxColumn("true class", options=list(CLASSES), required=True)},
+            row_height=38,
+        )
+        st.button("The original numbers", on_click=start_from, args=("",))
+    now = encode(table)
+    if now != encode(decode("")):
+        st.query_params["table"] = st.session_state["six-written"] = now
+    elif written:
+        st.query_params.pop("table", None)
+        st.session_state["six-written"] = ""
+    proba = table[COLUMNS].to_numpy(dtype=np.float64)
+    sums = proba.sum(axis=1)
+    for row in rows_off(proba):
+        st.warning(
+            f"Row {POINTS[row]} sums to {sums[row]:.2f}, not 1"
+            + (": shown divided by its sum." if sums[row] > 0 else ".")
+            + " Change it in the table."
+        )
+    try:
+        return Predictions(proba / sums[:, None], table["Y"].astype(int) - 1, CLASSES)
+    except InputError as error:
+        st.error(f"Not shown: {escaped(error)}")
+        return None
+
+
+def start_from(written: str) -> None:
+    """Begin again from the table of an address (or, if empty, the original one), without edits."""
+    if not written:
+        st.query_params.pop("table", None)
+    st.session_state["six-start"] = st.session_state["six-written"] = written
+    st.session_state["six-version"] = st.session_state.get("six-version", 0) + 1
+
+
+def encode(table: pd.DataFrame) -> str:
+    """Write a table for the address: rows separated by ";", numbers and the true class by ","."""
+    rows = table[[*COLUMNS, "Y"]].itertuples(index=False)
+    return ";".join(",".join([*(f"{value:g}" for value in row[:-1]), str(row[-1])]) for row in rows)
+
+
+def decode(text: str) -> pd.DataFrame:
+    """Read a table from the address; anything else gives the original numbers."""
+    table = pd.DataFrame(SIX_POINTS.proba, columns=COLUMNS, index=pd.Index(POINTS, name="point"))
+    table["Y"] = [str(code + 1) for code in SIX_POINTS.labels]
+    cells = [row.split(",") for row in text.split(";")]
+    if len(cells) != len(POINTS) or any(len(row) != 5 or row[-1] not in CLASSES for row in cells):
+        return table
+    try:
+        values = np.array([[float(value) for value in row[:-1]] for row in cells])
+    except ValueError:
+        return table
+    if ((values >= 0) & (values <= 1)).all():
+        table[COLUMNS] = values
+        table["Y"] = [row[-1] for row in cells]
+    return table

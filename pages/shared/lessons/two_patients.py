@@ -1,16 +1,30 @@
-"""Two patients: Example 1 of the paper with free numbers."""
+"""Step 1: two groups of patients hear the same confidence; only pooled is it calibrated (Example 1)."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
+import streamlit as st
 
 from calib.base.exceptions import InputError
 from calib.data.predictions import TopLabelPrediction
+from calib.diagrams.style import BARS, OKABE_ITO, Figure, figure, scatter, unit_axes
 from calib.evidence.binning import BinStatistics, bin_statistics
 from calib.evidence.reductions import reduce_to_binary
 from calib.stats.errors import ece
+from pages.shared.lessons.interaction import (
+    LESSON_HEIGHT,
+    SIDES,
+    TEXT,
+    between,
+    draggable,
+    guess,
+    handle,
+    listen,
+    picture,
+)
 
 #: Rows of the two-patient population: shares and accuracies in hundredths come out exact.
 POPULATION = 10_000
@@ -122,3 +136,198 @@ def worst_accuracies(share: float, confidence: tuple[float, float]) -> tuple[flo
     accuracy_a = level + sign * mass / share if share > 0 else level
     accuracy_b = level - sign * mass / other if other > 0 else level
     return float(np.clip(accuracy_a, 0, 1)), float(np.clip(accuracy_b, 0, 1))
+
+
+def patients(pooled: BinStatistics, apart: BinStatistics, *, split: bool) -> Figure:
+    """Draw what patients were told against how often it was right: all together and, if `split`, by disease.
+
+    Dots that are not split yet lie where their patients are pooled, so that the browser can move them.
+    """
+    data = []
+    for position in range(len(apart.count)):
+        colour, symbol = SIDES[int(apart.problem[position])]
+        told, right = apart.mean_score[position], apart.mean_outcome[position]
+        together = pooled.mean_outcome[int(np.abs(pooled.mean_score - told).argmin())]
+        name = f"told disease {apart.problem[position] + 1}"
+        data += scatter(
+            x=[told, told],
+            y=[together, right if split else together],
+            mode="lines",
+            line={"color": OKABE_ITO[colour], "width": 5},
+            opacity=0.5,
+            hoverinfo="skip",
+            showlegend=False,
+        )
+        data += scatter(
+            x=[told],
+            y=[right if split else together],
+            mode="markers+text",
+            text=[f"<b>disease {apart.problem[position] + 1}</b>" if split else ""],
+            textposition="middle right" if told < 0.7 else "middle left",
+            textfont={"size": TEXT, "color": OKABE_ITO[colour]},
+            marker={"symbol": symbol, "size": 20, "color": OKABE_ITO[colour]},
+            opacity=1.0 if split else 0.0,
+            showlegend=False,
+            hovertemplate=f"{name} with confidence %{{x:.2f}}, right %{{y:.3f}}<br>"
+            f"{100 * apart.share[position]:.0f} % of all patients<extra></extra>",
+        )
+    data += scatter(
+        x=pooled.mean_score,
+        y=pooled.mean_outcome,
+        mode="markers+text",
+        text=["all together"] * len(pooled.count) if len(pooled.count) == 1 else None,
+        textposition="middle left",
+        textfont={"size": TEXT},
+        marker={"symbol": "star", "size": 18, "color": OKABE_ITO["blue"]},
+        showlegend=False,
+        hovertemplate="all patients told %{x:.2f}: right %{y:.3f}<extra></extra>",
+    )
+    axes = unit_axes(data, "Confidence told", "How often it was right", LESSON_HEIGHT)
+    axes["xaxis"]["range"] = [-0.01, 1.1]
+    return figure(data, **axes, font={"size": TEXT})
+
+
+def crowd(population: TwoPatients, *, split: bool, people: int = 100) -> Figure:
+    """Draw patients as dots, filled if they have the disease they were told; if `split`, also by disease.
+
+    Shares and accuracies are rounded to whole patients.
+    """
+    first = round(people * population.share)
+    sizes = (first, people - first)
+    right = [round(size * accuracy) for size, accuracy in zip(sizes, population.accuracy, strict=True)]
+    side = np.repeat([0, 1], sizes)
+    number = np.concatenate([np.arange(size) for size in sizes])
+    ill = number < np.repeat(right, sizes)
+    place = np.empty(people, dtype=np.int64)
+    place[np.argsort(~ill, kind="stable")] = np.arange(people)
+    below = -(-first // 10) + 2 if first else 0
+    x, y = place % 10, place // 10
+    apart = (number % 10 + 13, number // 10 + below * side)
+    words = [f"<b>{ill.sum()} of {people}</b> were told right"]
+    notes = [_note(0, 10.2, words[0]), _note(0, -1.2, "<b>All together</b>")]
+    data = _people(x, y, ill, BARS)
+    for code in (0, 1):
+        mine = side == code
+        colour = OKABE_ITO[SIDES[code][0]]
+        if not mine.any():
+            continue
+        where = (apart[0][mine], apart[1][mine]) if split else (x[mine], y[mine])
+        data += _people(*where, ill[mine], colour, opacity=1.0 if split else 0.0)
+        if split:
+            title = f"<b>Told disease {code + 1}</b>: {right[code]} of {sizes[code]}"
+            notes.append(_note(13, below * code - 1.2, title, colour))
+    bare = {"showgrid": False, "showline": False, "zeroline": False, "ticks": "", "showticklabels": False}
+    return figure(
+        data,
+        height=LESSON_HEIGHT,
+        font={"size": TEXT},
+        margin={"l": 10, "r": 10, "t": 10, "b": 10},
+        annotations=notes,
+        xaxis={**bare, "range": [-0.8, 23.5], "fixedrange": True, "constrain": "domain"},
+        yaxis={**bare, "range": [12.5, -2], "fixedrange": True, "scaleanchor": "x", "constrain": "domain"},
+    )
+
+
+def _people(x: np.ndarray, y: np.ndarray, filled: np.ndarray, colour: str, opacity: float = 1.0) -> list[Any]:
+    return scatter(
+        x=x,
+        y=y,
+        mode="markers",
+        marker={
+            "symbol": np.where(filled, "circle", "circle-open").tolist(),
+            "size": 12,
+            "color": colour,
+            "line": {"width": 1.5, "color": colour},
+        },
+        opacity=opacity,
+        hoverinfo="skip",
+        showlegend=False,
+    )
+
+
+def _note(x: float, y: float, words: str, colour: str | None = None) -> dict[str, Any]:
+    font = {"size": TEXT - 2} if colour is None else {"size": TEXT - 2, "color": colour}
+    return {"x": x - 0.4, "y": y, "text": words, "showarrow": False, "xanchor": "left", "font": font}
+
+
+PAPER = {"share": 0.5, "told_a": 0.6, "told_b": 0.6, "right_a": 0.2, "right_b": 1.0}
+LABELS = {
+    "share": "Patients told disease 1",
+    "right_a": "Told disease 1 and have it",
+    "right_b": "Told disease 2 and have it",
+    "told_a": "Confidence told with disease 1",
+    "told_b": "Confidence told with disease 2",
+}
+
+
+def put(**values: float) -> None:
+    """Move sliders."""
+    st.session_state.update(values)
+
+
+def worst() -> None:
+    """Move the accuracies to where TL-ECE is largest while conf-ECE stays 0."""
+    values = {name: st.session_state.get(name, PAPER[name]) for name in PAPER}
+    right_a, right_b = worst_accuracies(values["share"], (values["told_a"], values["told_b"]))
+    put(right_a=right_a, right_b=right_b)
+
+
+def knob(name: str) -> float:
+    """Show one slider; its name is also its name in the address."""
+    step = 0.001 if name.startswith("right") else 0.01
+    return st.slider(LABELS[name], 0.0, 1.0, PAPER[name], step, key=name, bind="query-params")
+
+
+def show() -> None:
+    """Show the step."""
+    guessed = guess(
+        "guess_patients",
+        "100 patients are told a disease, *60 % sure*, and 60 have it. **Of those told disease 1, how many "
+        "have it?**",
+        ("about 60 %", "fewer", "more"),
+    )
+    listen({name: between(0.0, 1.0, 0.01) for name in ("right_a", "right_b")})
+    people, diagram, side = st.columns([6, 5, 3], gap="medium")
+    with side:
+        values = {name: knob(name) for name in ("share", "right_a", "right_b")}
+        with st.popover("More", width="stretch"):
+            values |= {name: knob(name) for name in ("told_a", "told_b")}
+            st.button("Find the worst case", on_click=worst, width="stretch")
+            st.button("The paper's numbers", on_click=put, kwargs=PAPER, width="stretch")
+    told = (values["told_a"], values["told_b"])
+    population = two_patients_population(values["share"], told, (values["right_a"], values["right_b"]))
+    groups = {notion: population.groups(notion) for notion in ("confidence", "top-label")}
+    split = guessed is not None
+    with people:
+        picture(
+            crowd(population, split=split),
+            "crowd",
+            alt="A hundred patients: filled if they have the disease they were told",
+        )
+    with diagram:
+        names = ("right_a", "right_b")
+        handles = [
+            handle(name, x, y, "y") for name, x, y in zip(names, told, population.accuracy, strict=True)
+        ]
+        picture(
+            draggable(patients(*groups.values(), split=split), handles if split else []),
+            "patients",
+            table=groups["top-label"].frame(),
+            alt="Confidence told against how often it was right, all together and by disease",
+        )
+    if split:
+        st.markdown(answer(population))
+
+
+def answer(population: TwoPatients) -> str:
+    """Say what patients told disease 1 should have heard, and both errors."""
+    told = population.confidence
+    if told[0] != told[1]:
+        end = "The confidences differ, so nobody is pooled and both errors agree."
+    else:
+        end = "No patient can use the first: each is told one disease."
+    return (
+        f"Told disease 1, {100 * told[0]:.4g} % sure: **{100 * population.accuracy[0]:.4g} %** have it. "
+        f"Error of all together (conf-ECE) **{population.conf_ece:.3f}**, by disease (TL-ECE) "
+        f"**{population.tl_ece:.3f}**. {end} Drag the dots."
+    )

@@ -11,6 +11,13 @@ from calib.diagrams.style import Figure, with_layout
 from pages.shared.address import presenting
 from pages.shared.widgets import ARROW, chart
 
+TEXT = 16
+#: Pixels of a step's picture: with question and controls it fits a screen of 720 lines.
+LESSON_HEIGHT = 370
+INK = "#14181C"
+#: Colour and symbol of patients a and b (problem 0 and 1), and of both pooled.
+SIDES = (("vermillion", "circle"), ("green", "square"))
+
 #: What can be dragged, by the setting it stands for: the value of the setting at a place of its axis.
 Snaps = Mapping[str, Callable[[float], Any]]
 

@@ -8,11 +8,59 @@ import numpy as np
 import streamlit as st
 
 from calib.diagrams import FEW_ROWS, BinZoom, draw_zoom, reliability_diagram
-from calib.diagrams.style import with_layout
-from pages.shared.lesson_steps.interaction import draggable, guess, handle, listen, nearest, own_data, picture
-from pages.shared.lessons.figures import LESSON_HEIGHT, TEXT, one_bin
+from calib.diagrams.reliability import ReliabilityDiagram
+from calib.diagrams.style import OKABE_ITO, Figure, escape, figure, scatter, span, unit_axes, with_layout
+from pages.shared.lessons.interaction import (
+    INK,
+    LESSON_HEIGHT,
+    TEXT,
+    draggable,
+    guess,
+    handle,
+    listen,
+    nearest,
+    own_data,
+    picture,
+)
 from pages.shared.session import from_example
 from pages.shared.widgets import literal
+
+
+def one_bin(diagram: ReliabilityDiagram, bin_: int, names: Sequence[str], *, split: bool) -> Figure:
+    """Draw all classes together with a bin framed, whose star, if `split`, is split into its classes.
+
+    Dots that are not split yet lie under the star, so that the browser can move them.
+    """
+    inside = diagram.zoom(bin_)
+    count = len(inside.label)
+    star = (inside.mean_confidence, inside.accuracy)
+    low, high = bin_ / diagram.n_bins, (bin_ + 1) / diagram.n_bins
+    frame = {**span(low, high), "line": {"color": OKABE_ITO["orange"], "width": 3, "dash": "solid"}}
+    data = scatter(
+        x=diagram.mean_confidence,
+        y=diagram.accuracy,
+        mode="lines+markers",
+        line={"color": OKABE_ITO["blue"], "width": 2},
+        marker={"symbol": "star", "size": 14, "color": OKABE_ITO["blue"]},
+        showlegend=False,
+        hovertemplate="all classes: confidence %{x:.2f}, right %{y:.2f}<extra></extra>",
+    )
+    data += scatter(
+        x=inside.class_confidence if split else np.full(count, star[0]),
+        y=inside.class_accuracy if split else np.full(count, star[1]),
+        mode="markers",
+        marker={"size": 13, "color": OKABE_ITO["vermillion"], "line": {"width": 1, "color": INK}},
+        opacity=1.0 if split else 0.0,
+        customdata=[
+            [escape(names[code]), n] for code, n in zip(inside.label, inside.class_count, strict=True)
+        ],
+        showlegend=False,
+        hovertemplate="%{customdata[0]}: confidence %{x:.2f}, right %{y:.2f} of %{customdata[1]:,}"
+        "<extra></extra>",
+    )
+    layout = unit_axes(data, "Confidence", "Accuracy", LESSON_HEIGHT, marked=[frame])
+    return figure(data, **layout, font={"size": TEXT})
+
 
 N_BINS = 10
 

@@ -1,1 +1,0 @@
-"""One step of the Learn page a module."""
