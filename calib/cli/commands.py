@@ -57,6 +57,7 @@ from calib.cli.input import (
     read_rows,
     rows_to_assess,
     size_words,
+    summary_of,
 )
 from calib.cli.light import serve
 from calib.cli.streams import deliver, is_piped, progress_line
@@ -545,7 +546,8 @@ def slices(options: Namespace) -> Outcome:
 
 def report(options: Namespace) -> Outcome:
     """Write one self-contained HTML page about the evaluation rows and calibrators."""
-    file_rows = read_rows(options, examined=True)
+    summary = summary_of(options)
+    file_rows = FileRows(None, summary, {}) if summary is not None else read_rows(options, examined=True)
     calibration, rows = file_rows.calibration, file_rows.evaluation
     source = "calibration rows named by the file" if calibration is not None else "none"
     if calibration is None and options.split:

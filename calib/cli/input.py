@@ -168,7 +168,7 @@ def read_rows(options: Namespace, *, labelled: bool = True, examined: bool = Fal
     if _is_summary(options.file):
         raise InputError(
             f"{options.command} needs the rows, and {str(options.file)!r} is a summary, which holds sums of "
-            "them; metrics, gate and slices read summaries"
+            "them; metrics, gate, slices and report read summaries"
         )
     with progress_line() as progress:
         limits = Limits(seconds=options.time_limit).begun()
@@ -240,7 +240,13 @@ def size_words(rows: Any) -> str:
 
 
 def evidence_to_assess(options: Namespace, notes: list[str] | None = None) -> Any:
-    """Return a summary if the file is one, else the rows to assess; what was fixed is added to `notes`.
+    """Return a summary if the file is one, else the rows to assess; what was fixed is added to `notes`."""
+    summary = summary_of(options)
+    return rows_to_assess(options, notes) if summary is None else summary
+
+
+def summary_of(options: Namespace) -> Any:
+    """Return the summary that the file is; None if it holds rows.
 
     Raises
     ------
@@ -248,7 +254,7 @@ def evidence_to_assess(options: Namespace, notes: list[str] | None = None) -> An
         If an option needs the rows of a summary.
     """
     if not _is_summary(options.file):
-        return rows_to_assess(options, notes)
+        return None
     from calib.scale.files import load  # scikit-learn, which reading rows does without
 
     of_rows = {

@@ -234,7 +234,7 @@ examples:
   python -m calib summarize 'data/*.parquet' --scheduler tcp://10.0.0.5:8786 -o run.calib.json.gz
 
 Reads files of any size batch by batch. The summary has sums from which errors, diagrams, noise floors and
-tables in up to 50 equal-width bins follow exactly. The app opens it, and metrics, gate and slices read it.
+tables in up to 50 equal-width bins follow exactly. The app, metrics, gate, slices and report read it.
 
 """
 

@@ -216,7 +216,6 @@ READS_ROWS = {
     "Simplex": "upload a sample of the rows",
     "The list of rows": "upload a sample of them",
     "What a class is confused with": "upload a sample of the rows",
-    "The report": "upload a sample of the rows",
     "A project": "keep the summary file itself",
     "A diagram or a band without bins": "upload a sample of the rows",
     "A test or an estimate without bins": "upload a sample of the rows",

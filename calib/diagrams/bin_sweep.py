@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -16,6 +17,7 @@ from calib.data.validation import check_choice
 from calib.diagrams.style import OKABE_ITO, Figure, escape, figure, method_colour, scatter
 from calib.evidence.binning import Strategy, bin_statistics
 from calib.evidence.rows import as_problems
+from calib.evidence.sums import SummedRows
 from calib.stats.measures import ECES
 
 
@@ -59,15 +61,18 @@ def ece_sweep(
     """Plug-in ECE (or MCE) for several numbers of bins, from one sort (Figure 2, Appendix E).
 
     Parameters are those of `ece`; `n_bins` is an iterable of bin counts. `scores` may also be the
-    `BinaryProblems` of the notion (then `y_true` is not used). With ``metric="mce"``, the largest error of a
-    bin with classes averaged inside it, as in the paper's tables.
+    `BinaryProblems` of the notion, or a summary (then `y_true` is not used). With ``metric="mce"``, the
+    largest error of a bin with classes averaged inside it, as in the paper's tables.
     """
     check_choice(metric, ("ece", "mce"), "metric")
-    problems = as_problems(y_true, scores, notion, None, sample_weight)
+    if isinstance(scores, SummedRows):
+        cells_of = partial(scores.cells, notion)
+    else:
+        cells_of = partial(bin_statistics, as_problems(y_true, scores, notion, None, sample_weight))
     counts = np.array(list(n_bins), dtype=np.int64)
-    tables = [bin_statistics(problems, n_bins=int(count), strategy=strategy) for count in counts]
+    tables = [cells_of(n_bins=int(count), strategy=strategy) for count in counts]
     values = [cells.ece() if metric == "ece" else cells.mce("bin") for cells in tables]
-    return EceSweep(problems.notion, strategy, counts, np.array(values), metric)
+    return EceSweep(tables[0].notion, strategy, counts, np.array(values), metric)
 
 
 def sweep_words(sweeps: Mapping[str, Mapping[str, EceSweep]], strong: str = "{}") -> str:

@@ -28,6 +28,7 @@ from calib.data.predictions import (
 from calib.data.validation import check_labelled, check_order
 from calib.diagrams.reliability import reliability_diagram
 from calib.evidence.reductions import event_scores
+from calib.evidence.sums import SummedRows
 from calib.report.html import paragraph, text
 from calib.report.sections import ReportInput, report_html
 
@@ -103,7 +104,7 @@ def report(
 
     Parameters
     ----------
-    y_true : (n,) array_like, or labelled predictions of any kind
+    y_true : (n,) array_like, or labelled predictions of any kind, or a summary
         True classes, as for `calib.ece`; or predictions that hold them, and then `scores` is left out.
     scores : (n, L) or (n,) array_like, or predictions of any kind
         Scores in [0, 1], as for `calib.ece`.
@@ -158,7 +159,9 @@ def report(
 
 
 def _labelled(y_true: Any, scores: Any, sample_weight: Any) -> Any:
-    """Return labelled predictions with weights."""
+    """Return labelled predictions with weights, or a summary."""
+    if isinstance(scores if y_true is None else y_true, SummedRows):
+        return scores if y_true is None else y_true
     if scores is None:
         if not isinstance(y_true, Announcement):
             raise InputError(

@@ -37,14 +37,15 @@ from calib.answers.metric_tables import (
     metrics,
 )
 from calib.answers.model_tables import compare_models
+from calib.base.exceptions import InputError
 from calib.base.version import __version__
 from calib.calibrators.binary import BinaryCalibrator
 from calib.calibrators.multiclass import MulticlassToBinary, of_one_score
 from calib.data.defaults import N_BINS, N_RESAMPLES, RANDOM_STATE
 from calib.data.equal_rows import overlap
-from calib.data.kinds import Kind, kind_of, lacks, notions_of, without_weights
+from calib.data.kinds import Kind, kind_of, lacks, needs_rows, notions_of, without_weights
 from calib.data.notions import TOP_NOTIONS, Notion
-from calib.data.predictions import TopLabelPrediction, weight_words
+from calib.data.predictions import TopLabelPrediction, effective_words, weight_words
 from calib.data.validation import check_labelled
 from calib.diagrams.bin_sweep import ece_sweep, sweep_words
 from calib.diagrams.classes import CLASS_COLUMNS, class_table
@@ -53,10 +54,13 @@ from calib.diagrams.reliability import reliability_diagram, worst_cells_words
 from calib.diagrams.style import figure_html, plotly_script
 from calib.diagrams.validity import validity_cells, validity_curve, validity_words
 from calib.evidence.binning import BinStatistics, Strategy
-from calib.evidence.reductions import cluster_codes, event_scores, reduce_to_binary, top_label
+from calib.evidence.evidence import Evidence
+from calib.evidence.reductions import cluster_codes, event_scores, top_label
 from calib.evidence.rows import as_evidence
+from calib.evidence.sums import SummedRows
 from calib.files.findings.examination import Examination
 from calib.report.html import bullets, page, paragraph, section, table, text
+from calib.scale.summary import Summary
 from calib.stats.bands import consistency_band
 from calib.stats.binless import (
     calibration_frame,
@@ -92,8 +96,8 @@ class ReportInput:
 
     Attributes
     ----------
-    evaluation : predictions of any kind
-        Labelled rows on which everything is assessed.
+    evaluation : predictions of any kind, or a summary
+        Labelled rows on which everything is assessed, or their sums: what needs the rows is then left out.
     calibrators : mapping of str to fitted calibrator
         Calibrators by the name to show; none may have been fitted on the evaluation rows.
     calibration : predictions of the same kind, or None
@@ -137,9 +141,21 @@ class ReportInput:
     models: Mapping[str, tuple[Any, Any]] = field(default_factory=dict)
     recommendation: str = ""
 
+    @property
+    def sums(self) -> SummedRows | None:
+        """The evaluation rows, if they are a summary."""
+        return self.evaluation if isinstance(self.evaluation, SummedRows) else None
+
+    @cached_property
+    def evidence(self) -> Evidence:
+        """What the evaluation rows tell of the base model."""
+        return as_evidence(self.evaluation.labels, self.evaluation)
+
     @cached_property
     def scores(self) -> dict[str, tuple[Any, Strategy]]:
         """Scores of the base model and each calibrator, and how to bin them."""
+        if self.sums is not None and self.calibrators:
+            raise InputError("a report on calibrators needs the rows, and a summary holds sums of them")
         assessed: dict[str, tuple[Any, Strategy]] = {BASE: (self.evaluation, "uniform")}
         for name, calibrator in self.calibrators.items():
             scores = calibrated_scores(calibrator, self.evaluation, groups=self.groups.get(name))
@@ -149,6 +165,8 @@ class ReportInput:
     @cached_property
     def used_to_fit(self) -> list[str]:
         """Which methods were fitted on evaluation rows, a sentence each."""
+        if self.sums is not None:
+            return []
         rows, said = self.evaluation, []
         for name, (scores, _) in self.scores.items():
             seen = None if name == BASE else overlap(rows, self.calibrators[name])
@@ -176,7 +194,8 @@ class ReportInput:
         for name, (scores, strategy) in self.scores.items():
             options: dict[str, Any] = {"method": name, "n_bins": self.n_bins, "strategy": strategy}
             numbers = metrics(self.evaluation.labels, scores, sample_weight=self.weights, **options)
-            whole = event_scores(scores) is not None or self.kind.name == "multilabel"
+            whole = self.sums is not None or self.kind.name == "multilabel"
+            whole = whole or event_scores(scores) is not None
             top = scores if whole else TopLabelPrediction(*top_label(scores), sample_weight=self.weights)
             methods[name] = (numbers, top)
         return methods
@@ -189,7 +208,7 @@ class ReportInput:
     @cached_property
     def cells(self) -> BinStatistics:
         """Equal-width (predicted class, bin) cells of the base model; bins where there are no classes."""
-        return as_evidence(self.evaluation.labels, self.evaluation).cells(n_bins=self.n_bins)
+        return self.evidence.cells(n_bins=self.n_bins)
 
 
 def report_html(about: ReportInput) -> str:
@@ -203,7 +222,8 @@ def report_html(about: ReportInput) -> str:
     InputError
         If the evaluation rows have no labels, or a calibrator was fitted on other classes.
     """
-    check_labelled(about.evaluation.labels, "a report")
+    if about.sums is None:
+        check_labelled(about.evaluation.labels, "a report")
     sections = {
         "data": ("Data", data_section(about)),
         "input": ("Input checks", checks_section(about)),
@@ -232,7 +252,6 @@ def data_section(about: ReportInput) -> list[str]:
     """Sizes, accuracy and class shares of the rows."""
     evaluation, calibration = about.evaluation, about.calibration
     labels = evaluation.labels
-    assert labels is not None
     if lacks(about.kind, "page:Classes") is not None:
         return _one_score_section(about)
     sizes = f"{evaluation.n_samples:,} evaluation rows of {evaluation.n_classes:,} classes"
@@ -240,7 +259,10 @@ def data_section(about: ReportInput) -> list[str]:
         sizes += f", {calibration.n_samples:,} calibration rows"
     right = accuracy(labels, evaluation)
     count = partial(np.bincount, minlength=evaluation.n_classes)
-    true, predicted = count(labels), count(evaluation.label)
+    if about.sums is None:
+        true, predicted = count(labels), count(evaluation.label)
+    else:
+        true, predicted = about.sums.true, about.sums.predicted
     order = np.argsort(-true, kind="stable")[:MOST_CLASSES]
     frame = pd.DataFrame(
         {
@@ -274,7 +296,7 @@ def _one_score_section(about: ReportInput) -> list[str]:
                 f"average, {each.max():,} at most.{coverage_words(evaluation)}"
             )
         ]
-    share = float(np.average(evaluation.labels, weights=about.weights))
+    share = float(about.evidence.cells(n_bins=1).mean_outcome[0])
     event = "the model is right"
     if about.kind.name == "binary":
         one, other = text(evaluation.positive), text(evaluation.class_names[0])
@@ -285,6 +307,10 @@ def _one_score_section(about: ReportInput) -> list[str]:
 def coverage_words(rows: Any) -> str:
     """Say whether rows are weighted, and in how many the model gave an answer; nothing if in all."""
     words = "" if rows.sample_weight is None else f" Rows are {weight_words(rows.sample_weight)}."
+    if isinstance(rows, Summary):
+        words = " This report is made from a summary, which holds sums of the rows."
+        if rows.is_weighted:
+            words += f" Rows are {effective_words(rows.effective_samples, rows.n_samples)}."
     if worth := dependence_words(rows):
         words += f" {worth}."
     if rows.coverage == 1.0:
@@ -297,6 +323,9 @@ def coverage_words(rows: Any) -> str:
 def checks_section(about: ReportInput) -> list[str]:
     """List the findings about the input, and what was fixed."""
     blocks: list[str] = []
+    if isinstance(about.evaluation, Summary):
+        found = (*about.evaluation.findings, *about.evaluation.remarks)
+        blocks.append(bullets(map(text, found)) if found else paragraph("No problems were found."))
     if about.log:
         blocks += [paragraph("Fixes that were applied:"), bullets(map(text, about.log))]
     for name, examination in about.examinations.items():
@@ -316,24 +345,15 @@ def verdict_section(about: ReportInput) -> list[str]:
     rows = about.evaluation
     floors = {}
     for measure in ece_of(about.kind).values():
-        if measure.key == "cw_ece" and rows.proba.size > MOST_SCORES:
-            continue
-        floors[measure] = noise_floor(rows.labels, rows, **measure.options, **about.draws)
+        too_large = about.sums is None and measure.key == "cw_ece" and rows.proba.size > MOST_SCORES
+        if not too_large and measure.missing(about.evidence) is None:
+            floors[measure] = noise_floor(rows.labels, rows, **measure.options, **about.draws)
     sentences = [text(verdict(floor, measure.title)) for measure, floor in floors.items()]
     said = paragraph(f"The base model, in {about.n_bins} equal-width bins:")
     if (missing := lacks(about.kind, "tests without bins")) is not None:
         return [said, bullets(sentences), paragraph(text(missing[0].upper() + missing[1:]))]
-    weights = about.weights
-    conclusion = conclude(rows.labels, rows, n_bins=about.n_bins, sample_weight=weights)
+    conclusion = conclude(rows.labels, rows, n_bins=about.n_bins, sample_weight=about.weights)
     floor = next((one for measure, one in floors.items() if measure.key in ("tl_ece", "ece")), None)
-    tests = calibration_tests(rows.labels, rows, random_state=about.random_state)
-    tested = calibration_frame(tests, about.kind.scored)
-    line = calibration_slope(rows.labels, rows, sample_weight=weights)
-    slope = recalibration_words(line, about.kind.scored)
-    chances = [*(one.p_value for one in floors.values()), *(one.p_value for one in tests), line.p_value]
-    together = combined_test(chances, next(iter(floors.values())).n_clusters)
-    if weights is not None:
-        slope += " " + without_weights(kind_of(rows))
     by_class = lacks(about.kind, "page:Classes") is None
     names = [text(name) for name in rows.class_names]
     cells = worst_cells_words(about.cells, names, 5) if by_class else []
@@ -341,16 +361,35 @@ def verdict_section(about: ReportInput) -> list[str]:
         paragraph("The (class, bin) cells of 20 rows or more that add most to TL-ECE:"),
         bullets(cells or ["none: no cell holds 20 rows"]),
     ]
+    together, without_bins = _tests_without_bins(about, [one.p_value for one in floors.values()])
     return [
         paragraph(text(conclusion.words(rows.class_names, floor))),
-        paragraph(text(f"{together.words}.")),
+        *together,
         *([paragraph(text(about.recommendation))] if about.recommendation else []),
         said,
         bullets(sentences),
+        *without_bins,
+        *(worst if by_class else []),
+    ]
+
+
+def _tests_without_bins(about: ReportInput, chances: list[float]) -> tuple[list[str], list[str]]:
+    """Return the sentence of all tests, with those of floors whose p-values are given, and the tests."""
+    rows = about.evaluation
+    if about.sums is not None:
+        return [], [paragraph(text(needs_rows("A test or an estimate without bins")))]
+    tests = calibration_tests(rows.labels, rows, random_state=about.random_state)
+    tested = calibration_frame(tests, about.kind.scored)
+    line = calibration_slope(rows.labels, rows, sample_weight=about.weights)
+    slope = recalibration_words(line, about.kind.scored)
+    chances = [*chances, *(one.p_value for one in tests), line.p_value]
+    together = combined_test(chances, about.evidence.n_clusters)
+    if about.weights is not None:
+        slope += " " + without_weights(about.kind)
+    return [paragraph(text(f"{together.words}."))], [
         paragraph("Tests that need no bins; outcomes are redrawn from the scores:"),
         table(tested.drop(columns="Redraws"), {"Statistic": ".4g", "p": ".3f"}),
         paragraph(text(slope)),
-        *(worst if by_class else []),
     ]
 
 
@@ -364,7 +403,7 @@ def reliability_section(about: ReportInput) -> list[str]:
     ]
     if about.kind.name == "multilabel":
         return [*blocks, *_reliability_by_class(about)]
-    perfect = consistency_band(reduce_to_binary(rows.labels, rows, "confidence"), **about.draws)
+    perfect = consistency_band(about.evidence, "confidence", **about.draws)
     for position, (name, (_, top)) in enumerate(list(about.methods.items())[:MOST_DIAGRAMS]):
         diagram = reliability_diagram(rows.labels, top, n_bins=about.n_bins)
         event = rows.positive if about.kind.name == "binary" else None
@@ -427,9 +466,11 @@ def comparison_section(about: ReportInput) -> list[str]:
     """Leaderboard of the base model and the calibrators, and their errors against the number of bins."""
     rows = about.evaluation
     scores = {name: scores for name, (scores, _) in about.scores.items()}
-    cluster = cluster_codes(rows, about.weights, None)
+    cluster = None if about.sums is not None else cluster_codes(rows, about.weights, None)
 
     def entry(name: str, numbers: Metrics) -> Entry:
+        if about.sums is not None:
+            return Entry(name, numbers)
         given = rows.labels, scores[name], rows
         losses = vector_losses(*given)
         return Entry(name, numbers, losses=losses, unseen=unseen_losses(*given, losses, cluster))
@@ -467,7 +508,9 @@ def comparison_section(about: ReportInput) -> list[str]:
     base_only = []
     if not about.calibrators:
         reason = "No calibrator was given, so only the base model is listed and nothing is guaranteed."
-        if about.calibration is None:
+        if about.sums is not None:
+            reason += " To compare calibrators, pass the rows: a summary holds sums of them."
+        elif about.calibration is None:
             reason += (
                 " To compare calibrators, pass <code>--split 0.5</code> or a file with calibration rows, or "
                 "split the rows on the Data page."
@@ -553,6 +596,7 @@ def repeat_section(about: ReportInput) -> list[str]:
     stated: list[tuple[str, object]] = [
         *about.settings.items(),
         ("Evaluation rows", f"{rows.n_samples:,}, fingerprint {rows.fingerprint}"),
+        *([("Summary of", rows.source)] if isinstance(rows, Summary) and rows.source else []),
     ]
     if about.calibration is not None:
         rows = about.calibration
@@ -568,5 +612,10 @@ def repeat_section(about: ReportInput) -> list[str]:
     ]
     return [
         bullets(f"<b>{text(name)}</b>: {text(value)}" for name, value in stated),
-        paragraph("A fingerprint is the BLAKE2b digest of all probabilities, labels and names.", "faint"),
+        paragraph(
+            "A fingerprint is the BLAKE2b digest of all probabilities, labels and names."
+            if about.sums is None
+            else "The fingerprint of a summary is the BLAKE2b digest of its sums.",
+            "faint",
+        ),
     ]

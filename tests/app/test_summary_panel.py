@@ -88,6 +88,8 @@ def test_numbers_are_those_of_the_rows(rows, summarized):
     assert "A dash: sums do not tell it." in words(app)
     said = calib.conclude(labels, proba).words([f"`` *c{code}* ``" for code in range(L)])
     assert said[:40] in "\n".join(header.value for header in app.header)
+    app.toggle(key="make-report").set_value(True).run()
+    assert any(button.proto.label.startswith("Report (HTML") for button in app.get("download_button"))
     app.switch_page("pages/views/validity.py").run()
     top = calib.validity_curve(labels, proba, n_bins=15)
     assert f"**{top.at(0.05):.1%}**" in words(app)

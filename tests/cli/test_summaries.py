@@ -58,7 +58,7 @@ def test_metrics_of_a_summary_are_those_of_its_rows(files, capsys):
     assert of_sums["conclusion"]["direction"] == of_rows["conclusion"]["direction"]
 
 
-def test_gate_and_slices_read_a_summary(files, capsys):
+def test_gate_slices_and_report_read_a_summary(files, capsys):
     limits = ("--max", "conf_ece=0.01", "--by", "site")
     of_rows, of_sums = (
         printed(capsys, "gate", file, *limits, code=1) for file in ("rows.parquet", "rows.calib.json.gz")
@@ -69,6 +69,7 @@ def test_gate_and_slices_read_a_summary(files, capsys):
     found = printed(capsys, "slices", "rows.calib.json.gz", "--by", "site")
     assert {group["group"] for group in found["groups"]} == {"north", "south"}
     assert set(found["gaps"]) == {"site"}
+    assert printed(capsys, "report", "rows.calib.json.gz", "-o", "out.html")["bytes"] > 1e6
     kept = printed(capsys, "gate", "rows.calib.json.gz", "--baseline", "rows.calib.json.gz")
     assert [check["metric"] for check in kept["checks"]] == ["accuracy", "tl_ece"]
 
@@ -77,7 +78,7 @@ def test_gate_and_slices_read_a_summary(files, capsys):
     "words",
     [
         ("decide", "rows.calib.json.gz", "--accuracy", "0.9"),
-        ("report", "rows.calib.json.gz", "-o", "out.html"),
+        ("report", "rows.calib.json.gz", "--split", "0.5", "-o", "out.html"),
         ("metrics", "rows.calib.json.gz", "--calibrator", "cal.json"),
         ("slices", "rows.calib.json.gz", "--by", "age"),
         ("gate", "rows.calib.json.gz", "--max", "brier=0.1"),

@@ -9,11 +9,22 @@ from html.parser import HTMLParser
 import numpy as np
 import pytest
 
-from calib import InputError, MulticlassToBinary, Predictions, TemperatureScaling, ece
+from calib import (
+    BinaryPrediction,
+    ConfidencePrediction,
+    InputError,
+    MulticlassToBinary,
+    Predictions,
+    TemperatureScaling,
+    TopLabelPrediction,
+    ece,
+)
+from calib.data.kinds import needs_rows
 from calib.datasets import load_example
 from calib.diagrams.style import plotly_script
 from calib.files.findings import examine
 from calib.report import ReportInput, report_html
+from calib.scale import Sums
 
 EVIL = ['</script><script>alert("1")</script>', '<img src=x onerror="alert(2)">', "%{x}&amp;'\"", "ok"]
 
@@ -161,6 +172,29 @@ def test_examples_have_reports(example):
     data = load_example(example)
     about = ReportInput(data.evaluation, title=data.title, simulated=data.simulated, n_resamples=50)
     assert len(report_html(about)) < 10_000_000
+
+
+@pytest.mark.parametrize("kind", ["vectors", "top-label", "confidence", "binary"])
+def test_a_summary_has_the_numbers_of_its_rows(kind):
+    of_vectors = rows()
+    right = of_vectors.label == of_vectors.labels
+    given = {
+        "vectors": of_vectors,
+        "top-label": TopLabelPrediction(
+            of_vectors.label, of_vectors.confidence, of_vectors.labels, of_vectors.class_names
+        ),
+        "confidence": ConfidencePrediction(of_vectors.confidence, right),
+        "binary": BinaryPrediction(of_vectors.proba[:, 0], of_vectors.labels == 0),
+    }[kind]
+    summary = Sums(class_wise=kind == "vectors").update(None, given).summary()
+    words, expected = (Outline(report_html(ReportInput(of, n_resamples=20))).text for of in (summary, given))
+    numbers = r"(conf-ECE|TL-ECE|CW-ECE|ECE of P\(Y = 1\)) (0\.\d+), "
+    assert re.findall(numbers, words) == re.findall(numbers, expected) != []
+    bin_named = r"The bin that adds most.*?n = [\d,]+"
+    assert re.findall(bin_named, words) == re.findall(bin_named, expected) != []
+    assert needs_rows("A test or an estimate without bins") in words
+    with pytest.raises(InputError, match="needs the rows"):
+        report_html(ReportInput(summary, {"TS": TemperatureScaling()}))
 
 
 def test_one_row_and_rows_always_right():

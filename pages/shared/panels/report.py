@@ -11,13 +11,13 @@ from pages.shared.isolation.computing import write_report
 from pages.shared.kept import kept
 from pages.shared.panels.recommendation import plain_words, recommended
 from pages.shared.session import dataset, methods
-from pages.shared.widgets import offer, say_rows_needed
+from pages.shared.widgets import offer
 from pages.shared.work import compute
 
 
 def offer_report(n_bins: int) -> None:
     """Offer one self-contained HTML page about the data on screen and the fitted calibrators."""
-    if say_rows_needed("The report") or not st.toggle(
+    if not st.toggle(
         "Make a report",
         key="make-report",
         help="One HTML file with interactive figures that opens without a network: data, findings, verdicts, "
