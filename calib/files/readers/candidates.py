@@ -39,7 +39,6 @@ from calib.files.readers.conventions import (
     WEAK_SCORE_NAMES,
     WORDS,
     normalised,
-    role_of,
     words_of,
 )
 from calib.files.readers.roles import ChoiceError, Given, Roles, check_same_labels
@@ -559,10 +558,12 @@ def _one_score(columns: Columns) -> list[tuple[str, str]]:
         return [(calibrated[0], "calib wrote it")]
     events = {name: event for name in numeric if (event := columns.event_of(name)) is not None}
     brackets = [name for name, (before, _, _) in events.items() if before.lower() == "p("]
-    strong = [n for n in numeric if word[n] in CONFIDENCE_NAMES or role_of(n, "confidence")]
+    strong = [n for n in numeric if word[n] in CONFIDENCE_NAMES or "confidence" in columns.tools[n]]
     if len(brackets) == 1 and not strong and not columns.predicted:
         return [(brackets[0], "called so")]
-    weak = [n for n in numeric if word[n] in WEAK_SCORE_NAMES or (n not in events and role_of(n, "score"))]
+    weak = [
+        n for n in numeric if word[n] in WEAK_SCORE_NAMES or (n not in events and "score" in columns.tools[n])
+    ]
     for names in (strong, weak):
         called = [
             name for name in names if not (name not in columns.fractions and _is_constant(columns[name]))

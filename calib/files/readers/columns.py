@@ -17,7 +17,6 @@ from calib.files.readers.conventions import (
     ASIDE_NAMES,
     CLASS_NAMES,
     CONFIDENCE_NAMES,
-    CONVENTIONS,
     CORRECT_NAMES,
     INDEX_NAMES,
     KNOWN_NAMES,
@@ -28,8 +27,8 @@ from calib.files.readers.conventions import (
     SUFFIX,
     TRUE_NAMES,
     WEAK_SCORE_NAMES,
+    conventions_of,
     normalised,
-    role_of,
     scale_of,
 )
 from calib.files.readers.roles import SIDE_ROLES, Given
@@ -85,6 +84,7 @@ class Columns:
     def __init__(self, table: Table, given: Given) -> None:
         self.table, self.given = table, given
         self.word = {name: normalised(name) for name in table.columns}
+        self.tools = {name: conventions_of(name) for name in table.columns}
         sizes = Counter(len(values) for values in table.columns.values())
         n_rows = sizes.most_common(1)[0][0] if sizes else 0
         self.listed: tuple[str, ...] | None = None
@@ -103,10 +103,8 @@ class Columns:
         self.side = self._side()
         free = [name for name in word if name not in self.side.values()]
         classes = [name for name in free if name not in self.fractions]
-        of_tools = {
-            match["of"] for name in word for each in CONVENTIONS
-            if (match := each.match(name)) is not None and match.groupdict().get("of")
-        }  # fmt: skip
+        matches = [match for name in word for match in self.tools[name].values()]
+        of_tools = {match["of"] for match in matches if "of" in match.groupdict()}
         predicted = [n for n in classes if word[n] in PREDICTED_CLASS_NAMES or self._predicted_by_tool(n)]
         predicted = [n for n in predicted if n not in (given.label, given.correct, *given.score)]
         predicted.sort(key=lambda name: (word[name] != "announced", word[name] not in PREDICTED_CLASS_NAMES))
@@ -115,7 +113,7 @@ class Columns:
         taken = {*self.predicted[:1], self.correct, *given.score}
         tiers = (TRUE_NAMES - {"answer"}, {"answer"}, ROLE_NAMES["label"], {"correct"})
         labels = [name for names in tiers for name in classes if name not in taken and word[name] in names]
-        labels += [n for n in classes if n not in taken and (role_of(n, "label") or n in of_tools)]
+        labels += [n for n in classes if n not in taken and ("label" in self.tools[n] or n in of_tools)]
         self.labels = [given.label] if given.label else list(dict.fromkeys(labels))
         used = {*self.predicted, *self.labels, self.correct} - set(given.score)
         self.scores = [
@@ -150,9 +148,8 @@ class Columns:
         return is_row_number(values) or (word in INDEX_NAMES and word != "row" and is_whole(values))
 
     def _predicted_by_tool(self, name: str) -> bool:
-        convention = role_of(name, "predicted")
-        of = None if convention is None else (convention.match(name) or {}).groupdict().get("of")  # type: ignore[union-attr]
-        return convention is not None and (of is None or of in self.word)
+        match = self.tools[name].get("predicted")
+        return match is not None and match.groupdict().get("of", name) in self.word
 
     def __getitem__(self, name: str) -> np.ndarray:
         return self.table.columns[name]
@@ -179,29 +176,28 @@ class Columns:
 
     def says_right(self, name: str) -> bool:
         """Whether a column says of predictions whether they are right, by its name and its cells."""
-        named = self.word[name] in CORRECT_NAMES or role_of(name, "correct") is not None
+        named = self.word[name] in CORRECT_NAMES or "correct" in self.tools[name]
         return named and says_right(self[name])
 
     def is_predicted(self, name: str) -> bool:
         """Whether a column holds what was predicted, by a word of its name."""
         words = set(self.word[name].split("_"))
-        return bool(words & PREDICTED_WORDS) or role_of(name, "predicted") is not None
+        return bool(words & PREDICTED_WORDS) or "predicted" in self.tools[name]
 
     def is_called_score(self, name: str) -> bool:
         """Whether a column of numbers has the name of a score, with a class or model in it or without."""
-        named = self.word[name] in CONFIDENCE_NAMES | WEAK_SCORE_NAMES or role_of(name, "score") is not None
+        named = self.word[name] in CONFIDENCE_NAMES | WEAK_SCORE_NAMES or "score" in self.tools[name]
         return named or self.event_of(name) is not None
 
     def event_of(self, name: str) -> tuple[str, str, str] | None:
         """Return (text before, class, text after) of the name of a score: prob_fraud, P(Y=1), dog score."""
         if self.word[name] in KNOWN_NAMES | WEAK_SCORE_NAMES:
             return None
-        matches = [each.match(name) for each in CONVENTIONS if each.role == "score"]
-        matches = [match for match in matches if match is not None and match.groupdict().get("name")]
-        prefix = PREFIX.fullmatch(name.strip())
-        if prefix is not None and (prefix["join"] or prefix["name"].isdigit()):
-            matches.append(prefix)
-        match = next(iter(matches), None) or SUFFIX.fullmatch(name.strip())
+        match = self.tools[name].get("score")
+        if match is None or not match.groupdict().get("name"):
+            match = PREFIX.fullmatch(name.strip())
+            if match is None or not (match["join"] or match["name"].isdigit()):
+                match = SUFFIX.fullmatch(name.strip())
         if match is None:
             return None
         start, end = match.span("name")

@@ -29,12 +29,12 @@ ROLE_NAMES = {
     "label": words_of(
         "label labels y y_true ytrue true true_label true_labels true_class target targets class truth "
         "ground_truth groundtruth gt actual outcome class_label y_test labels_true klasse clase "
-        "etikett etiqueta obs observed"
+        "etikett etiqueta obs observed 标签 метка"
     )
     | pairs_of("answer gold correct target label true", "index idx"),
     "id": words_of(
         "id ids row_id sample_id example_id image_id uuid guid key filename file file_name path image doc_id "
-        "question_id item_id prompt_id problem_id instance_id qid question_number"
+        "question_id item_id prompt_id problem_id instance_id qid question_number row_index row_ids rowid"
     ),
     "split": words_of("split subset partition set part dataset_split"),
     "weight": words_of("weight weights")
@@ -61,7 +61,7 @@ TOGETHER_NAMES |= {f"{word}_{end}" for word in TOGETHER_NAMES for end in words_o
 TRUE_NAMES = words_of(
     "y_true ytrue true true_label true_labels true_class target targets truth ground_truth groundtruth "
     "gt actual y_test labels_true gold answer obs observed "
-    "expected reference answer_key wahrheit wahre_klasse verite vraie_classe verdad clase_real"
+    "expected reference answer_key wahrheit wahre_klasse verite vraie_classe verdad clase_real 真实标签 正解"
 ) | pairs_of("true actual gold golden correct expected reference target ground_truth observed", _CLASS_WORDS)
 #: Columns that say when, or in which part of an experiment: never a label, a class or a score.
 ASIDE_NAMES = ROLE_NAMES["fold"] | words_of(
@@ -73,8 +73,12 @@ LABEL_NAMES = ROLE_NAMES["label"] | TRUE_NAMES
 PREDICTED_CLASS_NAMES = words_of(
     "pred preds prediction predictions predicted y_pred y_hat yhat argmax announced model_prediction "
     "predicted_name model_answer model_response model_choice model_label vorhersage vorhergesagt prognose "
-    "prediccion classe_predite"
-) | pairs_of("pred predicted prediction top top1 chosen selected assigned announced", _CLASS_WORDS)
+    "prediccion top1 予測 预测 прогноз"
+)
+PREDICTED_CLASS_NAMES |= pairs_of(
+    "pred predicted prediction top top1 chosen selected assigned announced predicha predite predita predetta",
+    f"{_CLASS_WORDS} clase classe klasse etiqueta",
+)
 #: What may be predicted, where its cells are those of the true class.
 WEAK_PREDICTED_NAMES = words_of(
     "response output guess choice answer completion decision selected label class"
@@ -87,7 +91,9 @@ LIST_NAMES = PREDICTED_CLASS_NAMES | words_of(
 #: Confidences in the predicted class.
 CONFIDENCE_NAMES = (
     words_of("calibrated uncalibrated confidence conf confidences certainty msp pred_prob pred_probability")
-    | words_of("konfidenz sicherheit confiance certitude confianza confianca confidenza")
+    | words_of(
+        "konfidenz sicherheit confiance certitude confianza confianca confidenza top1conf 置信度 信頼度 確信度"
+    )
     | pairs_of("max top top1 highest", "prob probability p proba score")
     | pairs_of(
         "pred predicted prediction max top top1 model answer verbalized verbalised self reported stated "
@@ -110,7 +116,7 @@ CORRECT_NAMES = words_of(
 WEAK_SCORE_NAMES = words_of(
     "score scores prob probs proba probability probabilities p p_hat y_score y_prob y_proba y_hat "
     "y_pred pred prediction predicted_probability predicted_prob predicted_proba output logit logits "
-    "pred_score likelihood wahrscheinlichkeit probabilite probabilidad"
+    "pred_score likelihood wahrscheinlichkeit probabilite probabilidad probabilita 概率 確率 вероятность"
 ) | pairs_of("pct percent percentage", "prob proba probability p score")
 PREDICTED_NAMES = PREDICTED_CLASS_NAMES | CONFIDENCE_NAMES | {"correct", "is_correct"}
 #: Names by which a column is known, whether it is used or not.
@@ -172,10 +178,6 @@ class Convention:
     role: str
     pattern: str
 
-    def match(self, name: str) -> re.Match[str] | None:
-        """Return how a name follows the convention; None if it does not."""
-        return re.fullmatch(self.pattern, name.strip())
-
 
 #: What tools write. A new layout is a line here, and a file in the tests.
 CONVENTIONS = tuple(
@@ -197,17 +199,23 @@ CONVENTIONS = tuple(
         ("SAS", "label", r"F_(?P<of>.+)"),
         ("SAS", "score", r"P_(?P<of>[A-Za-z_]*[A-Za-z])(?P<name>\d+)"),
         ("SAS", "predicted", r"EM_CLASSIFICATION"),
+        ("SAS", "confidence", r"EM_PROBABILITY"),
         ("SAS", "score", r"EM_EVENTPROBABILITY"),
         ("SPSS", "predicted", r"\$[A-Z]-(?P<of>.+)"),
         ("SPSS", "confidence", r"\$[A-Z]C-.+"),
         ("SPSS", "score", r"\$[A-Z]P-(?P<name>.+)"),
+        ("SPSS", "predicted", r"PGR_\d+"),
+        ("SPSS", "score", r"PRE_\d+"),
+        ("JMP", "predicted", r"Most Likely (?P<of>.+)"),
         ("PyCaret", "confidence", r"prediction_score"),
         ("PyCaret", "predicted", r"prediction_label"),
+        ("mljar", "score", r"prediction_0_for_.+_1_for_(?P<name>.+)"),
         ("PyCaret, mljar", "score", r"prediction_(?:score_)?(?P<name>.+)"),
         ("BigQuery ML, Vertex", "predicted", r"predicted_(?P<of>.+)"),
         ("Inspect", "correct", r"scores?\.[^.]+\.value"),
     )
 )
+_ANY = re.compile("|".join(re.sub(r"\?P<\w+>", "?:", each.pattern) for each in CONVENTIONS))
 
 
 def normalised(name: str) -> str:
@@ -215,12 +223,17 @@ def normalised(name: str) -> str:
     spaced = re.sub(r"(?<=[a-z])(?=[A-Z])", "_", name.strip())
     if not spaced.isascii():  # letters without their accents
         spaced = "".join(c for c in unicodedata.normalize("NFKD", spaced) if not unicodedata.combining(c))
-    return re.sub(r"[^0-9a-z]+", "_", spaced.lower()).strip("_")
+    return re.sub(r"[\W_]+", "_", spaced.lower()).strip("_")
 
 
-def role_of(name: str, role: str) -> Convention | None:
-    """Return the first convention by which a name has a role."""
-    return next((each for each in CONVENTIONS if each.role == role and each.match(name)), None)
+def conventions_of(name: str) -> dict[str, re.Match[str]]:
+    """Return how a name follows the first convention of each role."""
+    found: dict[str, re.Match[str]] = {}
+    for each in CONVENTIONS if _ANY.fullmatch(name.strip()) else ():
+        match = re.fullmatch(each.pattern, name.strip())
+        if match is not None:
+            found.setdefault(each.role, match)
+    return found
 
 
 def scale_of(word: str) -> str:
