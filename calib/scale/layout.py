@@ -19,13 +19,12 @@ from calib.data.matrices import ROW_SUM_TOLERANCE
 from calib.data.predictions import Predictions
 from calib.data.validation import MISSING as NO_VALUE
 from calib.files.readers.answers import (
-    ABSTENTIONS,
     abstaining,
     as_outcomes,
     classes_in,
     codes_of,
-    missing_cells,
     no_attempt,
+    no_classes,
 )
 from calib.files.readers.arrow import column_values, table_of_batch
 from calib.files.readers.candidates import guess_roles
@@ -73,8 +72,8 @@ class Layout:
         Columns whose groups are summed, too.
     class_wise : bool
         Whether the score of every class is summed, too.
-    abstentions : frozenset of str
-        Predictions, in lower case, that are no answer.
+    known : tuple of str
+        Classes that the first rows name.
     part : str or None
         With `split`: "calibration" or "evaluation", the rows that count.
     model, model_name : str or None
@@ -93,7 +92,7 @@ class Layout:
     scale: str = "probabilities"
     by: tuple[str, ...] = ()
     class_wise: bool = False
-    abstentions: frozenset[str] = frozenset()
+    known: tuple[str, ...] = ()
     part: str | None = None
     model: str | None = None
     model_name: str | None = None
@@ -178,7 +177,6 @@ def layout_of(
     elif raw.kind == "binary":
         raw.check_two_labels()
         classes = {"class_names": raw.names}
-    words = set() if raw.labels is None else {word.lower() for word in words_in(raw.labels)[1]}
     return Layout(
         kind=raw.kind,
         scores=roles.probabilities,
@@ -193,9 +191,16 @@ def layout_of(
         scale=_scale(raw, scores),
         by=tuple(by),
         class_wise=class_wise,
-        abstentions=frozenset(ABSTENTIONS - words | {""}),
+        known=_known(raw),
         **{"class_names": None, **classes},
     )
+
+
+def _known(raw: RawPredictions) -> tuple[str, ...]:
+    """Return the classes that are true in the first rows, or that have a column."""
+    if raw.kind == "vectors" and raw.class_names is not None:
+        return raw.class_names
+    return () if raw.labels is None or raw.labels.ndim > 1 else classes_in(raw.labels)
 
 
 def _of_vectors(raw: RawPredictions, class_names: Sequence[str] | None) -> dict[str, Any]:
@@ -375,7 +380,7 @@ def read_batch(batch: pa.RecordBatch, layout: Layout, *, squares: bool = False) 
     words: list[str] = []
     if layout.kind == "top-label":
         predicted, words = at.words(str(layout.predicted))
-        at.keep &= ~abstaining(as_cells(words), None, tuple(layout.abstentions))[predicted]
+        at.keep &= ~abstaining(as_cells(words), as_cells(layout.known), None)[predicted]
     if layout.correct is not None and layout.label is None:
         grade, grades = at.words(layout.correct)
         at.keep &= ~no_attempt(as_cells(grades))[grade]
@@ -561,8 +566,7 @@ def _vector_labels(at: _Batch, layout: Layout, n_classes: int) -> np.ndarray:
     """Return class codes, and leave out rows without."""
     name = str(layout.label)
     if layout.label_codes:
-        codes, words = at.words(name)
-        at.refuse("labels_missing", missing_cells(as_cells(words))[codes], lambda row: "there is no label")
+        codes, words = _true_words(at, layout, name)
         label = np.array([layout.label_codes.get(word, -1) for word in words], dtype=np.int64)[codes]
         at.refuse(
             "label_names_unmatched", label < 0, lambda row: f"label {words[codes[row]]!r} names no class"
@@ -609,12 +613,22 @@ def _truth(
     if layout.label is None:
         right = _outcomes(at, str(layout.correct))
         return np.where(right, predicted, -1), right, words
-    codes, said = at.words(layout.label)
-    at.refuse("labels_missing", missing_cells(as_cells(said))[codes], lambda row: "there is no label")
+    codes, said = _true_words(at, layout, layout.label, words)
     known = list(dict.fromkeys([*words, *said]))
     place = {word: code for code, word in enumerate(known)}
     label = np.array([place[word] for word in said], dtype=np.int64)[codes]
     return label, label == predicted, known
+
+
+def _true_words(
+    at: _Batch, layout: Layout, name: str, predicted: Sequence[str] = ()
+) -> tuple[np.ndarray, list[str]]:
+    """Return the codes of true classes and their words, and leave out rows without."""
+    codes, words = at.words(name)
+    none = no_classes(words, {*layout.known, *predicted})
+    missing = np.array([word in none for word in words], dtype=bool)[codes]
+    at.refuse("labels_missing", missing, lambda row: f"there is no label, {words[codes[row]]!r}")
+    return codes, words
 
 
 def _outcomes(at: _Batch, name: str) -> np.ndarray:
@@ -630,8 +644,7 @@ def _outcomes(at: _Batch, name: str) -> np.ndarray:
 def _events(at: _Batch, layout: Layout) -> np.ndarray:
     """Return whether the positive class of a binary score is the true one."""
     names = layout.class_names or ("0", "1")
-    codes, words = at.words(str(layout.label))
-    at.refuse("labels_missing", missing_cells(as_cells(words))[codes], lambda row: "there is no label")
+    codes, words = _true_words(at, layout, str(layout.label))
     event = codes_of(as_cells(words), names, set(names) == {"0", "1"})[codes]
     at.refuse(
         "label_out_of_range", event < 0, lambda row: f"label {words[codes[row]]!r} is neither of two classes"

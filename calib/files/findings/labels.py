@@ -72,11 +72,12 @@ def find_missing_labels(raw: RawPredictions) -> Finding | None:
     rows = np.flatnonzero(missing)
     if not len(rows):
         return None
+    held = f"{some_names(raw.no_labels)} in " * bool(raw.no_labels)
     return Finding(
         "labels_missing",
         "error",
         f"{len(rows):,} of {counted(len(missing), 'row')} {'has' if len(rows) == 1 else 'have'} no label "
-        f"({some(rows)}). {_other_confidences(raw, missing)}The fix removes "
+        f"({held}{some(rows)}). {_other_confidences(raw, missing)}The fix removes "
         f"{'that row' if len(rows) == 1 else 'those rows'}.",
         rows,
         repair=_labelled,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Collection, Iterable, Sequence
 
 import numpy as np
 import pandas as pd
@@ -33,6 +33,11 @@ ABSTENTIONS = frozenset(
 )
 #: Cells that hold no label.
 MISSING = ("", "nan", "NaN", "None", "#DIV/0!", "#REF!", "#VALUE!", "#NAME?", "#NUM!", "#NULL!")
+#: Cells that hold no class, and words that hold none unless they are predicted.
+NO_CLASS = re.compile(r"[-\u2013\u2014.?*_/\\]+|\(?(?:n/a|n\.a\.?|#n/a|not available)\)?", re.IGNORECASE)
+NO_CLASS_WORDS = words_of(
+    "na nan none null nil missing unknown blank empty undefined tbd (blank) (missing) (empty)"
+)
 #: True class of rows that are only known to be wrong.
 ANOTHER = "(another class)"
 
@@ -85,12 +90,28 @@ def abstaining(predicted: np.ndarray, labels: np.ndarray | None, named: Sequence
     """
     codes, words = words_in(predicted)
     if named is None:
-        true = set() if labels is None else {word.lower() for word in words_in(labels)[1]} - {""}
-        none = [word.lower() in ABSTENTIONS and word.lower() not in true for word in words]
+        true = set() if labels is None else set(words_in(labels)[1]) - {""}
+        known = {word.lower() for word in true}
+        without = no_classes(words, true)
+        none = [word in without or word.lower() in ABSTENTIONS - known for word in words]
     else:
         wanted = {value.strip().lower() for value in named} | {""}
         none = [word.lower() in wanted for word in words]
     return np.array(none)[codes]
+
+
+def no_classes(words: Iterable[str], known: Collection[str] = ()) -> set[str]:
+    """Return the words of a column of classes that stand for none, such as "-" and "n/a"; empty ones too.
+
+    Words such as "none" are classes if they are `known` from another column; "-" is a class beside "+", and
+    any word is if the column holds two.
+    """
+    words = set(words) | set(known)
+    found = {
+        word for word in words
+        if NO_CLASS.fullmatch(word) or (word.lower() in NO_CLASS_WORDS and word not in known)
+    } - ({"-"} if "+" in words else set())  # fmt: skip
+    return found | set(MISSING) if len(words - found - set(MISSING)) > 1 else set(MISSING)
 
 
 def classes_in(*columns: np.ndarray | None) -> tuple[str, ...]:

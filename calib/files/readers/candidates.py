@@ -26,6 +26,7 @@ from calib.files.readers.columns import (
 from calib.files.readers.conventions import (
     CONFIDENCE_NAMES,
     CORRECT_NAMES,
+    INDEX_NAMES,
     KNOWN_NAMES,
     LABEL_PREFIX,
     LABEL_SUFFIX,
@@ -132,7 +133,8 @@ def _with_doubt(best: Roles, rivals: Sequence[Roles]) -> Roles:
     asked = {
         "score": "is the score, or each of them that of a model",
         "label": "is the true label",
-        "positive": "is the class whose probability the score is",
+        "predicted": "is the predicted class, if any is",
+        "positive": "is the class whose probability the score is, if it is one",
     }
     values = {option: list(dict.fromkeys(one[option] for one in said if option in one)) for option in asked}
     open_ = {o: found for o, found in values.items() if len({one.get(o) for one in said}) > 1}
@@ -159,25 +161,28 @@ def _of_model(columns: Columns, roles: Roles) -> Roles:
     if not 2 <= len(words) <= MOST_MODELS or roles.doubt is not None:
         return roles
     doubt = f"column {column!r} names {len(words)} models below each other: {some_names(words)}"
+    doubt += f" (group={column!r} if they are none)"
     choices = tuple(f"model={word}" for word in words)
     return replace(roles, model=column, doubt=doubt, choices=choices)
 
 
 def _repeats_rows(columns: Columns, roles: Roles) -> str | None:
-    """Return the column of texts by which every id comes again with its label: models below each other."""
-    if roles.id is None or len(roles.label) != 1:
+    """Return the column by which every id comes again with its label: models below each other."""
+    if len(roles.label) != 1 or not columns.table.tabular:
         return None
-    ids, labels = (words_in(columns[name]) for name in (roles.id, roles.label[0]))
-    n_ids = len(ids[1])
-    if len({*zip(ids[0].tolist(), labels[0].tolist(), strict=True)}) != n_ids:
-        return None
-    for name in roles.ignored:
-        if name not in columns.word or columns[name].dtype != object or len(columns[name]) < 2 * n_ids:
+    labels = words_in(columns[roles.label[0]])[0]
+    numbering = ROLE_NAMES["id"] | INDEX_NAMES
+    for id in [name for name, word in columns.word.items() if name == roles.id or word in numbering]:
+        ids, each = words_in(columns[id])
+        if len(ids) < 2 * len(each) or len({*zip(ids.tolist(), labels.tolist(), strict=True)}) != len(each):
             continue
-        codes, words = words_in(columns[name])
-        once = len(codes) == n_ids * len(words) == len(np.unique(ids[0] * len(words) + codes))
-        if once and len(words) <= MOST_MODELS:
-            return name
+        for name in roles.ignored:
+            if name not in columns.word or name == id or name in columns.fractions or columns.is_aside(name):
+                continue
+            codes, words = words_in(columns[name])
+            once = len(codes) == len(each) * len(words) == len(np.unique(ids * len(words) + codes))
+            if once and len(words) <= MOST_MODELS:
+                return name
     return None
 
 
@@ -302,6 +307,8 @@ def _vectors(columns: Columns) -> Iterator[Weighed]:
     for label in labels:
         scores = [name for name in numeric if name != label and not _holds_truth(columns, name)]
         for frame in columns.frames_of(scores, columns.words(label)):
+            if len(labels) > 1 and columns.word[label] == normalised(frame.word):
+                continue  # the model's decision
             if len(set(frame.names) & columns.words(label)) > 1 and _can_be_scores(columns, frame):
                 frames[frame.columns] = frame
                 readings = _labelled(columns, frame, [label], ["names are the labels"])
@@ -350,6 +357,7 @@ def _other_frames(columns: Columns) -> Iterator[Frame]:
     numeric = [name for name in numeric if name not in one_hot]
     yield from columns.frames(numeric)
     bare = [name for name in numeric if columns.word[name] not in PREDICTED_NAMES | SCORE_WORDS]
+    bare = [name for name in bare if not columns.tools[name]]
     if columns.fractions & set(numeric) and not columns.fractions & set(bare):
         return  # whole numbers beside a score
     units = [name for name in bare if is_within(columns[name])]
@@ -410,6 +418,15 @@ def _weighed(
     if not chosen and not SUFFICIENT & set(reasons):
         doubt = _against_vectors(columns, frame, words)
     names = frame.names if columns.table.tabular else None
+    if (
+        not chosen
+        and (frame.word == "" or frame.is_run)
+        and not set(frame.names) & words
+        and _descend(np.stack([columns[name] for name in frame.columns], axis=1))
+    ):
+        doubt = (
+            f"every row of {some_names(frame.columns)} descends, as scores of ranks do, and names no class"
+        )
     if not chosen and frame.word and all(map(columns.is_predicted, frame.columns)) and whole:
         doubt = f"{some_names(frame.columns)} hold decisions, 0 and 1 alone, and no probabilities of classes"
     roles = Roles(frame.columns, names, label, scale=scale, doubt=doubt)
@@ -425,7 +442,7 @@ def _against_vectors(columns: Columns, frame: Frame, words: frozenset[str]) -> s
             return None
         of = some_names(sorted(words))
         return f"{listed} are no scores of classes: their rows do not sum to 1, and the labels are {of}"
-    if columns.predicted or columns.correct:
+    if columns.predicted or columns.correct or any(map(columns.is_predicted, frame.columns)):
         lead = f"{columns.decided}; " * bool(columns.predicted)
         return (
             f"{lead}nothing says that {listed} are scores of classes: no name, no sum, no class of the labels"
@@ -599,7 +616,11 @@ def _classes_beside(columns: Columns, score: str) -> Iterator[tuple[str | None, 
     predicted = _predicted_beside(columns, score)
     label = next((name for name in columns.labels if name != predicted), None)
     if predicted is None and label is not None and columns.correct is None:
-        predicted, label = _label_is_predicted(columns, label, score)
+        pairs = _label_is_predicted(columns, label, score)
+        event = f"positive={_last(sorted(columns.words(label)) or ['1'])}"
+        for said, label in pairs:
+            yield said, label, (f"predicted={said}" if said else event,) if len(pairs) > 1 else ()
+        return
     if label is not None or columns.correct is not None:
         yield predicted, label, ()
         return
@@ -622,22 +643,27 @@ def _predicted_beside(columns: Columns, score: str) -> str | None:
     return next((name for name in columns.predicted if name != score), None)
 
 
-def _label_is_predicted(columns: Columns, label: str, score: str) -> tuple[str | None, str | None]:
-    """Return (predicted, label) where nothing is called predicted: by the words that two columns share."""
+def _label_is_predicted(columns: Columns, label: str, score: str) -> list[tuple[str | None, str]]:
+    """Return each (predicted, label) where nothing is called predicted, by words that two columns share."""
     word, fractions = columns.word, columns.fractions
     plain = [name for name in word if word[name] == "label" and name != label]
     if plain and word[label] in TRUE_NAMES and word[score] in WEAK_SCORE_NAMES | CONFIDENCE_NAMES:
-        return plain[0], label
-    several, telling = len(columns.words(label)) > 2, word[score] in CONFIDENCE_NAMES
+        return [(plain[0], label)]
+    several = len(columns.words(label)) > 2
+    telling = word[score] in CONFIDENCE_NAMES
     weak = [name for name in word if word[name] in WEAK_PREDICTED_NAMES and name not in (label, score)]
     answers = [name for name in weak if name not in fractions]
     for answer in answers if telling and len(answers) == 1 else ():
         free = is_free_text(columns[answer]) or columns.words(answer) & columns.words(label)
         if free and columns[answer].dtype.kind == columns[label].dtype.kind:
-            return answer, label
+            return [(answer, label)]
     among = list(word) if several and telling else weak if several or telling else []
     shared = [name for name in _sharing(columns, label, among, [score]) if columns[name].dtype == object]
-    return (shared[0] if len(shared) == 1 else None), label
+    pairs: list[tuple[str | None, str]] = [(name, label) for name in shared]
+    if pairs or several or columns.given.positive or not np.nanmin(columns[score], initial=1.0) >= 0.5:
+        return pairs or [(None, label)]
+    either = _sharing(columns, label, word, [score])  # a score that is never below 1/2
+    return [*((name, label) for name in either), (None, label)]
 
 
 def _of_predicted(columns: Columns, base: Roles, predicted: str, support: str) -> Iterator[Roles]:
@@ -736,7 +762,7 @@ def _event_by_name(columns: Columns, score: str, label: tuple[str, ...], words: 
     """Return the class that the name of a score says: yes in p(yes), fraud beside is_fraud."""
     if columns.word[score] in KNOWN_NAMES | WEAK_SCORE_NAMES:
         return None
-    if len(words) == 2 and (inside := classes_in_name(score, words)):
+    if len(words) == 2 and len(inside := classes_in_name(score, words)) == 1:
         return inside[0][1]
     if (event := columns.event_of(score)) is None:
         return None
@@ -838,10 +864,24 @@ def _roles_of_arrays(columns: Columns) -> Roles:
     free = [n for n in columns.word if n not in taken and len(columns[n]) == len(scores)]
     if label is None and len(free) == 1 and columns.word[free[0]] not in PREDICTED_NAMES:
         label = free[0]
+    labels = [label] if label else [n for n in free if columns.has_few_words(n, 2 * scores.shape[1])]
+    labels = (
+        labels
+        if len(labels) < 2
+        else _sharing(columns, columns.predicted[0], labels, ()) or labels
+        if columns.predicted
+        else labels
+    )
+    label = labels[0] if labels else None
+    doubt = None if len(labels) < 2 else f"{some_names(labels)}: nothing says which is the true label"
+    if _descend(scores) and not given.score:
+        doubt = f"every row of {chosen!r} descends, as scores of ranks do; nothing names their classes"
     true = matrices.get(str(label))
     several = true is not None and true.shape == scores.shape and bool(np.isin(true, (0, 1)).all())
     several = several and bool((np.sum(matrices[str(label)], axis=1) != 1).any())
     roles = Roles((chosen,), columns.listed, (label,) if label is not None else (), scale=scale)
+    choices = tuple(f"label={name}" for name in labels) if len(labels) > 1 else ()
+    roles = replace(roles, doubt=doubt, choices=choices)
     roles = replace(roles, kind="multilabel" if several else "vectors", **columns.side)
     roles = roles.among([*columns.word, *matrices, *columns.table.ignored])
     other_scale = [name for name, kind in named.items() if kind != named.get(chosen)]
@@ -850,6 +890,12 @@ def _roles_of_arrays(columns: Columns) -> Roles:
         return roles
     asked = f"{some_names(rivals)}: nothing says which is the score, or each of them that of a model"
     return replace(roles, doubt=asked, choices=tuple(f"score={name}" for name in rivals))
+
+
+def _descend(matrix: np.ndarray) -> bool:
+    """Whether no row of three or more scores ever rises."""
+    rows = matrix[:1000]
+    return len(rows) >= LEAST_TEXTS and rows.shape[1] > 2 and bool((rows[:, 1:] <= rows[:, :-1]).all())
 
 
 def _rows_sum_to_one(matrix: np.ndarray) -> bool:

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from calib.files.readers.answers import MISSING, says_right, yes_or_no
+from calib.files.readers.answers import no_classes, says_right, yes_or_no
 from calib.files.readers.conventions import (
     ASIDE_NAMES,
     CLASS_NAMES,
@@ -158,7 +158,8 @@ class Columns:
         """Return the distinct cells of columns, without empty ones and those that stand for them."""
         for name in names:
             if name not in self._words:
-                self._words[name] = frozenset(words_in(self[name])[1]) - set(MISSING)
+                words = frozenset(words_in(self[name])[1])
+                self._words[name] = words - no_classes(words)
         return frozenset().union(*(self._words[name] for name in names))
 
     def is_aside(self, name: str) -> bool:

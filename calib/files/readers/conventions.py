@@ -92,7 +92,8 @@ LIST_NAMES = PREDICTED_CLASS_NAMES | words_of(
 CONFIDENCE_NAMES = (
     words_of("calibrated uncalibrated confidence conf confidences certainty msp pred_prob pred_probability")
     | words_of(
-        "konfidenz sicherheit confiance certitude confianza confianca confidenza top1conf 置信度 信頼度 確信度"
+        "konfidenz sicherheit confiance certitude confianza confianca confidenza top1conf 置信度 "
+        "信頼度 確信度"
     )
     | pairs_of("max top top1 highest", "prob probability p proba score")
     | pairs_of(

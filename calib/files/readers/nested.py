@@ -40,23 +40,25 @@ CLASS_KEYS = (
     "category",
     "answer",
     "token_str",
+    "token",
     "prediction",
     "description",
     "id",
 )
-SCORE_KEYS = ("score", "probability", "prob", "confidence", "p", "proba", "value")
+SCORE_KEYS = ("score", "probability", "prob", "confidence", "p", "proba", "logprob", "value")
 #: Columns of objects or lists that hold scores, whatever these sum to.
 SCORED = frozenset().union(*SCORE_NAMES.values(), CONFIDENCE_NAMES) | words_of(
     "distribution class_probabilities class_probs label_probs label_scores class_scores result results "
     "classification classifications all_scores top_scores top_probs values "
-    "top_logprobs choice_probs choice_logprobs option_probs option_logprobs answer_probs answer_logprobs "
-    "token_probs token_logprobs"
+    "top_k_conf top_logprobs choice_probs choice_logprobs option_probs option_logprobs answer_probs "
+    "answer_logprobs token_probs token_logprobs"
 )
 #: Last words of names of columns of scores: model_probs.
 SCORED_LAST = words_of("probs probabilities proba logits scores softmax logprobs")
 #: What Python prints of arrays and of their numbers.
 ARRAY = re.compile(
-    r"(?:<tf\.Tensor:.*numpy=)?(?:\w+\.)*(?:tensor|[aA]rray)\(\s*(\[.*\])\s*(?:,.*)?\)>?", re.DOTALL
+    r"(?:<tf\.Tensor:.*numpy=)?(?:\w+\.)*(?:tensor|[aA]rray|DenseVector)\(\s*(\[.*\])\s*(?:,.*)?\)>?",
+    re.DOTALL,
 )
 SCALAR = re.compile(
     r"(?:(?:np|numpy|torch)\.)?(?:tensor|array|float\d*|u?int\d+|str_)\(([^()\[\],]*)(?:,[^()\[\]]*)?\)"
@@ -251,7 +253,7 @@ def _are_scores(name: str) -> bool:
 
 
 def _last_word(name: str) -> str:
-    return normalised(name.rpartition(".")[2])
+    return re.sub(r"top_?\d+_?", "top_k_", normalised(name.rpartition(".")[2])).rstrip("_")
 
 
 def _unwrapped(text: str) -> str:
@@ -326,12 +328,12 @@ def ranked_matrices(
     """
     labelled = any(normalised(name) in LABEL_NAMES for name in columns)
     for classes, names in matrices.items():
-        if normalised(classes) not in LIST_NAMES or not _whole(names):
+        if _last_word(classes) not in LIST_NAMES or not _whole(names):
             continue
         if not labelled and names.dtype.kind != "O" and np.isin(names, (0, 1)).all():
             continue  # whether each class is true
         for scores, values in matrices.items():
-            if normalised(scores) in SCORED and values.shape == names.shape and not _whole(values):
+            if _last_word(scores) in SCORED and values.shape == names.shape and not _whole(values):
                 cells = names if names.dtype == object else names.astype(np.int64)
                 rows = zip(cells.tolist(), values.tolist(), strict=True)
                 ranks = ranked_columns([list(zip(*row, strict=True)) for row in rows])

@@ -38,6 +38,7 @@ from calib.files.readers.answers import (
     missing_cells,
     nearly_same,
     no_attempt,
+    no_classes,
     right_or_another,
     same_answers,
     same_classes,
@@ -367,6 +368,8 @@ class RawPredictions:
         Row ids, sample weights, groups, and what rows belong together.
     roles : Roles or None
         The columns that the other fields came from.
+    no_labels : tuple of str
+        Cells of the label, such as "-", that stand for none.
     kind : str
         Kind of the predictions, see `calib.data.kinds`. Of all but vectors, `proba` is one column: the
         confidence in `predicted`, or P(Y = 1).
@@ -387,6 +390,7 @@ class RawPredictions:
     group: np.ndarray | None = None
     cluster: np.ndarray | None = None
     roles: Roles | None = None
+    no_labels: tuple[str, ...] = ()
     kind: str = "vectors"
     predicted: np.ndarray | None = None
     ranked: np.ndarray | None = None
@@ -745,9 +749,13 @@ class RawPredictions:
         if missing.all():
             return None
         if missing.any():
-            raise InputError(
-                f"{int(missing.sum()):,} of {len(missing):,} rows have no label, first row "
-                f"{int(missing.argmax())}; remove them or complete the labels"
+            held = f" ({some_names(self.no_labels)})" * bool(self.no_labels)
+            raise RemedyError(
+                f"{int(missing.sum()):,} of {len(missing):,} rows have no label{held}, first row "
+                f"{int(missing.argmax())}",
+                "Complete the labels, or remove the rows with the fix labels_missing of calib.examine",
+                "fix",
+                "labels_missing",
             )
         codes = self.codes()
         _check_one_per_row(self.labels, self.n_samples)
@@ -901,8 +909,10 @@ def raw_of(table: Table, roles: Roles) -> RawPredictions:
             predicted = np.where(none, correct, "an answer" if predicted is None else predicted)
     if roles.kind == "confidence" and predicted is not None and labels is not None and roles.correct is None:
         labels, predicted = same_answers(predicted, labels), None
+    no_labels: tuple[str, ...] = ()
     if labels is not None:
         _check_one_per_row(labels, len(proba))
+        labels, no_labels = _without_empty(labels, roles, predicted if ranked is None else ranked)
     if roles.kind in ("vectors", "multilabel"):
         names = names_that_fit(labels, roles, proba.shape[1])
     else:
@@ -922,11 +932,25 @@ def raw_of(table: Table, roles: Roles) -> RawPredictions:
         if cluster is None
         else _clusters_of(table.columns[cluster], str(roles.cluster), cluster),
         roles=roles,
+        no_labels=no_labels,
         kind=roles.kind,
         predicted=predicted if ranked is None else ranked[:, 0],
         ranked=ranked,
         metadata=_metadata(table, roles, len(proba)),
     )
+
+
+def _without_empty(
+    labels: np.ndarray, roles: Roles, cells: np.ndarray | None
+) -> tuple[np.ndarray, tuple[str, ...]]:
+    """Return labels with "" in place of cells that stand for no class, and those cells."""
+    if labels.dtype != object or labels.ndim > 1:
+        return labels, ()
+    codes, words = words_in(labels)
+    known = {*(roles.class_names or ()), *classes_in(None if cells is None else cells.ravel())}
+    none = no_classes(words, known)
+    found = tuple(word for word in words if word in none and word)
+    return np.array(["" if word in none else word for word in words], dtype=object)[codes], found
 
 
 def _ranks_of(table: Table, roles: Roles, scores: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -1104,6 +1128,8 @@ def with_labels(raw: RawPredictions, labels: Any, *, limits: Limits | None = Non
             raise InputError(f"labels must be one per row; got shape {values.shape}")
     _check_one_per_row(values, raw.n_samples)
     raw = decided_but_for_labels(raw)
+    values, no_labels = _without_empty(values, raw.roles or Roles(()), raw.predicted)
+    raw = replace(raw, no_labels=no_labels)
     if ids is not None and raw.ids is not None:
         values = values[_rows_with(as_keys(raw.ids), as_keys(ids))]
     if raw.kind == "confidence":

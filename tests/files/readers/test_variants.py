@@ -36,6 +36,11 @@ ANSWERS = [f"{row * 37 % 1009}" for row in ROWS]
 GIVEN = [one if hit else f"{one}9" for one, hit in zip(ANSWERS, D == Y, strict=True)]
 
 
+#: Rows with a label, in files in which others hold "-" and the like.
+KEPT = np.arange(N) % 9 != 4
+KEPT_ROWS = TOP[KEPT], HIGH[KEPT], T[KEPT]
+
+
 def literal(score, right, groups):
     sums = {}
     for value, hit, group in zip(score, right, groups, strict=True):
@@ -45,7 +50,7 @@ def literal(score, right, groups):
 
 
 def event(p, y=Y):
-    return "binary", np.mean((p > 0.5) == y), literal(p, y, [0] * N)
+    return "binary", np.mean((p > 0.5) == y), literal(p, y, [0] * len(p))
 
 
 def named(said, score, true):
@@ -177,6 +182,37 @@ READ = {
         ).encode(),
         right(C),
     ),
+    "mljar": (csv(prediction_0_for_No_1_for_Yes=P, target=Y), event(P)),
+    "JMP": (csv(**{"kind": TRUE, **of_classes("Prob[{}]"), "Most Likely kind": SAID}), vectors(F)),
+    "Orange": (csv(iris=TRUE, Tree=SAID, **of_classes("Tree ({})"), Fold=T), vectors(F)),
+    "SPSS, logistic": (csv(age=AGE, default=Y, PRE_1=P, PGR_1=D), event(P)),
+    "Spark, as text": (
+        csv(label=T, features="DenseVector([1.0, 2.0])", probability=printed("DenseVector([{}, {}, {}])")),
+        vectors(F),
+    ),
+    "ultralytics": (csv(image=ROWS, gt=TRUE, top1=SAID, top1conf=HIGH), named(TOP, HIGH, T)),
+    "ultralytics, top 5": (
+        lines(lambda i: {"label": T[i], "top5": np.argsort(-F[i]), "top5conf": np.sort(F[i])[::-1]}),
+        vectors(F),
+    ),
+    "Watson": (
+        lines(lambda i: {"prediction": DECIDED[i], "probability": BOTH[i], "CHURN": YES[i], "AGE": AGE[i]}),
+        vectors(BOTH, Y),
+    ),
+    "token and logprob": (
+        lines(
+            lambda i: {
+                "target": TRUE[i],
+                "top_logprobs": [
+                    {"token": n, "logprob": p}
+                    for n, p in zip(NAMES, np.log(np.maximum(F[i], 1e-9)), strict=True)
+                ],
+            }
+        ),
+        vectors(F),
+    ),
+    "Spanish": (csv(clase_real=YES, clase_predicha=DECIDED, probabilidad=C), named(D, C, Y)),
+    "Japanese": (csv(**{"画像": ROWS, "正解": TRUE, "予測": SAID, "信頼度": HIGH}), named(TOP, HIGH, T)),
     "answers of their own": (
         csv(question=ROWS, answer=GIVEN, confidence=C, **{"correct answer": ANSWERS}),
         right(C),
@@ -195,6 +231,21 @@ ASKED = {
         csv(id=[*ROWS] * 2, system=["a"] * N + ["b"] * N, y_true=[*Y, *Y], y_prob=[*P, *Q]),
         {"model": "b"},
         event(Q),
+    ),
+    "rows of settings": (
+        csv(rowIndex=[*ROWS] * 2, mtry=[2] * N + [7] * N, obs=[*YES] * 2, no=1 - (p := np.r_[P, Q]), yes=p),
+        {"model": "7"},
+        vectors(np.stack([1 - Q, Q], 1), Y),
+    ),
+    "ranks without classes": (
+        lines(lambda i: {"label": T[i], "scores": np.sort(F[i])[::-1]}),
+        {"score": "scores"},
+        vectors(np.sort(F, axis=1)[:, ::-1]),
+    ),
+    "never below 1/2": (
+        csv(geraten=DECIDED, smoker=YES[::-1], probability=C, label=YES),
+        {"predicted": "geraten"},
+        named(D, C, Y),
     ),
     "two labels": (csv(repaid=Y, defaulted=1 - Y, y_pred_proba=P, y_pred=D), {"label": "repaid"}, event(P)),
     "the label is the decision": (
@@ -221,6 +272,13 @@ FIXED = {
         "label_names_unmatched",
         named(D, C, Y),
     ),
+    "-": (csv(label=np.where(KEPT, TRUE, "-"), pred=SAID, conf=HIGH), "labels_missing", named(*KEPT_ROWS)),
+    "?": (
+        csv(**of_classes("p_{}"), label=np.where(KEPT, TRUE, "?")),
+        "labels_missing",
+        vectors(F[KEPT], T[KEPT]),
+    ),
+    "N.A.": (csv(y=np.where(KEPT, YES, "N.A."), prob=P), "labels_missing", event(P[KEPT], Y[KEPT])),
     "two spellings": (
         csv(true=np.where(T == 2, "Gamma", TRUE), pred=SAID, conf=HIGH),
         "label_names_unmatched",
@@ -291,6 +349,19 @@ def test_fixed(name):
     with pytest.raises(InputError, match=code):
         read(file)
     agree(check(file, fix=[code])["evaluation"].announced(), expected)
+
+
+@pytest.mark.parametrize("nothing", ["-", "--", "?", "n/a", "unknown"])
+def test_predictions_that_name_no_class_are_no_answers(nothing):
+    rows = read(csv(label=TRUE, pred=np.where(KEPT, SAID, nothing), conf=HIGH))
+    agree(rows, named(*KEPT_ROWS))
+    assert (rows.class_names, rows.coverage) == (NAMES, KEPT.mean())
+
+
+def test_signs_and_words_that_are_predicted_are_classes():
+    for no in ("-", "none"):
+        rows = read(csv(label=np.where(Y, "+", no), pred=np.where(D, "+", no), conf=C))
+        assert (set(rows.class_names), rows.coverage) == ({"+", no}, 1.0)
 
 
 @pytest.mark.parametrize("name", REFUSED)
