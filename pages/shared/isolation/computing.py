@@ -73,8 +73,10 @@ def write_report(contents: ReportInput) -> str:
     """Return the page of a report, with what the doctor finds in the evaluation rows."""
     from calib.report import report_html  # and with it plotly, which nothing else here needs
 
-    report = examine(contents.evaluation, calibration=contents.calibration)
-    return report_html(replace(contents, examinations={"evaluation": report}))
+    if contents.sums is None:
+        found = examine(contents.evaluation, calibration=contents.calibration)
+        contents = replace(contents, examinations={"evaluation": found})
+    return report_html(contents)
 
 
 def write_table(frame: pd.DataFrame) -> np.ndarray:
