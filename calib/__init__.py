@@ -1,6 +1,6 @@
 """Calibration diagnostics of classifiers: confidence, top-label, class-wise and top-K calibration.
 
-The definitions are those of Gupta & Ramdas, "Top-label calibration and multiclass-to-binary
+The definitions are from Gupta & Ramdas, "Top-label calibration and multiclass-to-binary
 reductions" (ICLR 2022). Nothing here imports Streamlit.
 
 `__init__.pyi` lists the public names with their packages. A package is imported when one of its names is

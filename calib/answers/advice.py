@@ -83,7 +83,7 @@ class Recommendation(Result):
         Why, in one sentence with numbers.
     table : DataFrame
         One row per candidate, the lowest score first: "method"; the cross-validated "brier" and "log_loss" of
-        whole vectors; "improvement", by how much the score that decides is below that of "none", with the
+        whole vectors; "improvement", by how much the deciding score is below the score of "none", with the
         ends "lower" and "upper" of its 95 % interval, which hold for all candidates at once; and "numbers",
         how many numbers it fits.
     left_out : dict of str to str
@@ -228,11 +228,11 @@ def recommend(
     ----------
     proba : (n, L) or (n,) array_like, or predictions of any kind
         Predictions of the base model for calibration rows: rows it was not trained on. Of one score per row,
-        the losses are those of its event.
+        the losses are about its event.
     y : (n,) array_like of int
         True class codes, or whether the event happened.
     methods : mapping of str to unfitted calibrator, optional
-        The candidates. By default those of the catalogue, histogram binning with 50 points per bin and
+        The candidates. By default the catalogue's, histogram binning with 50 points per bin and
         class-wise calibrators normalised, so that all give probabilities; without vector scaling, which
         depends on the order of the classes.
     score : {"brier", "log_loss"}
@@ -266,7 +266,7 @@ def recommend(
     Notes
     -----
     Each candidate is fitted and scored in 5 folds, stratified by class. A candidate helps if its score is
-    distinguishably below that of the base model (95 % interval for all candidates at once) and its other
+    distinguishably below the base model's (95 % interval for all candidates at once) and its other
     score is no higher than the base model's. If none helps, the recommendation is to leave the scores as they
     are. Else it is, among the candidates that help and are within one standard error of the lowest score of
     these, the one that fits the fewest numbers (Breiman, Friedman, Olshen & Stone 1984, section 3.4.3).
@@ -409,7 +409,7 @@ def choose_points_per_bin(
     Notes
     -----
     The rows of each binary problem are divided into 5 folds, twice. A fold keeps k as it is, with fewer bins,
-    so that the noise of a bin's value is that of the final fit. A k that too many problems cannot fill inside
+    so that a bin's value is as noisy as in the final fit. A k that too many problems cannot fill inside
     a fold would be judged by scores left as they are: at least 90 % of the rows must be in problems that can
     fill it. For many rows folds are drawn once; for many problems fewer k are tried, and where the problems
     have more than `MOST_PAIRS` pairs of score and outcome, a random sample of the problems is used.
@@ -538,7 +538,7 @@ def tried_rows(
 def _candidates(
     methods: Mapping[str, Any] | None, n_samples: int, n_classes: int
 ) -> tuple[dict[str, Any], dict[str, str]]:
-    """Candidates that can be tried on so many scores, and why others are left out."""
+    """Candidates that can be tried on scores of this size, and why others are left out."""
     candidates: dict[str, Any] = {}
     left_out: dict[str, str] = {}
     if methods is None:

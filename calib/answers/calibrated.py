@@ -37,7 +37,7 @@ def calibrated_scores(calibrator: Any, proba: Any, *, groups: Any = None) -> Any
     """Return the scores of a fitted calibrator for base predictions.
 
     Of (n, L) base probabilities these are (n, L) scores if it gives one per class, else the predicted class
-    and its confidence (of rank 1 for the top-K notions). Of predictions of any other kind they are those of
+    and its confidence (of rank 1 for the top-K notions). For predictions of any other kind they are about
     the same kind, but the predicted class and its confidence where only the first of several ranks is
     calibrated; of 1-D scores, 1-D scores. `groups` holds the group of each row, for a calibrator that
     conditions on it; by default it is looked for among the further columns (`groups_in`).
@@ -162,14 +162,14 @@ def vector_losses(y_true: Any, scores: Any, proba: Any) -> dict[str, np.ndarray]
         Output of the base model or of `calibrated_scores`. Where it is a confidence only, the other classes
         share the rest in proportion to `proba`; where rows do not sum to 1, they are divided by their sums.
     proba : (n, L) array_like or predictions of any kind
-        Probabilities of the base model. Where these are no vectors, the losses are those of the event that
-        the predicted class is right, or of Y = 1, or the mean over the classes of those of each.
+        Probabilities of the base model. If these are no vectors, the losses are about the event that
+        the predicted class is right, or about Y = 1, or the mean over the classes.
 
     Returns
     -------
     dict of str to (n,) float64 array
         "brier" and "log_loss". Every method has both, so that all can be compared. Where only the confidence
-        changes, the difference in log loss from the base model is that of the event that the predicted class
+        changes, the difference in log loss from the base model is about the event that the predicted class
         is right: the shares of the other classes cancel.
     """
     if kind_of(proba).name != "vectors":

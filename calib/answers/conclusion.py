@@ -239,7 +239,7 @@ def conclude(
     scores : (n, L) or (n,) array_like, predictions of any kind, or a summary
         Scores to judge.
     n_bins : int
-        Ranges begin or end at edges of so many equal-width bins.
+        Ranges begin or end at edges of this number of equal-width bins.
     level : float in (0, 1)
         Chance at which all intervals hold together.
     sample_weight : (n,) array_like of float, optional
@@ -257,8 +257,8 @@ def conclude(
     The ranges are all scores, those from an edge on, and those below an edge, of all rows together and of
     each predicted class. Each gets an interval of its mean chance that misses with probability at most
     (1 - level) / 2 divided by the number of ranges, pooled ranges and ranges of classes each taking one half;
-    for one score per row there are only pooled ones, which take all. The intervals are those of Clopper &
-    Pearson, which hold also where chances differ from row to row (Hoeffding 1956), and with weights those of
+    for one score per row there are only pooled ones, which take all. The intervals are Clopper-Pearson's,
+    which also hold if chances differ from row to row (Hoeffding 1956), and with weights those by
     Hoeffding (1963). So with probability `level` all statements are right, whichever is picked afterwards.
     Which ranges there are depends on the scores alone.
 
@@ -319,7 +319,7 @@ where it predicts disease 2 (by 40.0 points, 39.0 to 40.0); overconfident where 
 def _gaps(
     evidence: Evidence, cells: BinStatistics, group: np.ndarray, alpha: float
 ) -> tuple[list[tuple[float, Gap]], int]:
-    """Return the gaps of a known direction of every group of cells, those of most rows times gap first.
+    """Return the gaps of a known direction of every group of cells, the most rows times gap first.
 
     The number is how many ranges were looked at: `alpha` is what all of them may miss together. Cells of
     group -1 are left out.

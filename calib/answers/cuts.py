@@ -48,7 +48,7 @@ class Cut(Result):
     code : (n,) int64 array
         Group of each row, 0..G-1.
     groups : tuple of str
-        Names of the groups, those of ranges and months ascending.
+        Names of the groups; ranges and months ascend.
     edges : tuple of float
         Where numbers were cut; a value on an edge is in the group above. Empty for the others.
     """
@@ -177,7 +177,7 @@ def _cut_values(column: pd.Series, name: str, how: str) -> Cut:
 
 
 def _order(column: pd.Series, code: np.ndarray, n_groups: int, names: list[str]) -> list[int]:
-    """Order of the groups: that of numbers and categories, else of their names."""
+    """Order of the groups: by number or category, else by name."""
     first = np.unique(code, return_index=True)[1][len(np.unique(code)) - n_groups :]
     if isinstance(column.dtype, pd.CategoricalDtype):
         keys: Any = column.cat.codes.to_numpy()[first]

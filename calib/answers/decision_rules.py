@@ -124,7 +124,7 @@ class DecisionRule(AcceptanceRule):
         return words
 
     def evaluate(self, y_true: Any, scores: Any, *, cluster: Any = None) -> Outcome:
-        """Return what the rule does to other labelled rows; parameters are those of `decide`."""
+        """Return what the rule does to other labelled rows; parameters as for `decide`."""
         problems = _problems(_rows(y_true, scores, cluster), self.by)
         return _outcome(problems, self.thresholds, self.value if self.target == "cost" else None)
 

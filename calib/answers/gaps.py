@@ -19,7 +19,7 @@ from calib.evidence.binning import Strategy
 from calib.evidence.evidence import Groups
 from calib.stats.intervals import error_interval, independent_difference, share_limits
 
-#: Bias of some rows with the ends of its interval, and their error with those of its own.
+#: Bias of some rows and their error, each with the ends of its interval.
 Side = tuple[float, float, float, float, float, float]
 
 

@@ -233,7 +233,7 @@ def gate(
     most, least : mapping of metric name to limit
         Largest and smallest allowed values; names from `METRICS`.
     baseline : labelled predictions or a summary, optional
-        Those of the last release. Accuracy, Brier score and calibration error must not be worse, by the
+        Predictions of the last release. Accuracy, Brier score and calibration error must not be worse, by the
         interval of their difference: on the rows that both share by their ids, else as on different rows.
         All of them together are called broken with probability 1 - level at most where none is worse.
     strict : bool, default False

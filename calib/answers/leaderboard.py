@@ -120,7 +120,7 @@ class Leaderboard(Result):
     def improvements(self) -> dict[str, dict[str, tuple[float, float, float]]]:
         """By method and score of `RANKING`: base less method, and the ends of the interval.
 
-        The interval is that of `calib.paired_interval`. Methods that failed are absent.
+        The interval is as in `calib.paired_interval`. Methods that failed are absent.
         """
         scored = [one for one in self.ranked if one.losses]
         ends_of: dict[str, dict[str, tuple[float, float, float]]] = {one.method: {} for one in scored}
@@ -147,7 +147,7 @@ class Leaderboard(Result):
     def frame(self) -> pd.DataFrame:
         """Return one row per method, ranked: improvements, diagnostics, and why a method failed.
 
-        "Brier" and "Log loss" are those of whole vectors as in `calib.answers.calibrated.vector_losses`.
+        "Brier" and "Log loss" are of whole vectors, as in `calib.answers.calibrated.vector_losses`.
         """
         return self._table.copy()
 
@@ -211,7 +211,7 @@ class Leaderboard(Result):
         marked, base = self.best()[RANKING["brier"]], self.entries[0]
         best = [one.method for one, is_best in zip(self.ranked, marked, strict=True) if is_best]
         if not best:
-            return "No method has a Brier score that is distinguishably lower than that of another one."
+            return "No method has a distinguishably lower Brier score than another."
         gain, lower, upper = self.improvements[self.ranked[0].method]["brier"]
         sentence = f"Lowest Brier score: {name(self.ranked[0].method)}"
         if self.ranked[0] is not base:

@@ -135,7 +135,7 @@ def slices(
         False discovery rate of `above_noise`.
     n_resamples : int
         Redraws of the outcomes for the floors. Where p-values of 1 / (n_resamples + 1) are too coarse to
-        decide on so many groups, the clearest ones get more.
+        decide on this number of groups, the clearest ones get more.
     random_state : int, Generator or None
         Seed of the redraws.
 

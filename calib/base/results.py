@@ -51,7 +51,7 @@ class Drawn(Result):
     def plot(self, **options: Any) -> Any:
         """Return its plotly figure, or with ``backend="matplotlib"`` one for papers.
 
-        Other options are those of the function in `calib.diagrams` that draws it.
+        Other options go to the function in `calib.diagrams` that draws it.
         """
         return DELEGATES["plot"](self, **options)
 

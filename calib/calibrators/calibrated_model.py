@@ -234,7 +234,7 @@ class CalibratedModel(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
             metadata routing, if it requests them).
         cluster : (n,) array_like, optional
             Ids of what rows belong together, as for `calib.Predictions`: all rows of an id are given to the
-            estimator, or all to the calibrator. Folds of an int `cv` are then those of
+            estimator, or all to the calibrator. Folds of an int `cv` are then by
             `sklearn.model_selection.StratifiedGroupKFold`, and a splitter gets the ids as its ``groups``.
         **fit_params
             Handed on to the estimator's `fit`, those with an entry per row by row. With metadata routing, to
@@ -309,7 +309,7 @@ class CalibratedModel(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
     def predict(self, X: Any) -> np.ndarray:
         """Predicted class labels, (n,).
 
-        Of one pair, those of its calibrator, which keeps the estimator's class except for class-wise ones; of
+        For a single pair, its calibrator's, which keeps the estimator's class except for class-wise ones; of
         several, the classes with the highest average probability.
         """
         check_is_fitted(self)
@@ -445,7 +445,7 @@ class CalibratedModel(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
     def _divide(self, labels: np.ndarray, cluster: np.ndarray | None) -> tuple[np.ndarray, np.ndarray]:
         """Rows for the estimator and for the calibrator, both ascending, stratified by class.
 
-        The class of a cluster is that of its first row.
+        The class of a cluster is its first row's.
         """
         check_share(self.calibration, "calibration", 0.25)
         unit = units_of(cluster, len(labels))

@@ -82,7 +82,7 @@ VECTOR = {
         "VS",
         "Vector scaling",
         "A weight and a bias per class, on the log-odds against the last class: the paper's form, whose "
-        "result depends on which class is last. That of structured vector scaling (SVS) does not.",
+        "result depends on which class is last. The result of structured vector scaling (SVS) does not.",
     ),
     "dirichlet": Method(
         DirichletScaling,
@@ -240,7 +240,7 @@ def methods_of_kind(
 
 
 def named_methods(n_bins: int | None = N_BINS, points_per_bin: int = 50) -> dict[str, Any]:
-    """Return every method of a comparison by its short name, unfitted; those of the `PAPER` come first.
+    """Return every method of a comparison by its short name, unfitted; the `PAPER`'s come first.
 
     Histogram binning uses `n_bins` bins per problem, as the paper's tables do, or `points_per_bin` points
     per bin where `n_bins` is None.

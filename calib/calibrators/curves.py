@@ -1,4 +1,4 @@
-"""Curves from score to probability: one of a binary calibrator, or those of many problems end to end."""
+"""Curves from score to probability: of a binary calibrator, or of many problems end to end."""
 
 from __future__ import annotations
 
@@ -88,7 +88,7 @@ class Logistic(NamedTuple):
 class Spline(NamedTuple):
     """The curve ``expit(z)``, z a smooth function of the log-odds: parabolas between knots, straight outside.
 
-    Log-odds are those of scores clipped to [`SCORE_CLIP`, 1 - `SCORE_CLIP`].
+    Log-odds are of scores clipped to [`SCORE_CLIP`, 1 - `SCORE_CLIP`].
 
     Attributes
     ----------
@@ -194,7 +194,7 @@ class CurveSet:
 
 
 def _step_of(scores: np.ndarray, steps: int) -> np.ndarray:
-    """Which of so many steps of [0, 1] each score is in, int64; what is outside counts as 0 or 1."""
+    """Which of `steps` steps of [0, 1] each score is in, int64; what is outside counts as 0 or 1."""
     return np.minimum(np.maximum(scores * steps, 0.0), steps).astype(np.int64)
 
 

@@ -83,7 +83,7 @@ class EnsembleTemperatureScaling(LogScaling):
         return np.minimum(first * scaled + second * original + uniform / self.n_classes_, 1.0)
 
     def predict_top(self, proba: Any) -> TopLabelPrediction:
-        """Predicted class, which is that of `proba` itself, and its calibrated probability."""
+        """Predicted class, the same as of `proba` itself, and its calibrated probability."""
         label = map_row_blocks(lambda rows: rows.argmax(axis=1), self._checked(proba))
         mixed = self.predict_proba(proba)
         return TopLabelPrediction(label, np.take_along_axis(mixed, label[:, None], axis=1)[:, 0])
@@ -141,7 +141,7 @@ def _likeliest_mixture(truth: np.ndarray, row_weights: np.ndarray | None) -> np.
     """Maximise mean(log(truth @ w)) over the simplex, which is concave, by Newton steps within it.
 
     With r = truth / (truth @ w) the gradient is the mean of r and the Hessian minus the mean of its outer
-    squares, which maps w to the gradient: the parabola through w is that of `_nearest_mixture`.
+    squares, which maps w to the gradient: the parabola through w is as in `_nearest_mixture`.
     """
     weights = np.full(3, 1.0 / 3.0)
 

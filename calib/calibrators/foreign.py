@@ -46,7 +46,7 @@ class ForeignCalibrator(BaseEstimator):
         For example of probmetrics (`predict_proba`) or netcal (`transform`). For two classes it may return
         P(Y = 1) alone.
     name : str, optional
-        Its name in tables. Default: that of its type.
+        Its name in tables. Default: its type's.
 
     Attributes
     ----------

@@ -103,7 +103,7 @@ class HistogramBinning(BinaryCalibrator):
         return Steps(self.edges_, self.values_)
 
     def bins_for(self, n_points: int) -> int:
-        """Return how many bins so many points are to be cut into; ties may leave fewer."""
+        """Return the number of bins to cut points into; ties may leave fewer."""
         points_per_bin = check_count(self.points_per_bin, "points_per_bin")
         if self.n_bins is None:
             return max(n_points // points_per_bin, 1)
@@ -117,7 +117,7 @@ class HistogramBinning(BinaryCalibrator):
         scores : (d,) float32 or float64 array
             Scores, ascending. Points that no cut is among may be together under one score.
         counts, happened : (d,) int64 arrays
-            Points of each score, and those of them whose outcome is 1.
+            Points of each score, and the points whose outcome is 1.
 
         Returns
         -------

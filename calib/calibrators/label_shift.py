@@ -17,7 +17,7 @@ from calib.base.results import Result
 from calib.data.matrices import highest
 from calib.data.validation import as_class_scores, as_labels, as_names, check_choice, check_columns
 
-#: EM ends when no share changes by more than this, or after so many rounds.
+#: EM ends when no share changes by more than this, or after this number of rounds.
 CLOSE, ROUNDS = 1e-10, 2_000
 
 #: All intervals of the shares hold but with this probability.
@@ -130,7 +130,7 @@ class LabelShiftCorrection(BaseEstimator):
     method : {"em", "bbse"}, default "em"
         "em" maximises the likelihood of the shares (Saerens, Latinne & Decaestecker, 2002). "bbse" solves
         ``C w = q`` with C the joint frequencies of predicted and true class among the calibration rows
-        and q those of the predicted class among the new ones (Lipton, Wang & Smola, ICML 2018), with
+        and q the shares of the predicted class among the new ones (Lipton, Wang & Smola, ICML 2018), with
         w >= 0. EM relies on calibrated probabilities (Alexandari, Kundaje & Shrikumar, ICML 2020); the
         shares that BBSE finds do not.
 
@@ -210,7 +210,7 @@ class LabelShiftCorrection(BaseEstimator):
             source, weights = self.shares_, self._bbse_weights(matrix)
             variance = self._bbse_variance(matrix)
         target = weights * source / (weights @ source)
-        # Calibration rows are a sample, too: their shares move as those of the new rows do.
+        # Calibration rows are a sample, too: their shares move as the new rows' do.
         scale = 1.0 / len(matrix) + 1.0 / self.n_samples_
         reach = float(norm.isf(ALPHA / 2.0 / len(source))) * np.sqrt(variance * scale)
         ends = np.clip([target - reach, target + reach], 0.0, 1.0)

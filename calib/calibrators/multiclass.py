@@ -69,8 +69,8 @@ class Fallback:
         Calibration rows there were, and the least there should have been.
     used : str
         "identity" (scores left as they are), "pooled" (the calibrator of all classes together) or "class"
-        (that of the class, for a group with too few rows) or "shrunk" (frequencies of its few rows, shrunk
-        towards those of all classes).
+        (the class's, for a group with too few rows) or "shrunk" (frequencies of its few rows, shrunk
+        towards the frequencies of all classes).
     group : int
         Code of the group it is about, -1 if there are no groups.
     """
@@ -169,7 +169,7 @@ FALLBACK_WORDS = {
     "identity": "left uncalibrated",
     "pooled": "calibrated by the calibrator of all classes",
     "class": "calibrated by the calibrator of the class",
-    "shrunk": "calibrated by their few rows, shrunk towards those of all classes",
+    "shrunk": "calibrated by their few rows, shrunk towards all classes",
 }
 
 
@@ -272,7 +272,7 @@ class MulticlassToBinary(BaseEstimator):
         What "top-label" conditions on besides the confidence: the predicted class, a group that each row is
         given with, or both. A (class, group) with too few rows uses the calibrator of its class, and where
         that has too few, `fallback`; so does a group that was not there in `fit`. The guarantee of histogram
-        binning is that of Theorem 1, with (class, group) in place of the class: its proof conditions on one
+        binning is Theorem 1's, with (class, group) in place of the class: its proof conditions on one
         variable of finitely many values, whatever it is.
 
     Attributes
@@ -571,7 +571,7 @@ class MulticlassToBinary(BaseEstimator):
 
     @property
     def everyone_(self) -> ProblemCalibrators:
-        """The calibrators of all problems and then, with groups, those of rows of any other group."""
+        """The calibrators of all problems and then, with groups, for rows of any other group."""
         if not self.has_groups:
             return self.calibrators_
         if "everyone_" not in self.__dict__:
@@ -746,7 +746,7 @@ class MulticlassToBinary(BaseEstimator):
 
 
 def of_one_score(calibrator: BinaryCalibrator, rows: Any) -> MulticlassToBinary | None:
-    """Return a fitted calibrator of one score as that of one pooled problem, for what describes problems.
+    """Return a fitted calibrator of one score as one pooled problem, for what describes problems.
 
     `rows` are the calibration rows, or what else knows their number as ``n_samples``; None gives None.
     """

@@ -51,7 +51,7 @@ def search_strength(
 ) -> np.ndarray:
     """Return strengths, mean held-out log loss and its standard error, (m, 3) float64, strongest first.
 
-    Strengths are those of `STRENGTHS` until weaker ones are clearly worse, and half-way between the best and
+    Strengths come from `STRENGTHS` until weaker ones are clearly worse, and half-way between the best and
     its neighbours. With one row, nothing can be held out: only the strongest is returned, without a loss.
 
     Parameters

@@ -61,7 +61,7 @@ SINGLE_PRECISION = 5_000_000
 class LogScaling(BaseEstimator):
     """A calibrator that is the softmax of a map of the log-probabilities, given by `_logits`.
 
-    The logarithm of 0 is taken as that of `floor_`, half the smallest positive probability seen in `fit`
+    The logarithm of 0 is taken as log(`floor_`), half the smallest positive probability seen in `fit`
     (within `LEAST_FLOOR` and `MOST_FLOOR` / L), as one replaces values below a detection limit: the votes of
     a forest have many zeros, and a fixed tiny number instead of them would decide the fit.
     """
@@ -210,7 +210,7 @@ class TemperatureScaling(LogScaling):
         return log_p / self.temperature_
 
     def predict_top(self, proba: Any) -> TopLabelPrediction:
-        """Predicted class, which is that of `proba` itself, and its calibrated probability."""
+        """Predicted class, the same as of `proba` itself, and its calibrated probability."""
         matrix = self._checked(proba)
         label = map_row_blocks(lambda rows: rows.argmax(axis=1), matrix)
 
@@ -297,7 +297,7 @@ class AffineScaling(LogScaling):
 class VectorScaling(AffineScaling):
     """Vector scaling: a weight and a bias for the log-odds of each class against the last.
 
-    The logit of class j < L is ``weights_[j] * log(p_j / p_L) + biases_[j]``, that of class L is 0. This
+    The logit of class j < L is ``weights_[j] * log(p_j / p_L) + biases_[j]``, and 0 for class L. This
     is the form of Kull et al. (NeurIPS 2019), whose code the paper used; it depends on which class is last.
     `StructuredVectorScaling` does not. The predicted class can change.
 
@@ -458,7 +458,7 @@ def log_loss_temperature(
 ) -> float:
     """Minimise the log loss, convex in b = 1 / T, by Halley's steps that stay between known signs of slope.
 
-    Logarithms are taken anew at each step: to keep those of all rows takes longer, and much memory. The first
+    Logarithms are taken anew at each step: to keep them for all rows takes longer, and much memory. The first
     steps are in single precision: they only say where the last ones begin, and how these bend.
     """
     blocks, top = row_blocks(*proba.shape), map_row_blocks(highest_of, proba)

@@ -1,4 +1,4 @@
-"""Frequencies of few rows, shrunk towards those of many: the empirical Bayes estimate of a beta-binomial."""
+"""Frequencies of few rows, shrunk towards many rows': the empirical Bayes estimate of a beta-binomial."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def shrunken(right: np.ndarray, count: np.ndarray, prior: np.ndarray) -> tuple[n
     right, count : (C,) arrays
         Rows with the outcome, and rows, of each cell; `count` may be 0.
     prior : (C,) float64 array
-        Frequency that each cell is shrunk to, such as that of all classes in its bin.
+        Frequency that each cell is shrunk to, such as all classes' in its bin.
 
     Returns
     -------

@@ -17,10 +17,10 @@ KNOTS, MARGIN = 8, 0.02
 #: Weights of the roughness that cross-validation chooses from, and its number of folds.
 STRENGTHS, FOLDS = (1.0, 1e-2, 1e-3, 1e-4, 1e-5, 1e-6), 5
 
-#: A fit ends where a step promises less than this, in nats per row; those of cross-validation end earlier.
+#: A fit ends where a step promises less than this, in nats per row; fits of cross-validation end earlier.
 CLOSE, ROUGHLY = 1e-13, 1e-8
 
-#: More distinct scores than this are fitted as so many runs of neighbours.
+#: Most distinct scores of a fit; more are fitted as this number of runs of neighbours.
 RUNS = 500
 
 #: Weight of the squared distance of the slopes to 1, which makes the optimum unique.
@@ -108,7 +108,7 @@ class SplineCalibration(BinaryCalibrator):
 
 
 def _targets(rows: np.ndarray, ones: np.ndarray) -> np.ndarray:
-    """Sum of Platt's targets of so many rows with so many ones, (runs,) each."""
+    """Return sums of Platt's targets, (runs,), of rows and ones, (runs,) each."""
     n, n1 = rows.sum(), ones.sum()
     return ones * (n1 + 1.0) / (n1 + 2.0) + (rows - ones) / (n - n1 + 2.0)
 

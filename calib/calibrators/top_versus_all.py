@@ -23,8 +23,8 @@ class TopVersusAllScaling(LogScaling):
     """Vector scaling for the confidence (VS_reg_TvA of Le Coz, Herbin & Adjed, NeurIPS 2024).
 
     Softmax of ``weights_ * log p``. Vector scaling minimises the log loss of all classes; this minimises
-    that of the event that the top class is right, ``-log c`` in rows where it is and ``-log(1 - c)`` where it
-    is not, c the probability of that class. It aims at confidence calibration, less at the other classes.
+    the loss of being right or wrong: ``-log c`` in rows whose top class is right and ``-log(1 - c)`` in
+    others, c the probability of that class. It aims at confidence calibration, less at the other classes.
     For one number instead of weights there is ``TemperatureScaling(objective="top_versus_all")``; for binary
     calibrators top-versus-all is ``MulticlassToBinary(..., notion="confidence")``. The predicted class can
     change.

@@ -94,7 +94,7 @@ def _with_a_one(rows: np.ndarray, ones: np.ndarray) -> np.ndarray:
 
     The regression is the slope of the greatest convex minorant of the points (rows so far, ones so far).
     The added outcome is a step (1, 1). It is first before all groups, where the minorant is found by Graham's
-    scan, and moves past one group after the other. The corners kept are those of the minorant from the step
+    scan, and moves past one group after the other. The corners kept belong to the minorant from the step
     on, the leftmost last. Each point enters and leaves them at most once. Whole numbers keep all comparisons
     exact.
     """

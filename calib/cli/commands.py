@@ -376,7 +376,7 @@ def gate(options: Namespace) -> Outcome:
 
 
 def _of_baseline(options: Namespace) -> Namespace:
-    """Return the options with which the baseline is read: those of the file, but for what is only of it."""
+    """Return the options with which the baseline is read: the file's, but for what is only of it."""
     only = {"file": options.baseline, "labels": None, "calibrator": None}
     return Namespace(**{**vars(options), **only})
 
@@ -494,7 +494,7 @@ def decide(options: Namespace) -> Outcome:
 
 
 def slices(options: Namespace) -> Outcome:
-    """Assess the groups of further columns of the evaluation rows, and compare those of each column."""
+    """Assess the groups of further columns of the evaluation rows, and compare the groups of each column."""
     rows = evidence_to_assess(options)
     of_sums = isinstance(rows, SummedRows)
     columns: Any = _summed_columns(rows, options) if of_sums else _cut_columns(rows, options.by, options.cut)

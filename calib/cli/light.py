@@ -73,7 +73,7 @@ def check(options: Namespace) -> Outcome:
 
 
 def columns_in_words(roles: Sequence[tuple[str, str]]) -> list[str]:
-    """Return a table of the roles of columns, those of many columns in one line."""
+    """Return a table of the roles of columns, many columns of a role in one line."""
     by_role: dict[str, list[str]] = {}
     for name, role in roles:
         by_role.setdefault(role, []).append(name)

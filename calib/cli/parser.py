@@ -553,7 +553,7 @@ def parser() -> argparse.ArgumentParser:
     _add_paths(tables, "predictions of one or several models: CSV, TSV, Parquet, Feather, NPY, NPZ or JSON")
     _add_reading(tables)
     add = tables.add_argument
-    add("--methods", metavar="A,B,...", help="calibrators; default: those of the paper's tables")
+    add("--methods", metavar="A,B,...", help="calibrators; default: as in the paper's tables")
     add("-o", "--output", metavar="OUT", help="table to write: .csv, .md or .tex; of --sweep: .csv or .html")
     add("--split", type=_share, default=0.5, metavar="SHARE", help="share to fit on; default 0.5")
     add("--sweep", action="store_true", help="errors for 5 to 25 bins instead of the table")
@@ -689,7 +689,7 @@ def _add_columns(command: argparse.ArgumentParser) -> None:
     add = columns.add_argument
     add(
         "--score", action="append", default=[], metavar="COLUMN",
-        help="the score, or repeated, those of all classes in their order; 'p_*' for many",
+        help="the score, or repeated, the scores of all classes in their order; 'p_*' for many",
     )  # fmt: skip
     add("--model", metavar="NAME", help="the model to read, if the file holds several")
     add("--words", metavar="TABLE", help="probabilities of a confidence in words: high=0.9,low=0.3")

@@ -199,7 +199,7 @@ COUNTS_ROWS = {
     "The plan of bins": "it counts the rows of each class and bin",
     "Simplex": "its cells and their bounds are about how many rows they hold",
     "The kernel test of whole vectors": "its pairs of rows count alike",
-    "The band of the true curve": "its bounds are those of rows that count alike",
+    "The band of the true curve": "its bounds are for unweighted rows",
     "The correction for label shift": "it counts the rows of each class",
 }
 #: How to use what counts rows all the same.

@@ -398,7 +398,7 @@ class Predictions(_OfColumns):
     labels : (n,) array_like of int or str, optional
         True class codes 0..L-1, or the names listed in `class_names`.
     class_names : sequence of str, optional
-        L distinct names in column order. By default those of the columns of a frame, else "0", "1", ...
+        L distinct names in column order. By default the columns of a frame, else "0", "1", ...
     metadata : DataFrame, optional
         Further columns of the source, one row per example.
     sample_weight : (n,) array_like of float, optional
@@ -928,7 +928,7 @@ def _labelled(
 def with_codes(values: Any, scores: Any) -> tuple[Any, Any]:
     """Return labels as codes where they are names of the classes of the scores, and scores without names.
 
-    Names are those of predictions, or of the columns of a frame. True classes that were never predicted are
+    Names come from predictions, or from the columns of a frame. True classes that were never predicted are
     classes beyond those that a predicted class or a ranked list can have.
 
     Raises
@@ -993,7 +993,7 @@ def check_same_classes(calibrator: Any, scores: Any) -> None:
 def checked_rows(values: Any, scores: Any, what: str) -> tuple[Any, Announcement]:
     """Return `with_codes`, the scores as predictions that need no further check.
 
-    Those of a matrix share its memory, know the highest score of each row, and need not sum to 1 in a row.
+    Rows of a matrix share its memory, know their highest score, and need not sum to 1.
 
     Raises
     ------

@@ -58,7 +58,7 @@ def split_together(
 ) -> dict[str, tuple[Any, Any]]:
     """Split rows from `on_common_rows` into calibration and evaluation rows, the same for every model.
 
-    Parameters are those of `Predictions.split`, which chooses the rows of the first model.
+    Parameters as for `Predictions.split`, which chooses the rows of the first model.
     """
     fitted, unseen = next(iter(models.values())).split_rows(calibration, random_state)
     return {name: (rows.take(fitted), rows.take(unseen)) for name, rows in models.items()}

@@ -34,7 +34,7 @@ class EceSweep(Drawn):
     ece : (S,) float64 array
         The estimate for each B.
     metric : {"ece", "mce"}
-        Which error it is; the MCE is that of the paper's tables, with classes averaged inside bins.
+        Which error it is; the MCE is as in the paper's tables, with classes averaged inside bins.
     """
 
     notion: Notion
@@ -60,7 +60,7 @@ def ece_sweep(
 ) -> EceSweep:
     """Plug-in ECE (or MCE) for several numbers of bins, from one sort (Figure 2, Appendix E).
 
-    Parameters are those of `ece`; `n_bins` is an iterable of bin counts. `scores` may also be the
+    Parameters as for `ece`; `n_bins` is an iterable of bin counts. `scores` may also be the
     `BinaryProblems` of the notion, or a summary (then `y_true` is not used). With ``metric="mce"``, the
     largest error of a bin with classes averaged inside it, as in the paper's tables.
     """

@@ -119,7 +119,7 @@ def class_heat(cells: BinStatistics, labels: Any = None) -> ClassHeat:
     Raises
     ------
     InputError
-        If the cells are not those of equal-width bins.
+        If the cells are not equal-width bins.
     """
     if cells.strategy != "uniform" or cells.notion != "top-label":
         raise InputError(

@@ -97,7 +97,7 @@ class ClassBinning(Result):
         label : int, optional
             Class code; by default all classes together.
         base : bool
-            Whether to return that of the base model.
+            Whether to return the base model's.
 
         Returns
         -------
@@ -158,7 +158,7 @@ class BinPlan(Drawn):
     tl_ece : (K,) float64 array
         TL-ECE on the evaluation rows over 15 equal-width bins, the same bins for every k.
     base_tl_ece : float
-        That of the base model.
+        The base model's.
     floor : float
         Mean of that number for a perfectly calibrated model with the base model's scores.
     """
@@ -404,7 +404,7 @@ def draw_class_panels(
 ) -> Figure:
     """Draw reliability diagram and validity plot of each class, one row per class (Figures 4 and 9).
 
-    Parameters are those of `class_errors` with a row for each of `codes`, and `eps`, the end of the validity
+    Parameters as for `class_errors` with a row for each of `codes`, and `eps`, the end of the validity
     plots' axis: give both sides the same.
     """
     codes = [int(code) for code in codes]

@@ -34,7 +34,7 @@ def binned_sweeps(
 
     Figure 2 of the paper and its Appendix E vary B for histogram binning in this way: B is the number of bins
     of the calibrator, and its scores are assessed as `assessment_strategy` says. `calibrator` itself is not
-    changed. `notions` and `metric` are those of `ece_sweep`; "class-wise" needs a score for every class.
+    changed. `notions` and `metric` as for `ece_sweep`; "class-wise" needs a score for every class.
     """
     counts = np.array(list(n_bins), dtype=np.int64)
     by_scores = keeps_classes(calibrator, calibration, evaluation, notions)
@@ -60,7 +60,7 @@ def keeps_classes(
     """Whether refits need no rows: bins of the highest scores, of rows that count alike and keep their class.
 
     Such a calibrator leaves the predicted class, and so the problem, of every row as it is. Arguments are
-    those of `binned_sweeps`.
+    as for `binned_sweeps`.
     """
     return (
         set(notions) <= set(TOP_NOTIONS)

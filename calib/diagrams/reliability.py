@@ -174,7 +174,7 @@ class ReliabilityDiagram(Drawn):
         )
 
     def means(self, confidence: np.ndarray, values: np.ndarray) -> np.ndarray:
-        """Average a value of the rows over each bin, (bins,); `confidence` is that of the rows.
+        """Average a value of the rows over each bin, (bins,); `confidence` is the rows'.
 
         Raises
         ------
@@ -254,7 +254,7 @@ class BinZoom(Drawn):
     class_lower, class_upper : (C,) float64 arrays
         95 % Wilson interval of each accuracy.
     class_shrunken : (C,) float64 array
-        Empirical Bayes estimate of each accuracy: shrunk towards that of all classes in the bin, the more
+        Empirical Bayes estimate of each accuracy: shrunk towards all classes' accuracy in the bin, the more
         the fewer rows there are (`calib.calibrators.shrinkage`).
     strength : float
         Rows that the accuracy of all classes is worth in these.
@@ -383,7 +383,7 @@ def bin_zoom(
 ) -> BinZoom:
     """Accuracy and confidence of every predicted class inside one equal-width bin (Figure 1b).
 
-    Parameters are those of `reliability_diagram`, and `bin`, the index 0..n_bins-1 of the bin.
+    Parameters as for `reliability_diagram`, and `bin`, the index 0..n_bins-1 of the bin.
 
     Raises
     ------
@@ -528,7 +528,7 @@ def draw_reliability(
     """Draw all classes together beside each predicted class on its own; below, their gaps in each bin.
 
     Dots with more rows are larger. The grey bar behind a gap is the mean gap of a perfect model of this size.
-    Marks carry their bin first in their customdata, those of a class also its code.
+    Marks carry their bin first in their customdata, marks of a class also its code.
 
     Parameters
     ----------

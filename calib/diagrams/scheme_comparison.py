@@ -106,7 +106,7 @@ def compare_schemes(
             ("after", after, _scores(labels, after)),
         ):
             means = cell_means(labels, proba, cells)
-            curves[name] = CanonicalValidity.of_cells(means)  # the last one is that of after
+            curves[name] = CanonicalValidity.of_cells(means)  # the last is after
             row[f"V({epsilon:g}) {when}"] = float(curves[name].at(epsilon))
             row[f"canonical-ECE {when}"] = means.error()
             row |= {f"{name} {when}": value for name, value in of_rows.items()}

@@ -132,7 +132,7 @@ def recalibration_map(
     Raises
     ------
     InputError
-        If the classes differ in number from those of the calibrator, or `alpha` is not inside (0, 1).
+        If the classes differ in number from the calibrator's, or `alpha` is not inside (0, 1).
     """
     means = cell_means(evaluation.labels, evaluation.proba, calibrator.assign(evaluation.proba))
     fitted_count = calibrator.count_of(means.cell)

@@ -188,7 +188,7 @@ class ValidityCells:
 def validity_cells(
     calibrator: Any, base: Any, scores: Any, *, notion: Notion, strategy: Strategy, label: int | None = None
 ) -> ValidityCells:
-    """Choose the cells: those of the calibrator, for the classes it binned, if the base model can share them.
+    """Choose the cells: the calibrator's, for the classes it binned, if the base model can share them.
 
     Parameters
     ----------
@@ -297,7 +297,7 @@ def validity_curve(
     notion : str
         As for `calib.ece`.
     reference : same types as `scores`, optional
-        Scores of a calibrator for the same rows. The cells are then those of the calibrator, so a base
+        Scores of a calibrator for the same rows. The cells are then the calibrator's, so a base
         model and its calibrator are compared on the same cells (Appendix F). Predicted classes must agree.
     label : int or sequence of int, optional
         Only the cells about this class or these classes.

@@ -603,7 +603,7 @@ def equal_mass_cuts(group_ends: np.ndarray, n_bins: int) -> np.ndarray:
 
     `group_ends` are the ascending positions after each run of equal scores; the last is n. Returns the
     (b + 1,) int64 positions 0 = c_0 < c_1 < ... < c_b = n. Every bin holds at least floor(n/B) entries;
-    without ties the sizes are those of `numpy.array_split`.
+    without ties the sizes are as in `numpy.array_split`.
     """
     ends = np.ascontiguousarray(group_ends, dtype=np.int64).data  # its items are numbers of Python
     return _walked_cuts(ends[-1], n_bins, lambda position: ends[bisect_left(ends, position)])

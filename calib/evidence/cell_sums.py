@@ -18,7 +18,7 @@ import numpy as np
 from calib.base.results import Result
 from calib.evidence.binning import BinFinder, uniform_edges
 
-#: Equal-width binnings of up to so many bins are made of whole cells.
+#: Most bins of an equal-width binning that is made of whole cells.
 MOST_BINS = 50
 
 #: Interior edges of the cells: every j/B of these binnings.
@@ -35,7 +35,7 @@ EXACT_ROWS = 2**16
 #: Number next to which float64 holds whole units and no parts of them.
 TO_UNITS = 1.5 * 2.0**52 / UNITS
 
-#: Dense sums of up to so many cells are made for each block; above, rows are sorted by cell.
+#: Most cells for which dense sums are made for each block; above, rows are sorted by cell.
 MOST_DENSE = 2**18
 
 #: What is summed of the rows of a cell, besides their number: without weights and with.

@@ -70,7 +70,7 @@ class Residuals:
         Notes
         -----
         The statistic is the sum of products of residuals over the pairs of rows of a cluster. If the cluster
-        says nothing about the outcome, its first three moments follow from those of the residuals of each
+        says nothing about the outcome, its first three moments follow from the residuals of each
         stratum; a gamma distribution with these moments gives the p-value.
         """
         variance, third = (_means(self.value**power, self.stratum)[self.stratum] for power in (2, 3))

@@ -77,7 +77,7 @@ def reduce_to_binary(
         others.
     sample_weight : (n,) array_like of float, optional
         Weights of the rows, 0 or more; by default those that predictions came with. Only their ratios
-        matter. Rows of weight 0 are left out, and the numbers of rows are those of the others.
+        matter. Rows of weight 0 are left out, and the numbers of rows count the others.
     cluster : (n,) array_like of int, str or time, optional
         Id of what each row belongs to; by default those that predictions came with.
 

@@ -138,7 +138,7 @@ def unseen_error(
 
 
 def error_share(y_true: Any, scores: Any, weights: np.ndarray | None, cluster: np.ndarray | None) -> float:
-    """Return the share of rows that one more error is: a row, or those of a cluster that are wrong together.
+    """Return the share of rows that one more error is: a row, or a cluster's rows that are wrong together.
 
     If no row is wrong, nothing tells how many would be wrong together: all rows of a cluster.
     """

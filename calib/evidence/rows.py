@@ -105,7 +105,7 @@ class Rows:
         else:
             self.weights, self.cluster = self._ready.row_weights, self._ready.row_cluster
         given = None if self._ready is not None else weights_of(scores, sample_weight)
-        #: Which of the given rows count: those of weight above 0; None for all.
+        #: Which of the given rows count, because their weight is above 0; None for all.
         self.counts = None if given is None else np.asarray(given) > 0.0
         self._problems: dict[tuple[str, int | None], BinaryProblems] = {
             (one.notion, None): one for one in problems

@@ -36,14 +36,14 @@ _LOWER = np.append(0.0, EDGES)
 
 @dataclass(frozen=True, eq=False, repr=False)
 class SummedRows(Result):
-    """What is known of rows that are elsewhere: sums, which add up with those of other rows.
+    """What is known of rows that are elsewhere: sums, which add up with other rows' sums.
 
     Attributes
     ----------
     kind : str
         Kind of the predictions, see `calib.data.kinds`.
     class_names : tuple of str
-        Names of the classes: those of the columns ("vectors", "binary"), or those that rows name
+        Names of the classes: of the columns ("vectors", "binary"), or those that rows name
         ("top-label"); none of a confidence.
     n_samples, n_abstained, n_faulty : int
         Rows that are summed (rows of weight 0 are not among them), rows without an answer, and rows that were
@@ -61,7 +61,7 @@ class SummedRows(Result):
 
     Notes
     -----
-    The sums are those of 774 cells, whose edges are all fractions j/B, B = 2..50: an equal-width binning of
+    The sums are of 774 cells, whose edges are all fractions j/B, B = 2..50: an equal-width binning of
     up to 50 bins is made of whole cells, and what follows from one is what follows from the rows. Sums of
     unweighted rows are exact (see `calib.evidence.cell_sums`): they are equal for every division of the rows
     into parts and every order of the parts. Sums of weighted rows agree to the last digits of float64.
@@ -191,7 +191,7 @@ class SummedRows(Result):
         n_bins : int
             1 to 50.
         strategy : {"uniform"}
-            Other cells than those of equal width need the rows.
+            Cells that are not of equal width need the rows.
         top_k : None
             The top-K notions need the rows.
         variance : bool

@@ -114,7 +114,7 @@ def _multiclass(program: Program, calibrator: MulticlassToBinary, proba: Value) 
 
 
 def _of_label(shape: NotionShape, label: Value) -> Value:
-    """Place of the problem of a predicted class among those of its claim."""
+    """Place of the problem of a predicted class among the problems of its claim."""
     return label if shape.problems_per_claim > 1 else label * 0
 
 

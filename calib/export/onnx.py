@@ -60,8 +60,8 @@ def onnx_behind(
 ) -> bytes:
     """Return a classifier and a calibrator behind it as one ONNX model.
 
-    Inputs are those of the classifier, such as one exported by skl2onnx or `torch.onnx.export`. Outputs are
-    those of `to_onnx` with the prefix, and those of the classifier that are not calibrated.
+    Inputs are the classifier's, such as one exported by skl2onnx or `torch.onnx.export`. Outputs are
+    as in `to_onnx` with the prefix, and the classifier's that are not calibrated.
 
     Parameters
     ----------

@@ -85,7 +85,7 @@ class Program:
     constants : dict
         Arrays by their names.
     steps : list of (function, result, operand, ...)
-        Functions are those of NumPy by their names, `expit` of SciPy, and the methods of `Value`. Operands
+        Functions are NumPy's by their names, SciPy's `expit`, and the methods of `Value`. Operands
         are names of inputs, constants and results, or whole numbers that belong to the function. "eps" is
         the machine epsilon of the type in which the first input is given.
     outputs : dict

@@ -75,7 +75,7 @@ def verify_scorer(code: str, calibrator: Any, proba: Any, *, groups: Any = None)
     Raises
     ------
     InputError
-        If the code is not that of a scorer file.
+        If the code is not a scorer file's.
     """
     template = _template()
     if not code.startswith(template):

@@ -93,7 +93,7 @@ class Project:
     Attributes
     ----------
     name : str
-        Name of the data, such as that of the file they came from.
+        Name of the data, such as their file's.
     evaluation : predictions of any kind
         Rows that every number is computed from.
     calibration : predictions of the same kind, or None
@@ -551,7 +551,7 @@ class _Reading:
         return self.arrays[name]
 
     def rows(self, data: Any) -> Any:
-        """Return predictions, checked as those of any other file."""
+        """Return predictions, checked as any other file's."""
         kind = data.get("kind") if isinstance(data, dict) else None
         if not isinstance(kind, str) or kind not in KINDS:
             raise InputError(

@@ -11,7 +11,7 @@ __all__ = ["LIBRARIES", "CalibrationReport", "ReportInput", "report", "report_ht
 
 
 class _Callable(ModuleType):
-    """A package that can be called: `calib.report` is its name and that of its main function."""
+    """A package that can be called: `calib.report` names both it and its main function."""
 
     def __call__(self, *arguments: Any, **options: Any) -> CalibrationReport:
         return report(*arguments, **options)

@@ -374,7 +374,7 @@ def verdict_section(about: ReportInput) -> list[str]:
 
 
 def _tests_without_bins(about: ReportInput, chances: list[float]) -> tuple[list[str], list[str]]:
-    """Return the sentence of all tests, with those of floors whose p-values are given, and the tests."""
+    """Return the sentence of all tests, with the floors whose p-values are given, and the tests."""
     rows = about.evaluation
     if about.sums is not None:
         return [], [paragraph(text(needs_rows("A test or an estimate without bins")))]

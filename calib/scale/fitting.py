@@ -67,7 +67,7 @@ class ScoreCounts:
     score : (d,) float64 array
         Score, ascending within a problem.
     count, happened : (d,) int64 arrays
-        Points, and those of them whose outcome is 1.
+        Points, and the points whose outcome is 1.
     """
 
     key: np.ndarray
@@ -77,7 +77,7 @@ class ScoreCounts:
 
     @classmethod
     def of(cls, key: np.ndarray, score: np.ndarray, count: np.ndarray, happened: np.ndarray) -> ScoreCounts:
-        """Sort points or counts, and add up those of equal problem and score."""
+        """Sort points or counts, and add up equal problems and scores."""
         order = np.lexsort((score, key))
         key, score = key[order], score[order]
         new = np.append(True, (key[1:] != key[:-1]) | (score[1:] != score[:-1]))
@@ -100,12 +100,12 @@ class ScoreCounts:
         return cls.of(*(np.concatenate(column) for column in columns))
 
     def of_key(self, key: int) -> ScoreCounts:
-        """Return those of one problem."""
+        """Return the counts of a problem."""
         rows = slice(*np.searchsorted(self.key, [key, key + 1]))
         return ScoreCounts(self.key[rows], self.score[rows], self.count[rows], self.happened[rows])
 
     def pooled(self, keys: np.ndarray) -> ScoreCounts:
-        """Return the counts of other problems, which are made of whole ones: `keys` holds that of each."""
+        """Return the counts of other problems, which are made of whole ones, by their new `keys`."""
         return ScoreCounts.of(keys[self.key], self.score, self.count, self.happened)
 
 

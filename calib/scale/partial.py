@@ -24,7 +24,7 @@ from calib.scale.parts import BLOCK, Part
 #: Most groups that a column of `by` may have: ids of rows are no groups.
 MOST_GROUPS = 10_000
 
-#: Rows that the doctor examines at the start of each file and of every so many rows of it, and which of its
+#: Rows that the doctor examines at the start of each file and at regular places of it, and which of its
 #: findings are kept: those that are about neither single rows, which are all checked, nor how many there are.
 EXAMINED, EVERY = 4_000, 1_000_000
 OF_SOME_ROWS = (
@@ -61,7 +61,7 @@ class Accumulator:
         return rows.faults
 
     def add_rows(self, rows: Rows) -> None:
-        """Add the usable rows of a batch; those of vectors with their squares."""
+        """Add the usable rows of a batch; vectors with their squares."""
         self.n_samples += rows.n_rows
         self.n_abstained += rows.n_abstained
         self.n_faulty += sum(fault.count for fault in rows.faults)
@@ -264,13 +264,13 @@ class Findings:
             self.lines.setdefault(code, []).append(line)
 
     def include(self, other: Findings) -> None:
-        """Add those of the next part."""
+        """Add the lines of the next part."""
         self.counts += other.counts
         for code, lines in other.lines.items():
             self.lines[code] = [*self.lines.get(code, []), *lines][:MOST_ALIKE]
 
     def told(self) -> tuple[str, ...]:
-        """Return all lines, those of a code one after the other."""
+        """Return all lines, sorted by code."""
         found = []
         for code, lines in self.lines.items():
             found += lines

@@ -148,7 +148,7 @@ class CalibrationBand(Result):
         low, high = np.append(0.0, self.lower), np.append(self.upper, 1.0)
         floor = low[np.searchsorted(self.score, at, side="right")]
         ceiling = high[np.searchsorted(self.score, at, side="left")]
-        # in the gap after a score, the lower bound is still its own, the upper one that of the next
+        # in the gap after a score, the lower bound is still its own, the upper bound the next score's
         return float(
             max(
                 (ceiling - at).max(),
@@ -197,7 +197,7 @@ def calibration_band(
     scores : (n, L) array_like, Predictions, TopLabelPrediction or BinaryProblems
         What is assessed.
     notion : str
-        Which binary problem: that of all classes ("confidence"), or of one.
+        Which binary problem: of all classes ("confidence"), or of one class.
     label : int
         The class, for notions with a problem per class. Bands of several classes hold one by one.
     level : float in (0, 1)

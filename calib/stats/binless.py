@@ -40,7 +40,7 @@ TITLES: dict[Test, str] = {
     "skce": "Kernel calibration error (SKCE)",
 }
 
-#: With more distinct scores than this, p-values are those of the limit and not of redraws.
+#: With more distinct scores than this, p-values come from the limit and not from redraws.
 MOST_REDRAWN = 20_000
 
 #: Scores are kept this far from 0 and 1 where their log-odds are taken.
@@ -85,7 +85,7 @@ class CalibrationTest(Result):
     p_value : float
         Chance of a statistic as extreme under calibration.
     n_resamples : int
-        Redraws of the outcomes behind the p-value; 0 where it is that of the limit for many rows.
+        Redraws of the outcomes behind the p-value; 0 if it comes from the limit for many rows.
     """
 
     test: Test
@@ -190,7 +190,7 @@ def calibration_test(
     scores : (n, L) or (n,) array_like, predictions of any kind, or BinaryProblems
         What is tested; "skce" needs whole vectors that sum to 1.
     test : {"kuiper", "ks", "spiegelhalter", "skce"}
-        Kuiper's test and that of Kolmogorov and Smirnov look at cumulative sums of outcome minus score in
+        The tests of Kuiper and of Kolmogorov and Smirnov look at cumulative sums of outcome minus score in
         the order of the scores: their range, and their largest absolute value. Spiegelhalter's z compares the
         Brier score with its expectation. "skce" is about the whole vector.
     notion : {"confidence", "top-label"}
@@ -439,7 +439,7 @@ def calibration_slope(
     Cox (1958), "Two further applications of a model for binary regression"; maximum likelihood by Newton's
     method, intervals from the observed information. Weights are no numbers of rows: with them the covariance
     is I^-1 V I^-1, with I the weighted information and V = sum w_i^2 p_i (1 - p_i) x_i x_i' the covariance of
-    the weighted score under the line, and the test is that of the score at slope 1 and intercept 0. (Huber's
+    the weighted score under the line, and the test is the score test at slope 1 and intercept 0. (Huber's
     sandwich, with (y_i - p_i)^2 for p_i (1 - p_i), missed up to 20 % of the time with 100 rows.)
 
     Examples

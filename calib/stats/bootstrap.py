@@ -141,7 +141,7 @@ def bootstrap_interval(
 
     Notes
     -----
-    The interval is that of `mean_limits`, within the range of the metric, with what errors that were not seen
+    The interval is as in `mean_limits`, within the range of the metric, with what errors that were not seen
     would add (`with_unseen_errors`).
     """
     options: dict[str, Any] = {"n_resamples": n_resamples, "random_state": random_state, "progress": progress}
@@ -169,7 +169,7 @@ def paired_interval(
 ) -> PairedInterval:
     """Return the difference b - a of accuracy, Brier score or log loss on the same rows, with its interval.
 
-    Parameters are those of `bootstrap_interval`. Calibration errors have `paired_difference`.
+    Parameters as for `bootstrap_interval`. Calibration errors have `paired_difference`.
     """
     codes = cluster_codes(scores_a, sample_weight, cluster)
     (y_a, kept_a, weights), (y_b, kept_b, _) = (

@@ -20,7 +20,7 @@ class ClusterSquares(Result):
     """The debiased squared l2 error of cells whose rows come from clusters, and how it varies.
 
     With e and w the sums of outcome - score and of weights of a cluster in a cell, the squared gap of the
-    cell is the mean of e e' over pairs of different clusters, divided by that of w w': rows of one cluster,
+    cell is the mean of e e' over pairs of different clusters, divided by mean w w': rows of one cluster,
     which depend on each other, are not compared. Cells of one cluster say nothing and are left out.
 
     Attributes

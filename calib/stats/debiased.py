@@ -136,7 +136,7 @@ def monotone_ece(
 ) -> MonotoneEstimate:
     """Estimate the ECE with the largest number of equal-mass bins that keeps frequencies monotone.
 
-    Parameters are those of `calib.ece`; `scores` may also be ready `BinaryProblems`.
+    Parameters as for `calib.ece`; `scores` may also be ready `BinaryProblems`.
 
     Notes
     -----
@@ -170,7 +170,7 @@ def smooth_ece(
 ) -> SmoothEstimate:
     """Estimate calibration error without bins (SmoothECE).
 
-    Parameters are those of `calib.ece`; `scores` may also be ready `BinaryProblems`.
+    Parameters as for `calib.ece`; `scores` may also be ready `BinaryProblems`.
 
     Notes
     -----

@@ -29,7 +29,7 @@ Verdict = Literal["lower", "higher", "not distinguishable"]
 
 @dataclass(frozen=True, repr=False)
 class PairedDifference(Result):
-    """Squared l2 calibration error of a less that of b, both debiased, on the same rows.
+    """Squared l2 calibration error of a minus b's, both debiased, on the same rows.
 
     Attributes
     ----------
@@ -67,7 +67,7 @@ class PairedDifference(Result):
         interval += f"{self.upper:+.6f}"
         if self.verdict == "not distinguishable":
             return f"The {error} of {name_a} and {name_b} are not distinguishable ({interval})."
-        return f"The {error} of {name_a} is {self.verdict} than that of {name_b} ({interval})."
+        return f"The {error} of {name_a} is {self.verdict} than {name_b}'s ({interval})."
 
     def frame(self) -> pd.DataFrame:
         """Return one row with every number and the verdict."""

@@ -100,7 +100,7 @@ def mce(
 ) -> float:
     """Estimate the maximum calibration error of a notion over bins.
 
-    Parameters are those of `ece`, and:
+    Parameters as for `ece`, and:
 
     aggregate : {"cell", "bin"}
         "cell" is the definition, eq. (TL-MCE): the largest ``|accuracy - confidence|`` over (class, bin).
@@ -137,7 +137,7 @@ def sharpness(
     """Estimate the sharpness E[E[Z | score]^2] of the binary outcomes Z (Gupta & Ramdas 2021, section 2).
 
     Between E[Z]^2 (the score says nothing) and E[Z] (the score decides the outcome), averaged over
-    claims. Parameters and errors are those of `ece`.
+    claims. Parameters and errors as for `ece`.
     """
     cells = as_evidence(y_true, scores, sample_weight).cells(
         notion, n_bins=n_bins, strategy=strategy, top_k=top_k
@@ -167,7 +167,7 @@ def brier_score(y_true: Any, scores: Any, *, sample_weight: Any = None) -> float
     For (n, L) scores or `Predictions`, the mean over rows of sum_l (h_l - 1{Y = l})^2, in [0, 2]. For a
     `TopLabelPrediction` or the first rank of a `TopKPrediction`, the mean of (h - 1{Y = c})^2, in [0, 1]; for
     1-D scores of (p - 1{Y = 1})^2; for a `MultilabelPrediction` the mean of this over the classes.
-    `sample_weight` is that of `ece`.
+    `sample_weight` as for `ece`.
     """
     return as_evidence(y_true, scores, sample_weight).mean("brier").value
 
@@ -179,6 +179,6 @@ def log_loss(y_true: Any, scores: Any, *, sample_weight: Any = None) -> float:
     or Y != c; for 1-D scores, of the event or its absence; for a `MultilabelPrediction` the mean of this over
     the classes.
     Probabilities are clipped below at the float64 machine epsilon (2.2e-16), so the result is finite.
-    `sample_weight` is that of `ece`.
+    `sample_weight` as for `ece`.
     """
     return as_evidence(y_true, scores, sample_weight).mean("log_loss").value

@@ -34,7 +34,7 @@ from calib.stats.simplex_errors import cell_means
 #: p-values up to this level are called "above noise".
 SIGNIFICANCE = 0.05
 
-#: So many of 100 perfect models are within noise.
+#: Number of perfect models among 100 that are within noise.
 CASES = round(100 * (1.0 - SIGNIFICANCE))
 
 #: The two verdicts. No model is ever called calibrated: noise can hide an error.
@@ -196,10 +196,10 @@ def noise_floor(
     random_state: int | np.random.Generator | None = RANDOM_STATE,
     progress: Progress | None = None,
 ) -> NoiseFloor:
-    """Compare a calibration error with that of a perfectly calibrated model of the same size.
+    """Compare a calibration error with a perfectly calibrated model's of the same size.
 
     Outcomes are redrawn as Bernoulli(score) and the metric is computed again on the same cells: the
-    consistency resampling of Broecker & Smith (2007), which as a test of calibration is that of Vaicenavicius
+    consistency resampling of Broecker & Smith (2007), which as a test of calibration is by Vaicenavicius
     et al. (2019) and of Widmann et al. (2019).
 
     Parameters
@@ -321,7 +321,7 @@ def _floors_of_claims(
     """Compute `noise_floors` of a notion with several claims about each row from sums alone.
 
     The sums do not tell how the claims about a row go together, so their errors are drawn one by one and put
-    together as if all were high in the same redraws. The mean is that of a perfect model; the spread is as
+    together as if all were high in the same redraws. The mean is a perfect model's; the spread is as
     large as it can be, so that p of an error above the floor is too large rather than too small.
     """
     floors = {}
@@ -357,7 +357,7 @@ def problem_floors(
     notion, n_bins, strategy, n_resamples, random_state, progress
         As for `noise_floor`.
     owner : (P,) int array, optional
-        Owner of each problem: floors are then those of the owners, of the ECE over all their problems.
+        Owner of each problem: floors are then the owners', of the ECE over all their problems.
     level : float in (0, 1)
         Level of the upper quantile.
     fdr : float, optional
@@ -444,7 +444,7 @@ def canonical_noise_floor(
     n_resamples: int = N_RESAMPLES,
     random_state: int | np.random.Generator | None = RANDOM_STATE,
 ) -> NoiseFloor:
-    """Compare `canonical_ece` with that of a canonically calibrated model of the same size.
+    """Compare `canonical_ece` with a canonically calibrated model's of the same size.
 
     Labels are redrawn from the predicted vectors and the error is computed again on the same cells
     (consistency resampling: Vaicenavicius et al. 2019, Widmann et al. 2019).
@@ -535,7 +535,7 @@ def perfect_words(mean: float, upper: float, digits: int = 4, cases: int = CASES
 def _printed_upper(floor: NoiseFloor) -> tuple[float, int, int]:
     """Round the 95 % quantile up to as many digits as show the verdict; return it, their number, and 95.
 
-    An error above noise that ties with this quantile is above the next lower redraw; then so many of 100.
+    An error above noise that ties with this quantile is above the next lower redraw; then that share of 100.
     """
     upper, above, cases = floor.quantile(1.0 - SIGNIFICANCE), floor.verdict == ABOVE_NOISE, CASES
     lower = floor.samples[floor.samples < floor.observed - TIE]
@@ -552,7 +552,7 @@ def _printed_upper(floor: NoiseFloor) -> tuple[float, int, int]:
 class CellMetric:
     """A binned calibration error as a function of absolute gaps, for many draws at once.
 
-    Called with (C, R) absolute gaps of the cells, returns the (R,) metric; the numbers are those of
+    Called with (C, R) absolute gaps of the cells, returns the (R,) metric; the numbers are as in
     `BinStatistics.ece` and `BinStatistics.mce`.
     """
 

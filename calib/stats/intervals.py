@@ -5,7 +5,7 @@ D_c is the mean over its rows of P(outcome | row) less the mean score. The l1 er
 the l2 error the root of sum w_c D_c^2. Shares sum to 1 over all claims, so that the class-wise l1 error is
 the mean over classes, and the class-wise l2 error the root of the mean of squares (Kumar, Liang & Ma 2019).
 
-Where rows have weights, shares and means are weighted. The noise of a mean is then that of as many rows of
+With weights, shares and means are weighted. A mean is then as noisy as the mean of as many rows of
 equal weight as are effective, (sum w)^2 / sum w^2 (Kish 1965).
 """
 
@@ -132,7 +132,7 @@ def error_interval(
 
     For ``norm=2`` the estimate is the U-statistic of Sun, Chaudhari, Barnett & Dobriban (arXiv 2408.08998),
     and the interval holds the squared errors t >= 0 whose variance, B + a t + b t^2, explains the distance
-    from it: B is the variance of a calibrated model (rate n), a t that of a miscalibrated one (rate sqrt n).
+    from it: B is the variance of a calibrated model (rate n), a t of a miscalibrated one (rate sqrt n).
     The inversion is this library's, not the paper's. Cells of one row say nothing about their gap and are
     pooled with a neighbour.
 
@@ -188,7 +188,7 @@ def _l1_limits(
     shrunk = (count * outcome + score) / (count + 1.0)
     deviation = np.sqrt(np.clip(shrunk * (1.0 - shrunk), 0.0, None) / count)
     x = np.divide(gap, deviation, out=np.zeros_like(gap), where=deviation > 0)
-    # Variance of |gap| over that of the gap: 1 - 2 / pi where there is no gap, 1 where it is far from 0.
+    # Variance of |gap| over variance of the gap: 1 - 2 / pi if there is no gap, 1 if it is far from 0.
     folded = 1.0 - 2.0 / np.pi * np.sqrt(2.0) * np.exp(-x * x / 2.0)
     squares = (share * deviation) ** 2
     inside = float(squares @ folded)
@@ -254,7 +254,7 @@ def measure_interval(
         As for `error_interval`; for "brier" and "log_loss" the whole vectors.
     key : str
         One of `calib.stats.MEASURES`. An ECE has `error_interval`, an MCE `interval_of_all_cells`, accuracy
-        the Clopper-Pearson interval (with weights that of Korn & Graubard 1998), and the means of a score
+        the Clopper-Pearson interval (with weights Korn & Graubard's, 1998), and the means of a score
         over rows `bootstrap_interval`.
     level : float in (0, 1)
         Coverage.
@@ -342,7 +342,7 @@ def share_limits(evidence: Rows | SummedRows, alpha: float) -> tuple[float, floa
 def share_of_rows(hits: np.ndarray, cluster: np.ndarray | None, alpha: float) -> tuple[float, float]:
     """Return the ends of the interval of the share of hits among (n,) rows, [0, 1] if there are none.
 
-    Those of Clopper & Pearson; if rows belong together, `share_limits` of their effective number.
+    By Clopper & Pearson; if rows belong together, `share_limits` of their effective number.
     """
     if not len(hits):
         return 0.0, 1.0
@@ -354,7 +354,7 @@ def outcome_limits(
 ) -> tuple[np.ndarray, np.ndarray]:
     """Return the ends of intervals of each cell's mean chance, each missing with a chance of at most `alpha`.
 
-    They are those of Clopper & Pearson; where rows have weights, those of Hoeffding (1963) for weighted sums.
+    By Clopper & Pearson; with weights, by Hoeffding (1963) for weighted sums.
     `at` are the cells in question, by default all.
     """
     return mean_limits(cells.mean_outcome[at], cells.effective[at], alpha, weighted=cells.is_weighted)
@@ -395,7 +395,7 @@ def interval_of_all_cells(
     """Return the ends of an interval of any binned error, from intervals of all cells at once.
 
     Each of the C cells gets an interval (`outcome_limits`) at the level 1 - (1 - level) / C, so that all of
-    them hold together; the error of the nearest gaps they allow is the lower end, that of the farthest the
+    them hold together; the error of the nearest gaps they allow is the lower end, of the farthest the
     upper. For the MCE that is what can be said; for an ECE `error_interval` is shorter. Parameters are those
     of `calib.noise_floor`.
     """

@@ -1,6 +1,6 @@
 """Many methods compared on the same rows: which are better than the first, and which may be the best.
 
-Both answers hold for all methods at once. The critical value is that of the largest standardised difference
+Both answers hold for all methods at once. Their critical value belongs to the largest standardised difference
 ("max-t"), drawn from a normal distribution with the covariance of the row values (Hothorn, Bretz & Westfall
 2008).
 """
@@ -30,14 +30,14 @@ ROUNDING = 1e-12
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Improvements(Result):
-    """By how much each method's mean loss is below that of the first, with intervals that hold together.
+    """By how much each method's mean loss is below the first one's, with intervals that hold together.
 
     Attributes
     ----------
     mean : (m,) float64 array
         Mean loss of each method.
     improvement, standard_error, lower, upper : (m,) float64 arrays
-        Loss of the first method less that of each one, its standard error, and the ends of its interval.
+        Loss of the first method minus each method's, its standard error, and the ends of its interval.
     level : float
         Chance that all intervals hold.
     """
@@ -59,14 +59,14 @@ def improvements(
     level: float = LEVEL,
     random_state: int = RANDOM_STATE,
 ) -> Improvements:
-    """Compare the mean loss of every method with that of the first.
+    """Compare the mean loss of every method with the first one's.
 
     Parameters
     ----------
     losses : (m, n) array_like of float
         Value of each row for each of m methods, for example squared errors; lower is better.
     sample_weight : (n,) array_like of float, optional
-        As for `calib.ece`; means are weighted, and standard errors are those of weighted means.
+        As for `calib.ece`; means are weighted, with the standard errors of weighted means.
     cluster : (n,) array_like of int, str or time, optional
         Id of what each row belongs to: standard errors come from sums over clusters.
     unseen : (m,) array_like of float, optional
@@ -123,7 +123,7 @@ def best_set(
 
     Notes
     -----
-    Multiple comparisons with the best: a method is out if its mean exceeds that of any other by more than the
+    Multiple comparisons with the best: a method is out if its mean exceeds any other mean by more than the
     critical value of all pairs. ``benchmarks/choosing.py`` prints how often the best one is in the set.
 
     Examples

@@ -190,7 +190,7 @@ class Monitor(Result):
         Parameters
         ----------
         y, scores, groups, cluster
-            As for `update`: rows of the start, such as those of the evaluation.
+            As for `update`: rows of the start, such as the evaluation rows.
 
         Raises
         ------

@@ -11,7 +11,7 @@ from streamlit.runtime.state.session_state_proxy import get_session_state
 
 #: Parameters that say which data are on screen; all others are settings of a page.
 ABOUT_DATA = ("data", "example", "fitted", "model")
-#: Settings that all pages share, and their values. A page that is opened has those of the page before, not
+#: Settings that all pages share, and their values. A page that is opened takes them from the page before, not
 #: its own last ones.
 SHARED = {"bins": range(2, 51)}
 #: Characters of the longest value: an edited table of the lesson on six points has 200.
@@ -73,7 +73,7 @@ def keep_in_address(name: str, values: Collection[Any], default: Any) -> None:
         st.session_state[name] = named[given]
     elif now not in values:
         st.session_state[name] = default
-    elif arrived:  # the control of this page is another one than that of the page before
+    elif arrived:  # this page's control is another one than the page before's
         st.session_state[name] = now
     value = st.session_state[name]
     if str(value) != given and (given is not None or value != default):

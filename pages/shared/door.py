@@ -25,7 +25,7 @@ from pages.shared.login import may_ask
 UPLOAD = re.compile(r"/_stcore/upload_file/([^/]+)/([^/]+)$")
 #: What is a user's own, where there is a login.
 OWN = re.compile(r"/(_stcore/upload_file|_stcore/metrics|media)(/|$)")
-#: Seconds within which an upload brings at least so many bytes.
+#: Seconds within which an upload must bring its fewest bytes, and these bytes.
 PATIENCE, ENOUGH = 30.0, 1 << 14
 #: Seconds for which the rest of a refused upload is taken and dropped.
 LINGER = 2.0
@@ -124,7 +124,7 @@ class Door:
             status, words = 507, NO_ROOM[error.errno]
         finally:
             self.coming[session] -= size
-            self.coming += Counter()  # without those of nothing
+            self.coming += Counter()  # without counts of 0
         if not begun:
             await refuse(scope, receive, send, words, status)
 

@@ -1,7 +1,7 @@
 """Results kept in memory: in bytes, with an owner, and dropped where they were not used for longest.
 
 Streamlit's own caches count entries, and hash a sample of a large array. Here whatever contains rows goes by
-its digest. Results with rows belong to a session and end with it; those of all sessions hold summaries only.
+its digest. Results with rows belong to a session and end with it; shared results hold summaries only.
 """
 
 from __future__ import annotations

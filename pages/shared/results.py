@@ -268,7 +268,7 @@ def judged(method: Method) -> list[Measure]:
 
 @kept()
 def class_floors(method: Method, n_bins: int) -> ProblemFloors:
-    """Return the class-wise ECE of every class beside that of a perfect model of this size."""
+    """Return the class-wise ECE of every class beside a perfect model's of this size."""
     options: dict[str, Any] = {"n_bins": n_bins, "strategy": method.strategy, "random_state": 0}
     binary = evidence(method, "class-wise")
     return compute("Redrawing outcomes for every class", problem_floors, binary, "class-wise", **options)

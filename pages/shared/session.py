@@ -357,7 +357,7 @@ def use_renamed(data: Dataset, changed: Callable[[Any], Any], *, moved: bool) ->
     """Put the same rows on screen with other names of the classes, or (`moved`) in another order, and fits.
 
     `changed` gives predictions the new names and order. Names change in what is fitted; where classes moved,
-    calibrators are fitted again, but for those of groups.
+    calibrators are fitted again, but not the calibrators of groups.
 
     Raises
     ------
@@ -693,7 +693,7 @@ def store(method: Method) -> Method:
 
 
 def described_calibrator(method: Method, data: Dataset) -> Any:
-    """Return the fitted calibrator of a method; that of one score as one pooled problem."""
+    """Return the fitted calibrator of a method; for one score, as one pooled problem."""
     if isinstance(method.calibrator, BinaryCalibrator):
         return of_one_score(method.calibrator, data.calibration)
     return method.calibrator

@@ -74,7 +74,7 @@ class Reading:
 
 @contextmanager
 def logged(n_bytes: int) -> Iterator[None]:
-    """Log an upload of so many bytes that is read meanwhile, also when it is refused."""
+    """Log an upload, with its size, that is read meanwhile, also when it is refused."""
     begin, outcome = time.perf_counter(), "refused"
     try:
         yield
@@ -343,7 +343,7 @@ def take_up_again(data: Dataset) -> None:
     Raises
     ------
     InputError
-        If the files cannot be examined, such as those of a project file that somebody changed.
+        If the files cannot be examined, as in a project file that somebody changed.
     """
     assert data.upload is not None, "the page offers it for uploads only"
     key = (AGAIN, data.key, None, None)

@@ -221,7 +221,7 @@ with numbers:
             lines.insert(0, words)
         if (curves := in_equal_cells(base, chosen, base.notions[0], n_bins)) is not None:
             by_value = chosen.strategy in ("discrete", PerClass())
-            whose = "those of the calibrator" if by_value else "those of the base model"
+            whose = "the calibrator's" if by_value else "the base model's"
             lines.append(
                 f"In the same cells ({whose}): {title} **{curves[0].error:.4f}** before (a perfect model "
                 f"shows {curves[0].perfect_error:.4f}), **{curves[1].error:.4f}** after "

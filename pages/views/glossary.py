@@ -10,7 +10,7 @@ NAMES = [term["name"] for term in GLOSSARY]
 
 st.title("Glossary", anchor=False)
 st.markdown(
-    "The symbols and metrics of the app. Sections and equations are those of Gupta & Ramdas (2022), except "
+    "The symbols and metrics of the app. Sections and equations are from Gupta & Ramdas (2022), except "
     "where another source is named."
 )
 chosen = st.multiselect(

@@ -129,7 +129,7 @@ chart(
     diagrams.draw_floors(by_error),
     "noise-floors",
     table=stacked(by_error, "name"),
-    alt="Observed calibration errors against those of a perfect model of the same size",
+    alt="Observed calibration errors against a perfect model's of the same size",
     on_select=pick_error,
 )
 list_behind("error")
@@ -231,5 +231,5 @@ with no_bins:
         + f"of {scored or 'confidence, one predicted class after the other'}"
         + "; z at the Brier score"
         + ("" if scored else "; SKCE at the whole vector")
-        + ". Outcomes are redrawn up to 20,000 distinct scores; beyond these, p is that of the limit."
+        + ". Outcomes are redrawn up to 20,000 distinct scores; beyond these, p comes from the limit."
     )

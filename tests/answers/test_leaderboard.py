@@ -92,7 +92,7 @@ def test_nothing_is_marked_where_nothing_is_distinguishable():
     random = np.random.default_rng(0)
     leaderboard = Leaderboard((entry("a", random.random(40)), entry("b", random.random(40))))
     assert not leaderboard.best().any(axis=None)
-    assert leaderboard.words().startswith("No method has a Brier score that is distinguishably lower")
+    assert leaderboard.words().startswith("No method has a distinguishably lower Brier score")
 
 
 def test_a_probability_of_zero_for_what_happened_is_never_the_best_log_loss():

@@ -70,7 +70,7 @@ def test_other_score_and_other_model():
     assert "log loss of **" in words(app)
     app.selectbox(key="method").set_value("TL-HB, k = 50").run()
     assert not app.exception
-    assert "The l2 TL-ECE of `` TL-HB, k = 50 `` is lower than that of `` Base model ``" in words(app)
+    assert "The l2 TL-ECE of `` TL-HB, k = 50 `` is lower than `` Base model ``'s" in words(app)
 
 
 def test_the_last_click_lists_its_rows():

@@ -60,7 +60,7 @@ def save(
     file : path or binary file object
         Where to write.
     class_names : sequence of str, optional
-        L names in column order. Default: those of `fitted_on`, else `class_names_` of the calibrator,
+        L names in column order. Default: from `fitted_on`, else `class_names_` of the calibrator,
         else "0", "1", ...
     fitted_on : predictions of any kind, optional
         The calibration rows; only their number and fingerprint are recorded.
@@ -230,7 +230,7 @@ def aligned(predictions: Any, calibrator: Any) -> Any:
     Raises
     ------
     InputError
-        If the classes are not those of the calibrator, their number differs, or it needs more than there is.
+        If the classes are not the calibrator's, their number differs, or it needs more than there is.
     """
     n_classes, names = getattr(calibrator, "n_classes_", None), getattr(calibrator, "class_names_", None)
     if n_classes is None:

@@ -125,7 +125,7 @@ def today() -> str:
 
 
 def decode_names(raw: Any, n_classes: int | None) -> tuple[str, ...] | None:
-    """Return the checked names; of a binary calibrator (`n_classes` None) None or those of two classes."""
+    """Return the checked names; of a binary calibrator (`n_classes` None) None or two names."""
     if n_classes is None:
         if raw is None:
             return None
@@ -217,7 +217,7 @@ def encode_rule(rule: AcceptanceRule) -> dict[str, Any]:
 
 
 def decode_rule(raw: Any, n_classes: int | None) -> AcceptanceRule:
-    """Return the checked rule of a calibrator of so many classes (None: of one score)."""
+    """Return the checked rule of a calibrator of `n_classes` classes (None: of one score)."""
     values = _RULE.decode(raw, "rule", {})
     expected = 1 if values["by"] is None else n_classes or (2 if values["of_event"] else 1)
     thresholds = values.pop("thresholds")

@@ -146,7 +146,7 @@ class Examination:
         Raises
         ------
         InputError
-            If there is an error; the message is that of the finding.
+            If there is an error; the message is the finding's.
         """
         self._check_usable()
         return self.raw.announced(scores)
@@ -252,7 +252,7 @@ def check(
 ) -> dict[str, Examination]:
     """Read a file, examine its evaluation and calibration rows, and apply the fixes named in `fix`.
 
-    Arguments are those of `calib.read`; `given` holds the columns and the positive class that are given.
+    Arguments as for `calib.read`; `given` holds the columns and the positive class that are given.
 
     Returns
     -------
@@ -291,7 +291,7 @@ def _raw_of_input(
     limits: Limits | None,
     progress: Progress | None,
 ) -> tuple[RawPredictions, RawPredictions | None]:
-    """Return the raw predictions of any accepted input, and those of its calibration rows or None."""
+    """Return the raw predictions of any accepted input, and of its calibration rows or None."""
     if isinstance(data, tuple) and len(data) == 2 and labels is None and np.ndim(data[0]) == 2:
         data, labels = data
     other = None

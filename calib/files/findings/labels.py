@@ -60,7 +60,7 @@ def _assumed_names(raw: RawPredictions) -> Finding | None:
 
 
 def find_missing_labels(raw: RawPredictions) -> Finding | None:
-    """Find rows without a label, and say how their confidences differ from those of the other rows."""
+    """Find rows without a label, and say how their confidences differ from the other rows'."""
     missing = None if raw.labels is None else missing_labels(raw.labels) & ~raw.abstained
     if missing is None or missing.sum() == len(missing) - raw.abstained.sum():
         return Finding(
@@ -85,7 +85,7 @@ def find_missing_labels(raw: RawPredictions) -> Finding | None:
 
 
 def _other_confidences(raw: RawPredictions, missing: np.ndarray) -> str:
-    """Say how confidences of rows without labels differ from those of labelled rows; "" if by chance."""
+    """Say how confidences of rows without labels differ from labelled rows'; "" if by chance."""
     confidence = confidences(raw)
     usable = np.isfinite(confidence) & ~raw.abstained
     without, labelled = confidence[usable & missing], confidence[usable & ~missing]

@@ -20,7 +20,7 @@ ROWS_PER_CELL = 5
 #: Below this many rows, or below one row a class, no top-label number means anything.
 FEWEST_ROWS = 30
 #: A class that is never true is suspicious when the scores expect this many rows of it: chance leaves
-#: out so many with probability e**-30, and a model twice too flat rarely does.
+#: out that number with probability e**-30, and a model twice too flat rarely does.
 EXPECTED_ROWS = 30.0
 #: Up to this share of equal rows is what a few identical examples in a data set give.
 NOTE_OVERLAP = 0.01
@@ -56,7 +56,7 @@ def _most_by_chance(raw: RawPredictions, calibration: RawPredictions) -> float:
 
 
 def _recurring(raw: RawPredictions, calibration: RawPredictions) -> np.ndarray:
-    """Mask of rows that are calibration rows too: those of the same id, or of equal scores without ids."""
+    """Mask of rows that are calibration rows too: of the same id, or without ids of equal scores."""
     if raw.ids is not None and calibration.ids is not None:
         ids = pd.Series(as_keys(raw.ids), dtype=object)
         return (ids.isin(as_keys(calibration.ids)) & ~ids.isin(["", "nan"])).to_numpy()

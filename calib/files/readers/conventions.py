@@ -79,7 +79,7 @@ PREDICTED_CLASS_NAMES |= pairs_of(
     "pred predicted prediction top top1 chosen selected assigned announced predicha predite predita predetta",
     f"{_CLASS_WORDS} clase classe klasse etiqueta",
 )
-#: What may be predicted, where its cells are those of the true class.
+#: What may be predicted, if its cells are true classes.
 WEAK_PREDICTED_NAMES = words_of(
     "response output guess choice answer completion decision selected label class"
 )

@@ -63,7 +63,7 @@ ARRAY = re.compile(
 SCALAR = re.compile(
     r"(?:(?:np|numpy|torch)\.)?(?:tensor|array|float\d*|u?int\d+|str_)\(([^()\[\],]*)(?:,[^()\[\]]*)?\)"
 )
-#: Scores of a row that sum to 1 up to this are those of all classes that are not 0.
+#: Scores of a row that sum to 1 up to this cover all classes that are not 0.
 SUM_TOLERANCE = 5e-3
 #: Logits this far below the highest have a probability of 0.
 NO_CHANCE = 1000.0
@@ -404,7 +404,7 @@ def _as_texts(cells: Cells) -> Cells:
 def _by_class(name: str, spread: Spread, limits: Limits) -> tuple[dict[str, Cells], list[str]]:
     """Return columns of scores by class, and the classes; or of ranks, and no classes.
 
-    Scores are those of all classes if every row lists every class, or if every row sums to 1: classes that a
+    Scores cover all classes if every row lists every class, or if every row sums to 1: classes that a
     row leaves out are 0 then.
     """
     rows = [row or [] for row in spread]

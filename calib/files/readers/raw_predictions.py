@@ -272,7 +272,7 @@ def with_choices(
 
 
 def _of_class(raw: RawPredictions, name: str) -> RawPredictions:
-    """Return scores of which several can be true as those of one class."""
+    """Return the scores of one class, if several classes can be true."""
     if name not in raw.names:
         raise InputError(f"the classes are {some_names(raw.names)}; got positive={name!r}")
     at = raw.names.index(name)
@@ -301,7 +301,7 @@ def read_pair(
 
     An NPZ file is divided by its array names (`calibration_logits`, `val_probs`, `test_labels`), a table by
     its split column (values such as val, calibration, test). Rows named train are left out. A file that
-    names no calibration rows gives (None, all rows). Arguments are those of `read`.
+    names no calibration rows gives (None, all rows). Arguments as for `read`.
 
     Raises
     ------
@@ -1017,7 +1017,7 @@ def _as_written(values: np.ndarray) -> np.ndarray:
 def divide(
     table: Table, roles: Roles | None = None, split: str | None = None, given: Given | None = None
 ) -> Mapping[str, RawPredictions]:
-    """Return the raw predictions of each part of a table; only those of `split` if it is a split value.
+    """Return the raw predictions of each part of a table; of `split` alone if it is a split value.
 
     Without `roles` they are found out, as far as the user has not `given` them.
 

@@ -56,7 +56,7 @@ class Roles:
     label : tuple of str
         One column of true labels, one-hot columns in class order, or empty.
     id, split, fold, weight, group, cluster, model : str or None
-        Columns with these roles; rows of one cluster belong together, such as those of a patient.
+        Columns with these roles; rows of one cluster belong together, such as a patient's.
     index : str or None
         A column of row numbers, which is not used.
     scale : str

@@ -64,7 +64,7 @@ SECONDS = int(os.environ.get("CALIB_WORKER_SECONDS", "1800"))
 def fit(
     calibrator: Any, calibration: Announcement, evaluation: Announcement, groups: Any = (None, None)
 ) -> tuple[Any, Any]:
-    """Fit a calibrator; return it, with its scores of the evaluation rows; `groups` are those of either."""
+    """Fit a calibrator; return it, with its scores of the evaluation rows; `groups` belong to either."""
     fitted = fit_on(calibrator, calibration, groups=groups[0])
     return fitted, calibrated_scores(fitted, evaluation, groups=groups[1])
 

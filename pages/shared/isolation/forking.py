@@ -16,7 +16,7 @@ from typing import IO
 #: What the fork server imports.
 IMPORTS = ["pages.shared.isolation.worker", "pages.shared.isolation.computing"]
 
-#: Held while the environment of this process is that of the fork server.
+#: Held while this process has the environment of the fork server.
 _environment = threading.Lock()
 
 
@@ -64,7 +64,7 @@ class Forked:
         self.stdout: IO[bytes] = open(from_worker, "rb")  # noqa: SIM115
         try:
             for end in (incoming, outgoing):
-                with suppress(OSError):  # a user has so many large pipes; smaller ones do
+                with suppress(OSError):  # the number of large pipes of a user is limited; smaller ones do
                     fcntl.fcntl(end, fcntl.F_SETPIPE_SZ, pipe_size)
             self._status, order = _connected([incoming, outgoing], environment)
         except OSError:
@@ -122,7 +122,7 @@ class Forked:
 
 def _connected(ends: list[int], environment: dict[str, str]) -> tuple[int, int]:
     """Ask the fork server for a process; return the ends of its status and of its order."""
-    with _environment:  # the fork server starts with that of this process, and the path to `pages`
+    with _environment:  # the fork server starts with this process's, and the path to `pages`
         before = {name: os.environ.get(name) for name in environment}
         os.environ.update(environment)
         try:

@@ -1,7 +1,7 @@
 """Objects of calib between the app and a worker: JSON types and arrays of numbers, never a pickle.
 
 What can be sent: numbers, texts, lists, tuples, dicts, arrays, tables, and the dataclasses, estimators and
-predictions of calib, field by field. A type is looked up by its name among those of calib.
+predictions of calib, field by field. A type is looked up by its name among calib's.
 """
 
 from __future__ import annotations

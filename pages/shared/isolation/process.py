@@ -38,7 +38,7 @@ PATIENCE = 3
 MOST_KEPT = 1 << 30
 #: Seconds between two calls of `progress`, at which a session that was stopped ends its job.
 PAUSE = 0.2
-#: A job stands in the queue as if it had come so many times its seconds later.
+#: A job stands in the queue as if it had come later, by this multiple of its seconds.
 YIELD = 3.0
 
 LOST = "Nothing you had loaded is lost."
@@ -242,7 +242,7 @@ class Pool:
     """A bounded number of workers that all sessions of a server share.
 
     Jobs are done in the order they came, but a long one lets shorter ones that come a little later go first,
-    and a session that has used workers lets those of others go first that come as many seconds later.
+    and a session that has used workers lets others' jobs go first that come as many seconds later.
 
     Parameters
     ----------
@@ -289,7 +289,7 @@ class Pool:
         progress: Progress | None = None,
         seconds: float = 0.0,
     ) -> tuple[dict[str, Any], list[np.ndarray]]:
-        """Have a job done by the worker that is free next; it will take about so many seconds.
+        """Have a job done by the worker that is free next; it will take about `seconds`.
 
         `progress` is called on this thread, again and again, with the share done and a word, also while
         the job waits. What it raises ends the job.

@@ -135,7 +135,7 @@ def limit(memory_bytes: int) -> list[str]:
 
 
 def limit_time(seconds: int) -> None:
-    """Allow so many more seconds of processor time, until the next job."""
+    """Allow this number of further seconds of processor time, until the next job."""
     try:
         import resource
     except ImportError:

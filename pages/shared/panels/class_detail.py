@@ -79,7 +79,7 @@ def show_class(method: Method, table: ClassTable, n_bins: int) -> None:
         else:
             diagram = class_diagram(method, code, notion, n_bins)
             floor = ""
-            if notion == "class-wise" and method.sums is None:  # that of the other is in the sentence above
+            if notion == "class-wise" and method.sums is None:  # the other notion's is in the sentence above
                 perfect = class_floor(method, code, n_bins)
                 floor = f" ({perfect_words(perfect.mean, perfect.quantile(0.95))})"
             st.markdown(f"**{notion.capitalize()}**, ECE {diagram.ece:.4f}{floor}")

@@ -28,7 +28,7 @@ def offer_class_names() -> None:
         st.caption(
             "Figures, tables, the report and files made from here on use these names in this order, and "
             "calibrators expect these names in new files. Other names change nothing that is fitted; in "
-            "another order calibrators are fitted again, because they hold values by place (those of groups: "
+            "another order calibrators are fitted again, because they hold values by place (for groups: "
             "fit them again on Calibrate)."
         )
         if st.button("Show the classes so", disabled=edited.equals(table)):

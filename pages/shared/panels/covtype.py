@@ -80,7 +80,7 @@ class Job:
         self.progress, self.step = progress, step
 
     def _work(self) -> None:
-        # Predictions of an upload are saved nowhere; those of the public data are cached on disk.
+        # Predictions of an upload are saved nowhere; predictions of the public data are cached on disk.
         try:
             self.result = covtype(
                 None if self.source is None else self._uploaded(self.source),

@@ -39,7 +39,7 @@ def show_difference(first: Method, second: Method, n_bins: int) -> None:
     download(rows, "models-by-class", key="models-by-class-csv")
     moved = int(np.count_nonzero(top_label(first.scores)[0] != top_label(second.scores)[0]))
     st.caption(
-        f"Change: says minus right of {literal(first.name)}, less that of {literal(second.name)}. "
+        f"Change: says minus right of {literal(first.name)}, minus {literal(second.name)}'s. "
         + (
             f"The two predict different classes in {moved:,} rows. "
             if moved

@@ -27,5 +27,5 @@ def show_ranks(table: pd.DataFrame) -> None:
     download(table, "ranks", key="ranks-csv")
     st.caption(
         "Rank 1 is the predicted class. Right: share of rows whose true class has this rank. ECE of each "
-        "rank, all its classes pooled, beside that of a perfect model of this size."
+        "rank, all its classes pooled, beside a perfect model's of this size."
     )

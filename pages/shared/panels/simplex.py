@@ -35,7 +35,7 @@ SCHEMES: dict[str, tuple[Callable[..., SimplexScheme], str, int, int, int]] = {
         27,
     ),
 }
-#: Row names of the comparison by their names in the CSV; those of MEASURES get "before" or "after" appended.
+#: Row names of the comparison by their names in the CSV; names in MEASURES get "before" or "after" appended.
 ROWS = {
     "bins": "Bins",
     "bins with calibration rows": "Bins with calibration rows",

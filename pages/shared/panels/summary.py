@@ -12,7 +12,7 @@ from pages.shared.session import Dataset, dataset, undo, use
 from pages.shared.uploads import read_once
 from pages.shared.widgets import escaped
 
-#: How an uploaded summary ends: the first bytes are those of any compressed file.
+#: How an uploaded summary ends: it begins as any compressed file.
 ENDING = ".calib.json.gz"
 #: Findings that are listed.
 SHOWN = 20
