@@ -4,7 +4,8 @@
 risk above a threshold is an average over a large fixed sample of confidences. A draw misses if the true
 accuracy of what its rule accepts, of any predicted class where each has its threshold, is below the target.
 In the second table the accuracy is the highest of `ACCURACIES` that anything passes at, chosen on the same
-rows. In the third rows belong together, and calib is given the clusters, or is not.
+rows. In the third an accuracy of 0.9 is promised with a recall. In the fourth rows belong together, and
+calib is given the clusters, or is not.
 """
 
 from __future__ import annotations
@@ -73,6 +74,20 @@ def highest(name: str, n: int, right: Any) -> Draws:
             "accuracy": float("nan") if rule is None else rule.value,
             "accepted": 0.0 if rule is None else rule.coverage,
         }
+
+
+def both(name: str, n: int, recall: float, right: Any) -> Draws:
+    """Yield whether an accuracy of 0.9, or a recall, is missed if both are promised."""
+    random = np.random.default_rng(0)
+    many = 0.5 + 0.5 * random.beta(4.0, 1.0, 50_000)
+    truth = right(None, many)
+    while True:
+        told = 0.5 + 0.5 * random.beta(4.0, 1.0, n)
+        rule = decide(random.random(n) < right(None, told), told, accuracy=0.9, recall=recall)
+        accepted = rule.accept(many)
+        kept = truth[accepted].sum() / truth.sum()
+        missed = accepted.any() and (truth[accepted].mean() < 0.9 - 1e-3 or kept < recall - 1e-3)
+        yield {"missed": missed, "passed": rule.coverage > 0}
 
 
 def misses(name: str, n: int, accuracy: float, thresholds: str, right: Any) -> Draws:
@@ -163,6 +178,16 @@ TABLES = [
             "accuracy": ("accuracy", mean(".3f")),
             "accepted": ("accepted", mean(".3f")),
         },
+    ),
+    Table(
+        ("population", "n", "recall"),
+        [
+            (name, 3_000, recall, right)
+            for recall in (0.5, 0.75)
+            for name, right in (("calibrated", calibrated), ("overconfident", overconfident))
+        ],
+        both,
+        {"missed (up to 10 %)": ("missed", rate), "a rule is found": ("passed", rate)},
     ),
     Table(
         ("population", "clusters", "rows each", "correlation"),

@@ -83,6 +83,8 @@ class DecisionRule(AcceptanceRule):
     needed : int or None
         Where an accuracy cannot be supported: about how many rows would do at least, if the share of wrong
         ones stayed as it is here; None where the target is supported, or that share is too large.
+    recall : float or None
+        Share of the right predictions that is promised to be accepted, beside the accuracy.
     unpromised : str or None
         Why nothing is promised although the rows would support it: they were used to fit the scores, or come
         from too few clusters.
@@ -90,6 +92,7 @@ class DecisionRule(AcceptanceRule):
 
     outcome: Outcome
     needed: int | None
+    recall: float | None = None
     unpromised: str | None = None
 
     @property
@@ -119,6 +122,8 @@ class DecisionRule(AcceptanceRule):
                 f" These rows are too few to promise an accuracy of {self.value:.4g}: about {self.needed:,} "
                 "rows would do, if the share of wrong ones among the most confident stayed as it is here."
             )
+        elif self.recall is not None:
+            words += f" No threshold keeps an accuracy of {self.value:.4g} and a recall of {self.recall:.4g}."
         elif self.target == "accuracy":
             words += f" Even of the most confident predictions a share below {self.value:.4g} is right here."
         return words
@@ -139,6 +144,7 @@ def decide(
     scores: Any,
     *,
     accuracy: float | None = None,
+    recall: float | None = None,
     reviews: float | None = None,
     cost: float | None = None,
     by: Literal["class"] | None = None,
@@ -160,6 +166,8 @@ def decide(
         guarantee needs that.
     accuracy : float in (0, 1), optional
         At least this share of what is accepted is to be right.
+    recall : float in (0, 1), optional
+        With `accuracy`: at least this share of the right predictions is to be accepted, too.
     reviews : float or int, optional
         At most this many rows may be left to a person: a share in (0, 1), or a number of rows out of as many
         as there are here.
@@ -199,6 +207,9 @@ def decide(
     the wrong rows among the accepted ones, until it is not rejected. Starts are coverages, from few rows to
     all, and get alpha / 4 each. All thresholds that pass keep the target at once with probability 1 - alpha;
     the lowest is taken, but none below the lowest confidence that was tested: nothing is known below it.
+    With `recall` half of alpha goes to a sequence for it, which starts at all rows and goes up: "less than
+    this share of the right rows is accepted" is tested in the same way. The lowest threshold that keeps the
+    accuracy must be reached by it; then both hold with probability 1 - alpha.
     With `by="class"`, half of the rows rank the rows of all classes by how often their class is right at
     their confidence, and what a rank accepts is tested on the other half. With `promise="each"` each class
     keeps the target for itself, at alpha / L (Bonferroni).
@@ -235,12 +246,16 @@ def decide(
         raise InputError(f'by must be None or "class"; got {by!r}')
     alpha = check_alpha(alpha) / check_count(choices, "choices", 1)
     (target, value), *_ = given.items()
+    if recall is not None and (target != "accuracy" or not 0.0 < recall < 1.0):
+        raise InputError(f"recall must be a share in (0, 1) beside accuracy; got {recall!r} with {target}")
     rows = _rows(y_true, scores, cluster)
     problems = _problems(rows, by)
     problems.check_unweighted("decide", "its binomial guarantee counts rows")
     if target == "accuracy":
         overall = check_choice(promise, ("overall", "each"), "promise") == "overall"
-        thresholds, guarantee, needed = _for_accuracy(problems, rows.dependence, value, alpha, overall)
+        thresholds, guarantee, needed = _for_accuracy(
+            problems, rows.dependence, value, recall, alpha, overall
+        )
     else:
         choose = {"reviews": _for_reviews, "cost": _for_cost}[target]
         thresholds, guarantee, needed = choose(problems, value, alpha, by)
@@ -252,7 +267,7 @@ def decide(
     of_event = isinstance(scores, BinaryPrediction)
     chosen: dict[str, Any] = {"thresholds": thresholds, "by": by, "target": target, "value": value}
     chosen |= {"alpha": alpha, "guarantee": guarantee, "of_event": of_event}
-    return DecisionRule(**chosen, outcome=outcome, needed=needed, unpromised=unpromised)
+    return DecisionRule(**chosen, outcome=outcome, needed=needed, recall=recall, unpromised=unpromised)
 
 
 def _rows(y_true: Any, scores: Any, cluster: Any) -> Rows:
@@ -334,22 +349,31 @@ Found = tuple[np.ndarray, str | None, int | None]
 
 
 def _for_accuracy(
-    problems: BinaryProblems, dependence: Dependence | None, accuracy: float, alpha: float, overall: bool
+    problems: BinaryProblems,
+    dependence: Dependence | None,
+    accuracy: float,
+    recall: float | None,
+    alpha: float,
+    overall: bool,
 ) -> Found:
     if not 0.0 < accuracy < 1.0:
         raise InputError(f"accuracy must be a share in (0, 1), such as 0.99; got {accuracy:g}")
     search = _overall if overall and problems.n_problems > 1 else _each
-    thresholds, scope, needed = search(problems, dependence, 1.0 - accuracy, alpha / STARTS)
+    limits = 1.0 - accuracy, recall or 0.0
+    thresholds, scope, needed = search(problems, dependence, limits, alpha / STARTS)
     if scope is None:
         return thresholds, None, needed
     guarantee = (
         f"With probability {1 - alpha:.3g} at least {accuracy:.4g} of what is accepted{scope} is right, "
-        "among new rows from the same source."
+        + (f"and at least {recall:.4g} of what is right is accepted, " if recall else "")
+        + "among new rows from the same source."
     )
     return thresholds, guarantee, None
 
 
-def _each(problems: BinaryProblems, dependence: Dependence | None, risk: float, level: float) -> Found:
+def _each(
+    problems: BinaryProblems, dependence: Dependence | None, limits: tuple[float, float], level: float
+) -> Found:
     """Search a threshold for each class on its own, at a level divided among them."""
     level, tested = level / problems.n_problems, grid()
     thresholds = np.full(problems.n_problems, np.inf)
@@ -358,7 +382,7 @@ def _each(problems: BinaryProblems, dependence: Dependence | None, risk: float, 
         confidence, right = problems.problem(index)
         rows = problems.rows[problems.offsets[index] : problems.offsets[index + 1]]
         last, rows_needed = _search(
-            confidence, right, rows, tested, dependence, risk, level, problems.n_samples
+            confidence, right, rows, tested, dependence, limits, level, problems.n_samples
         )
         if last >= 0:
             thresholds[index] = max(tested[last], float(confidence[0]))
@@ -369,7 +393,9 @@ def _each(problems: BinaryProblems, dependence: Dependence | None, risk: float, 
     return thresholds, " of each predicted class" if problems.n_problems > 1 else "", None
 
 
-def _overall(problems: BinaryProblems, dependence: Dependence | None, risk: float, level: float) -> Found:
+def _overall(
+    problems: BinaryProblems, dependence: Dependence | None, limits: tuple[float, float], level: float
+) -> Found:
     """Search thresholds that trade classes against each other, ranked on half of the rows, tested on half.
 
     Rows are ranked by how often rows of their class with their confidence are right in the first half, by
@@ -396,7 +422,9 @@ def _overall(problems: BinaryProblems, dependence: Dependence | None, risk: floa
     rows = np.flatnonzero(~first)
     rows = rows[np.argsort(rank[rows], kind="stable")]
     tested = np.unique(np.concatenate([curve for _, curve in curves]))[::-1]
-    last, needed = _search(rank[rows], right[rows], rows, tested, dependence, risk, level, problems.n_samples)
+    last, needed = _search(
+        rank[rows], right[rows], rows, tested, dependence, limits, level, problems.n_samples
+    )
     if last < 0:
         return np.full(problems.n_problems, np.inf), None, needed
     thresholds = np.full(problems.n_problems, np.inf)
@@ -423,24 +451,32 @@ def _search(
     rows: np.ndarray,
     tested: np.ndarray,
     dependence: Dependence | None,
-    risk: float,
+    limits: tuple[float, float],
     level: float,
     n_samples: int,
 ) -> tuple[int, int | None]:
     """Return the position of the last threshold that passes, -1 if none does, and how many rows would do.
 
+    `limits` are the largest share of wrong rows and the smallest share of the right rows that is accepted.
     `confidence`, ascending, with `right` and `rows`, is what thresholds are compared with.
     """
     if not len(confidence):
         return -1, None
+    risk, recall = limits
     accepted, wrong = _counts(confidence, right, tested)
     worth = np.ones(len(tested))
     if dependence is not None:
         few = of_few_clusters(len(np.unique(dependence.cluster[rows])), 2.0 * level)
         worth = few / dependence.effects_of_first(rows[::-1], risk)[accepted]
-    starts = starts_of(accepted, risk, level, float(worth[-1]))
-    last = passed(accepted, wrong, risk, starts, level, worth)
-    if last >= 0:
+    each = level / 2.0 if recall else level
+    starts = starts_of(accepted, risk, each, float(worth[-1]))
+    last = passed(accepted, wrong, risk, starts, each, worth)
+    if last >= 0 and recall:
+        n_right = np.count_nonzero(right)
+        left = n_right - (accepted - wrong)[last:]
+        tail = _tail(n_right * worth[last:], left * worth[last:], 1.0 - recall)
+        last = last if (tail <= STARTS * each).all() else -1
+    if last >= 0 or recall:
         return last, None
     return -1, _rows_needed(accepted, wrong, risk, level, n_samples, worth)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import math
 import shlex
 from argparse import Namespace
@@ -23,6 +24,7 @@ from calib.answers.calibrated import (
     vector_losses,
 )
 from calib.answers.conclusion import conclude
+from calib.answers.costly_actions import choose_actions
 from calib.answers.cuts import MOST_CODES, Cut, cut_column, parse_cuts
 from calib.answers.decision_rules import decide as choose_rule
 from calib.answers.folds import fold_errors
@@ -451,10 +453,13 @@ def decide(options: Namespace) -> Outcome:
         calibrator, rows = calibrator_for(options.calibrator, rows, [])
         used = overlap(rows, calibrator)
         scores = calibrated_scores(calibrator, rows)
+    if options.costs:
+        return _costs(options, rows, scores, fixed)
     rule = choose_rule(
         rows.labels,
         scores,
         accuracy=options.accuracy,
+        recall=options.recall,
         reviews=options.reviews,
         cost=options.cost,
         by=options.by,
@@ -491,6 +496,32 @@ def decide(options: Namespace) -> Outcome:
         "cost": outcome.cost,
     }
     return Outcome("\n".join(lines), data)
+
+
+def _costs(options: Namespace, rows: Any, scores: Any, fixed: list[str]) -> Outcome:
+    """Give each evaluation row the action that costs least."""
+    with Path(options.costs).open(newline="", encoding="utf-8-sig") as file:
+        head, *lines = [line for line in csv.reader(file) if line] or [[]]
+    given = {name: costs for name, *costs in lines}
+    if missing := [name for name in rows.class_names if name not in given]:
+        raise InputError(f"{options.costs} must have a line for each class; none begins with {missing[0]!r}")
+    found = choose_actions(
+        rows.labels,
+        scores,
+        [given[name] for name in rows.class_names],
+        actions=head[1:],
+        cluster=rows.cluster,
+    )
+    table = found.frame(rows.class_names)
+    data = {
+        "file": str(options.file),
+        "sentence": found.sentence,
+        **{name: getattr(found, name) for name in ("cost", "lower", "upper", "level")},
+        **{name: getattr(found, name) for name in ("saved", "saved_lower", "saved_upper")},
+        "alone": found.actions[found.alone],
+        "rows": table.T.to_dict(),
+    }
+    return Outcome("\n".join([*fixed, found.sentence, "", table.rename_axis("class").to_string()]), data)
 
 
 def slices(options: Namespace) -> Outcome:

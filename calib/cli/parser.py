@@ -142,8 +142,12 @@ examples:
   calib decide test.csv --accuracy 0.99
   calib decide test.csv --accuracy 0.99 --by class --calibrator cal.json
   calib decide test.csv --reviews 200
+  calib decide test.csv --accuracy 0.95 --recall 0.8
   calib decide test.csv --cost 20 --json
+  calib decide test.csv --costs costs.csv
 
+--costs reads a table: a line for each class, its name first, and a column for each action, named in the
+first line. Each row of the file then gets the action with the smallest expected cost.
 The rows must be new to the model and to its calibrator, or the guarantee does not hold.
 
 """
@@ -492,7 +496,11 @@ def parser() -> argparse.ArgumentParser:
         "--reviews", type=float, metavar="R", help="most rows left to a person: share or number"
     )
     target.add_argument("--cost", type=float, metavar="C", help="cost of an accepted wrong row, in reviews")
+    words = "table of classes and actions with what each action costs"
+    target.add_argument("--costs", metavar="COSTS.CSV", help=words)
     add = decide.add_argument
+    words = "with --accuracy: share of the right rows that is accepted, at least"
+    add("--recall", type=float, metavar="X", help=words)
     add("--by", choices=("class",), help="one threshold for each predicted class")
     words = "with --by class: the accuracy holds for all classes together (default), or for each"
     add("--promise", choices=("overall", "each"), default="overall", help=words)

@@ -149,7 +149,7 @@ def bootstrap_interval(
     y_true, scores, weights = weighted_rows(y_true, scores, sample_weight)
     losses = _checked_losses(y_true, scores, metric)
     unseen = np.array([unseen_error(y_true, scores, scores, metric, weights, codes)])
-    (found,) = _with_samples(losses[None], level, MOST[metric], weights, codes, unseen, **options)
+    (found,) = limits_of_means(losses[None], level, MOST[metric], weights, codes, unseen, **options)
     estimate, lower, upper, level, samples = found
     return Interval(metric, estimate, max(lower, 0.0), upper, level, samples)
 
@@ -202,7 +202,7 @@ def paired_intervals_of(
     progress.
     """
     a, of_b = weighted_mean(losses_a, weights), [weighted_mean(losses, weights) for losses in losses_b]
-    changes = _with_samples(losses_b - losses_a, level, MOST[metric], weights, cluster, unseen, **options)
+    changes = limits_of_means(losses_b - losses_a, level, MOST[metric], weights, cluster, unseen, **options)
     return [PairedInterval(metric, a, b, *change) for b, change in zip(of_b, changes, strict=True)]
 
 
@@ -280,7 +280,7 @@ def _moments(values: np.ndarray) -> tuple[float, float, float]:
     return mean, np.sqrt(square.mean()), np.einsum("i,i", square, away) / len(values)
 
 
-def _with_samples(
+def limits_of_means(
     losses: np.ndarray,
     level: float,
     most: float,

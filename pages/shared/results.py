@@ -31,6 +31,7 @@ from calib.answers import (
 )
 from calib.answers.calibrated import vector_losses
 from calib.answers.change import Change, change
+from calib.answers.costly_actions import ActionCosts, choose_actions
 from calib.answers.decision_curves import ActionCounts, action_counts
 from calib.calibrators.canonical import SimplexScheme
 from calib.data.equal_rows import overlap
@@ -569,11 +570,18 @@ def _half(method: Method, rows: np.ndarray) -> tuple[np.ndarray, Any]:
 
 @kept()
 def decision(
-    method: Method, target: str, value: float, by: Any, promise: Any, alpha: float, choices: int
+    method: Method,
+    target: str,
+    value: float,
+    by: Any,
+    promise: Any,
+    alpha: float,
+    choices: int,
+    recall: float | None,
 ) -> tuple[DecisionRule, Outcome]:
     """Return the rule chosen on one half of the evaluation rows, and what it does to the other half."""
     choose, check = (_half(method, rows) for rows in halves(methods()[BASE].scores))
-    target_value: dict[str, Any] = {target: value}
+    target_value: dict[str, Any] = {target: value, "recall": recall}
     if method.calibrator is not None and dataset().calibration is not None:
         target_value["overlap"] = overlap(methods()[BASE].scores, dataset().calibration)
     rule = calib.decide(*choose, by=by, promise=promise, alpha=alpha, choices=choices, **target_value)
@@ -591,6 +599,13 @@ def risk_curve(method: Method, label: int | None = None) -> RiskCoverage:
     rows = checking_rows(methods()[BASE].scores)
     weights = None if method.weights is None else method.weights[rows]
     return calib.risk_coverage(*_half(method, rows), label=label, sample_weight=weights)
+
+
+@kept()
+def costs_of(method: Method, costs: tuple[tuple[float, ...], ...], actions: tuple[str, ...]) -> ActionCosts:
+    """Return what the cheapest action for each evaluation row costs."""
+    options: dict[str, Any] = {"actions": actions, "cluster": method.cluster, **method.of_rows}
+    return choose_actions(method.labels, method.scores, np.array(costs), **options)
 
 
 @kept()

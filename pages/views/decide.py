@@ -15,7 +15,7 @@ from calib.data.kinds import lacks, needs_equal_rows
 from calib.evidence.reductions import top_label
 from pages.shared.panels.recommendation import recommended
 from pages.shared.panels.take_away import show_take_away
-from pages.shared.results import actions, benefit, checking_rows, decision, halves, risk_curve
+from pages.shared.results import actions, benefit, checking_rows, costs_of, decision, halves, risk_curve
 from pages.shared.session import BASE, dataset, scored
 from pages.shared.widgets import ARROW, chart, download, escaped, heading, literal, need_kind
 
@@ -23,7 +23,12 @@ TARGETS = {
     "accuracy": ("Accuracy", "How many of the accepted ones are right"),
     "reviews": ("Reviews", "How many a person can look at"),
     "cost": ("Cost", "What a wrong one costs"),
+    "costs": ("Cost matrix", "What each action costs"),
 }
+#: Costs in a matrix until they are changed: of a wrong class, and of a person who looks.
+WRONG, LOOK = 5.0, 1.0
+#: Classes in the matrix.
+MAX_CLASSES = 50
 #: What an accuracy can be promised for, with a threshold for each class.
 PROMISES = {"overall": "all that is accepted", "each": "each class on its own"}
 #: Models in one picture.
@@ -34,7 +39,8 @@ def rules_for(value: float) -> dict[str, tuple[DecisionRule, Outcome]]:
     """Return each model's rule, and what it does to the rows left for checking."""
     choices = len(models) * (len(ACCURACIES) if target == "accuracy" and value in ACCURACIES else 1)
     return {
-        name: decision(model, target, value, by, promise, alpha, choices) for name, model in models.items()
+        name: decision(model, target, value, by, promise, alpha, choices, recall)
+        for name, model in models.items()
     }
 
 
@@ -171,6 +177,53 @@ def show_benefit(few: list[str]) -> None:
     )
 
 
+def show_cost_matrix() -> None:
+    """Let the costs of actions be written, and show what the cheapest action for each row costs."""
+    scored_all = {name: model for name, model in models.items() if model.scores_every_class or binary}
+    if not scored_all or len(names) > MAX_CLASSES:
+        st.info(
+            f"A cost matrix needs a score for each class, and here at most {MAX_CLASSES} classes; "
+            "`calib.answers.choose_actions` takes any number."
+        )
+        return
+    words = st.text_input("Actions, separated by commas", ", ".join([*names, "ask a person"]), key="actions")
+    actions = tuple(dict.fromkeys(part.strip() for part in words.split(",") if part.strip()))
+    start = [
+        [0.0 if action == name else WRONG if action in names else LOOK for action in actions]
+        for name in names
+    ]
+    given = st.data_editor(
+        pd.DataFrame(start, list(names), list(actions)),
+        key=f"costs-{data.evaluation.fingerprint}-{words}",
+        height="content",
+        column_config={"_index": st.column_config.TextColumn("True class", pinned=True)},
+    )
+    costs = tuple(map(tuple, given.to_numpy(dtype=float).tolist()))
+    try:
+        found = {name: costs_of(model, costs, actions) for name, model in scored_all.items()}
+    except InputError as error:
+        st.info(f"Nothing to decide: {escaped(error)}.")
+        return
+    best = found.get(proposed) or next(iter(found.values()))
+    st.markdown(escaped(best.sentence))
+    table = pd.DataFrame(
+        {
+            "Model": list(found),
+            "Cost per row": [one.cost for one in found.values()],
+            "Lower": [one.lower for one in found.values()],
+            "Upper": [one.upper for one in found.values()],
+            "Saved per row": [one.saved for one in found.values()],
+        }
+    )
+    st.dataframe(table.style.format(dict.fromkeys(table.columns[1:], "{:.4f}")), hide_index=True)
+    download(table, "action-costs", key="action-costs-csv")
+    st.caption(
+        f"All {data.evaluation.n_samples:,} evaluation rows, 95\u00a0% intervals. Each row gets the action "
+        "with the smallest expected cost by its scores, which is best if these are calibrated. *Saved*: "
+        "compared with the one action that would cost least for every row."
+    )
+
+
 heading(
     "Decide",
     "Which predictions may pass without a person? Confident ones are accepted, others are left to somebody.",
@@ -201,33 +254,38 @@ with left:
         key="target",
         bind="query-params",
     )
-alpha = right.slider(
-    "Failure probability \u03b1",
-    0.01,
-    0.5,
-    0.1,
-    0.01,
-    key="alpha",
-    bind="query-params",
-    disabled=target == "cost",
-)
-by_class = (
-    target != "reviews"
-    and classes
-    and st.toggle("One threshold for each predicted class", key="by-class", bind="query-params")
-)
-promise = "overall"
-if by_class and target == "accuracy":
-    promise = st.segmented_control(
-        "The accuracy holds for",
-        list(PROMISES),
-        format_func=PROMISES.__getitem__,
-        default="overall",
-        required=True,
-        key="promise",
+if target == "costs":
+    show_cost_matrix()
+    st.stop()
+recall, promise, by_class = None, "overall", False
+with right.popover("Options", icon=":material/tune:", width="stretch"):
+    alpha = st.slider(
+        "Failure probability \u03b1",
+        0.01,
+        0.5,
+        0.1,
+        0.01,
+        key="alpha",
         bind="query-params",
-        help="For each class takes far more rows.",
+        disabled=target == "cost",
     )
+    if target != "reviews" and classes:
+        by_class = st.toggle("One threshold for each predicted class", key="by-class", bind="query-params")
+    if by_class and target == "accuracy":
+        promise = st.segmented_control(
+            "The accuracy holds for",
+            list(PROMISES),
+            format_func=PROMISES.__getitem__,
+            default="overall",
+            required=True,
+            key="promise",
+            bind="query-params",
+            help="For each class takes far more rows.",
+        )
+    if target == "accuracy":
+        words = "Share of the right predictions that is accepted, at least, %"
+        recall = st.number_input(words, 1.0, 99.0, None, key="recall", placeholder="not asked for")
+        recall = None if recall is None else round(recall / 100, 6)
 by = "class" if by_class else None
 
 n_choose, n_check = (int(half.sum()) for half in halves(data.evaluation))

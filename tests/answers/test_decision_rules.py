@@ -18,6 +18,7 @@ from calib import (
     decision_curve,
     risk_coverage,
 )
+from calib.answers import choose_actions
 from calib.answers.decision_curves import action_counts
 from calib.answers.decision_rules import STARTS, grid, passed, starts_of
 
@@ -119,6 +120,40 @@ def test_one_promise_for_all_classes_lets_more_pass_than_one_for_each():
     assert rule.coverage > 0.0
 
 
+def test_recall_is_kept_beside_the_accuracy():
+    random = np.random.default_rng(4)
+    confidence = random.uniform(0.5, 1.0, 2_000)
+    right = random.random(2_000) < confidence
+    alone = decide(right, confidence, accuracy=0.85)
+    kept = right[alone.accept(confidence)].sum() / right.sum()
+    rule = decide(right, confidence, accuracy=0.85, recall=kept - 0.1)
+    assert rule.coverage > 0
+    assert f"at least {kept - 0.1:.4g} of what is right" in rule.guarantee
+    assert decide(right, confidence, accuracy=0.85, recall=kept).coverage == 0.0
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+def test_the_cheapest_action_is_that_of_a_literal_loop(weighted):
+    random = np.random.default_rng(5)
+    proba = random.dirichlet(np.ones(3), 400)
+    labels = np.array([random.choice(3, p=p) for p in proba])
+    costs = random.uniform(0.0, 4.0, (3, 4))
+    weights = random.integers(1, 4, 400) if weighted else None
+    found = choose_actions(labels, proba, costs, sample_weight=weights)
+    action = [
+        min(range(4), key=lambda a: sum(p * costs[label, a] for label, p in enumerate(of))) for of in proba
+    ]
+    paid = [costs[label, a] for label, a in zip(labels, action, strict=True)]
+    alone = [np.average(costs[labels, a], weights=weights) for a in range(4)]
+    assert found.action.tolist() == action
+    assert found.cost == pytest.approx(np.average(paid, weights=weights))
+    assert found.saved == pytest.approx(min(alone) - found.cost)
+    assert found.lower < found.cost < found.upper
+    assert found.count.sum() == 400
+    with pytest.raises(InputError, match="one row for each class: got 2"):
+        choose_actions(labels, proba, costs[:2])
+
+
 def test_reviews_leave_as_many_rows_as_asked():
     proba, labels = rows(500)
     assert decide(labels, proba, reviews=50).outcome.n_reviews == 50
@@ -190,6 +225,7 @@ def test_what_is_no_target_is_refused():
         ({"reviews": -1}, "reviews must be"),
         ({"reviews": 5, "by": "class"}, "leave out by"),
         ({"cost": 1}, "above 1"),
+        ({"cost": 3, "recall": 0.5}, "beside accuracy"),
         ({"accuracy": 0.9, "by": "group"}, "by must be"),
         ({"accuracy": 0.9, "alpha": 0}, "alpha"),
     ):

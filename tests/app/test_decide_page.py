@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from calib import Predictions, TopLabelPrediction, decide, risk_coverage
+from calib.answers import choose_actions
 from calib.answers.decision_rules import ACCURACIES
 from calib.datasets import load_example
 from pages.shared.session import BASE, Dataset, Method
@@ -55,6 +56,19 @@ def test_other_targets(base, target, key, value):
     rule = decide(*choose, **{target: value / 100 if target == "reviews" else value})
     row = app.dataframe[0].value.set_index("model").loc["Base model"]
     assert row["reviews"] == rule.evaluate(*check).n_reviews
+
+
+def test_a_matrix_of_costs_gives_each_row_the_cheapest_action():
+    app = open_page(PAGE, example="digits")
+    app.segmented_control(key="target").set_value("costs").run()
+    app.text_input(key="actions").set_value("0, wait").run()
+    rows = load_example("digits").evaluation
+    costs = [[0.0 if label == 0 else 5.0, 1.0] for label in range(10)]
+    found = choose_actions(rows.labels, rows, costs, actions=("0", "wait"))
+    row = app.dataframe[1].value.set_index("Model").loc["Base model"]
+    assert row[["Cost per row", "Lower", "Upper", "Saved per row"]].tolist() == pytest.approx(
+        [found.cost, found.lower, found.upper, found.saved]
+    )
 
 
 def test_a_target_out_of_reach_is_said_and_classes_are_listed():

@@ -30,6 +30,7 @@ from calib import (
     read_predictions,
     save,
 )
+from calib.answers import choose_actions
 from calib.calibrators.catalogue import METHODS, make_calibrator, name_of
 from calib.cli.parser import METRICS, main
 from tests.exact import read_csv
@@ -89,6 +90,22 @@ def test_decide_gives_the_rule_of_the_library(capsys, reference):
     assert (data["n_accepted"], data["n_wrong"]) == (rule.outcome.n_accepted, rule.outcome.n_wrong)
     assert main(["decide", reference, "--cost", "20"]) == 0
     assert "all classes" in capsys.readouterr().out
+
+
+def test_decide_takes_a_table_of_costs(capsys, reference, tmp_path):
+    rows = read_predictions(reference, split="evaluation")
+    names = rows.class_names
+    costs = 3.0 * (1.0 - np.eye(len(names)))
+    lines = [f"{name},{','.join(map(str, line))}" for name, line in zip(names, costs, strict=True)]
+    file = tmp_path / "costs.csv"
+    file.write_text("\n".join([f"class,{','.join(names)}", *reversed(lines)]))
+    found = choose_actions(rows.labels, rows, costs, actions=names)
+    code, data, _ = run(capsys, "decide", reference, "--costs", file)
+    assert (code, data["cost"], data["sentence"]) == (0, found.cost, found.sentence)
+    assert data["rows"][names[1]][names[1]] == found.count[1, 1]
+    file.write_text("class,leave\nanother,1\n")
+    assert main(["decide", reference, "--costs", str(file)]) == 2
+    assert "must have a line for each class" in capsys.readouterr().err
 
 
 def test_open_says_what_a_project_holds(capsys, table, tmp_path):

@@ -1,0 +1,146 @@
+"""What to do with each row if every action has a cost for every true class."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from calib.base.exceptions import InputError
+from calib.base.results import Result
+from calib.data.defaults import LEVEL
+from calib.data.predictions import BinaryPrediction, as_vectors, score_matrix, weighted_rows
+from calib.data.validation import as_finite, as_labels, as_names, check_level
+from calib.evidence.reductions import cluster_codes
+from calib.evidence.row_scores import weighted_mean
+from calib.stats.bootstrap import limits_of_means
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class ActionCosts(Result):
+    """What the actions with the smallest expected cost do to labelled rows.
+
+    Attributes
+    ----------
+    actions : tuple of str
+        A names, in the order of the columns of the costs.
+    action : (n,) int64 array
+        Action of each row that counts: the one with the smallest expected cost by its scores.
+    count : (L, A) int64 array
+        Rows by true class and action.
+    cost, lower, upper : float
+        Mean cost per row with its interval. It also holds what costs that were not seen would add.
+    alone : int
+        The action that costs least on these rows if all get the same.
+    saved, saved_lower, saved_upper : float
+        What the scores save per row: the mean cost of `alone` less `cost`, with its interval.
+    level : float
+        Nominal coverage of the intervals.
+    """
+
+    actions: tuple[str, ...]
+    action: np.ndarray
+    count: np.ndarray
+    cost: float
+    lower: float
+    upper: float
+    alone: int
+    saved: float
+    saved_lower: float
+    saved_upper: float
+    level: float
+
+    @property
+    def sentence(self) -> str:
+        """What the actions cost, and what the scores save."""
+        return (
+            f"The mean cost is {self.cost:.4g} per row ({self.level:.0%} interval {self.lower:.4g} to "
+            f"{self.upper:.4g}); {self.actions[self.alone]} for every row costs {self.saved:.4g} more "
+            f"({self.saved_lower:.4g} to {self.saved_upper:.4g})."
+        )
+
+    def frame(self, class_names: Sequence[str] | None = None) -> pd.DataFrame:
+        """Return the rows by true class and action as a table."""
+        names = as_names(class_names, len(self.count))
+        return pd.DataFrame(self.count, columns=list(self.actions)).assign(label=names).set_index("label")
+
+
+def choose_actions(
+    y_true: Any,
+    scores: Any,
+    costs: Any,
+    *,
+    actions: Sequence[str] | None = None,
+    sample_weight: Any = None,
+    cluster: Any = None,
+    level: float = LEVEL,
+) -> ActionCosts:
+    """Give each row the action with the smallest expected cost by its scores, and say what that costs.
+
+    Parameters
+    ----------
+    y_true : (n,) array_like of int
+        True class codes.
+    scores : (n, L) array_like, Predictions or BinaryPrediction
+        Probabilities of all classes. The actions are best if these are calibrated.
+    costs : (L, A) array_like of float
+        Cost of each action (column) for each true class (row), in any unit.
+    actions : sequence of A str, optional
+        Names of the actions; by default their numbers.
+    sample_weight : (n,) array_like of float, optional
+        As for `calib.ece`.
+    cluster : (n,) array_like of int, str or time, optional
+        Id of what each row belongs to; by default those that predictions came with.
+    level : float in (0, 1)
+        Coverage of the intervals.
+
+    Raises
+    ------
+    InputError
+        If there is no score for each class, or the costs have another number of rows than there are classes.
+
+    Notes
+    -----
+    Action a costs sum over l of p_l C[l, a] by the scores (Berger, "Statistical decision theory and Bayesian
+    analysis", 1985, section 1.5). The intervals are those of `calib.bootstrap_interval`; costs of a chosen
+    action for a class that never met it are what was not seen. They hold for rows that neither model nor
+    calibrator was fitted on.
+
+    Examples
+    --------
+    >>> found = choose_actions([0, 1, 1], [[0.9, 0.1], [0.4, 0.6], [0.8, 0.2]], [[0, 1], [5, 0]])
+    >>> found.action.tolist(), round(found.cost, 3)
+    ([0, 1, 1], 0.0)
+    """
+    check_level(level)
+    if isinstance(scores, BinaryPrediction):
+        scores = as_vectors(scores)
+    codes = cluster_codes(scores, sample_weight, cluster)
+    y_true, scores, weights = weighted_rows(y_true, scores, sample_weight)
+    proba = score_matrix(scores)
+    labels = as_labels(y_true, *proba.shape)
+    costs = as_finite(costs, ndim=2, what="costs")
+    if len(costs) != proba.shape[1]:
+        raise InputError(
+            f"costs must have one row for each class: got {len(costs)} rows and {proba.shape[1]} classes"
+        )
+    if not costs.shape[1]:
+        raise InputError("costs must have one column for each action; got none")
+    names = as_names(actions, costs.shape[1])
+    action = np.argmin(proba @ costs, axis=1)
+    of_rows = costs[labels, action]
+    alone = int(np.argmin([weighted_mean(costs[labels, at], weights) for at in range(costs.shape[1])]))
+    count = np.zeros(costs.shape, dtype=np.int64)
+    np.add.at(count, (labels, action), 1)
+    not_seen = costs[:, np.unique(action)][count[:, np.unique(action)] == 0]
+    cost = weighted_mean(of_rows, weights)
+    most_unseen = max(float(np.max(not_seen, initial=cost)) - cost, 0.0) / len(labels)
+    losses = np.stack([of_rows, costs[labels, alone] - of_rows])
+    most = float(np.ptp(costs)) + float(np.abs(costs).max())
+    unseen = np.array([most_unseen, -most_unseen])
+    own, others = limits_of_means(losses, level, most, weights, codes, unseen)
+    limits = max(own[1], float(costs.min())), min(own[2], float(costs.max()))
+    return ActionCosts(names, action, count, cost, *limits, alone, *others[:3], level)
