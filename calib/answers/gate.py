@@ -13,7 +13,6 @@ import numpy as np
 
 from calib.answers.baseline import Change, Compared, compare_with_baseline
 from calib.answers.fitted_rows import used_rows
-from calib.answers.metric_tables import METRIC_COLUMNS
 from calib.answers.printed import escape_markdown, markdown_table
 from calib.base.exceptions import InputError
 from calib.calibrators.acceptance import AcceptanceRule, predicted_classes
@@ -26,13 +25,7 @@ from calib.evidence.rows import Rows, as_evidence, as_problems
 from calib.evidence.sums import SummedRows
 from calib.stats.floors import NoiseFloor, noise_floor
 from calib.stats.intervals import measure_interval, share_of_rows
-from calib.stats.measures import MEASURES
-
-#: Metrics that can be limited: every number that calib reports about a method.
-METRICS = tuple(dict.fromkeys([*(name for name in METRIC_COLUMNS if name in MEASURES), *MEASURES]))
-
-#: Numbers of a rule that accepts predictions, which can be limited where there is one.
-RULED = {"accepted": "share of predictions accepted", "accepted_accuracy": "accuracy of accepted predictions"}
+from calib.stats.measures import MEASURES, RULED
 
 #: How to read a table of checks.
 HOW_READ = (
@@ -51,7 +44,7 @@ class Check:
     Attributes
     ----------
     metric : str
-        One of `METRICS`.
+        A key of `calib.stats.measures.MEASURES`, or of `RULED`.
     value : float
         Measured value; of a calibration error the plug-in estimate, which noise makes too large on average.
     lower, upper : float
@@ -231,7 +224,7 @@ def gate(
     scores : (n, L) or (n,) array_like, predictions of any kind, or a summary
         Scores of the model or of its calibrator.
     most, least : mapping of metric name to limit
-        Largest and smallest allowed values; names from `METRICS`.
+        Largest and smallest allowed values; names from `calib.stats.measures.MEASURES`.
     baseline : labelled predictions or a summary, optional
         Predictions of the last release. Accuracy, Brier score and calibration error must not be worse, by the
         interval of their difference: on the rows that both share by their ids, else as on different rows.
@@ -277,8 +270,8 @@ def gate(
     for name, _, limit in limits:
         if name in RULED and rule is None:
             raise InputError(f"{name} is about a rule that accepts predictions, and there is none; pass rule")
-        if name not in METRICS and name not in RULED:
-            raise InputError(f"{name!r} is not a metric; the metrics are {', '.join((*METRICS, *RULED))}")
+        if name not in MEASURES and name not in RULED:
+            raise InputError(f"{name!r} is not a metric; the metrics are {', '.join((*MEASURES, *RULED))}")
         if not math.isfinite(limit):
             raise InputError(f"the limit of {name} must be a finite number; got {limit!r}")
     bins: dict[str, Any] = {"n_bins": n_bins, "strategy": strategy}

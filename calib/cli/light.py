@@ -21,7 +21,7 @@ from calib.files.readers.source import Limits
 from calib.files.readers.tables import some_names
 
 #: What options that take a file show in its place.
-_FILES = ("FILE", "STATE", "CAL.JSON", "OUT", "OUT.HTML")
+_FILES = ("FILE", "STATE", "CAL.JSON", "OUT", "OUT.HTML", "OUT.JSON", "OUT.MD", "OUT.XML")
 
 
 def check(options: Namespace) -> Outcome:

@@ -167,6 +167,7 @@ COMPLETION = """\
 examples:
   calib completion bash > ~/.local/share/bash-completion/completions/calib
   calib completion zsh > ~/.zfunc/_calib
+  calib completion fish > ~/.config/fish/completions/calib.fish
 
 """
 
@@ -380,10 +381,9 @@ def _dialects() -> Iterable[str]:
 
 
 def _gate_examples() -> str:
-    from calib.answers.gate import METRICS as LIMITS
-    from calib.answers.gate import RULED
+    from calib.stats.measures import MEASURES, RULED
 
-    return GATE.format(metrics=", ".join(LIMITS), ruled=" and ".join(RULED))
+    return GATE.format(metrics=", ".join(MEASURES), ruled=" and ".join(RULED))
 
 
 def _report_examples() -> str:
@@ -520,7 +520,7 @@ def parser() -> argparse.ArgumentParser:
     app.add_argument("streamlit", nargs="*", metavar="-- OPTION", help="options of `streamlit run`")
 
     completion = _command(commands_, "completion", "print what completes commands", COMPLETION, data=False)
-    completion.add_argument("shell", choices=("bash", "zsh", "tcsh"))
+    completion.add_argument("shell", choices=("bash", "zsh", "fish", "tcsh"))
 
     slices = _command(commands_, "slices", "find groups of rows that are miscalibrated beyond noise", SLICES)
     _add_file(slices)

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from calib.base.exceptions import InputError
 from calib.data.kinds import Kind, lacks, lacks_any
 from calib.data.notions import Notion
 from calib.evidence.binning import BinStatistics
-from calib.evidence.evidence import Evidence
+
+if TYPE_CHECKING:
+    from calib.evidence.evidence import Evidence  # and with it SciPy, which `calib gate --help` needs not
 
 Metric = Literal["ece", "mce", "accuracy", "brier", "log_loss"]
 
@@ -90,6 +92,9 @@ class Measure:
         options = {"notion": self.notion, "metric": self.metric, "aggregate": self.aggregate}
         return options | {"norm": self.norm}
 
+
+#: Numbers of a rule that accepts predictions, which a gate can limit if there is a rule.
+RULED = {"accepted": "share of predictions accepted", "accepted_accuracy": "accuracy of accepted predictions"}
 
 _WHOLE = ("vector", "event", "every label")
 

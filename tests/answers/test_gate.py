@@ -10,7 +10,8 @@ from scipy.stats import binom, binomtest
 
 from benchmarks.populations import at_error, draw_labels, overconfident, scores
 from calib import BinaryPrediction, InputError, Predictions, TopLabelPrediction
-from calib.answers.gate import ANSWERS, METRICS, gate, parse_limits
+from calib.answers.gate import ANSWERS, gate, parse_limits
+from calib.stats.measures import MEASURES
 
 
 def perfect(n: int) -> Predictions:
@@ -53,7 +54,7 @@ def test_accuracy_interval_is_clopper_and_pearson():
     assert (check.lower, check.upper) == pytest.approx((exact.low, exact.high), abs=1e-12)
 
 
-@pytest.mark.parametrize("metric", METRICS)
+@pytest.mark.parametrize("metric", MEASURES)
 def test_every_metric_can_be_limited(metric):
     """The answer turns from broken to undecided to kept as the limit passes the ends of the interval."""
     rows: Any = perfect(200)

@@ -15,7 +15,6 @@ import pandas as pd
 import pytest
 
 import calib
-import calib.answers.gate
 import calib.cli.commands
 import calib.files.findings.examination
 import calib.files.readers.reading
@@ -33,6 +32,7 @@ from calib import (
 from calib.answers import choose_actions
 from calib.calibrators.catalogue import METHODS, make_calibrator, name_of
 from calib.cli.parser import METRICS, main
+from calib.stats.measures import MEASURES
 from tests.exact import read_csv
 
 NAMES = ("cat", "dog", "=cow()")
@@ -796,9 +796,9 @@ def test_every_number_has_its_interval(capsys, table, tmp_path):
     base, scaled = data["methods"]
     interval = calib.error_interval(rows.labels, rows)
     assert base["intervals"]["tl_ece"] == [interval.lower, interval.upper]
-    applying = {key for key in calib.answers.gate.METRICS if base.get(key) is not None}
+    applying = {key for key in MEASURES if base.get(key) is not None}
     no_vectors = {"ece", "mce"}  # and conf-MCE has a limit, but no line in the table
-    assert set(base["intervals"]) == applying == set(calib.answers.gate.METRICS) - no_vectors - {"conf_mce"}
+    assert set(base["intervals"]) == applying == set(MEASURES) - no_vectors - {"conf_mce"}
     assert base["improvement"] == {}
     vectors = load(tmp_path / "ts.json").predict_proba(rows)
     change = calib.paired_interval(rows.labels, rows, vectors, metric="brier", random_state=0)
