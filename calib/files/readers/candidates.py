@@ -97,17 +97,28 @@ def guess_roles(table: Table, given: Given | None = None) -> Roles:
     if table.matrices:
         return _roles_of_arrays(columns)
     every = _readings(columns)
-    _refuse_stray_cells(columns, bool(columns.labels) or any(roles.label for _, roles in every))
+    labelled = bool(columns.labels) or any(roles.label for _, roles in every)
+    _refuse_stray_cells(columns, labelled, bool(every))
     if not every:
         _refuse_words(columns)
         raise InputError(_no_scores(columns))
     possible = [each for each in every if each[1].doubt is None]
     weight, best = (possible or every)[0]
+    _refuse_fractions(columns, best)
     check_same_labels(table, _all_labels(columns, best))
     if best.doubt is None:
         best = _with_doubt(best, [roles for other, roles in possible if other == weight])
     best = replace(best, **columns.side).among([*columns.word, *table.ignored])
     return _of_model(columns, best)
+
+
+def _refuse_fractions(columns: Columns, roles: Roles) -> None:
+    """Refuse fractions in the column that is called the true class, if nothing else is."""
+    for name in columns.fractions - {*roles.probabilities} if not roles.label and not roles.correct else ():
+        if columns.word[name] in TRUE_NAMES:
+            row = int((columns[name] % 1 > 0).argmax())
+            held = f"column {name[:60]!r} is called the true class, but holds {columns[name][row]:.6g}"
+            raise InputError(f"{held} in row {row}; write a class there, or name the label with label=")
 
 
 def _readings(columns: Columns) -> list[Weighed]:
@@ -788,8 +799,8 @@ NUMBERLIKE = re.compile(
 )
 
 
-def _refuse_stray_cells(columns: Columns, labelled: bool) -> None:
-    """Refuse a column of numbers that a cell makes text, whatever else the file holds.
+def _refuse_stray_cells(columns: Columns, labelled: bool, read: bool) -> None:
+    """Refuse a column of numbers that a cell makes text, and text for scores if nothing else is read.
 
     Raises
     ------
@@ -806,6 +817,11 @@ def _refuse_stray_cells(columns: Columns, labelled: bool) -> None:
             row, cell = stray
             raise InputError(
                 f"column {name[:60]!r} holds numbers, but {cell[:60]!r} in row {row}; {_instead(cell, name)}"
+            )
+        if not read and re.search(r"\d", str(columns[name][0])) and columns.is_called_score(name):
+            cell = str(columns[name][0])[:60]
+            raise InputError(
+                f"column {name[:60]!r} holds {cell!r} in row 0; write numbers such as 0.5 or 5e-1"
             )
 
 

@@ -18,6 +18,7 @@ from calib.files.readers.conventions import (
     CLASS_NAMES,
     CONFIDENCE_NAMES,
     CORRECT_NAMES,
+    GRADES,
     INDEX_NAMES,
     KNOWN_NAMES,
     PREDICTED_CLASS_NAMES,
@@ -109,7 +110,10 @@ class Columns:
         predicted = [n for n in predicted if n not in (given.label, given.correct, *given.score)]
         predicted.sort(key=lambda name: (word[name] != "announced", word[name] not in PREDICTED_CLASS_NAMES))
         self.predicted = [given.predicted] if given.predicted else predicted
-        self.correct = given.correct or next((name for name in free if self.says_right(name)), None)
+        graded = [name for name in free if self.says_right(name)]
+        if CONFIDENCE_NAMES & set(word.values()):
+            graded += [name for name in free if word[name] in GRADES and is_flag(self[name])]
+        self.correct = given.correct or next(iter(graded), None)
         taken = {*self.predicted[:1], self.correct, *given.score}
         tiers = (TRUE_NAMES - {"answer"}, {"answer"}, ROLE_NAMES["label"], {"correct"})
         labels = [name for names in tiers for name in classes if name not in taken and word[name] in names]

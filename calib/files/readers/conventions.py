@@ -31,7 +31,7 @@ ROLE_NAMES = {
         "ground_truth groundtruth gt actual outcome class_label y_test labels_true klasse clase "
         "etikett etiqueta obs observed 标签 метка"
     )
-    | pairs_of("answer gold correct target label true", "index idx"),
+    | pairs_of("answer gold correct target label true actual", "index idx category_id class_id label_id"),
     "id": words_of(
         "id ids row_id sample_id example_id image_id uuid guid key filename file file_name path image doc_id "
         "question_id item_id prompt_id problem_id instance_id qid question_number row_index row_ids rowid"
@@ -77,7 +77,7 @@ PREDICTED_CLASS_NAMES = words_of(
 )
 PREDICTED_CLASS_NAMES |= pairs_of(
     "pred predicted prediction top top1 chosen selected assigned announced predicha predite predita predetta",
-    f"{_CLASS_WORDS} clase classe klasse etiqueta",
+    f"{_CLASS_WORDS} clase classe klasse etiqueta idx index category_id class_id label_id",
 )
 #: What may be predicted, if its cells are true classes.
 WEAK_PREDICTED_NAMES = words_of(
@@ -113,11 +113,14 @@ CORRECT_NAMES = words_of(
     "verdict judgement judgment richtig korrekt correcto correct_or_not is_correct was_correct "
     "answer_correct answer_is_correct prediction_correct model_correct is_right was_right passed solved"
 )
+#: Zeros and ones that say whether a prediction is right, beside a confidence.
+GRADES = words_of("score reward points mark")
 #: What scores are called that may be of one event, or of the predicted class.
 WEAK_SCORE_NAMES = words_of(
     "score scores prob probs proba probability probabilities p p_hat y_score y_prob y_proba y_hat "
     "y_pred pred prediction predicted_probability predicted_prob predicted_proba output logit logits "
-    "pred_score likelihood wahrscheinlichkeit probabilite probabilidad probabilita 概率 確率 вероятность"
+    "pred_score risk risk_score pd phat likelihood wahrscheinlichkeit probabilite probabilidad "
+    "probabilita 概率 確率 вероятность"
 ) | pairs_of("pct percent percentage", "prob proba probability p score")
 PREDICTED_NAMES = PREDICTED_CLASS_NAMES | CONFIDENCE_NAMES | {"correct", "is_correct"}
 #: Names by which a column is known, whether it is used or not.

@@ -63,6 +63,8 @@ ARRAY = re.compile(
 SCALAR = re.compile(
     r"(?:(?:np|numpy|torch)\.)?(?:tensor|array|float\d*|u?int\d+|str_)\(([^()\[\],]*)(?:,[^()\[\]]*)?\)"
 )
+#: Digits of other alphabets, with _ or in hexadecimal, which are numbers neither in cells nor in lists.
+OTHER_NUMBER, QUOTED = re.compile(r"[^\x00-\x7f]|\d_\d|\b0[xX]"), re.compile(r"'[^']*'|\"[^\"]*\"")
 #: Scores of a row that sum to 1 up to this cover all classes that are not 0.
 SUM_TOLERANCE = 5e-3
 #: Logits this far below the highest have a probability of 0.
@@ -293,6 +295,8 @@ def _list_of(text: str) -> Any:
     with contextlib.suppress(ValueError, RecursionError):
         value = _single(json.loads(text))
         return value if type(value) in (list, dict) or whole != text else None
+    if OTHER_NUMBER.search(QUOTED.sub("", text)):
+        return None
     with contextlib.suppress(ValueError, SyntaxError, MemoryError, RecursionError):
         return _single(_plain(ast.literal_eval(text)))
     if "..." not in text:

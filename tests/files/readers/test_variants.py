@@ -213,6 +213,10 @@ READ = {
     ),
     "Spanish": (csv(clase_real=YES, clase_predicha=DECIDED, probabilidad=C), named(D, C, Y)),
     "Japanese": (csv(**{"画像": ROWS, "正解": TRUE, "予測": SAID, "信頼度": HIGH}), named(TOP, HIGH, T)),
+    "graded by a score": (csv(target="A", sampled=GIVEN, score=D == Y, confidence=C), right(C)),
+    "lines of comment": (b"# run 7\n# a, b, c\n" + csv(y_true=Y, y_prob=P), event(P)),
+    "indices": (csv(true_idx=T, pred_idx=TOP, conf=HIGH), named(TOP, HIGH, T)),
+    "category ids": (csv(category_id=T, pred_category_id=TOP, score=HIGH), named(TOP, HIGH, T)),
     "answers of their own": (
         csv(question=ROWS, answer=GIVEN, confidence=C, **{"correct answer": ANSWERS}),
         right(C),
@@ -306,7 +310,11 @@ REFUSED = {
     ),
     "an HTML page": (b"<!DOCTYPE html>\n<html></html>\n", ("HTML",)),
     "an error of a sheet": (csv(y=Y, prob=["#DIV/0!", *map(str, P[1:])]), ("'prob'", "'#DIV/0!'", "row 0")),
-    "digits with _": (csv(y=Y, p=[str(p).replace(".", "_") for p in P]), ("'p'",)),
+    "digits with _": (csv(y=Y, p=[f"0_{int(1000 * p)}" for p in P]), ("'p'", "'0_")),
+    "hexadecimal": (csv(y=Y, p=[float(p).hex() for p in P]), ("'p'", "'0x")),
+    "lists with _": (csv(label=T, probs=printed("[{:.2e}, 0_2, {}]")), ("'probs'", "0_2")),
+    "lists of Arabic digits": (csv(label=T, probs=printed("[{}, ٠.٥, {}]")), ("'probs'", "٠")),
+    "a line of means": (csv(y_true=[*Y[1:], Y.mean()], prob=P), ("'y_true'", f"row {N - 1}")),
     "Arabic digits": (
         csv(y=Y, p=[str(p).translate(str.maketrans("0123456789", "٠١٢٣٤٥٦٧٨٩")) for p in P]),
         ("'p'",),
