@@ -33,13 +33,13 @@ def _read(source: Any, **options: Any) -> Any:
 
 
 def _save_monitor(monitor: Any, file: Any) -> None:
-    from calib.files.monitors import save_monitor
+    from calib.files.saved.monitors import save_monitor
 
     save_monitor(monitor, file)
 
 
 def _load_monitor(file: Any) -> Any:
-    from calib.files.monitors import load_monitor
+    from calib.files.saved.monitors import load_monitor
 
     return load_monitor(file)
 

@@ -1,5 +1,5 @@
 # fmt: off
-from . import datasets as datasets, diagrams as diagrams, export as export, scale as scale, testing as testing
+from . import datasets as datasets, diagrams as diagrams, export as export, scale as scale
 from .answers import (
     calibrated_scores as calibrated_scores, choose_points_per_bin as choose_points_per_bin,
     compare_models as compare_models, conclude as conclude, cross_calibrate as cross_calibrate,
@@ -41,9 +41,9 @@ from .evidence import (
     BinaryProblems as BinaryProblems, bin_statistics as bin_statistics,
     reduce_to_binary as reduce_to_binary,
 )
-from .files.calibrators import load as load, load_model as load_model, save as save, save_model as save_model
+from .files.saved import load as load, load_model as load_model, save as save, save_model as save_model
 from .files.findings import Report as Report, check as check, examine as examine
-from .files.project import Project as Project
+from .files.saved.project import Project as Project
 from .files.readers import (
     read as read,
     read_models as read_models,

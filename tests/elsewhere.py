@@ -24,7 +24,7 @@ PART = (
     "tests/cli",
     "tests/datasets",
     "tests/files/readers/test_formats.py",
-    "tests/files/calibrators",
+    "tests/files/saved",
     "tests/report",
     "tests/test_architecture.py",
     "tests/test_docs.py",

@@ -25,7 +25,7 @@ LAYERS = (
     ("stats",),
     ("calibrators",),
     ("answers",),
-    ("files", "testing"),
+    ("files",),
     ("export", "datasets"),
     ("diagrams",),
     ("scale",),

@@ -1,7 +1,7 @@
 """The catalogue of calibrators: what each is called on the command line, in tables and in menus.
 
 Command line, pages, leaderboard, report, calibrator files and scorers read these tables. A new binary
-calibrator is a `BinaryCalibrator` with one line in `BINARY`, and one in `calib.files.calibrators.types`.
+calibrator is a `BinaryCalibrator` with one line in `BINARY`, and one in `calib.files.saved.types`.
 """
 
 from __future__ import annotations

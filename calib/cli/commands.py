@@ -73,11 +73,11 @@ from calib.diagrams.style import figure_html, plotly_script
 from calib.evidence.binning import Strategy
 from calib.evidence.reductions import cluster_codes, top_label
 from calib.evidence.sums import SummedRows
-from calib.files.calibrators.document import aligned, dumps, load, loads
-from calib.files.project import Project
 from calib.files.readers.roles import ChoiceError, models_in
 from calib.files.readers.tables import some_names
 from calib.files.readers.writing import write_csv
+from calib.files.saved.document import aligned, dumps, load, loads
+from calib.files.saved.project import Project
 from calib.report.html import page
 from calib.report.sections import ReportInput, report_html
 from calib.stats.binless import calibration_slope, calibration_tests, combined_test

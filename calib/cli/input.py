@@ -295,7 +295,7 @@ def rows_to_assess(options: Namespace, notes: list[str] | None = None) -> Any:
 
 def calibrator_for(file: str, rows: Any, notes: list[str]) -> tuple[Any, Any]:
     """Load a calibrator file and put the columns of the rows in its order; add a note if they moved."""
-    from calib.files.calibrators.document import (  # scikit-learn, which reading rows does without
+    from calib.files.saved.document import (  # scikit-learn, which reading rows does without
         aligned,
         load,
     )

@@ -10,7 +10,7 @@ import numpy as np
 
 from calib.base.exceptions import InputError
 from calib.cli.input import Outcome, read_rows
-from calib.files.monitors import load_monitor, save_monitor
+from calib.files.saved.monitors import load_monitor, save_monitor
 from calib.stats.monitor import Monitor
 
 #: Options that a state keeps from the first call on.

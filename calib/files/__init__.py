@@ -1,1 +1,1 @@
-"""Files: reading and its findings, calibrator files and projects."""
+"""Files: reading, its findings, and what calib itself saves."""

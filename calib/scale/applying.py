@@ -19,9 +19,9 @@ from calib.answers.calibrated import applied_frame, groups_in
 from calib.base.exceptions import InputError
 from calib.base.outputs import check_output, whole_file
 from calib.data.predictions import BinaryPrediction, ConfidencePrediction, Predictions, TopLabelPrediction
-from calib.files.calibrators.document import aligned, dumps
 from calib.files.readers.arrow import table_of_batch
 from calib.files.readers.roles import given_columns
+from calib.files.saved.document import aligned, dumps
 from calib.scale.layout import SAMPLE, Layout, Rows, layout_of, read_batch
 from calib.scale.partial import refuse_faults
 from calib.scale.parts import Part, Paths, find_files, find_parts, first_batch

@@ -13,11 +13,11 @@ from calib.base.outputs import write_whole
 from calib.base.version import __version__
 from calib.evidence.cell_sums import CELLS, MOST_BINS, PLAIN, WEIGHTED, CellSums
 from calib.evidence.sums import LOSSES, SummedRows
-from calib.files.calibrators.document import MAX_VALUES, read_document, write_document
-from calib.files.calibrators.fields import Array, Field, Record, choice, closed, mismatch, text
-from calib.files.calibrators.fields import whole as whole_number
-from calib.files.calibrators.origin import today
 from calib.files.readers.source import Limits, Source, open_source, whole
+from calib.files.saved.document import MAX_VALUES, read_document, write_document
+from calib.files.saved.fields import Array, Field, Record, choice, closed, mismatch, text
+from calib.files.saved.fields import whole as whole_number
+from calib.files.saved.origin import today
 from calib.scale.layout import STREAMED
 from calib.scale.partial import MOST_GROUPS
 from calib.scale.summary import Summary

@@ -35,8 +35,8 @@ from calib.calibrators.scaling import (
 )
 from calib.data.notions import NotionShape
 from calib.data.validation import check_count
-from calib.files.calibrators.origin import FittedOn, today
 from calib.files.readers.roles import given_columns
+from calib.files.saved.origin import FittedOn, today
 from calib.scale.engines import Engine, Threads
 from calib.scale.layout import Layout, Rows, in_order, read_batch
 from calib.scale.partial import refuse_faults

@@ -387,7 +387,7 @@ class Monitor(Result):
         )
 
     def save(self, file: Any) -> None:
-        """Write the state to a JSON file that `Monitor.load` reads back; see `calib.files.monitors`."""
+        """Write the state to a JSON file that `Monitor.load` reads back; see `calib.files.saved.monitors`."""
         DELEGATES["save_monitor"](self, file)
 
     @classmethod

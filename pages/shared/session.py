@@ -28,10 +28,10 @@ from calib.data.validation import group_name
 from calib.datasets import EXAMPLE_TITLES, Example, load_example
 from calib.datasets.example import simulated_columns
 from calib.evidence.binning import Strategy
-from calib.files.calibrators import dumps
-from calib.files.project import FurtherModel, Project, Settings, Upload
 from calib.files.readers.candidates import MOST_MODELS
 from calib.files.readers.roles import Roles
+from calib.files.saved import dumps
+from calib.files.saved.project import FurtherModel, Project, Settings, Upload
 from calib.scale.summary import Summary
 from pages.shared import limits
 from pages.shared.address import ABOUT_DATA, SHARED

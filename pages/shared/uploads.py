@@ -16,10 +16,10 @@ from calib.data.predictions import in_common_classes, rows_that_count
 from calib.data.several_models import on_common_rows, pairs_of_models
 from calib.files.findings import Examination
 from calib.files.findings.codes import LABEL_CODES, AcceptedFix
-from calib.files.project import Upload
 from calib.files.readers.candidates import MOST_MODELS, guess_roles
 from calib.files.readers.roles import Given, Roles, models_in
 from calib.files.readers.tables import Table
+from calib.files.saved.project import Upload
 from pages.shared import limits
 from pages.shared.isolation.reader import load, read_files
 from pages.shared.session import FURTHER, LOG, READINGS, Dataset, held

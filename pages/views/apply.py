@@ -19,8 +19,8 @@ from calib.answers.metric_tables import metric_intervals
 from calib.calibrators.binary import BinaryCalibrator
 from calib.calibrators.catalogue import full_name, name_of
 from calib.calibrators.multiclass import of_one_score
-from calib.files.calibrators import aligned
-from calib.files.calibrators.document import matched_by_position
+from calib.files.saved import aligned
+from calib.files.saved.document import matched_by_position
 from pages.shared.isolation.reader import start
 from pages.shared.panels.findings import show_faults
 from pages.shared.panels.label_shift import corrected

@@ -24,7 +24,7 @@ from calib.answers.gate import gate
 from calib.calibrators.acceptance import NEVER
 from calib.data.predictions import Predictions
 from calib.export import scorer, to_onnx, verify_onnx, verify_scorer
-from calib.files.calibrators import checksum, dumps, loads
+from calib.files.saved import checksum, dumps, loads
 from tests.answers.test_decision_rules import rows
 
 PROBA, LABELS = rows(3_000)

@@ -10,7 +10,7 @@ from scipy.stats import binom, binomtest
 
 from benchmarks.populations import at_error, draw_labels, overconfident, scores
 from calib import BinaryPrediction, InputError, Predictions, TopLabelPrediction
-from calib.answers.gate import ANSWERS, gate, parse_limits
+from calib.answers.gate import ANSWERS, assert_calibrated, gate, parse_limits
 from calib.stats.measures import MEASURES
 
 
@@ -144,3 +144,15 @@ def test_a_group_is_checked_as_its_rows_alone():
         gate(rows.labels, rows, **limits, groups={"site": site[:10]})
     with pytest.raises(InputError, match="groups holds no column"):
         gate(rows.labels, rows, **limits, groups={})
+
+
+def test_assertions_of_limits_and_noise():
+    rows = perfect(2_000)
+    assert_calibrated(rows.labels, rows)
+    assert_calibrated(rows.labels, rows, tl_ece=0.1, accuracy=0.5, strict=True)
+    with pytest.raises(AssertionError, match="Accuracy at least 0.99 is broken"):
+        assert_calibrated(rows.labels, rows, accuracy=0.99)
+    with pytest.raises(AssertionError, match="above noise"):
+        assert_calibrated(rows.labels, np.square(rows.proba) / np.square(rows.proba).sum(1)[:, None])
+    with pytest.raises(InputError, match="not a metric"):
+        assert_calibrated(rows.labels, rows, error=0.1)

@@ -15,7 +15,7 @@ from benchmarks.guarantee_coverage import misses, misses_by_group, truths
 from benchmarks.simulation import means
 from calib import HistogramBinning, InputError, MulticlassToBinary, guarantee, guarantee_card
 from calib.answers import guarantee_class_wise, multinomial_bound, points_needed, points_sentence
-from calib.files.calibrators import dumps, loads
+from calib.files.saved import dumps, loads
 
 
 def test_theorem_1_by_hand():

@@ -7,7 +7,7 @@ import pytest
 
 from benchmarks.populations import draw_labels, overconfident, scores
 from calib import Predictions, conclude
-from calib.files.project import Project
+from calib.files.saved.project import Project
 from pages.shared.panels.recommendation import LEAVE
 from tests.app.running import open_page, press, with_binning, words
 

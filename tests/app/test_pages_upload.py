@@ -13,7 +13,7 @@ from streamlit.runtime.uploaded_file_manager import UploadedFile
 from calib import HistogramBinning, MulticlassToBinary, Predictions
 from calib.answers.guarantee_cards import guarantee_card
 from calib.calibrators.multiclass import of_one_score
-from calib.files.calibrators import dumps
+from calib.files.saved import dumps
 from tests.app.running import open_page, press, with_binning
 
 RNG = np.random.default_rng(0)

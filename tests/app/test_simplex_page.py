@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from calib import CanonicalBinning, GridScheme, Predictions, ProjectionScheme, SierpinskiScheme
-from calib.files.calibrators import dumps, loads
+from calib.files.saved import dumps, loads
 from pages.shared.session import Dataset
 from tests.app.running import open_page, words
 

@@ -12,7 +12,7 @@ from calib import ece, recommend
 from calib.answers.leaderboard import compare
 from calib.calibrators.catalogue import PAPER, name_of, named_methods
 from calib.datasets import load_example
-from calib.files.calibrators import loads
+from calib.files.saved import loads
 from tests.browser.screen import keep_picture, settled
 from tests.browser.steps import upload_file
 

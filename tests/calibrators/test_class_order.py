@@ -21,7 +21,7 @@ from calib import (
 )
 from calib.answers.calibrated import fit_on
 from calib.calibrators.catalogue import named_methods
-from calib.files.calibrators import dumps, loads
+from calib.files.saved import dumps, loads
 
 NAMES = ("ant", "bee", "cat")
 GENERATOR = np.random.default_rng(0)

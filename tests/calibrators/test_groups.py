@@ -14,7 +14,7 @@ from calib.calibrators.multiclass import fallback_records
 from calib.evidence.binning import PerClass
 from calib.export.onnx import to_onnx, verify_onnx
 from calib.export.scorer_file import scorer, verify_scorer
-from calib.files.calibrators import checksum, dumps, loads
+from calib.files.saved import checksum, dumps, loads
 
 N, L = 900, 3
 RANDOM = np.random.default_rng(0)

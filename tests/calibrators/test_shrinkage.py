@@ -9,7 +9,7 @@ from calib.answers import guarantee_card
 from calib.calibrators.catalogue import name_of
 from calib.calibrators.shrinkage import shrunken
 from calib.export.scorer_file import scorer, verify_scorer
-from calib.files.calibrators import dumps, loads
+from calib.files.saved import dumps, loads
 
 
 def rows(n_classes, per_class, spread, seed):

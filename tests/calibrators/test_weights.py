@@ -13,7 +13,7 @@ from sklearn.base import BaseEstimator, clone
 import calib
 from calib import HistogramBinning, InputError, MulticlassToBinary
 from calib.answers import guarantee_card
-from calib.files.calibrators import dumps, loads
+from calib.files.saved import dumps, loads
 
 N, L = 300, 3
 RANDOM = np.random.default_rng(4)

@@ -16,8 +16,8 @@ from calib import (
     recommend,
 )
 from calib.data.equal_rows import ID, MAX_KEYS, exact_copies, overlap, smallest_keys
-from calib.files.calibrators import dumps, loads
-from calib.files.calibrators.origin import FittedOn
+from calib.files.saved import dumps, loads
+from calib.files.saved.origin import FittedOn
 
 
 def drawn(n_samples: int, seed: int = 0, n_classes: int = 4, decimals: int | None = None) -> Predictions:

@@ -12,7 +12,7 @@ import pytest
 from calib import HistogramBinning, InputError, MulticlassToBinary
 from calib.export import scorer, verify_scorer
 from calib.export.replay import largest_difference, outputs
-from calib.files.calibrators import dumps, loads
+from calib.files.saved import dumps, loads
 from tests.populations import rows
 from tests.sample_calibrators import ALONE, MULTICLASS, fitted, fitted_binary, is_smooth
 

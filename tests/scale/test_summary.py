@@ -466,7 +466,7 @@ def changed(whole, change):
     document = json.loads(gzip.decompress(dumps(whole)))
     change(document)
     document.pop("checksum")
-    from calib.files.calibrators.document import write_document
+    from calib.files.saved.document import write_document
 
     return gzip.compress(write_document(document))
 

@@ -70,9 +70,9 @@ def read_files(
 def load(head: dict[str, Any], blobs: list[bytes], arrays: list[np.ndarray], progress: Progress) -> Outcome:
     """Read a file that calib wrote; what it holds is sent as it was read, and not read again."""
     from calib.diagrams.over_time import monitor_diagram
-    from calib.files.calibrators.document import loads  # scikit-learn, which readers of tables do without
-    from calib.files.monitors import load_monitor
-    from calib.files.project import Project
+    from calib.files.saved.document import loads  # scikit-learn, which readers of tables do without
+    from calib.files.saved.monitors import load_monitor
+    from calib.files.saved.project import Project
     from calib.scale.files import load as load_summary
     from pages.shared.isolation.objects import Packer
 

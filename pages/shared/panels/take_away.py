@@ -14,7 +14,7 @@ from calib.data.kinds import lacks
 from calib.evidence.reductions import event_scores
 from calib.export import scorer, to_onnx, verify_onnx, verify_scorer
 from calib.export.onnx_graph import EVERYWHERE
-from calib.files.calibrators import dumps
+from calib.files.saved import dumps
 from pages.shared.kept import kept
 from pages.shared.session import Method, dataset
 from pages.shared.widgets import ARROW, escaped, offer

@@ -10,17 +10,17 @@ import pytest
 
 import calib
 from calib import InputError, Project, scale
-from calib.files.calibrators import document, dumps
-from calib.files.project import FurtherModel, Upload
 from calib.files.readers.reading import read_table
 from calib.files.readers.roles import Roles
+from calib.files.saved import document, dumps
+from calib.files.saved.project import FurtherModel, Upload
 from calib.scale.files import dumps as summary_bytes
 from pages.shared.isolation.reader import load
 from tests import sample_calibrators
 from tests.app.running import open_page, press
 from tests.app.test_pages_upload import upload
 from tests.app.test_project_page import saved
-from tests.files.test_project import TABLE, vectors
+from tests.files.saved.test_project import TABLE, vectors
 
 CSV = b"cat,dog,label\n0.25,0.75,dog\n0.5,0.5,cat\n"
 

@@ -12,8 +12,8 @@ import pandas as pd
 import pytest
 
 from calib import InputError, MulticlassToBinary, check
-from calib.files.calibrators import dumps
 from calib.files.readers.reading import read_table
+from calib.files.saved import dumps
 from pages.shared.isolation import reader
 from pages.shared.isolation.reader import load, read_covtype, read_files
 from pages.shared.isolation.wire import Channel, MessageTooLarge

@@ -17,7 +17,7 @@ import pandas as pd
 import pytest
 
 from calib import InputError, IsotonicCalibration, Monitor, Predictions, Project, check, scale
-from calib.files.calibrators import dumps, loads
+from calib.files.saved import dumps, loads
 from tests.written import bytes_of
 
 #: Four times the size is 16 times the time if that is quadratic; shorter times are not compared.

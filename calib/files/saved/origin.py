@@ -16,7 +16,7 @@ from calib.calibrators.acceptance import NEVER, AcceptanceRule
 from calib.data.equal_rows import MAX_KEYS, smallest_keys
 from calib.data.predictions import BinaryPrediction
 from calib.data.validation import check_count
-from calib.files.calibrators.fields import (
+from calib.files.saved.fields import (
     FLAG,
     Array,
     Maybe,

@@ -24,11 +24,11 @@ from calib import (
     TopKPrediction,
     TopLabelPrediction,
 )
-from calib.files.calibrators import dumps
-from calib.files.project import MANIFEST, FurtherModel, Upload
 from calib.files.readers.roles import Roles
 from calib.files.readers.source import Limits
 from calib.files.readers.tables import Table, table_from_columns
+from calib.files.saved import dumps
+from calib.files.saved.project import MANIFEST, FurtherModel, Upload
 
 RNG = np.random.default_rng(0)
 NAMES = ("cat", "dög", "=1+1")

@@ -11,8 +11,8 @@ import numpy as np
 
 from calib.base.exceptions import CalibratorFileError
 from calib.base.outputs import write_whole
-from calib.files.calibrators.document import MAX_BYTES, read_document, write_document
-from calib.files.calibrators.fields import (
+from calib.files.saved.document import MAX_BYTES, read_document, write_document
+from calib.files.saved.fields import (
     Array,
     Maybe,
     Record,

@@ -25,13 +25,13 @@ from calib.base.outputs import write_whole
 from calib.base.version import __version__
 from calib.data.kinds import KINDS
 from calib.data.predictions import Announcement
-from calib.files.calibrators.document import MAX_BYTES, aligned, dumps, loads
 from calib.files.readers.archives import open_archive, refuse_damage
 from calib.files.readers.json import check_objects
 from calib.files.readers.numpy import read_array
 from calib.files.readers.roles import Roles
 from calib.files.readers.source import Limits, Source, open_source
 from calib.files.readers.tables import Table, check_distinct, packed_table
+from calib.files.saved.document import MAX_BYTES, aligned, dumps, loads
 
 __all__ = ["Project"]
 

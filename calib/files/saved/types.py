@@ -18,7 +18,7 @@ from calib.calibrators.ridge_choice import CROSS_VALIDATED
 from calib.calibrators.scaling import LEAST_FLOOR, MOST_FLOOR
 from calib.calibrators.venn_abers import VennAbersCalibration
 from calib.data.notions import NOTIONS
-from calib.files.calibrators.fields import (
+from calib.files.saved.fields import (
     FLAG,
     SEED,
     Array,

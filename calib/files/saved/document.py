@@ -16,8 +16,8 @@ from calib.base.exceptions import CalibratorFileError, InputError
 from calib.base.outputs import write_whole
 from calib.calibrators.acceptance import AcceptanceRule
 from calib.data.kinds import lacks
-from calib.files.calibrators.fields import closed, closed_schema, mismatch, short
-from calib.files.calibrators.origin import (
+from calib.files.saved.fields import closed, closed_schema, mismatch, short
+from calib.files.saved.origin import (
     FittedOn,
     decode_names,
     decode_origin,
@@ -29,7 +29,7 @@ from calib.files.calibrators.origin import (
     origin_schema,
     rule_schema,
 )
-from calib.files.calibrators.types import TYPES, Layout, layout_named, layout_of
+from calib.files.saved.types import TYPES, Layout, layout_named, layout_of
 
 FORMAT = "calib-calibrator"
 VERSION = 1

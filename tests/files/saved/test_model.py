@@ -24,7 +24,7 @@ from calib import (
     load_model,
     save_model,
 )
-from calib.files.calibrators import loads
+from calib.files.saved import loads
 
 pytest.importorskip("skops", reason="the skops extra is not installed")
 

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from calib import CalibratorFileError, Monitor
-from calib.files.calibrators.document import write_document
+from calib.files.saved.document import write_document
 
 
 def rows(seed):

@@ -29,8 +29,8 @@ from calib.answers import guarantee_card
 from calib.calibrators import catalogue
 from calib.data.notions import NOTIONS
 from calib.export.replay import largest_difference, outputs
-from calib.files.calibrators import MAX_BYTES, MAX_VALUES, aligned, checksum, dumps, loads, schema
-from calib.files.calibrators.types import TYPES
+from calib.files.saved import MAX_BYTES, MAX_VALUES, aligned, checksum, dumps, loads, schema
+from calib.files.saved.types import TYPES
 from tests.populations import rows
 from tests.sample_calibrators import (
     ALONE,
@@ -212,9 +212,9 @@ def test_what_cannot_be_saved_is_refused(tmp_path):
 
 
 def test_shipped_schema_is_that_of_the_code():
-    shipped = Path(calib.__file__).parent / "files" / "calibrators" / "calibrator.schema.json"
+    shipped = Path(calib.__file__).parent / "files" / "saved" / "calibrator.schema.json"
     assert json.loads(shipped.read_text(encoding="utf-8")) == schema(), (
-        "write json.dumps(schema(), indent=1) to calib/files/calibrators/calibrator.schema.json"
+        "write json.dumps(schema(), indent=1) to calib/files/saved/calibrator.schema.json"
     )
     jsonschema.Draft202012Validator.check_schema(schema())
 

@@ -17,8 +17,8 @@ from sklearn.utils.validation import check_is_fitted
 from calib.base.exceptions import CalibratorFileError, InputError, not_installed
 from calib.base.outputs import write_whole
 from calib.calibrators.calibrated_model import RESPONSES, CalibratedModel, FittedPair
-from calib.files.calibrators.document import MAX_BYTES, dumps, loads
 from calib.files.readers.archives import DAMAGED, open_archive
+from calib.files.saved.document import MAX_BYTES, dumps, loads
 
 FORMAT, VERSION = "calib-model", 1
 #: Sizes beyond which a file is refused before it is read: of a model, and of its members together.

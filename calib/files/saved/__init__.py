@@ -1,7 +1,7 @@
-"""Calibrator files: JSON that anyone can read, nobody can execute, and that is checked before use."""
+"""What calib saves and reads again: calibrators, projects and monitors, JSON that is checked before use."""
 
 from calib.base.exceptions import CalibratorFileError
-from calib.files.calibrators.document import (
+from calib.files.saved.document import (
     FORMAT,
     KEYS,
     MAX_BYTES,
@@ -16,6 +16,6 @@ from calib.files.calibrators.document import (
     save,
     schema,
 )
-from calib.files.calibrators.model import load_model, save_model
+from calib.files.saved.model import load_model, save_model
 
 __all__ = ["load", "load_model", "save", "save_model"]
