@@ -18,7 +18,7 @@ from starlette.responses import PlainTextResponse
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from streamlit import runtime
 
-from pages.shared import limits
+from pages.shared.isolation import limits
 from pages.shared.login import may_ask
 
 #: Address of an upload: its session and its file.

@@ -33,9 +33,8 @@ from calib.files.readers.roles import Roles
 from calib.files.saved import dumps
 from calib.files.saved.project import FurtherModel, Project, Settings, Upload
 from calib.scale.summary import Summary
-from pages.shared import limits
 from pages.shared.address import ABOUT_DATA, SHARED
-from pages.shared.isolation import computing
+from pages.shared.isolation import computing, limits
 from pages.shared.kept import ahead, digest, kept
 from pages.shared.work import compute
 

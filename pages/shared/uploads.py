@@ -20,7 +20,7 @@ from calib.files.readers.candidates import MOST_MODELS, guess_roles
 from calib.files.readers.roles import Given, Roles, models_in
 from calib.files.readers.tables import Table
 from calib.files.saved.project import Upload
-from pages.shared import limits
+from pages.shared.isolation import limits
 from pages.shared.isolation.reader import load, read_files
 from pages.shared.session import FURTHER, LOG, READINGS, Dataset, held
 from pages.shared.widgets import escaped

@@ -12,8 +12,8 @@ from calib import InputError, accuracy
 from calib.data.kinds import lacks
 from calib.datasets import EXAMPLE_TITLES
 from calib.diagrams import draw_class_shares
+from pages.shared.isolation.limits import release
 from pages.shared.isolation.reader import start
-from pages.shared.limits import release
 from pages.shared.panels.add_model import offer_model_upload
 from pages.shared.panels.class_names import offer_class_names
 from pages.shared.panels.findings import show_faults, show_findings, show_roles

@@ -15,7 +15,8 @@ from streamlit import runtime
 from streamlit.web.server.starlette.starlette_app_utils import create_signed_value
 
 from benchmarks.load.visitor import Visitor, served
-from pages.shared import door, limits, login
+from pages.shared import door, login
+from pages.shared.isolation import limits
 from tests.app.test_serving import table
 
 LIMITS = {"CALIB_SESSION_MB": "10", "CALIB_SERVER_MB": "15"}

@@ -22,8 +22,9 @@ from streamlit.web.server.server_util import is_url_from_allowed_origins
 
 import serve
 from calib import __version__
-from pages.shared import housekeeping, kept, limits, results
+from pages.shared import housekeeping, kept, results
 from pages.shared.housekeeping import give_back, sweep
+from pages.shared.isolation import limits
 from pages.shared.isolation.objects import Packer
 from pages.shared.isolation.wire import Channel
 from tests.app.running import ROOT, open_page, press, words

@@ -1,1 +1,1 @@
-"""Strangers' files read in another process, under limits of memory, time and files."""
+"""Strangers' files and long computations in other processes, and what sessions and processes may take."""

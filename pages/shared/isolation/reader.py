@@ -16,7 +16,7 @@ from calib.files.readers.raw_predictions import parts_of
 from calib.files.readers.roles import Roles
 from calib.files.readers.source import Progress
 from calib.files.readers.tables import Table
-from pages.shared import limits
+from pages.shared.isolation import limits
 from pages.shared.isolation.objects import unpack
 from pages.shared.isolation.process import LOST, Pool, Worker
 from pages.shared.isolation.wire import pack_roles, pack_table, unpack_examination, unpack_roles, unpack_table
