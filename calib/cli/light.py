@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import sys
 from argparse import Namespace
@@ -102,6 +103,13 @@ def completion(options: Namespace) -> Outcome:
             if action.metavar in _FILES:
                 action.complete = shtab.FILE
     return Outcome(shtab.complete(options.parser, shell=options.shell).rstrip("\n"))
+
+
+def schema(options: Namespace) -> Outcome:
+    """Print the JSON Schema of what a command prints with --json."""
+    from calib.cli.schemas import schema as schema_of
+
+    return Outcome(json.dumps(schema_of(options.of), indent=1))
 
 
 def serve(words: Sequence[str] = (), **environment: str) -> NoReturn:

@@ -28,7 +28,7 @@ PROGRAM = "calib"
 
 #: Commands that are not in `calib.cli.commands`, by module. A module is imported when its command is run.
 MODULES = {
-    "light": ("check", "app", "completion"),
+    "light": ("check", "app", "completion", "schema"),
     "files_at_scale": ("summarize", "merge", "sql"),
     "watching": ("watch",),
 }
@@ -168,6 +168,13 @@ examples:
   calib completion bash > ~/.local/share/bash-completion/completions/calib
   calib completion zsh > ~/.zfunc/_calib
   calib completion fish > ~/.config/fish/completions/calib.fish
+
+"""
+
+SCHEMA = """\
+examples:
+  calib schema gate
+  calib schema metrics > metrics.schema.json
 
 """
 
@@ -374,6 +381,12 @@ def _methods() -> Iterable[str]:
     return METHODS
 
 
+def _with_json() -> Iterable[str]:
+    from calib.cli.schemas import SHAPES
+
+    return SHAPES
+
+
 def _dialects() -> Iterable[str]:
     from calib.scale.warehouse import DIALECTS
 
@@ -521,6 +534,9 @@ def parser() -> argparse.ArgumentParser:
 
     completion = _command(commands_, "completion", "print what completes commands", COMPLETION, data=False)
     completion.add_argument("shell", choices=("bash", "zsh", "fish", "tcsh"))
+
+    schema = _command(commands_, "schema", "print the JSON Schema of a command's --json", SCHEMA, data=False)
+    schema.add_argument("of", metavar="COMMAND", help="command that has --json").choices = _Later(_with_json)
 
     slices = _command(commands_, "slices", "find groups of rows that are miscalibrated beyond noise", SLICES)
     _add_file(slices)
