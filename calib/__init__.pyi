@@ -52,10 +52,10 @@ from .files.readers import (
 )
 from .report import report as report
 from .stats import (
-    Monitor as Monitor, accuracy as accuracy, best_set as best_set,
+    Monitor as Monitor, accuracy as accuracy, auc as auc, best_set as best_set,
     bootstrap_interval as bootstrap_interval, brier_score as brier_score,
     calibration_band as calibration_band, calibration_slope as calibration_slope,
-    calibration_test as calibration_test, consistency_band as consistency_band, corp_curve as corp_curve,
+    calibration_test as calibration_test, corp_curve as corp_curve,
     debiased_l2 as debiased_l2, decomposition as decomposition, ece as ece,
     effective_sample as effective_sample,
     error_interval as error_interval, log_loss as log_loss, mce as mce, noise_floor as noise_floor,

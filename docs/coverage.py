@@ -27,6 +27,15 @@ SECTIONS = (
         1.0,
     ),
     (
+        "mean_coverage",
+        "Intervals of mean scores and of the AUC",
+        "`calib.bootstrap_interval` and `calib.auc`: how often 95 % intervals hold the true number. "
+        "Confidences are mostly sure, so that losses are skewed; the difference is of a model and a "
+        "sharpened one. The interval of an AUC is wide if few rows have the rarer outcome, since rows that "
+        "were not seen could be out of order.",
+        5.0,
+    ),
+    (
         "difference_coverage",
         "Differences of calibration errors",
         "`calib.paired_difference`: how often the 95 % interval holds the true difference of squared l2 "

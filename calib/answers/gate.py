@@ -394,7 +394,7 @@ def _checked(
 def _against(change: Change, compared: Compared, level: float, strategy: Strategy) -> Check:
     """Say whether a number is worse than the baseline's."""
     measure = change.measure
-    bound = "min" if measure.metric == "accuracy" else "max"
+    bound = "min" if measure.higher_is_better else "max"
     worse, better = change.lower > 0.0, change.upper < 0.0
     if bound == "min":
         worse, better = better, worse
@@ -490,7 +490,8 @@ def assert_calibrated(
     baseline, strict, n_bins, level, sample_weight, n_resamples, random_state
         As for `gate`.
     **limits : float
-        Limits by metric, such as ``tl_ece=0.03, accuracy=0.9``: the least accuracy, the most of all others.
+        Limits by metric, such as ``tl_ece=0.03, accuracy=0.9``: the least accuracy or AUC, the most of all
+        others.
         Without limits and baseline, the calibration error must not be above noise, which a calibrated model
         is in 5 of 100 tests.
 
@@ -537,4 +538,4 @@ def assert_calibrated(
 
 
 #: Metrics whose limit is the least allowed.
-_LEAST = {key for key, measure in MEASURES.items() if measure.metric == "accuracy"}
+_LEAST = {key for key, measure in MEASURES.items() if measure.higher_is_better}

@@ -152,7 +152,9 @@ def metrics(
             continue
         if measure.is_error and measure.notion not in cells:
             cells[measure.notion] = evidence.cells(measure.notion, **bins)
-        values[key] = measure.value(evidence, cells=cells.get(measure.notion), **bins)
+        value = measure.value(evidence, cells=cells.get(measure.notion), **bins)
+        if not np.isnan(value):  # an AUC needs both outcomes
+            values[key] = value
     return Metrics(
         method=method,
         n_samples=evidence.n_samples,

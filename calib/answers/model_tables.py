@@ -496,7 +496,7 @@ class _Model:
         if change.lower > 0.0 or change.upper < 0.0:
             together = change_at(self.mark_level)
             if together.lower > 0.0 or together.upper < 0.0:
-                mark = "better" if (change.upper < 0.0) != (measure.metric == "accuracy") else "worse"
+                mark = "better" if (change.upper < 0.0) != measure.higher_is_better else "worse"
         if isinstance(strategy, PerClass) and measure.notion in POOLED_NOTIONS:
             strategy = strategy.of_class(-1)
         if measure.is_error and mark == "worse" and strategy != "uniform":

@@ -214,6 +214,7 @@ READS_ROWS = {
     "Over time": "use calib watch on the files",
     "Imbalance": "upload a sample of the rows",
     "Simplex": "upload a sample of the rows",
+    "The AUC": "upload a sample of the rows",
     "The list of rows": "upload a sample of them",
     "What a class is confused with": "upload a sample of the rows",
     "A project": "keep the summary file itself",

@@ -11,6 +11,7 @@ import numpy as np
 from calib.data.defaults import N_BINS
 from calib.data.notions import Notion
 from calib.evidence.binning import BinaryProblems, BinStatistics, Strategy
+from calib.evidence.ranking import Area
 from calib.evidence.sampling import Draw, Sampler
 
 
@@ -111,6 +112,9 @@ class Evidence(Protocol):
 
     def event_mean(self, rule: str, notion: Notion | None = None, top_k: int | None = None) -> float:
         """Return the mean "brier" score or "log_loss" of all binary events of a notion."""
+
+    def area(self, notion: Notion, *, variance: bool = False) -> Area:
+        """Return the mean area under the ROC curve of the binary events of a notion."""
 
     def of_class(self, label: int, notion: str = "top-label") -> Any:
         """Return the evidence of one class alone, as a confidence that is right or wrong."""

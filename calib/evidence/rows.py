@@ -36,6 +36,7 @@ from calib.evidence.binning import (
 )
 from calib.evidence.clusters import Dependence, latent_correlation
 from calib.evidence.evidence import Groups, Mean
+from calib.evidence.ranking import Area, mean_area
 from calib.evidence.reductions import (
     bin_each_class,
     check_serves,
@@ -379,6 +380,23 @@ class Rows:
         problems = self.problems(notion, top_k)
         event = ConfidencePrediction(problems.scores)
         return weighted_mean(row_values(problems.outcomes, event, rule), problems.weights)
+
+    def area(self, notion: Notion, *, variance: bool = False) -> Area:
+        """Return the mean area under the ROC curve of the binary events of a notion; see `mean_area`."""
+        if notion != "class-wise" or self._ready is not None or not has_columns(self.scores):
+            return mean_area([self.problems(notion)], self.cluster, variance=variance)
+        matrix = score_matrix(self.scores)
+        truth = class_labels(self.y_true, self.scores, matrix)
+        events = (
+            reduce_to_binary(
+                truth == code if truth.ndim == 1 else truth[:, code],
+                ConfidencePrediction(np.ascontiguousarray(column)),
+                "confidence",
+                sample_weight=self.weights,
+            )
+            for code, column in enumerate(matrix.T)
+        )
+        return mean_area(events, self.cluster, variance=variance)
 
     def losses(self) -> dict[str, float]:
         """Return the Brier score and the log loss of whole vectors, from one pass."""

@@ -11,7 +11,7 @@ import numpy as np
 from calib.base.exceptions import InputError
 from calib.base.results import Result
 from calib.data.defaults import N_BINS
-from calib.data.kinds import KINDS, lacks
+from calib.data.kinds import KINDS, READS_ROWS, lacks, needs_rows
 from calib.data.notions import TOP_K_NOTIONS, Notion, NotionShape
 from calib.data.validation import check_count
 from calib.evidence.binning import (
@@ -24,6 +24,7 @@ from calib.evidence.binning import (
 )
 from calib.evidence.cell_sums import EDGES, MOST_BINS, CellSums
 from calib.evidence.evidence import Groups, Mean
+from calib.evidence.ranking import Area
 from calib.evidence.sampling import Draw, Sampler, draw_sums_of
 
 #: Means over rows that no cell holds: the scores of the whole prediction, and the log loss of the event that
@@ -159,6 +160,8 @@ class SummedRows(Result):
 
     def lacks(self, what: str) -> str | None:
         """Say what is missing for a notion, measure or page of `calib.data.kinds`; None if nothing is."""
+        if what in READS_ROWS:
+            return needs_rows(what)
         missing = lacks(self.kind, what)
         if missing is None and what == "notion:class-wise" and self._by_class and self.class_wise is None:
             return "the summary has no class-wise sums; summarize again with class_wise=True"
@@ -262,6 +265,10 @@ class SummedRows(Result):
             self.top.total("square").sum() - 2.0 * right.total("score").sum() + right.total("weight").sum()
         )
         return float(total / self._weight)
+
+    def area(self, notion: Notion, *, variance: bool = False) -> Area:
+        """Raise `InputError`: sums do not hold the order of single rows."""
+        raise InputError(needs_rows("The AUC"))
 
     def of_class(self, label: int, notion: str = "top-label") -> SummedRows:
         """Return the evidence of one class alone, as a confidence that is right or wrong.

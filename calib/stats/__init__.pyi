@@ -38,4 +38,5 @@ from .intervals import (
 )
 from .many import Improvements as Improvements, best_set as best_set, improvements as improvements
 from .monitor import Monitor as Monitor
+from .roc import auc as auc
 from .simplex_errors import canonical_ece as canonical_ece

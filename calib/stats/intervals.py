@@ -29,7 +29,7 @@ from calib.evidence.evidence import Evidence
 from calib.evidence.reductions import event_scores, top_label
 from calib.evidence.rows import Rows, as_evidence
 from calib.evidence.sums import SummedRows
-from calib.stats.bootstrap import bootstrap_interval
+from calib.stats.bootstrap import bootstrap_interval, with_unseen_errors
 from calib.stats.cluster_squares import MAX_SKEWNESS, ClusterSquares
 from calib.stats.floors import CellMetric
 from calib.stats.measures import MEASURES, Measure
@@ -254,8 +254,8 @@ def measure_interval(
         As for `error_interval`; for "brier" and "log_loss" the whole vectors.
     key : str
         One of `calib.stats.MEASURES`. An ECE has `error_interval`, an MCE `interval_of_all_cells`, accuracy
-        the Clopper-Pearson interval (with weights Korn & Graubard's, 1998), and the means of a score
-        over rows `bootstrap_interval`.
+        the Clopper-Pearson interval (with weights Korn & Graubard's, 1998), an AUC `area_limits`, and
+        the means of a score over rows `bootstrap_interval`.
     level : float in (0, 1)
         Coverage.
 
@@ -279,6 +279,8 @@ def measure_interval(
         return interval.lower, interval.upper
     if measure.metric == "accuracy":
         return share_limits(evidence, 1.0 - check_level(level))
+    if measure.metric == "auc" and measure.notion is not None:
+        return area_limits(evidence, measure.notion, 1.0 - check_level(level))
     assert isinstance(evidence, Rows)
     rows = evidence.scores
     if measure.notion is not None and event_scores(rows) is None:
@@ -337,6 +339,27 @@ def share_limits(evidence: Rows | SummedRows, alpha: float) -> tuple[float, floa
     rows *= of_few_clusters(clusters, alpha)
     low, high = binomial_limits(np.array([share * rows]), np.array([rows]), alpha)
     return float(low[0]), float(high[0])
+
+
+def area_limits(evidence: Evidence, notion: Notion, alpha: float) -> tuple[float, float]:
+    """Return the ends of the interval of an area under the ROC curve, [0, 1] if there is no area.
+
+    Notes
+    -----
+    The ends are those of Clopper & Pearson for a share of the same variance (`mean_area`), which keep to
+    [0, 1], with what rows that were not seen would do (`with_unseen_errors`): a row of the rarer outcome
+    whose score is on the wrong side of all others takes the area down by area / fewest.
+    """
+    area, variance, fewest = evidence.area(notion, variance=True)
+    if np.isnan(area):
+        return 0.0, 1.0
+    low = high = middle = np.array([area])
+    if variance > 0.0:
+        rows = middle * (1.0 - middle) / variance * of_few_clusters(evidence.n_clusters, alpha)
+        low, high = binomial_limits(middle * rows, rows, alpha)
+    low, _ = with_unseen_errors(middle, low, high, -middle / fewest, alpha)
+    _, high = with_unseen_errors(middle, low, high, (1.0 - middle) / fewest, alpha)
+    return max(float(low[0]), 0.0), min(float(high[0]), 1.0)
 
 
 def share_of_rows(hits: np.ndarray, cluster: np.ndarray | None, alpha: float) -> tuple[float, float]:

@@ -13,7 +13,7 @@ from calib.evidence.binning import BinStatistics
 if TYPE_CHECKING:
     from calib.evidence.evidence import Evidence  # and with it SciPy, which `calib gate --help` needs not
 
-Metric = Literal["ece", "mce", "accuracy", "brier", "log_loss"]
+Metric = Literal["ece", "mce", "accuracy", "auc", "brier", "log_loss"]
 
 
 @dataclass(frozen=True)
@@ -27,8 +27,8 @@ class Measure:
         kinds of predictions have it, `calib.data.kinds` says.
     title : str
         Its name in tables and sentences, in the field's terms.
-    metric : {"ece", "mce", "accuracy", "brier", "log_loss"}
-        The estimator, as for `calib.bootstrap_interval`.
+    metric : {"ece", "mce", "accuracy", "auc", "brier", "log_loss"}
+        The estimator.
     notion : str or None
         What a calibration error conditions on. For a score, "top-label" is the event that the predicted
         class is right, and None the whole vector.
@@ -58,11 +58,15 @@ class Measure:
     def missing(self, of: Kind | str | Evidence) -> str | None:
         """Say in one sentence what a kind of predictions, or evidence, lacks for it; None if nothing."""
         kind = of if isinstance(of, (Kind, str)) else of.kind
-        if self.needs:
-            return lacks_any(kind, self.needs, self.title)
-        if isinstance(of, (Kind, str)):
-            return lacks(kind, f"notion:{self.notion}")
-        return of.lacks(f"notion:{self.notion}")
+        asked = "The AUC" if self.metric == "auc" else "" if self.needs else f"notion:{self.notion}"
+        if (missing := lacks_any(kind, self.needs, self.title)) is not None:
+            return missing
+        return lacks(of, asked) if isinstance(of, (Kind, str)) else of.lacks(asked)
+
+    @property
+    def higher_is_better(self) -> bool:
+        """Whether a model is better the higher it is."""
+        return self.metric in ("accuracy", "auc")
 
     def value(self, evidence: Evidence, *, cells: BinStatistics | None = None, **bins: Any) -> float:
         """Return the number of evidence; `bins` are n_bins and strategy, unless its `cells` are at hand.
@@ -77,6 +81,8 @@ class Measure:
         if self.is_error:
             cells = evidence.cells(self.notion, **bins) if cells is None else cells
             return cells.ece(self.norm) if self.metric == "ece" else cells.mce(self.aggregate)
+        if self.metric == "auc" and self.notion is not None:
+            return evidence.area(self.notion).value
         if self.metric == "accuracy" or self.notion is None:
             return evidence.mean(self.metric).value
         return evidence.event_mean(self.metric, "confidence")
@@ -109,6 +115,30 @@ MEASURES: dict[str, Measure] = {
             "top-label",
             "Share of rows whose predicted class is right.",
             needs=("confidence", "event"),
+        ),
+        Measure(
+            "auc",
+            "AUC of P(Y = 1)",
+            "auc",
+            "class-wise",
+            "Chance that P(Y = 1) is higher for a row with Y = 1 than for one with Y = 0.",
+            needs=("event",),
+        ),
+        Measure(
+            "cw_auc",
+            "AUC, one against rest",
+            "auc",
+            "class-wise",
+            "Mean over classes of the AUC of each class's score; classes that are never true are left out.",
+            needs=("scores",),
+        ),
+        Measure(
+            "top_auc",
+            "AUC, top label",
+            "auc",
+            "confidence",
+            "Chance that the confidence is higher where the predicted class is right than where it is wrong.",
+            needs=("confidence",),
         ),
         Measure(
             "conf_ece",

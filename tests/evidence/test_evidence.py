@@ -104,9 +104,11 @@ def test_sums_tell_what_the_rows_tell(kind, weighted, name, n_parts, seed):
 def test_numbers_and_conclusions_of_sums_are_those_of_rows(kind, weighted):
     rows, sums = sources(kind, weighted, 3)
     expected, found = (calib.metrics(None, source) for source in (rows, sums))
-    for key in MEASURES:
+    for key, measure in MEASURES.items():
+        if measure.missing(sums) is not None:
+            continue
         assert getattr(found, key) == pytest.approx(getattr(expected, key), abs=1e-10), key
-        if getattr(found, key) is not None and not interval_needs_rows(sums, MEASURES[key]):
+        if getattr(found, key) is not None and not interval_needs_rows(sums, measure):
             ends = measure_interval(None, sums, key)
             assert ends == pytest.approx(measure_interval(None, rows, key), abs=1e-9), key
     conclusions = [calib.conclude(None, source) for source in (rows, sums)]
@@ -143,6 +145,7 @@ def test_what_sums_cannot_tell_is_said():
         lambda: calib.noise_floor(None, sums, notion="class-wise", metric="mce"),
         lambda: calib.slices(None, sums, "site", notion="confidence"),
         lambda: calib.debiased_l2(None, sums),
+        lambda: calib.auc(None, sums),
     ):
         with pytest.raises(InputError):
             call()

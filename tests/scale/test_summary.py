@@ -133,8 +133,8 @@ def same(mine, theirs, **tolerance):
 def test_what_pages_show_is_that_of_the_rows(rows, whole, table):
     proba, labels = rows
     metrics, expected = calib.metrics(None, whole, n_bins=20), calib.metrics(labels, proba, n_bins=20)
-    for name in MEASURES:
-        if getattr(expected, name, None) is not None:
+    for name, measure in MEASURES.items():
+        if measure.missing(whole) is None and getattr(expected, name, None) is not None:
             assert getattr(metrics, name) == pytest.approx(getattr(expected, name), abs=1e-12), name
     same(
         calib.conclude(None, whole, n_bins=12).frame(),

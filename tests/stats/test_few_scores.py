@@ -10,9 +10,9 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 from scipy import stats
 
-from calib import bin_statistics, consistency_band, ece, noise_floor, reduce_to_binary
+from calib import bin_statistics, ece, noise_floor, reduce_to_binary
 from calib.evidence.sampling import semidefinite_factor
-from calib.stats import canonical_noise_floor, problem_floors
+from calib.stats import canonical_noise_floor, consistency_band, problem_floors
 from calib.stats.floors import TOO_LOW
 from tests.populations import drawn, population
 

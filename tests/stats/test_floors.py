@@ -16,7 +16,6 @@ from calib import (
     MulticlassToBinary,
     Predictions,
     TopLabelPrediction,
-    consistency_band,
     ece,
     mce,
     noise_floor,
@@ -25,7 +24,7 @@ from calib import (
 )
 from calib.evidence.rows import Rows
 from calib.evidence.sampling import draw_exclusive
-from calib.stats import NoiseFloor, canonical_noise_floor, problem_floors
+from calib.stats import NoiseFloor, canonical_noise_floor, consistency_band, problem_floors
 from calib.stats.floors import noise_floors
 
 NOTIONS = ["confidence", "top-label", "class-wise", "top-k-confidence", "top-k-label"]

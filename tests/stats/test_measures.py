@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from calib import bootstrap_interval, metrics, noise_floor
+from calib import auc, bootstrap_interval, metrics, noise_floor
 from calib.answers.metric_tables import METRIC_COLUMNS
 from calib.data.predictions import TopLabelPrediction
 from calib.stats.measures import ECES, MEASURES
@@ -30,6 +30,8 @@ def test_options_of_a_number_give_the_number(rows, key):
     if measure.is_error:
         options = {**measure.options, "notion": measure.notion, "n_resamples": 2}
         number = noise_floor(y, proba, random_state=0, **options).observed
+    elif measure.metric == "auc":
+        number = auc(y, scores, notion=measure.notion)
     else:
         number = bootstrap_interval(y, scores, metric=measure.metric, n_resamples=2).estimate
     assert number == pytest.approx(getattr(summary, key), abs=1e-12)

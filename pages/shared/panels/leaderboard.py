@@ -119,7 +119,7 @@ def show_pair(candidates: list[Method], n_bins: int, proposed: str) -> None:
         if key in wanted
         and MEASURES[key].missing(kind) is None
         and (one.notion in TOP_NOTIONS or kind.name == "binary")
-        and one.metric != "mce"
+        and one.metric not in ("mce", "auc")
     ]
     default_key = next(key for key in ("tl_ece", "conf_ece", "ece") if key in keys)
     key = right.selectbox(

@@ -1,0 +1,77 @@
+"""How well scores rank: the area under the ROC curve, and how much each row adds to it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import NamedTuple
+
+import numpy as np
+
+from calib.evidence.binning import BinaryProblems
+
+
+class Area(NamedTuple):
+    """Mean over binary problems of the area under the ROC curve (AUC); NaN if no problem has both outcomes.
+
+    `variance` is the variance of the mean. `fewest` is the number of rows of the rarer outcome (effective
+    rows if weighted, clusters if rows belong together) times the problems; of several problems, the fewest.
+    """
+
+    value: float
+    variance: float
+    fewest: float
+
+
+def mean_area(
+    problems: Iterable[BinaryProblems], cluster: np.ndarray | None, *, variance: bool = True
+) -> Area:
+    """Return the mean area of problems that have one claim about each row.
+
+    Parameters
+    ----------
+    problems : iterable of BinaryProblems
+        Each with one problem of the same n rows; those with one outcome are left out.
+    cluster : (n,) int64 array or None
+        Number of the cluster of each row.
+    variance : bool
+        Whether to compute the variance; else it is NaN.
+
+    Notes
+    -----
+    The area is the chance that a row whose outcome happened has a higher score than a row whose outcome did
+    not, ties counting one half. Its variance is that of DeLong, DeLong & Clarke-Pearson (1988): each row adds
+    the difference of its own component from the area; of clusters, sums are added (Obuchowski 1997), of
+    several problems, means.
+    """
+    values, fewest, added = [], np.inf, np.zeros(1)
+    for each in problems:
+        edges = np.append(each.tie_starts, len(each.scores))
+        true = each.outcome_sums[edges]
+        false = each.weight_sums[edges] - true
+        if min(true[-1], false[-1]) <= 0.0:
+            continue
+        beaten = (false[1:] + false[:-1]) / (2.0 * false[-1])
+        value = float(np.diff(true) @ beaten / true[-1])
+        values.append(value)
+        if not variance:
+            continue
+        beating = 1.0 - (true[1:] + true[:-1]) / (2.0 * true[-1])
+        tie, happened = np.repeat(np.arange(len(beaten)), np.diff(edges)), each.outcomes.astype(bool)
+        weights = np.ones(len(happened)) if each.weights is None else each.weights
+        own = weights * (np.where(happened, beaten[tie], beating[tie]) - value)
+        for side, total in ((happened, true[-1]), (~happened, false[-1])):
+            n_rows = int(side.sum())
+            own[side] *= np.sqrt(n_rows / max(n_rows - 1, 1)) / total
+            worth = total**2 / (weights[side] @ weights[side])
+            if cluster is not None:
+                worth = min(worth, len(np.unique(cluster[each.rows[side]])))
+            fewest = min(fewest, float(worth))
+        added = added + np.bincount(each.rows, own, each.n_samples)
+    if not values:
+        return Area(np.nan, np.nan, 0.0)
+    spread = np.nan
+    if variance:
+        sums = added if cluster is None else np.bincount(cluster, added)
+        few = 1.0 if cluster is None else len(sums) / max(len(sums) - 1, 1)
+        spread = few * float(sums @ sums) / len(values) ** 2
+    return Area(float(np.mean(values)), spread, fewest * len(values))

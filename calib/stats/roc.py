@@ -1,0 +1,107 @@
+"""The area under the ROC curve (AUC), as a number or with its interval."""
+
+from __future__ import annotations
+
+from typing import Any, Literal, overload
+
+import numpy as np
+
+from calib.base.exceptions import InputError
+from calib.data.defaults import LEVEL
+from calib.data.notions import Notion
+from calib.data.validation import check_choice
+from calib.evidence.rows import as_evidence
+from calib.stats.bootstrap import Interval
+from calib.stats.intervals import measure_interval
+from calib.stats.measures import MEASURES
+
+
+@overload
+def auc(
+    y_true: Any,
+    scores: Any,
+    *,
+    notion: Notion | None = None,
+    interval: Literal[False] = False,
+    level: float = LEVEL,
+    sample_weight: Any = None,
+    cluster: Any = None,
+) -> float: ...
+
+
+@overload
+def auc(
+    y_true: Any,
+    scores: Any,
+    *,
+    notion: Notion | None = None,
+    interval: Literal[True],
+    level: float = LEVEL,
+    sample_weight: Any = None,
+    cluster: Any = None,
+) -> Interval: ...
+
+
+def auc(
+    y_true: Any,
+    scores: Any,
+    *,
+    notion: Notion | None = None,
+    interval: bool = False,
+    level: float = LEVEL,
+    sample_weight: Any = None,
+    cluster: Any = None,
+) -> float | Interval:
+    """Area under the ROC curve: the chance that what happened has a higher score than what did not.
+
+    Parameters
+    ----------
+    y_true, scores, sample_weight
+        As for `calib.ece`.
+    notion : {"class-wise", "confidence"}, optional
+        "class-wise": of P(Y = 1), or the mean over classes of each class against the rest, without classes
+        that are never true. "confidence": of the confidence for the predicted class being right. By default
+        "class-wise" if every class has a score.
+    interval : bool
+        Whether to return the number with its interval.
+    level : float in (0, 1)
+        Coverage of the interval.
+    cluster : (n,) array_like of int, str or time, optional
+        Id of what each row belongs to; by default those that predictions came with.
+
+    Returns
+    -------
+    float or Interval
+        0.5 if scores say nothing.
+
+    Raises
+    ------
+    InputError
+        If an argument cannot be used, or all rows have the same outcome.
+
+    Notes
+    -----
+    The variance is that of DeLong, DeLong & Clarke-Pearson (1988), of clusters Obuchowski's (1997); the ends
+    of the interval are those of `calib.stats.intervals.area_limits`.
+
+    Examples
+    --------
+    Of the four pairs of a 1 and a 0, one is in order and one is a tie.
+
+    >>> auc([0, 0, 1, 1], [0.2, 0.6, 0.6, 0.1])
+    0.375
+    """
+    evidence = as_evidence(y_true, scores, sample_weight, cluster)
+    missing = {key: MEASURES[key].missing(evidence) for key in ("auc", "cw_auc", "top_auc")}
+    told = {MEASURES[key].notion: key for key in missing if missing[key] is None}
+    if not told:
+        raise InputError(str(missing["top_auc"]))
+    notion = check_choice(next(iter(told)) if notion is None else notion, list(told), "notion")
+    measure = MEASURES[told[notion]]
+    value = measure.value(evidence)
+    if np.isnan(value):
+        raise InputError(f"{measure.title} needs rows of both outcomes; all of these have the same outcome")
+    if not interval:
+        return value
+    ends = measure_interval(None, evidence, measure.key, level=level)
+    return Interval("auc", value, *ends, level, np.empty(0))
