@@ -78,24 +78,6 @@ def compare_with_baseline(
 ) -> Compared:
     """Compare accuracy, Brier score and calibration error with a baseline's.
 
-    Parameters
-    ----------
-    evidence : Rows or SummedRows
-        The predictions now.
-    baseline : labelled predictions of the same kind, or a summary
-        Earlier ones. Rows are paired if both were read with ids and share at least half of them.
-    level : float in (0, 1)
-        Coverage of all intervals together (Bonferroni).
-    n_bins, strategy
-        As for `calib.ece`; the baseline has equal-width bins.
-
-    Raises
-    ------
-    InputError
-        If the kinds or, for the same ids, the labels or weights differ.
-
-    Notes
-    -----
     On the same rows, scores have `paired_interval` and the ECE `paired_difference`. On different rows, the
     difference is made of two intervals: for scores by `independent_difference`, for the ECE as the farthest
     points of two intervals that miss half as often (Bonferroni). So is the ECE of rows that belong together.
@@ -139,7 +121,6 @@ def _compared(evidence: Rows | SummedRows) -> list[Measure]:
 def _of_pairs(
     measure: Measure, now: Rows, before: Rows, level: float, bins: dict[str, Any], strategy: Strategy
 ) -> tuple[float, float, float]:
-    """Return difference and ends on the same rows."""
     if not measure.is_error:
         values = [_values(measure, rows) for rows in (before, now)]
         of_rows = now.weights, now.cluster
@@ -166,7 +147,6 @@ def _of_two(
     bins: dict[str, Any],
     strategy: Strategy,
 ) -> tuple[float, float, float]:
-    """Return difference and ends on different rows."""
     (a, low_a, high_a), (b, low_b, high_b) = (
         _interval(measure, evidence, level, {**bins, "strategy": binned})
         for evidence, binned in ((now, strategy), (before, "uniform"))

@@ -80,11 +80,6 @@ def groups_in(calibrator: Any, rows: Any) -> Any:
 
     It is the column most of whose rows are of these groups; None where the calibrator has none, or the rows
     have no further columns.
-
-    Raises
-    ------
-    InputError
-        If less than half of the rows of every column are of these groups.
     """
     table = getattr(rows, "metadata", None)
     if not getattr(calibrator, "has_groups", False) or table is None:
@@ -195,17 +190,7 @@ def vector_losses(y_true: Any, scores: Any, proba: Any) -> dict[str, np.ndarray]
 def unseen_losses(
     y_true: Any, scores: Any, proba: Any, losses: Mapping[str, np.ndarray], cluster: Any = None
 ) -> dict[str, float]:
-    """Return by how much one more row whose prediction is wrong changes the mean of each of `vector_losses`.
-
-    Parameters
-    ----------
-    y_true, scores, proba
-        As for `vector_losses`; `proba` has the weights, and its predictions are wrong.
-    losses : mapping of str to (n,) float64 array
-        These.
-    cluster : (n,) int64 array, optional
-        Number of the cluster of each row.
-    """
+    """Return how much one more wrong row changes the mean of each of `vector_losses`."""
     if kind_of(proba).name == "multilabel":
         return {"brier": 0.0, "log_loss": 0.0}
     weights = weights_of(proba)
@@ -261,11 +246,6 @@ def applied_frame(
     `correct`, `calibrated`. Of multilabel scores: `p(class)` and `true(class)` per class. Weights and further
     columns of these rows follow. `calib.read` reads the table back. Of a calibrator with a rule that accepts
     predictions the last column is `accept`.
-
-    Raises
-    ------
-    InputError
-        If the numbers of classes of predictions and calibrator differ.
     """
     table = _applied(calibrator, predictions, class_names)
     rule = getattr(calibrator, "rule_", None)
@@ -305,17 +285,7 @@ def _applied(calibrator: Any, predictions: Any, class_names: Sequence[str] | Non
 
 
 def beside_input(columns: Mapping[str, np.ndarray], applied: pd.DataFrame, kept: np.ndarray) -> pd.DataFrame:
-    """Return every column of a file, in its order, followed by what `applied_frame` adds to it.
-
-    Parameters
-    ----------
-    columns : mapping of str to (n,) array
-        Content of the file.
-    applied : DataFrame
-        From `applied_frame`, a row for each of the m rows of the file that are predictions.
-    kept : (n,) bool array
-        Which rows of the file these are; the others get empty cells.
-    """
+    """Return every column of a file, in its order, followed by what `applied_frame` adds to it."""
     table = pd.DataFrame(dict(columns))
     rows = np.flatnonzero(kept)
     for name in applied.columns:

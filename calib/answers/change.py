@@ -75,28 +75,7 @@ def change(
     cluster: Any = None,
     level: float = LEVEL,
 ) -> Change:
-    """Say whether a calibrator makes predictions better, worse, or neither beyond doubt.
-
-    Parameters
-    ----------
-    y_true : (n,) array_like of int
-        True class codes.
-    before, after : (n, L) array_like, Predictions or TopLabelPrediction
-        Scores of the same rows.
-    notion, n_bins, sample_weight
-        As for `calib.ece`.
-    cluster
-        As for `calib.paired_difference`.
-    strategy_before, strategy_after : str
-        How either is binned.
-    level : float in (0, 1)
-        Probability with which both intervals hold: each has half of what is left (Bonferroni).
-
-    Raises
-    ------
-    InputError
-        If an argument cannot be used, or the two have different numbers of rows.
-    """
+    """Say whether a calibrator makes predictions better, worse, or neither beyond doubt."""
     each = 1.0 - (1.0 - check_level(level)) / 2.0
     options: dict[str, Any] = {"sample_weight": sample_weight, "cluster": cluster, "level": each}
     strategies: dict[str, Any] = {"strategy_a": strategy_after, "strategy_b": strategy_before}

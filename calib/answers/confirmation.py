@@ -71,21 +71,7 @@ class Confirmation(Result):
 def confirm_choice(
     calibrator: Any, rows: Any, labels: np.ndarray, weights: np.ndarray | None = None, *, score: str = "brier"
 ) -> Confirmation:
-    """Test a fitted calibrator once on rows that had no part in its choice.
-
-    Parameters
-    ----------
-    calibrator : fitted calibrator
-        Chosen and fitted on other rows.
-    rows : predictions of any kind
-        Predictions of the base model. Rows of a cluster, or exact copies, count as one draw.
-    labels : (n,) int array
-        True class codes, or whether the event happened.
-    weights : (n,) float64 array of mean 1, or None
-        Weights of the rows.
-    score : {"brier", "log_loss"}
-        The score of whole vectors that is compared.
-    """
+    """Test a fitted calibrator once on rows that had no part in its choice."""
     cluster = exact_copies(rows) if rows.cluster is None else rows.cluster
     codes = None if cluster is None else np.unique(cluster, return_inverse=True)[1]
     both = rows, calibrated_scores(calibrator, rows)

@@ -126,11 +126,6 @@ def cut_column(
 def parse_cuts(texts: Sequence[str], columns: Sequence[str]) -> dict[str, int | tuple[float, ...] | str]:
     """Read where columns are cut: "age=30,50", "age==4" for 4 groups of equal size, "day=quarter".
 
-    Raises
-    ------
-    InputError
-        If a text is none of these, or names a column that is not one of `columns`.
-
     Examples
     --------
     >>> parse_cuts(["age=30,50", "size==4", "day=month"], ["age", "size", "day"])

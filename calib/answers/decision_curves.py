@@ -229,22 +229,6 @@ class ActionCounts(Result):
 def action_counts(y_true: Any, scores: Any, threshold: float, *, sample_weight: Any = None) -> ActionCounts:
     """Count what acting where P(Y = 1) is at least a threshold does.
 
-    Parameters
-    ----------
-    y_true : (n,) array_like
-        Whether the event happened, 0 or 1.
-    scores : (n,) array_like or BinaryPrediction
-        P(Y = 1).
-    threshold : float in [0, 1]
-        Threshold. Of a calibrated model 1 / (1 + c) is best, where a missed event costs c needless actions.
-    sample_weight : (n,) array_like of float, optional
-        Weights of the rows.
-
-    Raises
-    ------
-    InputError
-        If the scores are not of one event, or the threshold is not in [0, 1].
-
     Examples
     --------
     >>> counts = action_counts([1, 0, 1, 0], [0.9, 0.6, 0.4, 0.1], 0.5)

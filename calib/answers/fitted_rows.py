@@ -21,15 +21,7 @@ EXACT = 1e-9
 
 
 def used_words(overlap: Overlap | None, problems: BinaryProblems | None) -> str | None:
-    """Say why these rows were used to fit the scores, or return None if nothing shows that.
-
-    Parameters
-    ----------
-    overlap : Overlap or None
-        Rows that the calibrator is known to be fitted on, see `calib.data.equal_rows.overlap`.
-    problems : BinaryProblems or None
-        Scores and outcomes of the rows.
-    """
+    """Say why these rows were used to fit the scores, or return None if nothing shows that."""
     if overlap is not None:
         return overlap.words
     if problems is not None and equals_its_outcomes(problems):

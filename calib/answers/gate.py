@@ -335,7 +335,6 @@ def _check(
     draws: dict[str, Any],
     rule: AcceptanceRule | None,
 ) -> Check:
-    """Check one limit."""
     name = asked[0]
     if name in RULED and rule is not None:
         numbers = _of_rule(part.evidence, rule, level)[name]

@@ -306,26 +306,6 @@ def compare(
 ) -> Leaderboard:
     """Fit every method on the calibration rows and assess it on the evaluation rows.
 
-    Parameters
-    ----------
-    calibration, evaluation : Predictions
-        Labelled rows.
-    methods : mapping of str to unfitted calibrator
-        For example from `calib.calibrators.catalogue.named_methods`; any other object with `fit` and
-        `predict_proba` (or `transform`) takes part as `calib.ForeignCalibrator`.
-    n_bins : int
-        Equal-width bins for methods that are not histogram-binned.
-    calibration_weight, evaluation_weight : (n,) array_like of float, optional
-        Weights of the rows of each, as `sample_weight` of `calib.ece`; by default those they came with.
-    base : iterable of Entry
-        First entries, the base model at the top. Default: the evaluation rows as "Base".
-    assess : callable, optional
-        Fits a method, given its name and calibrator, and returns its entry; the app passes one that caches.
-    progress : callable, optional
-        Called with the share done and the name of the method being fitted.
-
-    Notes
-    -----
     If a method raises `InputError`, its entry says why, and the other methods are still fitted.
     """
     cluster = cluster_codes(evaluation, evaluation_weight, None)

@@ -214,19 +214,7 @@ def metric_intervals(
     cluster: Any = None,
     level: float = LEVEL,
 ) -> dict[str, tuple[float, float]]:
-    """Return the interval of every metric, as `calib.stats.measure_interval` gives it, by key.
-
-    Parameters
-    ----------
-    y_true, scores, sample_weight
-        As for `metrics`.
-    values : Metrics
-        What `metrics` gave for them.
-    cluster : (n,) array_like of int, str or time, optional
-        Id of what each row belongs to; by default those that predictions came with.
-    level : float in (0, 1)
-        Coverage of each interval.
-    """
+    """Return the interval of every metric, as `calib.stats.measure_interval` gives it, by key."""
     evidence = as_evidence(y_true, scores, sample_weight, cluster)
     options: dict[str, Any] = {"n_bins": values.n_bins, "strategy": values.strategy, "level": level}
     keys = [key for key in values.values if not interval_needs_rows(evidence, MEASURES[key])]

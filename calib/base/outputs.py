@@ -27,13 +27,7 @@ MINE, ENDING = f".calib-{zlib.crc32(platform.node().encode()):08x}-", ".partial"
 
 
 def write_whole(file: str | os.PathLike[str], content: bytes) -> None:
-    """Write a file as `whole_file` does.
-
-    Raises
-    ------
-    OSError
-        As for `whole_file`.
-    """
+    """Write a file as `whole_file` does."""
     with whole_file(file) as stream:
         stream.write(content)
 
@@ -120,14 +114,7 @@ def _remove(path: str) -> None:
 
 
 def check_output(output: str | os.PathLike[str], inputs: Iterable[str | os.PathLike[str]]) -> None:
-    """Check before the work starts that an output can be written and is not also an input.
-
-    Raises
-    ------
-    InputError
-        If one of `inputs` is the same file, under this name or through a link, or if the output is a folder
-        or in a folder that does not exist.
-    """
+    """Check before the work starts that an output can be written and is not also an input."""
     folder = Path(output).parent
     if not folder.is_dir():
         raise InputError(f"the output cannot be written: there is no folder {str(folder)!r}")

@@ -374,7 +374,6 @@ class CalibratedModel(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
         )
 
     def _codes(self, labels: np.ndarray) -> np.ndarray:
-        """Return the places of labels in `classes_`."""
         codes = np.searchsorted(self.classes_, labels).clip(0, len(self.classes_) - 1)
         unknown = self.classes_[codes] != labels
         if unknown.any():

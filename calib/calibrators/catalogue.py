@@ -146,23 +146,7 @@ REPORTED = ("TL-HB", "Conf-HB", "CW-HB", "N-HB", "TS")
 
 
 def make_calibrator(method: str = "histogram", *, random_state: int | None = None, **options: Any) -> Any:
-    """Return an unfitted calibrator; options left out, None or False take the calibrator's default.
-
-    Parameters
-    ----------
-    method : str
-        One of `METHODS`: a binary calibrator, fitted per problem of a notion, or one of the whole vector.
-    random_state : int, optional
-        Seed of the methods that draw.
-    **options
-        Parameters of the calibrator or scheme (points_per_bin, n_bins, ties, ...) and, for binary
-        calibrators, of `MulticlassToBinary` (notion, top_k, normalize, fallback, min_points, complete).
-
-    Raises
-    ------
-    InputError
-        If the method is unknown or an option does not belong to it.
-    """
+    """Return an unfitted calibrator; options left out, None or False take the calibrator's default."""
     if method not in METHODS:
         raise InputError(f"method must be one of {', '.join(METHODS)}; got {method!r}")
     options = {name: value for name, value in options.items() if value is not None and value is not False}
@@ -185,11 +169,6 @@ def for_kind(calibrator: Any, kind: Kind | str) -> Any:
 
     Where there is one score per row and no class, as P(Y = 1) or a confidence that is right or not, this is
     the binary calibrator itself: one for the one score.
-
-    Raises
-    ------
-    InputError
-        If it needs more than these predictions have; one sentence says what.
     """
     one_score = (KINDS[kind] if isinstance(kind, str) else kind).name in ("binary", "confidence")
     if not isinstance(calibrator, MulticlassToBinary):

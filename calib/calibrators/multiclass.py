@@ -189,13 +189,7 @@ def fallback_records(calibrator: Any, class_names: Sequence[str]) -> list[dict[s
 
 
 def fit_rows(calibrator: Any, inputs: Any, outcomes: Any, sample_weight: Any) -> Any:
-    """Fit a calibrator, with weights if there are any, and return it.
-
-    Raises
-    ------
-    InputError
-        If there are weights and its `fit` takes none.
-    """
+    """Fit a calibrator, with weights if there are any, and return it."""
     if sample_weight is None:
         return calibrator.fit(inputs, outcomes)
     if not has_fit_parameter(calibrator, "sample_weight"):
@@ -670,7 +664,6 @@ class MulticlassToBinary(BaseEstimator):
         return labels, self.calibrators_.predict(scores, problem)
 
     def _listed(self, rows: TopKPrediction, n_ranks: int) -> tuple[np.ndarray, np.ndarray]:
-        """Return the first K ranks of listed classes."""
         check_same_classes(self, rows)
         if rows.n_ranks < n_ranks:
             raise InputError(

@@ -53,17 +53,6 @@ def search_strength(
 
     Strengths come from `STRENGTHS` until weaker ones are clearly worse, and half-way between the best and
     its neighbours. With one row, nothing can be held out: only the strongest is returned, without a loss.
-
-    Parameters
-    ----------
-    fold : (n,) int64 array
-        From `folds`.
-    fit : callable
-        Takes rows, a strength, where to start (or None) and how near the optimum to stop.
-    losses : callable
-        Takes a fit and rows, and returns their log losses.
-    weights : (n,) float64 array, optional
-        Weights of the rows, with mean 1.
     """
     numbers = np.unique(fold)
     begins: dict[int, SoftmaxFit | None] = dict.fromkeys(numbers.tolist())

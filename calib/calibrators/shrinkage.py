@@ -16,22 +16,6 @@ INSIDE = 1e-6
 def shrunken(right: np.ndarray, count: np.ndarray, prior: np.ndarray) -> tuple[np.ndarray, float]:
     """Shrink frequencies towards their priors, the more the fewer rows there are.
 
-    Parameters
-    ----------
-    right, count : (C,) arrays
-        Rows with the outcome, and rows, of each cell; `count` may be 0.
-    prior : (C,) float64 array
-        Frequency that each cell is shrunk to, such as all classes' in its bin.
-
-    Returns
-    -------
-    estimate : (C,) float64 array
-        ``(right + strength * prior) / (count + strength)``: the mean of the posterior.
-    strength : float
-        Rows that the prior is worth, where the beta-binomial likelihood of all cells is largest.
-
-    Notes
-    -----
     The chance of each cell is taken to be drawn from a beta distribution with mean `prior` and the common
     strength a + b (Robbins 1956; Casella 1985). Where cells differ no more than chance lets them, the
     strength goes to `MOST_STRENGTH`, and all cells get their priors.

@@ -199,30 +199,7 @@ def softmax_fit(
     begin: SoftmaxFit | None = None,
     gap: float | None = None,
 ) -> SoftmaxFit:
-    """Fit a softmax regression.
-
-    Parameters
-    ----------
-    features : (n, m) float64 or float32 array
-    codes : (n,) int64 array
-        Classes 0..L-1.
-    kind : DiagonalMap or FullMap
-    ridge : float or array of the shape of the parameters
-        Weight of half the squared distance to the identity, at least `LEAST_RIDGE` everywhere. If
-        `centred`, biases count by how much they change the logits at the mean of the features, else as
-        they are.
-    row_weights : (n,) float64 array, optional
-        Weights of the rows.
-    begin : SoftmaxFit, optional
-        Where to start from; default: the identity.
-    gap : float, optional
-        Loss above the minimum, in nats per row, at which to stop; default by `GAP`.
-
-    Warns
-    -----
-    ConvergenceWarning
-        If the fit stopped before it was done; says how far from the optimum.
-    """
+    """Fit a softmax regression."""
     mean = np.zeros(features.shape[1])
     if row_weights is not None:
         row_weights = (row_weights / row_weights.mean()).astype(features.dtype)

@@ -706,7 +706,6 @@ def _swept(models: Mapping[str, Any], methods: Iterable[str], options: Namespace
 
 
 def _records(table: pd.DataFrame) -> list[dict[str, Any]]:
-    """Return the rows of a table in JSON types."""
     cells = table.astype(object)
     return [
         {str(name): value for name, value in row.items()}
@@ -801,7 +800,6 @@ def _binless(
 
 
 def _finite(numbers: dict[str, float]) -> dict[str, float | None]:
-    """JSON has no infinity: return null for it."""
     return {name: value if math.isfinite(value) else None for name, value in numbers.items()}
 
 

@@ -246,13 +246,7 @@ def evidence_to_assess(options: Namespace, notes: list[str] | None = None) -> An
 
 
 def summary_of(options: Namespace) -> Any:
-    """Return the summary that the file is; None if it holds rows.
-
-    Raises
-    ------
-    InputError
-        If an option needs the rows of a summary.
-    """
+    """Return the summary that the file is; None if it holds rows."""
     if not _is_summary(options.file):
         return None
     from calib.scale.files import load  # scikit-learn, which reading rows does without

@@ -33,13 +33,7 @@ class Piped(io.BytesIO):
 
 
 def read_piped(options: Namespace) -> None:
-    """Put what is piped in in place of the one option that is `-`.
-
-    Raises
-    ------
-    InputError
-        If several options are `-`, nothing is piped in, or it is larger than what is read of a file.
-    """
+    """Put what is piped in in place of the one option that is `-`."""
     named = [name for name in INPUTS if getattr(options, name, None) == PIPE]
     if not named:
         return

@@ -104,13 +104,6 @@ def exact_copies(rows: Any, labels: np.ndarray | None = None) -> np.ndarray | No
     different ones, a share 2 q (1 - q) of their pairs would disagree in whether the prediction is right, with
     q the share of right rows of their confidence. They are copies if almost none does, and chance does that
     with probability below `CHANCE`.
-
-    Parameters
-    ----------
-    rows : predictions of any kind
-        The rows; without labels nothing is found.
-    labels : (n,) or (n, L) array, optional
-        What is true of them, by default `rows.labels`.
     """
     labels = rows.labels if labels is None else labels
     if labels is None:
@@ -221,7 +214,6 @@ def most_by_chance(keys: np.ndarray, known: np.ndarray, share: float = 1.0, *, c
 
 
 def _n_pairs(keys: np.ndarray) -> float:
-    """Return how many pairs of keys are equal."""
     sizes = np.unique(keys, return_counts=True)[1].astype(np.float64)
     return float((sizes * (sizes - 1.0)).sum()) / 2.0
 

@@ -162,13 +162,6 @@ def kind_of(rows: Any) -> Kind:
 def lacks(kind: Kind | str, what: str) -> str | None:
     """Return None if something applies to a kind, else one sentence on what it would need.
 
-    Parameters
-    ----------
-    kind : Kind or str
-        A kind, or its name.
-    what : str
-        A key of `NEEDS`, such as "notion:top-label"; what is not there applies to every kind.
-
     Examples
     --------
     >>> lacks("vectors", "notion:top-label") is None

@@ -54,13 +54,7 @@ class NotionShape:
 
     @classmethod
     def of(cls, notion: str, n_classes: int, top_k: int | None = None) -> NotionShape:
-        """Return the shape of a notion for L classes; `top_k` is K, by default min(L, 5).
-
-        Raises
-        ------
-        InputError
-            If the notion is unknown, or `top_k` does not belong to it or exceeds the number of classes.
-        """
+        """Return the shape of a notion for L classes; `top_k` is K, by default min(L, 5)."""
         if notion not in NOTIONS:
             raise InputError(f"notion must be one of {', '.join(NOTIONS)}; got {notion!r}")
         if notion not in TOP_K_NOTIONS:

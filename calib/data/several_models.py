@@ -20,16 +20,6 @@ def on_common_rows(models: Mapping[str, Any]) -> dict[str, Any]:
     """Return every model's predictions with the classes and the rows in the order of the first model.
 
     Rows are matched by id if both models were read with a column of ids, else they are taken to be in order.
-
-    Parameters
-    ----------
-    models : mapping of str to predictions of any kind
-        Labelled rows by the name of the model.
-
-    Raises
-    ------
-    InputError
-        If kinds, classes, ids, labels or weights differ, or labels are missing.
     """
     names = list(models)
     first = models[names[0]]
@@ -70,18 +60,6 @@ def pairs_of_models(
     """Return (calibration, evaluation) of each model: given so, or split once from labelled predictions.
 
     Calibration rows are None for a model that was given none.
-
-    Parameters
-    ----------
-    models : mapping of str to predictions, or to pairs of them
-        As for `calib.compare_models`.
-    calibration, random_state
-        As for `split_together`.
-
-    Raises
-    ------
-    InputError
-        If there is no model, some are pairs and others not, or they are not on the same rows and classes.
     """
     if not models:
         raise InputError("comparing models needs at least one model; got none")
@@ -102,13 +80,7 @@ def pairs_of_models(
 
 
 def rows_to_fit(model: str, calibration: Any) -> Any:
-    """Return the calibration rows of a model.
-
-    Raises
-    ------
-    InputError
-        If it has none.
-    """
+    """Return the calibration rows of a model."""
     if calibration is None:
         raise InputError(f"model {model!r} has no calibration rows; give them to fit calibrators for it")
     return calibration
@@ -117,24 +89,7 @@ def rows_to_fit(model: str, calibration: Any) -> Any:
 def like_rows(
     rows: Any, wanted: tuple[Any, Any], names: tuple[str, str], split: float | None
 ) -> tuple[Any, Any]:
-    """Return another model's (calibration, evaluation) on the rows of a model that is there already.
-
-    Parameters
-    ----------
-    rows : predictions, or (calibration, evaluation)
-        Of the other model: its calibration and evaluation rows, all rows, or the evaluation rows alone.
-    wanted : (calibration or None, evaluation)
-        Of the model that is there.
-    names : (str, str)
-        Of the model that is there, and of the other one.
-    split : float or None
-        Share of its rows that `Predictions.split` drew with seed 0 for calibration, if it did.
-
-    Raises
-    ------
-    InputError
-        If these are not the same rows of the same classes.
-    """
+    """Return another model's (calibration, evaluation) on the rows of a model that is there already."""
     if isinstance(rows, tuple):
         parts = rows
     elif split is not None and (ids := _ids(rows)) is not None and (held := _ids(wanted[0])) is not None:
@@ -162,11 +117,6 @@ def rows_shared_by_id(now: Any, before: Any) -> tuple[Any, Any] | None:
     """Return the rows whose ids two sets of predictions share, in one order; None if they do not pair.
 
     They pair if both have unique ids and share at least half of the smaller set's.
-
-    Raises
-    ------
-    InputError
-        If they pair, and kinds, classes, labels or weights of the same id differ.
     """
     ids_now, ids_before = _ids(now), _ids(before)
     if ids_now is None or ids_before is None or not (ids_now.is_unique and ids_before.is_unique):

@@ -36,19 +36,7 @@ def in_order_of_strata(labels: np.ndarray, unit: np.ndarray, random_state: Any) 
 def stratified_folds(
     labels: np.ndarray, n_folds: int, random_state: Any, cluster: np.ndarray | None = None
 ) -> np.ndarray:
-    """Return the fold of each row, (n,) int64: folds differ by at most one row, or one cluster, in a class.
-
-    Parameters
-    ----------
-    labels : (n,) or (n, L) array
-        Classes, or which labels are true.
-    n_folds : int
-        Number of folds.
-    random_state : int, Generator or None
-        Seed of the folds.
-    cluster : (n,) int64 array, optional
-        Equal for rows that stay together.
-    """
+    """Return the fold of each row, (n,) int64; folds differ by at most one row or cluster in a class."""
     unit = units_of(cluster, len(labels))
     order = in_order_of_strata(labels, unit, random_state)
     fold = np.empty(len(order), dtype=np.int64)

@@ -88,20 +88,7 @@ def column_of_block(name: str, columns: Container[str]) -> str:
 
 
 def blocks_of(values: Any, block: str) -> np.ndarray:
-    """Return the block of time of each row, (n,) object, or int64 if the times are numbers.
-
-    Parameters
-    ----------
-    values : (n,) array_like
-        Dates, or numbers without a missing value.
-    block : str
-        One of `BLOCKS`; of numbers, how many blocks of about equal numbers of rows.
-
-    Raises
-    ------
-    InputError
-        If these are no such times, or `block` is no block of them.
-    """
+    """Return the block of time of each row, (n,) object, or int64 if the times are numbers."""
     column = pd.Series(values)
     if pd.api.types.is_numeric_dtype(column.dtype) and not column.isna().any():
         if not block.isdigit() or int(block) < 2:

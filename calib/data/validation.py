@@ -399,13 +399,7 @@ def as_outcomes(values: Any, shape: int | tuple[int, ...], what: str = "outcomes
 
 
 def binary_outcomes(y_true: Any, n_samples: int) -> np.ndarray:
-    """Return (n,) bool outcomes of 1-D scores; of two labels the greater is the event, as in scikit-learn.
-
-    Raises
-    ------
-    InputError
-        If there is not one label per row, or there are more than two labels.
-    """
+    """Return (n,) bool outcomes of 1-D scores; of two labels the greater is the event, as in scikit-learn."""
     labels = np.asarray(plain(y_true))
     if labels.shape == (n_samples, 1):
         labels = labels[:, 0]

@@ -42,13 +42,6 @@ class Stopped(Exception):
 def digits(*, random_state: int = RANDOM_STATE) -> Example:
     """Compute real out-of-fold probabilities: naive Bayes on scikit-learn's 1,797 handwritten digits.
 
-    Parameters
-    ----------
-    random_state : int
-        Seed of the five stratified folds and of the half-and-half split into calibration and evaluation.
-
-    Notes
-    -----
     Naive Bayes counts correlated pixels as independent evidence, so it is overconfident, most of all
     where it predicts 1, 8 or 9.
     """

@@ -197,15 +197,6 @@ def three_classes(
     The model's logits are linear in altitude, soil and rain. The true logits are less extreme, favour pine,
     and make "other" frequent again at high altitude, a curve that no linear model can represent.
 
-    Parameters
-    ----------
-    n_calibration, n_evaluation : int
-        Number of rows; the defaults are the paper's.
-    random_state : int
-        Seed.
-
-    Notes
-    -----
     `truth` is None: the true vectors do not follow from the probability of the predicted class alone.
     """
     sets = []
@@ -333,15 +324,6 @@ def covtype_simulated(
 ) -> Example:
     """Simulate a random forest on COVTYPE-7: real class shares, underconfident, scores in steps of 0.01.
 
-    Parameters
-    ----------
-    n_calibration, n_evaluation : int
-        Number of rows; the defaults are the paper's (Appendix B.2).
-    random_state : int
-        Seed.
-
-    Notes
-    -----
     A forest of 100 fully grown trees predicts shares of votes. Here the predicted class c and its votes are
     drawn first; then P(Y = c | x) = expit(1.9 logit h + s_c) with a shift s_c > 0 per class, and the other
     classes share the other votes and the other probability alike. The shares of the predicted classes are

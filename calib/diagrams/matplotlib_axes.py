@@ -28,13 +28,7 @@ STEPS = {"hv": "steps-post", "vh": "steps-pre", "hvh": "steps-mid"}
 
 @contextmanager
 def matplotlib_pyplot() -> Iterator[Any]:
-    """Give matplotlib's pyplot, to which every text is a text and no formula.
-
-    Raises
-    ------
-    InputError
-        If it is not installed.
-    """
+    """Give matplotlib's pyplot, to which every text is a text and no formula."""
     try:
         import matplotlib.pyplot as plt
     except ModuleNotFoundError:
@@ -86,7 +80,6 @@ def _axes(drawn: MatplotlibFigure, name: str, layout: Properties) -> Axes:
 
 
 def _draw(axes: Axes, trace: Properties) -> None:
-    """Draw one trace."""
     (_draw_bars if trace["type"] == "bar" else _draw_points)(axes, trace)
 
 
@@ -177,7 +170,6 @@ def _draw_shape(drawn: MatplotlibFigure, axes: dict[str, Axes], shape: Propertie
 
 
 def _write(drawn: MatplotlibFigure, axes: dict[str, Axes], note: Properties) -> None:
-    """Write a note at its place."""
     each = axes.get(_reference(note, "x"), next(iter(axes.values())))
     anchors = {"left": "left", "right": "right"}, {"top": "top", "bottom": "bottom"}
     each.text(
@@ -250,7 +242,6 @@ def _label(trace: Properties) -> str:
 
 
 def _plain(text: str) -> str:
-    """Return a text without the tags of plotly."""
     return html.unescape(re.sub(r"<[^>]*>", "", re.sub(r"<br\s*/?>", "\n", str(text))))
 
 

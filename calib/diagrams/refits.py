@@ -104,17 +104,7 @@ def _of_sorted_scores(
 
 
 def _calibrated(calibrator: MulticlassToBinary, before: BinaryProblems, notion: Notion) -> BinaryProblems:
-    """Return the problems of the calibrated scores, with rows of one score and outcome as one weighted entry.
-
-    Parameters
-    ----------
-    calibrator : MulticlassToBinary
-        Fitted histogram binning.
-    before : BinaryProblems
-        The top-label problems of the base model.
-    notion : str
-        "top-label" or "confidence".
-    """
+    """Return the calibrated problems; rows of one score and outcome are one weighted entry."""
     starts, values = [], []
     used = calibrator.shape_.problems_of(np.arange(before.n_problems)).tolist()
     for start, stop, index in zip(before.offsets[:-1], before.offsets[1:], used, strict=True):

@@ -490,13 +490,6 @@ def expected_gap(score: np.ndarray, count: np.ndarray) -> np.ndarray:
     The mean absolute deviation of a binomial (de Moivre 1730; Diaconis & Zabell 1991), as if all rows of a
     cell had its mean score. Scores that differ inside a narrow bin make it a little smaller.
 
-    Parameters
-    ----------
-    score : array of float
-        Mean score of each cell.
-    count : array of float
-        Rows of each cell; with weights, the effective number, which is rounded.
-
     Examples
     --------
     >>> expected_gap(np.array([0.5]), np.array([1]))

@@ -76,20 +76,6 @@ def cell_order(
 ) -> np.ndarray:
     """Return by what to sort rows so that those in the cells that add most to the error come first.
 
-    Parameters
-    ----------
-    problems : BinaryProblems
-        From `reduce_to_binary`, of the notion of the error.
-    n_bins, strategy
-        As for `bin_statistics`.
-
-    Returns
-    -------
-    (n,) float64 array
-        For `row_table(..., by=...)`, which sorts descending: twice the rank of the row's cell by share times
-        gap, from 0 on, plus the distance of the score from what happened. A row in several cells has the
-        value of the one that adds most.
-
     Examples
     --------
     >>> from calib import reduce_to_binary

@@ -72,15 +72,7 @@ def slice_heat(
 def slice_class_heat(
     y_true: Any, scores: Any, cut: Cut, *, groups: Any, classes: Any, sample_weight: Any = None
 ) -> ClassHeat:
-    """Arrange group x predicted class, all confidences together.
-
-    Parameters
-    ----------
-    y_true, scores, cut, groups, sample_weight
-        As for `slice_heat`.
-    classes : (C,) array_like of int
-        Codes of the predicted classes: the columns of the result, whose `edges` mean nothing.
-    """
+    """Arrange group x predicted class, all confidences together."""
     rows = Rows(y_true, scores, sample_weight=sample_weight)
     group = cut.code if rows.counts is None else cut.code[rows.counts]
     weights, (label, score, right) = rows.weights, rows.claims()

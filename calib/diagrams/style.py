@@ -336,16 +336,7 @@ def plotly_script() -> str:
 
 
 def figure_html(figure: Figure, key: str, alt: str) -> str:
-    """Return a figure as a div and the script that draws it, for a page that needs no network.
-
-    Parameters
-    ----------
-    figure : Figure
-    key : str
-        Distinct letters, digits and hyphens: the div's id.
-    alt : str
-        What is seen, for people who do not see it.
-    """
+    """Return a figure as a div and the script that draws it, for a page that needs no network."""
     height = int(figure["layout"].get("height", 450))
     # Inside a script element only "<" could end it; as an escape it means the same in a JSON string.
     drawn = json.dumps(figure).replace("<", "\\u003c")

@@ -17,18 +17,6 @@ def most_mistaken(predictions: Predictions, n_classes: int = 3) -> list[int]:
     The first two are the pair with the most rows of one predicted as the other, in either direction; each
     further class is the one with the most such rows together with those before it. Where there are no such
     rows, more frequent classes come first.
-
-    Parameters
-    ----------
-    predictions : Predictions
-        With labels, of L >= `n_classes` classes.
-    n_classes : int
-        How many, at least 2.
-
-    Raises
-    ------
-    InputError
-        If there are no labels, or fewer classes.
     """
     size = predictions.n_classes
     if predictions.labels is None or not 2 <= n_classes <= size:

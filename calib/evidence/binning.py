@@ -653,7 +653,6 @@ def _quantile_cells(problems: BinaryProblems, n_bins: int) -> tuple[np.ndarray, 
 
 
 def _discrete_cells(problems: BinaryProblems, n_bins: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Return one cell per value; `n_bins` is not used."""
     starts = problems.tie_starts
     owner = np.searchsorted(problems.offsets, starts, side="right") - 1
     return starts, owner, np.arange(len(starts)) - np.searchsorted(starts, problems.offsets)[owner]

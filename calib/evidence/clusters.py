@@ -68,15 +68,6 @@ class Dependence:
     def effects_of_first(self, row: np.ndarray, chance: float) -> np.ndarray:
         """Return the design effect of the share of hits among the first k of some rows, (m + 1,) float64.
 
-        Parameters
-        ----------
-        row : (m,) int64 array
-            The rows, in their order.
-        chance : float
-            Chance in (0, 1) of a hit in each of them.
-
-        Notes
-        -----
         Two rows of a cluster are both hits with the chance Phi_2(z, z; r) of the bivariate normal
         distribution, by Owen's function T (Owen 1956).
         """
@@ -100,25 +91,7 @@ class Dependence:
         n_bins: int = 1,
         weight: np.ndarray | None = None,
     ) -> tuple[np.ndarray, np.ndarray]:
-        """Return how much more outcome sums vary under r than without dependence.
-
-        Parameters
-        ----------
-        score, row, group : (m,) arrays
-            Score, row and group (0, 1, ...) of each entry.
-        bin_ : (m,) int64 array, optional
-            Bin of each entry, 0..n_bins-1.
-        n_bins : int
-            Bins B.
-        weight : (m,) float64 array, optional
-            Weights of the entries.
-
-        Returns
-        -------
-        from_on, below : (groups, B) float64 arrays
-            Variance under r over the one without, 1 or more, of the entries of each group from each bin on,
-            and up to each bin.
-        """
+        """Return how much more outcome sums vary under r than without dependence."""
         chance = np.clip(score.astype(np.float64), CLIP, 1.0 - CLIP)
         w = np.ones(len(chance)) if weight is None else weight
         n_groups, places = int(group.max()) + 1, np.zeros(len(row), np.int64) if bin_ is None else bin_
@@ -146,15 +119,7 @@ class Dependence:
         return effects(slice(None, None, -1)), effects(slice(None))
 
     def covariance(self, score: np.ndarray, row: np.ndarray, design: np.ndarray) -> np.ndarray:
-        """Covariance of ``outcomes @ design`` under the scores, (k, k) float64.
-
-        Parameters
-        ----------
-        score, row : (m,) arrays
-            Score and row of each entry.
-        design : (m, k) float64 array
-            What each outcome adds.
-        """
+        """Covariance of ``outcomes @ design`` under the scores, (k, k) float64."""
         chance = np.clip(score.astype(np.float64), CLIP, 1.0 - CLIP)
 
         def products(values: np.ndarray) -> np.ndarray:
@@ -181,17 +146,6 @@ def latent_correlation(
 ) -> float:
     """Estimate r of `Dependence`, in [0, `MAX_CORRELATION`].
 
-    Parameters
-    ----------
-    score, outcome : (n,) arrays
-        Score of the one claim about each row, and whether it came true.
-    cluster : (n,) int64 array
-        Number of the cluster of each row.
-    predicted : (n,) int64 array, optional
-        Predicted class of each row.
-
-    Notes
-    -----
     Chances are the shares of `Residuals`, so that scores which are off make no rows alike. Residuals lose
     what a cluster adds to these shares: h_k shrinks by the root of 1 less the share of the cluster in its
     stratum.

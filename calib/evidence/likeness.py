@@ -35,15 +35,7 @@ class Residuals:
 
     @classmethod
     def of(cls, score: np.ndarray, outcome: np.ndarray, predicted: np.ndarray | None = None) -> Residuals:
-        """Return the residuals of claims.
-
-        Parameters
-        ----------
-        score, outcome : (n,) arrays
-            Score of the one claim about each row, and whether it came true.
-        predicted : (n,) int64 array, optional
-            Predicted class of each row; classes of few rows are taken together.
-        """
+        """Return the residuals of claims."""
         n = len(score)
         label = np.zeros(n, dtype=np.int64) if predicted is None else predicted - predicted.min() + 1
         rows = np.bincount(label)

@@ -76,17 +76,7 @@ def row_values(y_true: Any, scores: Any, metric: str) -> np.ndarray:
 
 
 def vector_values(labels: np.ndarray, matrix: np.ndarray, metrics: Iterable[str]) -> dict[str, np.ndarray]:
-    """Return the `row_values` of "brier" or "log_loss", or of both, of whole vectors in one pass.
-
-    Parameters
-    ----------
-    labels : (n,) int64 array
-        True class codes.
-    matrix : (n, L) float32 or float64 array
-        Scores in [0, 1].
-    metrics : iterable of str
-        Which.
-    """
+    """Return the `row_values` of "brier" or "log_loss", or of both, of whole vectors in one pass."""
     values = {metric: np.empty(len(matrix)) for metric in metrics}
 
     def fill(rows: slice) -> None:
@@ -114,17 +104,6 @@ def unseen_error(
 
     0 if several classes can be true. Every error costs the accuracy the same: if one was seen, its variance
     tells, and this is 0, too.
-
-    Parameters
-    ----------
-    y_true, scores, metric
-        As for `row_values`.
-    predicted : predictions of any kind
-        Scores whose prediction is wrong, with which others are compared.
-    weights : (n,) float64 array or None
-        As `weighted_rows` gives them.
-    cluster : (n,) int64 array or None
-        Number of the cluster of each row.
     """
     if isinstance(scores, MultilabelPrediction):
         return 0.0

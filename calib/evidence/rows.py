@@ -298,7 +298,6 @@ class Rows:
         return lambda generator, size: draw(generator, size)[chosen], width
 
     def _problems_of(self, cells: BinStatistics) -> BinaryProblems:
-        """Return the problems that cells were made of."""
         for notion, top_k in self._problems:
             if notion == cells.notion and self._problems[notion, top_k].shape == cells.shape:
                 return self._problems[notion, top_k]
@@ -339,18 +338,6 @@ class Rows:
         """Covariances between cells in the variance of ``slope @ outcome sums``, estimated from residuals.
 
         Cells covary if a row, or rows that belong together, are in several of them.
-
-        Parameters
-        ----------
-        cells : BinStatistics
-            From `cells`.
-        slope : (C,) float64 array
-            Weight of each cell.
-
-        Returns
-        -------
-        float
-            Sum over rows, or clusters, of the products of weighted residuals in different cells.
         """
         problems = self._problems_of(cells)
         residual = problems.outcomes - np.repeat(cells.mean_outcome, cells.count)
@@ -405,20 +392,7 @@ class Rows:
         return {name: weighted_mean(of_rows, self.weights) for name, of_rows in values.items()}
 
     def of_class(self, label: int, notion: str = "top-label") -> Rows:
-        """Return the evidence of one class alone, as a confidence that is right or wrong.
-
-        Parameters
-        ----------
-        label : int
-            Class code.
-        notion : {"top-label", "class-wise"}
-            The rows for which it is predicted, with h(x); or all rows, with h_l(x).
-
-        Raises
-        ------
-        InputError
-            If the class is never predicted ("top-label"), or there is no score for every class.
-        """
+        """Return the evidence of one class alone, as a confidence that is right or wrong."""
         if notion == "top-label":
             predicted, score = top_label(self.scores)
             rows = predicted == label
@@ -441,19 +415,7 @@ class Rows:
         return Rows(happened, ConfidencePrediction(score), sample_weight=weights, cluster=cluster)
 
     def groups(self, column: str, names: Sequence[str], code: np.ndarray, notion: Notion) -> Groups:
-        """Return evidence of each group of a column.
-
-        Parameters
-        ----------
-        column : str
-            Its name.
-        names : sequence of str
-            Names of the groups.
-        code : (n,) int64 array
-            Group of each row, also of rows of weight 0.
-        notion : {"top-label", "confidence"}
-            Whether the cells of a group are told apart by predicted class.
-        """
+        """Return evidence of each group of a column."""
         code = code if self.counts is None else code[self.counts]
         label, score, right = self.claims()
         if notion == "confidence":
@@ -489,13 +451,7 @@ class Rows:
 def as_evidence(
     y_true: Any, scores: Any, sample_weight: Any = None, cluster: Any = None
 ) -> Rows | SummedRows:
-    """Return `scores` if they are evidence already, else the evidence of rows.
-
-    Raises
-    ------
-    InputError
-        If the rows cannot be used, or weights come with evidence, which has its own.
-    """
+    """Return `scores` if they are evidence already, else the evidence of rows."""
     if not isinstance(scores, (Rows, SummedRows)):
         return Rows(y_true, scores, sample_weight=sample_weight, cluster=cluster)
     if sample_weight is not None or cluster is not None:

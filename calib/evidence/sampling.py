@@ -202,26 +202,7 @@ def draw_exclusive(
     weights: np.ndarray | None = None,
     uniform: Callable[[np.random.Generator], np.ndarray] | None = None,
 ) -> tuple[Draw, int]:
-    """Return a function that draws claims that exclude each other and counts them in cells; see `draw_rows`.
-
-    Parameters
-    ----------
-    scores : (k, n) float array
-        Scores in [0, 1] of the k claims about each row.
-    cells : (k, n) int array
-        The cell in which each claim is counted if it comes true.
-    n_cells : int
-        Number of cells C.
-    weights : (n,) float64 array, optional
-        What each row adds where it is counted; 1 by default.
-    uniform : callable, optional
-        Draws a uniform number for each row, (n,); by default independent ones.
-
-    Returns
-    -------
-    draw, width
-        As of `draw_sums`.
-    """
+    """Return a function that draws claims that exclude each other, counted in cells; see `draw_rows`."""
     n_claims, n_samples = scores.shape
     reach = np.cumsum(scores, axis=0, dtype=np.float64)
     most = int(np.ceil(reach[-1].max() - 1e-9))
@@ -260,22 +241,7 @@ def _row_by_row(
 
 
 def correlation_factor(row: np.ndarray, cell: np.ndarray, scores: np.ndarray, n_cells: int) -> np.ndarray:
-    """Factor of the correlations of the cells' outcome sums if the claims of a row exclude each other.
-
-    Parameters
-    ----------
-    row, cell : (m,) int arrays
-        Row and cell of each entry of some rows.
-    scores : (m,) float array
-        Their scores; rows that sum to more than 1 are divided by their sum.
-    n_cells : int
-        Number of cells C.
-
-    Returns
-    -------
-    (C, r) float64 array
-        As of `semidefinite_factor`.
-    """
+    """Factor of the correlations of the cells' outcome sums if the claims of a row exclude each other."""
     scores = scores.astype(np.float64)
     scores /= np.maximum(np.bincount(row, scores), 1.0)[row]
     matrix = sparse.csr_array((scores, (row, cell)), shape=(int(row.max()) + 1, n_cells))
@@ -291,16 +257,6 @@ def semidefinite_factor(correlation: np.ndarray) -> np.ndarray:
 
     What is left of a variance at the rounding of the matrix is 0, so that rows and columns that depend on
     each other, and eigenvalues that rounding made negative, are no error.
-
-    Parameters
-    ----------
-    correlation : (C, C) float64 array
-        Symmetric, with 1 on the diagonal.
-
-    Returns
-    -------
-    (C, r) float64 array
-        Rows of length 1, whose products are the correlations; r is the rank.
     """
     packed, pivot, rank, _ = dpstrf(correlation, lower=1)
     factor = np.empty((len(packed), rank))

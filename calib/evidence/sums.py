@@ -185,26 +185,7 @@ class SummedRows(Result):
         top_k: int | None = None,
         variance: bool = False,
     ) -> BinStatistics:
-        """Return the cells of a notion in equal-width bins, as `calib.bin_statistics` does of rows.
-
-        Parameters
-        ----------
-        notion : {"confidence", "top-label", "class-wise"}, optional
-            By default the first of the kind.
-        n_bins : int
-            1 to 50.
-        strategy : {"uniform"}
-            Cells that are not of equal width need the rows.
-        top_k : None
-            The top-K notions need the rows.
-        variance : bool
-            Cells of sums always have their `variance`.
-
-        Raises
-        ------
-        InputError
-            If the sums do not tell this.
-        """
+        """Return the cells of a notion in equal-width bins, as `calib.bin_statistics` does of rows."""
         notion = notion or self.notion
         if strategy != "uniform" or top_k is not None:
             what = f'bins of strategy "{strategy}"' if top_k is None else f"top_k={top_k}"
@@ -271,13 +252,7 @@ class SummedRows(Result):
         raise InputError(needs_rows("The AUC"))
 
     def of_class(self, label: int, notion: str = "top-label") -> SummedRows:
-        """Return the evidence of one class alone, as a confidence that is right or wrong.
-
-        Raises
-        ------
-        InputError
-            If the sums do not have the notion, or the class is never predicted ("top-label").
-        """
+        """Return the evidence of one class alone, as a confidence that is right or wrong."""
         if notion == "class-wise" and (missing := self.lacks("notion:class-wise")) is not None:
             raise InputError(missing)
         sums = self.class_wise if notion == "class-wise" else self.top
@@ -288,13 +263,7 @@ class SummedRows(Result):
         return self._alone(own)
 
     def groups(self, column: str, notion: Notion = "confidence") -> Groups:
-        """Return evidence of each group of a column that was summed.
-
-        Raises
-        ------
-        InputError
-            If no such column was summed, or `notion` is not "confidence": groups are summed over all classes.
-        """
+        """Return evidence of each group of a column that was summed."""
         if column not in self.by:
             held = ", ".join(map(repr, self.by)) or "none"
             raise InputError(

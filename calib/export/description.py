@@ -29,13 +29,6 @@ def describe(calibrator: Any, *, logits: bool = False) -> Program:
     """Return a fitted calibrator as a program, its inputs and outputs as `calib.export.to_onnx` says.
 
     Class names and everything else that a user can write are left out.
-
-    Raises
-    ------
-    InputError
-        If the calibrator is none of calib's.
-    NotFittedError
-        If it is not fitted.
     """
     check_is_fitted(calibrator)
     program, rule = Program(), getattr(calibrator, "rule_", None)
@@ -177,7 +170,6 @@ def _followed(program: Program, curves: CurveSet, problem: Value, scores: Value)
 
 
 def _cell_means(program: Program, calibrator: CanonicalBinning, proba: Value) -> Value:
-    """Describe `CanonicalBinning.predict_proba`."""
     schemes = {SierpinskiScheme: _sierpinski, GridScheme: _grid, ProjectionScheme: _projection}
     cell = schemes[type(calibrator.scheme_)](calibrator.scheme_, proba)
     cells, n_classes = calibrator.cells_, calibrator.n_classes_

@@ -30,13 +30,7 @@ def _onnx() -> Any:
 
 
 def as_model(model: Any) -> Any:
-    """Return an ONNX model of a model or its bytes.
-
-    Raises
-    ------
-    InputError
-        If it is neither, or the onnx package is not installed.
-    """
+    """Return an ONNX model of a model or its bytes."""
     onnx = _onnx()
     if isinstance(model, onnx.ModelProto):
         return model
@@ -224,7 +218,6 @@ class Graph:
         return self._declared(name, kind if columns >= 0 else _INT64, columns)
 
     def _output(self, name: str, value: Value, columns: int) -> Any:
-        """Declare an output: float64, or int64."""
         kind = _FLOAT64 if value.kind == "f" else _INT64
         self._node("Cast", name, self._named(value.name), to=kind)
         return self._declared(name, kind, columns)

@@ -99,7 +99,6 @@ def _packed(array: np.ndarray) -> tuple[str, tuple[int, ...], str]:
 
 
 def _literal(data: dict[str, Any]) -> str:
-    """Write the data with an entry on each line."""
     lines = []
     for key, value in data.items():
         if isinstance(value, dict):

@@ -216,11 +216,6 @@ def report_html(about: ReportInput) -> str:
 
     Its size does not depend on the number of rows: it holds tables of classes and bins only, of at most
     `calib.report.sections.MOST_CLASSES` classes.
-
-    Raises
-    ------
-    InputError
-        If the evaluation rows have no labels, or a calibrator was fitted on other classes.
     """
     if about.sums is None:
         check_labelled(about.evaluation.labels, "a report")

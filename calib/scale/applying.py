@@ -124,7 +124,6 @@ def apply(
 
 
 def _targets(inputs: list[str], output: str) -> list[str]:
-    """Return the output file of each input file."""
     if len(inputs) == 1 and not os.path.isdir(output):
         targets = [output]
     else:

@@ -32,13 +32,7 @@ class Engine(Protocol):
     """What runs a function on every part."""
 
     def map(self, function: Callable[[Part], Found], parts: Sequence[Part]) -> Iterator[Found]:
-        """Yield the results in the order of the parts.
-
-        Raises
-        ------
-        InputError
-            As the function does, or if a part failed `ATTEMPTS` times; it is then named.
-        """
+        """Yield the results in the order of the parts."""
 
 
 class Threads:
@@ -108,7 +102,6 @@ def _again(
     entry: tuple[Part, Any, int],
     error: Exception | None = None,
 ) -> Future[Found]:
-    """Try a part again, or name it."""
     part, _, attempt = entry
     if attempt >= ATTEMPTS:
         reason = "the process that read it ended" if error is None else " ".join(str(error).split())[:200]
@@ -149,13 +142,7 @@ class DaskCluster:
 
 
 def engine_of(workers: int, scheduler: str | None, processes: bool) -> Engine:
-    """Return the engine that options name: threads, a Dask scheduler, or "local" for one started here.
-
-    Raises
-    ------
-    InputError
-        If Dask is not installed.
-    """
+    """Return the engine that options name: threads, a Dask scheduler, or "local" for one started here."""
     if scheduler is None:
         return Threads(workers, processes=processes)
     try:

@@ -375,7 +375,6 @@ def _check_binning(binary: Any) -> HistogramBinning:
 
 
 def _fit_one_score(binning: HistogramBinning, passes: _Passes) -> int:
-    """Fit the bins of P(Y = 1), or of the confidence."""
     _check_binning(binning)
 
     def one_problem(classes: tuple[str, ...], groups: tuple[str, ...]) -> tuple[list[np.ndarray], Any]:

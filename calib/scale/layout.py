@@ -116,34 +116,7 @@ def layout_of(
     labelled: bool = True,
     given: Given | None = None,
 ) -> Layout:
-    """Decide what the columns are, on the first rows of the data.
-
-    Parameters
-    ----------
-    batch : RecordBatch
-        The first rows, with all columns.
-    by : sequence of str
-        Columns of groups.
-    class_wise : bool
-        Whether to sum the scores of every class.
-    part : {"evaluation", "calibration"}
-        Rows that count, where a column says which are which.
-    weighted : bool
-        Whether to use a column of weights.
-    scores : {"auto", "probabilities", "logits", "log_probabilities"}
-        What the scores are, as for `calib.read`.
-    class_names : sequence of str, optional
-        Names of the classes in the order of the columns, where the columns have none.
-    labelled : bool
-        Whether to read what is true; without, all rows of all parts are read.
-    given : Given, optional
-        What columns are, as the user says.
-
-    Raises
-    ------
-    InputError
-        If the rows are of a kind that sums cannot describe, have no labels, or lack a column.
-    """
+    """Decide what the columns are, on the first rows of the data."""
     table = table_of_batch(batch.slice(0, SAMPLE))
     roles = guess_roles(table, given)
     raw = raw_of(table, roles)
@@ -437,7 +410,6 @@ def read_batch(batch: pa.RecordBatch, layout: Layout, *, squares: bool = False) 
 
 
 def _keep_part(at: _Batch, layout: Layout) -> None:
-    """Leave out the rows of other models and parts."""
     if layout.model is not None:
         model, models = at.words(layout.model)
         at.keep &= np.array([name == layout.model_name for name in models], dtype=bool)[model]
@@ -563,7 +535,6 @@ def refuse_vectors(at: _Batch, columns: list[np.ndarray]) -> None:
 
 
 def _vector_labels(at: _Batch, layout: Layout, n_classes: int) -> np.ndarray:
-    """Return class codes, and leave out rows without."""
     name = str(layout.label)
     if layout.label_codes:
         codes, words = _true_words(at, layout, name)
@@ -632,7 +603,6 @@ def _true_words(
 
 
 def _outcomes(at: _Batch, name: str) -> np.ndarray:
-    """Return whether each row says it is right."""
     codes, words = at.words(name)
     outcome = as_outcomes(as_cells(words))[codes]
     at.refuse(

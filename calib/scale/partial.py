@@ -212,15 +212,7 @@ def _minus_log(chance: np.ndarray) -> np.ndarray:
 
 
 def partial_sums(batch: pa.RecordBatch, layout: Layout) -> tuple[SummedRows, list[Fault]]:
-    """Return the sums over the rows of one batch, and what was wrong with rows that were left out.
-
-    Parameters
-    ----------
-    batch : RecordBatch
-        Rows with the columns of the layout.
-    layout : Layout
-        What the columns are, from `calib.scale.layout.layout_of`.
-    """
+    """Return the sums over the rows of one batch, and what was wrong with rows that were left out."""
     accumulator = Accumulator(layout)
     faults = accumulator.add(batch)
     return accumulator.sums(), faults
@@ -280,13 +272,7 @@ class Findings:
 
 
 def sum_part(part: Part, layout: Layout, faults: str = "stop") -> tuple[SummedRows, Findings]:
-    """Return the sums over the rows of a part, and what was wrong with rows that were left out.
-
-    Raises
-    ------
-    InputError
-        If a row cannot be used and `faults` is "stop"; names file, row group and row.
-    """
+    """Return the sums over the rows of a part, and what was wrong with rows that were left out."""
     sums, found, row = Accumulator(layout), Findings(), part.first
     for batch in part.batches(layout.columns):
         wrong = sums.add(batch)
@@ -372,13 +358,7 @@ def check_groups(column: str, n_groups: int) -> None:
 
 
 def combined(parts: Iterable[SummedRows]) -> SummedRows:
-    """Return the sums over the rows of all parts.
-
-    Raises
-    ------
-    InputError
-        If the parts are of different kinds or classes, or only some have weights, class-wise sums or groups.
-    """
+    """Return the sums over the rows of all parts."""
     listed = list(parts)
     first = listed[0]
     if len(listed) == 1:

@@ -84,11 +84,6 @@ def find_files(paths: Paths) -> list[str]:
     """Return the files that paths, patterns such as ``data/*.parquet`` and folders name, in order.
 
     Addresses such as ``s3://bucket/file.parquet`` are taken as they are.
-
-    Raises
-    ------
-    InputError
-        If a path names no file, or a file is named twice.
     """
     listed = [paths] if isinstance(paths, (str, os.PathLike)) else list(paths)
     files: list[str] = []
@@ -119,13 +114,7 @@ def find_files(paths: Paths) -> list[str]:
 
 
 def find_parts(files: Sequence[str], coded: Sequence[str] = ()) -> list[Part]:
-    """Return the row groups of files, in order; columns of `coded` are read as codes of their values.
-
-    Raises
-    ------
-    InputError
-        If a file is none of Parquet, Feather, CSV or JSON lines by its ending, or cannot be opened.
-    """
+    """Return the row groups of files, in order; columns of `coded` are read as codes of their values."""
     parts: list[Part] = []
     for path in files:
         with _told(path):
@@ -135,7 +124,6 @@ def find_parts(files: Sequence[str], coded: Sequence[str] = ()) -> list[Part]:
 
 @contextmanager
 def _told(path: str) -> Iterator[None]:
-    """Name the file that cannot be read."""
     try:
         yield
     except (OSError, pa.ArrowException) as error:
@@ -173,13 +161,7 @@ def _parts_of(path: str, coded: Sequence[str]) -> list[Part]:
 
 
 def first_batch(parts: Sequence[Part]) -> pa.RecordBatch:
-    """Return the first rows there are, with all columns.
-
-    Raises
-    ------
-    InputError
-        If there are none.
-    """
+    """Return the first rows there are, with all columns."""
     for part in parts:
         for batch in part.batches(None):
             return batch

@@ -152,7 +152,6 @@ class Sums:
 
 
 def _summed(y_true: Any, scores: Any, sample_weight: Any, class_wise: bool) -> SummedRows:
-    """Return the sums of a batch."""
     kind = kind_of(scores)
     if kind.name not in STREAMED:
         known = ", ".join(KINDS[name].title for name in STREAMED)

@@ -56,13 +56,6 @@ def log_factors(scores: np.ndarray, outcomes: np.ndarray, lower: Any, upper: Any
 
     A bet takes the log-odds of the score to be moved. It pays the likelihood ratio of the moved probability
     to the nearest one that the null allows, whose mean is at most 1 if the null holds in the row.
-
-    Parameters
-    ----------
-    scores : (n,) float64 array
-    outcomes : (n,) bool array
-    lower, upper : float or (n,) array
-        The null: the probability of the outcome is at least score + lower and at most score + upper.
     """
     sign, cell = np.where(outcomes, -1.0, 1.0), cell_of(scores)
     own = logit(np.clip(scores, LEAST, 1.0 - LEAST))
@@ -97,14 +90,6 @@ def gap_bounds(sums: np.ndarray, alpha: float) -> tuple[float, float]:
 
     The gap is the mean of P(outcome) - score over the rows so far, whatever they are.
 
-    Parameters
-    ----------
-    sums : (3,) array
-        Rows, and the sums of outcome - score and of its squares.
-    alpha : float
-
-    Notes
-    -----
     For an outcome Y in [0, 1] with mean p given all before it and a score s, ``exp(x (Y - p) - c)`` has a
     mean of at most 1 with ``c = (-log(1 - x) - x) (Y - s)**2`` for 0 <= x < 1 (Fan, Grama & Liu 2015; Howard,
     Ramdas, McAuliffe & Sekhon 2021, "empirical Bernstein") and with ``c = x**2 / 8`` (Hoeffding 1963). The

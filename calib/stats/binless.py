@@ -606,7 +606,6 @@ def _negative_log_likelihood(
 
 
 def _products(design: np.ndarray, factor: np.ndarray) -> np.ndarray:
-    """Return the sum over rows of factor times x x'."""
     return (design * factor[:, None]).T @ design
 
 

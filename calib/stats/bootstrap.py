@@ -226,15 +226,6 @@ def with_unseen_errors(
     Where no row is wrong, the values tell nothing of the loss of a wrong one. Of -log(alpha / 2) errors that
     are expected (3.7 at 95 %), none is seen with a chance of alpha / 2. What they add to the mean and the
     half-width of the interval are independent, and added as squares.
-
-    Parameters
-    ----------
-    middle, lower, upper : (m,) float64 arrays
-        Means, and ends of their intervals.
-    unseen : (m,) float64 array
-        Change of each mean by one more wrong row.
-    alpha : float
-        1 less the level.
     """
     change = -np.log(alpha / 2.0) * unseen
     down, up = np.minimum(change, 0.0), np.maximum(change, 0.0)

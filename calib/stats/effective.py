@@ -141,18 +141,6 @@ class Alike(Result):
 def find_alike(rows: Any) -> list[Alike]:
     """Look for further columns whose equal values say which rows belong together.
 
-    Parameters
-    ----------
-    rows : predictions of any kind but multilabel
-        Labelled rows with their further columns.
-
-    Returns
-    -------
-    list of Alike
-        Every column that was tested: those that are sure first, by what the rows are worth, then the others.
-
-    Notes
-    -----
     Columns of text, of whole numbers and blocks of time are tested if they have at least `MIN_CLUSTERS`
     values, some of which repeat, and are no function of the true or predicted class. `CHANCE` is divided
     among them.

@@ -322,13 +322,7 @@ def of_few_clusters(n_clusters: int | None, alpha: float) -> float:
 
 
 def share_limits(evidence: Rows | SummedRows, alpha: float) -> tuple[float, float]:
-    """Return the ends of the interval of the accuracy: Clopper & Pearson, with weights Korn & Graubard.
-
-    Raises
-    ------
-    InputError
-        If sums do not tell the variance of the share.
-    """
+    """Return the ends of the interval of the accuracy: Clopper & Pearson, with weights Korn & Graubard."""
     share, variance = evidence.mean("accuracy")
     if np.isnan(variance):
         raise InputError("the interval of the accuracy needs the rows: their sums do not tell its variance")
@@ -447,7 +441,6 @@ def unseen(n_samples: float, n_claims: int, z: float) -> float:
 
 
 def _folded_mean(distance: np.ndarray) -> np.ndarray:
-    """Mean of |N(d, 1)|."""
     density = np.exp(-distance * distance / 2.0) / np.sqrt(2.0 * np.pi)
     return 2.0 * density + distance * (2.0 * ndtr(distance) - 1.0)
 

@@ -69,13 +69,7 @@ class Measure:
         return self.metric in ("accuracy", "auc")
 
     def value(self, evidence: Evidence, *, cells: BinStatistics | None = None, **bins: Any) -> float:
-        """Return the number of evidence; `bins` are n_bins and strategy, unless its `cells` are at hand.
-
-        Raises
-        ------
-        InputError
-            If the evidence does not tell it.
-        """
+        """Return the number of evidence; `bins` are n_bins and strategy, unless its `cells` are at hand."""
         if (missing := self.missing(evidence)) is not None:
             raise InputError(missing)
         if self.is_error:

@@ -129,13 +129,7 @@ class Door:
             await refuse(scope, receive, send, words, status)
 
     def _admit(self, session: str, file: str, length: str) -> int:
-        """Count an upload that comes in; return its announced length.
-
-        Raises
-        ------
-        Refused
-            If no field of the session asked for it, or there is no room for it.
-        """
+        """Count an upload that comes in; return its announced length."""
         if not length.isdecimal():
             raise Refused(411, "An upload must say how long it is.")
         given = self.addresses.get(session, ())

@@ -357,11 +357,6 @@ def use_renamed(data: Dataset, changed: Callable[[Any], Any], *, moved: bool) ->
 
     `changed` gives predictions the new names and order. Names change in what is fitted; where classes moved,
     calibrators are fitted again, but not the calibrators of groups.
-
-    Raises
-    ------
-    InputError
-        As for `use`.
     """
     before, (_, *others) = dataset(), methods().values()
     found = [_model(BASE, data.evaluation, data.evaluation.fingerprint)]
@@ -422,14 +417,7 @@ def _settings() -> Settings:
 
 
 def open_project(project: Project) -> None:
-    """Put on screen what a project holds; `undo` brings back the data that were there before.
-
-    Raises
-    ------
-    InputError
-        If a calibrator cannot be applied to its rows, or all would exceed what a session or the server may
-        hold; nothing changes then.
-    """
+    """Put on screen what a project holds; `undo` brings back the data that were there before."""
     data = Dataset(
         name=project.name,
         description=project.description,
@@ -636,13 +624,7 @@ def _with_groups(data: Dataset, column: str, groups: tuple[Any, Any]) -> Dataset
 
 
 def groups_of(data: Dataset, by: By) -> tuple[np.ndarray, np.ndarray]:
-    """Return the group of each calibration row and of each evaluation row, cut at the same places.
-
-    Raises
-    ------
-    InputError
-        If one of them has no such column, or it cannot be cut.
-    """
+    """Return the group of each calibration row and of each evaluation row, cut at the same places."""
     column, at = by
     found = []
     for rows in (data.calibration, data.evaluation):
@@ -655,14 +637,7 @@ def groups_of(data: Dataset, by: By) -> tuple[np.ndarray, np.ndarray]:
 
 
 def add_model(name: str, pair: tuple[Any, Any]) -> None:
-    """Hold another model on the same rows, by its calibration and evaluation rows.
-
-    Raises
-    ------
-    InputError
-        If there is a model of this name, or the session or the server would hold too much; nothing is added
-        then.
-    """
+    """Hold another model on the same rows, by its calibration and evaluation rows."""
     data = dataset()
     model = data.model or Path(data.name).stem
     models = data.models or {model: (data.calibration, data.evaluation)}

@@ -85,13 +85,7 @@ def logged(n_bytes: int) -> Iterator[None]:
 
 
 def read_once(kind: str, file: Any) -> Any:
-    """Return what a file of calib's own holds: a "calibrator", "monitor", "project" or "summary".
-
-    Raises
-    ------
-    InputError
-        If it cannot be used, or this session or all would hold too much.
-    """
+    """Return what a file of calib's own holds: a "calibrator", "monitor", "project" or "summary"."""
     slot = f"{kind}-read"
     file_id, held = st.session_state.get(slot, (None, None))
     if file_id != file.file_id:
@@ -186,13 +180,7 @@ def read_further(files: Sequence[Any], labels: Any) -> bool:
 
 
 def read_every_model(reading: Reading) -> None:
-    """Read every model of a file that holds several, the first in the slot of the file.
-
-    Raises
-    ------
-    InputError
-        If a model cannot be read.
-    """
+    """Read every model of a file that holds several, the first in the slot of the file."""
     for position, (name, option) in enumerate(several_models(reading).items()):
         roles = guess_roles(reading.table, Given(score=(name,)) if option == "score" else Given(model=name))
         slot = f"{FURTHER}{position}" if position else PENDING
@@ -246,13 +234,7 @@ def without_labels(reading: Reading) -> tuple[Any, bool]:
 
 
 def rows_of(report: Examination) -> Any:
-    """Return examined rows.
-
-    Raises
-    ------
-    InputError
-        If there is an error.
-    """
+    """Return examined rows."""
     for finding in report.errors:
         hint = " Apply the fix above." if finding.fix is not None else ""
         raise InputError(finding.message + hint)
@@ -271,14 +253,7 @@ def why_not(reading: Reading) -> str:
 
 
 def accepted(reading: Reading, split: float) -> Dataset:
-    """Return the upload, with its further models, as data for every page.
-
-    Raises
-    ------
-    InputError
-        If there is an error, labels are missing, calibration and evaluation rows differ in classes, or the
-        models are not on the same rows of the same classes.
-    """
+    """Return the upload, with its further models, as data for every page."""
     readings = {one.model: one for one in (reading, *further())}
     if len(readings) <= len(further()):
         raise InputError("two models have the same name; models are named after files: rename a file")
@@ -315,13 +290,7 @@ def accepted(reading: Reading, split: float) -> Dataset:
 
 
 def given_rows(reading: Reading) -> Any:
-    """Return the rows of an upload, or its (calibration, evaluation) rows if it names both.
-
-    Raises
-    ------
-    InputError
-        If there is an error, labels are missing, or the two parts differ in classes.
-    """
+    """Return the rows of an upload, or its (calibration, evaluation) rows if it names both."""
     rows = rows_of(reading.reports["evaluation"])
     calibration = rows_of(reading.reports["calibration"]) if "calibration" in reading.reports else None
     if rows.labels is None:
@@ -338,13 +307,7 @@ def given_rows(reading: Reading) -> Any:
 
 
 def take_up_again(data: Dataset) -> None:
-    """Examine the files that data came from, with their roles and accepted fixes, which can then be changed.
-
-    Raises
-    ------
-    InputError
-        If the files cannot be examined, as in a project file that somebody changed.
-    """
+    """Examine the files that data came from, with their roles and accepted fixes, to change them."""
     assert data.upload is not None, "the page offers it for uploads only"
     key = (AGAIN, data.key, None, None)
     reading = _read(Reading(key, data.name, (), {}, None), data.upload.tables, data.roles)

@@ -27,11 +27,6 @@ def compute(
     """Call a function of the library: here if that is soon done, else in a worker, and show `words`.
 
     Leaving the page or pressing Cancel ends the job; after Cancel, the page stops here and offers it again.
-
-    Raises
-    ------
-    InputError
-        As the function does, or if the job ended its worker.
     """
     job = Job(function, arguments, options)
     if job.is_short:

@@ -106,11 +106,6 @@ class Examination:
         """Accept fixes: apply them in the order of `CODES`, examine again, and log what was done.
 
         `progress` is called with the share done and a word.
-
-        Raises
-        ------
-        InputError
-            If a code has no finding or its finding no fix.
         """
         unknown = [code for code in codes if code not in CODES]
         if unknown:
@@ -141,13 +136,7 @@ class Examination:
         return self.raw.predictions(scores)
 
     def announced(self, scores: str = "auto") -> Announcement:
-        """Return the data as predictions of their kind, see `calib.read`.
-
-        Raises
-        ------
-        InputError
-            If there is an error; the message is the finding's.
-        """
+        """Return the data as predictions of their kind, see `calib.read`."""
         self._check_usable()
         return self.raw.announced(scores)
 

@@ -173,17 +173,7 @@ def _shuffled(raw: RawPredictions, codes: np.ndarray) -> Finding | None:
 
 
 def shuffled_words(predicted: np.ndarray, true: np.ndarray, n_right: int, confidence: float) -> str | None:
-    """Say that labels look shuffled against the rows, if accuracy is at chance while the model is sure.
-
-    Parameters
-    ----------
-    predicted, true : (L,) int arrays
-        Rows of each predicted and of each true class.
-    n_right : int
-        Rows whose predicted class is the true one.
-    confidence : float
-        Mean confidence.
-    """
+    """Say that labels look shuffled against the rows, if accuracy is at chance while the model is sure."""
     n = int(true.sum())
     chance, accuracy = float((predicted / n) @ (true / n)), n_right / n
     spread = np.sqrt(max(chance * (1 - chance), 1e-4) / n)

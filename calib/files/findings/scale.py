@@ -114,7 +114,6 @@ def _scale_finding(raw: RawPredictions, code: str, message: str, repair: Repair)
 
 
 def _range(sums: np.ndarray) -> str:
-    """Smallest and largest sum in words."""
     low, high = f"{sums.min():.4g}", f"{sums.max():.4g}"
     return low if low == high else f"between {low} and {high}"
 

@@ -79,15 +79,7 @@ def no_attempt(correct: np.ndarray) -> np.ndarray:
 
 
 def abstaining(predicted: np.ndarray, labels: np.ndarray | None, named: Sequence[str] | None) -> np.ndarray:
-    """Return the mask of rows whose prediction is no answer.
-
-    Parameters
-    ----------
-    predicted, labels : (n,) array, and array or None
-        Cells of the predicted and of the true class.
-    named : sequence of str or None
-        Values that are no answer; None for `ABSTENTIONS` that are never true.
-    """
+    """Return the mask of rows whose prediction is no answer."""
     codes, words = words_in(predicted)
     if named is None:
         true = set() if labels is None else set(words_in(labels)[1]) - {""}
@@ -122,15 +114,7 @@ def classes_in(*columns: np.ndarray | None) -> tuple[str, ...]:
 
 
 def two_classes(labels: np.ndarray | None, positive: str | None) -> tuple[str, str]:
-    """Return the names of the negative and the positive class of a binary score.
-
-    Parameters
-    ----------
-    labels : (n,) array or None
-        Cells of the true class.
-    positive : str or None
-        The class whose probability the score is, where the file or the user says it.
-    """
+    """Return the names of the negative and the positive class of a binary score."""
     seen = () if labels is None else classes_in(labels)
     if positive is not None and positive in seen and len(seen) <= 2:
         other = [name for name in seen if name != positive]

@@ -29,13 +29,7 @@ def refuse_damage(what: str) -> Iterator[None]:
 
 
 def open_archive(file: BinaryIO, what: str) -> zipfile.ZipFile:
-    """Open a zip archive whose members are stored or deflated, as those that NumPy and calib write.
-
-    Raises
-    ------
-    InputError
-        If it is damaged, or a member has a comment or is compressed in another way.
-    """
+    """Open a zip archive whose members are stored or deflated, as those that NumPy and calib write."""
     with refuse_damage(what):
         archive = zipfile.ZipFile(file)
     for member in archive.infolist():

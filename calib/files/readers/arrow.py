@@ -88,13 +88,6 @@ def _stored(kind: pa.DataType) -> pa.DataType:
 
 
 def _as_stored(column: pa.Array) -> pa.Array:
-    """Return a column in its plain type.
-
-    Raises
-    ------
-    InputError
-        If bytes are no text.
-    """
     while isinstance(column.type, pa.BaseExtensionType):
         column = column.storage
     if pa.types.is_run_end_encoded(column.type):

@@ -16,13 +16,7 @@ DICTIONARY, RECORDS = 2, 3
 
 
 def expanded_size(message: pa.Message) -> int:
-    """Return the bytes that the buffers of one message hold once decompressed.
-
-    Raises
-    ------
-    InputError
-        If the metadata points outside itself or its body.
-    """
+    """Return the bytes that the buffers of one message hold once decompressed."""
     metadata, body = memoryview(message.metadata), memoryview(message.body or b"")
     try:
         root = _u32(metadata, 0)

@@ -208,7 +208,6 @@ def _refuse_words(columns: Columns) -> None:
 
 
 def _no_scores(columns: Columns) -> str:
-    """Say what a table lacks that holds no scores."""
     if columns.correct is not None:
         return (
             "the file says whether predictions are right, and holds no confidence in them; add a column "
@@ -800,13 +799,7 @@ NUMBERLIKE = re.compile(
 
 
 def _refuse_stray_cells(columns: Columns, labelled: bool, read: bool) -> None:
-    """Refuse a column of numbers that a cell makes text, and text for scores if nothing else is read.
-
-    Raises
-    ------
-    InputError
-        With the cell, its row, and what to write instead.
-    """
+    """Refuse a column of numbers that a cell makes text, and text for scores if nothing else is read."""
     known = {*columns.side.values(), *columns.labels, *columns.predicted, columns.correct}
     alone = not columns.sum_to_one(columns.scores)
     for name, word in columns.word.items():

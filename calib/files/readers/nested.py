@@ -85,11 +85,6 @@ def flattened(lists: Mapping[str, Cells], limits: Limits) -> dict[str, Cells]:
     Scores of all classes become the columns ``name[class]``, the highest classes ``label_1``, ``score_1``,
     ..., a list of true classes ``true[class]``. An object of other values becomes the columns ``name.key``,
     those without the name that say what the model announced, and everything else its text.
-
-    Raises
-    ------
-    InputError
-        If a row names a class twice, or scores differ in number from their classes.
     """
     columns: dict[str, Cells] = {}
     spreads: dict[str, Spread] = {}
@@ -315,7 +310,6 @@ def _single(value: Any) -> Any:
 
 
 def _plain(value: Any) -> Any:
-    """Return a value of Python with lists for tuples."""
     if isinstance(value, (list, tuple)):
         return [_plain(one) for one in value]
     if isinstance(value, dict):

@@ -18,13 +18,7 @@ ROW_GROUPS, COLUMNS, META_DATA, NUM_VALUES = 4, 1, 3, 5
 
 
 def stated_values(data: bytes) -> int:
-    """Return the number of values over all row groups and columns, members of lists counted one by one.
-
-    Raises
-    ------
-    InputError
-        If the footer is damaged.
-    """
+    """Return the number of values over all row groups and columns, members of lists counted one by one."""
     size = int.from_bytes(data[-8:-4], "little")
     if not data.endswith(MAGIC) or size + 8 > len(data):
         raise InputError("the Parquet file is cut short: its end is missing; copy it again")

@@ -476,13 +476,7 @@ class RawPredictions:
         return np.where((numbers >= 0) & (numbers < self.n_classes), numbers, -1)
 
     def _names_by_number(self) -> dict[int, str]:
-        """Return the names that are whole numbers, by number.
-
-        Raises
-        ------
-        InputError
-            If two names are the same number, such as "1" and "01": a label could be either.
-        """
+        """Return the names that are whole numbers, by number."""
         by_number: dict[int, str] = {}
         for name in self.names:
             for number in _as_integers([name]):
@@ -560,18 +554,7 @@ class RawPredictions:
         return rows
 
     def announced(self, scores: str = "auto") -> Announcement:
-        """Check everything and return predictions of this kind; abstentions are set apart.
-
-        Parameters
-        ----------
-        scores : {"auto", "probabilities", "logits", "log_probabilities"}
-            As for `predictions`; of a binary score, "logits" are log-odds.
-
-        Raises
-        ------
-        InputError
-            As for `predictions`, or if every row is an abstention.
-        """
+        """Check everything and return predictions of this kind; abstentions are set apart."""
         if self.kind == "vectors":
             return self.predictions(scores)
         self.check_decided()
@@ -868,13 +851,7 @@ def exp_normalised(block: np.ndarray) -> np.ndarray:
 
 
 def raw_of(table: Table, roles: Roles) -> RawPredictions:
-    """Take scores, labels and the other columns from a table by their roles.
-
-    Raises
-    ------
-    InputError
-        If a named column is not there or scores are not numbers.
-    """
+    """Take scores, labels and the other columns from a table by their roles."""
     cluster = None if roles.cluster is None else column_of_block(roles.cluster, table.columns)
     one_each = (
         roles.id,
@@ -1056,7 +1033,6 @@ def divide(
 
 
 def _refuse_part(column: str, codes: np.ndarray, words: Sequence[str], parts: np.ndarray) -> None:
-    """Say which rows belong to no part of the file."""
     code = int((parts == "").argmax())
     rows = np.flatnonzero(codes == code)
     word = words[code]
@@ -1074,22 +1050,7 @@ def _refuse_part(column: str, codes: np.ndarray, words: Sequence[str], parts: np
 def parts_of(
     tables: Sequence[Table | None], roles: Roles | None = None, *, evaluation_only: bool = False
 ) -> dict[str, RawPredictions]:
-    """Return the raw predictions of each part of files that belong together.
-
-    Parameters
-    ----------
-    tables : four of Table or None
-        Predictions, labels, calibration predictions, calibration labels.
-    roles : Roles, optional
-        Roles of the columns of the predictions, where they are not the guess.
-    evaluation_only : bool
-        Whether to leave out calibration rows.
-
-    Raises
-    ------
-    InputError
-        If there are no evaluation rows, or as for `divide` and `with_labels`.
-    """
+    """Return the raw predictions of each part of files that belong together."""
     table, labels, calibration, calibration_labels = tables
     assert table is not None
     guess = guess_roles(table) if roles is not None and table.tabular and not table.matrices else None
@@ -1108,13 +1069,7 @@ def parts_of(
 
 
 def with_labels(raw: RawPredictions, labels: Any, *, limits: Limits | None = None) -> RawPredictions:
-    """Return the raw predictions with labels from a file, a frame or an array; ids match their rows.
-
-    Raises
-    ------
-    InputError
-        If there is not exactly one label for every row.
-    """
+    """Return the raw predictions with labels from a file, a frame or an array; ids match their rows."""
     ids = None
     if (table := table_from(labels, limits)) is not None:
         values, ids = label_column(table)
@@ -1155,13 +1110,7 @@ def decided_but_for_labels(raw: RawPredictions) -> RawPredictions:
 
 
 def _rows_with(wanted: np.ndarray, given: np.ndarray) -> np.ndarray:
-    """Return the row of the label file that has each wanted id.
-
-    Raises
-    ------
-    InputError
-        If an id is there twice, or not at all: the order of rows must not decide then.
-    """
+    """Return the row of the label file that has each wanted id."""
     if len(wanted) == len(given) and (wanted == given).all():
         return np.arange(len(given))
     index = pd.Index(given, dtype=object)
@@ -1191,13 +1140,7 @@ def _check_one_per_row(labels: np.ndarray, n_rows: int) -> None:
 
 
 def label_column(table: Table) -> tuple[np.ndarray, np.ndarray | None]:
-    """Return (labels, ids or None) of a table that holds only labels.
-
-    Raises
-    ------
-    InputError
-        If no column is the label column.
-    """
+    """Return (labels, ids or None) of a table that holds only labels."""
     for values in table.matrices.values():
         return from_one_hot(values), None
     id_names = ROLE_NAMES["id"]
@@ -1260,13 +1203,7 @@ def _stripped(values: np.ndarray, column: str) -> np.ndarray:
 
 
 def from_one_hot(matrix: np.ndarray) -> np.ndarray:
-    """Class codes of an (n, L) one-hot matrix.
-
-    Raises
-    ------
-    InputError
-        If a row is not one 1 among zeros.
-    """
+    """Class codes of an (n, L) one-hot matrix."""
     good = ((matrix == 0) | (matrix == 1)).all(axis=1) & (row_sums(matrix) == 1)
     if not good.all():
         row = int((~good).argmax())

@@ -133,7 +133,6 @@ def _with_lists(table: Table, limits: Limits) -> Table:
 
 
 def _is_nested(values: Any) -> bool:
-    """Whether some cells are lists or objects."""
     return not isinstance(values, np.ndarray) and any(
         isinstance(cell, (list, tuple, dict, np.ndarray)) for cell in values
     )

@@ -167,13 +167,7 @@ class Given:
         return replace(table, columns=columns) if self.words else table
 
     def of(self, table: Table) -> Given:
-        """Return the same with the columns that `score` and a block of time as `cluster` stand for.
-
-        Raises
-        ------
-        InputError
-            If the table has no such column.
-        """
+        """Return the same with the columns that `score` and a block of time as `cluster` stand for."""
         names = (*table.columns, *table.matrices)
         given = replace(self, score=tuple(name for said in self.score for name in _named(said, names)))
         if given.cluster in BLOCKS and given.cluster not in names:

@@ -150,13 +150,7 @@ class Source:
 
 
 def open_source(source: Any, limits: Limits) -> Source:
-    """Turn a path, bytes or a binary file object into a `Source`, checking its size.
-
-    Raises
-    ------
-    InputError
-        If there is no such file, it is empty or larger than `limits.file_bytes`.
-    """
+    """Turn a path, bytes or a binary file object into a `Source`, checking its size."""
     if isinstance(source, (str, os.PathLike)):
         path = Path(source)
         name = path.name.encode("utf-8", "replace").decode("utf-8")  # a name of other bytes, with ? for them

@@ -74,13 +74,7 @@ class Lines(Expander):
 
 
 def read_delimited(source: Source, limits: Limits, progress: Progress | None = None) -> Table:
-    """Read delimited text with any delimiter, decimal sign, BOM and quoting, gzipped or not.
-
-    Raises
-    ------
-    InputError
-        If the text is not a table, or a limit is met.
-    """
+    """Read delimited text with any delimiter, decimal sign, BOM and quoting, gzipped or not."""
     with source.expanded(limits) as file:
         head = file.read(HEAD)
     encoding = _encoding(head)

@@ -178,11 +178,6 @@ def read_document(
 
     Nothing is said of the values yet but that they are JSON: no key twice, no number that is not finite, and
     at most `n_values` values. Keys in `may_lack` may be there or not.
-
-    Raises
-    ------
-    CalibratorFileError
-        If it is none of this format and version, has other keys, or was changed after it was written.
     """
     if not isinstance(data, (bytes, bytearray)):
         raise CalibratorFileError("a calibrator file is read as bytes; open it in binary mode")
@@ -226,11 +221,6 @@ def aligned(predictions: Any, calibrator: Any) -> Any:
 
     If both name their classes, they are matched by name; default names "0", "1", ... count as unnamed.
     Predictions already in order are returned unchanged. P(Y = 1) of the other class becomes 1 - p.
-
-    Raises
-    ------
-    InputError
-        If the classes are not the calibrator's, their number differs, or it needs more than there is.
     """
     n_classes, names = getattr(calibrator, "n_classes_", None), getattr(calibrator, "class_names_", None)
     if n_classes is None:

@@ -72,13 +72,7 @@ _START = Record({"lower": Array(("C",), -1.0, 1.0), "upper": Array(("C",), -1.0,
 
 
 def save_monitor(monitor: Monitor, file: str | os.PathLike[str] | BinaryIO) -> None:
-    """Write the state of a monitor; see `Monitor.save`.
-
-    Raises
-    ------
-    OSError
-        If a path cannot be written; an earlier file is unchanged.
-    """
+    """Write the state of a monitor; see `Monitor.save`."""
     blocks = {name: np.array([getattr(one, name) for one in monitor.blocks]) for name in _BLOCKS.fields}
     document = {
         "format": FORMAT,
@@ -107,15 +101,7 @@ def _encoded(of: Level) -> dict[str, Any]:
 
 
 def load_monitor(file: str | os.PathLike[str] | BinaryIO) -> Monitor:
-    """Read the state of a monitor, check all of it, and only then build the monitor.
-
-    Raises
-    ------
-    CalibratorFileError
-        If the file is invalid; the message says what is wrong and where.
-    OSError
-        If a path cannot be read.
-    """
+    """Read the state of a monitor, check all of it, and only then build the monitor."""
     if isinstance(file, (str, os.PathLike)):
         with Path(file).open("rb") as stream:
             data = stream.read(MAX_BYTES + 1)

@@ -263,7 +263,6 @@ class Project:
         return pd.DataFrame(lines, columns=["what", "holds"])
 
     def _bytes(self) -> bytes:
-        """Return the content of the file."""
         buffer = io.BytesIO()
         with zipfile.ZipFile(buffer, "w", zipfile.ZIP_DEFLATED, compresslevel=1) as archive:
             writing = _Writing(archive)
@@ -610,7 +609,6 @@ class _Reading:
 
 
 def _listed(value: Any, what: str) -> list[Any]:
-    """Return a value that must be a list."""
     if not isinstance(value, list):
         raise InputError(f"the project file: {what} must be a list; got {str(value)[:40]}")
     return value
@@ -627,7 +625,6 @@ def _word(value: Any) -> str:
 
 
 def _value(word: Any) -> Any:
-    """Return the value that `_word` described."""
     try:
         value = json.loads(word)
         value = float(value[0]) if isinstance(value, list) else value
@@ -651,7 +648,6 @@ def _numbers(array: np.ndarray, dtype: Any, name: str) -> np.ndarray:
 
 
 def _closed(data: Mapping[str, Any], known: set[str], what: str) -> None:
-    """Refuse keys that no version writes."""
     if unknown := data.keys() - known:
         raise InputError(
             f"the project file: {what} has the key {min(unknown)[:40]!r}, which no calib writes; it may have "
@@ -681,7 +677,6 @@ def _share(value: Any) -> float | None:
 
 
 def _roles(data: Any) -> Roles | None:
-    """Return the roles of columns."""
     if data is None:
         return None
     names = {one.name for one in fields(Roles)}

@@ -159,7 +159,6 @@ def _check_histogram(params: Values, state: Values, where: str, sizes: Sizes) ->
 
 
 def _check_not_empty(name: str) -> Check:
-    """Return the check of a list that cannot be empty."""
 
     def check(params: Values, state: Values, where: str, sizes: Sizes) -> None:
         if not len(state[name]):

@@ -207,13 +207,7 @@ class Job:
         return {"job": "compute", "call": packed}, packer.arrays
 
     def do_elsewhere(self, progress: Progress | None = None) -> Any:
-        """Have a worker call the function; what `progress` raises, on this thread, ends the job.
-
-        Raises
-        ------
-        InputError
-            As the function does, or if the job ended its worker.
-        """
+        """Have a worker call the function; what `progress` raises, on this thread, ends the job."""
         head, arrays = self.message
         is_long = self.seconds >= LONG or sum(array.nbytes for array in arrays) > LARGE
         workers = long_pool if is_long else pool

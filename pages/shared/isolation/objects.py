@@ -39,13 +39,7 @@ class Packer:
         self._described: dict[int, tuple[int, Any]] = {}
 
     def pack(self, value: Any) -> Any:
-        """Describe an object.
-
-        Raises
-        ------
-        TypeError
-            If it is of a type that is not sent.
-        """
+        """Describe an object."""
         if type(value) in PLAIN:
             return value
         if isinstance(value, np.generic):
@@ -100,13 +94,7 @@ class Packer:
 
 
 def unpack(data: Any, arrays: Sequence[np.ndarray]) -> Any:
-    """Make the object that `Packer` described; its arrays are read-only.
-
-    Raises
-    ------
-    TypeError
-        If it is of a type that is not sent.
-    """
+    """Make the object that `Packer` described; its arrays are read-only."""
     return _unpacked(data, arrays, [])
 
 

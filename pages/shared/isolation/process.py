@@ -113,7 +113,6 @@ class Worker:
             return None
 
     def _started(self) -> subprocess.Popen[bytes]:
-        """Start a Python of its own."""
         return subprocess.Popen(  # noqa: S603 - this Python, and a module of calib
             [sys.executable, "-m", "pages.shared.isolation.worker", *map(str, self._arguments)],
             stdin=subprocess.PIPE,
@@ -202,7 +201,6 @@ class Worker:
             log.warning("this system sets the %s no limits of %s", self.name, ", ".join(sorted(missing)))
 
     def _cause(self, code: int, late: bool) -> str:
-        """Say why the process ended."""
         cpu = getattr(signal, "SIGXCPU", None)
         if late or (cpu is not None and code == -cpu):
             return f"it took longer than {self.seconds} seconds of processor time"
@@ -339,7 +337,6 @@ class Pool:
                     self.turn.notify_all()
 
     def _next_worker(self, progress: Progress | None, seconds: float = 0.0, session: str = "") -> Worker:
-        """Wait for a worker, in turn."""
         now = time.monotonic()
         ticket = _Ticket(max(now, self.yielding.get(session, now)) + YIELD * seconds)
         with self.turn:

@@ -70,15 +70,7 @@ class Channel:
         self.outgoing.flush()
 
     def receive(self, max_bytes: float = math.inf) -> tuple[dict[str, Any], list[bytes], list[np.ndarray]]:
-        """Wait for a message.
-
-        Raises
-        ------
-        EOFError
-            If the other side has ended, or what it sends is no message.
-        MessageTooLarge
-            If it has more than `max_bytes`, or more than `MAX_JSON` of JSON.
-        """
+        """Wait for a message."""
         self.incoming.left = max_bytes
         size = int.from_bytes(self._read(8), "little")
         if size > MAX_JSON:

@@ -157,19 +157,7 @@ def binned_curve(
     truth: np.ndarray | None,
     rows: tuple[np.ndarray, np.ndarray],
 ) -> Figure:
-    """Draw histogram binning over the known curve, with a band of +- `band` around each step.
-
-    Parameters
-    ----------
-    binned : DataFrame
-        From `BinnedCurve.frame`.
-    band : float
-        Half width of the band.
-    grid, truth : arrays
-        The known curve; None leaves it out.
-    rows : (scores, outcomes)
-        Calibration rows, drawn as ticks at 0 and 1; pass a sample of many.
-    """
+    """Draw histogram binning over the known curve, with a band of +- `band` around each step."""
     data = []
     x = binned[["lower", "upper"]].to_numpy().ravel()
     y = np.repeat(binned["value"].to_numpy(), 2)

@@ -23,19 +23,7 @@ from pages.shared.lessons.two_patients import two_patients_population
 def draw_gaps(
     share: float, gaps: tuple[float, float], pooled: float, apart: float, *, answered: bool
 ) -> Figure:
-    """Draw Proposition 4: the size of the pooled gap lies on the V, the mean size of the two on the chord.
-
-    Parameters
-    ----------
-    share : float
-        Share of class 1.
-    gaps : (2,) tuple of float
-        Signed gaps, accuracy minus confidence, of class 1 and class 2.
-    pooled, apart : float
-        conf-ECE and TL-ECE.
-    answered : bool
-        Whether chord and errors are drawn.
-    """
+    """Draw Proposition 4: the size of the pooled gap lies on the V, the mean size of the two on the chord."""
     mean = share * gaps[0] + (1.0 - share) * gaps[1]
     lines: list[tuple[list[float], list[float], str, float, str]] = [
         ([-0.5, 0, 0.5], [0.5, 0, 0.5], "grey", 3, "solid")

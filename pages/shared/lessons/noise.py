@@ -138,18 +138,6 @@ def game_round(number: int, *, level: int = 2) -> GameRound:
     Labels are drawn, with equal chances, from the model's probabilities or after their logarithms were
     multiplied by a factor, which makes the model overconfident or underconfident, again with
     equal chances.
-
-    Parameters
-    ----------
-    number : int
-        Which round, 0 or more.
-    level : int
-        Difficulty, 1 (easy) to 5 (the factor is closest to 1).
-
-    Raises
-    ------
-    InputError
-        If the level is not one of these.
     """
     if not 1 <= level <= len(STRENGTHS):
         raise InputError(f"level must be 1 to {len(STRENGTHS)}; got {level!r}")

@@ -43,19 +43,6 @@ def used_cells(proba: np.ndarray, notion: str, top_k: int = 2) -> np.ndarray:
 
     For "canonical", which is not an M2B notion, every row is one unit: its entries carry the number of their
     row's distinct vector, counted from the first row.
-
-    Parameters
-    ----------
-    proba : (n, L) array
-        Probabilities.
-    notion : str
-        A notion of `reduce_to_binary`, or "canonical".
-    top_k : int
-        K of the top-K notions.
-
-    Returns
-    -------
-    (n, L) int64 array
     """
     n_classes = proba.shape[1]
     cells = np.zeros(proba.shape, dtype=np.int64)
@@ -119,21 +106,7 @@ PATTERNS = ("", "/", "\\", "x")
 def cell_table(
     proba: np.ndarray, labels: np.ndarray, cells: np.ndarray, names: Sequence[str], points: Sequence[str]
 ) -> Figure:
-    """Draw Figure 3a: the table of predictions, with the numbers that a notion uses filled and named.
-
-    Parameters
-    ----------
-    proba : (n, L) array
-        Probabilities of the points.
-    labels : (n,) array
-        True classes; a tick stands beside the probability of the true class.
-    cells : (n, L) array
-        0 where a number is not used, else the number of its problem: it decides colour and pattern.
-    names : sequence of str
-        Name of cell value v at v - 1, written under the number.
-    points : sequence of str
-        Names of the points.
-    """
+    """Draw Figure 3a: the table of predictions, with the numbers that a notion uses filled and named."""
     n_samples, n_classes = proba.shape
     data = []
     for value in np.unique(cells[cells > 0]).tolist():

@@ -78,11 +78,6 @@ def two_patients_population(
 
     Shares and accuracies are met to the nearest row of `POPULATION`.
 
-    Raises
-    ------
-    InputError
-        If a number is not a probability.
-
     Examples
     --------
     >>> patients = two_patients_population()
@@ -111,13 +106,6 @@ def worst_accuracies(share: float, confidence: tuple[float, float]) -> tuple[flo
     2 max(min(P(a) (1 - h), P(b) h), min(P(b) (1 - h), P(a) h)); over all P(a) it is 2 h (1 - h), and over
     all h 1/2. With two different confidences nothing can cancel: each accuracy equals its confidence and
     TL-ECE is 0.
-
-    Parameters
-    ----------
-    share : float
-        P(X = a) in [0, 1].
-    confidence : (2,) tuple of float
-        Confidences that a and b are told.
 
     Examples
     --------

@@ -53,7 +53,6 @@ def show_project(file: Any) -> None:
 
 
 def _link_settings() -> None:
-    """Link to pages with the settings that were saved."""
     for page, settings in saved_settings().items():
         file = next((path for path in Path("pages").glob("*/*.py") if path.stem == page.lower()), None)
         if file is not None and settings:
@@ -78,7 +77,6 @@ def offer_project() -> None:
 
 
 def _file() -> bytes:
-    """Return the project file of this session."""
     buffer = io.BytesIO()
     as_project().save(buffer)
     return buffer.getvalue()

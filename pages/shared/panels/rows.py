@@ -37,29 +37,7 @@ def rows_panel(
     title: str = BEHIND,
     rows: Any = None,
 ) -> None:
-    """List rows of the evaluation rows, once something was clicked (`{key}-open`) or the user asks for it.
-
-    Parameters
-    ----------
-    method : Method
-        The model on screen; if it is the base model, the first calibrator is shown beside it.
-    which : (m,) int array or None
-        The rows; None of a summary.
-    what : str
-        What they are, as Markdown.
-    key : str
-        Name of the table, for its controls and its file.
-    by : (n,) array, optional
-        What they are sorted by, descending; by default how wrong they are.
-    beside : sequence of Method
-        Models whose scores are shown too.
-    order : str
-        What comes first, in words: of `by`, where it is given.
-    title : str
-        Heading; "" for none.
-    rows : predictions of any kind, optional
-        The base model's predictions that `which` counts; by default the evaluation rows on screen.
-    """
+    """List rows of the evaluation rows, once something was clicked (`{key}-open`) or the user asks for it."""
     if title:
         st.header(title, anchor=False)
     if which is None:
