@@ -66,11 +66,43 @@ def read_feather(source: Source, limits: Limits, progress: Progress | None = Non
 
 def table_of_batch(batch: pa.RecordBatch) -> Table:
     """Return the columns of one batch that hold numbers, text or lists of these."""
-    usable = [field.name for field in batch.schema if _is_usable(field.type)]
-    table = _table_of_batches([batch.select(usable)], usable, None, "parquet", Limits(), None)
-    return replace(
-        table, ignored=(*table.ignored, *(name for name in batch.schema.names if name not in usable))
-    )
+    return _table_of_usable(batch.schema, [batch], "parquet", Limits())
+
+
+def gives_batches(data: Any) -> bool:
+    """Whether an object gives named columns by Arrow's PyCapsule interface: a frame, table or relation."""
+    return hasattr(data, "__arrow_c_stream__") and (hasattr(data, "columns") or hasattr(data, "schema"))
+
+
+def table_of_stream(data: Any, limits: Limits, progress: Progress | None = None) -> Table:
+    """Return a table of what `gives_batches`, such as a frame of polars or a relation of DuckDB.
+
+    Raises
+    ------
+    InputError
+        If it has no rows, is too large, or its batches cannot be read.
+    """
+    try:
+        reader = pa.RecordBatchReader.from_stream(data)
+        limits.check_columns(len(reader.schema))
+        return _table_of_usable(reader.schema, reader, "frame", limits, progress)
+    except pa.ArrowException as error:
+        reason = " ".join(str(error).split())[:160]
+        raise InputError(f"the {type(data).__name__} cannot be read by Arrow: {reason}") from None
+
+
+def _table_of_usable(
+    schema: pa.Schema,
+    batches: Iterable[pa.RecordBatch],
+    format: str,
+    limits: Limits,
+    progress: Progress | None = None,
+) -> Table:
+    usable = [field.name for field in schema if _is_usable(field.type)]
+    check_distinct(schema.names)
+    chosen = (batch.select(usable) for batch in batches)
+    table = _table_of_batches(chosen, usable, None, format, limits, progress)
+    return replace(table, ignored=(*table.ignored, *(name for name in schema.names if name not in usable)))
 
 
 def _is_text(kind: pa.DataType) -> bool:

@@ -161,8 +161,9 @@ def read(
 
     Parameters
     ----------
-    source : str, path, bytes, binary file object, DataFrame or mapping of arrays
-        As for `read_predictions`.
+    source : str, path, bytes, binary file object, frame or mapping of arrays
+        As for `read_predictions`; a frame of pandas or polars, a LazyFrame, a table of Arrow, or a
+        relation of DuckDB.
     labels, format, split, scores, roles, limits, progress
         As for `read_predictions`. Of a binary score, logits are log-odds.
     abstentions : sequence of str, optional

@@ -12,7 +12,7 @@ import pyarrow as pa
 
 from calib.base.exceptions import InputError
 from calib.data.validation import n_axes
-from calib.files.readers.arrow import read_feather, read_parquet
+from calib.files.readers.arrow import gives_batches, read_feather, read_parquet, table_of_stream
 from calib.files.readers.json import read_json, table_of_lists
 from calib.files.readers.long_format import wide
 from calib.files.readers.nested import lists_in_texts, ranked_matrices, writes_lists
@@ -94,13 +94,20 @@ def read_table(
 
 
 def table_from(data: Any, limits: Limits | None = None, progress: Progress | None = None) -> Table | None:
-    """Return a table of a file, a frame or a mapping of arrays; None for anything else, such as an array."""
+    """Return a table of a file, a frame or a mapping of arrays; None for anything else, such as an array.
+
+    A frame is of pandas, or gives batches of Arrow: of polars, a table of Arrow, a relation of DuckDB.
+    """
+    if hasattr(data, "collect_schema") and hasattr(data, "collect"):  # a LazyFrame of polars
+        data = data.collect()
     if isinstance(data, pd.DataFrame):
         nested = [name for name in data if data[name].dtype == object and _is_nested(data[name])]
         if nested:
             lists = {str(name): [_as_json(cell) for cell in data[name]] for name in data}
             return wide(table_of_lists(lists, "frame", limits or Limits()))
         return wide(_with_lists(table_from_frame(data), limits or Limits()))
+    if gives_batches(data):
+        return wide(_with_lists(table_of_stream(data, limits or Limits(), progress), limits or Limits()))
     if isinstance(data, Mapping):
         if any(_is_nested(values) and _is_ragged(values) for values in data.values()):
             lists = {str(name): [_as_json(cell) for cell in values] for name, values in data.items()}

@@ -13,9 +13,10 @@ import zipfile
 
 import numpy as np
 import pandas as pd
+import pyarrow as pa
 import pytest
 
-from calib import InputError, read_pair, read_predictions
+from calib import InputError, read, read_pair, read_predictions
 from calib.files.readers import divide, read_raw, read_table, text, with_labels, write_csv
 from calib.files.readers.candidates import guess_roles
 from calib.files.readers.source import Limits
@@ -55,6 +56,35 @@ def test_text_with_any_delimiter_and_encoding(frame, truth, separator, encoding)
 def test_decimal_comma_between_semicolons_and_in_quotes(frame, truth):
     check(read_predictions(frame.to_csv(index=False, sep=";", decimal=",").encode()), truth)
     check(read_predictions(frame.to_csv(index=False, decimal=",", quoting=1).encode()), truth)
+
+
+def _relation(table):
+    duckdb = pytest.importorskip("duckdb", reason="duckdb is not installed: it is in the extra test")
+    return duckdb.connect().from_arrow(table)
+
+
+def _polars(table):
+    polars = pytest.importorskip("polars", reason="polars is not installed: it is in the extra test")
+    return polars.from_arrow(table)
+
+
+FRAMES = {
+    "Arrow": lambda table: table,
+    "batches of Arrow": lambda table: table.to_reader(7),
+    "DuckDB": _relation,
+    "polars": _polars,
+    "polars, lazy": lambda table: _polars(table).lazy(),
+}
+
+
+@pytest.mark.parametrize("make", FRAMES.values(), ids=FRAMES)
+def test_frames_of_other_libraries(frame, truth, make):
+    table = pa.Table.from_pandas(frame.assign(day=pd.Timestamp("2026-03-02")), preserve_index=False)
+    got = read(make(table))
+    check(got, truth)
+    assert list(got.metadata) == ["day"]
+    with pytest.raises(InputError, match="no rows"):
+        read(make(table.slice(0, 0)))
 
 
 def test_latin_1_names(frame, truth):
