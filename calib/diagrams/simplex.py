@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -20,11 +20,17 @@ from calib.calibrators.canonical import (
 )
 from calib.data.defaults import RANDOM_STATE
 from calib.data.predictions import Predictions
-from calib.diagrams.style import OKABE_ITO, Figure, Properties, escape, figure, scatter, shorten
+from calib.diagrams.style import LINES, OKABE_ITO, Figure, Properties, escape, figure, scatter, shorten
 from calib.stats.simplex_errors import cell_means
 
-#: Cells are coloured in turn; their outlines tell two cells of one colour apart.
-CELL_COLOURS = tuple(OKABE_ITO.values())
+#: Cells are coloured in turn; their outlines tell two cells of one colour apart. Yellow is pale on white.
+CELL_COLOURS = tuple(colour for name, colour in OKABE_ITO.items() if name != "yellow")
+#: Widths of arrows in pixels: of the third of the arrows with the fewest rows, of the next, of the fullest.
+WIDTHS = (1.6, 3.0, 5.0)
+#: Values on the edges of the triangle, and where log-ratios are drawn.
+EDGE_VALUES, LOG_EDGE_VALUES = (0.2, 0.4, 0.6, 0.8), (0.01, 0.1, 0.5, 0.9, 0.99)
+#: Squared radius of a 95 % region of two normal numbers (quantile of chi-squared, 2 degrees of freedom).
+REGION = -2.0 * np.log(0.05)
 ARROW, ARROW_EDGE = "#14181C", "#FFFFFF"
 #: Longest class name written at a corner of the triangle.
 CORNER_NAME = 16
@@ -259,6 +265,8 @@ def draw_recalibration(
 ) -> Figure:
     """Draw predictions on the triangle, coloured by cell, and an arrow per cell (Fig. 12, right).
 
+    Arrows of more rows are wider. Around a tip: the 95 % region of the true frequencies of the cell's labels.
+
     Parameters
     ----------
     result : RecalibrationMap
@@ -281,7 +289,6 @@ def draw_recalibration(
     closed = [np.vstack([corners, corners[:1]]) for corners in outlines.values()]
     if log_ratios:  # straight edges become curves
         closed = [_subdivided(corners) for corners in closed]
-    lines = np.vstack([points for corners in closed for points in (place(corners), [[np.nan, np.nan]])])
     points = place(proba[rows])
     data += scatter(
         x=points[:, 0],
@@ -297,19 +304,32 @@ def draw_recalibration(
         name="predictions",
     )
     data += scatter(
-        x=lines[:, 0],
-        y=lines[:, 1],
+        **_lines([place(corners) for corners in closed]),
         mode="lines",
         line={"color": OKABE_ITO["grey"], "width": 1},
         hoverinfo="skip",
         name="cells",
     )
     shown = np.flatnonzero(np.minimum(result.count, result.fitted_count) >= min_count)
+    regions = [place(region) for region in _regions(result.head[shown], result.fitted_count[shown])]
+    data += scatter(
+        **_lines(regions),
+        mode="lines",
+        fill="toself",
+        fillcolor="rgba(20,24,28,0.16)",
+        line={"color": LINES, "width": 1},
+        hoverinfo="skip",
+        name="95 % regions of tips",
+    )
     data += _arrows(result, shown, place(result.tail[shown]), place(result.head[shown]))
     hidden = {"visible": False, "constrain": "domain"}
+    notes = _corners(result.class_names) + _edge_values(LOG_EDGE_VALUES if log_ratios else EDGE_VALUES, place)
+    if log_ratios:
+        key = "Log scale: equal steps are equal ratios of probabilities. Below 0.01 % counts as 0.01 %."
+        notes.append({"x": 0.5, "y": -0.35, "text": key, "showarrow": False, "font": {"size": 12}})
     return figure(
         data,
-        annotations=_corners(result.class_names),
+        annotations=notes,
         height=640 if log_ratios else 520,
         margin={"l": 4, "r": 4, "t": 8, "b": 8},
         showlegend=False,
@@ -326,30 +346,45 @@ def _subdivided(corners: np.ndarray, pieces: int = 24) -> np.ndarray:
     return edges.reshape(-1, corners.shape[1])
 
 
+def _regions(vectors: np.ndarray, count: np.ndarray) -> np.ndarray:
+    """Return outlines of the 95 % regions of label distributions estimated from some rows, (m, 49, 3).
+
+    Normal regions of multinomial frequencies; one more row of each class keeps unseen classes possible.
+    """
+    share = (vectors * count[:, None] + 1.0) / (count[:, None] + 3.0)
+    covariance = (share[:, :, None] * np.eye(3) - share[:, :, None] * share[:, None, :]) / (
+        count[:, None, None] + 3.0
+    )
+    size, axes = np.linalg.eigh(covariance)
+    turn = np.linspace(0.0, 2.0 * np.pi, 49)
+    reach = axes[:, :, 1:] * np.sqrt(REGION * np.maximum(size[:, None, 1:], 0.0))
+    around = vectors[:, None] + np.stack([np.cos(turn), np.sin(turn)], axis=1) @ np.swapaxes(reach, 1, 2)
+    inside = np.maximum(around, 0.0)
+    return inside / inside.sum(axis=2, keepdims=True)
+
+
 def _arrows(
     result: RecalibrationMap, shown: np.ndarray, tails: np.ndarray, heads: np.ndarray
 ) -> list[Properties]:
     # A light line below the dark one keeps arrows readable over points and on dark pages.
-    edges = scatter(
-        **_segments(tails, heads - 0.012 * _unit(heads - tails)),
-        mode="lines+markers",
-        line={"color": ARROW_EDGE, "width": 5},
-        marker={
-            "size": np.tile([8, 0, 0], len(shown)),
-            "color": ARROW,
-            "opacity": 1,
-            "line": {"width": 1.2, "color": ARROW_EDGE},
-        },
-        hoverinfo="skip",
-        name="arrow edges and tails",
-    )
-    arrows = scatter(
+    data, rows = [], result.count[shown]
+    thirds = np.searchsorted(np.quantile(rows, [1 / 3, 2 / 3]) if len(rows) else [], rows)
+    for third, width in enumerate(WIDTHS):
+        of = thirds == third
+        ends = heads[of] - 0.012 * _unit(heads[of] - tails[of])
+        for colour, pixels, name in ((ARROW_EDGE, width + 3.0, "arrow edges"), (ARROW, width, "shafts")):
+            line = {"color": colour, "width": pixels}
+            data += scatter(
+                **_segments(tails[of], ends), mode="lines", line=line, hoverinfo="skip", name=name
+            )
+    size = 9.0 + 1.6 * np.take(WIDTHS, thirds)
+    data += scatter(
         **_segments(tails, heads),
         mode="lines+markers",
-        line={"color": ARROW, "width": 2.2},
+        line={"color": ARROW, "width": 1},
         marker={
             "symbol": "arrow",
-            "size": np.tile([0, 14, 0], len(shown)),
+            "size": np.stack([np.zeros(len(size)), size, np.zeros(len(size))], axis=1).ravel(),
             "color": ARROW,
             "opacity": 1,
             "angleref": "previous",
@@ -359,7 +394,36 @@ def _arrows(
         customdata=[_hover(result, at) for at in np.repeat(shown, 3).tolist()],
         hovertemplate=HOVER,
     )
-    return edges + arrows
+    return data + scatter(  # above the heads, which would hide the tails of short arrows
+        x=tails[:, 0],
+        y=tails[:, 1],
+        mode="markers",
+        marker={"size": 7, "color": ARROW_EDGE, "line": {"width": 1.8, "color": ARROW}},
+        hoverinfo="skip",
+        name="tails",
+    )
+
+
+def _lines(outlines: Sequence[np.ndarray]) -> dict[str, np.ndarray]:
+    """Coordinates of outlines, with a gap after each."""
+    points = np.vstack(
+        [part for outline in outlines for part in (outline, [[np.nan, np.nan]])] or [np.empty((0, 2))]
+    )
+    return {"x": points[:, 0], "y": points[:, 1]}
+
+
+def _edge_values(values: Sequence[float], place: Callable[[np.ndarray], np.ndarray]) -> list[Properties]:
+    """Return the probability of the class at the end of each edge, counted from its start."""
+    notes = []
+    for start, end, x, y in ((0, 1, 0, -12), (1, 2, 18, 6), (2, 0, -18, 6)):
+        for value in values:
+            vector = np.zeros((1, 3))
+            vector[0, [start, end]] = 1.0 - value, value
+            (at,) = place(vector).tolist()
+            text = f"{value:.0%}"
+            where = {"x": at[0], "y": at[1], "xshift": x, "yshift": y}
+            notes.append({**where, "text": text, "showarrow": False, "font": {"size": 11}})
+    return notes
 
 
 def _segments(tails: np.ndarray, heads: np.ndarray) -> dict[str, np.ndarray]:

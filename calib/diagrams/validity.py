@@ -32,9 +32,8 @@ from calib.stats.simplex_errors import CellMeans, cell_means
 
 #: How to read the dotted lines of `draw_validity`.
 DOTTED = (
-    "Dotted: what the same cells would show if every predicted probability were exactly true, because "
-    "observed frequencies are noisy too. A curve on or above its dotted line shows no more than noise; "
-    "what it falls short by is shaded."
+    "Dotted: what a perfect model would show in the same cells, whose observed frequencies are noisy too. "
+    "What a curve falls short by is shaded; on or above its dotted line it shows no more than noise."
 )
 
 #: A gap counts as equal to an epsilon within this: 0.4 - 0.3 is 0.1 to a reader, not 0.10000000000000003.
@@ -230,14 +229,16 @@ def validity_words(
 
     Names must already be escaped for where the words are shown; `strong` as for `cell_words`.
     """
-    shares = [
-        f"{strong.format(f'{curve.cells_at(epsilon) if conditional else curve.at(epsilon):.1%}')} for {name}"
-        for name, curve in curves.items()
-    ]
-    return (
-        f"Share of {'cells' if conditional else 'rows'} predicted within {epsilon:.3f} of the observed "
-        f"frequency: {', '.join(shares)}."
-    )
+    what = "cells" if conditional else "rows"
+    found = []
+    for name, curve in curves.items():
+        share = curve.cells_at(epsilon) if conditional else curve.at(epsilon)
+        perfect, noise = curve.perfect_cell_share if conditional else curve.perfect_share, ""
+        if len(perfect):
+            at = np.searchsorted(curve.perfect_epsilon, epsilon + ROUNDING, side="right") - 1
+            noise = f" ({100 * perfect[at]:.0f} if it were perfect)"
+        found.append(f"{strong.format(f'{100 * share:.0f}')} of 100 {what} for {name}{noise}")
+    return f"The prediction is within {epsilon:.3f} of the observed frequency in {', '.join(found)}."
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -433,6 +434,19 @@ def draw_validity(
                 name=f"{escape(method)}, if it were perfect",
                 hovertemplate=f"A perfect model: %{{y:.1%}} of {what} within %{{x:.3f}}<extra></extra>",
             )
+            if not position:
+                near = min(int(np.searchsorted(curve.perfect_share, 0.97)), len(curve.perfect_epsilon) - 1)
+                notes.append(
+                    {
+                        "x": curve.perfect_epsilon[near],
+                        "y": 1.01,
+                        "yanchor": "bottom",
+                        "text": "dotted: if it were perfect",
+                        "showarrow": False,
+                        "font": {"size": 12},
+                        "xanchor": "left",
+                    }
+                )
         data += scatter(
             x=np.append(epsilon, 1.0),
             y=np.append(share, 1.0),
@@ -483,7 +497,7 @@ def draw_validity(
         showlegend=False,
         annotations=notes,
         xaxis={"title": distance, "range": [0, reach]},
-        yaxis={"title": {"text": f"V(\u03b5), share of {what}"}, "range": [0, 1.03], "tickformat": ".0%"},
+        yaxis={"title": {"text": f"V(\u03b5), share of {what}"}, "range": [0, 1.09], "tickformat": ".0%"},
     )
 
 

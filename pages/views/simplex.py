@@ -24,7 +24,7 @@ from pages.shared.session import BASE, methods
 from pages.shared.widgets import chart, download, glossary_link, literal, next_line, stacked
 
 #: The whole triangle, or coordinates in which confident predictions do not all lie in its corners.
-TRIANGLE, LOG_RATIOS = "Triangle", "Corners opened"
+TRIANGLE, LOG_RATIOS = "Triangle", "Log scale"
 #: Median confidence from which the corners are opened at first.
 IN_CORNER = 0.97
 
@@ -133,9 +133,9 @@ chart(
 )
 sampled = f"{len(points):,} of {rows.n_samples:,} rows are drawn. " if len(points) < rows.n_samples else ""
 st.caption(
-    f"{sampled}An arrow goes from a bin's mean prediction to its recalibrated vector; "
-    f"{np.count_nonzero(~enough):,} arrows of few rows are left out. Click a point or an arrow to list the "
-    "rows of its bin."
+    f"{sampled}An arrow goes from a bin's mean prediction to its recalibrated vector, wider with more rows; "
+    f"grey around its tip: 95\u00a0% region of the true frequencies. {np.count_nonzero(~enough):,} arrows of few "
+    "rows are left out. Click a point or an arrow to list its rows."
 )
 if (behind := st.session_state.get("simplex-bin")) in arrows.cell:
     in_bin = view.at[arrows.cell[arrows.position] == behind]

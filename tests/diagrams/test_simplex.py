@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from matplotlib.path import Path
 
 from calib import InputError, Predictions, diagrams
 from calib.calibrators.canonical import CanonicalBinning, GridScheme, ProjectionScheme, SierpinskiScheme
@@ -13,7 +14,7 @@ from calib.diagrams import (
     recalibration_map,
     renormalise_classes,
 )
-from calib.diagrams.simplex import sample_rows, to_log_ratios, to_plane
+from calib.diagrams.simplex import _regions, sample_rows, to_log_ratios, to_plane
 from calib.diagrams.three_class_views import most_mistaken
 from calib.stats import log_loss
 from calib.stats.simplex_errors import cell_means
@@ -229,6 +230,18 @@ def test_arrows_go_from_the_mean_base_prediction_to_the_recalibrated_vector(min_
         assert hover[10] == f"{(evaluation.labels[rows] == 1).mean():.3f}"
 
 
+def test_regions_of_tips_hold_the_frequencies_as_often_as_they_say():
+    random = np.random.default_rng(0)
+    truth, held = np.array([0.6, 0.3, 0.1]), []
+    for _ in range(400):
+        frequency = random.multinomial(200, truth) / 200
+        (outline,) = _regions(frequency[None], np.array([200]))
+        assert outline.sum(axis=1) == pytest.approx(1.0)
+        assert (outline >= 0.0).all()
+        held.append(Path(outline[:, :2]).contains_point(truth[:2]))
+    assert np.mean(held) == pytest.approx(0.95, abs=3 * np.sqrt(0.95 * 0.05 / 400))
+
+
 def test_points_are_rows_coloured_by_cell():
     figure, result, evaluation, rows = drawn()
     points = trace(figure, "predictions")
@@ -236,7 +249,8 @@ def test_points_are_rows_coloured_by_cell():
     colours = np.array(points.marker.color)
     for position in range(len(result.cell)):
         assert len(set(colours[result.position[rows] == position])) <= 1
-    assert len(set(colours)) == 8
+    assert len(set(colours)) == 7
+    assert "#F0E442" not in colours
 
 
 def test_outlines_are_the_cells():
