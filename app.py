@@ -3,14 +3,14 @@
 import streamlit as st
 
 from calib import __version__
-from pages.shared.accessibility import style
+from pages.shared.accessibility import greyed, style
 from pages.shared.address import drop_unusable, restore_settings, settled
 from pages.shared.housekeeping import keep_house
 from pages.shared.login import ask_for_login
 from pages.shared.parts import log_error, told_and_remembered
 from pages.shared.resuming import resume, script
 from pages.shared.session import previous, settings_of, undo
-from pages.shared.widgets import literal
+from pages.shared.widgets import lacking, literal
 from serve import ADDRESSES_ONLY, first_session, prepare, protection
 
 #: By section: file in pages/views and icon of each page; the file's name is the page's title and address.
@@ -70,6 +70,9 @@ def show() -> None:
         return
     restore_settings(chosen.title, settings_of(chosen.title))
     st.set_page_config(page_title=f"{chosen.title} \u2013 calib")
+    titles = {name: page(name, icon).title for part in SECTIONS.values() for name, icon in part.items()}
+    words = {name: lacking(title) for name, title in titles.items()}
+    st.html(greyed({name: word for name, word in words.items() if word}))
     if before := previous():
         st.sidebar.button(
             f"Back to {literal(before.name)}", key="undo-data", on_click=undo, icon=":material/undo:"

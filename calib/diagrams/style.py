@@ -76,7 +76,7 @@ CONFIG = {
     "displaylogo": False,
     "responsive": True,
     "toImageButtonOptions": {"format": "svg"},
-    # A mouse zooms by dragging, and pans with the shift key; each button is a stop of the keyboard.
+    # A mouse zooms by dragging, pans with the shift key, resets by a double click; buttons stop the keyboard.
     "modeBarButtonsToRemove": [
         "select2d",
         "lasso2d",
@@ -85,6 +85,7 @@ CONFIG = {
         "pan2d",
         "zoomIn2d",
         "zoomOut2d",
+        "resetScale2d",
     ],
 }
 

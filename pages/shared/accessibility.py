@@ -64,11 +64,15 @@ a:focus-visible, .calib-save:focus-visible, [data-testid=stMain]:focus-visible,
 }"""
 
 
-#: Marks of a lesson go to their new place, unless the viewer wants no motion; what can be dragged says so.
+#: Marks of a lesson and bars of Imbalance go to their new place, unless the viewer wants no motion;
+#: what can be dragged says so.
 LESSON = """
 [class*=st-key-lesson-picture-] .point { transition: transform 0.6s ease, opacity 0.6s ease; }
+.st-key-imbalance-errors .point path { transition: d 0.6s ease; }
 .calib-near .nsewdrag { cursor: grab !important; }
-@media (prefers-reduced-motion: reduce) { [class*=st-key-lesson-picture-] .point { transition: none; } }"""
+@media (prefers-reduced-motion: reduce) {
+    [class*=st-key-lesson-picture-] .point, .st-key-imbalance-errors .point path { transition: none; }
+}"""
 
 
 def style() -> str:
@@ -79,3 +83,14 @@ def style() -> str:
         for key, name in UPLOADS.items()
     )
     return f"<style>{FOCUS}{names}{ON_PRIMARY}{SAVE}{ROOM}{BESIDE}{LESSON}\n</style>"
+
+
+def greyed(lacking: dict[str, str]) -> str:
+    """Return a style element that greys pages in the menu, by address, with a word for what the data lack."""
+    rules = "".join(
+        f"\n[data-testid=stSidebarNavLink][href$='/{page}'] {{ opacity: 0.7; }}"
+        f"\n[data-testid=stSidebarNavLink][href$='/{page}']::after {{ content: 'no {word}'; "
+        "font-size: 0.75rem; font-style: italic; }"
+        for page, word in lacking.items()
+    )
+    return f"<style>{rules}\n</style>"

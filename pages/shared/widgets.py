@@ -14,7 +14,7 @@ from streamlit.delta_generator import DeltaGenerator
 
 from calib.answers.metric_tables import HOW_SURE, Intervals, Metrics, interval_frame, interval_texts
 from calib.data.defaults import N_BINS
-from calib.data.kinds import COUNTS_ROWS, READS_ROWS, Kind, lacks, needs_equal_rows, needs_rows
+from calib.data.kinds import COUNTS_ROWS, NEEDS, READS_ROWS, Kind, lacks, needs_equal_rows, needs_rows
 from calib.data.predictions import effective_words, weight_words
 from calib.diagrams.style import CONFIG, Figure, figure_html, plotly_script, theme, with_layout
 from calib.files.readers import write_csv
@@ -202,6 +202,16 @@ def need_kind(page: str) -> None:
         several = " to look at one class" if dataset().kind.name == "multilabel" else ""
         st.page_link("pages/views/data.py", label=f"Open Data{several}", icon=":material/upload_file:")
         st.stop()
+
+
+def lacking(page: str) -> str:
+    """Return a word for what the data on screen lack for a page, by its title; "" if it applies."""
+    data = dataset()
+    if lacks(data.kind, f"page:{page}") is not None:
+        return {("class",): "classes", ("vector",): "vectors"}.get(NEEDS[f"page:{page}"], "confidence")
+    if page == "Simplex" and data.evaluation.n_classes == 2:
+        return "third class"
+    return "rows" if page in READS_ROWS and data.sums is not None else ""
 
 
 def say_rows_needed(what: str) -> bool:

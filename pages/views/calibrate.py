@@ -28,6 +28,7 @@ from pages.shared.panels.recommendation import recommendation_words, recommended
 from pages.shared.panels.rows import rows_panel
 from pages.shared.panels.take_away import show_take_away
 from pages.shared.results import (
+    conclusion,
     effect,
     floor,
     held_out_accuracy,
@@ -178,6 +179,7 @@ for column, method in zip(st.columns(2), (base, chosen), strict=True):
             diagrams.draw_reliability(
                 by_model[method.name],
                 data.evaluation.class_names,
+                named=None if base.one_event else conclusion(base, n_bins).headline,
                 panels=None if base.one_event else ("classes",),
                 event=getattr(data.evaluation, "positive", None),
                 chosen=behind[1] if behind and behind[0] == method.name else None,

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from functools import partial
-
 import numpy as np
+import pandas as pd
 import streamlit as st
 
 from calib import diagrams
@@ -30,9 +29,9 @@ MAX_PANELS = 6
 EQUAL, SPREAD = 1.5, 6.0
 
 
-def pick_class(key: str) -> None:
+def pick_class() -> None:
     """List the rows that are predicted as the class whose bar was clicked."""
-    points = st.session_state[key].selection.points
+    points = st.session_state["imbalance-errors"].selection.points
     if points and "customdata" in points[0]:
         st.session_state["imbalance-class"] = int(points[0]["customdata"][-1])
         st.session_state["imbalance-rows-open"] = True
@@ -106,17 +105,19 @@ if len(by_frequency) > MAX_BARS:
         "calibrated; the CSV has all."
     )
 limit = float(max(np.max([side.base_ece[bars], side.ece[bars]]) for side in sides))
-for column, side, key in zip(st.columns(2, gap="large"), sides, ("points", "bins"), strict=True):
-    with column:
-        st.markdown(f"**{side.name}**, {side.n_bins.sum():,} bins in all")
-        chart(
-            diagrams.draw_class_errors(side, bars.tolist(), shares, names, limit),
-            f"imbalance-errors-{key}",
-            table=side.frame(names),
-            alt=f"TL-ECE of each class before and after histogram binning, {side.name}",
-            on_select=partial(pick_class, f"imbalance-errors-{key}"),
-            height=70 + 30 * len(bars),
-        )
+with st.container(horizontal=True, vertical_alignment="center"):
+    drawn = st.segmented_control(
+        "Bars show", range(2), format_func=lambda at: sides[at].name, default=0, required=True, key="side"
+    )
+    st.caption(f"{sides[drawn].n_bins.sum():,} bins in all", width="content")
+chart(
+    diagrams.draw_class_errors(sides[drawn], bars.tolist(), shares, names, limit),
+    "imbalance-errors",
+    table=pd.concat([side.frame(names).assign(binning=side.name) for side in sides]),
+    alt=f"TL-ECE of each class before and after histogram binning, {sides[drawn].name}",
+    on_select=pick_class,
+    height=80 + 44 * len(bars),
+)
 if (behind := st.session_state.get("imbalance-class")) in by_frequency:
     base = model_of(data)
     predicted_as = f"Predicted {literal(names[behind])}"

@@ -13,7 +13,6 @@ from calib import InputError, diagrams
 from calib.answers import multinomial_bound
 from calib.diagrams import cell_outlines
 from calib.diagrams.simplex import sample_rows
-from calib.stats import verdict
 from pages.shared.kept import ahead
 from pages.shared.panels.covtype import covtype_panel
 from pages.shared.panels.rows import rows_panel
@@ -103,10 +102,10 @@ share = arrows.error_share
 worst = int(np.argmax(np.where(enough, share, -1.0)))
 if enough.any():
     vectors = zip(names, arrows.tail[worst], arrows.head[worst], arrows.observed[worst], strict=True)
-    entries = [f"{n}: says {a:.3f}, becomes **{b:.3f}**, true frequency {c:.3f}" for n, a, b, c in vectors]
+    entries = [f"{n} {a:.3f} becomes **{b:.3f}** (true {c:.3f})" for n, a, b, c in vectors]
     st.markdown(
-        f"Bin {arrows.cell[worst]} adds most to the base model's canonical-ECE: {share[worst]:.0%} of it, "
-        f"{arrows.count[worst]:,} rows. {'; '.join(entries)}."
+        f"Bin {arrows.cell[worst]} ({arrows.count[worst]:,} rows) adds most to the canonical-ECE, "
+        f"{share[worst]:.0%}: {', '.join(entries)}."
     )
 points, outlines = sample_rows(rows.n_samples), cell_outlines(calibrator.scheme_)
 crowded = np.median(rows.proba[points].max(axis=1)) >= IN_CORNER
@@ -131,11 +130,11 @@ chart(
     alt="Triangle of predicted vectors, coloured by bin, with an arrow per bin to its recalibrated vector",
     on_select=pick_mark,
 )
-sampled = f"{len(points):,} of {rows.n_samples:,} rows are drawn. " if len(points) < rows.n_samples else ""
+left_out = f" {np.count_nonzero(~enough):,} arrows of few rows are left out." if not enough.all() else ""
 st.caption(
-    f"{sampled}An arrow goes from a bin's mean prediction to its recalibrated vector, wider with more rows; "
-    f"grey around its tip: 95\u00a0% region of the true frequencies. {np.count_nonzero(~enough):,} arrows of few "
-    "rows are left out. Click a point or an arrow to list its rows."
+    f"{len(points):,} of {rows.n_samples:,} rows. Arrows: from a bin's mean prediction to its recalibrated "
+    "vector, wider with more rows; grey: 95\u00a0% region of the true frequencies."
+    f"{left_out} Click one to list its rows."
 )
 if (behind := st.session_state.get("simplex-bin")) in arrows.cell:
     in_bin = view.at[arrows.cell[arrows.position] == behind]
@@ -158,9 +157,11 @@ with distances:
         alt="Share of rows whose bin is within a distance of its label frequencies, before and after",
     )
     said = [
-        f"- {when}: {verdict(one, f'canonical-ECE (L{norm})')}" for (when, norm), one in result.floors.items()
+        f"{when} L{norm} **{one.observed:.3f}** ({one.mean:.3f}; {one.verdict})"
+        for (when, norm), one in result.floors.items()
+        if norm == 1
     ]
-    st.markdown("\n".join(said))
+    st.markdown(f"Canonical-ECE, in brackets a perfect model's: {', '.join(said)}.")
 with promise:
     alpha = st.slider("Failure probability \u03b1", 0.01, 0.5, 0.1, 0.01, key="alpha", bind="query-params")
     bound = multinomial_bound(arrows.fitted_count, 3, alpha=alpha)

@@ -89,7 +89,7 @@ def test_imbalance_says_what_happened_to_the_rarest_classes():
     assert "4 Cottonwood/Willow" in text
     assert text.count("a perfect model would show") == 2
     assert "with 100 points per bin: **" in text
-    assert len(app.get("plotly_chart")) == 4
+    assert len(app.get("plotly_chart")) == 3
     app.slider(key="k").set_value(200).run()
     assert "k = 200 points per bin: 1 of 7 predicted classes" in words(app)
 
