@@ -29,22 +29,14 @@ from calib.stats.measures import MEASURES, Measure, ece_of
 
 @dataclass(frozen=True)
 class Change:
-    """A number of predictions beside the same number of a baseline.
+    """A number of predictions beside the same number of a baseline."""
 
-    Attributes
-    ----------
-    measure : Measure
-        The number.
-    value, before : float
-        The number now, and of the baseline.
-    difference, lower, upper : float
-        The number now less before, and the ends of its interval. For an ECE on the same rows it is the
-        difference of the debiased squared l2 errors, on other rows of the debiased errors.
-    """
-
-    measure: Measure
+    measure: Measure  #: The number
+    #: The number now, and of the baseline
     value: float
     before: float
+    #: The number now less before, and the ends of its interval. For an ECE on the same rows it is the
+    #: difference of the debiased squared l2 errors, on other rows of the debiased errors.
     difference: float
     lower: float
     upper: float
@@ -52,18 +44,10 @@ class Change:
 
 @dataclass(frozen=True)
 class Compared:
-    """Changes against a baseline, and on which rows.
+    """Changes against a baseline, and on which rows."""
 
-    Attributes
-    ----------
-    changes : tuple of Change
-        Accuracy, Brier score and calibration error, as far as both have them.
-    n_paired : int or None
-        Rows that both share by their ids; None if they are taken as different rows.
-    """
-
-    changes: tuple[Change, ...]
-    n_paired: int | None
+    changes: tuple[Change, ...]  #: Accuracy, Brier score and calibration error, as far as both have them
+    n_paired: int | None  #: Rows that both share by their ids; None if they are taken as different rows
 
     @property
     def words(self) -> str:

@@ -24,21 +24,11 @@ VERDICTS = {
 
 @dataclass(frozen=True, eq=False)
 class Change(Result):
-    """The change of a calibration error and of a proper score between two methods on the same rows.
+    """The change of a calibration error and of a proper score between two methods on the same rows."""
 
-    Attributes
-    ----------
-    error : PairedDifference
-        Debiased squared l2 error after, less before.
-    score : PairedInterval
-        Brier score after, less before.
-    level : float
-        Probability with which both intervals hold together.
-    """
-
-    error: PairedDifference
-    score: PairedInterval
-    level: float
+    error: PairedDifference  #: Debiased squared l2 error after, less before
+    score: PairedInterval  #: Brier score after, less before
+    level: float  #: Probability with which both intervals hold together
 
     @property
     def verdict(self) -> str:

@@ -22,29 +22,17 @@ SCORES = {"brier": "Brier score", "log_loss": "log loss"}
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Confirmation(Result):
-    """What a calibrator does to a proper score of rows that had no part in its choice.
+    """What a calibrator does to a proper score of rows that had no part in its choice."""
 
-    Attributes
-    ----------
-    score : str
-        "brier" or "log_loss", of whole vectors, see `calib.answers.calibrated.vector_losses`.
-    n_samples : int
-        Rows.
-    before, after : float
-        The score of the base model and of the calibrated predictions.
-    lower, upper : float
-        Ends of the interval of the true change, after minus before; negative is an improvement.
-    level : float
-        Coverage of the interval.
-    """
-
-    score: str
-    n_samples: int
+    score: str  #: "brier" or "log_loss", of whole vectors, see `calib.answers.calibrated.vector_losses`
+    n_samples: int  #: Rows
+    #: The score of the base model and of the calibrated predictions
     before: float
     after: float
+    #: Ends of the interval of the true change, after minus before; negative is an improvement
     lower: float
     upper: float
-    level: float
+    level: float  #: Coverage of the interval
 
     @property
     def verdict(self) -> Verdict:

@@ -198,18 +198,11 @@ def _sums_to_the_end(values: np.ndarray) -> np.ndarray:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class ActionCounts(Result):
-    """What acting where P(Y = 1) is at least a threshold does to labelled rows.
+    """What acting where P(Y = 1) is at least a threshold does to labelled rows."""
 
-    Attributes
-    ----------
-    threshold : float
-        Threshold t.
-    hits, missed, needless, left : int, or float where rows have weights
-        Rows with the event that are acted on, and that are not; rows without it that are acted on, and that
-        are not. Weights are divided by their mean, so that the four sum to the number of rows.
-    """
-
-    threshold: float
+    threshold: float  #: Threshold t
+    #: Rows with the event that are acted on, and that are not; rows without it that are acted on, and that
+    #: are not. Weights are divided by their mean, so that the four sum to the number of rows.
     hits: float
     missed: float
     needless: float

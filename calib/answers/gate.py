@@ -39,52 +39,28 @@ ANSWERS = ("broken", "undecided", "kept")
 
 @dataclass(frozen=True)
 class Check:
-    """One limit, and whether these rows show that it is kept or broken.
+    """One limit, and whether these rows show that it is kept or broken."""
 
-    Attributes
-    ----------
-    metric : str
-        A key of `calib.stats.measures.MEASURES`, or of `RULED`.
-    value : float
-        Measured value; of a calibration error the plug-in estimate, which noise makes too large on average.
-    lower, upper : float
-        Ends of its interval, see `calib.stats.measure_interval`; against a baseline, of the difference.
-    level : float
-        Coverage of the interval.
-    limit : float
-        The limit; against a baseline 0, for the difference.
-    bound : str
-        "max" or "min".
-    answer : str
-        "kept" if the whole interval keeps the limit, "broken" if the whole interval breaks it, else
-        "undecided"; so is what would be kept by an error lower than chance allows.
-    perfect_mean, perfect_q95, p_value : float or None
-        The noise floor of a calibration error, where it was computed.
-    sentence : str
-        The check in words.
-    group : str or None
-        The group of rows it is about, such as "site = north"; None for all rows.
-    n_samples : int
-        Its rows.
-    baseline : float or None
-        The value of the baseline, if it is compared with one.
-    """
-
-    metric: str
+    metric: str  #: A key of `calib.stats.measures.MEASURES`, or of `RULED`
+    #: Measured value; of a calibration error the plug-in estimate, which noise makes too large on average
     value: float
+    #: Ends of its interval, see `calib.stats.measure_interval`; against a baseline, of the difference
     lower: float
     upper: float
-    level: float
-    limit: float
-    bound: str
+    level: float  #: Coverage of the interval
+    limit: float  #: The limit; against a baseline 0, for the difference
+    bound: str  #: "max" or "min"
+    #: "kept" if the whole interval keeps the limit, "broken" if the whole interval breaks it, else
+    #: "undecided"; so is what would be kept by an error lower than chance allows
     answer: str
+    #: The noise floor of a calibration error, where it was computed
     perfect_mean: float | None
     perfect_q95: float | None
     p_value: float | None
-    sentence: str
-    group: str | None = None
-    n_samples: int = 0
-    baseline: float | None = None
+    sentence: str  #: The check in words
+    group: str | None = None  #: The group of rows it is about, such as "site = north"; None for all rows
+    n_samples: int = 0  #: Its rows
+    baseline: float | None = None  #: The value of the baseline, if it is compared with one
 
     @property
     def name(self) -> str:
@@ -99,21 +75,11 @@ class Check:
 
 @dataclass(frozen=True)
 class GateResult:
-    """Outcome of a gate.
+    """Outcome of a gate."""
 
-    Attributes
-    ----------
-    checks : tuple of Check
-        One per limit.
-    strict : bool
-        Whether an undecided limit fails the gate.
-    pairing : str
-        On which rows a baseline is compared, in words.
-    """
-
-    checks: tuple[Check, ...]
-    strict: bool = False
-    pairing: str = ""
+    checks: tuple[Check, ...]  #: One per limit
+    strict: bool = False  #: Whether an undecided limit fails the gate
+    pairing: str = ""  #: On which rows a baseline is compared, in words
 
     @property
     def answer(self) -> str:

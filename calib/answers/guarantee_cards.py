@@ -72,22 +72,14 @@ class Promise:
 
 @dataclass(frozen=True, eq=False)
 class BinIntervals:
-    """Clopper-Pearson intervals of the true probability of every bin with a guarantee; C bins.
+    """Clopper-Pearson intervals of the true probability of every bin with a guarantee; C bins."""
 
-    Attributes
-    ----------
-    problem, label, rank : (C,) int64 arrays
-        Problem of the bin, its class code (-1 where classes are pooled), its claim.
-    count : (C,) int64 array
-        Calibration rows.
-    value, lower, upper : (C,) float64 arrays
-        Calibrated value, and the ends of the interval.
-    """
-
+    #: (C,) int64 arrays: problem of the bin, its class code (-1 where classes are pooled), its claim
     problem: np.ndarray
     label: np.ndarray
     rank: np.ndarray
-    count: np.ndarray
+    count: np.ndarray  #: (C,) int64 array: calibration rows
+    #: (C,) float64 arrays: calibrated value, and the ends of the interval
     value: np.ndarray
     lower: np.ndarray
     upper: np.ndarray

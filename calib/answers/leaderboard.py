@@ -66,49 +66,26 @@ HOW_RANKED = (
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Entry(Result):
-    """One method of a leaderboard.
+    """One method of a leaderboard."""
 
-    Attributes
-    ----------
-    method : str
-        Name of the method.
-    metrics : Metrics or None
-        Its metrics; None if it failed.
-    seconds : float or None
-        Time the fit took; None for a base model.
-    failure : str or None
-        Why it could not be fitted; None if it could.
-    losses : mapping of str to (n,) float64 array
-        Values of each row of the scores in `RANKING`, from `calib.answers.calibrated.vector_losses`; empty
-        if it failed.
-    unseen : mapping of str to float
-        Change of the mean of each by one more wrong row, from `calib.answers.calibrated.unseen_losses`.
-    """
-
-    method: str
-    metrics: Metrics | None = None
-    seconds: float | None = None
-    failure: str | None = None
+    method: str  #: Name of the method
+    metrics: Metrics | None = None  #: Its metrics; None if it failed
+    seconds: float | None = None  #: Time the fit took; None for a base model
+    failure: str | None = None  #: Why it could not be fitted; None if it could
+    #: mapping of str to (n,) float64 array: values of each row of the scores in `RANKING`, from
+    #: `calib.answers.calibrated.vector_losses`; empty if it failed
     losses: Mapping[str, np.ndarray] = field(default_factory=dict)
+    #: Change of the mean of each by one more wrong row, from `calib.answers.calibrated.unseen_losses`
     unseen: Mapping[str, float] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Leaderboard(Result):
-    """Methods assessed on the same rows, ranked by their Brier score.
+    """Methods assessed on the same rows, ranked by their Brier score."""
 
-    Attributes
-    ----------
-    entries : tuple of Entry
-        The base model, reference of all improvements, and the methods in any order.
-    cluster : (n,) int64 array or None
-        Number of the cluster of each row; None if rows are independent.
-    weights : (n,) float64 array or None
-        Weights of the rows; None where they count alike.
-    """
-
-    entries: tuple[Entry, ...]
-    weights: np.ndarray | None = None
+    entries: tuple[Entry, ...]  #: The base model, reference of all improvements, and the methods in any order
+    weights: np.ndarray | None = None  #: (n,) float64 array: weights of the rows; None where they count alike
+    #: (n,) int64 array: number of the cluster of each row; None if rows are independent
     cluster: np.ndarray | None = None
 
     @cached_property

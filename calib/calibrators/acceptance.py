@@ -19,32 +19,17 @@ NEVER = 2.0
 
 @dataclass(frozen=True, eq=False, repr=False)
 class AcceptanceRule(Result):
-    """Accept a prediction without a person if its confidence is at least a threshold.
+    """Accept a prediction without a person if its confidence is at least a threshold."""
 
-    Attributes
-    ----------
-    thresholds : (L,) or (1,) float64 array
-        Threshold of each predicted class, or of all; infinity accepts nothing.
-    by : {"class"} or None
-        Whether each predicted class has its own.
-    target : {"accuracy", "reviews", "cost"}
-        What the thresholds were chosen for.
-    value : float
-        The target's value.
-    alpha : float
-        The guarantee misses with at most this probability, already divided among any choices.
-    guarantee : str or None
-        What is promised of new rows from the same source; None where nothing is.
-    of_event : bool
-        Whether 1-D scores are P(Y = 1), whose confidence is p or 1 - p; else they are confidences.
-    """
-
+    #: (L,) or (1,) float64 array: threshold of each predicted class, or of all; infinity accepts nothing
     thresholds: np.ndarray
-    by: Literal["class"] | None
+    by: Literal["class"] | None  #: {"class"}: whether each predicted class has its own
+    #: {"accuracy", "reviews", "cost"}: what the thresholds were chosen for
     target: Literal["accuracy", "reviews", "cost"]
-    value: float
-    alpha: float
-    guarantee: str | None
+    value: float  #: The target's value
+    alpha: float  #: The guarantee misses with at most this probability, already divided among any choices
+    guarantee: str | None  #: What is promised of new rows from the same source; None where nothing is
+    #: Whether 1-D scores are P(Y = 1), whose confidence is p or 1 - p; else they are confidences
     of_event: bool
 
     def accept(self, scores: Any) -> np.ndarray:

@@ -20,18 +20,10 @@ MOST_ODDS = 17.0
 
 
 class Steps(NamedTuple):
-    """A curve that is constant in each bin: ``values[j]`` for ``knots[j - 1] <= score < knots[j]``.
+    """A curve that is constant in each bin: ``values[j]`` for ``knots[j - 1] <= score < knots[j]``."""
 
-    Attributes
-    ----------
-    knots : (b - 1,) float64 array
-        Interior edges of the bins, non-decreasing.
-    values : (b,) float64 array
-        Probability of each bin.
-    """
-
-    knots: np.ndarray
-    values: np.ndarray
+    knots: np.ndarray  #: (b - 1,) float64 array: interior edges of the bins, non-decreasing
+    values: np.ndarray  #: (b,) float64 array: probability of each bin
 
     def __call__(self, scores: np.ndarray) -> np.ndarray:
         """Probabilities, (n,) float64, of (n,) scores."""
@@ -39,18 +31,10 @@ class Steps(NamedTuple):
 
 
 class Lines(NamedTuple):
-    """A curve of straight lines from each (knot, value) to the next, constant outside the first and last.
+    """A curve of straight lines from each (knot, value) to the next, constant outside the first and last."""
 
-    Attributes
-    ----------
-    knots : (m,) float64 array
-        Increasing scores.
-    values : (m,) float64 array
-        Probabilities there, non-decreasing.
-    """
-
-    knots: np.ndarray
-    values: np.ndarray
+    knots: np.ndarray  #: (m,) float64 array: increasing scores
+    values: np.ndarray  #: (m,) float64 array: probabilities there, non-decreasing
 
     def __call__(self, scores: np.ndarray) -> np.ndarray:
         """Probabilities, (n,) float64, of (n,) scores."""
@@ -66,12 +50,7 @@ class Lines(NamedTuple):
 
 
 class Logistic(NamedTuple):
-    """The curve ``expit(a * log(s) - b * log(1 - s) + c)``, s clipped to [`SCORE_CLIP`, 1 - `SCORE_CLIP`].
-
-    Attributes
-    ----------
-    a, b, c : float, or arrays with a number for each score
-    """
+    """The curve ``expit(a * log(s) - b * log(1 - s) + c)``, s clipped to [`SCORE_CLIP`, 1 - `SCORE_CLIP`]."""
 
     a: float | np.ndarray
     b: float | np.ndarray
@@ -89,20 +68,11 @@ class Spline(NamedTuple):
     """The curve ``expit(z)``, z a smooth function of the log-odds: parabolas between knots, straight outside.
 
     Log-odds are of scores clipped to [`SCORE_CLIP`, 1 - `SCORE_CLIP`].
-
-    Attributes
-    ----------
-    knots : (m,) float64 array
-        Increasing log-odds.
-    slopes : (m,) float64 array
-        Slope of z at each, not negative; linear between them.
-    level : float
-        z at the first knot.
     """
 
-    knots: np.ndarray
-    slopes: np.ndarray
-    level: float
+    knots: np.ndarray  #: (m,) float64 array: increasing log-odds
+    slopes: np.ndarray  #: (m,) float64 array: slope of z at each, not negative; linear between them
+    level: float  #: z at the first knot
 
     def __call__(self, scores: np.ndarray) -> np.ndarray:
         """Probabilities, (n,) float64, of (n,) scores."""

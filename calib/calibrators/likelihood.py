@@ -35,26 +35,15 @@ Steps = Callable[[np.ndarray], tuple[float, np.ndarray, Callable[[np.ndarray], n
 
 
 class Optimum(NamedTuple):
-    """Where `newton` stopped.
+    """Where `newton` stopped."""
 
-    Attributes
-    ----------
-    theta : (k,) array
-    loss_gap : float
-        Half the Newton decrement where the last step began: an estimate, not a bound, of how far the value
-        there was above the minimum. After the step the value is nearer.
-    gradient_norm : float
-        Euclidean norm of the gradient at `theta`.
-    steps : int
-    converged : bool
-        Whether `loss_gap` came down to what was asked for.
-    """
-
-    theta: np.ndarray
+    theta: np.ndarray  #: (k,) array:
+    #: Half the Newton decrement where the last step began: an estimate, not a bound, of how far the value
+    #: there was above the minimum. After the step the value is nearer.
     loss_gap: float
-    gradient_norm: float
-    steps: int
-    converged: bool
+    gradient_norm: float  #: Euclidean norm of the gradient at `theta`
+    steps: int  #:
+    converged: bool  #: Whether `loss_gap` came down to what was asked for
 
 
 def newton(objective: Steps, start: np.ndarray, *, gap: float = 0.0, rounding: float = 1e-15) -> Optimum:

@@ -29,18 +29,11 @@ _LEAST_LOGIT = {np.dtype(np.float64): -300.0, np.dtype(np.float32): -40.0}
 
 
 class SoftmaxFit(NamedTuple):
-    """A fitted map and how near the optimum it is.
+    """A fitted map and how near the optimum it is."""
 
-    Attributes
-    ----------
-    weights : (m,) array for a diagonal map, (L, L) for a full one
-    biases : (m,) array
-    loss_gap, gradient_norm : float
-        See `calib.calibrators.likelihood.Optimum`.
-    """
-
-    weights: np.ndarray
-    biases: np.ndarray
+    weights: np.ndarray  #: (m,) array for a diagonal map, (L, L) for a full one:
+    biases: np.ndarray  #: (m,) array:
+    #: See `calib.calibrators.likelihood.Optimum`
     loss_gap: float
     gradient_norm: float
 

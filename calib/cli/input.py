@@ -96,20 +96,11 @@ def fix_codes(options: Namespace) -> list[str]:
 
 @dataclass(frozen=True, eq=False)
 class FileRows:
-    """Rows of a file that the options select.
+    """Rows of a file that the options select."""
 
-    Attributes
-    ----------
-    calibration : predictions of any kind, or None
-        None if the file names no calibration rows.
-    evaluation : predictions of any kind
-        The rows to use.
-    examinations : mapping of str to calib.files.findings.Examination
-        Findings about the calibration and evaluation rows; empty if the file was not examined.
-    """
-
-    calibration: Any
-    evaluation: Any
+    calibration: Any  #: None if the file names no calibration rows
+    evaluation: Any  #: The rows to use
+    #: Findings about the calibration and evaluation rows; empty if the file was not examined
     examinations: Mapping[str, Examination]
 
     @property

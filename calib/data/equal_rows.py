@@ -33,18 +33,12 @@ N_GRADES = 10
 
 @dataclass(frozen=True)
 class Overlap:
-    """Rows that a calibrator, or a model, was fitted on among rows that are to assess it.
+    """Rows that a calibrator, or a model, was fitted on among rows that are to assess it."""
 
-    Attributes
-    ----------
-    n_rows, n_used : int
-        Rows to assess, and those among them that were used to fit.
-    by : {"content", "id", "scores"}
-        What shows it: the fingerprint of all rows, their ids, or equal scores.
-    """
-
+    #: Rows to assess, and those among them that were used to fit
     n_rows: int
     n_used: int
+    #: {"content", "id", "scores"}: what shows it: the fingerprint of all rows, their ids, or equal scores
     by: str
 
     @property

@@ -25,27 +25,13 @@ from calib.data.validation import n_axes
 
 @dataclass(frozen=True)
 class Kind:
-    """A kind of predictions.
+    """A kind of predictions."""
 
-    Attributes
-    ----------
-    type : type
-        Its class; the name is that class's `kind`.
-    title : str
-        What it is, for headings and messages.
-    columns : str
-        Columns of a file that holds it, as an example.
-    has : frozenset of str
-        Keys of `INGREDIENTS` that it offers.
-    notion : str
-        The notion that is looked at first.
-    """
-
-    type: type[Announcement]
-    title: str
-    columns: str
-    has: frozenset[str]
-    notion: Notion
+    type: type[Announcement]  #: Its class; the name is that class's `kind`
+    title: str  #: What it is, for headings and messages
+    columns: str  #: Columns of a file that holds it, as an example
+    has: frozenset[str]  #: frozenset of str: Keys of `INGREDIENTS` that it offers
+    notion: Notion  #: The notion that is looked at first
 
     @property
     def name(self) -> str:

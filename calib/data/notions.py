@@ -31,26 +31,14 @@ class NotionShape:
 
     A notion makes one or more claims about every row. Each claim is one problem, or one per predicted class.
     Problems are numbered claim by claim and, within a claim, class by class.
-
-    Attributes
-    ----------
-    notion : str
-        One of `NOTIONS`.
-    n_classes : int
-        Classes L.
-    n_ranks : int
-        K of the top-K notions, 1 for the others.
-    n_groups : int
-        Groups of rows that "top-label" tells apart besides the classes, or instead of them; 0 for none.
-    by_class : bool
-        Whether it tells classes apart: False only with groups.
     """
 
-    notion: Notion
-    n_classes: int
-    n_ranks: int = 1
+    notion: Notion  #: One of `NOTIONS`
+    n_classes: int  #: Classes L
+    n_ranks: int = 1  #: K of the top-K notions, 1 for the others
+    #: Groups of rows that "top-label" tells apart besides the classes, or instead of them; 0 for none
     n_groups: int = 0
-    by_class: bool = True
+    by_class: bool = True  #: Whether it tells classes apart: False only with groups
 
     @classmethod
     def of(cls, notion: str, n_classes: int, top_k: int | None = None) -> NotionShape:

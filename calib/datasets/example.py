@@ -40,35 +40,17 @@ EXAMPLE_TITLES: Mapping[str, str] = MappingProxyType(
 
 @dataclass(frozen=True, eq=False)
 class Example:
-    """Predictions that need no upload.
+    """Predictions that need no upload."""
 
-    Attributes
-    ----------
-    name : str
-        Short key, as used by `load_example` and in links.
-    title : str
-        Title for a menu; it says whether the example is simulated.
-    description : str
-        One sentence: where the numbers come from and what they show.
-    simulated : bool
-        Whether the rows were drawn from a simulated population.
-    calibration : Predictions or None
-        Rows to fit calibrators on; None if the example has evaluation rows only.
-    evaluation : Predictions
-        Rows to assess models on.
-    truth : (n,) float64 array or None
-        P(Y = c(x) | x) of each evaluation row, if known.
-    models : mapping of str to (calibration, evaluation)
-        Every model on these rows, the first of which the fields above are; empty if there is one alone.
-    """
-
-    name: str
-    title: str
-    description: str
-    simulated: bool
+    name: str  #: Short key, as used by `load_example` and in links
+    title: str  #: Title for a menu; it says whether the example is simulated
+    description: str  #: One sentence: where the numbers come from and what they show
+    simulated: bool  #: Whether the rows were drawn from a simulated population
+    #: Rows to fit calibrators on; None if the example has evaluation rows only
     calibration: Predictions | None
-    evaluation: Predictions
-    truth: np.ndarray | None = None
+    evaluation: Predictions  #: Rows to assess models on
+    truth: np.ndarray | None = None  #: (n,) float64 array: P(Y = c(x) | x) of each evaluation row, if known
+    #: Every model on these rows, the first of which the fields above are; empty if there is one alone
     models: Mapping[str, tuple[Predictions, Predictions]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:

@@ -51,22 +51,14 @@ def finder(dtype: np.dtype) -> BinFinder:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class CellSums(Result):
-    """Sums over the rows of each (key, cell, outcome); a key is a class, a group, or 0 for all rows.
+    """Sums over the rows of each (key, cell, outcome); a key is a class, a group, or 0 for all rows."""
 
-    Attributes
-    ----------
-    place : (C,) int64 array
-        ``(key * CELLS + cell) * 2 + outcome`` of the cells that have rows, ascending.
-    count : (C,) int64 array
-        Rows.
-    high, low : (M, C) float64 arrays
-        Sums of the scores and of their squares (`PLAIN`), or of these times the weights w, of the weights, of
-        their squares, and of w^2 s (1 - s) for a score s (`WEIGHTED`): `high` is the sum in float64, `low`
-        what it lacks of the whole sum.
-    """
-
+    #: (C,) int64 array: ``(key * CELLS + cell) * 2 + outcome`` of the cells that have rows, ascending
     place: np.ndarray
-    count: np.ndarray
+    count: np.ndarray  #: (C,) int64 array: rows
+    #: (M, C) float64 arrays: sums of the scores and of their squares (`PLAIN`), or of these times the weights
+    #: w, of the weights, of their squares, and of w^2 s (1 - s) for a score s (`WEIGHTED`): `high` is the sum
+    #: in float64, `low` what it lacks of the whole sum
     high: np.ndarray
     low: np.ndarray
 

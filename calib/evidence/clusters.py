@@ -40,18 +40,10 @@ def too_few(n_clusters: int | None) -> str | None:
 
 @dataclass(frozen=True, eq=False)
 class Dependence:
-    """How the outcomes of rows depend on each other.
+    """How the outcomes of rows depend on each other."""
 
-    Attributes
-    ----------
-    cluster : (n,) int64 array
-        Number of the cluster of each row, 0..G-1.
-    correlation : float
-        Correlation r of the latent numbers of two rows of a cluster, in [0, 1).
-    """
-
-    cluster: np.ndarray
-    correlation: float
+    cluster: np.ndarray  #: (n,) int64 array: number of the cluster of each row, 0..G-1
+    correlation: float  #: Correlation r of the latent numbers of two rows of a cluster, in [0, 1)
 
     @property
     def n_clusters(self) -> int:

@@ -24,29 +24,14 @@ class Mean(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Groups:
-    """Evidence of rows that a column divides into groups.
+    """Evidence of rows that a column divides into groups."""
 
-    Attributes
-    ----------
-    column : str
-        Name of the column.
-    names : tuple of str
-        Names of the groups.
-    evidence : Evidence
-        Evidence with a binary problem for each group, or for each group and class.
-    owner : (P,) int64 array
-        Group of each of these problems.
-    present : (G,) int64 array
-        Groups that have rows, ascending.
-    side : callable
-        ``side(group, others)`` gives the evidence of one group, or of all others.
-    """
-
-    column: str
-    names: tuple[str, ...]
-    evidence: Evidence
-    owner: np.ndarray
-    present: np.ndarray
+    column: str  #: Name of the column
+    names: tuple[str, ...]  #: Names of the groups
+    evidence: Evidence  #: Evidence with a binary problem for each group, or for each group and class
+    owner: np.ndarray  #: (P,) int64 array: group of each of these problems
+    present: np.ndarray  #: (G,) int64 array: groups that have rows, ascending
+    #: ``side(group, others)`` gives the evidence of one group, or of all others
     side: Callable[[int, bool], Evidence]
 
 

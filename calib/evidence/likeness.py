@@ -17,21 +17,11 @@ MAX_GRADES, ROWS_PER_GRADE = 10, 50
 
 @dataclass(frozen=True, eq=False)
 class Residuals:
-    """Outcomes minus their mean among rows of the same predicted class and grade of the score.
+    """Outcomes minus their mean among rows of the same predicted class and grade of the score."""
 
-    Attributes
-    ----------
-    value : (n,) float64 array
-        Residuals.
-    chance : (n,) float64 array
-        Share of rows of the stratum that came true.
-    stratum : (n,) int64 array
-        Class and grade of each row, 0, 1, ...
-    """
-
-    value: np.ndarray
-    chance: np.ndarray
-    stratum: np.ndarray
+    value: np.ndarray  #: (n,) float64 array: residuals
+    chance: np.ndarray  #: (n,) float64 array: share of rows of the stratum that came true
+    stratum: np.ndarray  #: (n,) int64 array: class and grade of each row, 0, 1,
 
     @classmethod
     def of(cls, score: np.ndarray, outcome: np.ndarray, predicted: np.ndarray | None = None) -> Residuals:

@@ -92,54 +92,32 @@ LIBRARIES = ("numpy", "scipy", "scikit-learn", "pandas", "plotly")
 
 @dataclass(frozen=True, eq=False)
 class ReportInput:
-    """Content of a report.
+    """Content of a report."""
 
-    Attributes
-    ----------
-    evaluation : predictions of any kind, or a summary
-        Labelled rows on which everything is assessed, or their sums: what needs the rows is then left out.
-    calibrators : mapping of str to fitted calibrator
-        Calibrators by the name to show; none may have been fitted on the evaluation rows.
-    calibration : predictions of the same kind, or None
-        Rows the calibrators were fitted on; None if they are not available.
-    title : str
-        Heading, for example the file's name.
-    simulated : bool
-        Whether the data are simulated; if so, the report says so at the top.
-    examinations : mapping of str to `calib.files.findings.Examination`
-        Findings about calibration and evaluation rows, by the name of the rows.
-    log : sequence of str
-        Fixes that were applied before `examinations`, one line each.
-    settings : mapping of str to str
-        What it takes to reproduce the report: command, split, seed.
-    choices : mapping of str to int
-        For calibrators that the labels of the calibration rows chose among several: among how many.
-    n_bins, n_resamples, random_state
-        Equal-width bins B, redraws of the noise floors, and their seed.
-    recommendation : str
-        What is recommended, in one sentence; "" if nothing was asked.
-    groups : mapping of str to (n,) array
-        For calibrators that condition on groups, the group of each evaluation row; by default looked for
-        among the further columns.
-    models : mapping of str to (calibration or None, evaluation)
-        Every model on these rows, to be compared; empty if there is one alone.
-    """
-
+    #: Labelled rows on which everything is assessed, or their sums: what needs the rows is then left out
     evaluation: Any
+    #: Calibrators by the name to show; none may have been fitted on the evaluation rows
     calibrators: Mapping[str, Any] = field(default_factory=dict)
-    calibration: Any = None
-    title: str = "Predictions"
-    simulated: bool = False
+    calibration: Any = None  #: Rows the calibrators were fitted on; None if they are not available
+    title: str = "Predictions"  #: Heading, for example the file's name
+    simulated: bool = False  #: Whether the data are simulated; if so, the report says so at the top
+    #: Findings about calibration and evaluation rows, by the name of the rows
     examinations: Mapping[str, Examination] = field(default_factory=dict)
-    log: Sequence[str] = ()
+    log: Sequence[str] = ()  #: sequence of str: Fixes that were applied before `examinations`, one line each
+    #: What it takes to reproduce the report: command, split, seed
     settings: Mapping[str, str] = field(default_factory=dict)
+    #: Equal-width bins B, redraws of the noise floors, and their seed
     n_bins: int = N_BINS
     n_resamples: int = N_RESAMPLES
     random_state: int = RANDOM_STATE
+    #: For calibrators that the labels of the calibration rows chose among several: among how many
     choices: Mapping[str, int] = field(default_factory=dict)
+    #: mapping of str to (n,) array: for calibrators that condition on groups, the group of each evaluation
+    #: row; by default looked for among the further columns
     groups: Mapping[str, Any] = field(default_factory=dict)
+    #: Every model on these rows, to be compared; empty if there is one alone
     models: Mapping[str, tuple[Any, Any]] = field(default_factory=dict)
-    recommendation: str = ""
+    recommendation: str = ""  #: What is recommended, in one sentence; "" if nothing was asked
 
     @property
     def sums(self) -> SummedRows | None:

@@ -33,21 +33,11 @@ MADE_OF = b"calib_applied"
 
 @dataclass(frozen=True)
 class Applied:
-    """What `apply` did.
+    """What `apply` did."""
 
-    Attributes
-    ----------
-    files : tuple of str
-        Output files, in the order of the input.
-    n_rows : int
-        Their rows.
-    n_resumed : int
-        Files that an earlier run had finished, and that were left as they are.
-    """
-
-    files: tuple[str, ...]
-    n_rows: int
-    n_resumed: int
+    files: tuple[str, ...]  #: Output files, in the order of the input
+    n_rows: int  #: Their rows
+    n_resumed: int  #: Files that an earlier run had finished, and that were left as they are
 
 
 def apply(

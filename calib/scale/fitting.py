@@ -58,20 +58,11 @@ MOST_COUNTED = 40_000_000
 
 @dataclass(frozen=True, eq=False)
 class ScoreCounts:
-    """How often each score occurs in each problem, and with which outcome.
+    """How often each score occurs in each problem, and with which outcome."""
 
-    Attributes
-    ----------
-    key : (d,) int64 array
-        Problem, ascending.
-    score : (d,) float64 array
-        Score, ascending within a problem.
-    count, happened : (d,) int64 arrays
-        Points, and the points whose outcome is 1.
-    """
-
-    key: np.ndarray
-    score: np.ndarray
+    key: np.ndarray  #: (d,) int64 array: problem, ascending
+    score: np.ndarray  #: (d,) float64 array: score, ascending within a problem
+    #: (d,) int64 arrays: points, and the points whose outcome is 1
     count: np.ndarray
     happened: np.ndarray
 

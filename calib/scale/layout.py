@@ -51,49 +51,29 @@ ABOVE_ONE = 1e-6
 
 @dataclass(frozen=True)
 class Layout:
-    """What the columns of every batch are.
+    """What the columns of every batch are."""
 
-    Attributes
-    ----------
-    kind : str
-        One of `STREAMED`.
-    scores : tuple of str
-        Columns of scores in the order of classes, or the one of lists or of single scores.
-    class_names : tuple of str or None
-        Names in the order of the columns ("vectors"), negative and positive class ("binary"), else None:
-        classes are then those that rows name.
-    label, predicted, correct, weight, split : str or None
-        Columns with these roles.
-    label_codes : mapping of str to int
-        Class code of each text that a label can be ("vectors"); empty where labels are codes.
-    scale : {"probabilities", "logits", "log_probabilities", "percent"}
-        What the scores are.
-    by : tuple of str
-        Columns whose groups are summed, too.
-    class_wise : bool
-        Whether the score of every class is summed, too.
-    known : tuple of str
-        Classes that the first rows name.
-    part : str or None
-        With `split`: "calibration" or "evaluation", the rows that count.
-    model, model_name : str or None
-        The column of models, and the model whose rows count.
-    """
-
-    kind: str
+    kind: str  #: One of `STREAMED`
+    #: Columns of scores in the order of classes, or the one of lists or of single scores
     scores: tuple[str, ...]
+    #: Names in the order of the columns ("vectors"), negative and positive class ("binary"), else None:
+    #: classes are then those that rows name
     class_names: tuple[str, ...] | None
+    #: Columns with these roles
     label: str | None
     predicted: str | None = None
     correct: str | None = None
     weight: str | None = None
     split: str | None = None
+    #: Class code of each text that a label can be ("vectors"); empty where labels are codes
     label_codes: Mapping[str, int] = field(default_factory=dict)
+    #: {"probabilities", "logits", "log_probabilities", "percent"}: what the scores are
     scale: str = "probabilities"
-    by: tuple[str, ...] = ()
-    class_wise: bool = False
-    known: tuple[str, ...] = ()
-    part: str | None = None
+    by: tuple[str, ...] = ()  #: Columns whose groups are summed, too
+    class_wise: bool = False  #: Whether the score of every class is summed, too
+    known: tuple[str, ...] = ()  #: Classes that the first rows name
+    part: str | None = None  #: With `split`: "calibration" or "evaluation", the rows that count
+    #: The column of models, and the model whose rows count
     model: str | None = None
     model_name: str | None = None
 
@@ -215,71 +195,36 @@ def _scale(raw: RawPredictions, scores: str) -> str:
 
 @dataclass(frozen=True)
 class Fault:
-    """Rows of a batch that cannot be used.
+    """Rows of a batch that cannot be used."""
 
-    Attributes
-    ----------
-    code : str
-        As the doctor calls it (`calib.files.findings.codes.CODES`).
-    message : str
-        What is wrong in the first of them.
-    row : int
-        The first of them, counted from 0.
-    count : int
-        How many there are.
-    """
-
-    code: str
-    message: str
-    row: int
-    count: int
+    code: str  #: As the doctor calls it (`calib.files.findings.codes.CODES`)
+    message: str  #: What is wrong in the first of them
+    row: int  #: The first of them, counted from 0
+    count: int  #: How many there are
 
 
 @dataclass(frozen=True, eq=False)
 class Rows:
-    """The usable rows of a batch.
+    """The usable rows of a batch."""
 
-    Attributes
-    ----------
-    index : (n,) int64 array or None
-        Their places in the batch; None where all are used.
-    columns : list of (n,) float arrays or None
-        Scores of each class ("vectors").
-    score : (n,) float array
-        The one score of each row; of vectors the highest, at most 1.
-    predicted : (n,) int array or None
-        Class of each row: of vectors that of the highest score, ties to the lowest; a place in `words`
-        ("top-label").
-    squares : (n,) float64 array or None
-        Sum of the squares of the scores of each row ("vectors"), where these were asked for.
-    label : (n,) int64 array or None
-        True class: a code ("vectors"), or a place in `words` ("top-label"), -1 where it is only known to be
-        another than the predicted one.
-    outcome : (n,) bool array or None
-        Whether the event happened, of all kinds but vectors.
-    words : tuple of str
-        Classes that these rows name ("top-label").
-    weights : (n,) float64 array or None
-        Weights.
-    groups : list of (codes, names)
-        Groups of each column of `by`.
-    faults : list of Fault
-        What was wrong with rows that were left out.
-    n_read, n_abstained : int
-        Rows of the batch, and those of the part that counts whose prediction is no answer.
-    """
-
-    index: np.ndarray | None
-    columns: list[np.ndarray] | None
-    score: np.ndarray
+    index: np.ndarray | None  #: (n,) int64 array: their places in the batch; None where all are used
+    columns: list[np.ndarray] | None  #: list of (n,) float arrays: scores of each class ("vectors")
+    score: np.ndarray  #: (n,) float array: the one score of each row; of vectors the highest, at most 1
+    #: (n,) int array: class of each row: of vectors that of the highest score, ties to the lowest; a place in
+    #: `words` ("top-label")
     predicted: np.ndarray | None
+    #: (n,) float64 array: sum of the squares of the scores of each row ("vectors"), where these were asked
+    #: for
     squares: np.ndarray | None
+    #: (n,) int64 array: true class: a code ("vectors"), or a place in `words` ("top-label"), -1 where it is
+    #: only known to be another than the predicted one
     label: np.ndarray | None
-    outcome: np.ndarray | None
-    words: tuple[str, ...]
-    weights: np.ndarray | None
-    groups: list[tuple[np.ndarray, tuple[str, ...]]]
-    faults: list[Fault]
+    outcome: np.ndarray | None  #: (n,) bool array: whether the event happened, of all kinds but vectors
+    words: tuple[str, ...]  #: Classes that these rows name ("top-label")
+    weights: np.ndarray | None  #: (n,) float64 array: weights
+    groups: list[tuple[np.ndarray, tuple[str, ...]]]  #: Groups of each column of `by`
+    faults: list[Fault]  #: What was wrong with rows that were left out
+    #: Rows of the batch, and those of the part that counts whose prediction is no answer
     n_read: int
     n_abstained: int
 
@@ -453,22 +398,14 @@ def _score_columns(at: _Batch, layout: Layout) -> list[np.ndarray]:
 
 @dataclass(frozen=True, eq=False)
 class Sweep:
-    """What one pass over columns of scores finds: each block of one is looked at while it is in the cache.
+    """What one pass over columns of scores finds: each block of one is looked at while it is in the cache."""
 
-    Attributes
-    ----------
-    score, label : (n,) arrays
-        Highest score of each row, at most 1, and its column, ties to the lowest, in a small unsigned type.
-    squares : (n,) float64 array or None
-        Sum of the squares of each row, if asked for.
-    are_probabilities : bool
-        Whether all scores are 0 or more, and all rows sum to 1.
-    """
-
+    #: (n,) arrays: highest score of each row, at most 1, and its column, ties to the lowest, in a small
+    #: unsigned type
     score: np.ndarray
     label: np.ndarray
-    squares: np.ndarray | None
-    are_probabilities: bool
+    squares: np.ndarray | None  #: (n,) float64 array: sum of the squares of each row, if asked for
+    are_probabilities: bool  #: Whether all scores are 0 or more, and all rows sum to 1
 
     @classmethod
     def of(cls, columns: Sequence[np.ndarray], squares: bool) -> Sweep:

@@ -34,27 +34,13 @@ Paths = str | os.PathLike[str] | Sequence[str | os.PathLike[str]]
 
 @dataclass(frozen=True)
 class Part:
-    """A row group of a file, or a whole file that has none.
+    """A row group of a file, or a whole file that has none."""
 
-    Attributes
-    ----------
-    path : str
-        The file.
-    row_group : int
-        Its number in the file; 0 for a file without row groups.
-    first : int
-        Row of the file that it starts with.
-    n_rows : int
-        Its rows.
-    fragment : pyarrow.dataset.Fragment
-        What reads it.
-    """
-
-    path: str
-    row_group: int
-    first: int
-    n_rows: int
-    fragment: Any
+    path: str  #: The file
+    row_group: int  #: Its number in the file; 0 for a file without row groups
+    first: int  #: Row of the file that it starts with
+    n_rows: int  #: Its rows
+    fragment: Any  #: What reads it
 
     @property
     def name(self) -> str:

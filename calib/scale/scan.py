@@ -33,18 +33,10 @@ FAULTS = ("stop", "drop")
 
 @dataclass(frozen=True)
 class Scan:
-    """Files with what their columns are.
+    """Files with what their columns are."""
 
-    Attributes
-    ----------
-    parts : list of Part
-        Row groups of all files, in order.
-    layout : Layout
-        What the columns are.
-    """
-
-    parts: list[Part]
-    layout: Layout
+    parts: list[Part]  #: Row groups of all files, in order
+    layout: Layout  #: What the columns are
 
     @property
     def n_rows(self) -> int:

@@ -102,18 +102,10 @@ def _blocks(times: np.ndarray, cluster: np.ndarray | None) -> np.ndarray:
 
 @dataclass(frozen=True, eq=False)
 class Bets:
-    """Bets of one stake each: entries, or the entries of a cluster together.
+    """Bets of one stake each: entries, or the entries of a cluster together."""
 
-    Attributes
-    ----------
-    key : (b,) int array
-        What each bet belongs to.
-    index : (m,) int array or None
-        Bet of each entry; None where every entry is a bet.
-    """
-
-    key: np.ndarray
-    index: np.ndarray | None = None
+    key: np.ndarray  #: (b,) int array: what each bet belongs to
+    index: np.ndarray | None = None  #: (m,) int array: bet of each entry; None where every entry is a bet
 
     def paid(self, log_factors: np.ndarray) -> np.ndarray:
         """Return the logarithm of what each bet pays: the mean of what its entries would."""

@@ -112,33 +112,22 @@ def gap_bounds(sums: np.ndarray, alpha: float) -> tuple[float, float]:
 
 @dataclass(eq=False)
 class Level:
-    """The units that evidence is kept for at one level: all rows, each class, or each group.
+    """The units that evidence is kept for at one level: all rows, each class, or each group."""
 
-    Attributes
-    ----------
-    names : list of str
-        The U units in the order in which they came.
-    n_first : int
-        Units of the first update.
-    weights : (U,) array
-        Share of each unit in the evidence of the level; what is left to 1 is for units still to come.
-    n_bets : (U,) int array
-        Bets made for each unit: its rows, or clusters of rows.
-    mixed, best : (U, K) arrays
-        Logarithm of what each bet is worth, its stake 1: over all beginnings, and from the best one.
-    begun : (U, K) int array
-        Block in which the best one began.
-    sums : dict
-        Bets, and sums of outcome - score and of its squares, by (block, unit).
-    """
-
-    names: list[str] = field(default_factory=list)
-    n_first: int = 0
+    names: list[str] = field(default_factory=list)  #: The U units in the order in which they came
+    n_first: int = 0  #: Units of the first update
+    #: (U,) array: share of each unit in the evidence of the level; what is left to 1 is for units still to
+    #: come
     weights: np.ndarray = field(default_factory=lambda: np.zeros(0))
+    #: (U,) int array: bets made for each unit: its rows, or clusters of rows
     n_bets: np.ndarray = field(default_factory=lambda: np.zeros(0, dtype=np.int64))
+    #: (U, K) arrays: logarithm of what each bet is worth, its stake 1: over all beginnings, and from the best
+    #: one
     mixed: np.ndarray = field(default_factory=lambda: np.zeros((0, len(STAKE))))
     best: np.ndarray = field(default_factory=lambda: np.zeros((0, len(STAKE))))
+    #: (U, K) int array: block in which the best one began
     begun: np.ndarray = field(default_factory=lambda: np.zeros((0, len(STAKE)), dtype=np.int64))
+    #: Bets, and sums of outcome - score and of its squares, by (block, unit)
     sums: dict[tuple[int, int], np.ndarray] = field(default_factory=dict)
 
     def places(self, names: Sequence[str], is_closed: bool) -> np.ndarray:

@@ -324,21 +324,11 @@ def calibration_tests(
 
 @dataclass(frozen=True, repr=False)
 class CombinedTest(Result):
-    """One answer of several tests of calibration on the same rows.
+    """One answer of several tests of calibration on the same rows."""
 
-    Attributes
-    ----------
-    n_tests : int
-        Tests.
-    p_value : float
-        Their combined p-value.
-    n_clusters : int or None
-        Clusters of the rows; None if these are independent.
-    """
-
-    n_tests: int
-    p_value: float
-    n_clusters: int | None = None
+    n_tests: int  #: Tests
+    p_value: float  #: Their combined p-value
+    n_clusters: int | None = None  #: Clusters of the rows; None if these are independent
 
     @property
     def verdict(self) -> str:

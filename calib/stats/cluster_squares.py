@@ -22,21 +22,15 @@ class ClusterSquares(Result):
     With e and w the sums of outcome - score and of weights of a cluster in a cell, the squared gap of the
     cell is the mean of e e' over pairs of different clusters, divided by mean w w': rows of one cluster,
     which depend on each other, are not compared. Cells of one cluster say nothing and are left out.
-
-    Attributes
-    ----------
-    squared, mean_square : float
-        The estimate, which can be negative, and the plug-in one.
-    linear : (G,) float64 array
-        What each cluster adds to the estimate through the gaps of its cells.
-    noise : (G, C) csr_array
-        Residuals of each cluster in each cell, scaled: the products of their rows, summed over pairs of
-        different clusters, are the noise of a calibrated model's estimate.
     """
 
+    #: The estimate, which can be negative, and the plug-in one
     squared: float
     mean_square: float
+    #: (G,) float64 array: what each cluster adds to the estimate through the gaps of its cells
     linear: np.ndarray
+    #: (G, C) csr_array: residuals of each cluster in each cell, scaled: the products of their rows, summed
+    #: over pairs of different clusters, are the noise of a calibrated model's estimate
     noise: Any
 
     @classmethod

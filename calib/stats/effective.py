@@ -100,27 +100,13 @@ def effective_sample(
 
 @dataclass(frozen=True, repr=False)
 class Alike(Result):
-    """Rows of equal values of a column, against rows of about the same score.
+    """Rows of equal values of a column, against rows of about the same score."""
 
-    Attributes
-    ----------
-    column : str
-        Name of the column; with "=" and a block, blocks of time.
-    p_value : float
-        Of "equal values say nothing about whether a row is right"; see `Residuals.together`.
-    level : float
-        The p-value below which this is not left to chance.
-    greatest_effect : float
-        Design effect if rows of equal values were copies.
-    sample : EffectiveSample
-        What the rows are worth if equal values belong together.
-    """
-
-    column: str
-    p_value: float
-    level: float
-    greatest_effect: float
-    sample: EffectiveSample
+    column: str  #: Name of the column; with "=" and a block, blocks of time
+    p_value: float  #: Of "equal values say nothing about whether a row is right"; see `Residuals.together`
+    level: float  #: The p-value below which this is not left to chance
+    greatest_effect: float  #: Design effect if rows of equal values were copies
+    sample: EffectiveSample  #: What the rows are worth if equal values belong together
 
     @property
     def is_sure(self) -> bool:

@@ -530,42 +530,25 @@ def _explained(
 
 @dataclass(frozen=True, eq=False, repr=False)
 class SquaredGaps(Result):
-    """Cells without single rows, and the debiased squared l2 error over them.
+    """Cells without single rows, and the debiased squared l2 error over them."""
 
-    Attributes
-    ----------
-    cell : (m,) int array
-        Cell of each entry of the binary problems.
-    count, share, mean_score, mean_outcome, gap : (C,) float64 arrays
-        As in `BinStatistics`; `count` is the effective number of rows.
-    weight, pairs : (C,) float64 arrays
-        Sum of the weights of the rows, and of their products over pairs of different rows.
-    variance : (C,) float64 array
-        Estimated mean of P (1 - P) in the cell.
-    squared : float
-        Debiased squared l2 error; can be negative.
-    between : float
-        By how much chances that differ between the rows of a cell can make `squared` too small: what was
-        taken off the plug-in square as noise.
-    degenerate : float
-        Its variance where the model is calibrated.
-    excess : float
-        Factor of that variance for outcomes of one row in several claims: at most 2.
-    """
-
-    cell: np.ndarray
+    cell: np.ndarray  #: (m,) int array: cell of each entry of the binary problems
+    #: (C,) float64 arrays: as in `BinStatistics`; `count` is the effective number of rows
     count: np.ndarray
     share: np.ndarray
     mean_score: np.ndarray
     mean_outcome: np.ndarray
     gap: np.ndarray
+    #: (C,) float64 arrays: sum of the weights of the rows, and of their products over pairs of different rows
     weight: np.ndarray
     pairs: np.ndarray
-    variance: np.ndarray
-    squared: float
+    variance: np.ndarray  #: (C,) float64 array: estimated mean of P (1 - P) in the cell
+    squared: float  #: Debiased squared l2 error; can be negative
+    #: By how much chances that differ between the rows of a cell can make `squared` too small: what was taken
+    #: off the plug-in square as noise
     between: float
-    degenerate: float
-    excess: float
+    degenerate: float  #: Its variance where the model is calibrated
+    excess: float  #: Factor of that variance for outcomes of one row in several claims: at most 2
 
     @classmethod
     def of(cls, problems: BinaryProblems, cells: BinStatistics) -> SquaredGaps:

@@ -18,42 +18,22 @@ Metric = Literal["ece", "mce", "accuracy", "auc", "brier", "log_loss"]
 
 @dataclass(frozen=True)
 class Measure:
-    """A number that is reported about a method.
+    """A number that is reported about a method."""
 
-    Attributes
-    ----------
-    key : str
-        Its name in code, JSON and limits: an attribute of `calib.answers.Summary`, except "conf_mce". Which
-        kinds of predictions have it, `calib.data.kinds` says.
-    title : str
-        Its name in tables and sentences, in the field's terms.
-    metric : {"ece", "mce", "accuracy", "auc", "brier", "log_loss"}
-        The estimator.
-    notion : str or None
-        What a calibration error conditions on. For a score, "top-label" is the event that the predicted
-        class is right, and None the whole vector.
-    about : str
-        What it measures, in one sentence.
-    aggregate : {"cell", "bin"}
-        Of an MCE, as for `calib.mce`.
-    norm : float
-        Of an ECE, as for `calib.ece`.
-    needs : tuple of str
-        Ingredients of `calib.data.kinds`, one of which predictions must have; by default what its notion
-        needs.
-    listed : bool
-        Whether tables list it; limits of the gate may name it in any case.
-    """
-
+    #: Its name in code, JSON and limits: an attribute of `calib.answers.Summary`, except "conf_mce". Which
+    #: kinds of predictions have it, `calib.data.kinds` says.
     key: str
-    title: str
-    metric: Metric
+    title: str  #: Its name in tables and sentences, in the field's terms
+    metric: Metric  #: {"ece", "mce", "accuracy", "auc", "brier", "log_loss"}: the estimator
+    #: What a calibration error conditions on. For a score, "top-label" is the event that the predicted class
+    #: is right, and None the whole vector.
     notion: Notion | None
-    about: str
-    aggregate: str = "cell"
-    norm: float = 1
+    about: str  #: What it measures, in one sentence
+    aggregate: str = "cell"  #: {"cell", "bin"}: of an MCE, as for `calib.mce`
+    norm: float = 1  #: Of an ECE, as for `calib.ece`
+    #: Ingredients of `calib.data.kinds`, one of which predictions must have; by default what its notion needs
     needs: tuple[str, ...] = ()
-    listed: bool = True
+    listed: bool = True  #: Whether tables list it; limits of the gate may name it in any case
 
     def missing(self, of: Kind | str | Evidence) -> str | None:
         """Say in one sentence what a kind of predictions, or evidence, lacks for it; None if nothing."""

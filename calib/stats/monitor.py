@@ -28,21 +28,13 @@ MOST_LOG, MOST_NAMED = 690.0, 5
 
 @dataclass(frozen=True)
 class Block:
-    """Rows that were bet on together.
+    """Rows that were bet on together."""
 
-    Attributes
-    ----------
-    first, last : float
-        Earliest and latest time of the rows, in the unit of `Monitor.clock`.
-    n_rows : int
-    log_evidence : float
-        Logarithm of the evidence after them.
-    """
-
+    #: Earliest and latest time of the rows, in the unit of `Monitor.clock`
     first: float
     last: float
-    n_rows: int
-    log_evidence: float
+    n_rows: int  #:
+    log_evidence: float  #: Logarithm of the evidence after them
 
 
 @dataclass(frozen=True)

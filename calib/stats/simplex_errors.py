@@ -15,32 +15,15 @@ from calib.data.validation import as_class_scores, as_labels, check_order
 
 @dataclass(frozen=True, eq=False, repr=False)
 class CellMeans(Result):
-    """Mean prediction and label frequencies of each occupied cell.
+    """Mean prediction and label frequencies of each occupied cell."""
 
-    Attributes
-    ----------
-    cell : (m,) int64 array
-        Cell numbers, ascending.
-    count : (m,) int64 array
-        Rows in each.
-    weight : (m,) array
-        Sum of their weights; `count` where rows count alike.
-    predicted : (m, L) float64 array
-        Mean predicted vector.
-    observed : (m, L) float64 array or None
-        Label frequencies; None without labels.
-    position : (n,) int64 array
-        Index of every row's cell in these arrays.
-    row_weights : (n,) float64 array or None
-        Weights of the rows, with mean 1. Rows of weight 0 are not among the n.
-    """
-
-    cell: np.ndarray
-    count: np.ndarray
-    weight: np.ndarray
-    predicted: np.ndarray
-    observed: np.ndarray | None
-    position: np.ndarray
+    cell: np.ndarray  #: (m,) int64 array: cell numbers, ascending
+    count: np.ndarray  #: (m,) int64 array: rows in each
+    weight: np.ndarray  #: (m,) array: sum of their weights; `count` where rows count alike
+    predicted: np.ndarray  #: (m, L) float64 array: mean predicted vector
+    observed: np.ndarray | None  #: (m, L) float64 array: label frequencies; None without labels
+    position: np.ndarray  #: (n,) int64 array: index of every row's cell in these arrays
+    #: (n,) float64 array: weights of the rows, with mean 1. Rows of weight 0 are not among the n.
     row_weights: np.ndarray | None = None
 
     @property

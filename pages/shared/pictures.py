@@ -18,25 +18,14 @@ LINE = 90
 
 @dataclass(frozen=True)
 class Picture:
-    """How a figure is drawn and saved.
+    """How a figure is drawn and saved."""
 
-    Attributes
-    ----------
-    title, caption : str
-        The user's text above the figure; "" for none.
-    dark : bool
-        Whether it is drawn in the dark theme.
-    format : str
-        What the camera saves: "svg" or "png".
-    printed : bool
-        Whether the button prints that, so that the browser saves a PDF.
-    """
-
+    #: The user's text above the figure; "" for none
     title: str
     caption: str
-    dark: bool
-    format: str
-    printed: bool
+    dark: bool  #: Whether it is drawn in the dark theme
+    format: str  #: What the camera saves: "svg" or "png"
+    printed: bool  #: Whether the button prints that, so that the browser saves a PDF
 
     @property
     def layout(self) -> dict[str, Any]:

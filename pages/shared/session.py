@@ -59,50 +59,22 @@ MANY_SCORES = 5_000_000
 
 @dataclass(frozen=True, eq=False)
 class Dataset:
-    """The predictions on screen, and where they come from.
+    """The predictions on screen, and where they come from."""
 
-    Attributes
-    ----------
-    name : str
-        Title, from the example or the user's file name (user text: show it as text only).
-    description : str
-        One sentence on where the numbers come from.
-    simulated : bool
-        Whether they were drawn from a simulated population.
-    calibration : predictions of any kind, or None
-        Rows to fit calibrators on.
-    evaluation : predictions of the same kind, or Summary
-        Rows every number on screen is computed from, or their sums.
-    truth : (n,) array or None
-        Known P(Y = c(x) | x) of the evaluation rows.
-    example : str or None
-        Key of the built-in example.
-    log : tuple of str
-        Fixes to the uploaded file that the user accepted.
-    split : float or None
-        Share of the uploaded rows that calib drew, with seed 0, for calibration; None if it drew none.
-    roles : Roles or None
-        What each column of the uploaded file was taken for.
-    upload : Upload or None
-        The uploaded files as they were, and the fixes accepted in them.
-    model : str
-        The model on screen, whose rows `calibration` and `evaluation` are.
-    models : mapping of str to (calibration or None, evaluation)
-        Every model on the same rows, the one on screen included; empty if there is one alone.
-    """
-
-    name: str
-    description: str
-    simulated: bool
-    calibration: Any
-    evaluation: Any
-    truth: np.ndarray | None = None
-    example: str | None = None
-    log: tuple[str, ...] = ()
+    name: str  #: Title, from the example or the user's file name (user text: show it as text only)
+    description: str  #: One sentence on where the numbers come from
+    simulated: bool  #: Whether they were drawn from a simulated population
+    calibration: Any  #: Rows to fit calibrators on
+    evaluation: Any  #: Rows every number on screen is computed from, or their sums
+    truth: np.ndarray | None = None  #: (n,) array: known P(Y = c(x) | x) of the evaluation rows
+    example: str | None = None  #: Key of the built-in example
+    log: tuple[str, ...] = ()  #: Fixes to the uploaded file that the user accepted
+    #: Share of the uploaded rows that calib drew, with seed 0, for calibration; None if it drew none
     split: float | None = None
-    roles: Roles | None = None
-    upload: Upload | None = None
-    model: str = ""
+    roles: Roles | None = None  #: What each column of the uploaded file was taken for
+    upload: Upload | None = None  #: The uploaded files as they were, and the fixes accepted in them
+    model: str = ""  #: The model on screen, whose rows `calibration` and `evaluation` are
+    #: Every model on the same rows, the one on screen included; empty if there is one alone
     models: Mapping[str, tuple[Any, Any]] = field(default_factory=dict)
 
     def of_model(self, name: str) -> Dataset:
@@ -165,41 +137,21 @@ class Dataset:
 
 @dataclass(frozen=True, eq=False)
 class Method:
-    """The base model or a fitted calibrator, with its predictions for the evaluation rows.
+    """The base model or a fitted calibrator, with its predictions for the evaluation rows."""
 
-    Attributes
-    ----------
-    name : str
-        Shown in tables and menus; chosen by calib, or the user's file name for an added model.
-    labels : (n,) int64 array or None
-        True class codes of the evaluation rows; None of a summary.
-    scores : predictions of any kind, (n, L) array, or Summary
-        Its predictions for them, or the sums of these.
-    strategy : str
-        How it is assessed: "discrete" for histogram-binned scores, else "uniform".
-    key : str
-        Digest of data and settings: results are cached under it.
-    calibrator : object or None
-        The fitted calibrator; None for a base model.
-    choices : int
-        Calibrators from which the labels of the calibration rows chose it, itself included.
-    weights : (n,) float64 array or None
-        Weights of the evaluation rows; None where they count alike.
-    cluster : (n,) int64 array or None
-        Cluster of each evaluation row; None if rows are independent.
-    groups : (n,) object array or None
-        Group of each evaluation row, for a calibrator that conditions on it.
-    """
-
-    name: str
-    labels: np.ndarray | None
+    name: str  #: Shown in tables and menus; chosen by calib, or the user's file name for an added model
+    labels: np.ndarray | None  #: (n,) int64 array: true class codes of the evaluation rows; None of a summary
+    #: predictions of any kind, (n, L) array, or Summary: its predictions for them, or the sums of these
     scores: Any
-    strategy: Strategy
-    key: str
-    calibrator: Any = None
-    choices: int = 1
+    strategy: Strategy  #: How it is assessed: "discrete" for histogram-binned scores, else "uniform"
+    key: str  #: Digest of data and settings: results are cached under it
+    calibrator: Any = None  #: The fitted calibrator; None for a base model
+    choices: int = 1  #: Calibrators from which the labels of the calibration rows chose it, itself included
+    #: (n,) float64 array: weights of the evaluation rows; None where they count alike
     weights: np.ndarray | None = None
+    #: (n,) int64 array: cluster of each evaluation row; None if rows are independent
     cluster: np.ndarray | None = None
+    #: (n,) object array: group of each evaluation row, for a calibrator that conditions on it
     groups: np.ndarray | None = None
 
     @property

@@ -33,33 +33,16 @@ AGAIN = "again"
 
 @dataclass(frozen=True, eq=False)
 class Reading:
-    """What was uploaded, examined but not yet in use.
+    """What was uploaded, examined but not yet in use."""
 
-    Attributes
-    ----------
-    key : tuple
-        Identities of the files, so that each upload is read once.
-    name : str
-        Name of the predictions file.
-    tables : tuple of (Table or None)
-        Raw content of the files: predictions, labels, calibration predictions, calibration labels.
-    reports : dict of str to Examination
-        "evaluation", and "calibration" where there are such rows.
-    roles : Roles or None
-        What each column is taken for; None for arrays.
-    slot : str
-        Key of the session that holds it.
-    of_model : str
-        The model, if the file holds several.
-    """
-
-    key: tuple[Any, ...]
-    name: str
+    key: tuple[Any, ...]  #: Identities of the files, so that each upload is read once
+    name: str  #: Name of the predictions file
+    #: Raw content of the files: predictions, labels, calibration predictions, calibration labels
     tables: tuple[Table, Table | None, Table | None, Table | None]
-    reports: dict[str, Examination]
-    roles: Roles | None
-    slot: str = PENDING
-    of_model: str = ""
+    reports: dict[str, Examination]  #: "evaluation", and "calibration" where there are such rows
+    roles: Roles | None  #: What each column is taken for; None for arrays
+    slot: str = PENDING  #: Key of the session that holds it
+    of_model: str = ""  #: The model, if the file holds several
 
     @property
     def model(self) -> str:

@@ -67,27 +67,17 @@ Repair = Callable[[RawPredictions], RawPredictions]
 
 @dataclass(frozen=True, eq=False)
 class Finding:
-    """One fault of the data, or a fact worth knowing.
+    """One fault of the data, or a fact worth knowing."""
 
-    Attributes
-    ----------
-    code : str
-        One of `CODES`.
-    severity : str
-        "error": the data cannot be used as they are. "warning": they can, but are probably not what was
-        meant. "note": worth knowing.
-    message : str
-        One or two sentences with numbers: what is wrong, and what to do.
-    rows : (k,) int64 array
-        Rows concerned, counted from 0; empty when the finding is about all rows or none in particular.
-    columns : tuple of str
-        Names of the classes or columns concerned; empty when the finding is about all of them.
-    """
-
-    code: str
+    code: str  #: One of `CODES`
+    #: "error": the data cannot be used as they are. "warning": they can, but are probably not what was meant.
+    #: "note": worth knowing.
     severity: str
-    message: str
+    message: str  #: One or two sentences with numbers: what is wrong, and what to do
+    #: (k,) int64 array: rows concerned, counted from 0; empty when the finding is about all rows or none in
+    #: particular
     rows: np.ndarray = field(default_factory=lambda: np.empty(0, dtype=np.int64))
+    #: Names of the classes or columns concerned; empty when the finding is about all of them
     columns: tuple[str, ...] = ()
     repair: Repair | None = None
     raw: RawPredictions | None = None
@@ -105,26 +95,15 @@ class Finding:
 
 @dataclass(frozen=True)
 class Effect:
-    """What a fix changes, for the user to see before accepting it.
+    """What a fix changes, for the user to see before accepting it."""
 
-    Attributes
-    ----------
-    rows : tuple of int
-        Number of rows (before, after).
-    accuracy : tuple of float
-        Share of rows whose top column is the label, nan without usable labels (before, after).
-    row_sums : tuple of (float, float)
-        Smallest and largest sum of a row of scores (before, after).
-    lowest : tuple of float
-        Lowest confidence, nan if scores are no probabilities (before, after).
-    clusters : tuple of int
-        Clusters of rows that belong together, 0 if rows are independent (before, after).
-    """
-
-    rows: tuple[int, int]
+    rows: tuple[int, int]  #: Number of rows (before, after)
+    #: Share of rows whose top column is the label, nan without usable labels (before, after)
     accuracy: tuple[float, float]
+    #: Smallest and largest sum of a row of scores (before, after)
     row_sums: tuple[tuple[float, float], tuple[float, float]]
-    lowest: tuple[float, float]
+    lowest: tuple[float, float]  #: Lowest confidence, nan if scores are no probabilities (before, after)
+    #: Clusters of rows that belong together, 0 if rows are independent (before, after)
     clusters: tuple[int, int]
 
     def __str__(self) -> str:

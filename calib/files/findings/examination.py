@@ -47,29 +47,14 @@ from calib.files.readers.tables import as_numbers
 
 @dataclass(frozen=True, eq=False)
 class Examination:
-    """Outcome of an examination.
+    """Outcome of an examination."""
 
-    Attributes
-    ----------
-    raw : RawPredictions
-        The data examined, with the fixes accepted so far.
-    findings : tuple of Finding
-        Errors first, then warnings, then notes.
-    calibration : RawPredictions or None
-        Calibration data that `raw` was compared with.
-    fixes : tuple of AcceptedFix
-        Fixes accepted so far.
-    options : mapping
-        Options of `examine`, used again after a fix.
-    effects : mapping of str to Effect
-        What fixes would change, where that is known already.
-    """
-
-    raw: RawPredictions
-    findings: tuple[Finding, ...]
-    calibration: RawPredictions | None = None
-    fixes: tuple[AcceptedFix, ...] = ()
-    options: Mapping[str, int] = field(default_factory=dict)
+    raw: RawPredictions  #: The data examined, with the fixes accepted so far
+    findings: tuple[Finding, ...]  #: Errors first, then warnings, then notes
+    calibration: RawPredictions | None = None  #: Calibration data that `raw` was compared with
+    fixes: tuple[AcceptedFix, ...] = ()  #: Fixes accepted so far
+    options: Mapping[str, int] = field(default_factory=dict)  #: Options of `examine`, used again after a fix
+    #: What fixes would change, where that is known already
     effects: Mapping[str, Effect] = field(default_factory=dict)
 
     @property

@@ -51,18 +51,12 @@ BOUNDARY = re.compile(r"(?<=[a-z])(?=[A-Z0-9])|(?<=[A-Z])(?=[0-9])|(?<=[0-9])(?=
 
 @dataclass(frozen=True)
 class Frame:
-    """Columns whose names differ in the class alone: prob_cat, prob_dog.
+    """Columns whose names differ in the class alone: prob_cat, prob_dog."""
 
-    Attributes
-    ----------
-    columns, names : tuple of str
-        The columns, and the part of their names that is the class.
-    before, after : str
-        What stands around it.
-    """
-
+    #: The columns, and the part of their names that is the class
     columns: tuple[str, ...]
     names: tuple[str, ...]
+    #: What stands around it
     before: str = ""
     after: str = ""
 

@@ -166,21 +166,13 @@ LABEL_SUFFIX = re.compile(r"(.+?)[_ .:/\-](?:y_true|true|label|target|actual|gt|
 
 @dataclass(frozen=True)
 class Convention:
-    """How a tool names columns of a role.
+    """How a tool names columns of a role."""
 
-    Attributes
-    ----------
-    tool : str
-        Who writes such names.
-    role : {"score", "confidence", "predicted", "label", "correct"}
-        What the column is: the score of the class in the group `name`, or of one of two classes without it.
-    pattern : str
-        Regular expression of the whole name. The group `of` is the name of the label's column.
-    """
-
-    tool: str
+    tool: str  #: Who writes such names
+    #: {"score", "confidence", "predicted", "label", "correct"}: what the column is: the score of the class in
+    #: the group `name`, or of one of two classes without it
     role: str
-    pattern: str
+    pattern: str  #: Regular expression of the whole name. The group `of` is the name of the label's column.
 
 
 #: What tools write. A new layout is a line here, and a file in the tests.

@@ -352,49 +352,29 @@ def read_raw(
 
 @dataclass(frozen=True, eq=False)
 class RawPredictions:
-    """Scores and labels as the file has them.
+    """Scores and labels as the file has them."""
 
-    Attributes
-    ----------
-    proba : (n, L) float32 or float64 array
-        Scores, not necessarily probabilities.
-    labels : (n,) array or None
-        True labels: whole numbers, floats with NaN where missing, or an object array of names with ""
-        where missing.
-    class_names : tuple of str or None
-        One name per column of `proba`, when the source gives names.
-    scale : str
-        What the names of the source say about the scores; "unknown" if nothing.
-    ids, weight, group, cluster : (n,) array or None
-        Row ids, sample weights, groups, and what rows belong together.
-    roles : Roles or None
-        The columns that the other fields came from.
-    no_labels : tuple of str
-        Cells of the label, such as "-", that stand for none.
-    kind : str
-        Kind of the predictions, see `calib.data.kinds`. Of all but vectors, `proba` is one column: the
-        confidence in `predicted`, or P(Y = 1).
-    predicted : (n,) array or None
-        Cells of the predicted class.
-    ranked : (n, K) object array or None
-        Names of the highest classes, best first; `proba` holds their scores.
-    metadata : mapping of str to (n,) array
-        Every column but the scores, the predicted class, the label and the weights.
-    """
-
-    proba: np.ndarray
+    proba: np.ndarray  #: (n, L) float32 or float64 array: scores, not necessarily probabilities
+    #: (n,) array: true labels: whole numbers, floats with NaN where missing, or an object array of names with
+    #: "" where missing
     labels: np.ndarray | None = None
-    class_names: tuple[str, ...] | None = None
-    scale: str = "unknown"
+    class_names: tuple[str, ...] | None = None  #: One name per column of `proba`, when the source gives names
+    scale: str = "unknown"  #: What the names of the source say about the scores; "unknown" if nothing
+    #: (n,) array: row ids, sample weights, groups, and what rows belong together
     ids: np.ndarray | None = None
     weight: np.ndarray | None = None
     group: np.ndarray | None = None
     cluster: np.ndarray | None = None
-    roles: Roles | None = None
-    no_labels: tuple[str, ...] = ()
+    roles: Roles | None = None  #: The columns that the other fields came from
+    no_labels: tuple[str, ...] = ()  #: Cells of the label, such as "-", that stand for none
+    #: Kind of the predictions, see `calib.data.kinds`. Of all but vectors, `proba` is one column: the
+    #: confidence in `predicted`, or P(Y = 1).
     kind: str = "vectors"
-    predicted: np.ndarray | None = None
+    predicted: np.ndarray | None = None  #: (n,) array: cells of the predicted class
+    #: (n, K) object array: names of the highest classes, best first; `proba` holds their scores
     ranked: np.ndarray | None = None
+    #: mapping of str to (n,) array: every column but the scores, the predicted class, the label and the
+    #: weights
     metadata: Mapping[str, np.ndarray] = field(default_factory=dict)
 
     @property

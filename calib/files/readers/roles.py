@@ -45,65 +45,39 @@ class ChoiceError(InputError):
 
 @dataclass(frozen=True)
 class Roles:
-    """The role of each column; to correct a guess, change fields with `dataclasses.replace`.
+    """The role of each column; to correct a guess, change fields with `dataclasses.replace`."""
 
-    Attributes
-    ----------
-    probabilities : tuple of str
-        Score columns in class order, or the name of one matrix.
-    class_names : tuple of str or None
-        One name per class; None when the file gives none.
-    label : tuple of str
-        One column of true labels, one-hot columns in class order, or empty.
-    id, split, fold, weight, group, cluster, model : str or None
-        Columns with these roles; rows of one cluster belong together, such as a patient's.
-    index : str or None
-        A column of row numbers, which is not used.
-    scale : str
-        Scale of the scores by their names: "logits", "log_probabilities", "probabilities" or "unknown".
-    ignored : tuple of str
-        Columns without a role, which stay with the rows as metadata.
-    kind : str
-        Kind of the predictions, see `calib.data.kinds`; of all but vectors, `probabilities` is one column.
-    predicted, correct : str or None
-        Columns of the predicted class, and of whether the prediction is right.
-    abstentions : tuple of str or None
-        Predictions that are no answer; None where those with the usual names are ("IDK", an empty cell).
-    positive : str or None
-        The class whose probability a binary score is; None where the labels say it.
-    ranked : tuple of str
-        Columns of the highest classes, best first, whose scores are `probabilities`.
-    model_name : str or None
-        The model whose rows count, if `model` names several.
-    doubt : str or None
-        Why the file can be read in several ways, or in none, as a sentence without its full stop. The
-        other fields are then the first proposal.
-    choices : tuple of str
-        The options that decide, such as "label=repaid".
-    """
-
-    probabilities: tuple[str, ...]
-    class_names: tuple[str, ...] | None = None
-    label: tuple[str, ...] = ()
+    probabilities: tuple[str, ...]  #: Score columns in class order, or the name of one matrix
+    class_names: tuple[str, ...] | None = None  #: One name per class; None when the file gives none
+    label: tuple[str, ...] = ()  #: One column of true labels, one-hot columns in class order, or empty
+    #: Columns with these roles; rows of one cluster belong together, such as a patient's
     id: str | None = None
     split: str | None = None
     weight: str | None = None
     group: str | None = None
-    index: str | None = None
+    index: str | None = None  #: A column of row numbers, which is not used
+    #: Scale of the scores by their names: "logits", "log_probabilities", "probabilities" or "unknown"
     scale: str = "unknown"
-    ignored: tuple[str, ...] = ()
+    ignored: tuple[str, ...] = ()  #: Columns without a role, which stay with the rows as metadata
+    #: Kind of the predictions, see `calib.data.kinds`; of all but vectors, `probabilities` is one column
     kind: str = "vectors"
+    #: Columns of the predicted class, and of whether the prediction is right
     predicted: str | None = None
     correct: str | None = None
+    #: Predictions that are no answer; None where those with the usual names are ("IDK", an empty cell)
     abstentions: tuple[str, ...] | None = None
+    #: The class whose probability a binary score is; None where the labels say it
     positive: str | None = None
+    #: Columns of the highest classes, best first, whose scores are `probabilities`
     ranked: tuple[str, ...] = ()
     cluster: str | None = None
     model: str | None = None
-    model_name: str | None = None
+    model_name: str | None = None  #: The model whose rows count, if `model` names several
     fold: str | None = None
+    #: Why the file can be read in several ways, or in none, as a sentence without its full stop. The other
+    #: fields are then the first proposal.
     doubt: str | None = None
-    choices: tuple[str, ...] = ()
+    choices: tuple[str, ...] = ()  #: The options that decide, such as "label=repaid"
 
     @property
     def single(self) -> dict[str, str]:
@@ -127,33 +101,22 @@ class Roles:
 
 @dataclass(frozen=True)
 class Given:
-    """What a user says of the columns of a file; everything else is found out.
+    """What a user says of the columns of a file; everything else is found out."""
 
-    Attributes
-    ----------
-    label, predicted, correct, weight, id, cluster, group, fold : str or None
-        Columns.
-    score : tuple of str
-        Columns of scores in the order of classes; * stands for any text, a comma divides names.
-    positive : str or None
-        The class whose probability a score is.
-    model : str or None
-        The model to read, if a file holds several.
-    words : tuple of (str, float)
-        The probability that each word of a confidence in words stands for, in lower case.
-    """
-
+    #: Columns
     label: str | None = None
+    #: Columns of scores in the order of classes; * stands for any text, a comma divides names
     score: tuple[str, ...] = ()
     predicted: str | None = None
     weight: str | None = None
     id: str | None = None
     cluster: str | None = None
     group: str | None = None
-    model: str | None = None
-    positive: str | None = None
+    model: str | None = None  #: The model to read, if a file holds several
+    positive: str | None = None  #: The class whose probability a score is
     correct: str | None = None
     fold: str | None = None
+    #: The probability that each word of a confidence in words stands for, in lower case
     words: tuple[tuple[str, float], ...] = ()
 
     def numbered(self, table: Table) -> Table:

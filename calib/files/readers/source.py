@@ -25,39 +25,24 @@ Progress = Callable[[float, str], None]
 
 @dataclass(frozen=True)
 class Limits:
-    """Bounds enforced while a file is read; the `InputError` names the one that was exceeded.
+    """Bounds enforced while a file is read; the `InputError` names the one that was exceeded."""
 
-    Attributes
-    ----------
-    file_bytes : int
-        Size of the file as it is stored. 1 GiB holds 250,000 rows of 1,000 float32 classes.
-    expanded_bytes : int
-        Size after decompression, and size of the arrays made from it.
-    expansion : int
-        Expanded size over stored size. Predictions as text shrink 2 to 20 times; a bomb, 1,000 times.
-    free_bytes : int
-        Expanded size up to which `expansion` is not checked: one-hot matrices shrink a lot.
-    rows, columns : int
-        ImageNet-21k, the widest classifier in common use, has 21,841 classes.
-    members : int
-        Arrays in an NPZ file.
-    json_bytes : int
-        Size of a JSON text: its objects take about ten times as much while they are read.
-    seconds : float
-        Time to read and examine a file in, looked at between blocks and steps; no limit by default.
-    until : float
-        When that time is over, by `time.monotonic`; set when reading begins.
-    """
-
+    #: Size of the file as it is stored. 1 GiB holds 250,000 rows of 1,000 float32 classes.
     file_bytes: int = 1 << 30
-    expanded_bytes: int = 2 << 30
+    expanded_bytes: int = 2 << 30  #: Size after decompression, and size of the arrays made from it
+    #: Expanded size over stored size. Predictions as text shrink 2 to 20 times; a bomb, 1,000 times.
     expansion: int = 100
+    #: Expanded size up to which `expansion` is not checked: one-hot matrices shrink a lot
     free_bytes: int = 256 << 20
+    #: ImageNet-21k, the widest classifier in common use, has 21,841 classes
     rows: int = 20_000_000
     columns: int = 32_768
-    members: int = 1_000
+    members: int = 1_000  #: Arrays in an NPZ file
+    #: Size of a JSON text: its objects take about ten times as much while they are read
     json_bytes: int = 256 << 20
+    #: Time to read and examine a file in, looked at between blocks and steps; no limit by default
     seconds: float = math.inf
+    #: When that time is over, by `time.monotonic`; set when reading begins
     until: float = field(default=math.inf, repr=False)
 
     def begun(self) -> Limits:

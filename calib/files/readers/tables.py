@@ -21,31 +21,20 @@ LONGEST_NAME = 1_000
 
 @dataclass(frozen=True, eq=False)
 class Table:
-    """Named content of one file, untouched.
+    """Named content of one file, untouched."""
 
-    Attributes
-    ----------
-    format : str
-        "csv", "parquet", "feather", "npy", "npz", "json" or "frame".
-    columns : dict of str to (n,) array
-        One-dimensional content in file order: floats, integers, or text as object arrays of str.
-    matrices : dict of str to (n, m) float array
-        Two-dimensional content: arrays of NPY and NPZ, list columns of Parquet, nested lists of JSON.
-    packed : (n, m) array or None
-        The floats of a file of columns side by side: `columns` are views into it, and matrices of
-        neighbouring columns are cut out of it without touching the others.
-    packed_names : tuple of str
-        Names of the columns of `packed`.
-    ignored : tuple of str
-        Columns of types that hold neither numbers nor text.
-    """
-
-    format: str
+    format: str  #: "csv", "parquet", "feather", "npy", "npz", "json" or "frame"
+    #: dict of str to (n,) array: one-dimensional content in file order: floats, integers, or text as object
+    #: arrays of str
     columns: Mapping[str, np.ndarray]
+    #: dict of str to (n, m) float array: two-dimensional content: arrays of NPY and NPZ, list columns of
+    #: Parquet, nested lists of JSON
     matrices: Mapping[str, np.ndarray] = field(default_factory=dict)
+    #: (n, m) array: the floats of a file of columns side by side: `columns` are views into it, and matrices
+    #: of neighbouring columns are cut out of it without touching the others
     packed: np.ndarray | None = None
-    packed_names: tuple[str, ...] = ()
-    ignored: tuple[str, ...] = ()
+    packed_names: tuple[str, ...] = ()  #: Names of the columns of `packed`
+    ignored: tuple[str, ...] = ()  #: Columns of types that hold neither numbers nor text
 
     @property
     def tabular(self) -> bool:

@@ -54,26 +54,13 @@ class Field(Protocol):
 
 @dataclass(frozen=True)
 class Scalar:
-    """A number, a text, or true or false.
+    """A number, a text, or true or false."""
 
-    Parameters
-    ----------
-    expected : str
-        What the value must be, in words.
-    is_sound : callable
-        Whether a JSON value meets that.
-    schema : dict
-        The same as JSON Schema.
-    encode : callable
-        Makes the JSON value.
-    size : str, optional
-        Name of the value as a dimension of arrays, such as "L"; its value must agree throughout the file.
-    """
-
-    expected: str
-    is_sound: Callable[[Any], bool]
-    schema: dict[str, Any]
-    encode: Callable[[Any], Any]
+    expected: str  #: What the value must be, in words
+    is_sound: Callable[[Any], bool]  #: Whether a JSON value meets that
+    schema: dict[str, Any]  #: The same as JSON Schema
+    encode: Callable[[Any], Any]  #: Makes the JSON value
+    #: Name of the value as a dimension of arrays, such as "L"; its value must agree throughout the file
     size: str | None = None
 
     def decode(self, value: Any, where: str, sizes: Sizes) -> Any:
@@ -171,21 +158,14 @@ SEED = Maybe(
 
 @dataclass(frozen=True)
 class Array:
-    """An array of float64 (or int64, `whole`) with values in [low, high] and named dimensions.
+    """An array of float64 (or int64, `whole`) with values in [low, high] and named dimensions."""
 
-    Parameters
-    ----------
-    dims : tuple of str
-        Names of the one or two dimensions, each a letter that stands for the same number throughout
-        one calibrator, possibly less one: ("b",), ("L-1",), ("m", "L").
-    order : str
-        "" (any), "increasing" (strictly) or "non-decreasing".
-    """
-
+    #: Names of the one or two dimensions, each a letter that stands for the same number throughout one
+    #: calibrator, possibly less one: ("b",), ("L-1",), ("m", "L")
     dims: tuple[str, ...]
     low: float = -math.inf
     high: float = math.inf
-    order: str = ""
+    order: str = ""  #: "" (any), "increasing" (strictly) or "non-decreasing"
     whole: bool = False
 
     @property
@@ -259,17 +239,10 @@ class WordOrArray:
 
 @dataclass(frozen=True)
 class Record:
-    """An object with exactly these keys; their values are checked in this order.
+    """An object with exactly these keys; their values are checked in this order."""
 
-    Parameters
-    ----------
-    fields : dict
-        Field of each key.
-    later : dict
-        Keys that earlier files lack, and the value where one is missing, which is not written.
-    """
-
-    fields: dict[str, Field]
+    fields: dict[str, Field]  #: Field of each key
+    #: Keys that earlier files lack, and the value where one is missing, which is not written
     later: Mapping[str, str | None] = field(default_factory=dict)
 
     @property

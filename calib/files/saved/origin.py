@@ -88,34 +88,19 @@ _RULE = Record(
 
 @dataclass(frozen=True)
 class FittedOn:
-    """Where a calibrator came from, as its file says.
+    """Where a calibrator came from, as its file says."""
 
-    Attributes
-    ----------
-    n_samples : int or None
-        Number of calibration rows; None if they were not given to `save`.
-    fingerprint : str or None
-        `Predictions.fingerprint` of the calibration rows, 32 hex digits.
-    date : str
-        When it was first saved, UTC, like "2026-01-31T12:00:00Z".
-    calib_version : str
-        Version of calib that saved it.
-    log : tuple of str
-        Fixes applied to the calibration rows; if there are none, the file has no log.
-    choices : int
-        Calibrators fitted on these rows from which this one was chosen by their labels, itself included; if
-        it was the only one, the file does not say so.
-    keys : tuple of int
-        The smallest hashes of the calibration rows' scores (`calib.data.equal_rows.smallest_keys`), by which
-        `overlap` finds some of them among other rows; files of former versions have none.
-    """
-
-    n_samples: int | None
-    fingerprint: str | None
-    date: str
-    calib_version: str
+    n_samples: int | None  #: Number of calibration rows; None if they were not given to `save`
+    fingerprint: str | None  #: `Predictions.fingerprint` of the calibration rows, 32 hex digits
+    date: str  #: When it was first saved, UTC, like "2026-01-31T12:00:00Z"
+    calib_version: str  #: Version of calib that saved it
+    #: Fixes applied to the calibration rows; if there are none, the file has no log
     log: tuple[str, ...] = ()
+    #: Calibrators fitted on these rows from which this one was chosen by their labels, itself included; if it
+    #: was the only one, the file does not say so
     choices: int = 1
+    #: The smallest hashes of the calibration rows' scores (`calib.data.equal_rows.smallest_keys`), by which
+    #: `overlap` finds some of them among other rows; files of former versions have none
     keys: tuple[int, ...] = ()
 
 

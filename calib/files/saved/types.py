@@ -42,22 +42,14 @@ Check = Callable[[Values, Values, str, Sizes], None]
 
 @dataclass(frozen=True)
 class Layout:
-    """One type of calibrator (or scheme) in a file.
+    """One type of calibrator (or scheme) in a file."""
 
-    Parameters
-    ----------
-    make : type
-        Its class.
-    params, state : Record
-        Constructor parameters and fitted attributes. A `whole` that names a size comes before arrays that
-        use it.
-    check : callable, optional
-        Raises `CalibratorFileError` if decoded params and state do not agree; may add to the sizes.
-    """
-
-    make: type
+    make: type  #: Its class
+    #: Constructor parameters and fitted attributes. A `whole` that names a size comes before arrays that use
+    #: it.
     params: Record
     state: Record
+    #: Raises `CalibratorFileError` if decoded params and state do not agree; may add to the sizes
     check: Check | None = None
 
     def encode(self, estimator: Any, *, fitted: bool = True) -> Values:

@@ -35,52 +35,26 @@ POINTS_GRID = (5, 10, 20, 30, 50, 75, 100, 150, 200, 300, 500, 750, 1_000, 2_000
 
 @dataclass(frozen=True, eq=False)
 class Curve:
-    """Scores and outcomes of one binary problem whose truth is known.
+    """Scores and outcomes of one binary problem whose truth is known."""
 
-    Attributes
-    ----------
-    scores : (n,) float64 array
-        Scores in [0, 1].
-    outcomes : (n,) bool array
-        Drawn with probability `truth`.
-    truth : (n,) float64 array
-        P(outcome | score).
-    """
-
-    scores: np.ndarray
-    outcomes: np.ndarray
-    truth: np.ndarray
+    scores: np.ndarray  #: (n,) float64 array: scores in [0, 1]
+    outcomes: np.ndarray  #: (n,) bool array: drawn with probability `truth`
+    truth: np.ndarray  #: (n,) float64 array: P(outcome | score)
 
 
 @dataclass(frozen=True, eq=False)
 class BinnedCurve:
-    """Histogram binning fitted to a curve, assessed on fresh rows.
+    """Histogram binning fitted to a curve, assessed on fresh rows."""
 
-    Attributes
-    ----------
-    edges : (b + 1,) float64 array
-        Edges of the bins, from 0 to 1.
-    value : (b,) float64 array
-        Calibrated score of each bin: the frequency among its calibration rows.
-    true_mean : (b,) float64 array
-        Mean truth of each bin's fresh rows (the curve is known); NaN where none fell in.
-    count : (b,) int64 array
-        Calibration rows per bin.
-    promise : Guarantee
-        Guarantee of Theorem 1 for the smallest bin.
-    error : float
-        ECE of the calibrated scores against the known truth, over fresh rows.
-    sharpness : float
-        Sharpness of the calibrated scores on fresh rows.
-    """
-
-    edges: np.ndarray
+    edges: np.ndarray  #: (b + 1,) float64 array: edges of the bins, from 0 to 1
+    #: (b,) float64 array: calibrated score of each bin: the frequency among its calibration rows
     value: np.ndarray
+    #: (b,) float64 array: mean truth of each bin's fresh rows (the curve is known); NaN where none fell in
     true_mean: np.ndarray
-    count: np.ndarray
-    promise: Guarantee
-    error: float
-    sharpness: float
+    count: np.ndarray  #: (b,) int64 array: calibration rows per bin
+    promise: Guarantee  #: Guarantee of Theorem 1 for the smallest bin
+    error: float  #: ECE of the calibrated scores against the known truth, over fresh rows
+    sharpness: float  #: Sharpness of the calibrated scores on fresh rows
 
     def frame(self) -> pd.DataFrame:
         """Return one row per bin."""

@@ -14,24 +14,13 @@ from pages.shared.lessons.two_patients import two_patients_population, worst_acc
 
 @dataclass(frozen=True)
 class Exercise:
-    """A question, its computed answer, and the step to try it on.
+    """A question, its computed answer, and the step to try it on."""
 
-    Attributes
-    ----------
-    question : str
-        Markdown.
-    answer : callable
-        Computes the answer, Markdown.
-    view : mapping of str to str
-        Address of the step: its name under "step", and settings; or the settings of another page.
-    page : str
-        The page.
-    """
-
-    question: str
-    answer: Callable[[], str]
+    question: str  #: Markdown
+    answer: Callable[[], str]  #: Computes the answer, Markdown
+    #: Address of the step: its name under "step", and settings; or the settings of another page
     view: Mapping[str, str]
-    page: str = "learn"
+    page: str = "learn"  #: The page
 
 
 def _worst_case() -> str:

@@ -20,21 +20,11 @@ from calib.stats.errors import ece
 
 @dataclass(frozen=True, eq=False)
 class Study:
-    """A simulated network on its evaluation rows.
+    """A simulated network on its evaluation rows."""
 
-    Attributes
-    ----------
-    labels : (n,) int64 array
-        True classes.
-    scores : mapping of str to (scores, strategy)
-        By method, "Base" first: scores, and how they are assessed.
-    fewest_rows : int
-        Calibration rows of the class that is predicted least.
-    """
-
-    labels: np.ndarray
-    scores: Mapping[str, tuple[Any, Strategy]]
-    fewest_rows: int
+    labels: np.ndarray  #: (n,) int64 array: true classes
+    scores: Mapping[str, tuple[Any, Strategy]]  #: By method, "Base" first: scores, and how they are assessed
+    fewest_rows: int  #: Calibration rows of the class that is predicted least
 
     def error(self, method: str, notion: Notion = "top-label") -> float:
         """Return the ECE of a method, as the paper assesses it."""

@@ -42,21 +42,13 @@ ROUND_ROWS, ROUND_CLASSES = 1_000, 10
 
 @dataclass(frozen=True, eq=False)
 class PerfectCurve:
-    """TL-ECE and conf-ECE that a perfectly calibrated model shows, by number of rows.
+    """TL-ECE and conf-ECE that a perfectly calibrated model shows, by number of rows."""
 
-    Attributes
-    ----------
-    n_classes, n_bins : int
-        Classes L and equal-width bins B.
-    n_samples : (S,) int64 array
-        Rows n.
-    tl_mean, tl_upper, conf_mean : (S,) float64 arrays
-        Mean and 95 % quantile of TL-ECE, mean of conf-ECE.
-    """
-
+    #: Classes L and equal-width bins B
     n_classes: int
     n_bins: int
-    n_samples: np.ndarray
+    n_samples: np.ndarray  #: (S,) int64 array: rows n
+    #: (S,) float64 arrays: mean and 95 % quantile of TL-ECE, mean of conf-ECE
     tl_mean: np.ndarray
     tl_upper: np.ndarray
     conf_mean: np.ndarray
@@ -76,21 +68,12 @@ class PerfectCurve:
 
 @dataclass(frozen=True, eq=False)
 class GameRound:
-    """One round of the noise game.
+    """One round of the noise game."""
 
-    Attributes
-    ----------
-    predictions : Predictions
-        Rows to look at.
-    perfect : bool
-        Whether the labels were drawn from `predictions`.
-    factor : float
-        Factor on the log probabilities the labels were drawn from: 1 for a perfect round, below 1 for an
-        overconfident model, above 1 for an underconfident one.
-    """
-
-    predictions: Predictions
-    perfect: bool
+    predictions: Predictions  #: Rows to look at
+    perfect: bool  #: Whether the labels were drawn from `predictions`
+    #: Factor on the log probabilities the labels were drawn from: 1 for a perfect round, below 1 for an
+    #: overconfident model, above 1 for an underconfident one
     factor: float
 
 

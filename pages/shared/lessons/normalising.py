@@ -25,31 +25,19 @@ from pages.shared.session import from_example
 
 @dataclass(frozen=True, eq=False)
 class NormalisationComparison:
-    """Class-wise histogram binning with and without normalised rows, on evaluation rows.
+    """Class-wise histogram binning with and without normalised rows, on evaluation rows."""
 
-    Attributes
-    ----------
-    base, class_wise, normalised : (n, L) float64 arrays
-        Scores of the base model, of CW-HB and of N-HB.
-    labels : (n,) int64 array
-        True classes.
-    n_bins : int
-        Bins per class.
-    changed : (c,) int64 array
-        Rows in which the largest entry of CW-HB is not the base model's predicted class: rows where the
-        base model is right come first, and of these the rows whose CW-HB scores are furthest from summing
-        to 1.
-    expected_ece : float
-        Theorem 2's bound on the expected CW-ECE of CW-HB; N-HB has none.
-    """
-
+    #: (n, L) float64 arrays: scores of the base model, of CW-HB and of N-HB
     base: np.ndarray
     class_wise: np.ndarray
     normalised: np.ndarray
-    labels: np.ndarray
-    n_bins: int
+    labels: np.ndarray  #: (n,) int64 array: true classes
+    n_bins: int  #: Bins per class
+    #: (c,) int64 array: rows in which the largest entry of CW-HB is not the base model's predicted class:
+    #: rows where the base model is right come first, and of these the rows whose CW-HB scores are furthest
+    #: from summing to 1
     changed: np.ndarray
-    expected_ece: float
+    expected_ece: float  #: Theorem 2's bound on the expected CW-ECE of CW-HB; N-HB has none
 
     @property
     def n_moved(self) -> int:

@@ -32,26 +32,16 @@ POPULATION = 10_000
 
 @dataclass(frozen=True, eq=False)
 class TwoPatients:
-    """Example 1 of the paper with free numbers: two kinds of patients, each told one disease.
+    """Example 1 of the paper with free numbers: two kinds of patients, each told one disease."""
 
-    Attributes
-    ----------
-    share : float
-        P(X = a); patients b are the others.
-    confidence, accuracy : (2,) tuples of float
-        Confidence that patients a and b are told, and how often each is right.
-    labels : (n,) int64 array
-        True classes of a population in these proportions: 0 and 1 are the diseases patients are
-        told, 2 is any other.
-    top : TopLabelPrediction
-        Disease and confidence that each of its rows is told.
-    """
-
-    share: float
+    share: float  #: P(X = a); patients b are the others
+    #: Confidence that patients a and b are told, and how often each is right
     confidence: tuple[float, float]
     accuracy: tuple[float, float]
+    #: (n,) int64 array: true classes of a population in these proportions: 0 and 1 are the diseases patients
+    #: are told, 2 is any other
     labels: np.ndarray
-    top: TopLabelPrediction
+    top: TopLabelPrediction  #: Disease and confidence that each of its rows is told
 
     @property
     def conf_ece(self) -> float:

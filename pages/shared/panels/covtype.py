@@ -34,31 +34,16 @@ TEXTS = {
 
 @dataclass
 class Job:
-    """Training of a COVTYPE model in its own thread; the page only reads its attributes.
+    """Training of a COVTYPE model in its own thread; the page only reads its attributes."""
 
-    Attributes
-    ----------
-    source : bytes or None
-        The uploaded file, or None to fetch the data.
-    model : str
-        "forest" or "logistic".
-    progress, step : float, str
-        Share of the work that is done, and the current step.
-    result : Example or None
-        The predictions; None until they are ready.
-    error : str
-        Why there are no predictions.
-    stop : Event
-        Set to end the job.
-    """
-
-    source: bytes | None
-    model: str
+    source: bytes | None  #: The uploaded file, or None to fetch the data
+    model: str  #: "forest" or "logistic"
+    #: Share of the work that is done, and the current step
     progress: float = 0.0
     step: str = "Starting"
-    result: Example | None = None
-    error: str = ""
-    stop: threading.Event = field(default_factory=threading.Event)
+    result: Example | None = None  #: The predictions; None until they are ready
+    error: str = ""  #: Why there are no predictions
+    stop: threading.Event = field(default_factory=threading.Event)  #: Set to end the job
     thread: threading.Thread | None = None
 
     def start(self) -> None:
