@@ -10,6 +10,7 @@ import threading
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass
+from importlib import import_module
 from multiprocessing import connection, forkserver
 from typing import IO
 
@@ -28,12 +29,11 @@ class Start:
 
     def _bootstrap(self, parent_sentinel: int) -> int:
         """Work until the input ends; called by `multiprocessing.spawn`, and returns the exit code."""
-        from pages.shared.isolation.worker import main
-
+        worker = import_module(IMPORTS[0])  # which the fork server has imported
         for end, place in zip(forkserver.get_inherited_fds() or (), (0, 1), strict=True):
             os.dup2(end, place)
         os.closerange(3, max(map(int, os.listdir("/proc/self/fd"))) + 1)
-        main(*self.arguments)
+        worker.main(*self.arguments)
         return 0
 
 
