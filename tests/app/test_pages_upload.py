@@ -191,6 +191,39 @@ def test_ages_are_no_labels():
     assert "No column is taken for the true label" in shown_text(app)
 
 
+def test_vectors_of_two_models_are_chosen_by_their_pattern():
+    app = open_page("pages/views/data.py", example="digits")
+    table = pd.DataFrame({f"{model}_p{code}": PROBA[:, code] for model in ("svm", "rf") for code in range(3)})
+    table.iloc[:, :3] = 0.5 * table.iloc[:, :3] + 1 / 6
+    table["y"] = LABELS
+    upload(app, "up", "two.csv", table.to_csv(index=False).encode())
+    assert app.session_state["dataset"].example == "digits"
+    assert app.selectbox(key="role-choice").options == ["score: svm_p*", "score: rf_p*"]
+    app.selectbox(key="role-choice").select_index(1).run()
+    press(app, "Read again with this choice")
+    assert not app.exception
+    shown = app.session_state["dataset"]
+    rows = np.concatenate([shown.calibration.proba, shown.evaluation.proba])
+    np.testing.assert_allclose(np.sort(rows, axis=0), np.sort(PROBA, axis=0), atol=1e-9)
+
+
+def test_words_of_confidence_are_given_numbers():
+    app = open_page("pages/views/data.py", example="digits")
+    words = np.array(["Likely", "sure", "hm"])[np.arange(240) % 3]
+    table = pd.DataFrame({"confidence": words, "correct": LABELS == 0})
+    upload(app, "up", "answers.csv", table.to_csv(index=False).encode())
+    assert app.session_state["dataset"].example == "digits"
+    assert app.number_input(key="role-word-likely").value == 0.7
+    for word, chance in (("likely", 0.8), ("sure", 0.95), ("hm", 0.4)):
+        app.number_input(key=f"role-word-{word}").set_value(chance)
+    app.run()
+    press(app, "Read again with these columns")
+    assert not app.exception
+    shown = app.session_state["dataset"]
+    assert set(shown.evaluation.confidence) == {0.8, 0.95, 0.4}
+    assert set(shown.roles.words) == {"likely=0.8", "sure=0.95", "hm=0.4"}
+
+
 def test_exports_carry_the_fixes_of_the_data_their_page_is_about():
     app = open_page("pages/views/data.py", example="resnet")
     loaded = app.session_state["dataset"]

@@ -42,7 +42,7 @@ from calib.files.readers.conventions import (
     normalised,
     words_of,
 )
-from calib.files.readers.roles import ChoiceError, Given, Roles, check_same_labels
+from calib.files.readers.roles import Given, Roles, check_same_labels, numbered
 from calib.files.readers.tables import Table, some_names, words_in
 
 #: A reading, and how much speaks for it.
@@ -55,7 +55,7 @@ LEAST_TEXTS = 10
 OTHER_WORDS = words_of("second third runner alternative alt next other previous old")
 #: Most columns that can be the scores of as many models, and most values of a column of models.
 MOST_MODELS = 50
-#: Most words of a confidence for which a table is proposed.
+#: Most words of a confidence for which probabilities are proposed.
 MOST_WORDS = 20
 #: Last words of names of percentages.
 PERCENT = words_of("pct percent percentage prozent pourcent porcentaje")
@@ -90,6 +90,7 @@ def guess_roles(table: Table, given: Given | None = None) -> Roles:
         If no column can be a probability or score, or a cell makes text of a column of numbers.
     """
     given = (given or Given()).of(table)
+    table = numbered(table, given.words)
     unread = [name for name in table.ignored if normalised(name) in KNOWN_NAMES]
     if unread:
         raise InputError(f"neither numbers nor text are in {some_names(unread)}; write them as either")
@@ -99,8 +100,11 @@ def guess_roles(table: Table, given: Given | None = None) -> Roles:
     every = _readings(columns)
     labelled = bool(columns.labels) or any(roles.label for _, roles in every)
     _refuse_stray_cells(columns, labelled, bool(every))
+    if not every and not given.words and (words := _words_of_confidence(columns)):
+        doubt = f"the confidence is in words, {some_names(words)}, and nothing says what these stand for"
+        proposed = guess_roles(table, replace(given, words=words))
+        return replace(proposed, doubt=doubt, choices=(f"words={','.join(words)}",))
     if not every:
-        _refuse_words(columns)
         raise InputError(_no_scores(columns))
     possible = [each for each in every if each[1].doubt is None]
     weight, best = (possible or every)[0]
@@ -108,7 +112,7 @@ def guess_roles(table: Table, given: Given | None = None) -> Roles:
     check_same_labels(table, _all_labels(columns, best))
     if best.doubt is None:
         best = _with_doubt(best, [roles for other, roles in possible if other == weight])
-    best = replace(best, **columns.side).among([*columns.word, *table.ignored])
+    best = replace(best, words=given.words, **columns.side).among([*columns.word, *table.ignored])
     return _of_model(columns, best)
 
 
@@ -197,14 +201,15 @@ def _repeats_rows(columns: Columns, roles: Roles) -> str | None:
     return None
 
 
-def _refuse_words(columns: Columns) -> None:
-    """Ask what the words of a confidence stand for, with a proposal to edit."""
+def _words_of_confidence(columns: Columns) -> tuple[str, ...]:
+    """Return a proposal of what the words of a confidence stand for."""
     for name, word in columns.word.items():
-        if word in CONFIDENCE_NAMES and columns[name].dtype == object and columns.words(name):
-            said = sorted(columns.words(name))[:MOST_WORDS]
-            pairs = ",".join(f"{one}={WORDS.get(one.lower(), 0.5)}" for one in said)
-            fact = f"column {name[:60]!r} holds words, {some_names(said)}, whose probabilities are not known"
-            raise ChoiceError(fact, [f"words={pairs}"])
+        said = (
+            sorted(columns.words(name)) if word in CONFIDENCE_NAMES and columns[name].dtype == object else []
+        )
+        if 0 < len(said) <= MOST_WORDS:
+            return tuple(f"{each}={WORDS.get(each.lower(), 0.5)}" for each in said)
+    return ()
 
 
 def _no_scores(columns: Columns) -> str:

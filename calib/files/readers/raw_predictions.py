@@ -55,6 +55,7 @@ from calib.files.readers.roles import (
     check_same_labels,
     given_columns,
     models_in,
+    numbered,
     part_of,
     part_tables,
 )
@@ -833,6 +834,7 @@ def exp_normalised(block: np.ndarray) -> np.ndarray:
 
 def raw_of(table: Table, roles: Roles) -> RawPredictions:
     """Take scores, labels and the other columns from a table by their roles."""
+    table = numbered(table, roles.words)
     cluster = None if roles.cluster is None else column_of_block(roles.cluster, table.columns)
     one_each = (
         roles.id,
@@ -981,7 +983,6 @@ def divide(
 
     The parts are "calibration" and "evaluation"; a table that names neither is all "evaluation".
     """
-    table = table if given is None else given.numbered(table)
     tables = {} if roles else part_tables(table)
     if tables:
         return {part: raw_of(arrays, guess_roles(arrays, given)) for part, arrays in tables.items()}

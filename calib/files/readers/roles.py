@@ -74,6 +74,8 @@ class Roles:
     model: str | None = None
     model_name: str | None = None  #: The model whose rows count, if `model` names several
     fold: str | None = None
+    #: The probability that each word of a confidence in words stands for, such as "high=0.9"
+    words: tuple[str, ...] = ()
     #: Why the file can be read in several ways, or in none, as a sentence without its full stop. The other
     #: fields are then the first proposal.
     doubt: str | None = None
@@ -116,18 +118,7 @@ class Given:
     positive: str | None = None  #: The class whose probability a score is
     correct: str | None = None
     fold: str | None = None
-    #: The probability that each word of a confidence in words stands for, in lower case
-    words: tuple[tuple[str, float], ...] = ()
-
-    def numbered(self, table: Table) -> Table:
-        """Return a table with probabilities in columns that hold nothing but known words."""
-        known, columns = {"": np.nan, **dict(self.words)}, dict(table.columns)
-        for name, values in columns.items() if self.words else ():
-            if values.dtype == object:
-                codes, words = words_in(values)
-                if {word.lower() for word in words} <= known.keys():
-                    columns[name] = np.array([known[word.lower()] for word in words])[codes]
-        return replace(table, columns=columns) if self.words else table
+    words: tuple[str, ...] = ()  #: As in `Roles`
 
     def of(self, table: Table) -> Given:
         """Return the same with the columns that `score` and a block of time as `cluster` stand for."""
@@ -167,14 +158,39 @@ def models_in(choices: Sequence[str]) -> dict[str, str]:
 
 def given_columns(said: Mapping[str, Any]) -> Given:
     """Return what a user says of columns, by the names of the arguments of `calib.read`."""
-    score, words = said.get("score") or (), said.get("words") or {}
-    if isinstance(words, str):
-        words = dict(each.rpartition("=")[::2] for each in words.split(","))
+    score, words = said.get("score") or (), said.get("words") or ()
+    if isinstance(words, Mapping):
+        words = [f"{word}={chance}" for word, chance in words.items()]
+    words = tuple(words.split(",")) if isinstance(words, str) else tuple(words)
+    chances_of(words)
+    return Given(**{**said, "score": (score,) if isinstance(score, str) else tuple(score), "words": words})
+
+
+def chances_of(words: Sequence[str]) -> dict[str, float]:
+    """Return the probability of each word, in lower case, of texts such as "high=0.9"."""
     try:
-        pairs = tuple((word.strip().lower(), float(chance)) for word, chance in words.items())
+        pairs = [each.rpartition("=") for each in words]
+        chances = {word.strip().lower(): float(chance) for word, _, chance in pairs}
     except ValueError:
-        raise InputError(f"words need a probability each, such as high=0.9,low=0.3; got {words}") from None
-    return Given(**{**said, "score": (score,) if isinstance(score, str) else tuple(score), "words": pairs})
+        chances = {"": -1.0}
+    if not all(word and 0.0 <= chance <= 1.0 for word, chance in chances.items()):
+        raise InputError(
+            f"words need a probability each, such as high=0.9,low=0.3; got {','.join(words)[:200]}"
+        )
+    return chances
+
+
+def numbered(table: Table, words: Sequence[str]) -> Table:
+    """Return a table with probabilities in columns that hold nothing but known words."""
+    if not words:
+        return table
+    known, columns = {"": np.nan, **chances_of(words)}, dict(table.columns)
+    for name, values in columns.items():
+        if values.dtype == object:
+            codes, said = words_in(values)
+            if {word.lower() for word in said} <= known.keys():
+                columns[name] = np.array([known[word.lower()] for word in said])[codes]
+    return replace(table, columns=columns)
 
 
 def label_reason(table: Table, roles: Roles) -> str:

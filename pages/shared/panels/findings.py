@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from itertools import cycle
 
 import streamlit as st
 
@@ -13,7 +14,7 @@ from calib.data.times import BLOCKS, are_dates
 from calib.files.findings import Finding
 from calib.files.findings.codes import LABEL_CODES
 from calib.files.readers.candidates import guess_roles
-from calib.files.readers.roles import Given, Roles
+from calib.files.readers.roles import Roles, chances_of, given_columns
 from calib.files.readers.tables import words_in
 from pages.shared.panels.preview import ONE_EACH, show_label_column
 from pages.shared.uploads import (
@@ -73,8 +74,8 @@ def _show_choices(reading: Reading, roles: Roles) -> None:
             st.error(f"Not read: {escaped(error)}")
     if st.button("Read again with this choice"):
         option, _, value = str(chosen).partition("=")
-        given = Given(score=(value,)) if option == "score" else Given(**{option: value})
-        examine_again(replace(reading, roles=guess_roles(reading.table, given)))
+        roles = guess_roles(reading.table, given_columns({option: value}))
+        examine_again(replace(reading, roles=roles))
 
 
 def _menus(reading: Reading, roles: Roles, names: list[str]) -> Roles | None:
@@ -94,7 +95,7 @@ def _menus(reading: Reading, roles: Roles, names: list[str]) -> Roles | None:
         offered = [*others, *_blocks(reading)] if role == "cluster" else others
         picked = place.selectbox(head, offered, offered.index(given), key=f"role-{role}")
         chosen[role] = None if picked == NOBODY else picked
-    abstentions = _abstentions(reading, roles)
+    abstentions, words = _abstentions(reading, roles), _words(roles)
     if not chosen_scores:
         return None
     same = tuple(chosen_scores) == scores
@@ -107,11 +108,23 @@ def _menus(reading: Reading, roles: Roles, names: list[str]) -> Roles | None:
         class_names=roles.class_names if same else tuple(chosen_scores) if len(chosen_scores) > 1 else None,
         label=roles.label if label == guess else () if label == NOBODY else (label,),
         abstentions=abstentions,
+        words=words,
         model_name=None if chosen["model"] != roles.model else roles.model_name,
         doubt=None,
         choices=(),
         **chosen,
     )
+
+
+def _words(roles: Roles) -> tuple[str, ...]:
+    """Return the probabilities that the user gives the words of a confidence."""
+    if roles.words:
+        st.markdown("Probability that each word of the confidence stands for:")
+    chances = []
+    for place, (word, chance) in zip(cycle(st.columns(4)), chances_of(roles.words).items(), strict=False):
+        value = place.number_input(escaped(word), 0.0, 1.0, chance, 0.05, key=f"role-word-{word}")
+        chances.append(f"{word}={value}")
+    return tuple(chances)
 
 
 def _blocks(reading: Reading) -> list[str]:
