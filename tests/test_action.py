@@ -51,6 +51,9 @@ def test_a_change_that_breaks_calibration_is_refused_with_a_readable_summary(tmp
     assert code == 1
     assert summary.startswith("### Calibration gate failed: 2 broken, 1 kept\n")
     assert "| **broken** | Brier no worse than the baseline |" in summary
+    code, summary = compare(tmp_path, "new.csv", arguments="--max tl_ece=0.9\n  --min accuracy=0.99\n")
+    assert code == 1
+    assert "| kept | TL-ECE at most 0.9 | measured 0." in summary
     code, summary = compare(tmp_path, "lost.csv")
     assert code == 2
     assert "lost.csv" in summary

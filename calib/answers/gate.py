@@ -65,12 +65,12 @@ class Check:
     @property
     def name(self) -> str:
         """What is checked, without the outcome."""
-        return self.sentence.partition(f" is {self.answer}: ")[0]
+        return self.sentence.rpartition(f" is {self.answer}: ")[0]
 
     @property
     def outcome(self) -> str:
         """The outcome in words."""
-        return self.sentence.partition(f" is {self.answer}: ")[2]
+        return self.sentence.rpartition(f" is {self.answer}: ")[2]
 
 
 @dataclass(frozen=True)
@@ -124,17 +124,15 @@ class GateResult:
             [
                 f"**{check.answer}**" if self.fails(check) else check.answer,
                 escape_markdown(check.name),
-                *(f"{number:.4g}" for number in (check.value, check.lower, check.upper)),
-                "" if check.baseline is None else f"{check.baseline:.4g}",
+                check.outcome,
             ]
             for check in ordered
         ]
-        head = ("answer", "check", "measured", "lower", "upper", "baseline")
         counts = [(sum(check.answer == answer for check in self.checks), answer) for answer in ANSWERS]
         told = ", ".join(f"{count:,} {answer}" for count, answer in counts if count)
         notes = [HOW_READ, *([f"{self.pairing[:1].upper()}{self.pairing[1:]}."] if self.pairing else [])]
         title = f"### Calibration gate {'passed' if self.passed else 'failed'}: {told}\n"
-        return "\n".join([title, markdown_table(head, body, 2), *notes, ""])
+        return "\n".join([title, markdown_table(("answer", "check", "found"), body, 3), *notes, ""])
 
     def junit(self) -> str:
         """Return the outcome as JUnit XML: a test for each check; an undecided one is skipped, or fails."""

@@ -133,7 +133,7 @@ def test_a_baseline_has_no_groups(tmp_path):
 
 def test_command_writes_markdown_and_junit(tmp_path, capsys, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    site = np.where(np.arange(2_000) % 2, "<b>|north", "so\x01uth")
+    site = np.where(np.arange(2_000) % 2, "<b>|north is broken: *", "so\x01uth")
     frame(sharpen=3.0).assign(site=site).to_parquet("new.csv", index=False)
     frame().to_csv("old.csv", index=False)
     words = ["gate", "new.csv", "--junit", "gate.xml", "--markdown", "gate.md", "--resamples", "0"]
@@ -144,6 +144,8 @@ def test_command_writes_markdown_and_junit(tmp_path, capsys, monkeypatch):
     suite = ElementTree.parse("gate.xml").getroot()
     assert (suite.get("tests"), suite.get("failures")) == ("4", "2")
     assert main([*words, "--max", "conf_ece=0.0001", "--by", "site"]) == 1
-    assert "\\<b\\>|north" not in (tmp_path / "gate.md").read_text(encoding="utf-8")
+    text = (tmp_path / "gate.md").read_text(encoding="utf-8")
+    assert "\\<b\\>\\|north is broken: \\*" in text
+    assert "| measured 0." in text
     assert len(ElementTree.parse("gate.xml").findall("testcase/failure")) == 2
     assert main(["gate", "new.csv", "--max", "conf_ece=0.1", "--markdown", "new.csv"]) == 2
