@@ -147,26 +147,7 @@ def fit_on(calibrator: Any, rows: Any, *, sample_weight: Any = None, groups: Any
 
 
 def vector_losses(y_true: Any, scores: Any, proba: Any) -> dict[str, np.ndarray]:
-    """Return the values of each row whose means are the Brier score and the log loss of whole vectors.
-
-    Parameters
-    ----------
-    y_true : (n,) array_like of int
-        True class codes.
-    scores : (n, L) array_like, Predictions or TopLabelPrediction
-        Output of the base model or of `calibrated_scores`. Where it is a confidence only, the other classes
-        share the rest in proportion to `proba`; where rows do not sum to 1, they are divided by their sums.
-    proba : (n, L) array_like or predictions of any kind
-        Probabilities of the base model. If these are no vectors, the losses are about the event that
-        the predicted class is right, or about Y = 1, or the mean over the classes.
-
-    Returns
-    -------
-    dict of str to (n,) float64 array
-        "brier" and "log_loss". Every method has both, so that all can be compared. Where only the confidence
-        changes, the difference in log loss from the base model is about the event that the predicted class
-        is right: the shares of the other classes cancel.
-    """
+    """Return the values of each row whose means are the Brier score and the log loss of whole vectors."""
     if kind_of(proba).name != "vectors":
         return {metric: row_values(y_true, scores, metric) for metric in ("brier", "log_loss")}
     matrix = getattr(proba, "proba", proba)

@@ -288,7 +288,7 @@ def starts_of(accepted: np.ndarray, risk: float, level: float, worth: float = 1.
     """Return the positions of the thresholds where tests start: coverages in equal ratios, up to all rows.
 
     The first accepts twice the rows that could pass with none wrong, since fewer have no power; no label is
-    needed. Parameters are as in `passed`.
+    needed.
     """
     total = float(accepted[-1])
     least = min(2.0 * np.log(level) / np.log1p(-risk) / worth, total)
@@ -304,21 +304,7 @@ def passed(
     level: float,
     worth: np.ndarray | float = 1.0,
 ) -> int:
-    """Return the position of the last threshold that passes from any start, -1 if none does.
-
-    Parameters
-    ----------
-    accepted, wrong : (m,) int arrays
-        Accepted rows, and wrong ones among them, at each threshold, descending.
-    risk : float
-        Largest share of wrong rows.
-    starts : sequence of int
-        Where each sequence of tests starts.
-    level : float
-        Level of each sequence.
-    worth : (m,) float64 array or float
-        Independent rows that an accepted row is worth.
-    """
+    """Return the position of the last threshold that passes from any start, -1 if none does."""
     tail = _tail(accepted * worth, wrong * worth, risk)
     last = -1
     for start in starts:

@@ -39,11 +39,6 @@ def whole_file(file: str | os.PathLike[str]) -> Iterator[BinaryIO]:
     It is written under a temporary name in its folder and put in place when all of it is stored. Temporary
     files there whose writers were killed are removed. A symbolic link stays, and the file it leads to is
     replaced. What is no regular file, such as a pipe or a terminal, gets the content when the block ends.
-
-    Raises
-    ------
-    OSError
-        If the content cannot be stored, for example because the disk is full. The former file is unchanged.
     """
     if os.path.exists(file) and not os.path.isfile(file) and not os.path.isdir(file):
         with tempfile.TemporaryFile() as stream:

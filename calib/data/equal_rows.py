@@ -157,16 +157,6 @@ def _outcomes(rows: Any, labels: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 def overlap(rows: Any, fitted_on: Any) -> Overlap | None:
     """Return how many rows were used to fit, or None if no row is known to have been.
 
-    Parameters
-    ----------
-    rows : predictions of any kind
-        Rows that are to assess a calibrator, before it is applied, with its order of the classes.
-    fitted_on : predictions of the same kind, calibrator, FittedOn or None
-        The rows of the fit; or a calibrator read from a file, or its `fitted_on_`, which hold the fingerprint
-        and a sample of these rows.
-
-    Notes
-    -----
     Scores of different rows are equal by chance, too: how often, pairs inside `rows` show.
     """
     origin = getattr(fitted_on, "fitted_on_", fitted_on)

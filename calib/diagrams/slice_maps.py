@@ -48,19 +48,7 @@ def slice_heat(
     n_bins: int = N_BINS,
     sample_weight: Any = None,
 ) -> ClassHeat:
-    """Arrange group x bin cells of the confidence, all predicted classes together.
-
-    Parameters
-    ----------
-    y_true, scores, sample_weight
-        As for `calib.slices`.
-    column : Cut or str
-        The groups, or of a summary the name of their column; `label` of the result holds their codes.
-    groups : (R,) array_like of int, optional
-        Codes of the groups to show; by default all with rows.
-    n_bins : int
-        Equal-width bins.
-    """
+    """Arrange group x bin cells of the confidence, all predicted classes together."""
     wanted = column if isinstance(column, str) else [column]
     (part,) = groups_of(y_true, scores, wanted, None, "confidence", sample_weight)
     cells = part.evidence.cells(n_bins=n_bins)

@@ -44,13 +44,6 @@ class Residuals:
     def together(self, cluster: np.ndarray) -> float:
         """Return the p-value of "rows of a cluster are no more alike than other rows".
 
-        Parameters
-        ----------
-        cluster : (n,) int64 array
-            Number of the cluster of each row, 0..G-1.
-
-        Notes
-        -----
         The statistic is the sum of products of residuals over the pairs of rows of a cluster. If the cluster
         says nothing about the outcome, its first three moments follow from the residuals of each
         stratum; a gamma distribution with these moments gives the p-value.

@@ -27,17 +27,6 @@ def mean_area(
 ) -> Area:
     """Return the mean area of problems that have one claim about each row.
 
-    Parameters
-    ----------
-    problems : iterable of BinaryProblems
-        Each with one problem of the same n rows; those with one outcome are left out.
-    cluster : (n,) int64 array or None
-        Number of the cluster of each row.
-    variance : bool
-        Whether to compute the variance; else it is NaN.
-
-    Notes
-    -----
     The area is the chance that a row whose outcome happened has a higher score than a row whose outcome did
     not, ties counting one half. Its variance is that of DeLong, DeLong & Clarke-Pearson (1988): each row adds
     the difference of its own component from the area; of clusters, sums are added (Obuchowski 1997), of

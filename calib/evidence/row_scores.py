@@ -34,20 +34,7 @@ def weighted_mean(values: np.ndarray, weights: np.ndarray | None) -> float:
 
 
 def row_values(y_true: Any, scores: Any, metric: str) -> np.ndarray:
-    """Value of each row whose mean is the metric, (n,) float64.
-
-    Parameters
-    ----------
-    y_true, scores
-        As for `brier_score`, `log_loss` and `accuracy`.
-    metric : {"accuracy", "brier", "log_loss"}
-        The metric.
-
-    Raises
-    ------
-    InputError
-        If an argument cannot be used.
-    """
+    """Value of each row whose mean is the metric, (n,) float64."""
     check_choice(metric, ("accuracy", "brier", "log_loss"), "metric")
     if isinstance(scores, MultilabelPrediction):
         return _mean_over_classes(y_true, scores, metric)

@@ -235,8 +235,6 @@ def with_unseen_errors(
 def mean_limits(values: np.ndarray, level: float) -> tuple[np.ndarray, np.ndarray]:
     """Return the ends of an interval of the mean of each row of (m, n) values; one value bounds nothing.
 
-    Notes
-    -----
     The studentised mean T is made normal by a cubic transformation, T + a (T^2 / 3 + 1 / 6) + a^2 T^3 / 27
     with a the skewness of the values over sqrt(n) (Hall 1992, "On the removal of skewness by
     transformation"), and the ends are where it reaches Student's quantiles. To that order they are the ends

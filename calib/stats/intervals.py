@@ -338,8 +338,6 @@ def share_limits(evidence: Rows | SummedRows, alpha: float) -> tuple[float, floa
 def area_limits(evidence: Evidence, notion: Notion, alpha: float) -> tuple[float, float]:
     """Return the ends of the interval of an area under the ROC curve, [0, 1] if there is no area.
 
-    Notes
-    -----
     The ends are those of Clopper & Pearson for a share of the same variance (`mean_area`), which keep to
     [0, 1], with what rows that were not seen would do (`with_unseen_errors`): a row of the rarer outcome
     whose score is on the wrong side of all others takes the area down by area / fewest.

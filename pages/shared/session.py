@@ -244,11 +244,6 @@ def use(data: Dataset, found: Sequence[Method] = ()) -> None:
     """Put other data on screen; `undo` brings back the data that were there before.
 
     `found` are the base model and all that is fitted on them already.
-
-    Raises
-    ------
-    InputError
-        If uploaded data would exceed what a session or the server may hold; nothing changes then.
     """
     _check_limits(data, found)
     st.session_state["lost"] = []

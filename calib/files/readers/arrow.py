@@ -75,13 +75,7 @@ def gives_batches(data: Any) -> bool:
 
 
 def table_of_stream(data: Any, limits: Limits, progress: Progress | None = None) -> Table:
-    """Return a table of what `gives_batches`, such as a frame of polars or a relation of DuckDB.
-
-    Raises
-    ------
-    InputError
-        If it has no rows, is too large, or its batches cannot be read.
-    """
+    """Return a table of what `gives_batches`, such as a frame of polars or a relation of DuckDB."""
     try:
         reader = pa.RecordBatchReader.from_stream(data)
         limits.check_columns(len(reader.schema))

@@ -76,29 +76,7 @@ def read_files(
     evaluation_only: bool = False,
     progress: Progress | None = None,
 ) -> tuple[list[Table | None], Roles | None, dict[str, Examination]]:
-    """Read and examine predictions, labels, calibration predictions and calibration labels elsewhere.
-
-    Parameters
-    ----------
-    files : four of (name, bytes), Table or None
-        Files, or tables that were read before.
-    roles : Roles, optional
-        Roles of the columns of the predictions, instead of the guess.
-    evaluation_only : bool
-        Whether to leave calibration rows alone.
-    progress : callable, optional
-        Called with the share done and a word.
-
-    Returns
-    -------
-    tuple of (list of Table or None, Roles or None, dict of str to Examination)
-        The tables; the roles, None for arrays; the examination of each part.
-
-    Raises
-    ------
-    InputError
-        If the files cannot be used, or one of them ended the reader.
-    """
+    """Read and examine predictions, labels, calibration predictions and calibration labels elsewhere."""
     blobs: list[Any] = []
     arrays: list[np.ndarray] = []
     described: list[dict[str, Any] | None] = []
