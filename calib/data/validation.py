@@ -10,7 +10,6 @@ import numpy as np
 import pandas as pd
 
 from calib.base.exceptions import InputError
-from calib.base.parallel import map_threads, row_blocks
 
 #: Words before a class name in names of columns.
 _PREFIXED = re.compile(
@@ -89,9 +88,7 @@ def as_scores(values: Any, *, ndim: int, what: str) -> np.ndarray:
     A column (n, 1) counts as (n,).
     """
     array = as_floats(values, ndim=ndim, what=what, column=True)
-    blocks = row_blocks(len(array), array[:1].size)
-    extremes = map_threads(lambda rows: (array[rows].min(), array[rows].max()), blocks)
-    low, high = extremes[0] if len(extremes) == 1 else (np.min(extremes), np.max(extremes))  # NaN if any is
+    low, high = array.min(), array.max()  # NaN if any is
     if low >= 0.0 and high <= 1.0:
         return array
     if not (np.isfinite(low) and np.isfinite(high)):
