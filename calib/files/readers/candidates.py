@@ -375,16 +375,10 @@ def _other_frames(columns: Columns) -> Iterator[Frame]:
     bare = [name for name in bare if not columns.tools[name]]
     if columns.fractions & set(numeric) and not columns.fractions & set(bare):
         return  # whole numbers beside a score
-    units = [name for name in bare if is_within(columns[name])]
+    units = bare if columns.sum_to_one(bare, 0.95) else [n for n in bare if is_within(columns[n])]
     parted = [name for name in bare if name in columns.fractions]
-    summed = (
-        (bare, 0.95),
-        (units, 0.95),
-        ([n for n in units if n in parted], 0.95),
-        (parted, 0.95),
-        (bare, 0.5),
-    )
-    for names, share in summed:
+    within = [name for name in units if name in columns.fractions]
+    for names, share in ((units, 0.95), (within, 0.95), (parted, 0.95), (bare, 0.5)):
         if columns.sum_to_one(names, share):
             yield Frame(tuple(names), tuple(name.strip() for name in names))
             return

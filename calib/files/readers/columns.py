@@ -88,6 +88,7 @@ class Columns:
                 self.listed = tuple(str(each) for each in values)
                 del self.word[name]
         self._words: dict[str, frozenset[str]] = {}
+        self._sums: dict[tuple[str, ...], np.ndarray] = {}
         self._find_roles()
 
     def _find_roles(self) -> None:
@@ -171,7 +172,9 @@ class Columns:
 
     def is_flag(self, name: str) -> bool:
         """Whether cells are 0 and 1, true and false, or yes and no."""
-        return is_flag(self[name]) or (self[name].dtype == object and yes_or_no(self[name]))
+        if self[name].dtype == object:
+            return is_flag(self[name]) or yes_or_no(self[name])
+        return name not in self.fractions and is_flag(self[name])
 
     def says_right(self, name: str) -> bool:
         """Whether a column says of predictions whether they are right, by its name and its cells."""
@@ -228,7 +231,8 @@ class Columns:
                 around.setdefault((before, after), []).append(inside)
         frames = []
         for (before, after), found in around.items():
-            named = [name for name in names if name.strip() in {f"{before}{one}{after}" for one in found}]
+            wanted = {f"{before}{one}{after}" for one in found}
+            named = [name for name in names if name.strip() in wanted]
             alike = [name for name in names if _is_around(name.strip(), before, after)]
             if not before + after:
                 alike = [name for name in alike if not self.is_called_score(name)]
@@ -243,15 +247,15 @@ class Columns:
         """Whether most rows of columns sum to 1 or to 100, or exp of them does."""
         if len(names) < 2 or len({len(self[name]) for name in names}) > 1:
             return False
+        key = tuple(names)
         with np.errstate(over="ignore", invalid="ignore"):
-            rows = np.stack([self[name][:LOOKED_AT] for name in names]).astype(np.float64)
-            sums = rows.sum(axis=0)
-            logs = np.exp(rows).sum(axis=0) if np.nanmax(sums, initial=-np.inf) < 0.0 else sums
-            near = (
-                np.abs(sums - 1.0) < tolerance,
-                np.abs(sums - 100.0) < 2.0,
-                np.abs(logs - 1.0) < tolerance,
-            )
+            if key not in self._sums:
+                rows = np.stack([self[name][:LOOKED_AT] for name in names]).astype(np.float64)
+                sums = rows.sum(axis=0)
+                logs = np.nanmax(sums, initial=-np.inf) < 0.0
+                self._sums[key] = np.exp(rows).sum(axis=0) if logs else sums
+            sums = self._sums[key]
+            near = np.abs(sums - 1.0) < tolerance, np.abs(sums - 100.0) < 2.0
             return bool(sums.size) and max(float(np.mean(one)) for one in near) > share
 
     def separation(self, score: str, label: str, positive: str) -> tuple[float, float]:
@@ -304,7 +308,7 @@ def is_flag(values: np.ndarray) -> bool:
     if values.dtype == object:
         return {str(v)[:6].lower() for v in values[:100]} <= {"true", "false"}
     with np.errstate(invalid="ignore"):  # a signalling NaN
-        flags = (np.isin(rows, (0, 1)).all() for rows in (values[:1000], values))
+        flags = (((rows == 0) | (rows == 1)).all() for rows in (values[:1000], values))
         return values.dtype.kind in "iuf" and all(flags)
 
 
