@@ -61,11 +61,12 @@ class ReliabilityDisplay:
         *,
         n_bins: int = N_BINS,
         sample_weight: Any = None,
+        pos_label: Any = None,
         name: str | None = None,
         ax: Axes | None = None,
         **kwargs: Any,
     ) -> ReliabilityDisplay:
-        """Draw the diagram of a fitted classifier.
+        """Draw the diagram of a fitted classifier: of two classes P(Y = 1), of more the confidence.
 
         Parameters
         ----------
@@ -75,21 +76,29 @@ class ReliabilityDisplay:
             Features.
         y : (n,) array_like
             True classes, as in `classes_`.
+        pos_label : label, optional
+            The class of two whose probability is shown; by default the last, as in scikit-learn.
         n_bins, sample_weight, name, ax, **kwargs
             As for `from_predictions`; the name is the class's by default.
 
         Raises
         ------
         InputError
-            If an argument cannot be used, or a label is none of the classes.
+            If an argument cannot be used, or a label or `pos_label` is none of the classes.
         """
         place = {label: code for code, label in enumerate(np.asarray(estimator.classes_).tolist())}
         labels = np.asarray(y).tolist()
-        if strange := [label for label in labels if label not in place]:
+        asked = [] if pos_label is None else [pos_label]
+        if strange := [label for label in (*labels, *asked) if label not in place]:
             listed = ", ".join(map(str, list(place)[:20]))
             raise InputError(f"label '{strange[0]}' is none of the classes of the estimator: {listed}")
         codes = np.array([place[label] for label in labels])
-        scores = estimator.predict_proba(X)
+        scores = np.asarray(estimator.predict_proba(X))
+        if len(place) == 2:
+            positive = 1 if pos_label is None else place[pos_label]
+            codes, scores = codes == positive, scores[:, positive]
+        elif pos_label is not None:
+            raise InputError(f"pos_label is for two classes; the estimator has {len(place):,}")
         name = type(estimator).__name__ if name is None else name
         options: dict[str, Any] = {"n_bins": n_bins, "sample_weight": sample_weight, "name": name, "ax": ax}
         return cls.from_predictions(codes, scores, **options, **kwargs)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from sklearn.calibration import CalibrationDisplay
 from sklearn.linear_model import LogisticRegression
 
 import calib
@@ -81,10 +82,20 @@ def test_a_display_of_an_estimator_keeps_its_order_of_classes():
     names = np.where(features[:, 0] + random.normal(size=200) > 0, "yes", "no")
     model = LogisticRegression().fit(features, names)
     display = ReliabilityDisplay.from_estimator(model, features, names)
-    codes = (names == "yes").astype(int)
+    theirs = CalibrationDisplay.from_estimator(model, features, names, n_bins=15)
+    np.testing.assert_allclose(display.diagram.accuracy, theirs.prob_true)
+    np.testing.assert_allclose(display.diagram.mean_confidence, theirs.prob_pred)
+    assert display.estimator_name == "LogisticRegression"
+    other = ReliabilityDisplay.from_estimator(model, features, names, pos_label="no")
+    np.testing.assert_allclose(other.diagram.accuracy, 1.0 - display.diagram.accuracy[::-1])
+    classes = np.array(list("cab"))[features.argmax(axis=1) + (features[:, 0] > 1)]
+    model = LogisticRegression().fit(features, classes)
+    display = ReliabilityDisplay.from_estimator(model, features, classes)
+    codes = np.searchsorted(model.classes_, classes)
     expected = calib.reliability_diagram(codes, model.predict_proba(features))
     np.testing.assert_array_equal(display.diagram.accuracy, expected.accuracy)
-    assert display.estimator_name == "LogisticRegression"
+    with pytest.raises(InputError, match="two classes"):
+        ReliabilityDisplay.from_estimator(model, features, classes, pos_label="a")
     with pytest.raises(InputError, match="'maybe' is none of the classes"):
         ReliabilityDisplay.from_estimator(model, features, np.full(200, "maybe"))
 
