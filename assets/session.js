@@ -3,6 +3,8 @@
 // cookie from the end of one page to the start of the next. The button of a figure's menu presses its camera,
 // or prints what the camera saves.
 // A lesson's figure names in its layout what can be dragged; where it is dropped goes into a hidden field.
+// Reliability diagrams name in their layout how many bins they have: the bin under the pointer is marked in all.
+// On a narrow window the menu closes after a choice.
 // Figures are drawn by the server: when the theme of the page changes, it is asked to draw them again.
 if (!window.calibSession) {
   window.calibSession = true;
@@ -103,6 +105,30 @@ if (!window.calibSession) {
   addEventListener("pointerup", (event) => {
     if (held !== null) drop(event);
     held = null;
+  });
+  let marked = -1;
+  addEventListener("pointermove", (event) => {
+    const under = event.target.closest?.(".js-plotly-plot");
+    const bins = under?.layout?.meta?.bins;
+    const axis = under?._fullLayout?.xaxis;
+    const at = bins && axis.p2d(event.clientX - under.getBoundingClientRect().left - axis._offset);
+    const bin = at >= 0 && at <= 1 ? Math.min(Math.floor(at * bins), bins - 1) : -1;
+    if (bin === marked) return;
+    marked = bin;
+    document.querySelectorAll(".calib-bin").forEach((mark) => mark.remove());
+    if (bin < 0) return;
+    for (const figure of document.querySelectorAll(".js-plotly-plot")) {
+      if (figure.layout?.meta?.bins !== bins) continue;
+      const { xaxis, _size } = figure._fullLayout, mark = document.createElement("div");
+      const [left, right] = [bin / bins, (bin + 1) / bins].map((x) => xaxis._offset + xaxis.d2p(x));
+      mark.className = "calib-bin";
+      mark.style.cssText = `left: ${left}px; width: ${right - left}px; top: ${_size.t}px; height: ${_size.h}px`;
+      figure.append(mark);
+    }
+  });
+  addEventListener("click", (event) => {
+    if (innerWidth >= 768 || !event.target.closest?.("[data-testid=stSidebarNavLink]")) return;
+    setTimeout(() => document.querySelector("[data-testid=stSidebarCollapseButton] button")?.click(), 100);
   });
   const app = document.querySelector("[data-testid=stApp]");
   const theme = () => getComputedStyle(app).colorScheme;

@@ -65,7 +65,7 @@ SECTIONS = (
         "decision_guarantee",
         "Decisions",
         "`calib.decide`: how often less of what a rule accepts is right than was promised with 90 %. In the "
-        "second table the accuracy is the highest of six that anything passes at, chosen on the same "
+        "second table the accuracy is the highest of seven that anything passes at, chosen on the same "
         "rows. In the third table an accuracy of 0.9 is promised with a recall. In the fourth table rows "
         "belong together: how often the promise is missed if calib is given the clusters, what share of "
         "the rows is accepted then, and how often it is missed if these rows count as independent.",

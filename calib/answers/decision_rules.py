@@ -25,7 +25,7 @@ from calib.stats.intervals import of_few_clusters, share_of_rows
 
 #: Accuracies to promise at once, each with `choices` multiplied by their number: any may then be chosen after
 #: a look at what passes.
-ACCURACIES = (0.99, 0.98, 0.95, 0.9, 0.8, 0.7)
+ACCURACIES = (0.99, 0.98, 0.95, 0.9, 0.8, 0.7, 0.5)
 #: Sequences of tests that `decide` starts: from few confident rows on, and from more.
 STARTS = 4
 #: Rows whose share of wrong ones tells how many rows would do.

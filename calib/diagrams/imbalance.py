@@ -456,10 +456,10 @@ def draw_class_panels(
     for says_axis, right_axis, epsilon_axis, share_axis in zip(
         x_axes[::2], y_axes[::2], x_axes[1::2], y_axes[1::2], strict=True
     ):
-        says_axis.update(range=[-0.02, 1.02], dtick=0.5)
-        right_axis.update(range=[-0.03, 1.05], dtick=0.5, title={"text": "right"})
+        says_axis.update(range=[-0.02, 1.02], dtick=0.5, tickformat=".0%")
+        right_axis.update(range=[-0.03, 1.05], dtick=0.5, tickformat=".0%", title={"text": "right"})
         epsilon_axis.update(range=[0, eps], nticks=4)
-        share_axis.update(range=[-0.03, 1.05], dtick=0.5)
+        share_axis.update(range=[-0.03, 1.05], dtick=0.5, tickformat=".0%")
     x_axes[-2]["title"], x_axes[-1]["title"] = {"text": "says"}, {"text": "\u03b5"}
     legend = {"y": 1 + 34 / (210 * len(codes))}
     return figure(data, **layout, height=130 + 210 * len(codes), legend=legend, margin={"t": 56})

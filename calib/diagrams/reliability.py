@@ -591,11 +591,12 @@ def draw_reliability(
         axis.update(main if number < len(shown) else {"range": [0, 1.1 * most + 1e-3], "nticks": 3})
         axis["tickformat"] = ".0%"
     above = names_above(data, 460)
+    above["margin"]["t"] += 24  # for titles, and the menu of files in the corner
     if titles:
-        above["margin"]["t"] += 24
         above["legend"]["y"] = 1.1
     layout["annotations"] = [*layout.get("annotations", ()), *notes]
-    return figure(data, **layout, **above, shapes=marked, barmode="overlay", bargap=0)
+    meta = {"bins": diagram.n_bins}  # assets/session.js marks the bin under the pointer in all such figures
+    return figure(data, **layout, **above, shapes=marked, barmode="overlay", bargap=0, meta=meta)
 
 
 def _chosen_note(

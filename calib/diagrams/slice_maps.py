@@ -134,7 +134,7 @@ def draw_slice_panels(
         )
     x_axes = axes(layout, "x")
     for axis in (*x_axes, *axes(layout, "y")):
-        axis.update(range=[-0.02, 1.02], tickvals=[0, 0.5, 1])
+        axis.update(range=[-0.02, 1.02], tickvals=[0, 0.5, 1], tickformat=".0%")
     x_axes[(down - 1) * across + min(2, len(names), across) - 1]["title"] = {"text": title}
     return figure(data, **layout, height=130 + 190 * down, margin={"t": 32})
 

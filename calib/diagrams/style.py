@@ -70,6 +70,8 @@ AXIS = {
     "ticklabeloverflow": "allow",  # there is room for them: plotly need not look for each
 }
 LINE = {"color": LINES, "width": 1.5, "dash": "dash"}
+#: Ticks of an axis of confidence or accuracy.
+PERCENT = {"dtick": 0.2, "tickformat": ".0%"}
 
 #: Settings of every figure: no logo, SVG from the camera, as wide as the page.
 CONFIG = {
@@ -127,6 +129,26 @@ def figure(data: Sequence[Properties], **layout: Any) -> Figure:
 def with_layout(figure: Figure, **changes: Any) -> Figure:
     """Return the figure with changes of its layout; properties that hold others keep what is not changed."""
     return {**figure, "layout": _merged(figure["layout"], changes)}
+
+
+def with_swatches(figure: Figure) -> Figure:
+    """Return the figure with opaque marks in its legend for traces whose own marks are translucent."""
+    data, swatches = [], []
+    for number, trace in enumerate(figure["data"]):
+        colours = trace.get("marker", {}).get("color", "")
+        first = (colours[:1] or [""])[0] if isinstance(colours, list) else colours
+        if not trace.get("showlegend", True) or "name" not in trace or not str(first).startswith("rgba"):
+            data.append(trace)
+            continue
+        group = trace.get("legendgroup", f"{trace['name']} {number}")
+        data.append({**trace, "legendgroup": group, "showlegend": False})
+        symbol = "square" if trace["type"] == "bar" else "circle"
+        opaque = f"rgb({','.join(first[5:].split(',')[:3])})"
+        axes = {name: trace[name] for name in ("xaxis", "yaxis") if name in trace}
+        look = {"size": 10, "color": opaque, "symbol": symbol, "opacity": 1}
+        swatches += scatter(x=[None], y=[None], mode="markers", marker=look, hoverinfo="skip", **axes)
+        swatches[-1] |= {"name": trace["name"], "legendgroup": group, "showlegend": True}
+    return {**figure, "data": [*data, *swatches]}
 
 
 def _merged(properties: Properties, changes: Properties) -> Properties:
@@ -234,8 +256,8 @@ def unit_axes(
     """Return a layout with both axes on [0, 1], their titles, the diagonal, and shapes that mark a place."""
     return {
         "shapes": [*marked, DIAGONAL],
-        "xaxis": {"title": {"text": x_title}, "range": [-0.01, 1.01], "dtick": 0.2, "constrain": "domain"},
-        "yaxis": {"title": {"text": y_title}, "range": [-0.02, 1.04], "dtick": 0.2},
+        "xaxis": {"title": {"text": x_title}, "range": [-0.01, 1.01], **PERCENT, "constrain": "domain"},
+        "yaxis": {"title": {"text": y_title}, "range": [-0.02, 1.04], **PERCENT},
         **names_above(data, height),
     }
 
@@ -340,7 +362,7 @@ def figure_html(figure: Figure, key: str, alt: str) -> str:
     """Return a figure as a div and the script that draws it, for a page that needs no network."""
     height = int(figure["layout"].get("height", 450))
     # Inside a script element only "<" could end it; as an escape it means the same in a JSON string.
-    drawn = json.dumps(figure).replace("<", "\\u003c")
+    drawn = json.dumps(with_swatches(figure)).replace("<", "\\u003c")
     return (
         f'<div class="figure" id="{key}" role="img" aria-label="{html.escape(alt)}" '
         f'style="height:{height}px"></div>\n'

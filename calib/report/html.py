@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import html
 import math
+import re
 from collections.abc import Iterable, Mapping
 from typing import Any
 
@@ -17,7 +18,8 @@ POLICY = (
 
 STYLE = """
 :root { color-scheme: light; }
-body { font: 16px/1.5 system-ui, -apple-system, "Segoe UI", Roboto, "Helvetica Neue", sans-serif;
+body {
+  font: 16px/1.5 'Source Sans', 'Source Sans 3', system-ui, -apple-system, 'Segoe UI', Roboto, sans-serif;
   color: #1b2026; background: #fff; max-width: 62rem; margin: 0 auto; padding: 2rem 1.25rem 4rem; }
 h1 { font-size: 1.9rem; line-height: 1.2; margin: 0 0 .25rem; overflow-wrap: anywhere; }
 h2 { font-size: 1.3rem; margin: 2.75rem 0 .5rem; }
@@ -52,7 +54,8 @@ nav a { color: #0072b2; }
 
 def text(value: object) -> str:
     """Return any value as escaped HTML text with its own writing direction."""
-    return f"<bdi>{html.escape(str(value))}</bdi>"
+    whole = re.sub(r"(?<=\d) %", "\u00a0%", str(value))
+    return f"<bdi>{html.escape(whole)}</bdi>"
 
 
 def paragraph(content: str, style: str = "") -> str:

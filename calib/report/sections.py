@@ -198,9 +198,9 @@ def report_html(about: ReportInput) -> str:
     if about.sums is None:
         check_labelled(about.evaluation.labels, "a report")
     sections = {
+        "verdicts": ("Verdict", verdict_section(about)),
         "data": ("Data", data_section(about)),
         "input": ("Input checks", checks_section(about)),
-        "verdicts": ("Verdicts", verdict_section(about)),
         "reliability": ("Reliability", reliability_section(about)),
         "classes": ("Classes", classes_section(about) if lacks(about.kind, "page:Classes") is None else []),
         "methods": ("Methods", comparison_section(about)),

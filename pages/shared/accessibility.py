@@ -69,6 +69,7 @@ a:focus-visible, .calib-save:focus-visible, [data-testid=stMain]:focus-visible,
 LESSON = """
 [class*=st-key-lesson-picture-] .point { transition: transform 0.6s ease, opacity 0.6s ease; }
 .st-key-imbalance-errors .point path { transition: d 0.6s ease; }
+.calib-bin { position: absolute; pointer-events: none; background: rgba(230, 159, 0, 0.18); }
 .calib-near .nsewdrag { cursor: grab !important; }
 @media (prefers-reduced-motion: reduce) {
     [class*=st-key-lesson-picture-] .point, .st-key-imbalance-errors .point path { transition: none; }

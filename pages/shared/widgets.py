@@ -16,7 +16,7 @@ from calib.answers.metric_tables import HOW_SURE, Intervals, Metrics, interval_f
 from calib.data.defaults import N_BINS
 from calib.data.kinds import COUNTS_ROWS, NEEDS, READS_ROWS, Kind, lacks, needs_equal_rows, needs_rows
 from calib.data.predictions import effective_words, weight_words
-from calib.diagrams.style import CONFIG, Figure, figure_html, plotly_script, theme, with_layout
+from calib.diagrams.style import CONFIG, Figure, figure_html, plotly_script, theme, with_layout, with_swatches
 from calib.files.readers import write_csv
 from calib.report.html import page, paragraph, text
 from pages.shared.address import SHARED, keep_in_address, presenting
@@ -171,7 +171,8 @@ def escaped(text: object) -> str:
     Every character that Markdown or Streamlit could interpret is escaped, and an address becomes code, no
     link. For names alone, use `literal`.
     """
-    words = re.split(r"(\S*(?::/|www\.)\S*)", str(text).replace("\n", " "), flags=re.IGNORECASE)
+    whole = re.sub(r"(?<=\d) %", "\u00a0%", str(text).replace("\n", " "))
+    words = re.split(r"(\S*(?::/|www\.)\S*)", whole, flags=re.IGNORECASE)
     plain = [re.sub(r"([\\`*_{}\[\]()<>#+.!|~$:-])", r"\\\1", word) for word in words[::2]]
     return "".join(
         part + (literal(address) if address else "")
@@ -264,9 +265,9 @@ def chart(
         figure = with_layout(figure, height=height)
     if presenting():
         figure = with_layout(figure, font={"size": PRESENTED * figure["layout"]["font"]["size"]})
-    shown = figure
+    shown = with_swatches(figure)
     if on_select != "ignore":  # Streamlit would set this after the first drawing, and draw the figure again
-        shown = with_layout(figure, clickmode="event+select", dragmode="pan", hovermode="closest")
+        shown = with_layout(shown, clickmode="event+select", dragmode="pan", hovermode="closest")
         shown = as_clicked(shown, key)
     file = re.sub(r"[^a-z0-9]+", "-", key.lower()).strip("-")
     if fill:

@@ -89,7 +89,7 @@ def costs_accuracy() -> str:
     return (
         "This costs accuracy. Fitted on half of the calibration rows, it takes the accuracy on the other "
         f"half from {held_out.estimate_a:.4f} to {held_out.estimate_b:.4f} (change {held_out.lower:+.4f} to "
-        f"{held_out.upper:+.4f}, 95 %). Top-label calibration keeps every predicted class."
+        f"{held_out.upper:+.4f}, 95\u00a0%). Top-label calibration keeps every predicted class."
     )
 
 

@@ -360,7 +360,7 @@ st.dataframe(
 )
 download(table, "decisions", key="decisions-csv")
 st.caption(
-    "All on the rows left for checking, with 95 % Clopper-Pearson intervals. A calibrator fitted per "
+    "All on the rows left for checking, with 95\u00a0% Clopper-Pearson intervals. A calibrator fitted per "
     "predicted class moves the classes against each other: one threshold on its confidence is another one "
     "for each class on the model's own. AURC: mean share of wrong ones over all coverages; smaller is better."
 )

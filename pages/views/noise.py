@@ -156,7 +156,7 @@ with certain:
         st.caption(
             "Noise raises a measured calibration error by up to what a perfect model shows, so its interval "
             "can lie below it.",
-            help="Each 95 % interval holds the true number in at least about 93 of 100 samples, in "
+            help="Each 95\u00a0% interval holds the true number in at least about 93 of 100 samples, in "
             "simulations whose truth is known.",
         )
         others = [name for name in models if name != method.name]

@@ -84,7 +84,7 @@ chart(
 st.caption(
     "Marks: rows next to each other. Line and band: all rows so far; the truth stays within the band at all "
     "times in 95 of 100 streams. Below: what bets against calibration are worth, and the line from which "
-    "there is an alarm; a calibrated model reaches it with a chance of at most 5 %, however long it runs."
+    "there is an alarm; a calibrated model reaches it in at most 5 of 100 streams, however long it runs."
 )
 units = result.units
 order = np.argsort(-units["log_evidence"].to_numpy(), kind="stable")

@@ -83,7 +83,7 @@ def show_base_beside(calibrator: Any, choices: int, n_bins: int) -> None:
     if high <= promised:
         st.info(
             f"The base model is better than this promise already: its {MEASURES[key].title} is at most "
-            f"{high:.4f} (95 % interval {low:.4f} to {high:.4f}, in {n_bins} equal-width bins), and "
+            f"{high:.4f} (95\u00a0% interval {low:.4f} to {high:.4f}, in {n_bins} equal-width bins), and "
             f"{promised:.3f} is guaranteed. A guarantee says what holds whatever the distribution, not that "
             "calibration helps."
         )
