@@ -24,11 +24,11 @@ WEIGHTS = RANDOM.integers(0, 4, N)
 OTHER = np.sqrt(PROBA) / np.sqrt(PROBA).sum(axis=1, keepdims=True)
 SQUARES = np.array([((scores - np.eye(L)[Y]) ** 2).sum(axis=1) for scores in (PROBA, OTHER)])
 
-#: Every public function with weights is here as soon as it is public.
+#: Every public function with weights and a result is here as soon as it is public.
 FUNCTIONS = {
     name: function
     for name, function in public_functions().items()
-    if "sample_weight" in inspect.signature(function).parameters
+    if "sample_weight" in inspect.signature(function).parameters and name != "assert_calibrated"
 }
 #: Options that take other paths.
 VARIANTS = {
@@ -44,7 +44,14 @@ VARIANTS = {
 }
 #: Functions of the rows, and columns of results, that depend on how many rows bear the weight.
 OF_COUNTS = {
-    *("best_set", "calibration_test", "calibration_tests", "choose_points_per_bin", "conclude"),
+    *(
+        "best_set",
+        "calibration_test",
+        "choose_actions",
+        "calibration_tests",
+        "choose_points_per_bin",
+        "conclude",
+    ),
     *("debiased_l2", "effective_sample", "measure_interval", "monotone_ece", "paired_difference"),
     *("recommend", "reduce_to_binary"),
 }
@@ -85,6 +92,7 @@ def called(name, options, rows=slice(None), **weights):
         "scores_b": OTHER[rows],
         "losses": SQUARES[:, rows],
         "cells": numbers % 4,
+        "costs": 1.0 - np.eye(L),
         "groups": np.array(["a", "b", "c"])[numbers % 3],
         **{"bin": 9, "key": "tl_ece", "notion": "top-label", "tests": VARIANTS["test"]},
         **{"n_resamples": 20, "candidates": (20, 60), "methods": {"TS": calib.TemperatureScaling()}},

@@ -39,6 +39,7 @@ HAPPENED = (LABELS == 1).astype(np.int64)
 NEEDED = {
     "bin": 3,
     "cells": np.arange(N) % 4,
+    "costs": 1.0 - np.eye(3),
     "groups": np.arange(N) % 2,
     "key": "conf_ece",
     "label": 1,
