@@ -37,12 +37,12 @@ Steps = Callable[[np.ndarray], tuple[float, np.ndarray, Callable[[np.ndarray], n
 class Optimum(NamedTuple):
     """Where `newton` stopped."""
 
-    theta: np.ndarray  #: (k,) array:
+    theta: np.ndarray  #: (k,) array
     #: Half the Newton decrement where the last step began: an estimate, not a bound, of how far the value
     #: there was above the minimum. After the step the value is nearer.
     loss_gap: float
     gradient_norm: float  #: Euclidean norm of the gradient at `theta`
-    steps: int  #:
+    steps: int
     converged: bool  #: Whether `loss_gap` came down to what was asked for
 
 

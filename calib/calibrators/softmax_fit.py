@@ -31,8 +31,8 @@ _LEAST_LOGIT = {np.dtype(np.float64): -300.0, np.dtype(np.float32): -40.0}
 class SoftmaxFit(NamedTuple):
     """A fitted map and how near the optimum it is."""
 
-    weights: np.ndarray  #: (m,) array for a diagonal map, (L, L) for a full one:
-    biases: np.ndarray  #: (m,) array:
+    weights: np.ndarray  #: (m,) array for a diagonal map, (L, L) for a full one
+    biases: np.ndarray  #: (m,) array
     #: See `calib.calibrators.likelihood.Optimum`
     loss_gap: float
     gradient_norm: float

@@ -30,7 +30,7 @@ class Kind:
     type: type[Announcement]  #: Its class; the name is that class's `kind`
     title: str  #: What it is, for headings and messages
     columns: str  #: Columns of a file that holds it, as an example
-    has: frozenset[str]  #: frozenset of str: Keys of `INGREDIENTS` that it offers
+    has: frozenset[str]  #: Keys of `INGREDIENTS` that it offers
     notion: Notion  #: The notion that is looked at first
 
     @property

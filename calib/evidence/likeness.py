@@ -21,7 +21,7 @@ class Residuals:
 
     value: np.ndarray  #: (n,) float64 array: residuals
     chance: np.ndarray  #: (n,) float64 array: share of rows of the stratum that came true
-    stratum: np.ndarray  #: (n,) int64 array: class and grade of each row, 0, 1,
+    stratum: np.ndarray  #: (n,) int64 array: class and grade of each row
 
     @classmethod
     def of(cls, score: np.ndarray, outcome: np.ndarray, predicted: np.ndarray | None = None) -> Residuals:

@@ -103,7 +103,7 @@ class ReportInput:
     simulated: bool = False  #: Whether the data are simulated; if so, the report says so at the top
     #: Findings about calibration and evaluation rows, by the name of the rows
     examinations: Mapping[str, Examination] = field(default_factory=dict)
-    log: Sequence[str] = ()  #: sequence of str: Fixes that were applied before `examinations`, one line each
+    log: Sequence[str] = ()  #: Fixes that were applied before `examinations`, one line each
     #: What it takes to reproduce the report: command, split, seed
     settings: Mapping[str, str] = field(default_factory=dict)
     #: Equal-width bins B, redraws of the noise floors, and their seed

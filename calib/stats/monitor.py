@@ -33,7 +33,7 @@ class Block:
     #: Earliest and latest time of the rows, in the unit of `Monitor.clock`
     first: float
     last: float
-    n_rows: int  #:
+    n_rows: int
     log_evidence: float  #: Logarithm of the evidence after them
 
 
