@@ -22,7 +22,7 @@ from calib import (
     TemperatureScaling,
     VectorScaling,
 )
-from calib.calibrators import catalogue
+from calib.calibrators import CorrectedCalibrator, CorrectedScores, catalogue
 from calib.calibrators.curves import Logistic, Spline
 from calib.data.notions import NOTIONS
 from tests.populations import rows
@@ -35,7 +35,8 @@ BINARY: dict[str, Any] = {
     "bins": HistogramBinning(n_bins=4),
     "noise": HistogramBinning(points_per_bin=20, ties="randomize", delta=1e-3, random_state=3),
 }
-ALONE = [name for name, binary in BINARY.items() if binary is not None]
+OF_SCORES = BINARY | {"corrected": CorrectedScores(catalogue.BINARY["platt"].make(), np.array([1.5, 0.2]))}
+ALONE = [name for name, binary in OF_SCORES.items() if binary is not None]
 MULTICLASS: dict[str, Any] = {
     **{
         f"{notion}/{name}": MulticlassToBinary(binary, notion=notion)
@@ -57,6 +58,7 @@ MULTICLASS: dict[str, Any] = {
     "grid": CanonicalBinning(GridScheme(cells=7)),
     "projection": CanonicalBinning(ProjectionScheme(n_bins=9)),
     "random": CanonicalBinning(ProjectionScheme(n_bins=5, directions="random", random_state=0)),
+    "corrected": CorrectedCalibrator(TemperatureScaling(), np.array([0.5, 2.0, 1.0, 0.1])),
     "own directions": CanonicalBinning(ProjectionScheme(4, ((-2.0, 0.0, 0.0, 0.0), (0.3, -1.0, 0.0, 0.0)))),
 }
 
@@ -69,11 +71,12 @@ def fitted_binary(name: str):
     """Fit a binary calibrator to 300 scores that are right on average."""
     random = np.random.default_rng(0)
     scores = random.random(300)
-    return copy.deepcopy(BINARY[name]).fit(scores, random.random(300) < scores)
+    return copy.deepcopy(OF_SCORES[name]).fit(scores, random.random(300) < scores)
 
 
 def is_smooth(calibrator: Any) -> bool:
     """Whether exp and log enter what a fitted calibrator says: they may round differently elsewhere."""
+    calibrator = getattr(calibrator, "calibrator", calibrator)
     curves = [getattr(one, "curve_", None) for one in getattr(calibrator, "calibrators_", [calibrator])]
     scaling = catalogue.method_of(calibrator) in catalogue.VECTOR
     return scaling or any(isinstance(curve, (Logistic, Spline)) for curve in curves)

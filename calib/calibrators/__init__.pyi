@@ -12,7 +12,7 @@ from .ensemble import EnsembleTemperatureScaling as EnsembleTemperatureScaling
 from .foreign import ForeignCalibrator as ForeignCalibrator
 from .histogram import HistogramBinning as HistogramBinning
 from .label_shift import (
-    CorrectedCalibrator as CorrectedCalibrator, LabelShift as LabelShift,
+    CorrectedCalibrator as CorrectedCalibrator, CorrectedScores as CorrectedScores, LabelShift as LabelShift,
     LabelShiftCorrection as LabelShiftCorrection,
 )
 from .multiclass import Fallback as Fallback, MulticlassToBinary as MulticlassToBinary

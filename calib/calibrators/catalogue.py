@@ -16,6 +16,7 @@ from calib.calibrators.canonical import CanonicalBinning, GridScheme, Projection
 from calib.calibrators.ensemble import EnsembleTemperatureScaling
 from calib.calibrators.foreign import ForeignCalibrator
 from calib.calibrators.histogram import HistogramBinning
+from calib.calibrators.label_shift import CorrectedCalibrator, CorrectedScores
 from calib.calibrators.multiclass import MulticlassToBinary
 from calib.calibrators.ridge_choice import CROSS_VALIDATED
 from calib.calibrators.scaling import DirichletScaling, TemperatureScaling, VectorScaling
@@ -265,6 +266,9 @@ def short_name(calibrator: Any) -> str:
         settings = (calibrator.notion, bool(calibrator.normalize))
         reduction = next(row for row in REDUCTIONS if (row.notion, row.normalize) == settings)
         return f"{reduction.short}-{short_name(calibrator.binary_calibrator)}"
+    if isinstance(calibrator, (CorrectedCalibrator, CorrectedScores)):
+        inner = calibrator.calibrator
+        return "Known shares" if inner is None else f"{short_name(inner)}, other shares"
     method = method_of(calibrator)
     if method is None:
         return calibrator.title if isinstance(calibrator, ForeignCalibrator) else type(calibrator).__name__

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -14,8 +15,18 @@ from sklearn.utils.validation import check_is_fitted
 
 from calib.base.exceptions import InputError
 from calib.base.results import Result
+from calib.calibrators.binary import BinaryCalibrator
 from calib.data.matrices import highest
-from calib.data.validation import as_class_scores, as_labels, as_names, check_choice, check_columns
+from calib.data.validation import (
+    as_class_scores,
+    as_finite,
+    as_labels,
+    as_names,
+    as_scores,
+    check_choice,
+    check_columns,
+    n_axes,
+)
 
 #: EM ends when no share changes by more than this, or after this number of rounds.
 CLOSE, ROUNDS = 1e-10, 2_000
@@ -34,9 +45,10 @@ class LabelShift(Result):
     Attributes
     ----------
     method : str
-        "em" or "bbse".
+        "em", "bbse", or "known" if the new shares were given.
     source, target : (L,) float64 arrays
-        Shares of the classes among the calibration rows, and their estimate for the new rows.
+        Shares of the classes among the calibration (or training) rows, and among the new rows: estimated, or
+        as they were given.
     weights : (L,) float64 array
         Share by source; 1 if there is no shift, and for a class of which the calibration rows say nothing.
         The share is the middle of its interval within [0, 1]: the estimate, unless the interval was cut, as
@@ -63,6 +75,8 @@ class LabelShift(Result):
     @property
     def sentence(self) -> str:
         """Say what the intervals show."""
+        if self.method == "known":
+            return "Shares are as given, and not estimated."
         if not self.is_shift:
             return (
                 f"The {self.n_target:,} rows do not show that shares differ from the calibration rows': "
@@ -75,6 +89,8 @@ class LabelShift(Result):
     def correct(self, proba: Any) -> np.ndarray:
         """Return the probabilities times the weights, each row divided by its sum, (n, L) float64.
 
+        Of (n,) probabilities of class 1, where there are two classes, (n,) corrected ones.
+
         If the intervals show no shift, probabilities stay as they are: an estimate from few rows does more
         harm than good. A row that has weight 0 wherever it has probability stays as it is, too.
 
@@ -83,10 +99,7 @@ class LabelShift(Result):
         InputError
             If `proba` is not a matrix of probabilities with L columns and rows that sum to 1.
         """
-        matrix = check_columns(_distributions(proba), len(self.weights))
-        weighted = matrix * self.weights
-        sums = weighted.sum(axis=1, keepdims=True)
-        return np.divide(weighted, sums, out=matrix, where=sums > 0.0)
+        return _reweighted(proba, self.weights)
 
     def frame(self, class_names: Any = None) -> pd.DataFrame:
         """Return one row per class: its name, both shares, and the weight."""
@@ -96,28 +109,71 @@ class LabelShift(Result):
         return pd.DataFrame({"class": names, **shares, "weight": self.weights})
 
 
-@dataclass(frozen=True, eq=False)
-class CorrectedCalibrator:
-    """A fitted calibrator whose probabilities are corrected for a label shift.
+class CorrectedCalibrator(BaseEstimator):
+    """A fitted calibrator of whole vectors, or none, whose probabilities are corrected for a label shift.
 
-    Attributes
+    Parameters
     ----------
-    calibrator : fitted calibrator
-        One with `predict_proba`, whose rows sum to 1.
-    shift : LabelShift
-        Estimated from what it says of the new rows.
+    calibrator : fitted calibrator or None
+        One with `predict_proba`, whose rows sum to 1; None: the model's own probabilities are corrected.
+    weights : (L,) array_like of float
+        Share of each class among the new rows by its share before, as `LabelShift.weights`.
     """
 
-    calibrator: Any
-    shift: LabelShift
+    def __init__(self, calibrator: Any, weights: Any) -> None:
+        self.calibrator, self.weights = calibrator, weights
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return True
+
+    def fit(self, proba: Any, y: Any, sample_weight: Any = None) -> CorrectedCalibrator:
+        """Fit the calibrator, if there is one, to labelled rows; the weights stay."""
+        if self.calibrator is not None:
+            self.calibrator.fit(proba, y, sample_weight)
+        return self
+
+    @property
+    def n_classes_(self) -> int:
+        """Number of classes."""
+        return len(self.weights)
 
     def predict_proba(self, proba: Any) -> np.ndarray:
         """Corrected class probabilities, (n, L) float64, of (n, L) base probabilities."""
-        return self.shift.correct(self.calibrator.predict_proba(proba))
+        return _reweighted(
+            proba if self.calibrator is None else self.calibrator.predict_proba(proba), self.weights
+        )
+
+
+class CorrectedScores(BinaryCalibrator):
+    """A fitted calibrator of P(Y = 1), or none, whose probabilities are corrected for a label shift.
+
+    Parameters
+    ----------
+    calibrator : BinaryCalibrator or None
+        None: the model's own scores are corrected.
+    weights : (2,) array_like of float
+        As for `CorrectedCalibrator`: of Y = 0 and of Y = 1.
+    """
+
+    def __init__(self, calibrator: BinaryCalibrator | None, weights: Any) -> None:
+        self.calibrator, self.weights = calibrator, weights
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return True
+
+    def _fit(self, scores: np.ndarray, outcomes: np.ndarray, weights: np.ndarray | None) -> None:
+        if self.calibrator is not None:
+            self.calibrator.fit(scores, outcomes, weights)
+
+    def predict(self, scores: Any) -> np.ndarray:
+        """Corrected P(Y = 1), (n,) float64, of (n,) scores."""
+        return _reweighted(
+            scores if self.calibrator is None else self.calibrator.predict(scores), self.weights
+        )
 
 
 class LabelShiftCorrection(BaseEstimator):
-    """Estimate the class shares of new rows without labels, and correct probabilities for them.
+    """Correct probabilities for other shares of the classes, known or estimated from rows without labels.
 
     **What it assumes.** Label shift: the classes have other shares, but the rows of each class are as
     before, p(x | y) unchanged. A disease becomes more frequent and looks the same. Where p(y | x) is what
@@ -125,14 +181,26 @@ class LabelShiftCorrection(BaseEstimator):
     rows alone cannot show which it is. It also assumes that the probabilities are calibrated as whole
     vectors on the calibration rows: correct what a calibrator gives, not an uncalibrated model.
 
+    **Known shares.** After undersampling, or training with class weights, a model's probabilities are about
+    the shares it was trained on. With `training_shares` and the true `target_shares`, Bayes' theorem gives
+    p(y | x) proportional to p_training(y | x) * target share / training share, for any model whose
+    probabilities are right for its training shares (Elkan 2001); no labels are needed.
+
     Parameters
     ----------
     method : {"em", "bbse"}, default "em"
+        How shares are estimated if `target_shares` is None.
         "em" maximises the likelihood of the shares (Saerens, Latinne & Decaestecker, 2002). "bbse" solves
         ``C w = q`` with C the joint frequencies of predicted and true class among the calibration rows
         and q the shares of the predicted class among the new ones (Lipton, Wang & Smola, ICML 2018), with
         w >= 0. EM relies on calibrated probabilities (Alexandari, Kundaje & Shrikumar, ICML 2020); the
         shares that BBSE finds do not.
+    target_shares : (L,) array_like or mapping of class name to share, optional
+        Known shares of the classes among the new rows; they sum to 1. A mapping may leave out one class,
+        whose share is the rest. With two classes, one number is the share of class 1.
+    training_shares : as `target_shares`, optional
+        Shares that the probabilities are about, if they are not those of the labelled rows of `fit`; class
+        weights multiply the shares of the rows.
 
     Attributes
     ----------
@@ -155,12 +223,18 @@ class LabelShiftCorrection(BaseEstimator):
     >>> shift = LabelShiftCorrection().fit(calibration, labels).adapt(new)
     >>> shift.target.round(3).tolist(), shift.correct([[0.5, 0.5]]).round(3).tolist()
     ([0.8, 0.2], [[0.8, 0.2]])
+
+    Trained on as many frauds as others, where 1 % are frauds: 0.5 becomes 0.01.
+
+    >>> known = LabelShiftCorrection(target_shares=0.01, training_shares=0.5).fit([[0.5, 0.5]])
+    >>> known.predict_proba([[0.5, 0.5], [0.1, 0.9]]).round(4).tolist()
+    [[0.99, 0.01], [0.9167, 0.0833]]
     """
 
-    def __init__(self, *, method: str = "em") -> None:
-        self.method = method
+    def __init__(self, *, method: str = "em", target_shares: Any = None, training_shares: Any = None) -> None:
+        self.method, self.target_shares, self.training_shares = method, target_shares, training_shares
 
-    def fit(self, proba: Any, y: Any) -> LabelShiftCorrection:
+    def fit(self, proba: Any, y: Any = None) -> LabelShiftCorrection:
         """Learn from labelled rows how probabilities and classes go together.
 
         Parameters
@@ -168,26 +242,44 @@ class LabelShiftCorrection(BaseEstimator):
         proba : (n, L) array_like
             Calibrated probabilities of the calibration rows; rows sum to 1.
         y : (n,) array_like of int
-            True class codes 0..L-1.
+            True class codes 0..L-1. Not needed with `training_shares`, but for method "bbse".
 
         Raises
         ------
         InputError
-            If the method is unknown, or `proba` or `y` is invalid.
+            If the method is unknown, or `proba`, `y` or shares are invalid.
         """
         check_choice(self.method, ("em", "bbse"), "method")
         matrix = _distributions(proba)
-        codes = as_labels(y, *matrix.shape)
         n_samples, n_classes = matrix.shape
         self.n_classes_, self.n_samples_ = n_classes, n_samples
-        self.shares_ = np.bincount(codes, minlength=n_classes) / n_samples
-        self.mean_proba_ = matrix.mean(axis=0)
+        names = getattr(proba, "class_names", None)
+        if self.target_shares is not None:
+            self.target_ = as_shares(self.target_shares, n_classes, names, "target_shares")
+        if self.training_shares is not None:
+            self.shares_ = self.mean_proba_ = as_shares(
+                self.training_shares, n_classes, names, "training_shares"
+            )
+        if y is None and self.training_shares is not None:
+            return self
+        codes = as_labels(y, *matrix.shape)
         pairs = np.bincount(highest(matrix)[0] * n_classes + codes, minlength=n_classes**2)
         self.confusion_ = pairs.reshape(n_classes, n_classes) / n_samples
+        if self.training_shares is not None:
+            return self
+        self.shares_ = np.bincount(codes, minlength=n_classes) / n_samples
+        self.mean_proba_ = matrix.mean(axis=0)
         return self
 
+    def predict_proba(self, proba: Any) -> np.ndarray:
+        """Return the probabilities of new rows, corrected for their shares, (m, L) float64.
+
+        Parameters and errors are those of `adapt`.
+        """
+        return self.adapt(proba).correct(proba)
+
     def adapt(self, proba: Any) -> LabelShift:
-        """Estimate the class shares of new rows.
+        """Estimate the class shares of new rows, unless they are known.
 
         Parameters
         ----------
@@ -203,6 +295,8 @@ class LabelShiftCorrection(BaseEstimator):
         """
         check_is_fitted(self)
         matrix = check_columns(_distributions(proba), self.n_classes_)
+        if self.target_shares is not None:
+            return known_shift(self.shares_, self.target_, len(matrix))
         if self.method == "em":
             source, weights = self.mean_proba_, _em_weights(matrix, self.mean_proba_)
             variance = _em_variance(matrix, source, weights)
@@ -248,6 +342,93 @@ class LabelShiftCorrection(BaseEstimator):
             )
         weights[seen] /= total
         return weights
+
+
+def with_weights(calibrator: Any, shift: LabelShift) -> CorrectedCalibrator | CorrectedScores:
+    """Return a fitted calibrator, of scores or of whole vectors, or none, corrected for a label shift."""
+    of_scores = isinstance(calibrator, BinaryCalibrator)
+    return (CorrectedScores if of_scores else CorrectedCalibrator)(calibrator, shift.weights)
+
+
+def known_shift(source: np.ndarray, target: np.ndarray, n_target: int = 0) -> LabelShift:
+    """Return the shift between known shares of the classes, (L,) each.
+
+    Raises
+    ------
+    InputError
+        If a class that new rows have is not among the earlier ones.
+    """
+    if (new := np.flatnonzero((source == 0.0) & (target > 0.0))).size:
+        raise InputError(
+            f"class {new[0]} has a target share of {target[new[0]]:g} and none before; give a share above 0"
+        )
+    weights = np.divide(target, source, out=np.ones(len(source)), where=source > 0.0)
+    return LabelShift("known", source, target, weights, n_target, target, target)
+
+
+def as_shares(given: Any, n_classes: int, names: Any, what: str) -> np.ndarray:
+    """Return shares of the classes that sum to 1, (L,) float64, as `LabelShiftCorrection` takes them.
+
+    Raises
+    ------
+    InputError
+        If they are not shares of these classes.
+    """
+    if isinstance(given, Mapping):
+        known = as_names(names, n_classes)
+        if other := [name for name in map(str, given) if name not in known]:
+            raise InputError(f"{what} names {other[0][:60]!r}, which is none of the classes")
+        left = [name for name in known if name not in given]
+        if len(left) > 1:
+            raise InputError(
+                f"{what} leaves out {left[0][:60]!r} and {left[1][:60]!r}; only one class can have the rest"
+            )
+        found = {str(name): float(share) for name, share in given.items()}
+        found |= dict.fromkeys(left, 1.0 - sum(found.values()))
+        shares = np.array([found[name] for name in known])
+    else:
+        shares = as_finite(np.atleast_1d(given), ndim=1, what=what)
+        if len(shares) == 1 and n_classes == 2:
+            shares = np.array([1.0 - shares[0], shares[0]])
+    if len(shares) != n_classes:
+        raise InputError(f"{what} needs a share for each of {n_classes} classes; got {len(shares)}")
+    if (shares < 0.0).any() or abs(shares.sum() - 1.0) > SUM_TOLERANCE:
+        raise InputError(
+            f"{what} must be shares between 0 and 1 that sum to 1; got a sum of {shares.sum():g} and a least "
+            f"share of {shares.min():g}"
+        )
+    return shares / shares.sum()
+
+
+def parse_shares(texts: Sequence[str]) -> dict[str, float]:
+    """Read shares written as "class=number".
+
+    >>> parse_shares(["fraud=0.01"])
+    {'fraud': 0.01}
+    """
+    shares: dict[str, float] = {}
+    for text in texts:
+        name, _, number = text.rpartition("=")
+        try:
+            share = float(number)
+        except ValueError:
+            name = ""
+        if not name or name in shares:
+            raise InputError(f"write a class and its share once, such as fraud=0.01; got {text!r}")
+        shares[name] = share
+    return shares
+
+
+def _reweighted(proba: Any, weights: Any) -> np.ndarray:
+    """Return probabilities times weights, each row divided by its sum, as `LabelShift.correct` does."""
+    weights = np.asarray(weights, dtype=np.float64)
+    if len(weights) == 2 and n_axes(proba) == 1:
+        one = as_scores(proba, ndim=1, what="scores").astype(np.float64)
+        return _reweighted(np.stack([1.0 - one, one], axis=1), weights)[:, 1]
+    matrix = check_columns(_distributions(proba), len(weights))
+    weighted = matrix * weights
+    sums = weighted.sum(axis=1, keepdims=True)
+    return np.divide(weighted, sums, out=matrix, where=sums > 0.0)
 
 
 def _em_weights(proba: np.ndarray, source: np.ndarray) -> np.ndarray:

@@ -47,7 +47,14 @@ from calib.calibrators.catalogue import (
     methods_of_kind,
     name_of,
 )
-from calib.calibrators.label_shift import CorrectedCalibrator, LabelShiftCorrection
+from calib.calibrators.label_shift import (
+    LabelShift,
+    LabelShiftCorrection,
+    as_shares,
+    known_shift,
+    parse_shares,
+    with_weights,
+)
 from calib.calibrators.multiclass import FALLBACK_WORDS, fallback_records
 from calib.calibrators.softmax_fit import fit_words
 from calib.cli.input import (
@@ -251,18 +258,21 @@ def apply(options: Namespace) -> Outcome:
     notes: list[str] = []
     calibrator, rows = calibrator_for(options.calibrator, rows, notes)
     shares = None
-    if options.label_shift or options.calibration:
-        calibrator = _corrected(calibrator, rows, options)
-        shares = calibrator.shift.frame(rows.class_names).to_dict("records")
+    if any((options.label_shift, options.calibration, options.target_shares, options.training_shares)):
+        calibrator, shift = _corrected(calibrator, rows, options)
+        shares = shift.frame(rows.class_names).to_dict("records")
         notes.append(
-            "class shares, in calibration and as estimated: "
+            f"class shares, before and {'as given' if shift.method == 'known' else 'as estimated'}: "
             + ", ".join(
                 f"{row['class']} {row['share in calibration']:.1%} and {row['estimated share']:.1%}"
                 for row in shares
             )
-            + f". {calibrator.shift.sentence} This assumes that only the shares differ and rows of each "
-            "class look alike."
+            + f". {shift.sentence} This assumes that only the shares differ and rows of each class look "
+            "alike."
         )
+    if options.save:
+        deliver(options.save, dumps(calibrator, class_names=rows.class_names))
+        notes.append(f"wrote the calibrator with its correction to {options.save}")
     frame = applied_frame(calibrator, rows)
     target = options.output
     wanted = options.output_format or ("csv" if is_piped(target) else Path(target).suffix.lower()[1:])
@@ -279,22 +289,45 @@ def apply(options: Namespace) -> Outcome:
     return Outcome("\n".join(notes), data | {"columns": list(frame.columns)})
 
 
-def _corrected(calibrator: Any, rows: Any, options: Namespace) -> CorrectedCalibrator:
-    """Correct a calibrator for the class shares of the rows, given labelled calibration rows."""
-    if not (options.label_shift and options.calibration):
-        raise InputError("--label-shift em or bbse and --calibration FILE, labelled rows, go together")
-    if not hasattr(calibrator, "predict_proba") or rows.kind != "vectors":
+def _corrected(calibrator: Any, rows: Any, options: Namespace) -> tuple[Any, LabelShift]:
+    """Correct a calibrator for the class shares of the rows: known, or estimated with labelled rows."""
+    if bool(options.label_shift) == bool(options.target_shares):
         raise InputError(
-            "--label-shift needs a calibrator that gives a probability for every class: a scaling, or "
-            "class-wise calibration with --normalize"
+            "pass --label-shift em or bbse, to estimate class shares, or --target-shares if known"
         )
-    file = {"file": options.calibration, "labels": None, "fix": "", "part": None, "format": None}
-    earlier = read_rows(Namespace(**(vars(options) | file)))
-    labelled = aligned(earlier.calibration or earlier.evaluation, calibrator)
-    check_equal_rows(labelled, "The correction for label shift")
-    correction = LabelShiftCorrection(method=options.label_shift)
-    correction.fit(calibrator.predict_proba(labelled.proba), labelled.labels)
-    return CorrectedCalibrator(calibrator, correction.adapt(calibrator.predict_proba(rows.proba)))
+    if bool(options.calibration) == bool(options.training_shares):
+        raise InputError(
+            "the class shares before are those of labelled rows, --calibration FILE, or --training-shares"
+        )
+    whole = hasattr(calibrator, "predict_proba") and rows.kind == "vectors"
+    if not whole and not (rows.kind == "binary" and options.training_shares and options.target_shares):
+        raise InputError(
+            "--label-shift and --target-shares need a calibrator that gives a probability for every class: a "
+            "scaling, or class-wise calibration with --normalize; P(Y = 1) takes known shares alone"
+        )
+    known = {
+        name: as_shares(parse_shares(texts), len(rows.class_names), rows.class_names, f"--{name}-shares")
+        for name, texts in (("target", options.target_shares), ("training", options.training_shares))
+        if texts
+    }
+    if len(known) == 2:
+        shift = known_shift(known["training"], known["target"], rows.n_samples)
+        return with_weights(calibrator, shift), shift
+    correction = LabelShiftCorrection(
+        method=options.label_shift or "em",
+        target_shares=known.get("target"),
+        training_shares=known.get("training"),
+    )
+    proba, labels = calibrator.predict_proba(rows.proba), None
+    fitted_on = proba
+    if options.calibration:
+        file = {"file": options.calibration, "labels": None, "fix": "", "part": None, "format": None}
+        earlier = read_rows(Namespace(**(vars(options) | file)))
+        labelled = aligned(earlier.calibration or earlier.evaluation, calibrator)
+        check_equal_rows(labelled, "The correction for label shift")
+        fitted_on, labels = calibrator.predict_proba(labelled.proba), labelled.labels
+    shift = correction.fit(fitted_on, labels).adapt(proba)
+    return with_weights(calibrator, shift), shift
 
 
 def recommend(options: Namespace) -> Outcome:

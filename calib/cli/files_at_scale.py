@@ -104,6 +104,11 @@ def apply(options: Namespace) -> Outcome:
     """Calibrate files with a calibrator file, and write files."""
     if is_piped(options.output):
         raise InputError("files that are read batch by batch are written to a folder; give -o a folder")
+    if any((options.label_shift, options.target_shares, options.training_shares, options.save)):
+        raise InputError(
+            "class shares are corrected for one file; write the corrected calibrator there with --save, and "
+            "apply it to the folder"
+        )
     calibrator = load_calibrator(options.calibrator)
     with _told() as progress:
         asked = {"scores": options.scores, "progress": progress, **columns(options)}

@@ -84,6 +84,7 @@ examples:
   calib apply cal.json new.csv -o calibrated.csv
   calib apply cal.json new.parquet -o calibrated.parquet --json
   calib apply cal.json new.csv --label-shift em --calibration labelled.csv -o calibrated.csv
+  calib apply cal.json new.csv --training-shares fraud=0.5 --target-shares fraud=0.01 -o calibrated.csv
   gunzip -c new.csv.gz | calib apply cal.json - -o - | head
 
 Named columns are put in the calibrator's order of classes; labels are not needed.
@@ -477,7 +478,16 @@ def parser() -> argparse.ArgumentParser:
         choices=("em", "bbse"),
         help="correct for other class shares than in --calibration; assumes rows of each class look alike",
     )
-    apply.add_argument("--calibration", metavar="FILE", help="labelled rows, for --label-shift")
+    apply.add_argument(
+        "--calibration", metavar="FILE", help="labelled rows: their class shares are corrected"
+    )
+    for name, whose in (
+        ("target", "of the new rows, if known"),
+        ("training", "that the model was trained on"),
+    ):
+        words = f"class shares {whose}, such as fraud=0.01; one class may be left out"
+        apply.add_argument(f"--{name}-shares", action="append", metavar="CLASS=X", help=words)
+    apply.add_argument("--save", metavar="CAL.JSON", help="also write the calibrator with its correction")
 
     check = _command(commands_, "check", "list the problems of a file and the fixes for them", CHECK)
     _add_file(check)

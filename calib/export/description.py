@@ -17,6 +17,7 @@ from calib.calibrators.canonical import CanonicalBinning, GridScheme, Projection
 from calib.calibrators.catalogue import BINARY, VECTOR, method_of
 from calib.calibrators.completed_rows import LEAST_REST, NOTHING
 from calib.calibrators.curves import CurveSet, Logistic, Spline, Steps, log_odds, on_lines, on_parabolas
+from calib.calibrators.label_shift import CorrectedCalibrator, CorrectedScores
 from calib.calibrators.multiclass import MulticlassToBinary, ProblemCalibrators
 from calib.data.notions import TOP_K_NOTIONS, NotionShape
 from calib.export.program import Program
@@ -38,17 +39,15 @@ def describe(calibrator: Any, *, logits: bool = False) -> Program:
         proba = given.softmax() if n_classes else expit(given)
     else:
         proba = np.minimum(program.input("proba" if n_classes else "scores_in", n_classes), 1.0)
+    corrected = isinstance(calibrator, (CorrectedCalibrator, CorrectedScores))
+    inner, weights = (calibrator.calibrator, calibrator.weights) if corrected else (calibrator, None)
     if not n_classes:
-        label, confidence = _one_score(program, calibrator, proba, rule)
-    elif type(calibrator) is MulticlassToBinary:
-        label, confidence = _multiclass(program, calibrator, proba)
-    elif type(calibrator) is CanonicalBinning:
-        label, confidence = _whole_rows(program, _cell_means(program, calibrator, proba))
-    elif method_of(calibrator) in VECTOR:
-        log_p = np.log(np.maximum(proba, calibrator.floor_))
-        label, confidence = _whole_rows(program, calibrator.probabilities(log_p))
+        label, confidence = _one_score(program, inner, weights, proba, rule)
+    elif type(inner) is MulticlassToBinary and inner.notion != "class-wise" and not corrected:
+        label, confidence = _multiclass(program, inner, proba)
     else:
-        raise _unknown(calibrator)
+        matrix = _probabilities(program, inner, proba)
+        label, confidence = _whole_rows(program, matrix if weights is None else _reweighted(matrix, weights))
     if rule is not None:
         limits = program.constant(rule.thresholds, "f")
         limit = limits.take(label if len(rule.thresholds) > 1 else label * 0)
@@ -61,9 +60,17 @@ def _unknown(calibrator: Any) -> InputError:
     return InputError(f"a {type(calibrator).__name__} cannot be written as a scorer")
 
 
-def _one_score(program: Program, calibrator: Any, scores: Value, rule: Any) -> tuple[Value, Value]:
-    problem = (scores * 0.0).astype(int)
-    calibrated = _calibrated(program, ProblemCalibrators([calibrator]), problem, scores)
+def _one_score(
+    program: Program, calibrator: Any, weights: Any, scores: Value, rule: Any
+) -> tuple[Value, Value]:
+    calibrated = scores
+    if calibrator is not None:
+        problem = (scores * 0.0).astype(int)
+        calibrated = _calibrated(program, ProblemCalibrators([calibrator]), problem, scores)
+    if weights is not None:
+        happens = calibrated * float(weights[1])
+        sums = happens + (1.0 - calibrated) * float(weights[0])
+        calibrated = np.where(sums > 0.0, happens / np.where(sums > 0.0, sums, 1.0), calibrated)
     program.output("scores", calibrated)
     of_event = rule is not None and rule.of_event
     confidence = np.maximum(calibrated, 1.0 - calibrated) if of_event else calibrated
@@ -77,12 +84,30 @@ def _whole_rows(program: Program, matrix: Value) -> tuple[Value, Value]:
     return label, matrix.largest()
 
 
+def _probabilities(program: Program, calibrator: Any, proba: Value) -> Value:
+    """Describe the probabilities of whole rows; without a calibrator, rows stay as they are."""
+    if calibrator is None:
+        return proba
+    if type(calibrator) is CanonicalBinning:
+        return _cell_means(program, calibrator, proba)
+    if type(calibrator) is MulticlassToBinary and calibrator.notion == "class-wise":
+        problem = program.constant(np.arange(calibrator.n_classes_)) + (proba * 0.0).astype(int)
+        matrix = _calibrated(program, calibrator.calibrators_, problem, proba)
+        return _normalised(matrix) if calibrator.normalize else matrix
+    if method_of(calibrator) not in VECTOR:
+        raise _unknown(calibrator)
+    return calibrator.probabilities(np.log(np.maximum(proba, calibrator.floor_)))
+
+
+def _reweighted(matrix: Value, weights: Any) -> Value:
+    """Describe `calib.calibrators.label_shift.LabelShift.correct`."""
+    weighted = matrix * np.asarray(weights, dtype=np.float64)
+    sums = weighted.sums()
+    return np.where(sums > 0.0, weighted / np.where(sums > 0.0, sums, 1.0), matrix)
+
+
 def _multiclass(program: Program, calibrator: MulticlassToBinary, proba: Value) -> tuple[Value, Value]:
     shape, n_classes, notion = calibrator.shape_, calibrator.n_classes_, calibrator.notion
-    if notion == "class-wise":
-        problem = program.constant(np.arange(n_classes)) + (proba * 0.0).astype(int)
-        matrix = _calibrated(program, calibrator.calibrators_, problem, proba)
-        return _whole_rows(program, _normalised(matrix) if calibrator.normalize else matrix)
     if notion in TOP_K_NOTIONS:
         labels = proba.ranked(shape.n_ranks)
         problem = np.arange(shape.n_ranks) * shape.problems_per_claim + _of_label(shape, labels)

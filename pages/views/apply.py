@@ -117,8 +117,8 @@ try:
     by_position = predictions.kind == "vectors" and matched_by_position(predictions, expected)
     predictions = aligned(predictions, calibrator)
     names = getattr(calibrator, "class_names_", None) or predictions.class_names
-    if predictions.kind == "vectors" and source != FILE and data.calibration is not None:
-        calibrator = corrected(calibrator, predictions, data.calibration)
+    if predictions.kind in ("vectors", "binary"):
+        calibrator = corrected(calibrator, predictions, data.calibration if source != FILE else None)
     table = applied = applied_frame(calibrator, predictions, names)
     columns, kept = reading.table.columns, ~reading.reports["evaluation"].raw.abstained
     if columns and len(kept) == reading.table.n_rows and kept.sum() == len(table):

@@ -11,7 +11,11 @@ from sklearn.exceptions import NotFittedError
 
 from benchmarks.label_shift import compare
 from benchmarks.simulation import means
-from calib import InputError, LabelShiftCorrection
+from calib import HistogramBinning, InputError, LabelShiftCorrection, MulticlassToBinary, Predictions
+from calib.calibrators.catalogue import make_calibrator
+from calib.calibrators.label_shift import known_shift, with_weights
+from calib.export import scorer, verify_scorer
+from calib.files.saved import dumps, loads
 
 #: P(cell | class) of four cells and three classes, and shares of the classes: all multiples of 1/1000.
 GIVEN_CLASS = np.array([[0.7, 0.1, 0.1], [0.1, 0.7, 0.2], [0.1, 0.1, 0.6], [0.1, 0.1, 0.1]])
@@ -42,6 +46,64 @@ def test_exact_label_shift_is_found_and_corrected(method):
     frame = shift.frame(["a", "b", "c"])
     assert frame["class"].tolist() == ["a", "b", "c"]
     np.testing.assert_allclose(frame["estimated share"], shift.target)
+
+
+NAMED = {"a": 0.1, "c": 0.7}  # "b" has the rest
+
+
+@pytest.mark.parametrize("target", [TARGET, NAMED])
+@pytest.mark.parametrize("training", [None, SOURCE, {"b": 0.3, "a": 0.5}])
+def test_known_shares_are_corrected_by_bayes(target, training):
+    """P(y | x) is proportional to p(x | y) times the share of y; shares before are the labels' or given."""
+    proba, y, _ = population(SOURCE)
+    new, _, true = population(TARGET)
+    labelled = Predictions(proba, y, ["a", "b", "c"])
+    known = LabelShiftCorrection(target_shares=target, training_shares=training)
+    known.fit(labelled, y if training is None else None)
+    np.testing.assert_allclose(known.predict_proba(new), true, atol=1e-12)
+    assert known.adapt(new).method == "known"
+
+
+@pytest.mark.parametrize("calibrator", [None, "temperature", "dirichlet", "N-HB", "platt", "histogram"])
+def test_corrected_calibrators_are_saved_and_exported(calibrator):
+    """0.5 of a model of equal shares is 0.01 where 1 % are true: 0.5 * 0.02 / (0.5 * 0.02 + 0.5 * 1.98)."""
+    random = np.random.default_rng(0)
+    proba = random.dirichlet(np.ones(2), 400)
+    y = (random.random(400) < proba[:, 1]).astype(int)
+    shift = LabelShiftCorrection(target_shares=0.01, training_shares=0.5).fit(proba).adapt(proba)
+    assert shift.correct([0.5]) == pytest.approx([0.01])
+    if calibrator in ("platt", "histogram"):
+        made, given = make_calibrator(calibrator).binary_calibrator.fit(proba[:, 1], y), proba[:, 1]
+        expected = shift.correct(np.stack([1.0 - made.predict(given), made.predict(given)], axis=1))[:, 1]
+    else:
+        made, given, expected = None, proba, shift.correct(proba)
+        if calibrator is not None:
+            normalised = MulticlassToBinary(HistogramBinning(), notion="class-wise", normalize=True)
+            made = normalised if calibrator == "N-HB" else make_calibrator(calibrator)
+            expected = shift.correct(made.fit(proba, y).predict_proba(proba))
+    corrected = with_weights(made, shift)
+    loaded = loads(dumps(corrected))
+    predict = loaded.predict if given.ndim == 1 else loaded.predict_proba
+    np.testing.assert_allclose(predict(given), expected, rtol=1e-12)
+    assert verify_scorer(scorer(loaded), corrected, given) < 1e-12
+
+
+def test_shares_that_cannot_be_are_refused():
+    proba, y, _ = population(SOURCE)
+    labelled = Predictions(proba, y, ["a", "b", "c"])
+    for target, words in (
+        ([0.5, 0.5], "a share for each of 3 classes; got 2"),
+        ([0.5, 0.6, 0.2], "sum of 1.3"),
+        ([-0.5, 0.5, 1.0], "least share of -0.5"),
+        ({"a": 0.5}, "leaves out 'b' and 'c'"),
+        ({"d": 0.5}, "'d', which is none of the classes"),
+    ):
+        with pytest.raises(InputError, match=words):
+            LabelShiftCorrection(target_shares=target).fit(labelled, y)
+    with pytest.raises(InputError, match="none before"):
+        known_shift(np.array([1.0, 0.0]), np.array([0.5, 0.5]))
+    with pytest.raises(InputError):
+        LabelShiftCorrection(target_shares=TARGET).fit(proba)
 
 
 @pytest.mark.parametrize("method", ["em", "bbse"])

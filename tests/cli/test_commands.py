@@ -473,11 +473,24 @@ def test_apply_corrects_for_label_shift(capsys, table, tmp_path):
     np.testing.assert_allclose(
         written, shift.correct(calibrator.predict_proba(new[list(NAMES)].to_numpy())), rtol=1e-6
     )
+    given = [f"{NAMES[0]}=0.1", f"{NAMES[2]}=0.2"]  # the second class has the rest
+    shares = [part for name in given for part in ("--target-shares", name)]
+    trained = ["--training-shares", f"{NAMES[0]}=0.5", "--training-shares", f"{NAMES[1]}=0.25"]
+    code, data, _ = run(capsys, *command, *shares, *trained, "--save", tmp_path / "corrected.json")
+    assert code == 0
+    assert [row["weight"] for row in data["class_shares"]] == pytest.approx([0.2, 2.8, 0.8])
+    written = read_csv(tmp_path / "out.csv").filter(like="p(").to_numpy()
+    weighted = calibrator.predict_proba(new[list(NAMES)].to_numpy()) * [0.2, 2.8, 0.8]
+    np.testing.assert_allclose(written, weighted / weighted.sum(axis=1, keepdims=True), rtol=1e-6)
+    saved = load(tmp_path / "corrected.json").predict_proba(new[list(NAMES)].to_numpy())
+    np.testing.assert_allclose(saved, written, rtol=1e-6)
+    for wrong in (shares, [*shares, *trained, "--label-shift", "em"]):
+        assert run(capsys, *command, *wrong)[0] == 2
     code, _, err = run(capsys, *command, "--label-shift", "em")
-    assert (code, "go together" in err) == (2, True)
+    assert (code, "--training-shares" in err) == (2, True)
     save(MulticlassToBinary().fit(proba, y), tmp_path / "cal.json", class_names=NAMES)
     code, _, err = run(capsys, *command, "--label-shift", "bbse", "--calibration", table)
-    assert (code, "needs a calibrator that gives a probability for every class" in err) == (2, True)
+    assert (code, "a calibrator that gives a probability for every class" in err) == (2, True)
 
 
 def test_apply_refuses_other_endings_and_other_classes(capsys, table, tmp_path):
@@ -797,7 +810,7 @@ def test_every_number_has_its_interval(capsys, table, tmp_path):
     interval = calib.error_interval(rows.labels, rows)
     assert base["intervals"]["tl_ece"] == [interval.lower, interval.upper]
     applying = {key for key in MEASURES if base.get(key) is not None}
-    no_vectors = {"ece", "mce"}  # and conf-MCE has a limit, but no line in the table
+    no_vectors = {"ece", "mce", "auc"}  # and conf-MCE has a limit, but no line in the table
     assert set(base["intervals"]) == applying == set(MEASURES) - no_vectors - {"conf_mce"}
     assert base["improvement"] == {}
     vectors = load(tmp_path / "ts.json").predict_proba(rows)

@@ -13,6 +13,7 @@ from calib.base.exceptions import CalibratorFileError, InputError
 from calib.calibrators.canonical import CanonicalBinning, GridScheme, SierpinskiScheme
 from calib.calibrators.catalogue import BINARY, SCHEMES, VECTOR, Method
 from calib.calibrators.curves import MOST_ODDS
+from calib.calibrators.label_shift import CorrectedCalibrator, CorrectedScores
 from calib.calibrators.multiclass import MulticlassToBinary, ProblemCalibrators, find_fallbacks, with_values
 from calib.calibrators.ridge_choice import CROSS_VALIDATED
 from calib.calibrators.scaling import LEAST_FLOOR, MOST_FLOOR
@@ -520,6 +521,19 @@ def _binary_states(unfitted: Any, raw: Any, where: str, n_points: np.ndarray, ne
     return calibrators
 
 
+def _check_corrected(params: Values, state: Values, where: str, sizes: Sizes) -> None:
+    inner = params["calibrator"]
+    if inner is not None and not hasattr(inner, "predict_proba"):
+        raise mismatch(
+            "params.calibrator", "one that gives a probability for every class", type(inner).__name__
+        )
+
+
+def _check_two_classes(params: Values, state: Values, where: str, sizes: Sizes) -> None:
+    if sizes.pop("L") != 2:
+        raise mismatch("params.weights", "two numbers", len(params["weights"]))
+
+
 #: Every type a calibrator file may name.
 TYPES: dict[str, Layout] = {
     **_BINARY,
@@ -555,5 +569,22 @@ TYPES: dict[str, Layout] = {
             }
         ),
         _check_canonical,
+    ),
+}
+
+_CORRECTION = Array(("L",), 0.0, _MAX_WEIGHT)
+_OF_VECTORS = {name: layout for name, layout in TYPES.items() if hasattr(layout.make, "predict_proba")}
+TYPES |= {
+    "CorrectedCalibrator": Layout(
+        CorrectedCalibrator,
+        Record({"calibrator": Maybe(OneOf(_OF_VECTORS, fitted=True)), "weights": _CORRECTION}),
+        Record({}),
+        _check_corrected,
+    ),
+    "CorrectedScores": Layout(
+        CorrectedScores,
+        Record({"calibrator": Maybe(OneOf(_BINARY, fitted=True)), "weights": _CORRECTION}),
+        Record({}),
+        _check_two_classes,
     ),
 }

@@ -4,15 +4,18 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+import pandas as pd
 import streamlit as st
 
-from calib import InputError, LabelShiftCorrection, Predictions
-from calib.calibrators import CorrectedCalibrator
+from calib import InputError, LabelShiftCorrection
+from calib.calibrators.label_shift import LabelShift, as_shares, known_shift, with_weights
 from calib.data.kinds import check_equal_rows
+from calib.files.saved import dumps
 from pages.shared.widgets import download, escaped
 
-AS_BEFORE = "As in calibration"
-METHODS = {AS_BEFORE: None, "Estimated by EM": "em", "Estimated by BBSE": "bbse"}
+AS_BEFORE, KNOWN = "As in calibration", "Known"
+METHODS = {AS_BEFORE: None, KNOWN: "known", "Estimated by EM": "em", "Estimated by BBSE": "bbse"}
 ASSUMES = (
     "**This assumes label shift**: only the shares of the classes differ, and rows of each class look as "
     "they do in calibration. New rows without labels cannot show whether that is so. Where it is not, the "
@@ -20,29 +23,67 @@ ASSUMES = (
 )
 
 
-def corrected(calibrator: Any, predictions: Predictions, calibration: Predictions) -> Any:
-    """Offer the correction and return the calibrator, with the correction if the user asks for it."""
+def corrected(calibrator: Any, predictions: Any, calibration: Any) -> Any:
+    """Offer the correction and return the calibrator, with the correction if the user asks for it.
+
+    `calibration` are the labelled rows of the session that it was fitted on. If it is None, and for P(Y = 1),
+    shares can be given, and not estimated.
+    """
+    estimable = predictions.kind == "vectors" and calibration is not None
+    shown = list(METHODS) if estimable else [AS_BEFORE, KNOWN]
     method = METHODS[
-        st.segmented_control("Class shares of the new rows", list(METHODS), default=AS_BEFORE, required=True)
+        st.segmented_control("Class shares of the new rows", shown, default=AS_BEFORE, required=True)
     ]
     if method is None:
         return calibrator
-    if not hasattr(calibrator, "predict_proba"):
+    if predictions.kind == "vectors" and not hasattr(calibrator, "predict_proba"):
         st.info(
             "The correction needs a probability for every class. Choose a scaling, or class-wise calibration "
             "with normalised rows."
         )
         return calibrator
     try:
-        check_equal_rows(calibration, "The correction for label shift")
-        correction = LabelShiftCorrection(method=method)
-        correction.fit(calibrator.predict_proba(calibration.proba), calibration.labels)
-        shift = correction.adapt(calibrator.predict_proba(predictions.proba))
+        if method == "known":
+            shift = _known(predictions, calibration)
+        else:
+            check_equal_rows(calibration, "The correction for label shift")
+            correction = LabelShiftCorrection(method=method)
+            correction.fit(calibrator.predict_proba(calibration.proba), calibration.labels)
+            shift = correction.adapt(calibrator.predict_proba(predictions.proba))
     except InputError as error:
         st.info(f"No correction: {escaped(error)}")
         return calibrator
-    st.markdown(f"Class shares estimated from {shift.n_target:,} rows. {shift.sentence} {ASSUMES}")
-    table = shift.frame(predictions.class_names)
-    st.dataframe(table.style.format(precision=3), hide_index=True)
-    download(table, "class-shares", key="class-shares-csv")
-    return CorrectedCalibrator(calibrator, shift)
+    names = predictions.class_names
+    if method != "known":
+        table = shift.frame(names)
+        st.markdown(f"Class shares estimated from {shift.n_target:,} rows. {shift.sentence}")
+        st.dataframe(table.style.format(precision=3), hide_index=True)
+        download(table, "class-shares", key="class-shares-csv")
+    st.markdown(ASSUMES)
+    made = with_weights(calibrator, shift)
+    st.download_button(
+        "Download the calibrator with this correction",
+        dumps(made, class_names=names if predictions.kind == "vectors" else None),
+        "corrected.json",
+        "application/json",
+        key="corrected-json",
+    )
+    return made
+
+
+def _known(predictions: Any, calibration: Any) -> LabelShift:
+    """Ask for the shares of the classes, before and among the new rows."""
+    n_classes = len(predictions.class_names)
+    before = np.full(n_classes, 1.0 / n_classes)
+    if calibration is not None:
+        before = np.bincount(calibration.labels, minlength=n_classes) / len(calibration.labels)
+    st.caption(
+        "Shares that the model was trained on: after undersampling or class weights not those of its rows in "
+        "the world. And the true shares among the new rows."
+    )
+    shares = pd.DataFrame({"class": predictions.class_names, "before": before, "new": before})
+    edited = st.data_editor(shares, hide_index=True, disabled=["class"], key="known-shares")
+    source, target = (
+        as_shares(edited[name], n_classes, None, f"column {name}") for name in ("before", "new")
+    )
+    return known_shift(source, target)

@@ -37,6 +37,7 @@ from tests.sample_calibrators import (
     BINARY,
     CONTINUOUS,
     MULTICLASS,
+    OF_SCORES,
     fitted,
     fitted_binary,
     is_smooth,
@@ -451,10 +452,11 @@ def test_large_files_are_refused_before_they_are_parsed(monkeypatch):
 
 
 def test_every_type_of_the_table_is_tested():
-    tested = [*MULTICLASS.values(), *BINARY.values()]
+    tested = [*MULTICLASS.values(), *OF_SCORES.values()]
     assert {type(calibrator).__name__ for calibrator in tested if calibrator is not None} == set(TYPES)
     listed = {method.make.__name__ for method in (catalogue.BINARY | catalogue.VECTOR).values()}
-    assert listed | {"MulticlassToBinary", "CanonicalBinning"} == set(TYPES)
+    others = {"MulticlassToBinary", "CanonicalBinning", "CorrectedCalibrator", "CorrectedScores"}
+    assert listed | others == set(TYPES)
 
 
 # --- old files ------------------------------------------------------------------------------------
