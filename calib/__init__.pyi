@@ -1,5 +1,5 @@
 # fmt: off
-from . import datasets as datasets, diagrams as diagrams, export as export, scale as scale
+from . import datasets as datasets, diagrams as diagrams, export as export, scale as scale, testing as testing
 from .answers import (
     calibrated_scores as calibrated_scores, choose_points_per_bin as choose_points_per_bin,
     compare_models as compare_models, conclude as conclude, cross_calibrate as cross_calibrate,

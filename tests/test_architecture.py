@@ -25,7 +25,7 @@ LAYERS = (
     ("stats",),
     ("calibrators",),
     ("answers",),
-    ("files",),
+    ("files", "testing"),
     ("export", "datasets"),
     ("diagrams",),
     ("scale",),

@@ -13,7 +13,6 @@ from .decision_curves import (
 )
 from .decision_rules import DecisionRule as DecisionRule, Outcome as Outcome, decide as decide
 from .gaps import SliceGaps as SliceGaps, slice_gaps as slice_gaps
-from .gate import assert_calibrated as assert_calibrated
 from .guarantee_cards import GuaranteeCard as GuaranteeCard, guarantee_card as guarantee_card
 from .folds import (
     CrossCalibration as CrossCalibration, cross_calibrate as cross_calibrate, fold_errors as fold_errors,

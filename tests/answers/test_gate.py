@@ -10,8 +10,9 @@ from scipy.stats import binom, binomtest
 
 from benchmarks.populations import at_error, draw_labels, overconfident, scores
 from calib import BinaryPrediction, InputError, Predictions, TopLabelPrediction
-from calib.answers.gate import ANSWERS, assert_calibrated, gate, parse_limits
+from calib.answers.gate import ANSWERS, gate, parse_limits
 from calib.stats.measures import MEASURES
+from calib.testing import assert_calibrated
 
 
 def perfect(n: int) -> Predictions:

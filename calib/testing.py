@@ -1,0 +1,85 @@
+"""Assertions about predictions, for tests of models."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from calib.answers.gate import gate
+from calib.data.defaults import LEVEL, N_BINS, N_RESAMPLES, RANDOM_STATE
+from calib.evidence.rows import as_evidence
+from calib.stats.floors import ABOVE_NOISE, noise_floor
+from calib.stats.measures import MEASURES
+
+#: Metrics whose limit is the least allowed.
+_LEAST = {key for key, measure in MEASURES.items() if measure.higher_is_better}
+
+
+def assert_calibrated(
+    y_true: Any,
+    scores: Any,
+    *,
+    baseline: Any = None,
+    strict: bool = False,
+    n_bins: int = N_BINS,
+    level: float = LEVEL,
+    sample_weight: Any = None,
+    n_resamples: int = N_RESAMPLES,
+    random_state: int | None = RANDOM_STATE,
+    **limits: float,
+) -> None:
+    """Raise `AssertionError` if predictions break a limit, in a sentence with numbers.
+
+    Parameters
+    ----------
+    y_true : (n,) array_like
+        True class codes; for 1-D scores whether the event happened.
+    scores : (n, L) or (n,) array_like, or predictions of any kind
+        Scores in [0, 1].
+    baseline, strict, n_bins, level, sample_weight, n_resamples, random_state
+        As for `calib.answers.gate.gate`.
+    **limits : float
+        Limits by metric, such as ``tl_ece=0.03, accuracy=0.9``: the least accuracy or AUC, the most of all
+        others.
+        Without limits and baseline, the calibration error must not be above noise, which a calibrated model
+        is in 5 of 100 tests.
+
+    Raises
+    ------
+    AssertionError
+        If a limit is broken or, if `strict`, undecided.
+    InputError
+        If an argument cannot be used.
+
+    Examples
+    --------
+    >>> from calib.datasets import load_example
+    >>> rows = load_example("two-patients").evaluation
+    >>> assert_calibrated(rows.labels, rows, conf_ece=0.05)
+    """
+    if limits or baseline is not None:
+        least = {name: limit for name, limit in limits.items() if name in _LEAST}
+        most = {name: limit for name, limit in limits.items() if name not in _LEAST}
+        result = gate(
+            y_true,
+            scores,
+            most=most,
+            least=least,
+            baseline=baseline,
+            strict=strict,
+            level=level,
+            n_bins=n_bins,
+            sample_weight=sample_weight,
+            n_resamples=n_resamples,
+            random_state=random_state,
+        )
+        if not result.passed:
+            raise AssertionError(result.sentence)
+        return
+    evidence = as_evidence(y_true, scores, sample_weight)
+    draws: dict[str, Any] = {"n_resamples": n_resamples, "random_state": random_state}
+    floor = noise_floor(None, evidence, notion=evidence.notion, n_bins=n_bins, **draws)
+    if floor.verdict == ABOVE_NOISE:
+        raise AssertionError(
+            f"calibration error (notion {floor.notion}) {floor.observed:.4g} of {floor.n_samples:,} rows is "
+            f"{floor.words}"
+        )
