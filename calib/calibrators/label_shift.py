@@ -17,6 +17,7 @@ from calib.base.exceptions import InputError
 from calib.base.results import Result
 from calib.calibrators.binary import BinaryCalibrator
 from calib.data.matrices import highest
+from calib.data.predictions import TopLabelPrediction
 from calib.data.validation import (
     as_class_scores,
     as_finite,
@@ -142,6 +143,14 @@ class CorrectedCalibrator(BaseEstimator):
         return _reweighted(
             proba if self.calibrator is None else self.calibrator.predict_proba(proba), self.weights
         )
+
+    def predict(self, proba: Any) -> np.ndarray:
+        """Class codes with the largest corrected probability, (n,) int64; ties to the lowest index."""
+        return self.predict_top(proba).label
+
+    def predict_top(self, proba: Any) -> TopLabelPrediction:
+        """`predict` and the corrected probability of that class."""
+        return TopLabelPrediction(*highest(self.predict_proba(proba)))
 
 
 class CorrectedScores(BinaryCalibrator):
