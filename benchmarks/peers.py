@@ -176,7 +176,7 @@ def decompositions() -> str:
     right, score = rows.label == rows.labels, np.asarray(rows.confidence, dtype=np.float64)
     problems = calib.reduce_to_binary(rows.labels, rows, "confidence")
     curve, taken = timed(lambda: calib.corp_curve(problems))
-    parts = (curve.miscalibration, curve.discrimination, curve.uncertainty)
+    parts = curve.brier
     lines = [("calib-diagnostics", "`corp_curve`", *(f"{part:.6f}" for part in parts), f"{1000 * taken:.1f}")]
     try:
         from model_diagnostics.scoring import SquaredError, decompose

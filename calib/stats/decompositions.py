@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -63,6 +64,18 @@ class Decomposition(Drawn):
         return pd.DataFrame([self.__dict__])
 
 
+class CorpTerms(NamedTuple):
+    """Terms of a proper score by the CORP curve: score = miscalibration - discrimination + uncertainty.
+
+    `miscalibration` is what recalibration by an isotonic map can remove, `discrimination` what the order of
+    the scores adds to the base rate, `uncertainty` the score of the base rate. The first two are 0 or more.
+    """
+
+    miscalibration: float
+    discrimination: float
+    uncertainty: float
+
+
 @dataclass(frozen=True, eq=False, repr=False)
 class CorpCurve(Result):
     """Reliability without bins: isotonic regression of outcomes on scores (Dimitriadis et al. 2021).
@@ -77,17 +90,56 @@ class CorpCurve(Result):
         Entries with that score.
     weight : (G,) array
         Sum of their weights; `count` where rows count alike.
-    miscalibration, discrimination, uncertainty : float
-        Brier score = miscalibration - discrimination + uncertainty, exactly (their Theorem 1).
+    brier, log_loss : CorpTerms
+        Terms of the Brier score and of the log loss (nats), exact for both: an isotonic regression minimises
+        every proper score among maps that do not fall (their Theorem 1).
     """
 
     score: np.ndarray
     frequency: np.ndarray
     count: np.ndarray
     weight: np.ndarray
-    miscalibration: float
-    discrimination: float
-    uncertainty: float
+    brier: CorpTerms
+    log_loss: CorpTerms
+
+    @property
+    def ici(self) -> float:
+        """Integrated calibration index: mean distance of score and curve over rows, 0 or more.
+
+        Austin & Steyerberg (2019), with this isotonic curve in place of their loess. A perfect model shows
+        more than 0, too: the curve follows noise.
+        """
+        return float(self.weight @ self._distance / self.weight.sum())
+
+    @property
+    def e50(self) -> float:
+        """Median over rows of the distance of score and curve."""
+        return self._quantile(0.5)
+
+    @property
+    def e90(self) -> float:
+        """Distance of score and curve that 90 % of the rows do not exceed."""
+        return self._quantile(0.9)
+
+    @property
+    def words(self) -> str:
+        """Say the terms of both scores, and how far scores are from the curve."""
+        told = []
+        for name, (off, order, base) in (("Brier score", self.brier), ("Log loss", self.log_loss)):
+            parts = f"{off:.4f} (miscalibration) - {order:.4f} (discrimination) + {base:.4f} (uncertainty)"
+            told.append(f"{name} {off - order + base:.4f} = {parts}")
+        far = f"mean {self.ici:.4f} (ICI), median {self.e50:.4f} (E50), 90 % within {self.e90:.4f} (E90)"
+        return f"{'; '.join(told)}. Distance of score and curve: {far}; noise alone is above 0, too."
+
+    @property
+    def _distance(self) -> np.ndarray:
+        return np.abs(self.frequency - self.score)
+
+    def _quantile(self, share: float) -> float:
+        order = np.argsort(self._distance, kind="stable")
+        reached = np.cumsum(self.weight[order])
+        at = int(np.searchsorted(reached, share * reached[-1] * (1.0 - 1e-12)))
+        return float(self._distance[order[at]])
 
     def steps(self) -> tuple[np.ndarray, np.ndarray]:
         """Return scores and frequencies for drawing: where the frequency changes, and the last."""
@@ -194,18 +246,22 @@ def corp_curve(problems: BinaryProblems, problem: int = 0) -> CorpCurve:
         weight = np.add.reduceat(weights, first)
         rate = np.add.reduceat(weights * outcomes, first) / weight
     frequency = np.clip(isotonic_regression(rate, weights=weight.astype(np.float64)).x, 0.0, 1.0)
-    single, fitted = scores.astype(np.float64), np.repeat(frequency, count)
     base = weighted_mean(outcomes, weights)
-    uncertainty = base * (1.0 - base)
-    recalibrated = weighted_mean((fitted - outcomes) ** 2, weights)
+    single = scores[first].astype(np.float64)
+    share = weight / weight.sum()
+
+    def terms(loss: Callable[[np.ndarray, np.ndarray], np.ndarray]) -> CorpTerms:
+        of_scores, of_curve = (float(share @ loss(rate, at)) for at in (single, frequency))
+        of_base = float(share @ loss(rate, np.full(len(rate), base)))
+        return CorpTerms(of_scores - of_curve, of_base - of_curve, of_base)
+
     return CorpCurve(
-        score=scores[first].astype(np.float64),
+        score=single,
         frequency=frequency,
         count=count,
         weight=weight,
-        miscalibration=weighted_mean((single - outcomes) ** 2, weights) - recalibrated,
-        discrimination=float(uncertainty - recalibrated),
-        uncertainty=float(uncertainty),
+        brier=terms(lambda truth, at: truth * (1.0 - at) ** 2 + (1.0 - truth) * at**2),
+        log_loss=terms(_cross_entropy),
     )
 
 

@@ -89,7 +89,8 @@ def show() -> None:
         st.caption(escaped(needs_equal_rows("The band of the true curve")))
     diagram = reliability(method, n_bins)
     truth = diagram.means(top_label(method.scores)[1], data.truth) if show_truth else None
-    curve = corp_curve(problems(method, "confidence")).steps() if show_curve else None
+    isotonic = corp_curve(problems(method, "confidence")) if show_curve else None
+    curve = None if isotonic is None else isotonic.steps()
     bounds = bounds_of(method) if show_bounds else None
     band = None
     if show_band:
@@ -98,6 +99,8 @@ def show() -> None:
 
     event = data.evaluation.positive if data.kind.name == "binary" else None
     said = st.container()  # filled last: the figures need no redraws
+    if isotonic is not None:
+        st.caption(isotonic.words)
     options: dict[str, Any] = {"truth": truth, "band": band, "curve": curve, "bounds": bounds, "event": event}
     if other is not None:
         options["other"] = (other.name, reliability(other, n_bins))

@@ -117,9 +117,18 @@ def test_corp_is_isotonic_regression():
     assert curve.count.sum() == 400
     assert np.all(np.diff(curve.frequency) >= 0)
     brier = np.mean((f - z) ** 2)
-    assert brier == pytest.approx(curve.miscalibration - curve.discrimination + curve.uncertainty)
-    assert curve.miscalibration >= 0
-    assert curve.discrimination >= 0
+    inside = np.clip(f, np.finfo(float).eps, 1 - np.finfo(float).eps)
+    losses = {"brier": brier, "log_loss": -np.log(np.where(z, inside, 1 - inside)).mean()}
+    for rule, score in losses.items():
+        terms = getattr(curve, rule)
+        assert score == pytest.approx(terms.miscalibration - terms.discrimination + terms.uncertainty)
+        assert terms.miscalibration >= 0
+        assert terms.discrimination >= 0
+    base = z.mean()
+    assert curve.log_loss.uncertainty == pytest.approx(-xlogy(base, base) - xlogy(1 - base, 1 - base))
+    far = np.sort(np.abs(model.predict(f) - f))  # Austin & Steyerberg (2019), one row at a time
+    assert curve.ici == pytest.approx(far.mean())
+    assert (curve.e50, curve.e90) == pytest.approx((far[199], far[359]))
     assert len(curve.frame()) == len(np.unique(f))
 
 
