@@ -13,6 +13,7 @@ from sklearn.base import clone
 from calib.answers.calibrated import calibrated_scores, fit_on, losses_if_wrong, vector_losses
 from calib.answers.confirmation import SCORES, Confirmation, Verdict, confirm_choice
 from calib.base.exceptions import InputError
+from calib.base.interval_words import interval_words
 from calib.base.results import Drawn, Result
 from calib.calibrators.catalogue import full_name, methods_of_kind, named_methods
 from calib.calibrators.curves import Logistic
@@ -674,13 +675,13 @@ def _reason(table: pd.DataFrame, chosen: int, lowest: int, score: str, n_tried: 
             f"Leave the scores as they are: {how}, none of {count} calibrators has a {title} "
             f"distinguishably below the base model's {base[score]:.4f} without a higher {other} (lowest: "
             f"{closest['method']}, {closest[score]:.4f}, improvement {closest['improvement']:+.4f}, 95 % "
-            f"interval for all at once {closest['lower']:+.4f} to {closest['upper']:+.4f})."
+            f"interval for all at once {interval_words(closest['lower'], closest['upper'], sign='+')})."
         )
     one, best = table.iloc[chosen], table.iloc[lowest]
     sentence = (
         f"{one['method']} is recommended: {how} its {title} is {one[score]:.4f} against the base model's "
         f"{base[score]:.4f} (improvement {one['improvement']:.4f}, 95 % interval for all {count} "
-        f"calibrators at once {one['lower']:.4f} to {one['upper']:.4f})"
+        f"calibrators at once {interval_words(one['lower'], one['upper'])})"
     )
     if chosen == lowest:
         return f"{sentence}, and no simpler one that helps is within one standard error of it."

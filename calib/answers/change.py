@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+from calib.base.interval_words import interval_words
 from calib.base.results import Result
 from calib.data.defaults import LEVEL, N_BINS
 from calib.data.notions import Notion
@@ -45,7 +46,7 @@ class Change(Result):
         named = []
         for name, (low, high) in zip((f"squared l2 {error}", score), ends, strict=True):
             word = "is lower" if high < 0.0 else "is higher" if low > 0.0 else "may be as before"
-            named.append(f"the {name} {word} (change {low:+.5f} to {high:+.5f})")
+            named.append(f"the {name} {word} (change {interval_words(low, high, sign='+')})")
         return (
             f"{strong.format(VERDICTS[self.verdict])}: {' and '.join(named)}. Both intervals hold together "
             f"with {100 * self.level:g} %."

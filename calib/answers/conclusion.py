@@ -9,6 +9,7 @@ from typing import Any, Literal
 import numpy as np
 import pandas as pd
 
+from calib.base.interval_words import with_interval
 from calib.base.results import Result
 from calib.data.defaults import LEVEL, N_BINS
 from calib.data.validation import check_count, check_level
@@ -69,19 +70,15 @@ class Gap:
         return f"above {self.lower:.2g}" if self.upper >= 1.0 else f"below {self.upper:.2g}"
 
     def size_words(self) -> str:
-        """Say how large the gap is, in percentage points, with its interval.
-
-        With one decimal, or as many more as show that it is not 0, up to four.
-        """
+        """Say how large the gap is, in percentage points, with its interval."""
         return f"by {self.amount_words()}"
 
     def amount_words(self) -> str:
         """Return `size_words` without "by"."""
         sign = 1.0 if self.direction == "overconfident" else -1.0
         size = sign * (self.says - self.right) * 100
-        ends = sorted(sign * end * 100 for end in (self.least, self.most))
-        digits = next((d for d in range(1, 4) if round(min(size, ends[0]), d) > 0), 4)
-        return f"{size:.{digits}f} points ({ends[0]:.{digits}f} to {ends[1]:.{digits}f})"
+        near, far = sorted(sign * end * 100 for end in (self.least, self.most))
+        return with_interval(size, near, far, least=1, unit=" points")
 
 
 @dataclass(frozen=True, eq=False, repr=False)

@@ -8,6 +8,7 @@ from typing import Any, Literal
 import numpy as np
 
 from calib.answers.calibrated import calibrated_scores, losses_if_wrong, vector_losses
+from calib.base.interval_words import decimals_of, interval_words, size_with_interval
 from calib.base.results import Result
 from calib.data.defaults import LEVEL
 from calib.data.equal_rows import exact_copies
@@ -48,12 +49,12 @@ class Confirmation(Result):
         """Say what happens to the score, with its interval, as the end of a sentence about the calibrator."""
         on, title = f"on {self.n_samples:,} evaluation rows", SCORES[self.score]
         if self.verdict == "no clear change":
-            ends = f"({self.lower:+.4f} to {self.upper:+.4f})"
-            would = f"a change of {self.smallest_effect:.4f} would have shown"
-            return f"{on} the {title} shows no clear change {ends}; {would}"
-        near, far = sorted((abs(self.lower), abs(self.upper)))
+            ends = interval_words(self.lower, self.upper, sign="+")
+            smallest = f"{self.smallest_effect:.{decimals_of(self.lower, self.upper)}f}"
+            return f"{on} the {title} shows no clear change ({ends}); a change of {smallest} would have shown"
         does = "lowers" if self.verdict == "better" else "raises"
-        return f"{on} it {does} the {title} by {abs(self.after - self.before):.4f} ({near:.4f} to {far:.4f})"
+        size = size_with_interval(self.after - self.before, self.lower, self.upper)
+        return f"{on} it {does} the {title} by {size}"
 
 
 def confirm_choice(

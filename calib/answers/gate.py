@@ -15,6 +15,7 @@ from calib.answers.baseline import Change, Compared, compare_with_baseline
 from calib.answers.fitted_rows import used_rows
 from calib.answers.printed import escape_markdown, markdown_table
 from calib.base.exceptions import InputError
+from calib.base.interval_words import decimals_of, interval_words
 from calib.calibrators.acceptance import AcceptanceRule, predicted_classes
 from calib.data.defaults import LEVEL, N_BINS, N_RESAMPLES, RANDOM_STATE
 from calib.data.equal_rows import Overlap
@@ -332,7 +333,8 @@ def _checked(
         answer = "undecided"
     where = "" if part.group is None else f" for {part.group} (n = {part.evidence.n_samples:,})"
     sentence = f"{title}{where} {'at most' if bound == 'max' else 'at least'} {limit:g} is {answer}: "
-    sentence += f"measured {value:.4g}, {100 * level:.6g} % interval {lower:.4g} to {upper:.4g}"
+    measured = f"{value:.{decimals_of(lower, upper)}f}"
+    sentence += f"measured {measured}, {100 * level:.6g} % interval {interval_words(lower, upper)}"
     words = "" if floor is None else f"; {floor.words}"
     if too_low:
         words += "; lower than chance allows: were these rows used for fitting?"
@@ -367,10 +369,11 @@ def _against(change: Change, compared: Compared, level: float, strategy: Strateg
     answer = "broken" if worse else "kept" if better or same else "undecided"
     each = 1.0 - (1.0 - level) / len(compared.changes)
     what = "of the difference of squares " if measure.is_error and compared.n_paired is not None else ""
+    decimals = decimals_of(change.lower, change.upper)
     sentence = (
-        f"{measure.title} no worse than the baseline is {answer}: measured {change.value:.4g}, baseline "
-        f"{change.before:.4g}, {100 * each:.6g} % interval {what or 'of the difference '}"
-        f"{change.lower:+.4g} to {change.upper:+.4g}"
+        f"{measure.title} no worse than the baseline is {answer}: measured {change.value:.{decimals}f}, "
+        f"baseline {change.before:.{decimals}f}, {100 * each:.6g} % interval {what or 'of the difference '}"
+        f"{interval_words(change.lower, change.upper, sign='+')}"
     )
     return Check(
         metric=measure.key,

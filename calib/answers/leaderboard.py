@@ -21,6 +21,7 @@ from calib.answers.calibrated import (
 from calib.answers.metric_tables import METRIC_COLUMNS, Metrics, metrics
 from calib.answers.printed import escape_latex, escape_markdown, latex_row, latex_tabular, markdown_table
 from calib.base.exceptions import InputError
+from calib.base.interval_words import decimals_of, interval_words, size_with_interval, with_interval
 from calib.base.results import Result
 from calib.calibrators.foreign import ForeignCalibrator, is_foreign
 from calib.data.defaults import N_BINS
@@ -183,7 +184,7 @@ class Leaderboard(Result):
             for metric, head in RANKING.items():
                 shown = entry.losses and entry is not self.entries[0]
                 change = self.improvements[entry.method][metric] if shown else ()
-                texts[entry.method][head] = _improvement(change) if change else "\u2013"
+                texts[entry.method][head] = with_interval(*change, sign="+") if change else "\u2013"
         return pd.DataFrame(texts)
 
     def words(self, name: Callable[[str], str] = str) -> str:
@@ -196,8 +197,8 @@ class Leaderboard(Result):
         sentence = f"Lowest Brier score: {name(self.ranked[0].method)}"
         if self.ranked[0] is not base:
             sentence += (
-                f", {gain:.4f} below that of {name(base.method)} (95 % interval of this comparison alone "
-                f"{lower:+.4f} to {upper:+.4f})"
+                f", {gain:.{decimals_of(lower, upper)}f} below that of {name(base.method)} (95 % interval of "
+                f"this comparison alone {interval_words(lower, upper, sign='+')})"
             )
         if len(best) > 1:
             listed = f"{', '.join(map(name, best[:-1]))} or {name(best[-1])}"
@@ -227,9 +228,8 @@ class Leaderboard(Result):
                 if np.isnan(line[head]):
                     row.append("failed" if head == RANKING["brier"] else "--")
                     continue
-                text = _improvement(
-                    [line[name] for name in (head, f"{head}, lower", f"{head}, upper")], decimals
-                )
+                ends = (line[name] for name in (head, f"{head}, lower", f"{head}, upper"))
+                text = with_interval(*ends, least=decimals, sign="+")
                 row.append(bold.format(text) if best[head].iloc[position] else text)
             for name, head in zip(self.shown, heads, strict=True):
                 digits = 0 if name == "n_distinct" else decimals
@@ -248,20 +248,10 @@ def improvement_words(what: str, improvement: tuple[float, float, float]) -> str
     """
     gain, lower, upper = improvement
     if lower <= 0.0 <= upper:
-        interval = f"95 % interval of the improvement {lower:+.4f} to {upper:+.4f}"
+        interval = f"95 % interval of the improvement {interval_words(lower, upper, sign='+')}"
         return f"The {what} is not distinguishable from before ({interval})."
-    near, far = sorted((abs(lower), abs(upper)))
     direction = "lower" if gain > 0.0 else "higher"
-    return f"The {what} is {direction} by {abs(gain):.4f} (95 % interval {near:.4f} to {far:.4f})."
-
-
-def _improvement(ends: Iterable[float], decimals: int = 4) -> str:
-    """Return an improvement with its interval; one that rounds to 0 has no minus.
-
-    >>> _improvement((-0.00001, -0.0002, 0.0002))
-    '+0.0000 (-0.0002 to +0.0002)'
-    """
-    return "{} ({} to {})".format(*(f"{round(end, decimals) + 0.0:+.{decimals}f}" for end in ends))
+    return f"The {what} is {direction} by {size_with_interval(gain, lower, upper, '95 % interval')}."
 
 
 def _is_finite(entry: Entry, metric: str) -> bool:

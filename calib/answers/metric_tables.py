@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from calib.base.interval_words import with_interval
 from calib.base.parallel import map_row_blocks
 from calib.base.results import Result
 from calib.data.defaults import LEVEL, N_BINS
@@ -248,5 +249,6 @@ def interval_texts(methods: Sequence[Metrics], intervals: Sequence[Intervals]) -
 def _with_interval(value: float | None, ends: tuple[float, float] | None) -> str:
     if value is None:
         return "\u2013"
-    text = f"{value:,}" if isinstance(value, int) else f"{value:.4f}"
-    return text if ends is None else f"{text} ({ends[0]:.4f} to {ends[1]:.4f})"
+    if ends is not None:
+        return with_interval(value, *ends)
+    return f"{value:,}" if isinstance(value, int) else f"{value:.4f}"

@@ -38,6 +38,7 @@ from calib.answers.model_tables import compare_models
 from calib.answers.slice_tables import SLICE_COLUMNS
 from calib.answers.slice_tables import slices as assess_slices
 from calib.base.exceptions import InputError
+from calib.base.interval_words import interval_words, with_interval
 from calib.calibrators.catalogue import (
     BINARY,
     PAPER,
@@ -347,11 +348,11 @@ def recommend(options: Namespace) -> Outcome:
     lines = [f"{rows.n_samples:,} rows: {source}", advice.reason, ""]
     if weighted:
         lines.insert(1, f"rows are {weight_words(rows.sample_weight)}")
-    heads = ("", "Brier", "log loss", "improvement", "lower", "upper", "fitted numbers")
-    lines.append(f"{heads[0]:<20}" + "".join(f"{head:>16}" for head in heads[1:]))
+    line = "{:<20}{:>10}{:>10}{:>34}{:>16}".format
+    lines.append(line("", "Brier", "log loss", "improvement (interval)", "fitted numbers"))
     for name, brier, log_loss, *change, numbers in advice.table.itertuples(index=False):
-        cells = [f"{brier:.4f}", f"{log_loss:.4f}", *(f"{one:+.4f}" for one in change), f"{numbers:,}"]
-        lines.append(f"{name:<20}" + "".join(f"{cell:>16}" for cell in cells))
+        improvement = with_interval(*change, sign="+")
+        lines.append(line(name, f"{brier:.4f}", f"{log_loss:.4f}", improvement, f"{numbers:,}"))
     lines += [f"left out: {name}, because {why}" for name, why in advice.left_out.items()]
     data = {
         "file": str(options.file),
@@ -592,8 +593,8 @@ def slices(options: Namespace) -> Outcome:
         lines.append("")
         lines += [
             f"{name} {of.group[one]}: {of.direction[one]} than all other rows (right minus says "
-            f"{of.bias[one]:+.4f} against {of.bias_of_rest[one]:+.4f}, difference {of.bias_lower[one]:+.4f} "
-            f"to {of.bias_upper[one]:+.4f})"
+            f"{of.bias[one]:+.4f} against {of.bias_of_rest[one]:+.4f}, difference "
+            f"{interval_words(of.bias_lower[one], of.bias_upper[one], sign='+')})"
             for one in apart[: options.rows]
         ] or [f"{name}: no group is distinguishable from all other rows in how often it is right"]
     data = {

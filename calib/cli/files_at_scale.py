@@ -10,6 +10,7 @@ from contextlib import contextmanager
 from typing import Any
 
 from calib.base.exceptions import InputError
+from calib.base.interval_words import with_interval
 from calib.calibrators.catalogue import make_calibrator, name_of
 from calib.calibrators.multiclass import fallback_records
 from calib.cli.input import CALIBRATOR_OPTIONS, Outcome, columns
@@ -164,8 +165,8 @@ def _outcome(summary: Summary, options: Namespace) -> Outcome:
     lines += [f"  {line}" for line in (*summary.findings, *summary.remarks)]
     lines.append("")
     for name, value, lower, upper in table.itertuples(index=False):
-        ends = "" if math.isnan(lower) else f"  [{lower:.4f}, {upper:.4f}]"
-        lines.append(f"{name:<16}{value:>10.4f}{ends}")
+        shown = f"{value:.4f}" if math.isnan(lower) else with_interval(value, lower, upper)
+        lines.append(f"{name:<16}{shown}")
     lines += [f"{options.bins} equal-width bins; in brackets the 95 % interval", f"wrote {options.output}"]
     data: dict[str, Any] = {
         "output": str(options.output),

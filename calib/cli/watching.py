@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from calib.base.exceptions import InputError
+from calib.base.interval_words import with_interval
 from calib.cli.input import Outcome, read_rows
 from calib.files.saved.monitors import load_monitor, save_monitor
 from calib.stats.monitor import Monitor
@@ -45,7 +46,7 @@ def watch(options: Namespace) -> Outcome:
     save_monitor(monitor, options.state)
     table = monitor.frame()
     units = [
-        f"{level} {name}".rstrip() + f": gap {gap:+.4f} ({low:+.4f} to {high:+.4f}) of {count:,} rows"
+        f"{level} {name}".rstrip() + f": gap {with_interval(gap, low, high, sign='+')} of {count:,} rows"
         for level, name, gap, low, high, count in table[table["named"] | (table["level"] == "all")][
             ["level", "name", "gap", "lower", "upper", "rows"]
         ].itertuples(index=False)

@@ -412,7 +412,7 @@ def draw_class(
         name="rows where it is predicted" if top else "all rows",
         customdata=custom,
         hovertemplate=(
-            "says %{x:.3f}, is it %{y:.3f}<br>95 % interval %{customdata[3]:.3f} to %{customdata[4]:.3f}<br>"
+            "says %{x:.3f}, is it %{y:.3f}<br>95 % interval %{customdata[3]:.4g} to %{customdata[4]:.4g}<br>"
             "%{customdata[2]:,} rows<extra></extra>"
         ),
     )

@@ -240,7 +240,7 @@ def draw_heat(
         hovertemplate=(
             f"{rows} %{{customdata[2]}} at %{{customdata[3]}}<br>"
             "says %{customdata[4]:.3f}, right %{customdata[5]:.3f} (%{customdata[6]:+.3f})<br>"
-            "95 % interval %{customdata[8]:.3f} to %{customdata[9]:.3f}<br>"
+            "95 % interval %{customdata[8]:.4g} to %{customdata[9]:.4g}<br>"
             "%{customdata[7]:,} rows<extra></extra>"
         ),
         showlegend=False,

@@ -700,7 +700,7 @@ def _class_dots(
         showlegend=False,
         customdata=custom,
         hovertemplate="Predicted %{customdata[2]}<br>confidence %{x:.3f}, right %{y:.3f}<br>"
-        "95 % interval %{customdata[3]:.3f} to %{customdata[4]:.3f}<br>"
+        "95 % interval %{customdata[3]:.4g} to %{customdata[4]:.4g}<br>"
         "%{customdata[5]:,} rows<extra></extra>",
         **on,
     )
@@ -903,7 +903,7 @@ def draw_zoom(
     custom = [list(row) for row in zip(names, says, right, low, high, count, label.tolist(), strict=True)]
     hover = (
         "Predicted %{customdata[0]}<br>confidence %{customdata[1]:.3f}, right %{customdata[2]:.3f}<br>"
-        "95 % interval %{customdata[3]:.3f} to %{customdata[4]:.3f}<br>%{customdata[5]:,} rows<extra></extra>"
+        "95 % interval %{customdata[3]:.4g} to %{customdata[4]:.4g}<br>%{customdata[5]:,} rows<extra></extra>"
     )
     data = scatter(
         x=[diagram.accuracy - diagram.mean_confidence],

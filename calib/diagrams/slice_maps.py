@@ -127,8 +127,8 @@ def draw_slice_panels(
                 [label, int(bin_), int(n), float(a), float(b)]
                 for bin_, n, a, b in zip(np.flatnonzero(used), count, low, high, strict=True)
             ],
-            hovertemplate="says %{x:.3f}, right %{y:.3f}<br>95 % interval %{customdata[3]:.3f} to "
-            f"%{{customdata[4]:.3f}}<br>%{{customdata[2]:,}} rows<extra>{names[row]}</extra>",
+            hovertemplate="says %{x:.3f}, right %{y:.3f}<br>95 % interval %{customdata[3]:.4g} to "
+            f"%{{customdata[4]:.4g}}<br>%{{customdata[2]:,}} rows<extra>{names[row]}</extra>",
             showlegend=False,
             **at(row + 1),
         )
@@ -166,7 +166,7 @@ def draw_slice_gaps(gaps: SliceGaps, kind: str = "bias") -> Figure:
             for name, a, b, c, d, n in zip(gaps.group, own, rest, low, high, gaps.count, strict=True)
         ],
         hovertemplate="%{customdata[0]}: %{customdata[1]:+.3f}, all others %{customdata[2]:+.3f}<br>"
-        "interval of the difference %{customdata[3]:+.3f} to %{customdata[4]:+.3f}<br>"
+        "interval of the difference %{customdata[3]:+.4g} to %{customdata[4]:+.4g}<br>"
         "%{customdata[5]:,} rows<extra></extra>",
     )
     line = {"color": "rgba(138,144,153,0.9)", "width": 1}

@@ -11,6 +11,7 @@ import pandas as pd
 from scipy.special import chdtrc, chdtri, expit, fdtrc, ndtr, ndtri, stdtrit
 
 from calib.base.exceptions import InputError
+from calib.base.interval_words import interval_words
 from calib.base.parallel import map_threads, one_blas_thread
 from calib.base.results import Result
 from calib.data.defaults import LEVEL, RANDOM_STATE
@@ -161,10 +162,11 @@ class CalibrationSlope(Result):
         if not self.determined:
             return "slope and intercept cannot be estimated: one score, or scores that separate the outcomes"
         chance = f"p = {self.p_value:.2g}" if self.p_value >= 1e-6 else "p < 0.000001"
+        slope = interval_words(self.slope_lower, self.slope_upper, least=3)
+        intercept = interval_words(self.intercept_lower, self.intercept_upper, least=3)
         return (
-            f"slope {self.slope:.3f} ({self.slope_lower:.3f} to {self.slope_upper:.3f}; 1 if calibrated), "
-            f"intercept {self.intercept:.3f} ({self.intercept_lower:.3f} to {self.intercept_upper:.3f}; 0 if "
-            f"calibrated), {chance} for both"
+            f"slope {self.slope:.3f} ({slope}; 1 if calibrated), intercept {self.intercept:.3f} "
+            f"({intercept}; 0 if calibrated), {chance} for both"
             + f", without {self.n_left_out:,} rows of rounded scores 0 or 1"
             * bool(self.n_left_out)
         )

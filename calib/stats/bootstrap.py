@@ -10,6 +10,7 @@ import pandas as pd
 from scipy.special import stdtrit
 
 from calib.base.exceptions import InputError
+from calib.base.interval_words import interval_words, size_with_interval
 from calib.base.parallel import map_threads
 from calib.base.results import Result
 from calib.data.defaults import LEVEL, RANDOM_STATE
@@ -85,14 +86,12 @@ class PairedInterval(Result):
     def words(self, name_a: str, name_b: str) -> str:
         """Say whether the two differ by more than chance, for example in a caption."""
         if self.lower <= 0.0 <= self.upper:
-            interval = f"interval of the difference {self.lower:+.4f} to {self.upper:+.4f}"
+            interval = f"interval of the difference {interval_words(self.lower, self.upper, sign='+')}"
             return f"{name_b} and {name_a} are not distinguishable ({100 * self.level:g} % {interval})"
         direction = "lower" if self.difference < 0 else "higher"
-        near, far = sorted((abs(self.lower), abs(self.upper)))
-        return (
-            f"{name_b} is {direction} than {name_a} by {abs(self.difference):.4f} "
-            f"({100 * self.level:g} % interval {near:.4f} to {far:.4f})"
-        )
+        what = f"{100 * self.level:g} % interval"
+        size = size_with_interval(self.difference, self.lower, self.upper, what)
+        return f"{name_b} is {direction} than {name_a} by {size}"
 
     def frame(self) -> pd.DataFrame:
         """Return one row with every number."""

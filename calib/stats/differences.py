@@ -10,6 +10,7 @@ import pandas as pd
 from scipy.special import ndtri
 
 from calib.base.exceptions import InputError
+from calib.base.interval_words import interval_words
 from calib.base.results import Result
 from calib.data.defaults import LEVEL, N_BINS
 from calib.data.notions import TOP_NOTIONS, Notion
@@ -63,8 +64,8 @@ class PairedDifference(Result):
 
     def words(self, name_a: str, name_b: str, error: str) -> str:
         """Say the verdict in a sentence; `error` names the l2 error, for example "l2 TL-ECE"."""
-        interval = f"{100 * self.level:g} % interval of the difference of squares {self.lower:+.6f} to "
-        interval += f"{self.upper:+.6f}"
+        ends = interval_words(self.lower, self.upper, sign="+")
+        interval = f"{100 * self.level:g} % interval of the difference of squares {ends}"
         if self.verdict == "not distinguishable":
             return f"The {error} of {name_a} and {name_b} are not distinguishable ({interval})."
         return f"The {error} of {name_a} is {self.verdict} than {name_b}'s ({interval})."

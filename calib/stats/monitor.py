@@ -11,6 +11,7 @@ import pandas as pd
 
 from calib.base.delegates import DELEGATES
 from calib.base.exceptions import InputError
+from calib.base.interval_words import with_interval
 from calib.base.results import Result
 from calib.data.notions import TOP_K_NOTIONS, Notion
 from calib.data.predictions import Announcement, clusters_of, weights_of, with_codes
@@ -367,8 +368,8 @@ class Monitor(Result):
         whole = [("all", "")] if "all" in self.levels else []
         gaps = [self.gap(level, name, since_alarm=True) for level, name in [*whole, *named[:MOST_NAMED]]]
         sizes = [
-            f"{f'{one.level} {one.name}' if one.name else 'all rows'} {one.gap:+.4f} ({one.lower:+.4f} to "
-            f"{one.upper:+.4f}) since {one.since}"
+            f"{f'{one.level} {one.name}' if one.name else 'all rows'} "
+            f"{with_interval(one.gap, one.lower, one.upper, sign='+')} since {one.since}"
             for one in gaps
         ]
         more = f"; {len(named) - MOST_NAMED} more are named" if len(named) > MOST_NAMED else ""

@@ -10,6 +10,7 @@ import streamlit as st
 
 from calib import InputError, diagrams
 from calib.answers.metric_tables import how_assessed
+from calib.base.interval_words import interval_words
 from calib.calibrators.catalogue import full_name, name_of
 from calib.calibrators.multiclass import FALLBACK_WORDS, fallback_records
 from calib.calibrators.softmax_fit import fit_words
@@ -88,8 +89,9 @@ def costs_accuracy() -> str:
         return ""
     return (
         "This costs accuracy. Fitted on half of the calibration rows, it takes the accuracy on the other "
-        f"half from {held_out.estimate_a:.4f} to {held_out.estimate_b:.4f} (change {held_out.lower:+.4f} to "
-        f"{held_out.upper:+.4f}, 95\u00a0%). Top-label calibration keeps every predicted class."
+        f"half from {held_out.estimate_a:.4f} to {held_out.estimate_b:.4f} (change "
+        f"{interval_words(held_out.lower, held_out.upper, sign='+')}, 95\u00a0%). Top-label calibration keeps "
+        "every predicted class."
     )
 
 

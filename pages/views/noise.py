@@ -146,7 +146,7 @@ with certain:
         sure = intervals(method)
         numbers = [column for column in sure.columns if column not in ("Number", "p")]
         st.dataframe(
-            sure.style.format(dict.fromkeys(numbers, "{:.4f}") | {"p": p_words}, na_rep="\u2013"),
+            sure.style.format(dict.fromkeys(numbers, "{:.4g}") | {"p": p_words}, na_rep="\u2013"),
             hide_index=True,
             height="content",
             placeholder="\u2013",

@@ -110,8 +110,8 @@ if several:
             "log_evidence": st.column_config.NumberColumn("Evidence, logarithm", format="%.2f"),
             "named": "Named",
             "gap": st.column_config.NumberColumn("Right minus says", format="%+.4f"),
-            "lower": st.column_config.NumberColumn("Lower", format="%+.4f"),
-            "upper": st.column_config.NumberColumn("Upper", format="%+.4f"),
+            "lower": st.column_config.NumberColumn("Lower", format="%+.4g"),
+            "upper": st.column_config.NumberColumn("Upper", format="%+.4g"),
         },
     )
     download(table, "over-time-units", key="over-time-units-csv")

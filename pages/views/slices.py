@@ -14,6 +14,7 @@ from calib import InputError, diagrams
 from calib.answers import Cut
 from calib.answers.cuts import DATE_PARTS, QUANTILES, parse_cuts
 from calib.answers.slice_tables import SLICE_COLUMNS
+from calib.base.interval_words import interval_words
 from calib.diagrams.reliability import cell_words
 from calib.diagrams.style import with_layout
 from calib.evidence.reductions import top_label
@@ -309,7 +310,7 @@ with main:
         between = gaps(method, one, listed, n_bins)
         apart = [
             f"{literal(group)} is **{word}** than all other rows ({own:+.4f} against {others:+.4f}; "
-            f"difference {low:+.4f} to {high:+.4f})"
+            f"difference {interval_words(low, high, sign='+')})"
             for group, word, own, others, low, high in zip(
                 between.group,
                 between.direction,

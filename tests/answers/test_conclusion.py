@@ -167,8 +167,8 @@ def test_arguments_are_checked():
     ("gap", "said"),
     [
         ((0.75, 0.7232, 0.012, 0.041), "by 2.7 points (1.2 to 4.1)"),
-        ((0.70048, 0.7, 0.00044, 0.00052), "by 0.05 points (0.04 to 0.05)"),
-        ((0.7, 0.7272, -0.041, -0.00003), "by 2.720 points (0.003 to 4.100)"),
+        ((0.70048, 0.7, 0.00044, 0.00052), "by 0.0480 points (0.0440 to 0.0520)"),
+        ((0.7, 0.7272, -0.041, -0.00003), "by 2.7 points (0.003 to 4.1)"),
     ],
 )
 def test_sizes_have_the_digits_that_tell_them_from_nothing(gap, said):

@@ -10,6 +10,7 @@ import streamlit as st
 from calib import MulticlassToBinary
 from calib.answers import points_sentence
 from calib.answers.guarantee_cards import guarantee_card
+from calib.base.interval_words import decimals_of, interval_words
 from calib.stats.measures import MEASURES, ece_of
 from pages.shared.results import interval
 from pages.shared.session import BASE, class_wise, dataset, methods
@@ -83,7 +84,8 @@ def show_base_beside(calibrator: Any, choices: int, n_bins: int) -> None:
     if high <= promised:
         st.info(
             f"The base model is better than this promise already: its {MEASURES[key].title} is at most "
-            f"{high:.4f} (95\u00a0% interval {low:.4f} to {high:.4f}, in {n_bins} equal-width bins), and "
+            f"{high:.{decimals_of(low, high)}f} (95\u00a0% interval {interval_words(low, high)}, in {n_bins} "
+            "equal-width bins), and "
             f"{promised:.3f} is guaranteed. A guarantee says what holds whatever the distribution, not that "
             "calibration helps."
         )

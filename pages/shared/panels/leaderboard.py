@@ -10,6 +10,7 @@ from streamlit.column_config import Column
 
 from calib.answers.leaderboard import HOW_RANKED, RANKING, Leaderboard
 from calib.answers.metric_tables import how_assessed
+from calib.base.interval_words import interval_words
 from calib.data.kinds import lacks
 from calib.data.notions import TOP_NOTIONS
 from calib.stats.floors import ABOVE_NOISE
@@ -45,7 +46,7 @@ def show_leaderboard(leaderboard: Leaderboard, n_bins: int, proposed: str) -> No
     floors = [one and floor(one, error.key, n_bins) for one in compared]
     limits = [one and interval(one, error.key, n_bins) for one in compared]
     shown[f"{error.title}, 95 %"] = [
-        NONE if ends is None else f"{ends[0]:.4f} to {ends[1]:.4f}" for ends in limits
+        NONE if ends is None else interval_words(ends[0], ends[1]) for ends in limits
     ]
     shown["Noise floor"] = [noise.mean if noise else None for noise in floors]
     shown["Above noise"] = [noise.verdict == ABOVE_NOISE if noise else None for noise in floors]

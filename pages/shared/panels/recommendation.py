@@ -88,7 +88,7 @@ def show_candidates(found: Recommendation) -> None:
     """Show every candidate, and why others were left out."""
     shown = found.table.rename(columns=HEADS)
     digits = dict.fromkeys(("Brier", "Log loss"), "{:.4f}") | {"Fitted numbers": "{:,}"}
-    digits |= dict.fromkeys(("Brier improvement", "Lower", "Upper"), "{:+.4f}")
+    digits |= dict.fromkeys(("Brier improvement", "Lower", "Upper"), "{:+.4g}")
     st.dataframe(
         shown.style.format(digits),
         hide_index=True,
