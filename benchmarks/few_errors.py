@@ -2,8 +2,8 @@
 
 ``python -m benchmarks.few_errors``: labels follow the scores exactly. The first table counts how often the
 interval of each score lies below or above its expectation, and how often a limit that the expectation breaks
-is called kept. The second one recommends one of five calibrators for rows of which each is there some times,
-and takes the expected losses on 20,000 fresh rows.
+is called kept. The second one recommends a calibrator for rows of which each is there some times, and takes
+the expected losses on 20,000 fresh rows.
 """
 
 from __future__ import annotations
@@ -16,7 +16,6 @@ from benchmarks.choosing import TRUTHS, expected_losses, vectors_of
 from benchmarks.populations import draw_labels, scores
 from benchmarks.simulation import Draws, Table, main, mean, rate
 from calib import Predictions, recommend
-from calib.answers.advice import quick_methods
 from calib.stats.intervals import measure_interval
 
 N_CLASSES, FRESH_ROWS = 3, 20_000
@@ -58,7 +57,6 @@ def intervals(name: str, n: int) -> Draws:
 
 def recommendations(name: str, copies: int, n: int) -> Draws:
     """Yield whether a calibrator is recommended, and by how much it changes the expected losses."""
-    methods = quick_methods("vectors", N_CLASSES)
     confident = name not in TRUTHS
     fresh = (
         sure(np.random.default_rng(99), name, FRESH_ROWS) if confident else scores(99, FRESH_ROWS, N_CLASSES)
@@ -71,7 +69,7 @@ def recommendations(name: str, copies: int, n: int) -> Draws:
         labels = draw_labels(proba if confident else TRUTHS[name](proba), random)
         order = random.permutation(n * copies)
         rows = np.repeat(proba, copies, axis=0)[order], np.repeat(labels, copies)[order]
-        advice = recommend(*rows, methods=methods)
+        advice = recommend(*rows)
         brier, log_loss = np.array(expected_losses(vectors_of(advice.calibrator, fresh), truth)) - base
         yield {
             "some": advice.name != "none",

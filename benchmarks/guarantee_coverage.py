@@ -16,7 +16,7 @@ from functools import cached_property
 import numpy as np
 
 from benchmarks.simulation import Draws, Table, main, mean, rate
-from calib import HistogramBinning, MulticlassToBinary, TopLabelPrediction, guarantee_card
+from calib import HistogramBinning, MulticlassToBinary, Predictions, TopLabelPrediction, guarantee_card
 from calib.answers import GuaranteeCard
 
 ALPHA = 0.1
@@ -94,8 +94,9 @@ def misses(name: str, k: int, n: int) -> Draws:
     while True:
         scores, outcomes = truth.draw(n, generator)
         proba = np.column_stack([1.0 - scores, scores])
+        rows = Predictions(proba, cluster=np.arange(n))  # equal scores with equal outcomes are no copies here
         model = MulticlassToBinary(HistogramBinning(points_per_bin=k), notion="class-wise")
-        card = guarantee_card(model.fit(proba, outcomes.astype(int)), ALPHA)
+        card = guarantee_card(model.fit(rows, outcomes.astype(int)), ALPHA)
         found = dict(zip(STATEMENTS, _against(truth, model, card, 1), strict=True))
         found["error"] /= card.expected_ece[1]
         yield found | {"reach": card.reach[1] / card.conditional[1]}
@@ -126,7 +127,7 @@ def misses_by_group(cells: str, k: int, n: int) -> Draws:
             scores[rows], outcomes[rows] = truth.draw(len(rows), generator)
         label = cell % n_classes
         model = MulticlassToBinary(HistogramBinning(points_per_bin=k), by=("class", "group"))
-        top = TopLabelPrediction(label, scores, class_names=names)
+        top = TopLabelPrediction(label, scores, class_names=names, cluster=np.arange(n))
         model.fit(top, np.where(outcomes, label, (label + 1) % n_classes), groups=cell // n_classes)
         card = guarantee_card(model, ALPHA)
         covered = np.flatnonzero(np.isfinite(card.marginal))

@@ -59,7 +59,7 @@ SECTIONS = (
         "Perfect models whose rows belong together, such as several rows of a patient: how often the floors, "
         "the conclusion, tests and intervals say something, which is always wrong. In the first table calib "
         "is given the clusters; in the second one the same rows count as independent.",
-        0.5,
+        1.0,
     ),
     (
         "decision_guarantee",
@@ -69,16 +69,16 @@ SECTIONS = (
         "rows. In the third table an accuracy of 0.9 is promised with a recall. In the fourth table rows "
         "belong together: how often the promise is missed if calib is given the clusters, what share of "
         "the rows is accepted then, and how often it is missed if these rows count as independent.",
-        0.25,
+        0.5,
     ),
     (
         "few_errors",
         "Few wrong rows, and copies",
         "Calibrated models of confident rows: how often the intervals of scores lie below or above the "
-        "expectation, and how often a limit 5 % below it is called kept. Then `calib.recommend`, of five "
-        "calibrators, for few wrong rows and for rows that are there five times without an id: how often "
+        "expectation, and how often a limit 5 % below it is called kept. Then `calib.recommend` for "
+        "few wrong rows and for rows that are there five times without an id: how often "
         "one is recommended, and what it changes on 20,000 fresh rows.",
-        0.25,
+        1.0,
     ),
     (
         "choosing",

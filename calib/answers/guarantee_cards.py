@@ -12,7 +12,7 @@ from sklearn.utils.validation import check_is_fitted
 from calib.answers.theorems import deviation
 from calib.base.results import Result
 from calib.calibrators.histogram import HistogramBinning
-from calib.calibrators.multiclass import MulticlassToBinary
+from calib.calibrators.multiclass import MulticlassToBinary, clusters_of_fit
 from calib.calibrators.venn_abers import VennAbersCalibration
 from calib.data.notions import TOP_K_NOTIONS, NotionShape
 from calib.data.validation import check_alpha, check_count
@@ -412,6 +412,11 @@ def _why_no_guarantee(calibrator: MulticlassToBinary) -> str:
         )
     if not isinstance(calibrator.binary_calibrator, HistogramBinning):
         return f"{type(calibrator.binary).__name__} has no distribution-free guarantee; histogram binning has"
+    if (n_clusters := clusters_of_fit(calibrator)) is not None:
+        return (
+            f"the calibration rows belong to {n_clusters:,} clusters, such as patients or copies of a row, "
+            "and the theorems are about independent rows"
+        )
     if calibrator.normalize:
         return "normalising the class-wise scores voids the guarantee (paper, after Theorem 2)"
     return ""

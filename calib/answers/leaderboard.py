@@ -25,9 +25,9 @@ from calib.base.interval_words import decimals_of, interval_words, size_with_int
 from calib.base.results import Result
 from calib.calibrators.foreign import ForeignCalibrator, is_foreign
 from calib.data.defaults import N_BINS
-from calib.data.predictions import Predictions, weighted_rows
+from calib.data.predictions import Predictions
 from calib.evidence.binning import Strategy
-from calib.evidence.reductions import cluster_codes
+from calib.evidence.reductions import counted_rows
 from calib.evidence.row_scores import TINY, weighted_mean
 from calib.stats.bootstrap import paired_intervals_of
 from calib.stats.many import best_set
@@ -275,8 +275,7 @@ def compare(
 
     If a method raises `InputError`, its entry says why, and the other methods are still fitted.
     """
-    cluster = cluster_codes(evaluation, evaluation_weight, None)
-    _, evaluation, weights = weighted_rows(evaluation.labels, evaluation, evaluation_weight)
+    _, evaluation, weights, cluster = counted_rows(evaluation.labels, evaluation, evaluation_weight)
     bins: dict[str, Any] = {"n_bins": n_bins, "sample_weight": weights}
 
     def fitted(name: str, calibrator: Any) -> Entry:

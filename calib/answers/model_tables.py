@@ -23,7 +23,7 @@ from calib.data.predictions import ConfidencePrediction, TopLabelPrediction, row
 from calib.data.several_models import pairs_of_models, rows_to_fit
 from calib.data.validation import check_level
 from calib.evidence.binning import PerClass, Strategy
-from calib.evidence.reductions import cluster_codes, event_scores, top_label
+from calib.evidence.reductions import counted_rows, event_scores, top_label
 from calib.evidence.row_scores import row_values, unseen_error, weighted_mean
 from calib.evidence.rows import Rows
 from calib.stats.bootstrap import paired_intervals_of
@@ -381,7 +381,7 @@ class _Model:
     ) -> None:
         self.name, self.calibration, self.evaluation = name, calibration, evaluation
         self.n_bins, self.level, self.mark_level = n_bins, level, mark_level
-        self.cluster = cluster_codes(evaluation, evaluation.sample_weight, None)
+        self.cluster = counted_rows(evaluation.labels, evaluation)[3]
         self.redraws: dict[str, Any] = {"n_resamples": n_resamples, "random_state": random_state}
         self.measures = [
             measure

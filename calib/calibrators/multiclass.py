@@ -25,6 +25,7 @@ from calib.calibrators.shrinkage import moved_to, shrunken
 from calib.data.matrices import highest
 from calib.data.notions import TOP_K_NOTIONS, TOP_NOTIONS, Notion, NotionShape
 from calib.data.predictions import (
+    Announcement,
     MultilabelPrediction,
     Predictions,
     TopKPrediction,
@@ -44,6 +45,7 @@ from calib.data.validation import (
 )
 from calib.evidence.binning import BinaryProblems, assign_bins
 from calib.evidence.reductions import (
+    counted_rows,
     fit_classes,
     grouped_problems,
     ranked_classes,
@@ -291,6 +293,8 @@ class MulticlassToBinary(BaseEstimator):
         L, from the number of columns.
     class_names_ : tuple of str or None
         Names of the classes if the rows of the fit had any; rows of another order are refused.
+    n_clusters_ : int or None
+        Clusters of the rows, exact copies among them; None if rows are independent.
 
     Examples
     --------
@@ -375,6 +379,7 @@ class MulticlassToBinary(BaseEstimator):
         for name in ("groups_", "by_class_", "everyone_", "shrunk_"):
             self.__dict__.pop(name, None)
         self.class_names_ = names
+        self.n_clusters_ = _n_clusters(y, scores, weights)
         needed = self.least_points
         if by_counts and (by_rows or self.notion == "class-wise"):
             self._grouped(groups, len(scores))
@@ -750,5 +755,21 @@ def of_one_score(calibrator: BinaryCalibrator, rows: Any) -> MulticlassToBinary 
     reduction.pooled_ = (None,)
     reduction.n_points_ = np.array([rows.n_samples])
     reduction.n_classes_ = 2
+    reduction.n_clusters_ = clusters_of_fit(rows)
     reduction.fallbacks_ = ()
     return reduction
+
+
+def _n_clusters(y: Any, scores: Any, weights: Any = None) -> int | None:
+    cluster = counted_rows(y, scores, weights)[3]
+    count = 0 if cluster is None else int(cluster.max()) + 1
+    return count if cluster is not None and count < len(cluster) else None
+
+
+def clusters_of_fit(source: Any) -> int | None:
+    """Return how many clusters a calibrator, an origin or rows have; None if rows count as independent."""
+    origin = getattr(source, "fitted_on_", source)
+    if isinstance(origin, Announcement) and origin.labels is not None:
+        return _n_clusters(origin.labels, origin)
+    clusters: int | None = getattr(source, "n_clusters_", None) or getattr(origin, "n_clusters", None)
+    return clusters

@@ -25,6 +25,8 @@ MAX_DISAGREEING = 0.1
 COINCIDENCE = 3.0
 #: Copies count as clusters from this design effect on: intervals are 2.5 % wider then.
 LEAST_EFFECT = 1.05
+#: Rows in which copies are looked for first, by their content.
+N_SAMPLED = 5_000
 #: Scores are compared up to this size, so that their digits fit in a 64-bit number.
 MOST_SCORE = 1e12
 #: Bins of confidence in which the share of right rows is taken.
@@ -38,7 +40,8 @@ class Overlap:
     #: Rows to assess, and those among them that were used to fit
     n_rows: int
     n_used: int
-    #: {"content", "id", "scores"}: what shows it: the fingerprint of all rows, their ids, or equal scores
+    #: {"content", "id", "scores", "sample"}: what shows it: the fingerprint of all rows, their ids, equal
+    #: scores, or those of a sample of the rows
     by: str
 
     @property
@@ -47,7 +50,8 @@ class Overlap:
         if self.by == "content":
             return f"all {self.n_rows:,} rows were used to fit"
         seen = "their ids" if self.by == "id" else f"their scores, equal to {DECIMALS} decimals"
-        return f"{self.n_used:,} of {self.n_rows:,} rows were used to fit (seen by {seen})"
+        about = "about " * (self.by == "sample")
+        return f"{about}{self.n_used:,} of {self.n_rows:,} rows were used to fit (seen by {seen})"
 
 
 def row_keys(rows: Any) -> np.ndarray:
@@ -110,8 +114,9 @@ def copies_of(
     keys: np.ndarray, score: np.ndarray, happened: np.ndarray, labels: np.ndarray
 ) -> np.ndarray | None:
     """Return `exact_copies` of rows with these keys, (n,) scores of an event each, and label codes."""
+    mixed = np.random.default_rng(0).permutation(len(keys))  # rows may be sorted by what came true
     alike = pd.factorize(keys)[0]
-    order = np.argsort(alike, kind="stable")
+    order = mixed[np.argsort(alike[mixed], kind="stable")]
     follows = np.flatnonzero(np.diff(alike[order]) == 0)
     if not len(follows):
         return None
@@ -130,8 +135,26 @@ def copies_of(
 
 def counted_together(rows: Any) -> Any:
     """Return rows without clusters with their copies as such, if intervals depend on it noticeably."""
-    copies = None if rows.cluster is not None else exact_copies(rows)
-    return rows if copies is None or design_effect(copies) < LEAST_EFFECT else rows.with_cluster(copies)
+    copies = None if rows.cluster is not None else noticeable(exact_copies(rows))
+    return rows if copies is None else rows.with_cluster(copies)
+
+
+def noticeable(copies: np.ndarray | None) -> np.ndarray | None:
+    """Return copies that intervals depend on noticeably, else None."""
+    return None if copies is None or design_effect(copies) < LEAST_EFFECT else copies
+
+
+def sample_by_content(matrix: np.ndarray) -> np.ndarray:
+    """Return some rows of (n,) or (n, L) scores, ascending: about `N_SAMPLED`, copies all or not at all."""
+    columns = matrix[:, None] if matrix.ndim == 1 else matrix[:, :2]
+    share = N_SAMPLED / len(matrix)
+    if share >= 1.0:
+        return np.arange(len(matrix))
+    keys = np.zeros(len(matrix), dtype=np.uint64)
+    for column in columns.T:
+        keys ^= np.ascontiguousarray(column, dtype=np.float64).view(np.uint64)
+        keys *= np.uint64(0x9E3779B97F4A7C15)  # Fibonacci hashing (Knuth, vol. 3, section 6.4)
+    return np.flatnonzero(keys < np.uint64(share * 2.0**64))
 
 
 def design_effect(copies: np.ndarray) -> float:
@@ -183,7 +206,8 @@ def overlap(rows: Any, fitted_on: Any) -> Overlap | None:
     copied = any(exact_copies(each) is not None for each in sets)
     if hits <= most_by_chance(keys, known, share, copied=copied) * len(compared) / len(keys):
         return None
-    return Overlap(rows.n_samples, round(hits / len(compared) * rows.n_samples), "scores")
+    by = "scores" if share == 1.0 else "sample"
+    return Overlap(rows.n_samples, round(hits / len(compared) * rows.n_samples), by)
 
 
 def most_by_chance(keys: np.ndarray, known: np.ndarray, share: float = 1.0, *, copied: bool = False) -> float:

@@ -11,6 +11,7 @@ import numpy as np
 
 from calib.base.exceptions import InputError
 from calib.base.parallel import WORKERS, map_row_blocks, map_threads, row_blocks
+from calib.data.equal_rows import copies_of, exact_copies, keys_of, noticeable, sample_by_content
 from calib.data.kinds import lacks
 from calib.data.matrices import highest
 from calib.data.notions import TOP_K_NOTIONS, Notion, NotionShape
@@ -93,10 +94,33 @@ def reduce_to_binary(
     here, is 1{Y = c^(k)(X)}.
     """
     check_serves(scores, notion)
-    row_cluster = cluster_codes(scores, sample_weight, cluster)
+    return problems_of(*counted_rows(y_true, scores, sample_weight, cluster), notion, top_k)
+
+
+def counted_rows(
+    y_true: Any, scores: Any, sample_weight: Any = None, cluster: Any = None
+) -> tuple[Any, Any, np.ndarray | None, np.ndarray | None]:
+    """Return `weighted_rows`, and the number of the cluster of each of these, from 0; None without clusters.
+
+    Rows without clusters that are copies of each other, see `exact_copies`, are clusters by themselves.
+    """
+    codes = cluster_codes(scores, sample_weight, cluster)
     y_true, scores, weights = weighted_rows(y_true, scores, sample_weight)
+    return y_true, scores, weights, _copies(y_true, scores) if codes is None else codes
+
+
+def problems_of(
+    y_true: Any,
+    scores: Any,
+    weights: np.ndarray | None,
+    cluster: np.ndarray | None,
+    notion: Notion,
+    top_k: int | None = None,
+) -> BinaryProblems:
+    """Return the binary problems of `counted_rows`."""
+    check_serves(scores, notion)
     problems = _reduced(y_true, scores, notion, top_k, weights)
-    return problems if row_cluster is None else replace(problems, row_cluster=row_cluster)
+    return problems if cluster is None else replace(problems, row_cluster=cluster)
 
 
 def cluster_codes(scores: Any, sample_weight: Any, cluster: Any) -> np.ndarray | None:
@@ -109,6 +133,36 @@ def cluster_codes(scores: Any, sample_weight: Any, cluster: Any) -> np.ndarray |
         given if weights is None else given[np.asarray(weights) > 0.0], return_inverse=True
     )[1]
     return codes
+
+
+def _copies(y_true: Any, scores: Any) -> np.ndarray | None:
+    """Return the copies among rows that intervals depend on; looked for in some rows first."""
+    matrix: np.ndarray
+    happened: np.ndarray
+    if (event := event_scores(scores)) is not None:
+        matrix, happened = event, outcomes_of(y_true, scores)
+
+        def among(rows: Any) -> np.ndarray | None:
+            told = happened[rows]
+            return copies_of(keys_of(matrix[rows]), matrix[rows], told, told)
+
+    elif isinstance(scores, Announcement):
+        matrix, labels = getattr(scores, scores.scored_by), np.asarray(y_true)
+
+        def among(rows: Any) -> np.ndarray | None:
+            return exact_copies(scores.take(rows), labels[rows])
+
+    else:
+        matrix, labels = np.asarray(scores), np.asarray(y_true)
+
+        def among(rows: Any) -> np.ndarray | None:
+            some, true = score_matrix(matrix[rows]), as_labels(labels[rows], *matrix[rows].shape)
+            top = highest(some)
+            return copies_of(keys_of(some, top), top[1], top[0] == true, true)
+
+    some = sample_by_content(matrix)
+    found = noticeable(among(some)) if len(some) else None
+    return found if found is None or len(some) == len(matrix) else noticeable(among(slice(None)))
 
 
 def _reduced(

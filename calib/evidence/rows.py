@@ -18,7 +18,6 @@ from calib.data.predictions import (
     Predictions,
     TopLabelPrediction,
     score_matrix,
-    weighted_rows,
     weights_of,
 )
 from calib.data.validation import as_labels
@@ -41,12 +40,12 @@ from calib.evidence.reductions import (
     bin_each_class,
     check_serves,
     class_labels,
-    cluster_codes,
+    counted_rows,
     event_scores,
     has_columns,
     labels_of_tops,
     outcomes_of,
-    reduce_to_binary,
+    problems_of,
     top_label,
 )
 from calib.evidence.row_scores import row_values, vector_values, weighted_mean
@@ -101,8 +100,9 @@ class Rows:
         self.y_true, self.scores, self.weights = y_true, scores, None
         if self._ready is None:
             #: Number of the cluster of each row, (n,) int64; None if rows are independent.
-            self.cluster = cluster_codes(scores, sample_weight, cluster)
-            self.y_true, self.scores, self.weights = weighted_rows(y_true, scores, sample_weight)
+            self.cluster: np.ndarray | None
+            counted = counted_rows(y_true, scores, sample_weight, cluster)
+            self.y_true, self.scores, self.weights, self.cluster = counted
         else:
             self.weights, self.cluster = self._ready.row_weights, self._ready.row_cluster
         given = None if self._ready is not None else weights_of(scores, sample_weight)
@@ -188,9 +188,7 @@ class Rows:
             return self._ready
         key = notion or self.notion, top_k
         if key not in self._problems:
-            options: dict[str, Any] = {"top_k": top_k, "sample_weight": self.weights}
-            options["cluster"] = self.cluster
-            self._problems[key] = reduce_to_binary(self.y_true, self.scores, key[0], **options)
+            self._problems[key] = problems_of(self.y_true, self.scores, self.weights, self.cluster, *key)
         return self._problems[key]
 
     def cells(

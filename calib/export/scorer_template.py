@@ -26,6 +26,11 @@ BLOCK = 65_536
 def calibrate(proba, group=None):
     """Return the calibrated outputs for (n, L) probabilities, float32 or float64, and (n,) groups if any."""
     (name, columns), *further = DATA["inputs"].items()
+    if columns and hasattr(proba, "columns"):
+        raise ValueError(
+            "columns have names here, and this file holds none to compare them with; put them in the order "
+            "of the fit and pass a matrix, such as table[names].to_numpy()"
+        )
     given = {name: _checked(np.asarray(proba), columns)}
     if (group is None) != (not further):
         raise ValueError("this calibrator " + ("needs a" if further else "takes no") + " group")

@@ -17,6 +17,7 @@ from calib.base.outputs import check_output, write_whole
 from calib.base.results import Result
 from calib.calibrators.catalogue import name_of
 from calib.data.defaults import N_BINS, N_RESAMPLES, RANDOM_STATE
+from calib.data.equal_rows import counted_together
 from calib.data.kinds import lacks
 from calib.data.predictions import (
     Announcement,
@@ -94,6 +95,7 @@ def report(
     calibrators: Any = None,
     calibration: Any = None,
     sample_weight: Any = None,
+    cluster: Any = None,
     title: str = "Predictions",
     simulated: bool = False,
     n_bins: int = N_BINS,
@@ -114,6 +116,8 @@ def report(
         Rows that the calibrators were fitted on.
     sample_weight : (n,) array_like, optional
         Weights of the rows.
+    cluster : (n,) array_like, optional
+        Id of what each row belongs to; by default those that predictions came with, else exact copies.
     title : str
         Heading of the page.
     simulated : bool
@@ -140,6 +144,7 @@ def report(
     [{'Method': 'Base model', 'TL-ECE': 0.112}]
     """
     rows = _labelled(y_true, scores, sample_weight)
+    rows = counted_together(rows) if cluster is None else rows.with_cluster(cluster)
     if calibrators is None:
         calibrators = {}
     elif not isinstance(calibrators, Mapping):

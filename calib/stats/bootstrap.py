@@ -14,9 +14,8 @@ from calib.base.interval_words import interval_words, size_with_interval
 from calib.base.parallel import map_threads
 from calib.base.results import Result
 from calib.data.defaults import LEVEL, RANDOM_STATE
-from calib.data.predictions import weighted_rows
 from calib.data.validation import check_level
-from calib.evidence.reductions import cluster_codes
+from calib.evidence.reductions import counted_rows
 from calib.evidence.row_scores import TINY, row_values, unseen_error, weighted_mean
 from calib.evidence.sampling import Progress, resample
 
@@ -144,8 +143,7 @@ def bootstrap_interval(
     would add (`with_unseen_errors`).
     """
     options: dict[str, Any] = {"n_resamples": n_resamples, "random_state": random_state, "progress": progress}
-    codes = cluster_codes(scores, sample_weight, cluster)
-    y_true, scores, weights = weighted_rows(y_true, scores, sample_weight)
+    y_true, scores, weights, codes = counted_rows(y_true, scores, sample_weight, cluster)
     losses = _checked_losses(y_true, scores, metric)
     unseen = np.array([unseen_error(y_true, scores, scores, metric, weights, codes)])
     (found,) = limits_of_means(losses[None], level, MOST[metric], weights, codes, unseen, **options)
@@ -170,10 +168,9 @@ def paired_interval(
 
     Parameters as for `bootstrap_interval`. Calibration errors have `paired_difference`.
     """
-    codes = cluster_codes(scores_a, sample_weight, cluster)
-    (y_a, kept_a, weights), (y_b, kept_b, _) = (
-        weighted_rows(y_true, scores, sample_weight) for scores in (scores_a, scores_b)
-    )
+    y_a, kept_a, weights, codes = counted_rows(y_true, scores_a, sample_weight, cluster)
+    y_b, kept_b, _, of_b = counted_rows(y_true, scores_b, sample_weight, cluster)
+    codes = of_b if codes is None else codes
     losses_a, losses_b = _checked_losses(y_a, kept_a, metric), _checked_losses(y_b, kept_b, metric)
     options: dict[str, Any] = {"n_resamples": n_resamples, "random_state": random_state, "progress": progress}
     unseen_a, unseen_b = (

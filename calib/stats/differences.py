@@ -14,10 +14,10 @@ from calib.base.interval_words import interval_words
 from calib.base.results import Result
 from calib.data.defaults import LEVEL, N_BINS
 from calib.data.notions import TOP_NOTIONS, Notion
-from calib.data.predictions import score_matrix, weighted_rows
+from calib.data.predictions import score_matrix
 from calib.data.validation import check_level
 from calib.evidence.binning import BinaryProblems, Strategy, bin_statistics
-from calib.evidence.reductions import cluster_codes, ranked_classes, reduce_to_binary, top_label
+from calib.evidence.reductions import counted_rows, problems_of, ranked_classes, top_label
 from calib.evidence.row_scores import weighted_mean
 from calib.stats.cluster_squares import MAX_SKEWNESS, ClusterSquares
 from calib.stats.intervals import BETWEEN_ROWS, SquaredGaps, of_few_clusters, unseen
@@ -137,12 +137,12 @@ def paired_difference(
     direction in 5 % or less.
     """
     alpha = 1.0 - check_level(level)
-    codes = cluster_codes(scores_a, sample_weight, cluster)
-    if codes is None:
-        codes = cluster_codes(scores_b, sample_weight, None)
+    rows = [counted_rows(y_true, scores, sample_weight, cluster) for scores in (scores_a, scores_b)]
+    found = [of for *_, of in rows if of is not None]
+    codes = np.unique(np.stack(found), axis=1, return_inverse=True)[1].reshape(-1) if found else None
     a, b = (
-        _Side.of(*weighted_rows(y_true, scores, sample_weight), codes, notion, n_bins, strategy, top_k)
-        for scores, strategy in ((scores_a, strategy_a), (scores_b, strategy_b))
+        _Side.of(*of[:3], codes, notion, n_bins, strategy, top_k)
+        for of, strategy in zip(rows, (strategy_a, strategy_b), strict=True)
     )
     if len(a.cell) != len(b.cell):
         raise InputError(
@@ -189,8 +189,7 @@ class _Side:
         strategy: Strategy,
         top_k: int | None,
     ) -> _Side:
-        of_rows: dict[str, Any] = {"sample_weight": weights, "cluster": cluster}
-        problems = reduce_to_binary(y_true, scores, notion, top_k=top_k, **of_rows)
+        problems = problems_of(y_true, scores, weights, cluster, notion, top_k)
         cells = bin_statistics(problems, n_bins=n_bins, strategy=strategy)
         table = SquaredGaps.of(problems, cells)
         owner = np.repeat(np.arange(problems.n_problems), np.diff(problems.offsets))

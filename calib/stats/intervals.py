@@ -128,7 +128,8 @@ def error_interval(
       absolute deviation by the binomial's. The lower end is T less F and z standard errors. Where cells show
       gaps that noise does not explain, their share of F is taken off only as far as noise can matter there.
     - T is at least S m(theta / S) on average, m(d) the mean of the absolute value of a
-      N(d, 1): both sides are convex. The upper end inverts m at T (at least F) plus z standard errors.
+      N(d, 1): both sides are convex. The upper end inverts m at T (at least F) plus z standard errors, those
+      of gaps as far from 0 as the upper end allows.
 
     For ``norm=2`` the estimate is the U-statistic of Sun, Chaudhari, Barnett & Dobriban (arXiv 2408.08998),
     and the interval holds the squared errors t >= 0 whose variance, B + a t + b t^2, explains the distance
@@ -188,8 +189,8 @@ def _l1_limits(
     shrunk = (count * outcome + score) / (count + 1.0)
     deviation = np.sqrt(np.clip(shrunk * (1.0 - shrunk), 0.0, None) / count)
     x = np.divide(gap, deviation, out=np.zeros_like(gap), where=deviation > 0)
-    # Variance of |gap| over variance of the gap: 1 - 2 / pi if there is no gap, 1 if it is far from 0.
-    folded = 1.0 - 2.0 / np.pi * np.sqrt(2.0) * np.exp(-x * x / 2.0)
+    # Variance of |gap| over variance of the gap.
+    folded = _folded_variance(x)
     squares = (share * deviation) ** 2
     inside = float(squares @ folded)
     variance = inside
@@ -229,8 +230,15 @@ def _l1_limits(
     def most(between: float) -> float:
         """Return the upper end where this share of the variance lies between rows."""
         left = 1.0 - between
-        shown = max(observed, floor * np.sqrt(left)) + z * np.sqrt(variance * left + of_rows)
-        return behind(shown, left)
+        least = max(observed, floor * np.sqrt(left))
+
+        def end(distance: float) -> float:
+            """Return the upper end if the gap of each cell may be that far from 0."""
+            more = float(squares @ (_folded_variance(np.maximum(x, distance)) - folded))
+            return behind(least + z * np.sqrt((variance + more) * left + of_rows), left)
+
+        scale = noise * np.sqrt(left)
+        return end(end(np.inf) / scale if scale > 0 else np.inf)
 
     return observed, behind(observed), lower, max(map(most, BETWEEN_ROWS))
 
@@ -436,6 +444,11 @@ def binomial_deviation(count: np.ndarray, mean: np.ndarray) -> np.ndarray:
 def unseen(n_samples: float, n_claims: int, z: float) -> float:
     """Variance of z^2 outcomes that were not seen yet, as in Wilson's interval of a share."""
     return min(n_claims, 2) * (z / (n_samples * n_claims)) ** 2
+
+
+def _folded_variance(distance: np.ndarray) -> np.ndarray:
+    """Variance of |N(d, 1)|, nearly: 1 - 2 / pi at 0, and 1 far from it."""
+    return np.asarray(1.0 - 2.0 / np.pi * np.sqrt(2.0) * np.exp(-distance * distance / 2.0))
 
 
 def _folded_mean(distance: np.ndarray) -> np.ndarray:

@@ -13,7 +13,7 @@ from sklearn.base import BaseEstimator
 
 from benchmarks.guarantee_coverage import misses, misses_by_group, truths
 from benchmarks.simulation import means
-from calib import HistogramBinning, InputError, MulticlassToBinary, guarantee, guarantee_card
+from calib import HistogramBinning, InputError, MulticlassToBinary, Predictions, guarantee, guarantee_card
 from calib.answers import guarantee_class_wise, multinomial_bound, points_needed, points_sentence
 from calib.files.saved import dumps, loads
 
@@ -230,6 +230,20 @@ def test_loaded_card_is_that_of_the_fitted_calibrator():
             assert fresh.words() == loaded.words()
             assert fresh.assumptions == loaded.assumptions
             np.testing.assert_array_equal(fresh.bins.lower, loaded.bins.lower)
+
+
+@pytest.mark.parametrize("notion", ["top-label", "class-wise"])
+def test_nothing_is_guaranteed_for_rows_that_belong_together(notion):
+    proba, y = rows_of([300, 200])
+    patient = np.arange(len(y)) // 5
+    model = MulticlassToBinary(HistogramBinning(points_per_bin=20), notion=notion)
+    for rows in ((Predictions(proba, cluster=patient), y), (np.repeat(proba, 3, 0), np.repeat(y, 3))):
+        clusters = len(np.unique(patient)) if len(y) == len(rows[1]) else len(y)
+        fitted = model.fit(*rows)
+        assert (fitted.n_clusters_, loads(dumps(fitted)).fitted_on_.n_clusters) == (clusters, clusters)
+        assert not guarantee_card(fitted).applies
+        assert not guarantee_card(loads(dumps(fitted))).applies
+    assert guarantee_card(model.fit(proba, y)).applies
 
 
 def test_files_that_do_not_say_leave_ties_an_assumption():

@@ -16,6 +16,7 @@ from calib import (
     recommend,
 )
 from calib.data.equal_rows import ID, MAX_KEYS, exact_copies, overlap, smallest_keys
+from calib.evidence.rows import as_evidence
 from calib.files.saved import dumps, loads
 from calib.files.saved.origin import FittedOn
 
@@ -61,6 +62,17 @@ def test_copies_are_found_in_every_kind(kind, dtype):
     assert all(len(group) == 1 for group in groups)
 
 
+@pytest.mark.parametrize("n_samples", [300, 20_000])
+def test_arrays_with_copies_count_clusters(n_samples):
+    rows = drawn(n_samples)
+    place = np.random.default_rng(1).permutation(np.repeat(np.arange(n_samples), 3))
+    proba, labels = rows.proba[place], rows.labels[place]
+    assert as_evidence(labels, proba).n_clusters == n_samples
+    assert as_evidence(labels == 0, proba[:, 0]).n_clusters == pytest.approx(n_samples, rel=0.02)
+    assert as_evidence(labels, proba, cluster=np.arange(len(labels))).n_clusters == 3 * n_samples
+    assert as_evidence(rows.labels, rows.proba).n_clusters is None
+
+
 def test_some_copies_among_other_rows_are_found():
     place = np.r_[np.arange(1_000), np.arange(30)]
     copies = exact_copies(drawn(1_000)[place])
@@ -89,6 +101,8 @@ def test_scores_that_recur_by_chance_are_no_copies(seed):
     assert exact_copies(one_score(seed, 1)) is None
     always = ConfidencePrediction(np.random.default_rng(seed).random(500).round(2), np.ones(500, dtype=bool))
     assert exact_copies(always) is None
+    by_outcome = one_score(seed, 1)
+    assert exact_copies(by_outcome[np.argsort(by_outcome.labels)]) is None
 
 
 def test_rows_without_labels_have_no_copies():

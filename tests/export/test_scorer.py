@@ -7,6 +7,7 @@ import subprocess
 import sys
 
 import numpy as np
+import pandas as pd
 import pytest
 
 from calib import HistogramBinning, InputError, MulticlassToBinary
@@ -114,6 +115,11 @@ def test_wrong_input_is_refused_by_the_file():
     for wrong in ([[0.5, 0.5]], [0.5], [[np.nan, 0.5, 0.25, 0.25]], [[-0.1, 0.6, 0.25, 0.25]]):
         with pytest.raises(ValueError, match="expected a matrix with 4 columns|must be finite"):
             space["calibrate"](wrong)
+    named = pd.DataFrame(
+        [[0.1, 0.2, 0.3, 0.4]], columns=list("dcba")
+    )  # perhaps in another order than in the fit
+    with pytest.raises(ValueError, match="columns have names"):
+        space["calibrate"](named)
 
 
 def test_differences_of_labels():

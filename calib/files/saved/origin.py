@@ -13,6 +13,7 @@ import numpy as np
 from calib.base.exceptions import CalibratorFileError, InputError
 from calib.base.version import __version__
 from calib.calibrators.acceptance import NEVER, AcceptanceRule
+from calib.calibrators.multiclass import clusters_of_fit
 from calib.data.equal_rows import MAX_KEYS, smallest_keys
 from calib.data.predictions import BinaryPrediction
 from calib.data.validation import check_count
@@ -68,6 +69,10 @@ _ORIGIN = Record(
 _CHOICES = whole(2)
 
 
+#: Clusters that its rows belong to, if they do.
+_CLUSTERS = whole()
+
+
 #: Keys of rows that it was fitted on (`calib.data.equal_rows`), 16 hex digits each.
 _KEYS = _matching(f"([0-9a-f]{{16}}){{1,{MAX_KEYS}}}", f"1 to {MAX_KEYS} keys of 16 hex digits")
 
@@ -102,6 +107,8 @@ class FittedOn:
     #: The smallest hashes of the calibration rows' scores (`calib.data.equal_rows.smallest_keys`), by which
     #: `overlap` finds some of them among other rows; files of former versions have none
     keys: tuple[int, ...] = ()
+    #: Clusters that the calibration rows belong to; None if they count as independent
+    n_clusters: int | None = None
 
 
 def today() -> str:
@@ -128,10 +135,12 @@ def decode_names(raw: Any, n_classes: int | None) -> tuple[str, ...] | None:
 def decode_origin(raw: Any, n_points: int | None) -> FittedOn:
     """Return the checked origin; `n_points` is the number of rows that the state counts, if it does."""
     lines: tuple[str, ...] = ()
-    choices = 1
+    choices, clusters = 1, None
     raw = dict(raw) if isinstance(raw, dict) else raw
     if isinstance(raw, dict) and "choices" in raw:
         choices = _CHOICES.decode(raw.pop("choices"), "fitted_on.choices", {})
+    if isinstance(raw, dict) and "clusters" in raw:
+        clusters = _CLUSTERS.decode(raw.pop("clusters"), "fitted_on.clusters", {})
     if isinstance(raw, dict) and "log" in raw:
         log = raw.pop("log")
         if not isinstance(log, list) or not 0 < len(log) <= MAX_FIXES:
@@ -144,9 +153,8 @@ def decode_origin(raw: Any, n_points: int | None) -> FittedOn:
     origin = _ORIGIN.decode(raw, "fitted_on", {})
     if None not in (origin["n"], n_points) and origin["n"] != n_points:
         raise mismatch("fitted_on.n", f"{n_points:,}, the number of rows in state", origin["n"])
-    return FittedOn(
-        origin["n"], origin["fingerprint"], origin["date"], origin["calib_version"], lines, choices, keys
-    )
+    origin["n_samples"] = origin.pop("n")
+    return FittedOn(**origin, log=lines, choices=choices, keys=keys, n_clusters=clusters)
 
 
 def encode_names(
@@ -185,6 +193,7 @@ def encode_origin(
                 origin, n_samples=fitted_on.n_samples, fingerprint=fitted_on.fingerprint, keys=keys
             )
     lines = [str(line)[:MAX_NAME] for line in (*log, *origin.log)][:MAX_FIXES]
+    clusters = clusters_of_fit(calibrator if fitted_on is None else fitted_on)
     return {
         "n": origin.n_samples,
         "fingerprint": origin.fingerprint,
@@ -192,6 +201,7 @@ def encode_origin(
         "calib_version": origin.calib_version,
         **({"log": lines} if lines else {}),
         **({"choices": choices} if choices > 1 else {}),
+        **({"clusters": clusters} if clusters is not None else {}),
         **({"keys": np.array(origin.keys, dtype=">u8").tobytes().hex()} if origin.keys else {}),
     }
 
@@ -232,7 +242,9 @@ def origin_schema() -> dict[str, Any]:
     schema = _ORIGIN.schema
     log = {"type": "array", "items": _LINE.schema, "minItems": 1, "maxItems": MAX_FIXES}
     return schema | {
-        "properties": schema["properties"] | {"log": log, "choices": _CHOICES.schema, "keys": _KEYS.schema}
+        "properties": schema["properties"]
+        | {"log": log, "choices": _CHOICES.schema}
+        | {"clusters": _CLUSTERS.schema, "keys": _KEYS.schema}
     }
 
 
