@@ -16,11 +16,15 @@ from calib.data.validation import check_count, check_level
 from calib.evidence.binning import BinStatistics
 from calib.evidence.evidence import Evidence
 from calib.evidence.rows import Rows, as_evidence
+from calib.stats.effective import doubt_words
 from calib.stats.floors import ABOVE_NOISE, NoiseFloor
 from calib.stats.intervals import mean_limits, of_few_clusters
 
 #: How every conclusion begins: labels may be wrong, too.
 BY_LABELS = "By the labels in this file"
+
+#: What is said after a conclusion about rows that look like clusters and count as independent.
+NOT_INDEPENDENT = "This holds for independent rows; these do not look so, and should count as clusters."
 
 Direction = Literal["overconfident", "underconfident"]
 
@@ -104,6 +108,9 @@ class Conclusion(Result):
         predicted. No range of their rows together has a known direction.
     n_named : int
         How many of `classes` come first then.
+    doubted : bool
+        Whether rows count as independent and a further column says that they are not, see
+        `calib.stats.effective.find_alike`: the level is none then.
     """
 
     kind: str
@@ -114,6 +121,7 @@ class Conclusion(Result):
     classes: tuple[Gap, ...]
     n_others: int | None = None
     n_named: int = 0
+    doubted: bool = False
 
     @property
     def headline(self) -> list[int]:
@@ -136,6 +144,10 @@ class Conclusion(Result):
         floor : NoiseFloor, optional
             Noise floor of the calibration error, for models of which no direction is known.
         """
+        words = self._words(class_names, floor)
+        return f"{words} {NOT_INDEPENDENT}" if self.doubted and (self.pooled or self.classes) else words
+
+    def _words(self, class_names: Sequence[str] | None, floor: NoiseFloor | None) -> str:
         if self.n_others:
             return f"{BY_LABELS} {self._alone_words(class_names)}."
         if self.pooled:
@@ -310,6 +322,7 @@ where it predicts disease 2 (by 40.0 points, 39.0 to 40.0); overconfident where 
         classes=tuple(clearest.values()),
         n_others=n_others,
         n_named=n_named,
+        doubted=evidence.n_clusters is None and bool(doubt_words(getattr(evidence, "scores", None))),
     )
 
 

@@ -21,6 +21,7 @@ from calib.data.validation import check_alpha, check_choice, check_count
 from calib.evidence.binning import BinaryProblems
 from calib.evidence.clusters import Dependence, too_few
 from calib.evidence.rows import Rows
+from calib.stats.effective import doubt_words
 from calib.stats.intervals import of_few_clusters, share_of_rows
 
 #: Accuracies to promise at once, each with `choices` multiplied by their number: any may then be chosen after
@@ -86,8 +87,8 @@ class DecisionRule(AcceptanceRule):
     recall : float or None
         Share of the right predictions that is promised to be accepted, beside the accuracy.
     unpromised : str or None
-        Why nothing is promised although the rows would support it: they were used to fit the scores, or come
-        from too few clusters.
+        Why nothing is promised although the rows would support it: they were used to fit the scores, come
+        from too few clusters, or look like clusters and count as independent.
     """
 
     outcome: Outcome
@@ -114,7 +115,7 @@ class DecisionRule(AcceptanceRule):
                 "chosen on; on new rows it is larger on average. Leaving all to a person costs 1."
             )
         if self.unpromised is not None:
-            words += f" Nothing is promised of new rows: {self.unpromised}. Choose the rule on other rows."
+            words += f" Nothing is promised of new rows: {self.unpromised}."
         elif self.guarantee is not None:
             words += f" {self.guarantee}"
         elif self.target == "accuracy" and self.needed is not None:
@@ -153,6 +154,7 @@ def decide(
     choices: int = 1,
     cluster: Any = None,
     overlap: Overlap | None = None,
+    base: Any = None,
 ) -> DecisionRule:
     """Choose which predictions may pass without a person.
 
@@ -186,12 +188,15 @@ def decide(
         Id of what each row belongs to; by default those that predictions came with.
     overlap : Overlap, optional
         What `calib.data.equal_rows.overlap` found of the rows that the calibrator was fitted on.
+    base : predictions of any kind, optional
+        The labelled rows before a calibrator, with their further columns; by default `scores`.
 
     Returns
     -------
     DecisionRule
         It promises nothing if rows were used to fit: if `overlap` says so, or if the scores are the means of
-        these rows' own outcomes; and nothing if there are fewer than 10 clusters.
+        these rows' own outcomes; if there are fewer than 10 clusters; or if rows count as independent and a
+        further column of `base` says that they are not, see `calib.stats.effective.find_alike`.
 
     Raises
     ------
@@ -262,7 +267,8 @@ def decide(
     outcome = _outcome(problems, thresholds, value if target == "cost" else None)
     unpromised = used_words(overlap, problems)
     if unpromised is None and guarantee is not None:
-        unpromised = too_few(rows.n_clusters)
+        looks = doubt_words(scores if base is None else base) if rows.n_clusters is None else ""
+        unpromised = too_few(rows.n_clusters) or looks or None
     guarantee = guarantee if unpromised is None else None
     of_event = isinstance(scores, BinaryPrediction)
     chosen: dict[str, Any] = {"thresholds": thresholds, "by": by, "target": target, "value": value}

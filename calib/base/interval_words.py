@@ -34,7 +34,7 @@ def interval_words(lower: float, upper: float, *, least: int = 4, sign: str = ""
     >>> interval_words(0.00000001, 0.5, sign="+")
     '+1e-08 to +0.5000'
     """
-    return " to ".join(_end(end, decimals_of(lower, upper, least), sign) for end in (lower, upper))
+    return " to ".join(_written(end, decimals_of(lower, upper, least), sign) for end in (lower, upper))
 
 
 def with_interval(
@@ -52,7 +52,7 @@ def with_interval(
     >>> with_interval(0.0222, 0.0103, 0.0208, "95 % interval")
     '0.0222 (95 % interval 0.0103 to 0.0208)'
     """
-    shown = _plain(value, decimals_of(lower, upper, least), sign)
+    shown = _written(value, decimals_of(lower, upper, least), sign)
     ends = interval_words(lower, upper, least=least, sign=sign)
     return f"{shown}{unit} ({f'{what} {ends}'.lstrip()})"
 
@@ -67,9 +67,6 @@ def size_with_interval(value: float, lower: float, upper: float, what: str = "")
     return with_interval(abs(value), near, far, what)
 
 
-def _plain(value: float, decimals: int, sign: str) -> str:
-    return f"{round(value, decimals) + 0.0:{sign}.{decimals}f}"  # + 0.0: no minus before 0
-
-
-def _end(value: float, decimals: int, sign: str) -> str:
-    return f"{value:{sign}.1g}" if round(value, decimals) == 0.0 != value else _plain(value, decimals, sign)
+def _written(value: float, decimals: int, sign: str) -> str:
+    shown = round(value, decimals) + 0.0  # no minus before 0
+    return f"{value:{sign}.1g}" if shown == 0.0 != value else f"{shown:{sign}.{decimals}f}"

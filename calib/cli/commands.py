@@ -501,6 +501,7 @@ def decide(options: Namespace) -> Outcome:
         alpha=options.alpha,
         cluster=rows.cluster,
         overlap=used,
+        base=rows,
     )
     table = rule.frame()
     names = ["all classes"] if rule.by is None else [rows.class_names[code] for code in table["label"]]

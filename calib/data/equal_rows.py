@@ -147,14 +147,13 @@ def noticeable(copies: np.ndarray | None) -> np.ndarray | None:
 def sample_by_content(matrix: np.ndarray) -> np.ndarray:
     """Return some rows of (n,) or (n, L) scores, ascending: about `N_SAMPLED`, copies all or not at all."""
     columns = matrix[:, None] if matrix.ndim == 1 else matrix[:, :2]
-    share = N_SAMPLED / len(matrix)
-    if share >= 1.0:
+    if len(matrix) <= N_SAMPLED:
         return np.arange(len(matrix))
     keys = np.zeros(len(matrix), dtype=np.uint64)
     for column in columns.T:
         keys ^= np.ascontiguousarray(column, dtype=np.float64).view(np.uint64)
         keys *= np.uint64(0x9E3779B97F4A7C15)  # Fibonacci hashing (Knuth, vol. 3, section 6.4)
-    return np.flatnonzero(keys < np.uint64(share * 2.0**64))
+    return np.flatnonzero(keys < np.uint64(N_SAMPLED / len(matrix) * 2.0**64))
 
 
 def design_effect(copies: np.ndarray) -> float:

@@ -12,7 +12,7 @@ import pandas as pd
 from calib.base.exceptions import InputError
 from calib.base.results import Result
 from calib.data.equal_rows import design_effect
-from calib.data.predictions import ConfidencePrediction
+from calib.data.predictions import Announcement, ConfidencePrediction
 from calib.data.times import BLOCKS, N_BLOCKS, blocks_of, dates_of, is_time
 from calib.evidence.clusters import MIN_CLUSTERS
 from calib.evidence.likeness import Residuals
@@ -177,7 +177,12 @@ def dependence_words(rows: Any) -> str:
     """Say what labelled predictions of clusters are worth, or that rows look like clusters; "" for others."""
     if getattr(rows, "labels", None) is None:
         return ""
-    if rows.cluster is not None:
-        return effective_sample(rows.labels, rows).words
+    return effective_sample(rows.labels, rows).words if rows.cluster is not None else doubt_words(rows)
+
+
+def doubt_words(rows: Any) -> str:
+    """Say that rows which count as independent look like clusters; "" for others, and what has no rows."""
+    if not isinstance(rows, Announcement) or rows.cluster is not None:
+        return ""
     found = [one for one in find_alike(rows) if one.is_sure]
     return f"they count as independent, but {found[0].words}" if found else ""

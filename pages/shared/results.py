@@ -580,12 +580,14 @@ def decision(
     recall: float | None,
 ) -> tuple[DecisionRule, Outcome]:
     """Return the rule chosen on one half of the evaluation rows, and what it does to the other half."""
-    choose, check = (_half(method, rows) for rows in halves(methods()[BASE].scores))
-    target_value: dict[str, Any] = {target: value, "recall": recall}
+    base = methods()[BASE].scores
+    choosing, checking = halves(base)
+    options: dict[str, Any] = {target: value, "by": by, "promise": promise, "alpha": alpha}
+    options["recall"] = recall
     if method.calibrator is not None and dataset().calibration is not None:
-        target_value["overlap"] = overlap(methods()[BASE].scores, dataset().calibration)
-    rule = calib.decide(*choose, by=by, promise=promise, alpha=alpha, choices=choices, **target_value)
-    return rule, rule.evaluate(*check)
+        options["overlap"] = overlap(base, dataset().calibration)
+    rule = calib.decide(*_half(method, choosing), choices=choices, base=base[choosing], **options)
+    return rule, rule.evaluate(*_half(method, checking))
 
 
 def checking_rows(rows: Predictions) -> np.ndarray:
