@@ -373,11 +373,12 @@ class Rows:
         matrix = score_matrix(self.scores)
         truth = class_labels(self.y_true, self.scores, matrix)
         events = (
-            reduce_to_binary(
+            problems_of(
                 truth == code if truth.ndim == 1 else truth[:, code],
                 ConfidencePrediction(np.ascontiguousarray(column)),
+                self.weights,
+                None,
                 "confidence",
-                sample_weight=self.weights,
             )
             for code, column in enumerate(matrix.T)
         )

@@ -90,8 +90,8 @@ def costs_accuracy() -> str:
     return (
         "This costs accuracy. Fitted on half of the calibration rows, it takes the accuracy on the other "
         f"half from {held_out.estimate_a:.4f} to {held_out.estimate_b:.4f} (change "
-        f"{interval_words(held_out.lower, held_out.upper, sign='+')}, 95\u00a0%). Top-label calibration keeps "
-        "every predicted class."
+        f"{interval_words(held_out.lower, held_out.upper, sign='+')}, 95\u00a0%). Top-label calibration "
+        "keeps every predicted class."
     )
 
 

@@ -320,11 +320,11 @@ if data.log:
     st.caption(escaped(f"Fixed in these rows: {'; '.join(data.log)}."))
 if outcome.n_accepted:
     text = (
-        f"On the rows that were left for checking it accepts **{outcome.coverage:.1%}** "
-        f"({outcome.n_accepted:,} of {outcome.n_samples:,}); **{outcome.accuracy:.2%}** of them are right "
-        f"(95\u00a0% interval {interval_words(100 * outcome.lower, 100 * outcome.upper, least=2)}\u00a0%), "
-        f"{outcome.n_wrong:,} wrong. A person "
-        f"looks at {outcome.n_reviews:,}."
+        f"Chosen on {n_choose:,} evaluation rows drawn at random. Of the {n_check:,} rows left for checking "
+        f"it accepts **{outcome.coverage:.1%}** ({outcome.n_accepted:,}). Of these, "
+        f"**{outcome.accuracy:.2%}** are right (95\u00a0% interval "
+        f"{interval_words(100 * outcome.lower, 100 * outcome.upper, least=2)}\u00a0%), {outcome.n_wrong:,} "
+        f"are wrong. A person looks at {outcome.n_reviews:,}."
     )
     if outcome.cost is not None:
         text += (
