@@ -441,6 +441,8 @@ def _summed_columns(summary: SummedRows, options: Namespace) -> list[str]:
     if options.cut:
         raise InputError("--cut needs the rows, and a summary holds sums of groups; pass the rows")
     for name in options.by:
+        if name == "class" and name not in summary.by:
+            raise InputError("--by class needs the rows, and a summary has groups of columns; pass the rows")
         summary.groups(name)
     return list(options.by)
 

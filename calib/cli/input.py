@@ -156,11 +156,7 @@ def check_files(options: Namespace) -> None:
 
 def read_rows(options: Namespace, *, labelled: bool = True, examined: bool = False) -> FileRows:
     """Read the file once, examine it once if asked to or if there are fixes, and return its rows."""
-    if _is_summary(options.file):
-        raise InputError(
-            f"{options.command} needs the rows, and {str(options.file)!r} is a summary, which holds sums of "
-            "them; metrics, gate, slices and report read summaries"
-        )
+    refuse_summary(options)
     with progress_line() as progress:
         limits = Limits(seconds=options.time_limit).begun()
         file = read_table(options.file, format=options.format, limits=limits, progress=progress)
@@ -248,6 +244,15 @@ def summary_of(options: Namespace) -> Any:
     if named := [name for name, value in of_rows.items() if value]:
         raise InputError(f"--{named[0]} needs the rows, and a summary holds sums of them; pass the rows")
     return load(options.file, limits=Limits(seconds=options.time_limit))
+
+
+def refuse_summary(options: Namespace) -> None:
+    """Raise `InputError` if the file of a command that needs rows is a summary."""
+    if _is_summary(options.file):
+        raise InputError(
+            f"{options.command} needs the rows, and {str(options.file)!r} is a summary, which holds sums of "
+            "them; metrics, gate, slices and report read summaries"
+        )
 
 
 def _is_summary(file: Any) -> bool:

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import NoReturn
 
 from calib.base.exceptions import InputError, not_installed
-from calib.cli.input import Outcome, columns, fix_codes
+from calib.cli.input import Outcome, columns, fix_codes, refuse_summary
 from calib.cli.streams import options_of
 from calib.data.kinds import KINDS
 from calib.files.findings.codes import counted
@@ -27,6 +27,7 @@ _FILES = ("FILE", "STATE", "CAL.JSON", "OUT", "OUT.HTML", "OUT.JSON", "OUT.MD", 
 
 def check(options: Namespace) -> Outcome:
     """Examine a file and list its problems; exit code 1 if an error prevents its use."""
+    refuse_summary(options)
     examinations = check_file(
         options.file, labels=options.labels, fix=fix_codes(options), format=options.format,
         given=given_columns(columns(options)), abstentions=options.abstention or None,

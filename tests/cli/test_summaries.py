@@ -77,7 +77,9 @@ def test_gate_slices_and_report_read_a_summary(files, capsys):
 @pytest.mark.parametrize(
     "words",
     [
+        ("check", "rows.calib.json.gz"),
         ("decide", "rows.calib.json.gz", "--accuracy", "0.9"),
+        ("gate", "rows.calib.json.gz", "--max", "tl_ece=0.1", "--by", "class"),
         ("report", "rows.calib.json.gz", "--split", "0.5", "-o", "out.html"),
         ("metrics", "rows.calib.json.gz", "--calibrator", "cal.json"),
         ("slices", "rows.calib.json.gz", "--by", "age"),
@@ -85,4 +87,6 @@ def test_gate_slices_and_report_read_a_summary(files, capsys):
     ],
 )
 def test_what_needs_the_rows_is_said(files, capsys, words):
-    assert "summary" in printed(capsys, *words, code=2)["error"]["message"]
+    message = printed(capsys, *words, code=2)["error"]["message"]
+    assert "summary" in message
+    assert "summarize again" not in message or "age" in words
