@@ -64,6 +64,14 @@ class Cut(Result):
         return pd.DataFrame({self.name: np.array(self.groups, dtype=object)[self.code]})
 
 
+def cross_cuts(first: Cut, second: Cut) -> Cut:
+    """Return the groups of two columns at once: a group for each pair of groups that has rows."""
+    pair, code = np.unique(first.code * len(second.groups) + second.code, return_inverse=True)
+    names = [divmod(one, len(second.groups)) for one in pair.tolist()]
+    groups = tuple(f"{first.groups[one]}, {second.groups[other]}" for one, other in names)
+    return Cut(f"{first.name}, {second.name}", "values", code.astype(np.int64), groups)
+
+
 def cut_column(
     values: Any, *, name: str = "group", at: int | Sequence[float] | str | None = None, codes: bool = False
 ) -> Cut:

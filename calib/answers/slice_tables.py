@@ -4,15 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import combinations
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
-from calib.answers.cuts import Cut, cut_column
+from calib.answers.cuts import Cut, cross_cuts, cut_column
 from calib.base.exceptions import InputError
 from calib.base.results import Result
 from calib.data.defaults import FDR, N_BINS, N_RESAMPLES, RANDOM_STATE
+from calib.data.kinds import needs_rows
 from calib.data.notions import TOP_NOTIONS, Notion
 from calib.data.validation import check_choice, check_share
 from calib.evidence.binning import Strategy
@@ -108,6 +110,7 @@ def slices(
     n_bins: int = N_BINS,
     strategy: Strategy = "uniform",
     cuts: Mapping[str, int | Sequence[float] | str] | int | Sequence[float] | str | None = None,
+    pairs: bool = False,
     fdr: float = FDR,
     sample_weight: Any = None,
     n_resamples: int = N_RESAMPLES,
@@ -131,6 +134,9 @@ def slices(
         As for `calib.ece`.
     cuts : int, sequence of float, str, or mapping of column to one of these, optional
         Where numbers and dates are cut: `at` of `cut_column`.
+    pairs : bool
+        Whether to assess the groups of every two columns at once, too, such as "north, 40 to 60". All groups
+        share the false discovery rate.
     fdr : float in (0, 1)
         False discovery rate of `above_noise`.
     n_resamples : int
@@ -162,7 +168,7 @@ def slices(
     """
     check_choice(notion, TOP_NOTIONS, "notion")
     check_share(fdr, "fdr", 0.05)
-    parts = groups_of(y_true, scores, groups, cuts, notion, sample_weight)
+    parts = groups_of(y_true, scores, groups, cuts, notion, sample_weight, pairs)
     random = np.random.default_rng(random_state)
     options: dict[str, Any] = {"n_bins": n_bins, "strategy": strategy, "fdr": fdr, "n_resamples": n_resamples}
     options["among"] = sum(len(part.present) for part in parts)
@@ -202,17 +208,27 @@ def _cut_all(groups: Any, cuts: Any) -> list[Cut]:
 
 
 def groups_of(
-    y_true: Any, scores: Any, groups: Any, cuts: Any, notion: Notion, sample_weight: Any
+    y_true: Any,
+    scores: Any,
+    groups: Any,
+    cuts: Any,
+    notion: Notion,
+    sample_weight: Any,
+    pairs: bool = False,
 ) -> list[Groups]:
     """Return the evidence of the groups of every column; of a summary, of the columns that it has."""
     evidence = as_evidence(y_true, scores, sample_weight)
     if isinstance(evidence, SummedRows):
+        if pairs:
+            raise InputError(needs_rows("Pairs of columns"))
         columns = [groups] if isinstance(groups, str) else list(evidence.by if groups is None else groups)
         return [evidence.groups(column, notion) for column in columns or ["site"]]
     if groups is None:
         raise InputError("groups is None, but rows need it: pass one value per row, a table or cuts")
-    found = []
-    for cut in [groups] if isinstance(groups, Cut) else _cut_all(groups, cuts):
+    found, alone = [], [groups] if isinstance(groups, Cut) else _cut_all(groups, cuts)
+    if pairs and len({len(cut.code) for cut in alone}) == 1:
+        alone += [cross_cuts(*both) for both in combinations(alone, 2)]
+    for cut in alone:
         if len(cut.code) != len(y_true):
             raise InputError(
                 f"groups must hold one value per row: column {cut.name!r} has {len(cut.code):,} rows, the "

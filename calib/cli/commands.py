@@ -577,7 +577,9 @@ def slices(options: Namespace) -> Outcome:
         "sample_weight": rows.sample_weight,
     }
     redraws = {"n_resamples": options.resamples, "random_state": options.seed}
-    table = assess_slices(rows.labels, scores, columns, fdr=options.fdr, **about, **redraws)
+    table = assess_slices(
+        rows.labels, scores, columns, fdr=options.fdr, pairs=options.pairs, **about, **redraws
+    )
     if of_sums:
         several = {name: name for name in columns if len(rows.groups(name).present) > 1}
     else:

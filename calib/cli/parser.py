@@ -553,6 +553,7 @@ def parser() -> argparse.ArgumentParser:
     add = slices.add_argument
     add("--by", action="append", required=True, metavar="COLUMN", help="column of the groups; repeatable")
     _add_cuts(slices)
+    add("--pairs", action="store_true", help="also the groups of every two columns at once")
     add("--rows", type=int, default=20, metavar="N", help="most groups to print; default 20")
     add("--fdr", type=float, default=FDR, help="false discovery rate of above noise; default %(default)s")
     add("--calibrator", metavar="CAL.JSON", help="apply this calibrator first")

@@ -199,6 +199,7 @@ READS_ROWS = {
     "A project": "keep the summary file itself",
     "A diagram or a band without bins": "upload a sample of the rows",
     "A test or an estimate without bins": "upload a sample of the rows",
+    "Pairs of columns": "upload a sample of the rows",
     "The map of group and predicted class": "upload a sample of the rows",
     "Calibration by group": "fit on the files with calib.scale.fit(..., groups=...)",
 }

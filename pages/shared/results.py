@@ -381,9 +381,10 @@ def _cuts(at: CutsAt) -> list[Cut]:
 
 
 @kept()
-def slice_table(method: Method, at: CutsAt, n_bins: int) -> SliceTable:
-    """Return the table of all groups of some columns."""
+def slice_table(method: Method, at: CutsAt, n_bins: int, *, pairs: bool = False) -> SliceTable:
+    """Return the table of all groups of some columns, and of every two of them at once."""
     options: dict[str, Any] = {"notion": slice_notion(method), "n_bins": n_bins, "random_state": 0}
+    options["pairs"] = pairs
     return compute("Assessing every group", slices, method.labels, *_grouped(method, at), **options)
 
 

@@ -61,7 +61,7 @@ def pick_row() -> None:
     """Open the column of the table row that was ticked, or of whose cells one was reached."""
     selection = st.session_state["slice-table"].selection
     rows = [*(row for row, _ in selection.cells), *selection.rows]
-    if rows:
+    if rows and shown["column"].iloc[rows[0]] in chosen:  # a pair of columns has no rows panel
         st.session_state["slice-rows-open"] = True
         column, group = shown["column"].iloc[rows[0]], shown["group"].iloc[rows[0]]
         st.session_state["slice-column"] = column
@@ -169,7 +169,10 @@ for name, cut in cuts(rows, at).items():
 if reasons:
     st.caption(f"Columns without groups: {'; '.join(map(escaped, reasons[:3]))}.")
 
-table = slice_table(method, at, n_bins)
+pairs = (
+    data.sums is None and len(chosen) > 1 and st.toggle("Pairs of columns", key="pairs", bind="query-params")
+)
+table = slice_table(method, at, n_bins, pairs=pairs)
 worst = [
     f"{literal(table.column[one])} {literal(table.group[one])} "
     + cell_words(table.confidence[one], table.accuracy[one], table.count[one])
@@ -182,7 +185,7 @@ st.markdown(
 )
 if models := base_models():
     with st.expander("Groups beyond noise, model by model"):
-        tables = {name: slice_table(model, at, n_bins) for name, model in models.items()}
+        tables = {name: slice_table(model, at, n_bins, pairs=pairs) for name, model in models.items()}
         st.dataframe(
             pd.DataFrame(
                 {
@@ -226,7 +229,7 @@ with main:
     st.header("The groups of one column", anchor=False)
     left, right = st.columns([2, 1], vertical_alignment="bottom")
     if st.session_state.get("slice-column") not in chosen:
-        st.session_state["slice-column"] = str(table.column[0])
+        st.session_state["slice-column"] = next(one for one in map(str, table.column) if one in chosen)
     name = left.selectbox("Column", chosen, key="slice-column")
     one: CutsAt = ((name, where.get(name)),)
     cut = cuts(rows, one)[name]

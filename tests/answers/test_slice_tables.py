@@ -103,6 +103,25 @@ def test_2000_groups_are_quick_and_the_clearest_stand_out():
     assert table.p[0] < 1 / 1_001  # from more redraws than were asked for
 
 
+def test_pairs_of_columns_show_what_either_alone_hides():
+    """North women and south men are off by 0.1 up, the others down: each column is right on average."""
+    random = np.random.default_rng(0)
+    region = np.repeat(["north", "south"], 2_000)
+    sex = np.tile(np.repeat(["f", "m"], 1_000), 2)
+    off = np.where((region == "north") == (sex == "f"), 0.1, -0.1)
+    y = (random.random(4_000) < 0.6 + off).astype(int)
+    table = pd.DataFrame({"region": region, "sex": sex})
+    apart = slices(y, np.full(4_000, 0.6), table, notion="confidence", **QUICK)
+    found = slices(y, np.full(4_000, 0.6), table, notion="confidence", pairs=True, **QUICK)
+    assert not apart.above_noise.any()
+    both = found.column == "region, sex"
+    assert sorted(found.group[both]) == ["north, f", "north, m", "south, f", "south, m"]
+    assert found.above_noise[both].all()
+    assert not found.above_noise[~both].any()
+    expected = slices(y, np.full(4_000, 0.6), np.char.add(region, sex), notion="confidence", **QUICK)
+    assert sorted(found.error[both]) == pytest.approx(sorted(expected.error))
+
+
 def test_what_cannot_be_sliced_is_refused():
     with pytest.raises(InputError, match="groups is None"):
         slices(Y, PROBA)
