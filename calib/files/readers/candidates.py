@@ -15,6 +15,7 @@ import numpy as np
 from calib.base.exceptions import InputError
 from calib.files.readers.answers import POSITIVE, yes_or_no
 from calib.files.readers.columns import (
+    FIRST,
     Columns,
     Frame,
     classes_in_name,
@@ -91,7 +92,8 @@ def guess_roles(table: Table, given: Given | None = None) -> Roles:
     """
     given = (given or Given()).of(table)
     table = numbered(table, given.words)
-    unread = [name for name in table.ignored if normalised(name) in KNOWN_NAMES]
+    called = KNOWN_NAMES | WEAK_SCORE_NAMES | SCORE_WORDS
+    unread = [name for name in table.ignored if normalised(name) in called]
     if unread:
         raise InputError(f"neither numbers nor text are in {some_names(unread)}; write them as either")
     columns = Columns(table, given)
@@ -182,22 +184,32 @@ def _of_model(columns: Columns, roles: Roles) -> Roles:
 
 
 def _repeats_rows(columns: Columns, roles: Roles) -> str | None:
-    """Return the column by which every id comes again with its label: models below each other."""
-    if len(roles.label) != 1 or not columns.table.tabular:
+    """Return the column by which all rows come again, by their ids or labels: models below each other."""
+    said = roles.label or (roles.correct,)
+    if len(said) != 1 or said[0] not in columns.word or not columns.table.tabular:
         return None
-    labels = words_in(columns[roles.label[0]])[0]
-    numbering = ROLE_NAMES["id"] | INDEX_NAMES
-    for id in [name for name, word in columns.word.items() if name == roles.id or word in numbering]:
-        ids, each = words_in(columns[id])
-        if len(ids) < 2 * len(each) or len({*zip(ids.tolist(), labels.tolist(), strict=True)}) != len(each):
+    labels = words_in(columns[said[0]])[0]
+    known = [name for name, word in columns.word.items() if word in ROLE_NAMES["id"] | INDEX_NAMES]
+    ids = {name: words_in(columns[name])[0] for name in {roles.id, *known} - {None}}
+    for name in roles.ignored:
+        if (
+            name not in columns.word
+            or columns.is_aside(name)
+            or len(set(columns[name][:FIRST])) > MOST_MODELS
+        ):
             continue
-        for name in roles.ignored:
-            if name not in columns.word or name == id or name in columns.fractions or columns.is_aside(name):
-                continue
-            codes, words = words_in(columns[name])
-            once = len(codes) == len(each) * len(words) == len(np.unique(ids * len(words) + codes))
-            if once and len(words) <= MOST_MODELS:
+        codes, words = words_in(columns[name])
+        if len(words) < 2 or len(codes) % len(words) or (np.bincount(codes) * len(words) != len(codes)).any():
+            continue
+        for each in (rows for id, rows in ids.items() if id != name):
+            order = np.lexsort((each, codes))
+            again, true = (rows[order].reshape(len(words), -1) for rows in (each, labels))
+            alike = (again == again[0]).all() and len(np.unique(again[0])) == again.shape[1]
+            if alike and (not roles.label or (true == true[0]).all()):
                 return name
+        true = labels[np.argsort(codes, kind="stable")].reshape(len(words), -1)
+        if true.shape[1] >= LEAST_TEXTS and true[0].min() < true[0].max() and (true == true[0]).all():
+            return name
     return None
 
 
@@ -248,9 +260,12 @@ def _truths(columns: Columns, scores: Sequence[str], names: Sequence[str] = (), 
     whole = [name for name in free if columns[name].dtype != object]
     if len(scores) == 1:
         (score,) = scores
+        event = columns.event_of(score)
+        stem = [name for name in free if event is not None and columns.word[name] == normalised(event[1])]
         two = [n for n in free if len(columns.words(n)) == 2 and len(columns[n]) == len(columns[score])]
         return (
-            [name for name in whole if is_flag(columns[name])]
+            [name for name in stem if columns.is_flag(name)]
+            or [name for name in whole if is_flag(columns[name])]
             or [name for name in text if yes_or_no(columns[name])]
             or [n for n in two if abs(columns.separation(score, n, min(columns.words(n)))[1]) >= SEPARATES]
         )
@@ -308,8 +323,8 @@ def _vectors(columns: Columns) -> Iterator[Weighed]:
     given, numeric = columns.given.score, columns.scores
     if len(given) > 1:
         words = columns.words(*columns.labels[:1])
-        named = {one.columns: one for one in (*columns.frames(given), *columns.frames_of(given, words))}
-        yield from _labelled(columns, named.get(given, Frame(given, given)), chosen=True)
+        known = {one.columns: one for one in (*columns.frames(given), *columns.frames_of(given, words))}
+        yield from _labelled(columns, known.get(given, Frame(given, given)), chosen=True)
         return
     if given or _is_class_wise_output(columns) or len(numeric) < 2:
         return
@@ -319,15 +334,20 @@ def _vectors(columns: Columns) -> Iterator[Weighed]:
     ] or columns.predicted[:1]  # fmt: skip
     found: dict[tuple[str, ...], list[Weighed]] = {}
     frames: dict[tuple[str, ...], Frame] = {}
+    named: dict[Frame, list[str]] = {}
     for label in labels:
         scores = [name for name in numeric if name != label and not _holds_truth(columns, name)]
         for frame in columns.frames_of(scores, columns.words(label)):
             if len(labels) > 1 and columns.word[label] == normalised(frame.word):
                 continue  # the model's decision
             if len(set(frame.names) & columns.words(label)) > 1 and _can_be_scores(columns, frame):
-                frames[frame.columns] = frame
-                readings = _labelled(columns, frame, [label], ["names are the labels"])
-                found.setdefault(frame.columns, []).extend(readings)
+                named.setdefault(frame, []).append(label)
+    for frame, each in named.items():
+        shared = [len(set(frame.names) & columns.words(label)) for label in each]
+        best = [label for label, size in zip(each, shared, strict=True) if size == max(shared)]
+        frames[frame.columns] = frame
+        readings = _labelled(columns, frame, best, ["names are the labels"])
+        found.setdefault(frame.columns, []).extend(readings)
     for frame in _other_frames(columns):
         if frame.columns not in found:
             frames[frame.columns] = frame
@@ -397,7 +417,8 @@ def _labelled(
     chosen: bool = False,
 ) -> Iterator[Weighed]:
     """Propose a group of scores with the columns that can be its labels."""
-    one_hot = _one_hot_columns(columns, [n for n in columns.word if n not in frame.columns])
+    others = [name for name in columns.word if name not in frame.columns]
+    one_hot = _one_hot_columns(columns, others, frame.names)
     if one_hot and not columns.labels and not labels:
         yield _weighed(columns, frame, _in_class_order(one_hot, frame.names), support, chosen)
         return
@@ -477,9 +498,9 @@ def _not_decided(columns: Columns, frame: Frame, label: str) -> list[str]:
     return others if decided else []
 
 
-def _one_hot_columns(columns: Columns, names: Sequence[str]) -> tuple[str, ...]:
+def _one_hot_columns(columns: Columns, names: Sequence[str], classes: Sequence[str] = ()) -> tuple[str, ...]:
     binary = [name for name in names if is_flag(columns[name])]
-    prefixed = [name for name in binary if LABEL_PREFIX.fullmatch(name.strip())]
+    prefixed = [name for name in binary if LABEL_PREFIX.fullmatch(name.strip()) or name.strip() in classes]
     others = len([name for name in names if columns[name].dtype.kind == "f"]) - len(binary)
     chosen = prefixed if len(prefixed) >= 2 else binary if len(binary) == others else []
     if len(chosen) < 2:

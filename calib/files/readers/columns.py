@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Collection, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
@@ -33,7 +33,7 @@ from calib.files.readers.conventions import (
     scale_of,
 )
 from calib.files.readers.roles import SIDE_ROLES, Given
-from calib.files.readers.tables import Table, words_in
+from calib.files.readers.tables import Table, as_float_column, words_in
 
 #: A score may be this far outside [0, 1] by rounding.
 ROUNDING = 1e-3
@@ -77,6 +77,9 @@ class Columns:
     """The columns of a table, each looked at once, with the roles that their names give."""
 
     def __init__(self, table: Table, given: Given) -> None:
+        numbers = {n: v for n, v in table.columns.items() if v.dtype == object and _writes_fractions(v)}
+        numbers = {name: as_float_column(values, name) for name, values in numbers.items()}
+        table = replace(table, columns={**table.columns, **numbers})
         self.table, self.given = table, given
         self.word = {name: normalised(name) for name in table.columns}
         self.tools = {name: conventions_of(name) for name in table.columns}
@@ -282,6 +285,15 @@ class Columns:
         if not self.predicted:
             return ""
         return f"column {self.predicted[0][:60]!r} holds decisions, and calibration needs their probabilities"
+
+
+def _writes_fractions(values: np.ndarray) -> bool:
+    """Whether all texts are numbers, and some fractions, as files with types may hold them."""
+    if len(values) and not re.search(r"[.eE]", str(values[0])):
+        return False
+    words = [word for word in words_in(values)[1] if word]
+    plain = all(re.fullmatch(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?", word, re.ASCII) for word in words)
+    return plain and any(not float(word).is_integer() for word in words)
 
 
 def is_whole(values: np.ndarray) -> bool:

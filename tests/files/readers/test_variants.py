@@ -217,6 +217,12 @@ READ = {
     "lines of comment": (b"# run 7\n# a, b, c\n" + csv(y_true=Y, y_prob=P), event(P)),
     "indices": (csv(true_idx=T, pred_idx=TOP, conf=HIGH), named(TOP, HIGH, T)),
     "category ids": (csv(category_id=T, pred_category_id=TOP, score=HIGH), named(TOP, HIGH, T)),
+    "the label is the event": (csv(urgent=D, readmit=Y, p_readmit=P), event(P)),
+    "one-hot beside": (
+        csv(**of_classes("{}", np.eye(3, dtype=int)[T]), **of_classes("{}_prob")),
+        vectors(F),
+    ),
+    "texts of numbers": (lines(lambda i: {"y": Y[i], "p": str(P[i])}), event(P)),
     "answers of their own": (
         csv(question=ROWS, answer=GIVEN, confidence=C, **{"correct answer": ANSWERS}),
         right(C),
@@ -235,6 +241,16 @@ ASKED = {
         csv(id=[*ROWS] * 2, system=["a"] * N + ["b"] * N, y_true=[*Y, *Y], y_prob=[*P, *Q]),
         {"model": "b"},
         event(Q),
+    ),
+    "settings without ids": (
+        csv(setup=["a"] * N + ["b"] * N, y=[*Y, *Y], p=[*P, *Q]),
+        {"model": "b"},
+        event(Q),
+    ),
+    "two columns of codes": (
+        csv(**of_classes("p{}", F, "012"), kids=T[::-1], grade=T),
+        {"label": "grade"},
+        vectors(F),
     ),
     "rows of settings": (
         csv(rowIndex=[*ROWS] * 2, mtry=[2] * N + [7] * N, obs=[*YES] * 2, no=1 - (p := np.r_[P, Q]), yes=p),
