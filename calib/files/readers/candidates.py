@@ -52,6 +52,8 @@ Weighed = tuple[int, Roles]
 SEPARATES = 2.0
 #: Rows from which texts that mostly differ are answers of their own.
 LEAST_TEXTS = 10
+#: Rows from which scores of classes must separate them if nothing but their sums supports them.
+FEW_ROWS = 30
 #: Words in names of columns that hold classes and neither the predicted nor the true class.
 OTHER_WORDS = words_of("second third runner alternative alt next other previous old")
 #: Most columns that can be the scores of as many models, and most values of a column of models.
@@ -189,8 +191,8 @@ def _repeats_rows(columns: Columns, roles: Roles) -> str | None:
     if len(said) != 1 or said[0] not in columns.word or not columns.table.tabular:
         return None
     labels = words_in(columns[said[0]])[0]
-    known = [name for name, word in columns.word.items() if word in ROLE_NAMES["id"] | INDEX_NAMES]
-    ids = {name: words_in(columns[name])[0] for name in {roles.id, *known} - {None}}
+    known = ROLE_NAMES["id"] | INDEX_NAMES
+    ids = [name for name, word in columns.word.items() if word in known or name == roles.id]
     for name in roles.ignored:
         if (
             name not in columns.word
@@ -201,7 +203,7 @@ def _repeats_rows(columns: Columns, roles: Roles) -> str | None:
         codes, words = words_in(columns[name])
         if len(words) < 2 or len(codes) % len(words) or (np.bincount(codes) * len(words) != len(codes)).any():
             continue
-        for each in (rows for id, rows in ids.items() if id != name):
+        for each in (words_in(columns[id])[0] for id in ids if id != name):
             order = np.lexsort((each, codes))
             again, true = (rows[order].reshape(len(words), -1) for rows in (each, labels))
             alike = (again == again[0]).all() and len(np.unique(again[0])) == again.shape[1]
@@ -443,24 +445,36 @@ def _weighed(
     if frame.word:
         reasons += ["in the name"] + ["a scale in the name"] * (scale in ("logits", "log_probabilities"))
         reasons += ["numbered from 0 or 1"] * frame.is_run
-    words = columns.words(*label) if len(label) == 1 and label[0] in columns.word else frozenset()
-    doubt, whole = None, all(is_flag(columns[name]) for name in frame.columns)
-    if not chosen and not SUFFICIENT & set(reasons):
-        doubt = _against_vectors(columns, frame, words)
     names = frame.names if columns.table.tabular else None
-    if (
-        not chosen
-        and (frame.word == "" or frame.is_run)
-        and not set(frame.names) & words
-        and _descend(np.stack([columns[name] for name in frame.columns], axis=1))
-    ):
-        doubt = (
-            f"every row of {some_names(frame.columns)} descends, as scores of ranks do, and names no class"
-        )
-    if not chosen and frame.word and all(map(columns.is_predicted, frame.columns)) and whole:
-        doubt = f"{some_names(frame.columns)} hold decisions, 0 and 1 alone, and no probabilities of classes"
+    doubt = None if chosen else _against(columns, frame, label, {*reasons})
     roles = Roles(frame.columns, names, label, scale=scale, doubt=doubt)
     return sum(map(SUPPORT.__getitem__, reasons)), roles
+
+
+def _against(columns: Columns, frame: Frame, label: tuple[str, ...], reasons: set[str]) -> str | None:
+    """Say what speaks against a group of columns as scores of all classes."""
+    words = columns.words(*label) if len(label) == 1 and label[0] in columns.word else frozenset()
+    listed, unnamed = some_names(frame.columns), not words & set(frame.names)
+    if frame.word and all(columns.is_predicted(name) and is_flag(columns[name]) for name in frame.columns):
+        return f"{listed} hold decisions, 0 and 1 alone, and no probabilities of classes"
+    rows = np.stack([columns[name][:FIRST] for name in frame.columns], axis=1)
+    if unnamed and (not frame.word or frame.is_run) and _descend(rows):
+        return f"every row of {listed} descends, as scores of ranks do, and names no class"
+    if not SUFFICIENT & reasons:
+        return _against_vectors(columns, frame, words)
+    if unnamed and not frame.word and words and not _separates(columns, frame, label[0], words):
+        return f"nothing but their sums says that {listed} are scores of {label[0]!r}"
+    return None
+
+
+def _separates(columns: Columns, frame: Frame, label: str, words: frozenset[str]) -> bool:
+    """Whether a column is higher for its class, as far as labels are codes, and rows enough to see it."""
+    codes = sorted(int(word) for word in words if word.isascii() and word.isdigit())
+    first = codes[0] if len(codes) == len(words) else -1
+    if first not in (0, 1) or codes[-1] - first >= len(frame.columns) or len(columns[label]) < FEW_ROWS:
+        return True
+    found = (columns.separation(frame.columns[code - first], label, str(code)) for code in codes[:5])
+    return any(errors >= SEPARATES for _, errors in found)
 
 
 def _against_vectors(columns: Columns, frame: Frame, words: frozenset[str]) -> str | None:
