@@ -153,7 +153,7 @@ def test_refusals_in_the_app_have_no_codes():
     assert app.session_state["dataset"].example == "digits"
     assert "label_out_of_range" not in shown_text(app)
     assert "cannot be used yet" in app.error[0].value
-    assert "is taken for the true label, because it is called" in shown_text(app)
+    assert "is taken for the true label." in shown_text(app)
     assert any(panel.proto.expanded for panel in app.expander if panel.label.startswith("Columns"))
 
 

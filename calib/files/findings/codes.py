@@ -11,8 +11,9 @@ import pandas as pd
 
 from calib.base.exceptions import shortened
 from calib.data.matrices import highest, row_sums
+from calib.files.readers.answers import missing_cells
 from calib.files.readers.columns import is_within
-from calib.files.readers.raw_predictions import RawPredictions, missing_labels
+from calib.files.readers.raw_predictions import RawPredictions
 
 #: Every code a finding can have, in the order in which faults are looked for and fixes are applied.
 CODES = (
@@ -169,7 +170,7 @@ def accuracy_of(raw: RawPredictions) -> float:
     predicted = raw.predicted_codes()
     if predicted is None:
         predicted = highest(raw.proba)[0]
-    return float((predicted == codes)[~raw.abstained & ~missing_labels(raw.labels)].mean())
+    return float((predicted == codes)[~raw.abstained & ~missing_cells(raw.labels)].mean())
 
 
 def _sum_range(raw: RawPredictions) -> tuple[float, float]:

@@ -18,8 +18,9 @@ from calib.files.findings.order import (
     minus_one,
     whole_numbers,
 )
+from calib.files.readers.answers import missing_cells
 from calib.files.readers.conventions import normalised
-from calib.files.readers.raw_predictions import RawPredictions, label_text, missing_labels
+from calib.files.readers.raw_predictions import RawPredictions, label_text
 from calib.files.readers.tables import some_names
 
 #: P-value below which rows without labels have other confidences than labelled ones (Kolmogorov & Smirnov).
@@ -30,12 +31,12 @@ def find_label_faults(raw: RawPredictions) -> list[Finding]:
     """Return the findings about labels, with at most one explanation per symptom."""
     labels = raw.labels
     missing = find_missing_labels(raw)
-    if labels is None or missing_labels(labels).all():
+    if labels is None or missing_cells(labels).all():
         return [] if missing is None else [missing]
     findings = [finding for finding in (_assumed_names(raw), missing) if finding is not None]
     codes = raw.codes()
     assert codes is not None
-    unknown = (codes < 0) & ~missing_labels(labels)
+    unknown = (codes < 0) & ~missing_cells(labels)
     if unknown.any():
         findings.append(_unknown_labels(raw, unknown))
     elif (fault := find_order_fault(raw, codes)) is not None:
@@ -61,7 +62,7 @@ def _assumed_names(raw: RawPredictions) -> Finding | None:
 
 def find_missing_labels(raw: RawPredictions) -> Finding | None:
     """Find rows without a label, and say how their confidences differ from the other rows'."""
-    missing = None if raw.labels is None else missing_labels(raw.labels) & ~raw.abstained
+    missing = None if raw.labels is None else missing_cells(raw.labels) & ~raw.abstained
     if missing is None or missing.sum() == len(missing) - raw.abstained.sum():
         return Finding(
             "labels_missing",
@@ -105,7 +106,7 @@ def _other_confidences(raw: RawPredictions, missing: np.ndarray) -> str:
 
 
 def _labelled(data: RawPredictions) -> RawPredictions:
-    return data if data.labels is None else data.take(~missing_labels(data.labels) | data.abstained)
+    return data if data.labels is None else data.take(~missing_cells(data.labels) | data.abstained)
 
 
 def _unknown_labels(raw: RawPredictions, unknown: np.ndarray) -> Finding:
@@ -114,7 +115,7 @@ def _unknown_labels(raw: RawPredictions, unknown: np.ndarray) -> Finding:
     numbers = whole_numbers(raw.labels)
     if numbers is None:
         return _unmatched_names(raw, rows)
-    present = numbers[~missing_labels(raw.labels)]
+    present = numbers[~missing_cells(raw.labels)]
     if present.min() == 1 and present.max() == raw.n_classes:
         return Finding(
             "labels_one_based",
@@ -146,13 +147,13 @@ def _unknown(data: RawPredictions) -> np.ndarray:
     codes = data.codes()
     assert codes is not None
     assert data.labels is not None
-    return (codes < 0) & ~missing_labels(data.labels)
+    return (codes < 0) & ~missing_cells(data.labels)
 
 
 def _unmatched_names(raw: RawPredictions, rows: np.ndarray) -> Finding:
     """Match text labels that name no class: first loosely, then by what the model predicts."""
     assert raw.labels is not None
-    seen = sorted({str(v) for v in pd.unique(raw.labels[~missing_labels(raw.labels)])})
+    seen = sorted({str(v) for v in pd.unique(raw.labels[~missing_cells(raw.labels)])})
     names = set(raw.names)
     stray = [label for label in seen if label not in names]
     loose = {normalised(name): name for name in raw.names}

@@ -555,7 +555,7 @@ class RawPredictions:
         rows.check_shared()
         if self.kind == "top-k":
             return rows._of_ranks(scores, options)
-        score, codes = rows._one_score(scores), rows._checked_labels()
+        score, codes = rows._ones_of(rows.proba[:, 0], scores), rows._checked_labels()
         if self.kind == "confidence":
             return ConfidencePrediction(score, codes, **options)
         if self.kind == "binary":
@@ -655,10 +655,6 @@ class RawPredictions:
                 "class"
             )
 
-    def _one_score(self, scores: str) -> np.ndarray:
-        """Return the only column of scores as probabilities."""
-        return self._ones_of(self.proba[:, 0], scores)
-
     def _ones_of(self, values: np.ndarray, scores: str) -> np.ndarray:
         """Return scores, each of one event, as probabilities."""
         if scores not in SCALES:
@@ -710,7 +706,7 @@ class RawPredictions:
     def _checked_labels(self) -> np.ndarray | None:
         if self.labels is None:
             return None
-        missing = missing_labels(self.labels)
+        missing = missing_cells(self.labels)
         if missing.all():
             return None
         if missing.any():
@@ -780,11 +776,6 @@ def raw_announcement(rows: Any) -> RawPredictions:
 def is_outside(values: np.ndarray) -> bool:
     """Whether some score is outside [0, 1] by more than the last bit of a float32."""
     return bool(values.min() < 0.0 or values.max() > 1.0 + 1e-6)
-
-
-def missing_labels(labels: np.ndarray) -> np.ndarray:
-    """Return the mask of rows without a label."""
-    return missing_cells(labels)
 
 
 def from_log_odds(values: np.ndarray) -> np.ndarray:

@@ -15,7 +15,6 @@ from calib.files.readers.conventions import (
     CALIBRATION,
     CLASS_NAMES,
     EVALUATION,
-    ROLE_NAMES,
     TRAINING,
     normalised,
 )
@@ -191,20 +190,6 @@ def numbered(table: Table, words: Sequence[str]) -> Table:
             if {word.lower() for word in said} <= known.keys():
                 columns[name] = np.array([known[word.lower()] for word in said])[codes]
     return replace(table, columns=columns)
-
-
-def label_reason(table: Table, roles: Roles) -> str:
-    """Say why the one column of the true label was taken for it, as half a sentence."""
-    (name,) = roles.label
-    if normalised(name) in ROLE_NAMES["label"]:
-        return f"it is called {name[:60]!r}"
-    values = table.columns[name]
-    if values.dtype == object:
-        said = set(words_in(values)[1]) - {""}
-        if roles.class_names and said <= set(roles.class_names):
-            return "its values are names of the classes"
-        return "it is the only column of few different words"
-    return "it is the only column of whole numbers that could be codes of the classes"
 
 
 def check_same_labels(table: Table, names: Sequence[str]) -> None:

@@ -5,10 +5,10 @@ from __future__ import annotations
 import pandas as pd
 import streamlit as st
 
-from calib.files.readers.roles import Roles, label_reason
+from calib.files.readers.roles import Roles
 from pages.shared.session import Dataset
 from pages.shared.uploads import Reading
-from pages.shared.widgets import escaped, literal
+from pages.shared.widgets import literal
 
 ROWS, COLUMNS = 6, 16
 #: What a column can be, by the field of `Roles`; each is chosen by one menu.
@@ -57,7 +57,7 @@ def taken_for(roles: Roles) -> dict[str, str]:
 
 
 def show_label_column(reading: Reading) -> None:
-    """Say which column is taken for the true label, and why."""
+    """Say which column is taken for the true label; the finding label_column says why."""
     roles = reading.roles
     if roles is None or reading.table.matrices:
         return
@@ -67,5 +67,4 @@ def show_label_column(reading: Reading) -> None:
             "alone whole numbers that could be their codes."
         )
     elif len(roles.label) == 1:
-        reason = label_reason(reading.table, roles)
-        st.caption(f"{literal(roles.label[0])} is taken for the true label, because {escaped(reason)}.")
+        st.caption(f"{literal(roles.label[0])} is taken for the true label.")
