@@ -13,15 +13,14 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from sklearn.base import BaseEstimator
 
 from calib.data.predictions import Announcement, Predictions
 from calib.files.readers.tables import Table
 from pages.shared.isolation.wire import pack_table, unpack_table
 
 PLAIN = (type(None), bool, int, float, str)
-#: Types of calib that are sent, with their subclasses and all dataclasses.
-SENT = (BaseEstimator, Predictions, tuple)
+#: Types of calib that are sent, with their subclasses, all dataclasses and estimators.
+SENT = (Predictions, tuple)
 
 
 class Packer:
@@ -176,6 +175,7 @@ def _type_named(name: str) -> Any:
     """Return a type of calib that is sent; raise TypeError if there is none of this name."""
     module, _, kind = name.partition(":")
     found = getattr(importlib.import_module(module), kind, None) if module.startswith("calib.") else None
-    if isinstance(found, type) and (is_dataclass(found) or issubclass(found, SENT)):
+    sent = is_dataclass(found) or hasattr(found, "get_params")
+    if isinstance(found, type) and (sent or issubclass(found, SENT)):
         return found
     raise TypeError(f"{name} is not sent to other processes")

@@ -11,15 +11,14 @@ from typing import Any
 
 import numpy as np
 
-from calib.files.findings.examination import Examination
+from calib.files.findings.examination import Examination, recalled
 from calib.files.readers.raw_predictions import parts_of
 from calib.files.readers.roles import Roles
 from calib.files.readers.source import Progress
 from calib.files.readers.tables import Table
 from pages.shared.isolation import limits
-from pages.shared.isolation.objects import unpack
+from pages.shared.isolation.objects import Packer, unpack
 from pages.shared.isolation.process import LOST, Pool, Worker
-from pages.shared.isolation.wire import pack_roles, pack_table, unpack_examination, unpack_roles, unpack_table
 
 #: Memory that a job may take beyond the imports, and processor time; each has an environment variable.
 MEMORY_MIB = int(os.environ.get("CALIB_READER_MEMORY_MIB", "4096"))
@@ -78,33 +77,23 @@ def read_files(
 ) -> tuple[list[Table | None], Roles | None, dict[str, Examination]]:
     """Read and examine predictions, labels, calibration predictions and calibration labels elsewhere."""
     blobs: list[Any] = []
-    arrays: list[np.ndarray] = []
-    described: list[dict[str, Any] | None] = []
+    described: list[tuple[str, int] | Table | None] = []
     for file in files:
-        if file is None:
-            described.append(None)
-        elif isinstance(file, Table):
-            described.append({"table": pack_table(file, arrays)})
-        else:
-            described.append({"name": file[0], "at": len(blobs)})
+        if isinstance(file, tuple):
+            described.append((file[0], len(blobs)))
             blobs.append(file[1])
-    job = {
-        "job": "read",
-        "files": described,
-        "roles": pack_roles(roles),
-        "evaluation_only": evaluation_only,
-    }
-    reply, results = pool.ask(job, blobs, arrays, progress=progress)
-    tables = [
-        unpack_table(new, results) if new is not None else file if isinstance(file, Table) else None
-        for new, file in zip(reply["tables"], files, strict=True)
-    ]
-    found_roles = unpack_roles(reply["roles"])
+        else:
+            described.append(file)
+    packer = Packer()
+    job = {"job": "read", "call": packer.pack([described, roles, evaluation_only])}
+    reply, results = pool.ask(job, blobs, packer.arrays, progress=progress)
+    new, found_roles, told = unpack(reply["holds"], results)
+    tables = [table if isinstance(file, tuple) else file for table, file in zip(new, described, strict=True)]
     raw_by_part = parts_of(tables, found_roles, evaluation_only=evaluation_only)
     reports: dict[str, Examination] = {}
-    for part, findings in sorted(reply["reports"].items()):
+    for part, (findings, effects) in sorted(told.items()):
         other = reports["calibration"].raw if part != "calibration" and "calibration" in reports else None
-        reports[part] = unpack_examination(findings, results, raw_by_part[part], other)
+        reports[part] = recalled(raw_by_part[part], findings, effects, other)
     return tables, found_roles, reports
 
 

@@ -1,20 +1,15 @@
-"""What crosses between the app and its reader: JSON, bytes of files, and Arrow arrays; never a pickle."""
+"""What crosses between the app and its workers: JSON, bytes of files, and Arrow arrays; never a pickle."""
 
 from __future__ import annotations
 
 import json
 import math
 from collections.abc import Sequence
-from dataclasses import asdict
 from typing import IO, Any
 
 import numpy as np
 import pyarrow as pa
 
-from calib.files.findings.codes import Effect, Finding
-from calib.files.findings.examination import Examination, recalled
-from calib.files.readers.raw_predictions import RawPredictions
-from calib.files.readers.roles import Roles
 from calib.files.readers.source import Limits
 from calib.files.readers.tables import Table, frozen, packed_table
 
@@ -145,60 +140,3 @@ def unpack_table(data: dict[str, Any], arrays: Sequence[np.ndarray]) -> Table:
     for array in (*table.columns.values(), *table.matrices.values()):
         frozen(array)
     return Table(table.format, table.columns, table.matrices, packed, names, ignored)
-
-
-def pack_roles(roles: Roles | None) -> dict[str, Any] | None:
-    """Describe roles of columns in JSON types."""
-    return None if roles is None else asdict(roles)
-
-
-def unpack_roles(data: dict[str, Any] | None) -> Roles | None:
-    """Make the roles that `pack_roles` described."""
-    if data is None:
-        return None
-    fields: dict[str, Any] = {n: tuple(v) if isinstance(v, list) else v for n, v in data.items()}
-    return Roles(**fields)
-
-
-def pack_examination(report: Examination, arrays: list[np.ndarray]) -> list[dict[str, Any]]:
-    """Describe the findings of an examination in JSON types, with what each fix would change."""
-    findings = []
-    for finding in report.findings:
-        arrays.append(finding.rows)
-        effect = None if finding.fix is None else report.effect(finding.code)
-        findings.append(
-            {
-                "code": finding.code,
-                "severity": finding.severity,
-                "message": finding.message,
-                "columns": list(finding.columns),
-                "rows": len(arrays) - 1,
-                "effect": None if effect is None else asdict(effect),
-            }
-        )
-    return findings
-
-
-def unpack_examination(
-    data: list[dict[str, Any]],
-    arrays: Sequence[np.ndarray],
-    raw: RawPredictions,
-    calibration: RawPredictions | None,
-) -> Examination:
-    """Make the examination that `pack_examination` described, of the same raw predictions."""
-    findings = [
-        Finding(each["code"], each["severity"], each["message"], arrays[each["rows"]], tuple(each["columns"]))
-        for each in data
-    ]
-    effects = {
-        each["code"]: Effect(
-            rows=tuple(each["effect"]["rows"]),
-            accuracy=tuple(each["effect"]["accuracy"]),
-            row_sums=tuple(tuple(pair) for pair in each["effect"]["row_sums"]),
-            lowest=tuple(each["effect"]["lowest"]),
-            clusters=tuple(each["effect"]["clusters"]),
-        )
-        for each in data
-        if each["effect"] is not None
-    }
-    return recalled(raw, findings, effects, calibration)

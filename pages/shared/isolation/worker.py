@@ -13,6 +13,7 @@ import sys
 import time
 import traceback
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -23,14 +24,8 @@ from calib.files.readers.candidates import guess_roles
 from calib.files.readers.raw_predictions import parts_of
 from calib.files.readers.reading import read_table
 from calib.files.readers.source import Progress, Source
-from pages.shared.isolation.wire import (
-    Channel,
-    pack_examination,
-    pack_roles,
-    pack_table,
-    unpack_roles,
-    unpack_table,
-)
+from pages.shared.isolation.objects import Packer, unpack
+from pages.shared.isolation.wire import Channel
 
 #: Seconds between two messages of progress.
 PAUSE = 0.05
@@ -43,28 +38,28 @@ def read_files(
     head: dict[str, Any], blobs: list[bytes], arrays: list[np.ndarray], progress: Progress
 ) -> Outcome:
     """Read files and examine them, together with tables that were read before."""
-    results: list[np.ndarray] = []
+    files, roles, evaluation_only = unpack(head["call"], arrays)
     tables: list[Any] = []
-    packed: list[Any] = []
-    for each in head["files"]:
-        if each is None or "table" in each:
-            tables.append(None if each is None else unpack_table(each["table"], arrays))
-            packed.append(None)
-        else:
-            content = blobs[each["at"]]
-            tables.append(read_table(Source(each["name"], len(content), content), progress=progress))
-            packed.append(pack_table(tables[-1], results))
+    for each in files:
+        if isinstance(each, tuple):
+            name, at = each
+            each = read_table(Source(name, len(blobs[at]), blobs[at]), progress=progress)
+        tables.append(each)
     table = tables[0]
-    roles = unpack_roles(head["roles"])
     if roles is None and table.tabular and not table.matrices:
         roles = guess_roles(table)
-    raw_by_part = parts_of(tables, roles, evaluation_only=head["evaluation_only"])
+    raw_by_part = parts_of(tables, roles, evaluation_only=evaluation_only)
     reports = examine_parts(raw_by_part, progress=progress)
-    return {
-        "tables": packed,
-        "roles": pack_roles(roles),
-        "reports": {part: pack_examination(report, results) for part, report in reports.items()},
-    }, results
+    told = {
+        part: (
+            [replace(finding, repair=None, raw=None) for finding in report.findings],
+            {finding.code: report.effect(finding.code) for finding in report.findings if finding.fix},
+        )
+        for part, report in reports.items()
+    }
+    new = [table if isinstance(file, tuple) else None for table, file in zip(tables, files, strict=True)]
+    packer = Packer()
+    return {"holds": packer.pack([new, roles, told])}, packer.arrays
 
 
 def load(head: dict[str, Any], blobs: list[bytes], arrays: list[np.ndarray], progress: Progress) -> Outcome:
@@ -74,7 +69,6 @@ def load(head: dict[str, Any], blobs: list[bytes], arrays: list[np.ndarray], pro
     from calib.files.saved.monitors import load_monitor
     from calib.files.saved.project import Project
     from calib.scale.files import load as load_summary
-    from pages.shared.isolation.objects import Packer
 
     read: dict[str, Callable[[bytes], Any]] = {
         "calibrator": loads,

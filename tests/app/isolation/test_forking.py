@@ -42,7 +42,7 @@ def test_workers_start_without_a_fork_server(monkeypatch, own_reader, caplog, wh
     else:
         monkeypatch.setattr(process, "FORKS", False)
     own = own_reader()
-    assert ask(own, CSV)[0]["tables"][0]["format"] == "csv"
+    assert ask(own, CSV).format == "csv"
     assert ("not forked" in caplog.text) == (why == "no process can be started")
     pid = own.process.pid
 
@@ -61,7 +61,7 @@ def test_a_worker_may_be_ended_before_it_begins(own_reader):
     first = own.process
     own.close()
     assert first.returncode == -signal.SIGKILL
-    assert ask(own, CSV)[0]["tables"][0]["format"] == "csv"
+    assert ask(own, CSV).format == "csv"
     first = own.process
     own.close()
     assert first.returncode == -signal.SIGKILL

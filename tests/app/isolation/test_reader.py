@@ -15,6 +15,7 @@ from calib import InputError, MulticlassToBinary, check
 from calib.files.readers.reading import read_table
 from calib.files.saved import dumps
 from pages.shared.isolation import reader
+from pages.shared.isolation.objects import Packer, unpack
 from pages.shared.isolation.reader import load, read_covtype, read_files
 from pages.shared.isolation.wire import Channel, MessageTooLarge
 from tests.files.readers.test_hostile import FILES
@@ -86,9 +87,9 @@ def test_calibrator_and_cover_types():
 
 
 def ask(own, content, progress=None):
-    file = {"name": "file", "at": 0}
-    job = {"job": "read", "files": [file, None, None, None], "roles": None, "evaluation_only": False}
-    return own.ask(job, [content], progress=progress)
+    call = Packer().pack([[("file", 0), None, None, None], None, False])
+    reply, arrays = own.ask({"job": "read", "call": call}, [content], progress=progress)
+    return unpack(reply["holds"], arrays)[0][0]
 
 
 def test_deaths_are_one_sentence_and_another_reader_takes_over(own_reader):
@@ -145,7 +146,7 @@ def test_stop_in_the_middle_leaves_no_answer_for_the_next_job(own_reader):
 
     with pytest.raises(KeyboardInterrupt):
         ask(own, LARGE, stop)
-    assert ask(own, CSV)[0]["tables"][0]["format"] == "csv"
+    assert ask(own, CSV).format == "csv"
 
 
 def test_readers_are_started_before_they_are_needed():
