@@ -8,7 +8,12 @@ from typing import Any, Literal
 import numpy as np
 
 from calib.answers.calibrated import calibrated_scores, losses_if_wrong, vector_losses
-from calib.base.interval_words import decimals_of, interval_words, size_with_interval
+from calib.base.interval_words import (
+    hidden_words,
+    interval_words,
+    size_with_interval,
+    smallest_difference,
+)
 from calib.base.results import Result
 from calib.data.defaults import LEVEL
 from calib.data.equal_rows import exact_copies
@@ -42,16 +47,16 @@ class Confirmation(Result):
 
     @property
     def smallest_effect(self) -> float:
-        """The smallest change that these rows could show: half the width of the interval."""
-        return (self.upper - self.lower) / 2.0
+        """The smallest change that these rows could show; see `smallest_difference`."""
+        return smallest_difference(self.lower, self.upper, self.level)
 
     def words(self) -> str:
         """Say what happens to the score, with its interval, as the end of a sentence about the calibrator."""
         on, title = f"on {self.n_samples:,} evaluation rows", SCORES[self.score]
         if self.verdict == "no clear change":
             ends = interval_words(self.lower, self.upper, sign="+")
-            smallest = f"{self.smallest_effect:.{decimals_of(self.lower, self.upper)}f}"
-            return f"{on} the {title} shows no clear change ({ends}); a change of {smallest} would have shown"
+            hidden = hidden_words(self.lower, self.upper, self.level)
+            return f"{on} the {title} shows no clear change ({ends}); {hidden}"
         does = "lowers" if self.verdict == "better" else "raises"
         size = size_with_interval(self.after - self.before, self.lower, self.upper)
         return f"{on} it {does} the {title} by {size}"

@@ -11,6 +11,7 @@ import pandas as pd
 
 from calib.answers.slice_tables import groups_of
 from calib.base.exceptions import InputError
+from calib.base.interval_words import POWER, smallest_difference
 from calib.base.results import Drawn
 from calib.data.defaults import LEVEL, N_BINS
 from calib.data.notions import TOP_NOTIONS, Notion
@@ -45,6 +46,8 @@ class SliceGaps(Drawn):
         Calibration errors with noise taken off, `estimate` of `calib.error_interval`.
     error_lower, error_upper : (G,) float64 arrays
         Interval of the difference of the two true errors.
+    smallest : (G,) float64 array
+        Difference of the biases that such an interval would tell from 0 in 80 of 100 samples of these sizes.
     """
 
     column: str
@@ -60,6 +63,7 @@ class SliceGaps(Drawn):
     error_of_rest: np.ndarray
     error_lower: np.ndarray
     error_upper: np.ndarray
+    smallest: np.ndarray
 
     def __len__(self) -> int:
         return len(self.group)
@@ -87,6 +91,12 @@ class SliceGaps(Drawn):
             "higher" if low > 0 else "lower" if high < 0 else "not distinguishable"
             for low, high in zip(self.error_lower, self.error_upper, strict=True)
         ]
+
+    @property
+    def hidden(self) -> str:
+        """Say which differences in bias could be hidden where groups are not distinguishable."""
+        least, most = self.smallest.min(), self.smallest.max()
+        return f"differences of {least:.3f} to {most:.3f} would show in {100 * POWER:.0f} of 100 such samples"
 
     def frame(self) -> pd.DataFrame:
         """Return one row per group."""
@@ -158,8 +168,9 @@ def slice_gaps(
     lines = []
     for group in _chosen(part, only):
         own, others = (part.side(group, other) for other in (False, True))
-        sides = (_side(side, alpha, options) for side in (own, others))
-        lines.append([part.names[group], own.n_samples, others.n_samples, *_differences(*sides)])
+        differences = _differences(*(_side(side, alpha, options) for side in (own, others)))
+        smallest = smallest_difference(differences[2], differences[3], 1.0 - alpha)
+        lines.append([part.names[group], own.n_samples, others.n_samples, *differences, smallest])
     table = pd.DataFrame(lines, columns=list(SliceGaps.__dataclass_fields__)[2:])
     return SliceGaps(part.column, level, *(table[name].to_numpy() for name in table.columns))
 

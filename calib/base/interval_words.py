@@ -3,6 +3,10 @@
 from __future__ import annotations
 
 import math
+from statistics import NormalDist
+
+#: Share of samples in which a difference must show to be called the smallest that these rows could show.
+POWER = 0.8
 
 
 def decimals_of(lower: float, upper: float, least: int = 4) -> int:
@@ -65,6 +69,27 @@ def size_with_interval(value: float, lower: float, upper: float, what: str = "")
     """
     near, far = sorted((abs(lower), abs(upper)))
     return with_interval(abs(value), near, far, what)
+
+
+def smallest_difference(lower: float, upper: float, level: float) -> float:
+    """Return the smallest true difference that its interval leaves out 0 for in `POWER` of all samples.
+
+    With half the width h of an interval of coverage `level` as its normal quantile z times the standard
+    error, that is h (1 + z_POWER / z).
+    """
+    normal = NormalDist()
+    return (upper - lower) / 2.0 * (1.0 + normal.inv_cdf(POWER) / normal.inv_cdf((1.0 + level) / 2.0))
+
+
+def hidden_words(lower: float, upper: float, level: float) -> str:
+    """Say what could be hidden where a difference is not distinguishable from 0.
+
+    >>> hidden_words(-0.001, 0.003, 0.95)
+    'a difference of 0.0029 would show in 80 of 100 such samples'
+    """
+    least = smallest_difference(lower, upper, level)
+    text = _written(least, decimals_of(0.0, least, 4), "")
+    return f"a difference of {text} would show in {100 * POWER:.0f} of 100 such samples"
 
 
 def _written(value: float, decimals: int, sign: str) -> str:

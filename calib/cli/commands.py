@@ -601,7 +601,9 @@ def slices(options: Namespace) -> Outcome:
             f"{of.bias[one]:+.4f} against {of.bias_of_rest[one]:+.4f}, difference "
             f"{interval_words(of.bias_lower[one], of.bias_upper[one], sign='+')})"
             for one in apart[: options.rows]
-        ] or [f"{name}: no group is distinguishable from all other rows in how often it is right"]
+        ] or [
+            f"{name}: no group is distinguishable from all other rows in how often it is right; {of.hidden}"
+        ]
     data = {
         "file": str(options.file),
         "n_samples": rows.n_samples,

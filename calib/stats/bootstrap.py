@@ -10,7 +10,7 @@ import pandas as pd
 from scipy.special import stdtrit
 
 from calib.base.exceptions import InputError
-from calib.base.interval_words import interval_words, size_with_interval
+from calib.base.interval_words import hidden_words, interval_words, size_with_interval
 from calib.base.parallel import map_threads
 from calib.base.results import Result
 from calib.data.defaults import LEVEL, RANDOM_STATE
@@ -86,6 +86,7 @@ class PairedInterval(Result):
         """Say whether the two differ by more than chance, for example in a caption."""
         if self.lower <= 0.0 <= self.upper:
             interval = f"interval of the difference {interval_words(self.lower, self.upper, sign='+')}"
+            interval += f"; {hidden_words(self.lower, self.upper, self.level)}"
             return f"{name_b} and {name_a} are not distinguishable ({100 * self.level:g} % {interval})"
         direction = "lower" if self.difference < 0 else "higher"
         what = f"{100 * self.level:g} % interval"

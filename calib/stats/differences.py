@@ -10,7 +10,7 @@ import pandas as pd
 from scipy.special import ndtri
 
 from calib.base.exceptions import InputError
-from calib.base.interval_words import interval_words
+from calib.base.interval_words import hidden_words, interval_words
 from calib.base.results import Result
 from calib.data.defaults import LEVEL, N_BINS
 from calib.data.notions import TOP_NOTIONS, Notion
@@ -67,6 +67,7 @@ class PairedDifference(Result):
         ends = interval_words(self.lower, self.upper, sign="+")
         interval = f"{100 * self.level:g} % interval of the difference of squares {ends}"
         if self.verdict == "not distinguishable":
+            interval += f"; {hidden_words(self.lower, self.upper, self.level)}"
             return f"The {error} of {name_a} and {name_b} are not distinguishable ({interval})."
         return f"The {error} of {name_a} is {self.verdict} than {name_b}'s ({interval})."
 

@@ -329,7 +329,7 @@ with main:
             f"{'; '.join(apart)}."
             if apart
             else "No group shown is distinguishable from all other rows in how often it is right against "
-            "what its scores say."
+            f"what its scores say; {between.hidden}."
         )
         kind = st.segmented_control(
             "What differs", ["Right minus says", "Error"], default="Right minus says", required=True

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from scipy.stats import skew
+from scipy.stats import norm, skew
 from scipy.stats import t as student
 
 from calib import (
@@ -17,6 +17,7 @@ from calib import (
     log_loss,
     paired_interval,
 )
+from calib.base.interval_words import smallest_difference
 from calib.stats.bootstrap import PairedInterval, mean_limits
 
 
@@ -163,3 +164,10 @@ def test_ends_need_no_resamples_and_no_seed():
 def test_one_row_says_nothing():
     interval = bootstrap_interval([0], TopLabelPrediction(np.array([0]), np.array([0.9])))
     assert (interval.lower, interval.upper) == (0.0, 2.0)
+
+
+def test_the_smallest_difference_shows_in_80_of_100_samples():
+    """Half-width z s of a 95 % interval: a difference of (z + z_0.8) s leaves 0 out with chance 0.8."""
+    least = smallest_difference(-1.0, 3.0, 0.95)
+    error = 2.0 / norm.ppf(0.975)
+    assert norm.sf((2.0 - least) / error) == pytest.approx(0.8)
