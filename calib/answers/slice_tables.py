@@ -94,7 +94,7 @@ class SliceTable(Result):
     def words(self, strong: str = "{}") -> str:
         """Say how many groups are above noise; `strong` as for `calib.diagrams.cell_words`."""
         found = strong.format(f"{int(self.above_noise.sum()):,} of {len(self):,}")
-        return f"{found} groups are {ABOVE_NOISE} (false discovery rate {100 * self.fdr:g} %)"
+        return f"{found} groups are {ABOVE_NOISE} (false discovery rate {100 * self.fdr:g}%)"
 
     def frame(self) -> pd.DataFrame:
         """Return one row per group, the clearest evidence first."""

@@ -119,7 +119,7 @@ class ClassTable(Result):
         n_predicted = int((self.predicted > 0).sum())
         return (
             f"{strong.format(f'{int(self.flagged.sum()):,} of {n_predicted:,}')} predicted classes are "
-            f"{ABOVE_NOISE} (false discovery rate {100 * self.fdr:g} %)"
+            f"{ABOVE_NOISE} (false discovery rate {100 * self.fdr:g}%)"
         )
 
     def class_words(self, label: int, name: str, strong: str = "{}") -> str:

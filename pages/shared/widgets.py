@@ -97,7 +97,7 @@ def next_line(page: str) -> None:
     steps: dict[str, tuple[str, str, dict[str, str]]] = {
         "Overview": ("pages/views/overview.py", "Verdict", {})
     }
-    if lacks(data.kind, "page:Classes") is None:
+    if page != "Calibrate" and lacks(data.kind, "page:Classes") is None:
         named = conclusion(base, int(st.session_state.get("bins", N_BINS))).headline
         worst = {"class": str(named[0])} if named else {}
         words = f"Predicted {literal(data.evaluation.class_names[named[0]])}" if named else "Classes"

@@ -236,7 +236,6 @@ with numbers:
         show_ranks(ranks(base, chosen, data, n_bins))
     fit_sentences = [f"{sentence[0].upper()}{sentence[1:]}." for sentence in fit_words(chosen.calibrator)]
     how = " ".join([how_assessed(n_bins, data.kind), *fit_sentences])
-    st.caption("How the numbers are assessed, and how the fit ended", help=how)
     fallbacks = pd.DataFrame(fallback_records(chosen.calibrator, data.evaluation.class_names))
     if len(fallbacks):
         for used, short in fallbacks.groupby("used"):
@@ -253,6 +252,7 @@ with promise:
 with tried:
     if recommendation:
         show_candidates(recommendation[0])
+    st.caption(how)
 if not is_recommended:
     arguments = {"on_click": remove_calibrator, "args": (chosen.name,)}
     st.button("Remove this calibrator", icon=":material/delete:", **arguments)

@@ -103,7 +103,7 @@ def show_classes(method: Method, by_class: ClassTable, n_bins: int) -> None:
                 "paper (Remark 1)."
             )
 
-        st.header("Where the confidence of each class is wrong", anchor=False)
+        st.header("Each class by confidence", anchor=False)
         codes = shown["label"][shown["predicted"] > 0].to_numpy()
         pages = max(-(-len(codes) // HEAT_ROWS), 1)
         page = 1
@@ -117,8 +117,7 @@ def show_classes(method: Method, by_class: ClassTable, n_bins: int) -> None:
             # The scale is of all classes: a colour keeps its meaning when they are searched.
             limit = class_heat(by_cell).limit
             st.caption(
-                "Orange-red: right less often than the confidence says; blue: more often. Outlined cells are "
-                "beyond noise."
+                "Orange-red: right less often than the confidence; blue: more often. Outlined: beyond noise."
             )
             chart(
                 diagrams.draw_heat(diagram, names, chosen=chosen_cell(n_bins), limit=limit),

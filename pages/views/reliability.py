@@ -282,8 +282,8 @@ def error_words(errors: dict[str, NoiseFloor], diagram: ReliabilityDiagram, even
             f"{next(iter(observed.values()))} (conf-ECE)."
         )
     return (
-        f"Pooled over classes, the error is {observed['conf_ece']} (conf-ECE); per predicted class it is "
-        f"{observed['tl_ece']} (TL-ECE). Click a bin to see its classes."
+        f"All classes together: conf-ECE {observed['conf_ece']}; each predicted class: TL-ECE "
+        f"{observed['tl_ece']}. Click a bin to see its classes."
     )
 
 

@@ -124,7 +124,7 @@ def show_behind(method: Method, n_bins: int) -> None:
             what,
             "class-rows",
             np.abs(of_class - (labels == code)),
-            order="those where it is furthest from what happened first",
+            order="worst predictions first",
         )
         return
     if not (label == code).any():
@@ -157,7 +157,7 @@ def show_confused(method: Method) -> None:
     }
     rows = {"class-wrong": pair.count_when_predicted, "class-missed": pair.count_when_true}
     key = st.segmented_control(
-        "Choose rows to see which classes it is confused with",
+        "Confused with",
         list(directions),
         key="confused-by",
         format_func=lambda one: f"{directions[one][0]} ({rows[one].sum():,})",

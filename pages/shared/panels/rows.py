@@ -18,9 +18,9 @@ from pages.shared.widgets import download, escaped, literal
 #: Rows of a page of the table.
 PAGE = 25
 #: What rows are sorted by unless something else is given.
-WRONG_FIRST = "the furthest from what happened first"
+WRONG_FIRST = "worst predictions first"
 CELLS_FIRST = "those in the cells that add most to it first"
-BEHIND = "The rows behind it"
+BEHIND = "Rows"
 #: Most rows listed behind a number that all rows make.
 MOST_ROWS = 1_000
 
