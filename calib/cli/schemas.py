@@ -12,33 +12,65 @@ Shape = str | list[Any] | dict[str, Any]
 
 TYPES = {"text": "string", "number": "number", "whole": "integer", "flag": "boolean"}
 
-_TABLE = {"model": "text", "method": "text", "measure": "text", "title": "text", "value": "number?"}
-_TABLE |= {"floor": "number?", "floor_upper": "number?", "failure": "text?"}
+
+def _each(shape: str, names: str) -> dict[str, str]:
+    """Return keys that all have one shape."""
+    return dict.fromkeys(names.split(), shape)
+
+
 _METHOD = {
-    "method": "text",
-    "n_samples": "whole",
-    "n_bins": "whole",
-    "strategy": "text",
-    "n_distinct": "whole?",
-    "kind": "text",
-    "weighted": "flag",
+    **_each("text", "method strategy kind"),
+    **_each("whole", "n_samples n_bins"),
     **{key: "number?" for key, measure in MEASURES.items() if measure.listed},
+    "n_distinct": "whole?",
+    "weighted": "flag",
     "intervals": {"*": ["number"]},
-    "improvement": {"*": {"value": "number", "lower": "number", "upper": "number"}},
+    "improvement": {"*": _each("number", "value lower upper")},
 }
-_SLOPE = dict.fromkeys(("slope", "intercept", "in_the_large"), "number?")
-_SLOPE |= {f"{name}_{end}": "number?" for name in _SLOPE for end in ("lower", "upper")}
-_FITTED = {"calibrator": "text", "method": "text", "n_calibration": "whole", "not_calibrated": [{"*": "any"}]}
+_ASSESSED = {
+    **_METHOD,
+    "noise": {"*": _each("number", "observed perfect_mean perfect_q95 p_value") | {"n_resamples": "whole"}},
+    "without_bins": {
+        "slope?": {
+            **_each("number?", "slope slope_lower slope_upper intercept intercept_lower intercept_upper"),
+            **_each("number?", "in_the_large in_the_large_lower in_the_large_upper p_value"),
+            **_each("whole", "n_samples n_left_out"),
+            "level": "number",
+            "determined": "flag",
+        },
+        "together?": {"n_tests": "whole", "p_value": "number", "n_clusters": "whole?"},
+        "*": _each("number?", "statistic p_value"),
+    },
+}
+_GAP = {
+    "label": "whole",
+    "direction": "text",
+    "count": "whole",
+    **_each("number", "lower upper says right least most"),
+}
+_FITTED = {**_each("text", "calibrator method"), "n_calibration": "whole", "not_calibrated": [{"*": "any"}]}
+_FINDING = {
+    **_each("text", "code severity message"),
+    "fixable": "flag",
+    "n_rows": "whole",
+    "rows": ["whole"],
+    "columns": ["any"],
+}
+_CHECK = {
+    **_each("text", "metric bound answer sentence"),
+    **_each("number", "value lower upper level limit"),
+    **_each("number?", "perfect_mean perfect_q95 p_value"),
+    **{"group?": "text", "n_samples?": "whole", "baseline?": "number"},
+}
+_TABLE = {
+    **_each("text", "model method measure title"),
+    **_each("number?", "value floor floor_upper"),
+    "failure": "text?",
+}
 _SUMMARY = {
-    "output": "text",
-    "kind": "text",
-    "n_samples": "whole",
-    "n_classes": "whole",
-    "n_abstained": "whole",
-    "n_faulty": "whole",
+    **_each("text", "output kind fingerprint"),
+    **_each("whole", "n_samples n_classes n_abstained n_faulty parts"),
     "findings": ["text"],
-    "parts": "whole",
-    "fingerprint": "text",
     "groups": {"*": "whole"},
     "metrics": [{"metric": "text", "value": "number", "interval": ["number", "?"]}],
 }
@@ -46,87 +78,29 @@ _SUMMARY = {
 #: What each command prints; of some commands there are several shapes, by their options.
 SHAPES: dict[str, dict[str, Any] | tuple[dict[str, Any], ...]] = {
     "metrics": {
-        "file": "text",
-        "kind": "text",
-        "n_samples": "whole",
-        "n_classes": "whole?",
-        "coverage": "number",
-        "fingerprint": "text",
-        "methods": [
-            {
-                **_METHOD,
-                "noise": {
-                    "*": {
-                        "observed": "number",
-                        "perfect_mean": "number",
-                        "perfect_q95": "number",
-                        "p_value": "number",
-                        "n_resamples": "whole",
-                    }
-                },
-                "without_bins": {
-                    "slope?": {
-                        "n_samples": "whole",
-                        **_SLOPE,
-                        "p_value": "number?",
-                        "level": "number",
-                        "determined": "flag",
-                        "n_left_out": "whole",
-                    },
-                    "together?": {"n_tests": "whole", "p_value": "number", "n_clusters": "whole?"},
-                    "*": {"statistic": "number?", "p_value": "number?"},
-                },
-            }
-        ],
+        **_each("text", "file kind fingerprint"),
+        **{"n_samples": "whole", "n_classes": "whole?", "coverage": "number"},
+        "methods": [_ASSESSED],
         "folds": [
             {
-                "fold": "text",
+                **_each("text", "fold measure title"),
                 "rows": "whole",
-                "measure": "text",
-                "title": "text",
-                "value": "number?",
-                "floor": "number?",
-                "p_value": "number?",
+                **_each("number?", "value floor p_value"),
             }
         ],
-        "conclusion": {
-            "words": "text",
-            "direction": "text",
-            "level": "number",
-            "gaps": [
-                {
-                    "label": "whole",
-                    "direction": "text",
-                    "lower": "number",
-                    "upper": "number",
-                    "count": "whole",
-                    "says": "number",
-                    "right": "number",
-                    "least": "number",
-                    "most": "number",
-                }
-            ],
-        },
+        "conclusion": {"words": "text", "direction": "text", "level": "number", "gaps": [_GAP]},
     },
     "fit": (
         {**_FITTED, "weighted": "flag", "n_evaluation": "whole", "methods": [_METHOD]},
         _FITTED,  # to files of any size
     ),
     "recommend": {
-        "file": "text",
-        "name": "text",
-        "reason": "text",
-        "n_calibration": "whole",
-        "weighted": "flag",
+        **_each("text", "file name reason"),
+        **{"n_calibration": "whole", "weighted": "flag"},
         "candidates": [
             {
-                "method": "text",
-                "brier": "number",
-                "log_loss": "number",
-                "improvement": "number",
-                "lower": "number",
-                "upper": "number",
-                "numbers": "whole",
+                **{"method": "text", "numbers": "whole"},
+                **_each("number", "brier log_loss improvement lower upper"),
             }
         ],
         "left_out": {"*": "text"},
@@ -134,175 +108,96 @@ SHAPES: dict[str, dict[str, Any] | tuple[dict[str, Any], ...]] = {
     "apply": (
         {
             "output": "text",
-            "n_samples": "whole",
-            "n_class_changed": "whole",
+            **_each("whole", "n_samples n_class_changed"),
             "class_shares?": [{"class": "text", "*": "number"}],
             "columns": ["text"],
         },
-        {"output": "text", "n_samples": "whole", "files": ["text"], "n_resumed": "whole"},
+        {"output": "text", "files": ["text"], **_each("whole", "n_samples n_resumed")},
     ),
     "check": {
         "file": "text",
         "parts": {
             "*": {
-                "kind": "text",
-                "n_samples": "whole",
-                "n_columns": "whole",
-                "roles": [{"column": "text", "role": "text"}],
-                "ok": "flag",
-                "fixed": ["text"],
-                "findings": [
-                    {
-                        "code": "text",
-                        "severity": "text",
-                        "message": "text",
-                        "fixable": "flag",
-                        "n_rows": "whole",
-                        "rows": ["whole"],
-                        "columns": ["any"],
-                    }
-                ],
+                **{"kind": "text", "ok": "flag", "fixed": ["text"]},
+                **_each("whole", "n_samples n_columns"),
+                "roles": [_each("text", "column role")],
+                "findings": [_FINDING],
             }
         },
     },
     "gate": {
-        "file": "text",
-        "n_samples": "whole",
-        "weighted": "flag",
-        "passed": "flag",
-        "answer": "text",
-        "sentence": "text",
-        "checks": [
-            {
-                "metric": "text",
-                "value": "number",
-                "lower": "number",
-                "upper": "number",
-                "level": "number",
-                "limit": "number",
-                "bound": "text",
-                "answer": "text",
-                "perfect_mean": "number?",
-                "perfect_q95": "number?",
-                "p_value": "number?",
-                "sentence": "text",
-                "group?": "text",
-                "n_samples?": "whole",
-                "baseline?": "number",
-            }
-        ],
+        **_each("text", "file answer sentence"),
+        **{"n_samples": "whole", "weighted": "flag", "passed": "flag"},
+        "checks": [_CHECK],
     },
     "decide": (
         {
-            "file": "text",
-            "target": {"*": "number"},
-            "by": "text?",
-            "alpha": "number",
-            "sentence": "text",
-            "guarantee": "text?",
-            "rows_needed": "whole?",
-            "thresholds": {"*": "number?"},
-            "n_samples": "whole",
-            "n_accepted": "whole",
-            "n_wrong": "whole",
-            **dict.fromkeys(("accuracy", "lower", "upper", "cost"), "number?"),
+            **_each("text", "file sentence"),
+            **{"by": "text?", "guarantee": "text?", "alpha": "number", "rows_needed": "whole?"},
+            **{"target": {"*": "number"}, "thresholds": {"*": "number?"}},
+            **_each("whole", "n_samples n_accepted n_wrong"),
+            **_each("number?", "accuracy lower upper cost"),
         },
         {
-            "file": "text",
-            "sentence": "text",
-            **dict.fromkeys(
-                ("cost", "lower", "upper", "level", "saved", "saved_lower", "saved_upper"), "number"
-            ),
-            "alone": "text",
+            **_each("text", "file sentence alone"),
+            **_each("number", "cost lower upper level saved saved_lower saved_upper"),
             "rows": {"*": {"*": "whole"}},
         },
     ),
-    "open": {"file": "text", "holds": [{"what": "text", "holds": "text"}]},
+    "open": {"file": "text", "holds": [_each("text", "what holds")]},
     "slices": {
-        "file": "text",
-        "n_samples": "whole",
-        "weighted": "flag",
-        "notion": "text",
-        "fdr": "number",
+        **_each("text", "file notion"),
+        **{"n_samples": "whole", "weighted": "flag", "fdr": "number"},
         "groups": [
             {
-                "column": "text",
-                "group": "text",
-                "count": "whole",
-                **dict.fromkeys(
-                    ("share", "accuracy", "confidence", "error", "floor", "floor_upper", "p"), "number"
-                ),
-                "above_noise": "flag",
+                **_each("text", "column group"),
+                **{"count": "whole", "above_noise": "flag"},
+                **_each("number", "share accuracy confidence error floor floor_upper p"),
             }
         ],
         "gaps": {
             "*": [
                 {
-                    "group": "text",
-                    "count": "whole",
-                    "rest": "whole",
-                    "bias": "number",
-                    "bias_of_rest": "number",
-                    "bias_lower": "number",
-                    "bias_upper": "number",
-                    "error": "number",
-                    "error_of_rest": "number",
-                    "error_lower": "number",
-                    "error_upper": "number",
-                    "direction": "text",
-                    "verdict": "text",
+                    **_each("text", "group direction verdict"),
+                    **_each("whole", "count rest"),
+                    **_each("number", "bias bias_of_rest bias_lower bias_upper"),
+                    **_each("number", "error error_of_rest error_lower error_upper"),
                 }
             ]
         },
     },
     "watch": {
-        "state": "text",
-        "alarm": "flag",
-        "evidence": "number",
-        "threshold": "number",
-        "since": "text?",
-        "n_rows": "whole",
-        "n_unlabelled": "whole",
+        **{"state": "text", "since": "text?", "alarm": "flag"},
+        **_each("number", "evidence threshold"),
+        **_each("whole", "n_rows n_unlabelled"),
         "units": [
             {
-                "level": "text",
-                "name": "text",
-                "rows": "whole",
-                "log_evidence": "number",
-                "named": "flag",
-                "gap": "number",
-                "lower": "number",
-                "upper": "number",
+                **_each("text", "level name"),
+                **{"rows": "whole", "named": "flag"},
+                **_each("number", "log_evidence gap lower upper"),
             }
         ],
     },
     "report": {"output": "text", "bytes": "whole", "calibrators": ["text"]},
     "tables": (
         {
-            "models": ["text"],
-            "methods": ["text"],
-            "n_calibration": "whole",
-            "n_evaluation": "whole",
-            "words": "text",
-            "notes": ["text"],
+            **{"models": ["text"], "methods": ["text"], "notes": ["text"], "words": "text"},
+            **_each("whole", "n_calibration n_evaluation"),
             "numbers": [
                 {
                     **_TABLE,
-                    **dict.fromkeys(("p_value", "difference", "lower", "upper"), "number?"),
-                    "mark": "text",
-                    "bins": "text?",
+                    **_each("number?", "p_value difference lower upper"),
+                    **{"mark": "text", "bins": "text?"},
                 }
             ],
         },
         {
-            "models": ["text"],
-            "methods": ["text"],
+            **{"models": ["text"], "methods": ["text"]},
             "numbers": [{**_TABLE, "floor_lower": "number?", "n_bins": "whole"}],
         },
     ),
-    "summarize": _SUMMARY,
-    "merge": _SUMMARY,
-    "sql": ({"dialect": "text", "query": "text"}, _SUMMARY),
+    **dict.fromkeys(("summarize", "merge"), _SUMMARY),
+    "sql": (_each("text", "dialect query"), _SUMMARY),
 }
 
 #: What every command prints that cannot do its work; its exit code is then 2 or more.
