@@ -92,7 +92,7 @@ def test_numbers_are_those_of_the_rows(rows, summarized):
     assert any(button.proto.label.startswith("Report (HTML") for button in app.get("download_button"))
     app.switch_page("pages/views/validity.py").run()
     top = calib.validity_curve(labels, proba, n_bins=15)
-    assert f"**{top.at(0.05):.1%}**" in words(app)
+    assert f"**{100 * top.at(0.05):.0f}** of 100" in words(app)
     app.switch_page("pages/views/slices.py").run()
     assert "of 2** groups are above noise" in words(app)
     app.switch_page("pages/views/classes.py").run()
