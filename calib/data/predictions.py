@@ -49,6 +49,7 @@ from calib.data.validation import (
     check_order,
     check_share,
     column_names,
+    count_votes,
     label_codes,
     opened,
     plain,
@@ -210,6 +211,54 @@ class Announcement:
             If an id is missing, is a fraction, or there is not one per row.
         """
         return self._with(cluster=None if cluster is None else owned(as_clusters(cluster, self.n_samples)))
+
+    def with_votes(self, votes: Any) -> Self:
+        """Return a row for each vote about a row, so that every number is about the distribution of votes.
+
+        Parameters
+        ----------
+        votes : (n, L) array_like of float, or (n, A) array_like of str
+            Votes for each class, as counts or as shares; or what each of A annotators said, by the names of
+            the classes, with an empty or missing value from those who did not vote.
+
+        Returns
+        -------
+        predictions of the same kind
+            The votes about a row together have its weight, and are a cluster unless the rows have clusters.
+            Of counts and annotators each vote is a row, of shares each class with a share above 0.
+
+        Raises
+        ------
+        InputError
+            If the classes have no names, or a row has no vote.
+
+        Notes
+        -----
+        Errors and scores are then expectations if a label is drawn from the votes, calibrators are fitted to
+        the distribution, and how far votes about a row agree is the correlation inside its cluster.
+
+        Examples
+        --------
+        Two of three say 1: the Brier score is 2/3 (0.6 - 1)^2 + 1/3 0.6^2.
+
+        >>> from calib import brier_score
+        >>> rows = BinaryPrediction(np.array([0.6])).with_votes([[1, 2]])
+        >>> rows.labels.tolist(), round(brier_score(rows.labels, rows), 4)
+        ([0, 1, 1], 0.2267)
+        """
+        if self.class_names is None:
+            raise InputError(f"votes are for classes, and {type(self).__name__} names none; pass class_names")
+        counts = count_votes(votes, self.class_names, self.n_samples)
+        row, label = np.nonzero(counts)
+        if (counts % 1.0 == 0.0).all():
+            times = counts[row, label].astype(np.int64)
+            row, label, told = np.repeat(row, times), np.repeat(label, times), np.ones(times.sum())
+        else:
+            told = counts[row, label]
+        weight = told / counts.sum(axis=1)[row]
+        weight = weight if self.sample_weight is None else weight * self.sample_weight[row]
+        cluster = row if self.cluster is None else self.cluster[row]
+        return self.take(row)._with(labels=label, sample_weight=owned(weight), cluster=owned(cluster))
 
     def unweighted(self) -> Self:
         """Return the same rows with equal weights."""

@@ -350,6 +350,27 @@ def label_codes(labels: Any, names: tuple[str, ...]) -> np.ndarray:
     return np.array([codes[label] for label in flat], dtype=np.int64).reshape(array.shape)
 
 
+def count_votes(votes: Any, names: tuple[str, ...], n_samples: int) -> np.ndarray:
+    """Return votes about each row, (n, L) float64, of what `Announcement.with_votes` takes."""
+    array = np.asarray(plain(votes))
+    if array.dtype.kind in "OUST":
+        array = np.asarray(array, dtype=object)
+        if array.ndim != 2:
+            raise InputError(f"votes need a row per prediction, a column per annotator; got {array.shape}")
+        given = ~(pd.isna(array) | (array == ""))
+        counts = np.zeros((len(array), len(names)))
+        np.add.at(counts, (np.nonzero(given)[0], label_codes(array[given], names)), 1.0)
+    else:
+        counts = as_finite(array, ndim=2, what="votes").astype(np.float64)
+    if counts.shape != (n_samples, len(names)):
+        raise InputError(f"votes must be {n_samples:,} rows of {len(names):,} classes; got {counts.shape}")
+    sums = counts.sum(axis=1)
+    if (counts < 0.0).any() or (sums <= 0.0).any():
+        at = int(np.flatnonzero((counts < 0.0).any(axis=1) | (sums <= 0.0))[0])
+        raise InputError(f"each row needs votes, 0 or more and one above 0; row {at} has {counts[at]}")
+    return counts
+
+
 def check_norm(norm: float) -> float:
     """Return p of an l_p error, a finite number >= 1, or raise `InputError`."""
     if not 1 <= norm < np.inf:

@@ -1,0 +1,85 @@
+"""Votes about rows: every number is the expected one if a label is drawn from the votes."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from scipy.optimize import minimize_scalar
+from scipy.special import softmax
+
+from calib import (
+    InputError,
+    Predictions,
+    TemperatureScaling,
+    accuracy,
+    brier_score,
+    ece,
+    log_loss,
+    noise_floor,
+)
+from calib.answers.calibrated import fit_on
+
+NAMES = ("a", "b", "c")
+RANDOM = np.random.default_rng(0)
+PROBA = RANDOM.dirichlet(np.ones(3), 200)
+COUNTS = RANDOM.multinomial(5, PROBA)
+SHARES = COUNTS / 5
+ROWS = Predictions(PROBA, class_names=NAMES)
+
+
+def annotators(counts):
+    """The columns of annotators who gave these counts, one of whom did not vote."""
+    return np.array([[*np.repeat(NAMES, row), None] for row in counts], dtype=object)
+
+
+@pytest.mark.parametrize("votes", [COUNTS, SHARES * (1 + 1e-12), annotators(COUNTS)])
+def test_numbers_are_expectations_over_the_votes(votes):
+    voted = ROWS.with_votes(votes)
+    assert (voted.kind, voted.n_clusters) == ("vectors", 200)
+    each = range(3)
+    expected = {
+        accuracy: np.mean(SHARES[np.arange(200), PROBA.argmax(axis=1)]),
+        brier_score: sum(SHARES[:, k] @ ((PROBA - np.eye(3)[k]) ** 2).sum(axis=1) for k in each) / 200,
+        log_loss: -(SHARES * np.log(PROBA)).sum(axis=1).mean(),
+    }
+    for metric, value in expected.items():
+        assert metric(voted.labels, voted) == pytest.approx(value)
+    confidence, right = PROBA.max(axis=1), SHARES[np.arange(200), PROBA.argmax(axis=1)]
+    bins = np.minimum((confidence * 15).astype(int), 14)
+    gaps = [abs((right - confidence)[bins == one].sum()) / 200 for one in np.unique(bins)]
+    assert ece(voted.labels, voted, notion="confidence") == pytest.approx(sum(gaps))
+
+
+def test_calibrators_are_fitted_to_the_distribution():
+    voted = ROWS.with_votes(COUNTS)
+    fitted = fit_on(TemperatureScaling(), voted)
+
+    def loss(log_t):
+        return -(SHARES * np.log(softmax(np.log(PROBA) / np.exp(log_t), axis=1))).sum()
+
+    best = np.exp(minimize_scalar(loss, bounds=(-3, 3), method="bounded", options={"xatol": 1e-9}).x)
+    assert fitted.temperature_ == pytest.approx(best, rel=1e-5)
+
+
+@pytest.mark.parametrize("agreed", [False, True])
+def test_perfect_models_are_seldom_above_noise(agreed):
+    """Votes drawn from the scores, each on its own or all alike: 5 % nominal, 60 files."""
+    random, above = np.random.default_rng(1), 0
+    for _ in range(60):
+        proba = random.dirichlet(np.ones(3), 300)
+        counts = 4 * random.multinomial(1, proba) if agreed else random.multinomial(4, proba)
+        voted = Predictions(proba, class_names=NAMES).with_votes(counts)
+        floor = noise_floor(voted.labels, voted, notion="confidence", n_resamples=99, random_state=random)
+        above += floor.p_value <= 0.05
+    assert above <= 8
+
+
+def test_what_cannot_be_votes_is_refused():
+    for votes, words in (
+        (COUNTS[:5], "200 rows of 3 classes"),
+        (-COUNTS, "row 0 has"),
+        (np.zeros((200, 3)), "row 0 has"),
+        (np.full((200, 2), "z", dtype=object), "match no class"),
+    ):
+        with pytest.raises(InputError, match=words):
+            ROWS.with_votes(votes)
