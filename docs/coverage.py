@@ -69,7 +69,7 @@ SECTIONS = (
         "rows. In the third table an accuracy of 0.9 is promised with a recall. In the fourth table rows "
         "belong together: how often the promise is missed if calib is given the clusters, what share of "
         "the rows is accepted then, and how often it is missed if these rows count as independent.",
-        0.5,
+        0.25,
     ),
     (
         "few_errors",

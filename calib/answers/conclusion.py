@@ -367,7 +367,7 @@ def _gaps(
     upper = np.concatenate([np.full(len(first), n_bins), last + 1])
     says, right = sums["score"] / sums["weight"], sums["outcome"] / sums["weight"]
     alpha /= len(owner)
-    effective = sums["weight"] ** 2 / sums["square"] * of_few_clusters(evidence.n_clusters, alpha)
+    effective = sums["weight"] ** 2 / sums["square"] * of_few_clusters(evidence.even_clusters, alpha)
     if (effects := _range_effects(evidence, cells, group)) is not None:
         from_on_effect, below_effect = effects
         effective /= np.concatenate([from_on_effect[owner_on, first], below_effect[owner_below, last]])

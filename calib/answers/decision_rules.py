@@ -120,8 +120,8 @@ class DecisionRule(AcceptanceRule):
             words += f" {self.guarantee}"
         elif self.target == "accuracy" and self.needed is not None:
             words += (
-                f" These rows are too few to promise an accuracy of {self.value:.4g}: about {self.needed:,} "
-                "rows would do, if the share of wrong ones among the most confident stayed as it is here."
+                f" These rows are too few to promise an accuracy of {self.value:.4g}: it takes "
+                f"{self.needed:,} rows at least, if of the most confident ones the same share is wrong."
             )
         elif self.recall is not None:
             words += f" No threshold keeps an accuracy of {self.value:.4g} and a recall of {self.recall:.4g}."

@@ -50,6 +50,13 @@ class Dependence:
         """Number of clusters G."""
         return int(self.cluster.max()) + 1
 
+    @property
+    def even_clusters(self) -> float:
+        """Clusters of one size whose sums tell their variance as well as these do (Satterthwaite 1946)."""
+        size = np.bincount(self.cluster).astype(np.float64)
+        variance = size * (1.0 + (size - 1.0) * self.correlation)
+        return float(variance.sum() ** 2 / (variance @ variance))
+
     def uniform(self, generator: np.random.Generator) -> np.ndarray:
         """Draw a uniform number for each row, (n,), dependent as the latent numbers of the rows are."""
         common = generator.standard_normal(self.n_clusters)[self.cluster]

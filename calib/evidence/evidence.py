@@ -59,6 +59,10 @@ class Evidence(Protocol):
         """Number of clusters of rows that belong together; None if rows are independent."""
 
     @property
+    def even_clusters(self) -> float | None:
+        """Clusters of one size that tell a variance as well (Satterthwaite 1946); None without clusters."""
+
+    @property
     def effective_samples(self) -> float:
         """Rows of equal weight that means over all rows would need (Kish 1965)."""
 

@@ -156,6 +156,11 @@ class Rows:
         score, outcome, problem = self.first_claims()
         return Dependence(self.cluster, latent_correlation(score, outcome, self.cluster, problem))
 
+    @property
+    def even_clusters(self) -> float | None:
+        """Clusters of one size that tell a variance as well (Satterthwaite 1946); None without clusters."""
+        return None if self.dependence is None else self.dependence.even_clusters
+
     def first_claims(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Return score, outcome and problem of the most likely claim about each row, all (n,)."""
         problems = self.problems()

@@ -124,6 +124,8 @@ class SummedRows(Result):
         """None: rows that belong together are not told apart in sums."""
         return None
 
+    even_clusters = n_clusters
+
     @property
     def effective_samples(self) -> float:
         """Rows of equal weight that means over all rows would need (Kish 1965)."""
