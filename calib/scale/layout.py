@@ -7,7 +7,7 @@ Python loop over rows. What the doctor would refuse is found batch by batch, wit
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -29,6 +29,7 @@ from calib.files.readers.answers import (
 from calib.files.readers.arrow import column_values, table_of_batch
 from calib.files.readers.candidates import guess_roles
 from calib.files.readers.columns import ROUNDING, is_within
+from calib.files.readers.conventions import ROLE_NAMES, normalised
 from calib.files.readers.raw_predictions import (
     RawPredictions,
     decided_but_for_labels,
@@ -36,7 +37,7 @@ from calib.files.readers.raw_predictions import (
     raw_of,
 )
 from calib.files.readers.roles import Given, part_of
-from calib.files.readers.tables import words_in
+from calib.files.readers.tables import Table, words_in
 from calib.scale.parts import BLOCK
 
 #: Kinds of predictions that one pass of sums can describe.
@@ -73,9 +74,10 @@ class Layout:
     class_wise: bool = False  #: Whether the score of every class is summed, too
     known: tuple[str, ...] = ()  #: Classes that the first rows name
     part: str | None = None  #: With `split`: "calibration" or "evaluation", the rows that count
-    #: The column of models, and the model whose rows count
+    #: The column of models, the model whose rows count, and whether others are left out or refused
     model: str | None = None
     model_name: str | None = None
+    of_several: bool = False
 
     @property
     def columns(self) -> list[str]:
@@ -98,7 +100,13 @@ def layout_of(
 ) -> Layout:
     """Decide what the columns are, on the first rows of the data."""
     table = table_of_batch(batch.slice(0, SAMPLE))
-    roles = guess_roles(table, given)
+    given = given or Given()
+    wanted, only = given.model, _only_model(table, {*by, given.group})
+    unseen = wanted is not None and only is not None  # other models may follow
+    roles = guess_roles(table, replace(given, model=None) if unseen else given)
+    model, model_name = only if only is not None and (labelled or unseen) else (None, None)
+    if wanted is not None:
+        model, model_name = (model, wanted.rpartition("=")[2]) if unseen else (roles.model, roles.model_name)
     raw = raw_of(table, roles)
     raw = raw if labelled else decided_but_for_labels(raw)
     raw.check_decided()
@@ -139,14 +147,22 @@ def layout_of(
         weight=roles.weight if weighted and labelled else None,
         split=roles.split if labelled else None,
         part=part if roles.split and labelled else None,
-        model=roles.model if roles.model_name is not None else None,
-        model_name=roles.model_name,
+        model=model,
+        model_name=model_name,
+        of_several=wanted is not None,
         scale=_scale(raw, scores),
         by=tuple(by),
         class_wise=class_wise,
         known=_known(raw),
         **{"class_names": None, **classes},
     )
+
+
+def _only_model(table: Table, without: set[str | None]) -> tuple[str, str] | None:
+    """Return the column of models, and the only model that the first rows name."""
+    called = [n for n in table.columns if normalised(n) in ROLE_NAMES["model"] and n not in without]
+    words = {name: words_in(table.columns[name])[1] for name in called}
+    return next(((name, words[name][0]) for name in called if len(words[name]) == 1), None)
 
 
 def _known(raw: RawPredictions) -> tuple[str, ...]:
@@ -357,7 +373,14 @@ def read_batch(batch: pa.RecordBatch, layout: Layout, *, squares: bool = False) 
 def _keep_part(at: _Batch, layout: Layout) -> None:
     if layout.model is not None:
         model, models = at.words(layout.model)
-        at.keep &= np.array([name == layout.model_name for name in models], dtype=bool)[model]
+        counts = np.array([name == layout.model_name for name in models], dtype=bool)[model]
+        if not layout.of_several and not counts.all():
+            other = models[model[counts.argmin()]]
+            raise InputError(
+                f"column {layout.model!r} names {layout.model_name!r} and then {other!r}: models below each "
+                f"other; name one with model={other!r}, or pass by or group={layout.model!r} if they are none"
+            )
+        at.keep &= counts
     if layout.split is None:
         return
     codes, words = at.words(str(layout.split))

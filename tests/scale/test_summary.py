@@ -385,6 +385,19 @@ def test_faults_name_file_row_group_and_row(rows, tmp_path, code):
     assert "row group 2, row 777" in left.findings[0]
 
 
+def test_models_that_follow_the_first_rows_are_not_pooled(rows, tmp_path):
+    frame = vectors(rows[0][:1000], rows[1][:1000]).to_pandas()
+    frame["model"] = ["a"] * 600 + ["b"] * 400
+    file = tmp_path / "rows.parquet"
+    frame.to_parquet(file, row_group_size=300)
+    with pytest.raises(InputError, match="model='b'"):
+        scale.summarize(file)
+    assert scale.summarize(file, model="b").n_samples == 400
+    assert (
+        scale.summarize(file, by="model").n_samples == scale.summarize(file, group="model").n_samples == 1000
+    )
+
+
 def test_doctor_examines_rows_in_the_middle_of_a_file(rows, tmp_path, monkeypatch):
     monkeypatch.setattr("calib.scale.partial.EVERY", 500)
     monkeypatch.setattr("calib.scale.partial.EXAMINED", 200)
