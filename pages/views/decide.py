@@ -66,7 +66,8 @@ def target_value() -> float:
 
 def simultaneous_words() -> str:
     """Say which accuracies are promised at once, with what they let pass."""
-    tried = {value: rules_for(value)[shown][0].coverage for value in ACCURACIES}
+    found = {value: rules_for(value)[shown][0] for value in ACCURACIES}
+    tried = {value: rule.coverage if rule.guarantee else 0.0 for value, rule in found.items()}
     first = next((value for value, share in tried.items() if share == 1.0), ACCURACIES[-1])
     passing = [
         f"{value:.0%} for {share:.1%} of the rows"

@@ -282,7 +282,7 @@ def error_words(errors: dict[str, NoiseFloor], diagram: ReliabilityDiagram, even
             f"{next(iter(observed.values()))} (conf-ECE)."
         )
     return (
-        f"All classes together: conf-ECE {observed['conf_ece']}; each predicted class: TL-ECE "
+        f"Classes pooled: conf-ECE {observed['conf_ece']}; each predicted class: TL-ECE "
         f"{observed['tl_ece']}. Click a bin to see its classes."
     )
 
