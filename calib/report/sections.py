@@ -285,7 +285,7 @@ def coverage_words(rows: Any) -> str:
         if rows.is_weighted:
             words += f" Rows are {effective_words(rows.effective_samples, rows.n_samples)}."
     if worth := dependence_words(rows):
-        words += f" {worth}."
+        words += f" {worth[0].upper()}{worth[1:]}."
     if rows.coverage == 1.0:
         return words
     return (
@@ -424,10 +424,8 @@ def classes_section(about: ReportInput) -> list[str]:
     heads = {name: head for name, (head, _) in CLASS_COLUMNS.items()}
     shown = classes.frame(rows.class_names).head(MOST_CLASSES)[list(heads)].rename(columns=heads)
     formats = dict.fromkeys(heads.values(), ".3f") | {"Predicted": ",d", "True": ",d", "Share": ".1%"}
-    sentence = (
-        f"{classes.words()}. The others are {WITHIN_NOISE}. Each class is assessed in {about.n_bins} "
-        "equal-width bins."
-    )
+    others = f" The others are {WITHIN_NOISE}." * bool((~classes.flagged[classes.predicted > 0]).any())
+    sentence = f"{classes.words()}.{others} Each class is assessed in {about.n_bins} equal-width bins."
     top = classes.ranked[:MOST_DRAWN]
     top = top[classes.predicted[top] > 0]
     drawn = diagrams.draw_heat(class_heat(about.cells, top), rows.class_names)
