@@ -57,7 +57,7 @@ class Threads:
         try:
             while True:
                 while len(window) < 2 * self.workers and (part := next(waiting, None)) is not None:
-                    window.append((part, pool.submit(function, part), 1))
+                    window.append((part, _submitted(pool, function, part), 1))
                 if not window:
                     return
                 part, future, attempt = window.popleft()
@@ -107,7 +107,17 @@ def _again(
         reason = "the process that read it ended" if error is None else " ".join(str(error).split())[:200]
         raise InputError(f"{part.name} failed {ATTEMPTS} times: {reason or type(error).__name__}") from error
     time.sleep(PAUSE)
-    return pool.submit(function, part)
+    return _submitted(pool, function, part)
+
+
+def _submitted(pool: Executor, function: Callable[[Part], Found], part: Part) -> Future[Found]:
+    """Submit a part; a pool whose process has just ended refuses, which is as if the part had been lost."""
+    try:
+        return pool.submit(function, part)
+    except BrokenProcessPool as error:
+        refused: Future[Found] = Future()
+        refused.set_exception(error)
+        return refused
 
 
 class DaskCluster:
