@@ -56,7 +56,8 @@ def test_variance_is_delongs_by_all_pairs(weighted, clustered):
     """DeLong et al. (1988): S10 / m + S01 / n; of clusters, G / (G - 1) times the squares of their sums."""
     random = np.random.default_rng(3)
     proba, y = random_predictions(random, 60, 3)
-    proba, y[:6] = proba.round(1), np.arange(6) % 3
+    y[:6] = np.arange(6) % 3
+    proba = proba.round(1) if clustered else proba  # equal rows would be a cluster
     weights = random.random(60) + 0.5 if weighted else np.ones(60)
     cluster = random.integers(0, 15, 60) if clustered else None
     rows = Rows(y, proba, sample_weight=weights if weighted else None, cluster=cluster)
