@@ -117,7 +117,7 @@ def show_classes(method: Method, by_class: ClassTable, n_bins: int) -> None:
             # The scale is of all classes: a colour keeps its meaning when they are searched.
             limit = class_heat(by_cell).limit
             st.caption(
-                "Orange-red: right less often than the confidence; blue: more often. Outlined: beyond noise."
+                "Orange-red: right less often than the confidence; blue: more. Outlined: beyond noise."
             )
             chart(
                 diagrams.draw_heat(diagram, names, chosen=chosen_cell(n_bins), limit=limit),

@@ -283,7 +283,7 @@ def error_words(errors: dict[str, NoiseFloor], diagram: ReliabilityDiagram, even
         )
     return (
         f"Classes pooled: conf-ECE {observed['conf_ece']}; each predicted class: TL-ECE "
-        f"{observed['tl_ece']}. Click a bin to see its classes."
+        f"{observed['tl_ece']}. Click a bin for its classes."
     )
 
 
