@@ -61,7 +61,16 @@ COLUMNS_OF_COUNTS = {
     *("error_lower", "error_of_rest", "error_upper", "flagged", "floor", "floor_upper"),
     *("frequency_lower", "frequency_upper", "in_the_large_lower", "in_the_large_upper"),
     *("intercept_lower", "intercept_upper", "least", "lower", "most", "n_distinct", "n_samples", "p"),
-    *("p_value", "perfect_mean", "perfect_q05", "perfect_q95", "predicted", "rest", "slice_gaps.error"),
+    *(
+        "p_value",
+        "perfect_mean",
+        "perfect_q05",
+        "perfect_q95",
+        "predicted",
+        "rest",
+        "slice_gaps.error",
+        "slice_gaps.smallest",
+    ),
     *("slope_lower", "slope_upper", "standard_error", "true", "upper", "validity_curve.validity"),
     "weighted",
 }

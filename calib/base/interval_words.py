@@ -8,6 +8,9 @@ from statistics import NormalDist
 #: Share of samples in which a difference must show to be called the smallest that these rows could show.
 POWER = 0.8
 
+#: Numbers and widths up to this are 0 but for rounding.
+ROUNDING = 1e-12
+
 
 def decimals_of(lower: float, upper: float, least: int = 4) -> int:
     """Return the decimals, `least` or more, that show the width of an interval in two digits.
@@ -16,7 +19,7 @@ def decimals_of(lower: float, upper: float, least: int = 4) -> int:
     (4, 6)
     """
     width = upper - lower
-    return max(least, 1 - math.floor(math.log10(width))) if 0.0 < width < math.inf else least
+    return max(least, 1 - math.floor(math.log10(width))) if ROUNDING < width < math.inf else least
 
 
 def interval_words(lower: float, upper: float, *, least: int = 4, sign: str = "") -> str:
@@ -93,5 +96,6 @@ def hidden_words(lower: float, upper: float, level: float) -> str:
 
 
 def _written(value: float, decimals: int, sign: str) -> str:
+    value = value if abs(value) > ROUNDING else 0.0
     shown = round(value, decimals) + 0.0  # no minus before 0
     return f"{value:{sign}.1g}" if shown == 0.0 != value else f"{shown:{sign}.{decimals}f}"

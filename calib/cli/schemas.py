@@ -161,7 +161,7 @@ SHAPES: dict[str, dict[str, Any] | tuple[dict[str, Any], ...]] = {
                     **_each("text", "group direction verdict"),
                     **_each("whole", "count rest"),
                     **_each("number", "bias bias_of_rest bias_lower bias_upper"),
-                    **_each("number", "error error_of_rest error_lower error_upper"),
+                    **_each("number", "error error_of_rest error_lower error_upper smallest"),
                 }
             ]
         },

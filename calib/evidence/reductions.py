@@ -136,7 +136,14 @@ def cluster_codes(scores: Any, sample_weight: Any, cluster: Any) -> np.ndarray |
 
 
 def _copies(y_true: Any, scores: Any) -> np.ndarray | None:
-    """Return the copies among rows that intervals depend on; looked for in some rows first."""
+    """Return the copies among rows that intervals depend on; looked for in some rows first.
+
+    Predicted classes without scores, and labels that are not one for each row, have none.
+    """
+    if not isinstance(scores, Announcement) and np.ndim(scores) == 1 and np.asarray(scores).dtype.kind != "f":
+        return None
+    if np.shape(y_true)[:1] != (getattr(scores, "n_samples", None) or len(scores),):
+        return None  # whoever reads the labels says so
     matrix: np.ndarray
     happened: np.ndarray
     if (event := event_scores(scores)) is not None:

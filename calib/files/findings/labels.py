@@ -90,7 +90,7 @@ def _other_confidences(raw: RawPredictions, missing: np.ndarray) -> str:
     confidence = confidences(raw)
     usable = np.isfinite(confidence) & ~raw.abstained
     without, labelled = confidence[usable & missing], confidence[usable & ~missing]
-    if not len(without) or not len(labelled):
+    if not len(without) or not len(labelled) or len(without) + len(labelled) == 2:
         return ""
     from scipy import stats  # takes a second to import; few files come to this
 

@@ -457,7 +457,8 @@ def _against(columns: Columns, frame: Frame, label: tuple[str, ...], reasons: se
     listed, unnamed = some_names(frame.columns), not words & set(frame.names)
     if frame.word and all(columns.is_predicted(name) and is_flag(columns[name]) for name in frame.columns):
         return f"{listed} hold decisions, 0 and 1 alone, and no probabilities of classes"
-    rows = np.stack([columns[name][:FIRST] for name in frame.columns], axis=1)
+    first = min(FIRST, *(len(columns[name]) for name in frame.columns))  # arrays may have other lengths
+    rows = np.stack([columns[name][:first] for name in frame.columns], axis=1)
     if unnamed and (not frame.word or frame.is_run) and _descend(rows):
         return f"every row of {listed} descends, as scores of ranks do, and names no class"
     if not SUFFICIENT & reasons:
