@@ -42,8 +42,8 @@ def test_numbers_are_those_of_the_library(resnet):
     after = validity_curve(labels, calibrated, strategy="discrete")
     text = words(app)
     assert f"within {epsilon:.3f}" in text
-    assert f"**{base.at(epsilon):.1%}** for `` Base model ``" in text
-    assert f"**{after.at(epsilon):.1%}** for `` TL-HB, k = 50 ``" in text
+    assert f"**{100 * base.at(epsilon):.0f}** of 100 rows for `` Base model ``" in text
+    assert f"**{100 * after.at(epsilon):.0f}** of 100 rows for `` TL-HB, k = 50 ``" in text
     assert f"off by **{base.worst:.3f}**" in text
     assert len(traces(app)) == 6  # two curves, two perfect models, two epsilons
 
@@ -53,10 +53,11 @@ def test_cells_count_cells(resnet):
     app = binned("resnet")
     app.toggle(key="cells").set_value(True).run()
     calibrated = fitted.predict_top(example.evaluation)
-    after = validity_curve(example.evaluation.labels, calibrated, strategy="discrete")
-    epsilon = guarantee_card(fitted).worst_marginal
-    assert "Share of cells" in words(app)
-    assert f"**{after.cells_at(epsilon):.1%}** for `` TL-HB, k = 50 ``" in words(app)
+    labels, epsilon = example.evaluation.labels, guarantee_card(fitted).worst_marginal
+    base = validity_curve(labels, example.evaluation, reference=calibrated)
+    after = validity_curve(labels, calibrated, strategy="discrete")
+    assert f"**{100 * base.cells_at(epsilon):.0f}** of 100 cells for `` Base model ``" in words(app)
+    assert f"**{100 * after.cells_at(epsilon):.0f}** of 100 cells for `` TL-HB, k = 50 ``" in words(app)
 
 
 def test_alpha_and_class_move_the_promise(resnet):
