@@ -106,10 +106,11 @@ if (!window.calibSession) {
     if (held !== null) drop(event);
     held = null;
   });
+  const binsOf = (figure) => (Number.isInteger(figure?.layout?.meta) ? figure.layout.meta : 0);
   let marked = -1;
   addEventListener("pointermove", (event) => {
     const under = event.target.closest?.(".js-plotly-plot");
-    const bins = under?.layout?.meta?.bins;
+    const bins = binsOf(under);
     const axis = under?._fullLayout?.xaxis;
     const at = bins && axis.p2d(event.clientX - under.getBoundingClientRect().left - axis._offset);
     const bin = at >= 0 && at <= 1 ? Math.min(Math.floor(at * bins), bins - 1) : -1;
@@ -118,7 +119,7 @@ if (!window.calibSession) {
     document.querySelectorAll(".calib-bin").forEach((mark) => mark.remove());
     if (bin < 0) return;
     for (const figure of document.querySelectorAll(".js-plotly-plot")) {
-      if (figure.layout?.meta?.bins !== bins) continue;
+      if (binsOf(figure) !== bins) continue;
       const { xaxis, _size } = figure._fullLayout, mark = document.createElement("div");
       const [left, right] = [bin / bins, (bin + 1) / bins].map((x) => xaxis._offset + xaxis.d2p(x));
       mark.className = "calib-bin";

@@ -595,7 +595,9 @@ def draw_reliability(
     if titles:
         above["legend"]["y"] = 1.1
     layout["annotations"] = [*layout.get("annotations", ()), *notes]
-    meta = {"bins": diagram.n_bins}  # assets/session.js marks the bin under the pointer in all such figures
+    # By this assets/session.js marks the bin under the pointer in all such figures. It is a bare number, as
+    # plotly.js takes no two objects here to be equal, and would draw each copy again.
+    meta = diagram.n_bins
     return figure(data, **layout, **above, shapes=marked, barmode="overlay", bargap=0, meta=meta)
 
 

@@ -8,7 +8,18 @@ from collections.abc import Iterator
 import numpy as np
 from plotly.offline import get_plotlyjs
 
-from calib.diagrams.style import Figure, at, bar, figure, grid, plotted, scatter, theme, with_layout
+from calib.diagrams.style import (
+    Figure,
+    at,
+    bar,
+    figure,
+    grid,
+    plotted,
+    scatter,
+    theme,
+    with_layout,
+    with_swatches,
+)
 from tests.browser.test_gallery import GALLERY
 from tests.printed import blocks
 
@@ -55,7 +66,7 @@ def shown() -> Iterator[Figure]:
         if "figure" in names:
             drawn = json.loads(names.pop("figure").to_json())
             drawn["layout"].pop("template")
-            yield drawn
+            yield with_swatches(drawn)
 
 
 def test_a_copy_of_a_figure_is_not_drawn(browser):
