@@ -19,8 +19,8 @@ def test_navigation_lists_every_page_file():
     assert [page for page in PAGES if f'"{Path(page).stem}":' not in listing] == []
 
 
-#: Examples that differ from others by their numbers alone.
-ALIKE = ("perfect", "digits")
+#: Examples that differ from others by their numbers or size alone; `make thorough` opens all pages on them.
+ALIKE = ("perfect", "digits", "resnet", "covtype-simulated", "three-classes")
 
 
 @pytest.fixture(
