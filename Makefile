@@ -21,11 +21,11 @@ test: $(VENV)/dev.stamp
 
 # One thread each: waiting BLAS threads of one process starve the others. Tests stand back themselves, so that the
 # workers of the app, which stand back too, get their share of a busy machine. Those in the browser have a process
-# of their own, beside one per core and one more: tests wait a third of their time.
+# of their own, beside one per core: they wait a third of their time, and need not gather the others.
 TESTS := OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 nice -n 14 $(BIN)/python -m pytest
 
 pytest: $(VENV)/dev.stamp
-	$(TESTS) --dist worksteal -n $$($(BIN)/python -c 'import os; print(os.cpu_count() + 1)') --ignore tests/browser $(PYTEST)
+	$(TESTS) --dist worksteal -n logical --ignore tests/browser $(PYTEST)
 
 browser: chromium
 	$(TESTS) -n 0 tests/browser

@@ -91,6 +91,7 @@ def test_intervals_on_different_rows_are_made_of_the_two_by_hand(tmp_path):
     assert accuracy.lower == pytest.approx((right[0] - right[1]) / 400 - below)
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("paired", [True, False])
 def test_models_that_are_no_worse_fail_in_at_most_5_of_100_runs(paired):
     """Equal models whose errors differ by chance alone: a binomial(100, 0.05) is above 12 in 0.15 %."""

@@ -82,6 +82,7 @@ def test_addresses_that_stopped_a_page(page, query):
     assert not open_page(page, **query, example="two-patients").exception
 
 
+@pytest.mark.thorough
 def test_random_addresses_open_every_page():
     """Each address sets one to all parameters to something; pages are visited in turn."""
     rng, names = random.Random(14), parameters()

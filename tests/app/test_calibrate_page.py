@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import re
 
+import pytest
+
 from tests.app.running import open_page, press, words
 
 
+@pytest.mark.thorough
 def test_a_proposed_k_is_compared_by_debiased_errors_and_guaranteed_as_a_choice():
     app = open_page("pages/views/calibrate.py", example="digits")
     press(app, "Fit")

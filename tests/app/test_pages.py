@@ -20,7 +20,7 @@ def test_navigation_lists_every_page_file():
 
 
 #: Examples that differ from others by their numbers or size alone; `make thorough` opens all pages on them.
-ALIKE = ("perfect", "digits", "resnet", "covtype-simulated", "three-classes")
+ALIKE = ("perfect", "digits", "resnet", "covtype-simulated", "three-classes", "networks")
 
 
 @pytest.fixture(

@@ -116,6 +116,7 @@ def test_few_clusters_do_not_tell():
         effective_sample(labels, proba)
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("setting", [(20, 100, 0.3, False), (200, 10, 0.8, True)])
 def test_rates_of_perfect_models_stay_at_their_levels(setting):
     """60 files: a rate of 5 % has a standard error of 2.8 %; independent rows give 30 to 100 %."""

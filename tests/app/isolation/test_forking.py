@@ -53,6 +53,7 @@ def test_workers_start_without_a_fork_server(monkeypatch, own_reader, caplog, wh
         ask(own, LARGE, kill)
 
 
+@pytest.mark.thorough
 def test_a_worker_may_be_ended_before_it_begins(own_reader):
     close(forked())
     end_server()  # the next fork server has to import first
@@ -84,6 +85,7 @@ def test_a_worker_may_end_just_before_it_is_ended(monkeypatch):
     close(worker)
 
 
+@pytest.mark.thorough
 def test_another_fork_server_takes_the_place_of_a_dead_one(own_reader):
     own = own_reader()
     ask(own, CSV)

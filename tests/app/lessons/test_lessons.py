@@ -206,6 +206,7 @@ def test_normalising_keeps_the_largest_entry_and_class_wise_calibration_moves_it
     assert errors[1] > errors[0]
 
 
+@pytest.mark.thorough
 def test_normalising_raises_the_estimate_unless_wide_bins_hide_it():
     example = load_example("resnet")
     for n_bins, rises in ((2, False), (15, True)):
