@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 
 from calib import ece, read
-from tests.app.running import PAGES, number, open_page, press, words
+from tests.app.running import PAGES, number, open_page, press, with_binning, words
 
 COUNT_ROWS = {"decide": "A rule of acceptance", "imbalance": "Imbalance"}
 
@@ -53,6 +53,7 @@ def test_numbers_are_weighted(weighted):
     assert shown.startswith(f"{ece(rows.labels, rows):.4f}")
     assert not shown.startswith(f"{ece(rows.labels, rows.unweighted()):.4f}")
     app.switch_page("pages/views/calibrate.py").run()
+    with_binning(app)
     assert "rows have different weights" in words(app)
     assert "The plan of bins cannot use weights" in words(app)
 
