@@ -88,7 +88,7 @@ package: $(VENV)/uv.stamp
 
 # The tests that meet other packages, with the lowest versions that pyproject.toml accepts, or the newest there are.
 MEETING := tests/calibrators tests/cli tests/datasets tests/export tests/diagrams tests/files/readers tests/app/isolation \
-	tests/files/saved tests/report tests/data/test_predictions.py tests/files/test_project.py tests/test_package.py
+	tests/files/saved tests/report tests/data/test_predictions.py tests/test_package.py
 lowest: RESOLUTION := lowest-direct
 newest: RESOLUTION := highest
 lowest newest: $(VENV)/uv.stamp

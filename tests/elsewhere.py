@@ -33,7 +33,6 @@ PART = (
     "tests/test_package.py",
     "tests/test_printed.py",
     "tests/test_production.py",
-    "tests/files/test_project.py",
 )
 #: All that the tests find on their path.
 PROGRAMS = ("bash", "cat", "head", "sh", "tee", "true")
