@@ -31,7 +31,6 @@ PART = (
     "tests/test_links.py",
     "tests/base/test_outputs.py",
     "tests/test_package.py",
-    "tests/test_printed.py",
     "tests/test_production.py",
 )
 #: All that the tests find on their path.
