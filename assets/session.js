@@ -68,7 +68,8 @@ if (!window.calibSession) {
     const figure = event.target.closest?.(".js-plotly-plot");
     const [box, axes] = [figure?.getBoundingClientRect(), figure?._fullLayout];
     let found = null;
-    for (const { name, x, y, along } of figure?.layout?.meta?.drag ?? []) {
+    const meta = figure?.layout?.meta;  // handles as text, or a number of bins
+    for (const { name, x, y, along } of typeof meta === "string" ? JSON.parse(meta) : []) {
       const [left, top] = [box.left + axes.xaxis._offset, box.top + axes.yaxis._offset];
       const away = [event.clientX - left - axes.xaxis.d2p(x), event.clientY - top - axes.yaxis.d2p(y)];
       const distance = Math.hypot(...away);

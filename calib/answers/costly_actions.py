@@ -105,7 +105,7 @@ def choose_actions(
     Notes
     -----
     Action a costs sum over l of p_l C[l, a] by the scores (Berger, "Statistical decision theory and Bayesian
-    analysis", 1985, section 1.5). The intervals are those of `calib.bootstrap_interval`; costs of a chosen
+    analysis", 1985, section 1.5). The intervals are made as in `calib.bootstrap_interval`; costs of a chosen
     action for a class that never met it are what was not seen. They hold for rows that neither model nor
     calibrator was fitted on.
 

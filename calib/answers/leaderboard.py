@@ -91,7 +91,7 @@ class Leaderboard(Result):
     """Methods assessed on the same rows, ranked by their Brier score."""
 
     entries: tuple[Entry, ...]  #: The base model, reference of all improvements, and the methods in any order
-    weights: np.ndarray | None = None  #: (n,) float64 array: weights of the rows; None where they count alike
+    weights: np.ndarray | None = None  #: (n,) float64 array: weights of the rows; None if all are equal
     #: (n,) int64 array: number of the cluster of each row; None if rows are independent
     cluster: np.ndarray | None = None
 
@@ -203,7 +203,7 @@ class Leaderboard(Result):
         sentence = f"Lowest Brier score: {name(self.ranked[0].method)}"
         if self.ranked[0] is not base:
             sentence += (
-                f", {gain:.{decimals_of(lower, upper)}f} below that of {name(base.method)} (95 % interval of "
+                f", {gain:.{decimals_of(lower, upper)}f} below {name(base.method)} (95 % interval of "
                 f"this comparison alone {interval_words(lower, upper, sign='+')})"
             )
         if len(best) > 1:

@@ -208,7 +208,7 @@ class LabelShiftCorrection(BaseEstimator):
         Known shares of the classes among the new rows; they sum to 1. A mapping may leave out one class,
         whose share is the rest. With two classes, one number is the share of class 1.
     training_shares : as `target_shares`, optional
-        Shares that the probabilities are about, if they are not those of the labelled rows of `fit`; class
+        Shares that the probabilities are about, if other than in the labelled rows of `fit`; class
         weights multiply the shares of the rows.
 
     Attributes
@@ -283,7 +283,7 @@ class LabelShiftCorrection(BaseEstimator):
     def predict_proba(self, proba: Any) -> np.ndarray:
         """Return the probabilities of new rows, corrected for their shares, (m, L) float64.
 
-        Parameters and errors are those of `adapt`.
+        Parameters and errors as for `adapt`.
         """
         return self.adapt(proba).correct(proba)
 

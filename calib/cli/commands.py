@@ -298,7 +298,7 @@ def _corrected(calibrator: Any, rows: Any, options: Namespace) -> tuple[Any, Lab
         )
     if bool(options.calibration) == bool(options.training_shares):
         raise InputError(
-            "the class shares before are those of labelled rows, --calibration FILE, or --training-shares"
+            "the class shares before come from labelled rows, --calibration FILE, or --training-shares"
         )
     whole = hasattr(calibrator, "predict_proba") and rows.kind == "vectors"
     if not whole and not (rows.kind == "binary" and options.training_shares and options.target_shares):

@@ -41,7 +41,7 @@ class Overlap:
     n_rows: int
     n_used: int
     #: {"content", "id", "scores", "sample"}: what shows it: the fingerprint of all rows, their ids, equal
-    #: scores, or those of a sample of the rows
+    #: scores, or of a sample of the rows
     by: str
 
     @property

@@ -28,7 +28,7 @@ def mean_area(
     """Return the mean area of problems that have one claim about each row.
 
     The area is the chance that a row whose outcome happened has a higher score than a row whose outcome did
-    not, ties counting one half. Its variance is that of DeLong, DeLong & Clarke-Pearson (1988): each row adds
+    not, ties counting one half. Its variance is by DeLong, DeLong & Clarke-Pearson (1988): each row adds
     the difference of its own component from the area; of clusters, sums are added (Obuchowski 1997), of
     several problems, means.
     """

@@ -157,7 +157,7 @@ class ReportInput:
 
     @property
     def weights(self) -> Any:
-        """Weights of the evaluation rows, None where they count alike."""
+        """Weights of the evaluation rows, None if all are equal."""
         return self.evaluation.sample_weight
 
     @cached_property

@@ -147,7 +147,7 @@ class Method:
     key: str  #: Digest of data and settings: results are cached under it
     calibrator: Any = None  #: The fitted calibrator; None for a base model
     choices: int = 1  #: Calibrators from which the labels of the calibration rows chose it, itself included
-    #: (n,) float64 array: weights of the evaluation rows; None where they count alike
+    #: (n,) float64 array: weights of the evaluation rows; None if all are equal
     weights: np.ndarray | None = None
     #: (n,) int64 array: cluster of each evaluation row; None if rows are independent
     cluster: np.ndarray | None = None

@@ -190,7 +190,7 @@ def test_ranking_compares_all_models_by_the_paired_interval(pairs, table):
     assert (gain, lower) == pytest.approx((-change.difference, -change.upper))
     assert upper == pytest.approx(-change.lower, abs=1e-4)  # each model has other wrong rows
     assert lower > 0.0  # the good model's probabilities are those that the labels were drawn from
-    ends = f"{-change.difference:.4f} below that of sure (95 % interval of this comparison alone "
+    ends = f"{-change.difference:.4f} below sure (95 % interval of this comparison alone "
     assert f"Lowest Brier score: good, {ends}{-change.upper:+.4f} to {upper:+.4f})" in table.words()
 
 

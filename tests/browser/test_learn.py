@@ -53,8 +53,11 @@ def test_dots_are_dragged_and_the_address_keeps_them(open_page):
     figure = page.locator(".st-key-patients .js-plotly-plot")
     box = figure.bounding_box()
     (x, y), (_, goal) = figure.evaluate(
-        """({layout: {meta: {drag: [dot]}}, _fullLayout: {xaxis, yaxis}}) => [dot.y, 0.4].map(
-            (value) => [xaxis._offset + xaxis.d2p(dot.x), yaxis._offset + yaxis.d2p(value)])"""
+        """({layout, _fullLayout: {xaxis, yaxis}}) => {
+            const [dot] = JSON.parse(layout.meta);
+            return [dot.y, 0.4].map(
+                (value) => [xaxis._offset + xaxis.d2p(dot.x), yaxis._offset + yaxis.d2p(value)]);
+        }"""
     )
     page.mouse.move(box["x"] + x, box["y"] + y)
     page.mouse.down()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
@@ -50,8 +51,11 @@ def handle(name: str, x: float, y: float, along: str, **axes: str) -> dict[str, 
 
 
 def draggable(figure: Figure, handles: Sequence[Mapping[str, Any]]) -> Figure:
-    """Return the figure with handles, which `assets/session.js` lets the pointer drag."""
-    return with_layout(figure, meta={"drag": [*handles]}, dragmode=False)
+    """Return the figure with handles, which `assets/session.js` lets the pointer drag.
+
+    They are text: plotly.js takes no two objects in `meta` as equal, and would draw a copy again.
+    """
+    return with_layout(figure, meta=json.dumps([*handles]), dragmode=False)
 
 
 def listen(snaps: Snaps) -> None:
