@@ -13,7 +13,7 @@ from calib.base.results import Result
 from calib.data.predictions import BinaryPrediction, TopLabelPrediction
 from calib.evidence.reductions import event_scores, top_label
 
-#: How a threshold that accepts nothing is written where infinity cannot be: no confidence reaches it.
+#: Written in place of an infinite threshold: no confidence reaches it.
 NEVER = 2.0
 
 
@@ -28,7 +28,7 @@ class AcceptanceRule(Result):
     target: Literal["accuracy", "reviews", "cost"]
     value: float  #: The target's value
     alpha: float  #: The guarantee misses with at most this probability, already divided among any choices
-    guarantee: str | None  #: What is promised of new rows from the same source; None where nothing is
+    guarantee: str | None  #: What is promised of new rows from the same source, if anything
     #: Whether 1-D scores are P(Y = 1), whose confidence is p or 1 - p; else they are confidences
     of_event: bool
 
@@ -38,13 +38,13 @@ class AcceptanceRule(Result):
         Parameters
         ----------
         scores : (n, L) or (n,) array_like, or predictions of any kind
-            Scores of the model and calibrator that the rule was made for.
+            From the model and calibrator that the rule was made for.
 
         Raises
         ------
         InputError
-            If there is a threshold for each class, and the scores have no predicted class, or another number
-            of classes.
+            If the rule has thresholds by class and the scores have no predicted class, or another number of
+            classes.
         """
         scores = predicted_classes(scores)
         if self.by is None:
@@ -62,13 +62,7 @@ class AcceptanceRule(Result):
         return np.asarray(confidence >= self.thresholds[label])
 
     def carried_by(self, calibrator: Any) -> Any:
-        """Return the fitted calibrator with this rule as its `rule_`, which files and exports then hold.
-
-        Raises
-        ------
-        InputError
-            If it has another number of classes than the thresholds.
-        """
+        """Return a copy of the fitted calibrator, with as many classes, that has this rule as `rule_`."""
         n_classes = getattr(calibrator, "n_classes_", 2 if self.of_event else 1)
         if self.by is not None and n_classes != len(self.thresholds):
             raise InputError(
@@ -80,12 +74,15 @@ class AcceptanceRule(Result):
 
 
 def predicted_classes(scores: Any) -> Any:
-    """Return binary predictions as predicted classes with their confidence, all others as they are.
+    """Return binary predictions as predicted classes with confidence, all others unchanged.
 
-    P(Y = 1) = 0.02 is a confident prediction of class 0, which can be accepted, not an unsure one of class 1.
+    P(Y = 1) = 0.02 is a confident prediction of class 0, which can be accepted.
     """
     if not isinstance(scores, BinaryPrediction):
         return scores
-    label, confidence = top_label(scores)
-    of_rows: dict[str, Any] = {"sample_weight": scores.sample_weight, "cluster": scores.cluster}
-    return TopLabelPrediction(label, confidence, class_names=scores.class_names, **of_rows)
+    return TopLabelPrediction(
+        *top_label(scores),
+        class_names=scores.class_names,
+        sample_weight=scores.sample_weight,
+        cluster=scores.cluster,
+    )

@@ -1,10 +1,4 @@
-"""Binary calibrators: what all of them share, and isotonic regression, Platt scaling and beta calibration.
-
-Each maps a score in [0, 1] to a calibrated probability of the outcome 1, along one of four kinds of curve.
-The three here differ from `calib.HistogramBinning` in that their output takes (nearly) as many values as
-their input, so their calibration error cannot be estimated without binning and carries no distribution-free
-guarantee.
-"""
+"""Calibrators of one score: their base class, isotonic regression, Platt scaling and beta calibration."""
 
 from __future__ import annotations
 
@@ -22,16 +16,15 @@ from calib.data.validation import as_scores, check_binary
 
 
 class BinaryCalibrator(BaseEstimator):
-    """What binary calibrators share: `fit` learns a curve from score to probability, `predict` follows it.
+    """Base class: `fit` learns a curve from score to probability, `predict` follows it.
 
-    A subclass defines `_fit`, which sets its fitted attributes, and `curve_`, the curve they describe.
-    Weights reach `_fit` with mean 1, or as None where rows count alike.
-    Calibrator files hold the attributes; scorers and ONNX graphs are written from the curve.
+    A subclass defines `_fit`, which sets the attributes that files hold, and `curve_`, from which exports are
+    written. `_fit` gets weights with mean 1, or None if all rows have weight 1.
 
     Attributes
     ----------
     is_binned : bool
-        Whether it predicts one value per bin of many rows, so that its error can be assessed at each value.
+        Whether it predicts one value for each bin of many rows.
     """
 
     is_binned = False
@@ -42,7 +35,7 @@ class BinaryCalibrator(BaseEstimator):
         raise NotImplementedError
 
     def fit(self, scores: Any, outcomes: Any, sample_weight: Any = None) -> Self:
-        """Fit to the scores and outcomes of one event.
+        """Fit to scores and outcomes of one event.
 
         Parameters
         ----------
@@ -51,13 +44,12 @@ class BinaryCalibrator(BaseEstimator):
         outcomes : (n,) array_like of bool or 0/1
             Whether the event happened.
         sample_weight : (n,) array_like of float, optional
-            Weights of the rows, 0 or more. Only their ratios matter; rows of weight 0 are left out.
+            Weights, 0 or more. Only their ratios matter; rows of weight 0 are left out.
 
         Raises
         ------
         InputError
-            If a parameter cannot be used, a score is not in [0, 1], an outcome is not 0 or 1, a weight is
-            negative, or the lengths differ.
+            If a parameter or a value cannot be used, or lengths differ.
         """
         scores, outcomes = check_binary(scores, outcomes)
         outcomes, scores, weights = weighted_rows(outcomes, scores, sample_weight)
@@ -65,15 +57,7 @@ class BinaryCalibrator(BaseEstimator):
         return self
 
     def predict(self, scores: Any) -> np.ndarray:
-        """Calibrated probabilities, (n,) float64 in [0, 1], of (n,) scores.
-
-        Raises
-        ------
-        NotFittedError
-            If `fit` has not been called.
-        InputError
-            If a score is not in [0, 1].
-        """
+        """Calibrated probabilities, (n,) float64, of (n,) scores in [0, 1]."""
         check_is_fitted(self)
         return self.curve_(as_scores(scores, ndim=1, what="scores").astype(np.float64, copy=False))
 
@@ -84,15 +68,15 @@ class BinaryCalibrator(BaseEstimator):
 class IsotonicCalibration(BinaryCalibrator):
     """Isotonic regression of the outcome on the score (Zadrozny & Elkan, 2002).
 
-    The non-decreasing function with the least squared error on the calibration rows, linear between
-    their scores and constant outside their range. Equal scores are pooled first.
+    The non-decreasing function with the least squared error, linear between calibration scores and constant
+    outside them. Equal scores are pooled first.
 
     Attributes
     ----------
     scores_ : (m,) float64 array
-        Increasing scores where the function bends.
+        Increasing scores at which the function bends.
     values_ : (m,) float64 array
-        Its values there, non-decreasing, in [0, 1].
+        Its values there, in [0, 1].
     """
 
     def _fit(self, scores: np.ndarray, outcomes: np.ndarray, weights: np.ndarray | None) -> None:
@@ -110,20 +94,15 @@ class IsotonicCalibration(BinaryCalibrator):
 class PlattScaling(BinaryCalibrator):
     """Logistic regression of the outcome on the log-odds of the score (Platt, 1999).
 
-    The probability is ``expit(slope * log(s / (1 - s)) + intercept)``. Instead of 0 and 1 it is fitted to
-    Platt's prior-corrected targets, 1 / (n0 + 2) and (n1 + 1) / (n1 + 2) with n0 zeros and n1 ones among
-    the outcomes, so that the optimum is finite for any outcomes. Of weighted rows, n0 and n1 are the
-    sums of the weights, which have mean 1.
+    ``expit(slope_ * log(s / (1 - s)) + intercept_)``, with s clipped to [`SCORE_CLIP`, 1 - `SCORE_CLIP`].
+    Targets are Platt's 1 / (n0 + 2) and (n1 + 1) / (n1 + 2), with n0 zeros and n1 ones (sums of weights that
+    have mean 1), so that the optimum is finite.
 
     Attributes
     ----------
     slope_ : float
-        0.0 if all calibration scores are equal: the fitted map is then constant.
+        0.0 if all calibration scores are equal.
     intercept_ : float
-
-    Notes
-    -----
-    Scores are clipped to [`SCORE_CLIP`, 1 - `SCORE_CLIP`] before the log-odds.
     """
 
     def _fit(self, scores: np.ndarray, outcomes: np.ndarray, weights: np.ndarray | None) -> None:
@@ -144,21 +123,19 @@ class PlattScaling(BinaryCalibrator):
 class BetaCalibration(BinaryCalibrator):
     """Beta calibration with three parameters (Kull, Silva Filho & Flach, AISTATS 2017).
 
-    The probability is ``expit(a * log(s) - b * log(1 - s) + c)`` with a, b >= 0, which makes it
-    non-decreasing in s. The identity is a = b = 1, c = 0.
+    ``expit(a_ * log(s) - b_ * log(1 - s) + c_)`` with a, b >= 0 and s clipped to [`SCORE_CLIP`,
+    1 - `SCORE_CLIP`]. The identity is a = b = 1, c = 0.
 
     Attributes
     ----------
     a_, b_ : float
-        Non-negative; both 0.0 if all calibration scores are equal: the fitted map is then constant.
+        Both 0.0 if all calibration scores are equal.
     c_ : float
 
     Notes
     -----
-    As in the paper, a negative a or b is fixed at 0 and the others are fitted again. Where that
-    leaves two choices the one with the smaller log loss is taken, so the result is the constrained
-    optimum. Scores are clipped to [`SCORE_CLIP`, 1 - `SCORE_CLIP`]. Where the likelihood has no maximum
-    (outcomes all alike, or separated by the score) `LEAST_RIDGE` keeps a, b and c finite.
+    As in the paper, a negative a or b is set to 0 and the others are fitted again; of two such fits the one
+    with the smaller log loss is kept. `LEAST_RIDGE` keeps the parameters finite.
     """
 
     def _fit(self, scores: np.ndarray, outcomes: np.ndarray, weights: np.ndarray | None) -> None:

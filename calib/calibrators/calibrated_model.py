@@ -34,9 +34,9 @@ from calib.data.predictions import TopLabelPrediction
 from calib.data.splits import units_of
 from calib.data.validation import as_clusters, check_choice, check_share
 
-#: Decision values beyond this are scaled down to it: log-odds of 16 are where calibrators clip scores.
+#: Largest size of a scaled decision value: calibrators clip scores at log-odds of about 16.
 LARGEST_DECISION = 16.0
-#: Calibration rows of a fold with its own calibrator: a sigmoid through two rows fits any two.
+#: Fewest calibration rows of a fold with its own calibrator: a sigmoid fits any two rows.
 MIN_FOLD_ROWS = 3
 RESPONSES = ("auto", "predict_proba", "decision_function")
 
@@ -53,16 +53,8 @@ def _calibrator_has(*methods: str) -> Any:
 class FittedPair:
     """A fitted classifier and the calibrator fitted on its scores for rows it had not seen.
 
-    Attributes
-    ----------
-    estimator, calibrator : fitted objects
-    response : {"predict_proba", "decision_function"}
-        The method whose result is calibrated.
-    scale : float
-        Decision values are divided by this; 1.0 where all calibration rows had values of at most
-        `LARGEST_DECISION`.
-    classes : (L,) array
-        Classes of the columns.
+    `response` is the method whose result is calibrated; decision values are divided by `scale`; `classes` are
+    the (L,) classes of the columns.
     """
 
     def __init__(self, estimator: Any, response: str, classes: np.ndarray) -> None:
@@ -71,9 +63,9 @@ class FittedPair:
         self.scale = 1.0
 
     def values(self, X: Any) -> np.ndarray:
-        """Return what the classifier says of rows: (n, L) or, of two classes, (n,) decision values.
+        """Return what the classifier gives: (n, L), or (n,) decision values of two classes.
 
-        Classes that it has not seen get probability 0, or the decision value -inf.
+        Classes it has not seen get probability 0, or decision value -inf.
         """
         values = np.asarray(getattr(self.estimator, self.response)(X))
         own = np.asarray(self.estimator.classes_)
@@ -87,28 +79,25 @@ class FittedPair:
         return matrix
 
     def scores(self, values: np.ndarray) -> np.ndarray:
-        """Return scores of all classes, (n, L), in [0, 1].
-
-        Decision values d become expit(d), of several classes softmax(d): Platt scaling of two classes and
-        temperature scaling see d itself, up to a factor, as the log-odds.
-        """
+        """Return scores, (n, L); decision values d become expit(d), or softmax(d) for several classes."""
         if self.response == "predict_proba":
             return values
         scaled = values / self.scale
-        one = scaled.ndim == 1
-        return np.column_stack([expit(-scaled), expit(scaled)]) if one else softmax(scaled)
+        if scaled.ndim == 1:
+            return np.column_stack([expit(-scaled), expit(scaled)])
+        return softmax(scaled)
 
     def fit_calibrator(
         self, unfitted: Any, values: np.ndarray, codes: np.ndarray, weights: Any
     ) -> FittedPair:
-        """Fit the calibrator on what the classifier said of rows, and return the pair."""
+        """Fit the calibrator on `values` of the classifier, and return the pair."""
         if self.response == "decision_function":
             self.scale = max(1.0, float(np.abs(values[np.isfinite(values)]).max()) / LARGEST_DECISION)
         self.calibrator = fit_rows(clone(unfitted), self.scores(values), codes, weights)
         return self
 
     def proba(self, X: Any) -> np.ndarray:
-        """Calibrated probabilities of all classes, (n, L); a calibrated confidence is completed."""
+        """Calibrated probabilities, (n, L); a calibrated confidence is completed."""
         scores = self.scores(self.values(X))
         if hasattr(self.calibrator, "predict_proba"):
             return self.calibrator.predict_proba(scores)
@@ -117,7 +106,6 @@ class FittedPair:
 
 
 def _check_together(splits: list[tuple[Any, Any]], cluster: np.ndarray) -> None:
-    """Refuse folds with rows of one cluster on both sides."""
     for number, (train, test) in enumerate(splits):
         divided = np.intersect1d(cluster[train], cluster[test])
         if len(divided):
@@ -133,55 +121,47 @@ class CalibratedModel(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
     Parameters
     ----------
     estimator : classifier with predict_proba or decision_function
-        Fitted by `fit` on rows that the calibrator does not see. Wrapped in `sklearn.frozen.FrozenEstimator`
-        it stays as it is, and all rows go to the calibrator.
+        Fitted by `fit` on rows that the calibrator does not see. In `sklearn.frozen.FrozenEstimator` it stays
+        as it is, and all rows go to the calibrator.
     calibrator : MulticlassToBinary, a scaling or CanonicalBinning, optional
-        Fitted on the estimator's scores for rows it has not seen. Default `MulticlassToBinary()`.
+        Default `MulticlassToBinary()`.
     calibration : float in (0, 1), default 0.25
-        Without `cv`, the share of each class's rows set aside for the calibrator, rounded down, so that every
-        class leaves the estimator a row to learn from.
+        Without `cv`: share of each class's rows set aside for the calibrator, rounded down.
     random_state : int, RandomState or None
         Seed of that split.
     cv : int, splitter or iterable of (train, test), optional
-        Folds in place of the one split, as in `sklearn.model_selection.check_cv`. None splits once. Every
-        class needs as many rows as there are folds, and with `ensemble` each fold at least 3 rows of at least
-        2 classes.
+        Folds in place of the split, as in `sklearn.model_selection.check_cv`. Every class needs a row in each
+        fold; with `ensemble`, each fold needs 3 rows of 2 classes.
     ensemble : bool, default True
-        With True, each split gives an estimator and a calibrator, and probabilities are averaged over them.
-        With False, the scores of all splits together fit one calibrator, and the estimator is fitted on all
-        rows.
+        True averages the probabilities of each fold's pair. False fits one calibrator to the scores of all
+        folds together, and the estimator to all rows.
     response : {"auto", "predict_proba", "decision_function"}, default "auto"
-        What of the estimator is calibrated. "auto" takes `predict_proba` where there is one. Decision values
-        d become expit(d), of more than two classes softmax(d), before the calibrator sees them.
+        What is calibrated. "auto" prefers `predict_proba`. Decision values d become expit(d), or softmax(d)
+        for more than two classes.
     n_jobs : int, optional
         Splits fitted at the same time, as in `joblib.Parallel`.
 
     Attributes
     ----------
     pairs_ : list of FittedPair
-        Estimator and calibrator of each split; one, unless `cv` with `ensemble`.
+        Estimator and calibrator of each split: a single pair, unless `cv` with `ensemble`.
     estimator_, calibrator_
-        The fitted pair, where there is one.
-        ``calib.save(model.calibrator_, file, class_names=model.classes_)`` stores the calibrator.
+        The single pair's. ``calib.save(model.calibrator_, file, class_names=model.classes_)`` stores it.
     classes_ : (L,) array
         Classes in the order of the columns.
     n_calibration_ : int
-        Rows the calibrators were fitted on.
+        Rows that the calibrators were fitted on.
     n_features_in_, feature_names_in_
-        As the estimator has them.
+        The estimator's.
 
     Notes
     -----
-    A guarantee of histogram binning holds for a calibrator whose rows the estimator has not seen: for one
-    split or a frozen estimator. It does not hold for averages, nor for ``ensemble=False`` with `cv`.
-
-    Only the ratios of weights matter to calibrators. A weight of 2 is therefore not the same as two rows for
-    those that count rows: histogram binning, Platt scaling and structured scaling.
+    A guarantee of histogram binning holds for one split or a frozen estimator, not for averages or
+    ``ensemble=False``. Only ratios of weights matter to calibrators; a weight of 2 is not the same as two
+    rows for histogram binning, Platt scaling and structured scaling, which count rows.
 
     Examples
     --------
-    A fitted classifier, calibrated on rows it has not seen, in two lines:
-
     >>> from sklearn.datasets import load_iris
     >>> from sklearn.linear_model import LogisticRegression
     >>> X, y = load_iris(return_X_y=True)
@@ -215,7 +195,7 @@ class CalibratedModel(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
 
     @property
     def unfitted_calibrator(self) -> Any:
-        """The calibrator as given, or `MulticlassToBinary()` where it is None."""
+        """The calibrator as given, or `MulticlassToBinary()`."""
         return MulticlassToBinary() if self.calibrator is None else self.calibrator
 
     def fit(
@@ -226,31 +206,28 @@ class CalibratedModel(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
         Parameters
         ----------
         X : (n, features) array_like, sparse matrix or DataFrame
-            Whatever the estimator takes.
         y : (n,) array_like
             Class labels.
         sample_weight : (n,) array_like of float, optional
-            Weights of the rows: of the calibrator, and of the estimator if its `fit` takes weights (with
-            metadata routing, if it requests them).
+            For the calibrator, and for the estimator if its `fit` takes (with metadata routing: requests)
+            weights.
         cluster : (n,) array_like, optional
-            Ids of what rows belong together, as for `calib.Predictions`: all rows of an id are given to the
-            estimator, or all to the calibrator. Folds of an int `cv` are then by
-            `sklearn.model_selection.StratifiedGroupKFold`, and a splitter gets the ids as its ``groups``.
+            Ids of rows that belong together, which stay on one side of every split. An int `cv` then means
+            `sklearn.model_selection.StratifiedGroupKFold`; a splitter gets the ids as ``groups``.
         **fit_params
-            Handed on to the estimator's `fit`, those with an entry per row by row. With metadata routing, to
-            whatever requests them, the splitter of `cv` included.
+            For the estimator's `fit`, divided by row if they have an entry per row; with metadata routing,
+            for whatever requests them.
 
         Raises
         ------
         InputError
-            If the estimator has neither predict_proba nor decision_function, no rows are left for the
-            calibrator, folds are too small or divide a cluster, `y` has a class that a frozen estimator does
-            not know, or the calibrator cannot use weights or gives no probabilities that could be averaged.
+            If the estimator or calibrator lacks a method that is needed, no rows are left for the calibrator,
+            folds are too small or divide a cluster, or a frozen estimator does not know a class of `y`.
 
         Warns
         -----
         UserWarning
-            If the estimator's `fit` takes no weights: it is then fitted without them.
+            If the estimator's `fit` takes no weights; it is then fitted without them.
         """
         response = self._response()
         X, y, sample_weight = indexable(X, y, sample_weight)
@@ -307,11 +284,7 @@ class CalibratedModel(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
                 setattr(self, name, getattr(first.estimator, name))
 
     def predict(self, X: Any) -> np.ndarray:
-        """Predicted class labels, (n,).
-
-        For a single pair, its calibrator's, which keeps the estimator's class except for class-wise ones; of
-        several, the classes with the highest average probability.
-        """
+        """Predicted class labels, (n,): the calibrator's, or the highest average of several pairs."""
         check_is_fitted(self)
         if len(self.pairs_) > 1:
             return self.classes_[highest(self.predict_proba(X))[0]]
@@ -321,19 +294,16 @@ class CalibratedModel(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
     def predict_proba(self, X: Any) -> np.ndarray:
         """Calibrated probabilities of all classes, (n, L), averaged over the pairs.
 
-        Where a calibrator gives the confidence of the predicted class alone, the other classes share the rest
-        in proportion to the estimator's scores. Rows of class-wise calibrators sum to 1 only with
-        ``normalize=True``. Top-K calibrators have no such method.
+        If a calibrator gives only the predicted class's confidence, the other classes share the rest in
+        proportion to the estimator's scores. Class-wise calibrators need ``normalize=True`` for rows that sum
+        to 1.
         """
         check_is_fitted(self)
         return np.mean([pair.proba(X) for pair in self.pairs_], axis=0)
 
     @_calibrator_has("predict_top")
     def predict_top(self, X: Any) -> TopLabelPrediction:
-        """Predicted class as a code (`classes_[label]` is its label) and calibrated confidence.
-
-        Of several pairs, the class with the highest average probability, and that average.
-        """
+        """Predicted class as a code (`classes_[label]` is its label) and its calibrated probability."""
         check_is_fitted(self)
         if len(self.pairs_) > 1:
             return TopLabelPrediction(*highest(self.predict_proba(X)))
@@ -346,7 +316,7 @@ class CalibratedModel(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
         return self.calibrator_.predict_top_k(self._scores(X))
 
     def get_metadata_routing(self) -> MetadataRouter:
-        """Return who requests which metadata: this model, its estimator and the splitter of `cv`."""
+        """Return which metadata this model, its estimator and the splitter of `cv` request."""
         router = MetadataRouter(owner=type(self).__name__).add_self_request(self)
         router.add(estimator=self.estimator, method_mapping=MethodMapping().add(caller="fit", callee="fit"))
         if hasattr(self.cv, "get_metadata_routing"):
@@ -381,7 +351,6 @@ class CalibratedModel(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
         return codes
 
     def _routed(self, sample_weight: Any, params: dict[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
-        """Return what goes to the estimator's `fit` and to the splitter."""
         if get_config()["enable_metadata_routing"]:
             routed = process_routing(self, "fit", sample_weight=sample_weight, **params)
             return routed.estimator.fit, routed.splitter.split if "splitter" in routed else {}
@@ -402,7 +371,6 @@ class CalibratedModel(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
     def _splits(
         self, X: Any, labels: np.ndarray, cluster: np.ndarray | None, params: dict[str, Any]
     ) -> list[tuple[Any, Any]]:
-        """Rows for the estimator and rows for the calibrator, of each split."""
         if isinstance(self.estimator, FrozenEstimator):
             nothing = np.empty(0, dtype=np.intp)
             return [(nothing, np.arange(len(labels)))]
@@ -442,10 +410,7 @@ class CalibratedModel(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
         return splits
 
     def _divide(self, labels: np.ndarray, cluster: np.ndarray | None) -> tuple[np.ndarray, np.ndarray]:
-        """Rows for the estimator and for the calibrator, both ascending, stratified by class.
-
-        The class of a cluster is its first row's.
-        """
+        """Stratify by class; the class of a cluster is its first row's."""
         check_share(self.calibration, "calibration", 0.25)
         unit = units_of(cluster, len(labels))
         strata = labels[np.unique(unit, return_index=True)[1]]
@@ -460,5 +425,5 @@ class CalibratedModel(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
                 f"{len(strata)} {what} of {len(counts)} classes leave none for the calibrator with "
                 f"calibration={self.calibration}; bring more rows or raise it"
             )
-        of_calibrator = np.isin(unit, order[chosen])
-        return np.flatnonzero(~of_calibrator), np.flatnonzero(of_calibrator)
+        calibrates = np.isin(unit, order[chosen])
+        return np.flatnonzero(~calibrates), np.flatnonzero(calibrates)

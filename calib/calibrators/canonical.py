@@ -17,7 +17,7 @@ from calib.data.kinds import check_equal_rows
 from calib.data.predictions import Predictions, TopLabelPrediction, check_same_classes, names_given
 from calib.data.validation import as_finite, check_choice, check_columns, check_count, check_labelled
 
-#: Cells are numbered in int64; schemes with more cells than this are refused.
+#: Most cells of a scheme: they are numbered in int64.
 MOST_CELLS = 2**62
 
 
@@ -27,19 +27,18 @@ class SimplexScheme(BaseEstimator):
     Attributes
     ----------
     n_classes_ : int
-        Number of classes L the scheme was fitted for.
     n_bins_ : int
-        Number of cells; `assign` returns numbers in 0..n_bins_-1.
+        Number of cells.
     """
 
     def fit(self, proba: Any, y: Any = None) -> SimplexScheme:
-        """Learn the partition from (n, L) probabilities, L >= 3; the labels are not used.
+        """Learn the partition from (n, L) probabilities; the labels are not used.
 
         Raises
         ------
         InputError
-            If `proba` is not a matrix of probabilities or has fewer than 3 columns, an option is out of
-            range, or the scheme would have more than `MOST_CELLS` cells.
+            If `proba` has no probabilities or fewer than 3 columns, an option is out of range, or there would
+            be more than `MOST_CELLS` cells.
         """
         matrix = Predictions(proba).proba
         if matrix.shape[1] < 3:
@@ -52,11 +51,11 @@ class SimplexScheme(BaseEstimator):
         return self
 
     def assign(self, proba: Any) -> np.ndarray:
-        """Return the (n,) int64 cell number of every row of the (n, L) probabilities."""
+        """Return the cell of each row, (n,) int64 in 0..n_bins_-1."""
         return map_row_blocks(self._assign, self._checked(proba))
 
     def interior(self, proba: Any) -> np.ndarray:
-        """Return an (n,) mask of the rows that count in the bin means; the fixed schemes leave none out."""
+        """Return which rows count in the means of cells, (n,) bool; the fixed schemes leave none out."""
         return map_row_blocks(self._interior, self._checked(proba))
 
     def _checked(self, proba: Any) -> np.ndarray:
@@ -64,7 +63,7 @@ class SimplexScheme(BaseEstimator):
         return check_columns(Predictions(proba).proba, self.n_classes_)
 
     def count_cells(self, n_classes: int) -> int:
-        """Return the number of cells for L classes, where the parameters of the scheme fix it."""
+        """Return the number of cells for L classes, if the parameters fix it."""
         raise NotImplementedError
 
     def _fit(self, matrix: np.ndarray) -> None:
@@ -86,9 +85,9 @@ class SimplexScheme(BaseEstimator):
 class SierpinskiScheme(SimplexScheme):
     """Recursive halving of the corners of the simplex (App. G.1).
 
-    Depth 1 has a corner cell {s_l > 1/2} per class and one middle cell; every further level divides the
-    corner cells again after mapping them onto the whole simplex, t_l = 2 s_l - 1 and t_u = 2 s_u. Middle
-    cells stay whole. There are (L^(q+1) - 1) / (L - 1) cells at depth q.
+    Depth 1 has a corner cell {s_l > 1/2} for each class and a middle cell. Each further level divides the
+    corner cells again after mapping them to the whole simplex, t_l = 2 s_l - 1 and t_u = 2 s_u. There are
+    (L^(q+1) - 1) / (L - 1) cells at depth q.
 
     Parameters
     ----------
@@ -97,9 +96,8 @@ class SierpinskiScheme(SimplexScheme):
 
     Notes
     -----
-    Cells are numbered corner by corner, each with all cells it is divided into; the middle cell is the last.
-    Doubling and subtracting 1 are exact in floating point, so membership is exact. For L = 3 and q = 2 the
-    formula gives 13 cells; the paper's text prints 14.
+    Cells are numbered corner by corner with all their parts; the middle cell is last. Membership is exact in
+    floating point. For L = 3 and q = 2 the formula gives 13 cells; the paper's text prints 14.
 
     Examples
     --------
@@ -120,11 +118,11 @@ class SierpinskiScheme(SimplexScheme):
 
 
 class GridScheme(SimplexScheme):
-    """Grid of cells with side tau = 1/K (App. G.2).
+    """Grid of cells with side 1/K (App. G.2).
 
     Cell k = (k_1, ..., k_L), max(L, K+1) <= sum k <= K+L-1, holds the rows with K s_l in [k_l - 1, k_l] for
-    every l; a row on a shared face belongs to the lexicographically smallest such k. Cells are numbered
-    in that order. For L = 3 there are K^2 triangles of equal size.
+    every l. Cells are numbered in lexicographic order of k; a row on a shared face belongs to the first. For
+    L = 3 there are K^2 triangles of equal size.
 
     Parameters
     ----------
@@ -134,7 +132,7 @@ class GridScheme(SimplexScheme):
     Notes
     -----
     Rows are first divided by their sum. K s_l within 4 K machine epsilons (of the dtype of `proba`) of a
-    whole number counts as that number: 0.6 is on its face although 0.6 has no exact binary form.
+    whole number counts as that number: 0.6 has no exact binary form.
 
     Examples
     --------
@@ -147,16 +145,16 @@ class GridScheme(SimplexScheme):
         self.cells = cells
 
     def tuples(self, proba: Any) -> np.ndarray:
-        """Return the (n, L) int64 tuple k of every row's cell."""
+        """Return the tuple k of each row's cell, (n, L) int64."""
         return map_row_blocks(lambda rows: simplex_cells.grid_tuples(rows, self.cells), self._checked(proba))
 
     def rank(self, tuples: np.ndarray) -> np.ndarray:
-        """Return the (n,) int64 cell numbers of (n, L) tuples k: their lexicographic ranks from 0."""
+        """Return the cell numbers, (n,) int64, of (n, L) tuples k."""
         check_is_fitted(self, "n_bins_")
         return simplex_cells.grid_ranks(np.asarray(tuples), self.ways_left())
 
     def ways_left(self) -> np.ndarray:
-        """Return the (L, cells) int64 counts of ways to go on from a column, by the sum spent before it."""
+        """Count the ways to go on from a column, (L, cells) int64, by the sum spent before it."""
         low, high = max(0, self.cells + 1 - self.n_classes_), self.cells - 1
         return np.array(
             [
@@ -181,7 +179,7 @@ class GridScheme(SimplexScheme):
 class ProjectionScheme(SimplexScheme):
     """Projection histogram binning, Algorithm 10 of the paper (App. G.3).
 
-    Bin b < B is what the cut q_b^T s < T_b takes from the rows left over by the cuts before; T_b is the
+    Bin b < B is what the cut q_b^T s < T_b takes from the rows that earlier cuts left; T_b is the
     floor((n+1)/B)-th smallest projection of those rows. The last bin is the rest.
 
     Parameters
@@ -189,9 +187,8 @@ class ProjectionScheme(SimplexScheme):
     n_bins : int
         B >= 1.
     directions : {"rotating", "random"} or (D, L) array_like of float
-        "rotating": -e_1, ..., -e_L, -e_1, ... (each cut takes the largest scores of one class);
-        "random": unit vectors with uniform direction. Vectors of your own are scaled to unit length and
-        taken in turn, from the first again after the last.
+        "rotating": -e_1, ..., -e_L, -e_1, ... (each cut takes the largest scores of a class); "random":
+        uniform directions. Your own vectors are scaled to unit length and taken in turn.
     random_state : int, Generator or None
         Seed of the random directions.
 
@@ -204,11 +201,9 @@ class ProjectionScheme(SimplexScheme):
 
     Notes
     -----
-    Rows with q_s^T g = T_s for any s are left out of the bin means (`interior`), which leaves at least
-    floor((n+1)/B) - 1 rows inside every bin when no two rows share a projection. With tied rows a cut can
-    take more than its share; the cuts then stop as soon as another would leave fewer than that for the
-    last bin (the printed algorithm would ask for an order statistic of too few rows), and `n_bins_` is
-    smaller than `n_bins`.
+    Rows on a cut are left out of the bin means, which leaves at least floor((n+1)/B) - 1 rows inside every
+    bin if no two rows share a projection. With ties, cuts stop before the last bin gets fewer, and `n_bins_`
+    is smaller than `n_bins`.
     """
 
     def __init__(
@@ -284,17 +279,13 @@ class CanonicalBinning(BaseEstimator):
     n_classes_, n_bins_ : int
         Number of classes L and of cells.
     cells_ : (m,) int64 array
-        Numbers of the cells that hold calibration rows, ascending; all other cells predict 1/L.
+        Numbers of the cells that hold calibration rows, ascending.
     counts_ : (m,) int64 array
-        Calibration rows behind each of them.
+        Calibration rows in each.
     values_ : (m, L) float64 array
-        Mean label vector of each of them.
+        Mean label vector of each. Other cells predict 1/L (the paper prints 1/B, which does not sum to 1).
     n_boundary_ : int
-        Calibration rows left out of the means because they lie on a cut (projection scheme only).
-
-    Notes
-    -----
-    An empty cell predicts 1/L; the paper prints 1/B, which does not sum to 1 over the classes.
+        Calibration rows left out because they lie on a cut (projection scheme).
 
     Examples
     --------
@@ -308,13 +299,13 @@ class CanonicalBinning(BaseEstimator):
         self.scheme = scheme
 
     def fit(self, proba: Any, y: Any) -> CanonicalBinning:
-        """Fit the scheme on (n, L) probabilities and average the labels (n,) in each of its cells.
+        """Fit the scheme on (n, L) probabilities and average the (n,) labels in each cell.
 
         Raises
         ------
         InputError
-            If the data are not probabilities and class codes of 3 or more classes, or the scheme cannot be
-            fitted to them.
+            If the data are not probabilities and class codes of 3 or more classes, or the scheme refuses
+            them.
         """
         if not isinstance(self.scheme, SimplexScheme):
             raise InputError(
@@ -338,20 +329,20 @@ class CanonicalBinning(BaseEstimator):
         return self
 
     def assign(self, proba: Any) -> np.ndarray:
-        """Return the (n,) int64 cell number, 0..n_bins_-1, of every row of the (n, L) probabilities."""
+        """Return the cell of each row, (n,) int64 in 0..n_bins_-1."""
         check_is_fitted(self, "values_")
         check_same_classes(self, proba)
         return self.scheme_.assign(getattr(proba, "proba", proba))
 
     def value_of(self, cells: np.ndarray) -> np.ndarray:
-        """Return the (n, L) vectors predicted in the (n,) numbered cells; 1/L in cells without rows."""
+        """Return the vectors predicted in the (n,) numbered cells, (n, L)."""
         index, occupied = self._find(cells)
         values = np.full((len(cells), self.n_classes_), 1.0 / self.n_classes_)
         values[occupied] = self.values_[index[occupied]]
         return values
 
     def count_of(self, cells: np.ndarray) -> np.ndarray:
-        """Return the (n,) int64 numbers of calibration rows behind the (n,) numbered cells."""
+        """Return the calibration rows of the (n,) numbered cells, (n,) int64."""
         index, occupied = self._find(cells)
         counts = np.zeros(len(cells), dtype=np.int64)
         counts[occupied] = self.counts_[index[occupied]]
@@ -362,18 +353,15 @@ class CanonicalBinning(BaseEstimator):
         return simplex_cells.find_cells(np.asarray(cells), self.cells_)
 
     def predict_proba(self, proba: Any) -> np.ndarray:
-        """Return the (n, L) float64 recalibrated vectors of the (n, L) probabilities; rows sum to 1."""
+        """Return calibrated vectors, (n, L) float64; rows sum to 1."""
         return self.value_of(self.assign(proba))
 
     def predict(self, proba: Any) -> np.ndarray:
-        """Return the (n,) int64 class with the largest recalibrated probability.
-
-        It can differ from the class with the largest probability in `proba`.
-        """
+        """Return the class with the largest calibrated probability, (n,) int64."""
         return self.predict_top(proba).label
 
     def predict_top(self, proba: Any) -> TopLabelPrediction:
-        """Return the class with the largest recalibrated probability, and that probability."""
+        """Return that class and its calibrated probability."""
         return Predictions(self.predict_proba(proba)).top
 
 

@@ -2,11 +2,10 @@
 
 import numpy as np
 
-#: Calibrated scores that are all below this are rows of zeros: histogram binning tells several bins of value
-#: 0 apart by multiples of 2.2e-16, or by noise of 1e-10.
+#: Rows of smaller calibrated scores count as zeros: histogram binning tells bins of value 0 apart by less.
 NOTHING = 1e-9
 
-#: A smaller sum of the other classes means that the base model gave everything to one.
+#: Least sum of the other classes that their shares are taken from.
 LEAST_REST = 1e-300
 
 
@@ -36,5 +35,5 @@ def completed(proba: np.ndarray, label: np.ndarray, confidence: np.ndarray) -> n
 
 
 def _sums(rows: np.ndarray) -> np.ndarray:
-    """Sum the rows of an (n, L) array: `sum` takes ten times as long where there are few columns."""
+    """By einsum: `sum` takes ten times as long if columns are few."""
     return np.einsum("ij->i", rows, dtype=np.float64).astype(rows.dtype)

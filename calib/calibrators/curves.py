@@ -11,8 +11,8 @@ from scipy.special import expit
 
 from calib.evidence.binning import assign_bins
 
-#: Scores are taken this far inside (0, 1) before their log-odds: half the gap between 1 and the float32
-#: number below it, so that a saturated score means the same in float32 and in float64.
+#: Least distance of a score from 0 and 1 before log-odds: half the gap between 1 and the float32 below it,
+#: so that a saturated score means the same in float32 and in float64.
 SCORE_CLIP = 2.0**-24
 
 #: Largest log-odds of a clipped score, rounded up.
@@ -41,7 +41,7 @@ class Lines(NamedTuple):
         return on_lines(scores, *self.segments().take(assign_bins(scores, self.knots), axis=1))
 
     def segments(self) -> np.ndarray:
-        """Start, value there and slope of the line below the first knot and of that above each knot."""
+        """Start, value there and slope of the line below the first knot and of the line above each knot."""
         with np.errstate(over="ignore"):
             slopes = np.diff(self.values) / np.diff(self.knots)
         slopes = np.concatenate(([0.0], np.minimum(slopes, np.finfo(np.float64).max), [0.0]))
@@ -80,7 +80,7 @@ class Spline(NamedTuple):
         return on_parabolas(odds, *self.segments().take(assign_bins(odds, self.knots), axis=1))
 
     def segments(self) -> np.ndarray:
-        """Start, z and slope there, and half the bend, of the piece below the first knot and above each."""
+        """Start, z, slope and half the second derivative of the piece below the first knot and above each."""
         widths = np.diff(self.knots)
         rises = widths * (self.slopes[1:] + self.slopes[:-1]) / 2.0
         values = self.level + np.concatenate(([0.0], np.cumsum(rises)))
@@ -101,9 +101,8 @@ class CurveSet:
     Parameters
     ----------
     curves : sequence of Steps, of Lines, of Logistic or of Spline
-        One kind of curve.
     curve_of : (P,) int array
-        Index of the curve that each problem follows; -1 where its scores stay as they are.
+        Index of the curve of each problem; -1 leaves its scores as they are.
     """
 
     def __init__(self, curves: Sequence[Any], curve_of: np.ndarray) -> None:
@@ -136,7 +135,7 @@ class CurveSet:
         return np.where(self.unchanged[problem], scores, calibrated)
 
     def _find_bins(self, scores: np.ndarray, problem: np.ndarray) -> np.ndarray:
-        """Bin of each score, the one that `assign_bins` finds, counted through all curves."""
+        """Bin of each score as by `assign_bins`, counted through all curves."""
         steps, begins, starts, knots = self._starts
         bins = starts.take(_step_of(scores, steps) + begins.take(problem))
         size = 1 << knots.bit_length() >> 1
@@ -149,7 +148,7 @@ class CurveSet:
 
     @cached_property
     def _starts(self) -> tuple[int, np.ndarray, np.ndarray, int]:
-        """Where to start: steps of [0, 1], place of each problem's first, bins, and most knots in a step.
+        """Start of the search: steps of [0, 1], place of each problem's first, bins, most knots in a step.
 
         A score has passed the knots whose step comes before its own: `_step_of` does not fall as scores rise.
         """
@@ -164,7 +163,6 @@ class CurveSet:
 
 
 def _step_of(scores: np.ndarray, steps: int) -> np.ndarray:
-    """Which of `steps` steps of [0, 1] each score is in, int64; what is outside counts as 0 or 1."""
     return np.minimum(np.maximum(scores * steps, 0.0), steps).astype(np.int64)
 
 

@@ -1,7 +1,6 @@
-"""How long a fit takes: library, pages and command line warn, and recommendations leave out, by one table.
+"""How long a fit takes: one table for warnings of library, pages and command line, and for recommendations.
 
-Seconds of processor time were measured on a 2.5 GHz processor (``benchmarks/speed.py``, and fits of
-50,000 rows class by class); they are good to a factor of two or three.
+Seconds of a 2.5 GHz processor, measured by ``benchmarks/speed.py``, good to a factor of two or three.
 """
 
 from __future__ import annotations
@@ -23,7 +22,7 @@ class Effort(NamedTuple):
 
 _FEWER = 'fit the predicted class alone (notion "top-label"), or fewer rows'
 
-#: By type, seconds per score: rows x classes, and x classes once more for a matrix.
+#: By type, seconds per score (rows x classes, and x classes once more if `matrix`).
 EFFORTS: dict[str, Effort] = {
     "DirichletScaling": Effort(1.5e-7, "StructuredVectorScaling has two numbers for each class", matrix=True),
     "StructuredMatrixScaling": Effort(
@@ -44,7 +43,7 @@ LONG = 60.0
 
 
 def fit_seconds(calibrator: Any, n_samples: int, n_classes: int) -> float:
-    """Estimate the processor time of a fit; 0.0 where it is short at any size that can be read.
+    """Estimate the processor time of a fit; 0.0 if it is always short.
 
     >>> from calib import DirichletScaling
     >>> round(fit_seconds(DirichletScaling(), 1_000, 10), 3)
@@ -68,7 +67,7 @@ def fit_seconds(calibrator: Any, n_samples: int, n_classes: int) -> float:
 
 
 def effort_words(calibrator: Any, n_samples: int, n_classes: int) -> str:
-    """Warn of a fit that takes more than `LONG` seconds, or return "" if there is nothing to warn of."""
+    """Warn of a fit that takes more than `LONG` seconds, else return ""."""
     seconds = fit_seconds(calibrator, n_samples, n_classes)
     if seconds <= LONG:
         return ""

@@ -18,23 +18,19 @@ from calib.data.validation import check_choice
 class EnsembleTemperatureScaling(LogScaling):
     """Ensemble temperature scaling, ETS (Zhang, Kailkhura & Han, ICML 2020).
 
-    ``w[0] * softmax(log p / T) + w[1] * p + w[2] / L`` with weights that are not negative and sum to 1. The
-    order of the probabilities in a row, hence the predicted class and the accuracy, never change.
+    ``w[0] * softmax(log p / T) + w[1] * p + w[2] / L`` with weights of at least 0 that sum to 1. The
+    predicted class never changes.
 
     Parameters
     ----------
     objective : {"log_loss", "brier"}
-        What T, and then with this T the weights, minimise on the calibration rows. Both are proper; the
-        authors' code offers both.
+        What T, and then with this T the weights, minimise on the calibration rows.
 
     Attributes
     ----------
     temperature_ : float
     mixture_ : (3,) float64 array
         Weights of the temperature-scaled, the given and the uniform probabilities.
-    floor_ : float
-        Probability that lower ones are raised to, see `LogScaling`.
-    n_classes_ : int
     """
 
     def __init__(self, *, objective: str = "log_loss") -> None:
@@ -42,7 +38,7 @@ class EnsembleTemperatureScaling(LogScaling):
 
     @staticmethod
     def n_parameters(n_classes: int) -> int:
-        """Return 3: T and two of the weights, which sum to 1."""
+        """Return 3: T and two of the weights."""
         return 3
 
     def _check_params(self) -> None:
@@ -68,8 +64,8 @@ class EnsembleTemperatureScaling(LogScaling):
         if by_log_loss:
             self.mixture_ = _likeliest_mixture(truth, weights)
         else:
-            of_truth = truth.mean(axis=0) if weights is None else weights @ truth / n_samples
-            self.mixture_ = _nearest_mixture(products / n_samples, of_truth)
+            mean = truth.mean(axis=0) if weights is None else weights @ truth / n_samples
+            self.mixture_ = _nearest_mixture(products / n_samples, mean)
 
     def _components(self, log_p: np.ndarray) -> np.ndarray:
         """Return the temperature-scaled, given and uniform probabilities, (n, L, 3)."""
@@ -83,7 +79,7 @@ class EnsembleTemperatureScaling(LogScaling):
         return np.minimum(first * scaled + second * original + uniform / self.n_classes_, 1.0)
 
     def predict_top(self, proba: Any) -> TopLabelPrediction:
-        """Predicted class, the same as of `proba` itself, and its calibrated probability."""
+        """Predicted class, the same as of `proba`, and its calibrated probability."""
         label = map_row_blocks(lambda rows: rows.argmax(axis=1), self._checked(proba))
         mixed = self.predict_proba(proba)
         return TopLabelPrediction(label, np.take_along_axis(mixed, label[:, None], axis=1)[:, 0])
@@ -120,8 +116,8 @@ def _brier_temperature(
     return float(np.exp(brentq(lambda log_t: brier(log_t)[1], grid[low], grid[high], xtol=1e-14)))
 
 
-def _nearest_mixture(products: np.ndarray, of_truth: np.ndarray) -> np.ndarray:
-    """Minimise w' products w - 2 w' of_truth over the simplex: the best stationary point of all its faces."""
+def _nearest_mixture(products: np.ndarray, truth: np.ndarray) -> np.ndarray:
+    """Minimise w' products w - 2 w' truth over the simplex: the best stationary point of all its faces."""
     best, least = np.full(3, 1.0 / 3.0), np.inf
     faces = [list(face) for size in (1, 2, 3) for face in combinations(range(3), size)]
     for face in faces:
@@ -130,8 +126,8 @@ def _nearest_mixture(products: np.ndarray, of_truth: np.ndarray) -> np.ndarray:
         system[:size, :size] = products[np.ix_(face, face)]
         system[:size, size] = system[size, :size] = 1.0
         weights = np.zeros(3)
-        weights[face] = np.linalg.lstsq(system, np.append(of_truth[face], 1.0), rcond=None)[0][:size]
-        value = float(weights @ products @ weights - 2.0 * weights @ of_truth)
+        weights[face] = np.linalg.lstsq(system, np.append(truth[face], 1.0), rcond=None)[0][:size]
+        value = float(weights @ products @ weights - 2.0 * weights @ truth)
         if (weights >= -1e-12).all() and value < least:
             best, least = np.maximum(weights, 0.0), value
     return best / best.sum()
@@ -141,7 +137,7 @@ def _likeliest_mixture(truth: np.ndarray, row_weights: np.ndarray | None) -> np.
     """Maximise mean(log(truth @ w)) over the simplex, which is concave, by Newton steps within it.
 
     With r = truth / (truth @ w) the gradient is the mean of r and the Hessian minus the mean of its outer
-    squares, which maps w to the gradient: the parabola through w is as in `_nearest_mixture`.
+    squares, which maps w to the gradient.
     """
     weights = np.full(3, 1.0 / 3.0)
 

@@ -22,29 +22,27 @@ from calib.data.predictions import (
 )
 from calib.data.validation import as_class_scores, as_labels, check_columns, plain
 
-#: What a calibrator of another package gives its probabilities by, in the order in which they are looked for.
+#: Methods that give probabilities, in the order in which they are looked for.
 METHODS = ("predict_proba", "transform")
 
 
 def is_foreign(calibrator: Any) -> bool:
-    """Whether an object gives probabilities, is not made of a class of calib, and has none of its methods."""
+    """Whether an object gives probabilities, is of no class of calib, and has none of its methods."""
     ours = any(kind.__module__.partition(".")[0] == "calib" for kind in type(calibrator).__mro__)
-    own = ours or any(hasattr(calibrator, one) for one in ("predict_top", "predict_top_k"))
-    return not own and any(hasattr(calibrator, one) for one in METHODS)
+    own = ours or any(hasattr(calibrator, method) for method in ("predict_top", "predict_top_k"))
+    return not own and any(hasattr(calibrator, method) for method in METHODS)
 
 
 class ForeignCalibrator(BaseEstimator):
-    """A calibrator of another package, as one of calib's calibrators of the whole vector.
+    """A calibrator of another package, as a calibrator of whole vectors.
 
-    It is copied for every fit, given float64 probabilities and int64 codes of the true classes, and what it
-    returns is checked. `calib.answers.leaderboard.compare`, `calib.metrics` and figures take it; a
-    calibrator file cannot hold it, because calib cannot know what is inside.
+    Each fit copies it, gives it float64 probabilities and int64 class codes, and checks what it returns.
+    Calibrator files cannot hold it.
 
     Parameters
     ----------
     calibrator : object with fit(proba, y) and predict_proba(proba) or transform(proba)
-        For example of probmetrics (`predict_proba`) or netcal (`transform`). For two classes it may return
-        P(Y = 1) alone.
+        For example of probmetrics or netcal. For two classes it may return P(Y = 1) alone.
     name : str, optional
         Its name in tables. Default: its type's.
 
@@ -53,7 +51,6 @@ class ForeignCalibrator(BaseEstimator):
     calibrator_ : object
         The fitted copy.
     n_classes_ : int
-        L, from the number of columns.
 
     Examples
     --------
@@ -79,10 +76,9 @@ class ForeignCalibrator(BaseEstimator):
         Raises
         ------
         InputError
-            If it has no `fit`, or neither `predict_proba` nor `transform`; if there are weights; or if it
-            fails, with what it says.
+            If it lacks a method, fails, or rows have weights.
         """
-        if not hasattr(self.calibrator, "fit") or not any(hasattr(self.calibrator, one) for one in METHODS):
+        if not hasattr(self.calibrator, "fit") or not any(hasattr(self.calibrator, name) for name in METHODS):
             raise InputError(f"{self.title} needs fit, and predict_proba or transform")
         self.class_names_ = names_given(proba)
         y, proba = with_codes(y, proba)
@@ -107,7 +103,7 @@ class ForeignCalibrator(BaseEstimator):
         check_is_fitted(self)
         check_same_classes(self, proba)
         matrix = check_columns(score_matrix(proba, "proba"), self.n_classes_)
-        method = next(one for one in METHODS if hasattr(self.calibrator_, one))
+        method = next(name for name in METHODS if hasattr(self.calibrator_, name))
         given = np.array(matrix, dtype=np.float64)
         found = np.asarray(plain(self._asked(method, getattr(self.calibrator_, method), given)))
         if found.ndim == 2 and found.shape[1] == 1 and self.n_classes_ == 2:
@@ -124,15 +120,15 @@ class ForeignCalibrator(BaseEstimator):
         return checked / sums[:, None]
 
     def predict(self, proba: Any) -> np.ndarray:
-        """Class codes with the largest calibrated probability, (n,) int64; ties to the lowest index."""
+        """Class codes with the largest calibrated probability, (n,) int64."""
         return self.predict_top(proba).label
 
     def predict_top(self, proba: Any) -> TopLabelPrediction:
-        """`predict` and the calibrated probability of that class."""
+        """Return that class and its calibrated probability."""
         return TopLabelPrediction(*highest(self.predict_proba(proba)))
 
     def _asked(self, what: str, method: Any, *inputs: np.ndarray) -> Any:
-        """Call a method of code that is not calib's, which may raise anything."""
+        """Code of another package may raise anything."""
         try:
             return method(*inputs)
         except InputError:

@@ -15,53 +15,45 @@ from calib.evidence.binning import assign_bins, equal_mass_cuts, sorted_cuts
 class HistogramBinning(BinaryCalibrator):
     """Binary calibration by uniform-mass histogram binning (Gupta & Ramdas 2021, Algorithm 2).
 
-    Sorted scores are cut into B bins of about n/B points and each bin predicts the mean of its outcomes. Of
-    weighted rows, bins hold as many points as of others, and predict weighted means, which have no guarantee.
+    Sorted scores are cut into B bins of about n/B points; each bin predicts the mean of its outcomes. Bins of
+    weighted rows predict weighted means, which have no guarantee.
 
     Parameters
     ----------
     points_per_bin : int, default 50
-        k: the number of bins is B = floor(n / k), at least 1. Fixing k and not B is what adapts to rare
-        classes (Algorithm 8 of the paper).
+        k: the number of bins is B = floor(n / k), at least 1. This adapts to rare classes (Algorithm 8 of the
+        paper).
     n_bins : int, optional
-        Fix B instead; `points_per_bin` is then not used.
+        B, in place of `points_per_bin`.
     delta : float, default 1e-10
-        Size of the noise of ``ties="randomize"``, the paper's delta.
+        Size of the noise of ``ties="randomize"``.
     ties : {"group", "randomize"}, default "group"
-        "group" never splits equal scores over two bins: a bin is closed at the first distinct score that
-        fills its share, so every bin keeps at least floor(n/B) points. "randomize" is the paper's rule:
-        scores get uniform noise of size `delta` before they are cut, and so do the bin values. Noise is
-        drawn in `fit` only: `predict` is always a function of the score. Scores with ties need "group": with
-        "randomize" a tied score is fitted in several bins but predicted in one, and the guarantee is void.
+        "group" keeps equal scores in one bin: a bin ends at the first distinct score that fills its share, so
+        every bin has at least floor(n/B) points. "randomize" is the paper's rule: `fit` adds uniform noise of
+        size `delta` to scores and bin values. With tied scores it voids the guarantee: a tied score is fitted
+        in several bins and predicted in one.
     random_state : int, Generator or None
         Seed of the noise.
 
     Attributes
     ----------
     edges_ : (b - 1,) float64 array
-        Interior edges, halfway between neighbouring bins; bin j holds
-        ``edges_[j - 1] <= score < edges_[j]``.
+        Interior edges; bin j holds ``edges_[j - 1] <= score < edges_[j]``.
     values_ : (b,) float64 array
-        Prediction of each bin. No two bins predict the same number, see Notes.
+        Prediction of each bin, all different.
     counts_ : (b,) int64 array
         Calibration points in each bin.
     misplaced_ : int or None
-        With ``ties="randomize"``, the calibration points that `predict` sends to another bin than the one
-        they were fitted in, as it does with equal scores that were spread over several; any voids the
-        guarantee. None with ``ties="group"``, where there are none, and where a file does not say.
+        With ``ties="randomize"``: calibration points that `predict` sends to another bin than their own; any
+        voids the guarantee. Else None.
     effective_ : (b,) float64 array or None
-        Of weighted rows, the effective number in each bin, (sum w)^2 / sum w^2. None where rows count alike.
+        Effective number of weighted rows in each bin, (sum w)^2 / sum w^2. Else None.
 
     Notes
     -----
-    All points of a bin enter its mean; Algorithm 2 of Gupta & Ramdas (2021) leaves out the boundary
-    points, which their proof needs and their code, like this one, does not do.
-
-    The guarantees condition on the predicted value in place of the bin, so values of different bins must
-    differ (the paper's second use of delta). With ``ties="group"`` a value that is already taken moves
-    towards 1/2 by multiples of the machine epsilon, 2.2e-16, the bin of higher scores to the higher
-    value: distinct, deterministic and far below any printed digit. Assessed with
-    ``strategy="discrete"``, every bin is then a cell of its own.
+    All points of a bin enter its mean; Algorithm 2 of Gupta & Ramdas (2021) leaves out boundary points, their
+    code does not. The guarantees need different values in different bins: with ``ties="group"``, a value that
+    is taken moves towards 1/2 by multiples of 2.2e-16. Assess with ``strategy="discrete"``.
 
     Examples
     --------
@@ -92,7 +84,7 @@ class HistogramBinning(BinaryCalibrator):
 
     @property
     def min_points(self) -> int:
-        """Fewest calibration points that fill one bin (or `n_bins` bins with one point each)."""
+        """Fewest calibration points: those of one full bin, or one for each of `n_bins`."""
         if self.n_bins is None:
             return check_count(self.points_per_bin, "points_per_bin")
         return check_count(self.n_bins, "n_bins")
@@ -110,19 +102,14 @@ class HistogramBinning(BinaryCalibrator):
         return min(check_count(self.n_bins, "n_bins"), n_points)
 
     def fit_counts(self, scores: np.ndarray, counts: np.ndarray, happened: np.ndarray) -> Self:
-        """Fit to the distinct scores of points that count alike, with ``ties="group"``.
+        """Fit to distinct scores of unweighted points with ``ties="group"``, as `fit` to the points does.
 
         Parameters
         ----------
         scores : (d,) float32 or float64 array
-            Scores, ascending. Points that no cut is among may be together under one score.
+            Ascending. Points that no cut divides may be together under one score.
         counts, happened : (d,) int64 arrays
-            Points of each score, and the points whose outcome is 1.
-
-        Returns
-        -------
-        self
-            As `fit` to the points leaves it, to the last bit.
+            Points of each score, and points with outcome 1.
         """
         ends = np.cumsum(counts)
         cuts = equal_mass_cuts(ends, self.bins_for(int(ends[-1])))
@@ -131,21 +118,13 @@ class HistogramBinning(BinaryCalibrator):
         return self._of_bins(cuts, scores[last[:-1]], scores[last[:-1] + 1], ones)
 
     def fit_sorted(self, scores: np.ndarray, outcomes: np.ndarray) -> Self:
-        """Fit to points that count alike and are sorted already, with ``ties="group"``.
-
-        Parameters
-        ----------
-        scores : (n,) float32 or float64 array
-            Scores in [0, 1], ascending.
-        outcomes : (n,) array of bool or 0/1
-            Whether the event happened.
-        """
+        """Fit to unweighted (n,) scores in ascending order and (n,) outcomes, with ``ties="group"``."""
         cuts = sorted_cuts(scores, self.bins_for(len(scores)))
         ones = np.add.reduceat(outcomes, cuts[:-1], dtype=np.int64)
         return self._of_bins(cuts, scores[cuts[1:-1] - 1], scores[cuts[1:-1]], ones)
 
     def _of_bins(self, cuts: np.ndarray, below: np.ndarray, above: np.ndarray, happened: np.ndarray) -> Self:
-        """Set what is fitted, from the scores beside each interior cut and the outcomes 1 of each bin."""
+        """Take the scores beside each interior cut, and the outcomes 1 of each bin."""
         check_choice(self.ties, ("group",), "ties")
         self.edges_ = _between(below.astype(np.float64), above.astype(np.float64))
         self.counts_ = np.diff(cuts)

@@ -1,4 +1,4 @@
-"""Label shift: class probabilities for rows whose classes have other shares than the calibration rows'."""
+"""Label shift: probabilities for rows whose class shares differ from the calibration rows'."""
 
 from __future__ import annotations
 
@@ -29,31 +29,29 @@ from calib.data.validation import (
     n_axes,
 )
 
-#: EM ends when no share changes by more than this, or after this number of rounds.
+#: EM ends when no share changes by more than `CLOSE`, or after `ROUNDS` rounds.
 CLOSE, ROUNDS = 1e-10, 2_000
 
-#: All intervals of the shares hold but with this probability.
+#: Probability that any interval of the shares misses.
 ALPHA = 0.05
 
-#: Rows may be off from a sum of 1 by so much.
+#: Largest distance of a row's sum from 1.
 SUM_TOLERANCE = 1e-3
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class LabelShift(Result):
-    """Estimated shares of the classes among new rows, and the correction that follows from them.
+    """Shares of the classes among new rows, and the correction that follows from them.
 
     Attributes
     ----------
     method : str
         "em", "bbse", or "known" if the new shares were given.
     source, target : (L,) float64 arrays
-        Shares of the classes among the calibration (or training) rows, and among the new rows: estimated, or
-        as they were given.
+        Shares of the classes among the calibration (or training) rows, and among the new rows.
     weights : (L,) float64 array
-        Share by source; 1 if there is no shift, and for a class of which the calibration rows say nothing.
-        The share is the middle of its interval within [0, 1]: the estimate, unless the interval was cut, as
-        for a class that no row shows.
+        New share by source; 1 if there is no shift, or if no calibration row has the class. The share is the
+        middle of its interval within [0, 1].
     n_target : int
         New rows that the estimate is from.
     lower, upper : (L,) float64 arrays
@@ -90,10 +88,8 @@ class LabelShift(Result):
     def correct(self, proba: Any) -> np.ndarray:
         """Return the probabilities times the weights, each row divided by its sum, (n, L) float64.
 
-        Of (n,) probabilities of class 1, where there are two classes, (n,) corrected ones.
-
-        If the intervals show no shift, probabilities stay as they are: an estimate from few rows does more
-        harm than good. A row that has weight 0 wherever it has probability stays as it is, too.
+        For two classes, (n,) probabilities of class 1 give (n,) corrected ones. A row stays as it is if the
+        intervals show no shift, or if it has probability only where weights are 0.
 
         Raises
         ------
@@ -103,7 +99,7 @@ class LabelShift(Result):
         return _reweighted(proba, self.weights)
 
     def frame(self, class_names: Any = None) -> pd.DataFrame:
-        """Return one row per class: its name, both shares, and the weight."""
+        """Return one row per class: its name, both shares, the interval and the weight."""
         names = as_names(class_names, len(self.weights))
         shares = {"share in calibration": self.source, "estimated share": self.target}
         shares |= {"lower": self.lower, "upper": self.upper}
@@ -116,9 +112,9 @@ class CorrectedCalibrator(BaseEstimator):
     Parameters
     ----------
     calibrator : fitted calibrator or None
-        One with `predict_proba`, whose rows sum to 1; None: the model's own probabilities are corrected.
+        With `predict_proba`, whose rows sum to 1; None corrects the model's own probabilities.
     weights : (L,) array_like of float
-        Share of each class among the new rows by its share before, as `LabelShift.weights`.
+        As `LabelShift.weights`.
     """
 
     def __init__(self, calibrator: Any, weights: Any) -> None:
@@ -128,7 +124,7 @@ class CorrectedCalibrator(BaseEstimator):
         return True
 
     def fit(self, proba: Any, y: Any, sample_weight: Any = None) -> CorrectedCalibrator:
-        """Fit the calibrator, if there is one, to labelled rows; the weights stay."""
+        """Fit the calibrator, if any, to labelled rows; the weights stay."""
         if self.calibrator is not None:
             self.calibrator.fit(proba, y, sample_weight)
         return self
@@ -139,30 +135,22 @@ class CorrectedCalibrator(BaseEstimator):
         return len(self.weights)
 
     def predict_proba(self, proba: Any) -> np.ndarray:
-        """Corrected class probabilities, (n, L) float64, of (n, L) base probabilities."""
+        """Corrected class probabilities, (n, L) float64."""
         return _reweighted(
             proba if self.calibrator is None else self.calibrator.predict_proba(proba), self.weights
         )
 
     def predict(self, proba: Any) -> np.ndarray:
-        """Class codes with the largest corrected probability, (n,) int64; ties to the lowest index."""
+        """Class codes with the largest corrected probability, (n,) int64."""
         return self.predict_top(proba).label
 
     def predict_top(self, proba: Any) -> TopLabelPrediction:
-        """`predict` and the corrected probability of that class."""
+        """Return that class and its corrected probability."""
         return TopLabelPrediction(*highest(self.predict_proba(proba)))
 
 
 class CorrectedScores(BinaryCalibrator):
-    """A fitted calibrator of P(Y = 1), or none, whose probabilities are corrected for a label shift.
-
-    Parameters
-    ----------
-    calibrator : BinaryCalibrator or None
-        None: the model's own scores are corrected.
-    weights : (2,) array_like of float
-        As for `CorrectedCalibrator`: of Y = 0 and of Y = 1.
-    """
+    """As `CorrectedCalibrator`, for a binary calibrator of P(Y = 1) and (2,) weights of Y = 0 and Y = 1."""
 
     def __init__(self, calibrator: BinaryCalibrator | None, weights: Any) -> None:
         self.calibrator, self.weights = calibrator, weights
@@ -184,32 +172,28 @@ class CorrectedScores(BinaryCalibrator):
 class LabelShiftCorrection(BaseEstimator):
     """Correct probabilities for other shares of the classes, known or estimated from rows without labels.
 
-    **What it assumes.** Label shift: the classes have other shares, but the rows of each class are as
-    before, p(x | y) unchanged. A disease becomes more frequent and looks the same. Where p(y | x) is what
-    stays (covariate shift), or a class changes its look, the correction is wrong and can do harm; the new
-    rows alone cannot show which it is. It also assumes that the probabilities are calibrated as whole
-    vectors on the calibration rows: correct what a calibrator gives, not an uncalibrated model.
+    **Assumption.** The classes have other shares, but the rows of each class are as before: p(x | y) is
+    unchanged. If instead p(y | x) is unchanged (covariate shift), or a class looks different, the correction
+    can do harm, and the new rows alone cannot show it. Probabilities must be calibrated as whole vectors:
+    correct what a calibrator gives.
 
-    **Known shares.** After undersampling, or training with class weights, a model's probabilities are about
-    the shares it was trained on. With `training_shares` and the true `target_shares`, Bayes' theorem gives
-    p(y | x) proportional to p_training(y | x) * target share / training share, for any model whose
-    probabilities are right for its training shares (Elkan 2001); no labels are needed.
+    **Known shares.** After undersampling, or training with class weights, probabilities refer to the shares
+    of the training. With `training_shares` and `target_shares`, p(y | x) is proportional to p_training(y | x)
+    * target share / training share (Elkan 2001); no labels are needed.
 
     Parameters
     ----------
     method : {"em", "bbse"}, default "em"
-        How shares are estimated if `target_shares` is None.
-        "em" maximises the likelihood of the shares (Saerens, Latinne & Decaestecker, 2002). "bbse" solves
-        ``C w = q`` with C the joint frequencies of predicted and true class among the calibration rows
-        and q the shares of the predicted class among the new ones (Lipton, Wang & Smola, ICML 2018), with
-        w >= 0. EM relies on calibrated probabilities (Alexandari, Kundaje & Shrikumar, ICML 2020); the
-        shares that BBSE finds do not.
+        How shares are estimated if `target_shares` is None. "em" maximises their likelihood (Saerens, Latinne
+        & Decaestecker, 2002) and needs calibrated probabilities (Alexandari, Kundaje & Shrikumar, ICML 2020).
+        "bbse" does not: it solves ``C w = q``, w >= 0, with C the joint frequencies of predicted and true
+        class among calibration rows and q the shares of predicted classes among new rows (Lipton, Wang &
+        Smola, ICML 2018).
     target_shares : (L,) array_like or mapping of class name to share, optional
-        Known shares of the classes among the new rows; they sum to 1. A mapping may leave out one class,
-        whose share is the rest. With two classes, one number is the share of class 1.
+        Known shares among the new rows, with sum 1. A mapping may leave out one class, which has the rest.
+        For two classes, a single number is the share of class 1.
     training_shares : as `target_shares`, optional
-        Shares that the probabilities are about, if other than in the labelled rows of `fit`; class
-        weights multiply the shares of the rows.
+        Shares that the probabilities refer to, if other than in the rows of `fit`.
 
     Attributes
     ----------
@@ -217,8 +201,7 @@ class LabelShiftCorrection(BaseEstimator):
     shares_ : (L,) float64 array
         Shares of the classes among the labels.
     mean_proba_ : (L,) float64 array
-        Mean probability of each class; EM takes it for the calibration shares, so that it finds no shift
-        in the calibration rows themselves.
+        Mean probability of each class, which EM takes for the calibration shares.
     confusion_ : (L, L) float64 array
         Share of the rows with predicted class i and true class j.
 
@@ -233,7 +216,7 @@ class LabelShiftCorrection(BaseEstimator):
     >>> shift.target.round(3).tolist(), shift.correct([[0.5, 0.5]]).round(3).tolist()
     ([0.8, 0.2], [[0.8, 0.2]])
 
-    Trained on as many frauds as others, where 1 % are frauds: 0.5 becomes 0.01.
+    Half of the training rows are frauds, but 1 % of the new rows:
 
     >>> known = LabelShiftCorrection(target_shares=0.01, training_shares=0.5).fit([[0.5, 0.5]])
     >>> known.predict_proba([[0.5, 0.5], [0.1, 0.9]]).round(4).tolist()
@@ -249,14 +232,14 @@ class LabelShiftCorrection(BaseEstimator):
         Parameters
         ----------
         proba : (n, L) array_like
-            Calibrated probabilities of the calibration rows; rows sum to 1.
+            Calibrated probabilities; rows sum to 1.
         y : (n,) array_like of int
-            True class codes 0..L-1. Not needed with `training_shares`, but for method "bbse".
+            True class codes 0..L-1. Only method "bbse" needs them if there are `training_shares`.
 
         Raises
         ------
         InputError
-            If the method is unknown, or `proba`, `y` or shares are invalid.
+            If the method, `proba`, `y` or shares are invalid.
         """
         check_choice(self.method, ("em", "bbse"), "method")
         matrix = _distributions(proba)
@@ -281,10 +264,7 @@ class LabelShiftCorrection(BaseEstimator):
         return self
 
     def predict_proba(self, proba: Any) -> np.ndarray:
-        """Return the probabilities of new rows, corrected for their shares, (m, L) float64.
-
-        Parameters and errors as for `adapt`.
-        """
+        """Return the corrected probabilities of new rows, (m, L) float64, as for `adapt`."""
         return self.adapt(proba).correct(proba)
 
     def adapt(self, proba: Any) -> LabelShift:
@@ -293,12 +273,10 @@ class LabelShiftCorrection(BaseEstimator):
         Parameters
         ----------
         proba : (m, L) array_like
-            Calibrated probabilities of the new rows, from the same model and calibrator.
+            Probabilities of the new rows, from the same model and calibrator.
 
         Raises
         ------
-        NotFittedError
-            If `fit` has not been called.
         InputError
             If `proba` is invalid, or BBSE cannot tell the classes apart.
         """
@@ -313,7 +291,7 @@ class LabelShiftCorrection(BaseEstimator):
             source, weights = self.shares_, self._bbse_weights(matrix)
             variance = self._bbse_variance(matrix)
         target = weights * source / (weights @ source)
-        # Calibration rows are a sample, too: their shares move as the new rows' do.
+        # Calibration rows are a sample, too.
         scale = 1.0 / len(matrix) + 1.0 / self.n_samples_
         reach = float(norm.isf(ALPHA / 2.0 / len(source))) * np.sqrt(variance * scale)
         ends = np.clip([target - reach, target + reach], 0.0, 1.0)
@@ -354,19 +332,13 @@ class LabelShiftCorrection(BaseEstimator):
 
 
 def with_weights(calibrator: Any, shift: LabelShift) -> CorrectedCalibrator | CorrectedScores:
-    """Return a fitted calibrator, of scores or of whole vectors, or none, corrected for a label shift."""
-    of_scores = isinstance(calibrator, BinaryCalibrator)
-    return (CorrectedScores if of_scores else CorrectedCalibrator)(calibrator, shift.weights)
+    """Return a fitted calibrator of scores or vectors, or none, corrected for a label shift."""
+    corrected = CorrectedScores if isinstance(calibrator, BinaryCalibrator) else CorrectedCalibrator
+    return corrected(calibrator, shift.weights)
 
 
 def known_shift(source: np.ndarray, target: np.ndarray, n_target: int = 0) -> LabelShift:
-    """Return the shift between known shares of the classes, (L,) each.
-
-    Raises
-    ------
-    InputError
-        If a class that new rows have is not among the earlier ones.
-    """
+    """Return the shift between known shares, (L,) each; refuse a class that only new rows have."""
     if (new := np.flatnonzero((source == 0.0) & (target > 0.0))).size:
         raise InputError(
             f"class {new[0]} has a target share of {target[new[0]]:g} and none before; give a share above 0"
@@ -376,13 +348,7 @@ def known_shift(source: np.ndarray, target: np.ndarray, n_target: int = 0) -> La
 
 
 def as_shares(given: Any, n_classes: int, names: Any, what: str) -> np.ndarray:
-    """Return shares of the classes that sum to 1, (L,) float64, as `LabelShiftCorrection` takes them.
-
-    Raises
-    ------
-    InputError
-        If they are not shares of these classes.
-    """
+    """Return shares as `LabelShiftCorrection` takes them, (L,) float64 with sum 1."""
     if isinstance(given, Mapping):
         known = as_names(names, n_classes)
         if other := [name for name in map(str, given) if name not in known]:
@@ -429,11 +395,10 @@ def parse_shares(texts: Sequence[str]) -> dict[str, float]:
 
 
 def _reweighted(proba: Any, weights: Any) -> np.ndarray:
-    """Return probabilities times weights, each row divided by its sum, as `LabelShift.correct` does."""
     weights = np.asarray(weights, dtype=np.float64)
     if len(weights) == 2 and n_axes(proba) == 1:
-        one = as_scores(proba, ndim=1, what="scores").astype(np.float64)
-        return _reweighted(np.stack([1.0 - one, one], axis=1), weights)[:, 1]
+        scores = as_scores(proba, ndim=1, what="scores").astype(np.float64)
+        return _reweighted(np.stack([1.0 - scores, scores], axis=1), weights)[:, 1]
     matrix = check_columns(_distributions(proba), len(weights))
     weighted = matrix * weights
     sums = weighted.sum(axis=1, keepdims=True)
@@ -447,12 +412,12 @@ def _em_weights(proba: np.ndarray, source: np.ndarray) -> np.ndarray:
     likelihood.
     """
     present = source > 0.0
-    of_source = np.where(present, source, 1.0)
+    divisor = np.where(present, source, 1.0)
 
     def step(weights: np.ndarray) -> tuple[np.ndarray, float]:
         sums = proba @ weights
         shares = (1.0 / sums) @ proba * weights / len(proba)
-        return np.where(present, shares / of_source, 1.0), float(np.log(sums).mean())
+        return np.where(present, shares / divisor, 1.0), float(np.log(sums).mean())
 
     weights = np.ones(len(source))
     for _ in range(ROUNDS):
@@ -482,7 +447,6 @@ def _em_variance(proba: np.ndarray, source: np.ndarray, weights: np.ndarray) -> 
 
 
 def _distributions(proba: Any) -> np.ndarray:
-    """Return a new (n, L) float64 matrix whose rows sum to 1, or raise `InputError`."""
     matrix = as_class_scores(getattr(proba, "proba", proba), "proba").astype(np.float64)
     sums = matrix.sum(axis=1)
     if (np.abs(sums - 1.0) > SUM_TOLERANCE).any():

@@ -1,8 +1,7 @@
-"""Maximum likelihood for the calibrators that are logistic regressions: one minimiser, Newton's method.
+"""Maximum likelihood of the calibrators that are logistic regressions, by Newton's method.
 
-Every objective is a mean log loss plus a ridge. The ridge is never 0: `LEAST_RIDGE` keeps the optimum
-finite and unique where the likelihood has none, so that no fit depends on when an optimiser gave up.
-Softmax regressions of many classes are in `calib.calibrators.softmax_fit`.
+Every objective is a mean log loss plus a ridge. `LEAST_RIDGE` keeps the optimum finite and unique if the
+likelihood has none. Softmax regressions of many classes are in `calib.calibrators.softmax_fit`.
 """
 
 from __future__ import annotations
@@ -14,14 +13,13 @@ from typing import NamedTuple
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
-#: Smallest weight of the ridge, per row of data. A likelihood has no maximum when outcomes are all alike,
-#: a class is absent, or the scores separate the classes perfectly.
+#: Smallest weight of the ridge, per row: for outcomes all alike, absent classes and separating scores.
 LEAST_RIDGE = 1e-9
 
 #: Newton steps after which `newton` gives up.
 NEWTON_STEPS = 200
 
-#: Conjugate-gradient steps within one Newton step: where scores nearly separate classes, hundreds are needed.
+#: Conjugate-gradient steps within a Newton step: nearly separated classes need hundreds.
 MOST_PRODUCTS = 2_000
 
 #: A loss this near its minimum shows no difference in float64.
@@ -38,8 +36,7 @@ class Optimum(NamedTuple):
     """Where `newton` stopped."""
 
     theta: np.ndarray  #: (k,) array
-    #: Half the Newton decrement where the last step began: an estimate, not a bound, of how far the value
-    #: there was above the minimum. After the step the value is nearer.
+    #: Half the Newton decrement before the last step: about how far the value was above the minimum.
     loss_gap: float
     gradient_norm: float  #: Euclidean norm of the gradient at `theta`
     steps: int
@@ -47,12 +44,10 @@ class Optimum(NamedTuple):
 
 
 def newton(objective: Steps, start: np.ndarray, *, gap: float = 0.0, rounding: float = 1e-15) -> Optimum:
-    """Minimise a smooth function by Newton's method with step halving.
-
-    Of a function that is not convex it finds a minimum near the start.
+    """Minimise a smooth function by Newton's method with step halving; if it is not convex, near the start.
 
     Stops when the value is about `gap` or less above the minimum (by the Newton decrement), or as near as
-    float64 can tell. `rounding` is the relative error of a value, which is not taken for a rise.
+    float64 can tell. `rounding` is the relative error of a value.
     """
     theta = np.asarray(start, dtype=np.float64)
     value, gradient, step_for = objective(theta)
@@ -79,7 +74,7 @@ def newton(objective: Steps, start: np.ndarray, *, gap: float = 0.0, rounding: f
 
 
 def warn_early(optimum: Optimum) -> None:
-    """Warn that a fit, called by a `fit`, stopped before it was done, and how far from the optimum."""
+    """Warn that a fit, called by a `fit`, stopped early, and how far from the optimum."""
     warnings.warn(
         f"stopped after {optimum.steps} Newton steps, about {optimum.loss_gap:.2g} nats per row above the "
         f"optimum (gradient norm {optimum.gradient_norm:.2g}); the fit is usable, and a stronger ridge makes "
@@ -95,10 +90,10 @@ def newton_step(
     gradient: np.ndarray,
     gap: float,
 ) -> np.ndarray:
-    """Return the Newton step by conjugate gradients: `times` multiplies by the Hessian, (k,) by (k,).
+    """Return the Newton step by conjugate gradients: `times` multiplies (k,) by the Hessian.
 
-    The nearer the optimum the more precisely, up to what a value `gap` above it asks. Where the Hessian is
-    not positive, the step ends short of the direction that shows it, and still leads downhill.
+    It is more precise near the optimum, as far as a value `gap` above it asks. If the Hessian is not
+    positive, the step ends before the direction that shows it, and still leads downhill.
     """
     step, left = np.zeros_like(gradient), gradient.copy()
     near = precondition(left)
@@ -134,13 +129,12 @@ def minimum(objective: Objective, start: np.ndarray) -> np.ndarray:
 def logistic_fit(
     features: np.ndarray, targets: np.ndarray, row_weights: np.ndarray | None = None
 ) -> tuple[np.ndarray, float]:
-    """Fit a binary logistic regression with an intercept.
+    """Fit a binary logistic regression with an intercept to (n, k) features and (n,) targets in [0, 1].
 
-    Of (n, k) features, (n,) targets in [0, 1], outcomes or probabilities of them, and (n,) weights of the
-    rows with mean 1 (None for 1), it returns the (k + 1,) weights, the intercept last, and the mean log loss
-    with its ridge.
+    Rows have (n,) weights with mean 1, or None. Returns (k + 1,) weights, the intercept last, and the mean
+    log loss with its ridge.
     """
-    # einsum, not matrix products: with so few columns, BLAS threads would cost more than the arithmetic.
+    # With few columns, threads of BLAS cost more than the arithmetic.
     design = np.ascontiguousarray(np.column_stack([features, np.ones(len(features))]).T)
 
     def objective(theta: np.ndarray) -> tuple[float, np.ndarray, Callable[[], np.ndarray]]:

@@ -64,17 +64,16 @@ class Fallback:
     problem : int
         Index of the problem.
     label : int
-        Class code it is about, -1 if it pools all classes.
+        Class code, -1 if the problem pools all classes.
     rank : int
-        Claim it belongs to: the rank k - 1 for the top-K notions.
+        k - 1 for the top-K notions.
     n_points, needed : int
-        Calibration rows there were, and the least there should have been.
+        Calibration rows, and the fewest needed.
     used : str
-        "identity" (scores left as they are), "pooled" (the calibrator of all classes together) or "class"
-        (the class's, for a group with too few rows) or "shrunk" (frequencies of its few rows, shrunk
-        towards the frequencies of all classes).
+        "identity" (scores unchanged), "pooled" (the calibrator of all classes), "class" (the class's, for a
+        group) or "shrunk" (frequencies of few rows, shrunk towards all classes).
     group : int
-        Code of the group it is about, -1 if there are no groups.
+        Code of the group, -1 if there are no groups.
     """
 
     problem: int
@@ -87,11 +86,11 @@ class Fallback:
 
 
 class ProblemCalibrators(tuple[Any, ...]):
-    """The binary calibrator of each problem in order, None where scores stay as they are."""
+    """The binary calibrator of each problem in order, None if its scores stay as they are."""
 
     @cached_property
     def distinct(self) -> tuple[list[Any], np.ndarray]:
-        """Each calibrator once, and the index of each problem's calibrator among them, -1 for None."""
+        """Each calibrator once, and each problem's index among them, -1 for None."""
         each = {id(calibrator): calibrator for calibrator in self if calibrator is not None}
         index = {key: number for number, key in enumerate(each)} | {id(None): -1}
         return list(each.values()), np.array([index[id(calibrator)] for calibrator in self])
@@ -100,7 +99,8 @@ class ProblemCalibrators(tuple[Any, ...]):
     def curves(self) -> CurveSet | None:
         """The curves of all problems; None if they differ in kind or a calibrator overrides `predict`."""
         calibrators, index = self.distinct
-        if any(getattr(type(one), "predict", None) is not BinaryCalibrator.predict for one in calibrators):
+        kinds = {type(calibrator) for calibrator in calibrators}
+        if any(getattr(kind, "predict", None) is not BinaryCalibrator.predict for kind in kinds):
             return None
         curves = [calibrator.curve_ for calibrator in calibrators]
         return CurveSet(curves, index) if len({type(curve) for curve in curves}) == 1 else None
@@ -108,7 +108,7 @@ class ProblemCalibrators(tuple[Any, ...]):
     def predict(self, scores: np.ndarray, problem: np.ndarray) -> np.ndarray:
         """Send each of the (n,) or (n, m) scores through the calibrator of its problem; float64.
 
-        `problem` is the problem of each score, an int array of the same shape, or of each column, (m,).
+        `problem` has the problem of each score, or of each column, (m,).
         """
         (calibrators, _), curves = self.distinct, self.curves
         if curves is None:
@@ -119,8 +119,8 @@ class ProblemCalibrators(tuple[Any, ...]):
         result = np.empty(scores.shape)
 
         def follow(rows: slice) -> None:
-            of = problem[rows] if problem.ndim == scores.ndim else problem
-            result[rows] = curves(np.asarray(scores[rows], dtype=np.float64), of)
+            chosen = problem[rows] if problem.ndim == scores.ndim else problem
+            result[rows] = curves(np.asarray(scores[rows], dtype=np.float64), chosen)
 
         map_threads(follow, row_blocks(len(result), result[0].size))
         return result
@@ -137,8 +137,8 @@ class ProblemCalibrators(tuple[Any, ...]):
             chosen = entries[index]
             calibrated[chosen] = self[index].predict(np.ascontiguousarray(flat[chosen]))
 
-        busy = [index for index, one in enumerate(self) if one is not None and len(flat[entries[index]])]
-        map_threads(calibrate, busy)
+        fitted = [index for index, calibrator in enumerate(self) if calibrator is not None]
+        map_threads(calibrate, [index for index in fitted if len(flat[entries[index]])])
 
 
 def find_fallbacks(
@@ -149,14 +149,14 @@ def find_fallbacks(
     by_class: Sequence[Any] = (),
     shrunk: bool = False,
 ) -> tuple[Fallback, ...]:
-    """List the problems with fewer than `needed` points, by what each uses (None: scores as they are)."""
+    """List the problems with fewer than `needed` points, and what each uses."""
     short = np.flatnonzero(n_points < needed)
     columns = (short, shape.labels_of(short), shape.claims_of(short), n_points[short], shape.groups_of(short))
 
     def used(index: int) -> str:
         if calibrators[index] is None:
             return "identity"
-        if any(calibrators[index] is one for one in by_class):
+        if any(calibrators[index] is shared for shared in by_class):
             return "class"
         return "shrunk" if shrunk else "pooled"
 
@@ -166,7 +166,7 @@ def find_fallbacks(
     )
 
 
-#: What became of the problems that fell back, by `Fallback.used`.
+#: What became of problems that fell back, by `Fallback.used`.
 FALLBACK_WORDS = {
     "identity": "left uncalibrated",
     "pooled": "calibrated by the calibrator of all classes",
@@ -176,7 +176,7 @@ FALLBACK_WORDS = {
 
 
 def fallback_records(calibrator: Any, class_names: Sequence[str]) -> list[dict[str, Any]]:
-    """Return the fallbacks of a fitted calibrator as records, classes by name; none where it has none."""
+    """Return the fallbacks of a fitted calibrator as records, classes by name."""
     return [
         {
             "class": class_names[fallback.label] if fallback.label >= 0 else "all classes",
@@ -211,14 +211,12 @@ def with_values(binning: HistogramBinning, values: np.ndarray) -> HistogramBinni
 
 
 def _classes_of(rows: Any) -> int:
-    """Return the number of classes of predictions; refuse a single score per row."""
     if rows.kind in ("confidence", "binary"):
         raise InputError(f"proba must be scores of several classes; got a {type(rows).__name__}")
     return rows.n_classes
 
 
 def _bins_distinct(binary: Any) -> bool:
-    """Whether a binary calibrator is histogram binning that keeps equal scores together."""
     return type(binary) is HistogramBinning and binary.ties == "group"
 
 
@@ -237,50 +235,43 @@ def _gives_proba(calibrator: MulticlassToBinary) -> bool:
 class MulticlassToBinary(BaseEstimator):
     """Calibrate a multiclass model through the binary problems of an M2B notion (Algorithm 5).
 
-    One binary calibrator is fitted per problem of `reduce_to_binary`. The predicted class never changes
-    for "confidence", "top-label" and the top-K notions; class-wise calibration replaces the whole vector
-    and can change the highest class.
+    Each problem of `reduce_to_binary` gets a binary calibrator. Only class-wise calibration can change the
+    predicted class.
 
     Parameters
     ----------
     binary : object with fit(scores, outcomes) and predict(scores), optional
-        The binary calibrator, cloned for every problem. Default `HistogramBinning()`.
+        Cloned for every problem. Default `HistogramBinning()`.
     notion : str, default "top-label"
-        "confidence" (Algorithm 1), "top-label" (2), "class-wise" (3), "top-k-label" (6) or
-        "top-k-confidence" (7).
+        "confidence" (Algorithm 1), "top-label" (2), "class-wise" (3), "top-k-label" (6) or "top-k-confidence"
+        (7).
     top_k : int, optional
         K of the top-K notions, default min(L, 5).
     normalize : bool, default False
-        Class-wise only: divide each row by its sum (Algorithm 4, "N-HB" with histogram binning). Rows
-        that sum to 0 become 1/L. Normalising voids the guarantee; it keeps the order within a row.
+        Class-wise only: divide each row by its sum (Algorithm 4, "N-HB" with histogram binning); rows of
+        zeros become 1/L. It voids the guarantee.
     fallback : {"identity", "pooled", "shrink"}, default "identity"
-        What a problem with too few calibration rows uses: its scores unchanged, or the calibrator fitted
-        on the rows of all classes together (unchanged where even these are too few). "shrink", of top-label
-        histogram binning: the bins of all classes together, moved up or down so that their mean over the rows
-        of the class is how often it is right, shrunk towards what these bins say of them (`shrunken` and
-        `moved_to` of `calib.calibrators.shrinkage`). It carries no guarantee.
+        What a problem with too few calibration rows uses: unchanged scores, or the calibrator of all classes
+        together. "shrink" (top-label histogram binning) moves the bins of all classes so that their mean over
+        the class's rows is its shrunken frequency (`calib.calibrators.shrinkage`); it carries no guarantee.
     min_points : int, optional
-        Fewest rows a problem needs. Default: one full bin for histogram binning, else 1.
+        Fewest rows of a problem. Default: one full bin for histogram binning, else 1.
     complete : {None, "rescale"}, default None
         With "rescale", "confidence" and "top-label" calibrators also give `predict_proba`: the predicted
         class gets its calibrated confidence h, the others share 1 - h in proportion to the base model.
     by : {"class", "group", ("class", "group")}, default "class"
-        What "top-label" conditions on besides the confidence: the predicted class, a group that each row is
-        given with, or both. A (class, group) with too few rows uses the calibrator of its class, and where
-        that has too few, `fallback`; so does a group that was not there in `fit`. The guarantee of histogram
-        binning is Theorem 1's, with (class, group) in place of the class: its proof conditions on one
-        variable of finitely many values, whatever it is.
+        What "top-label" conditions on besides the confidence. A (class, group) with too few rows uses the
+        calibrator of its class, else `fallback`; so does a group that `fit` did not see. Theorem 1 holds with
+        (class, group) in place of the class.
 
     Attributes
     ----------
     calibrators_ : ProblemCalibrators
-        Tuple of a fitted binary calibrator per problem; None where scores are left as they are.
+        Tuple of a fitted binary calibrator per problem; None if scores stay as they are.
     pooled_ : tuple
-        With ``fallback="pooled"`` or "shrink", a calibrator per claim fitted on the rows of all classes (or
-        None).
+        With ``fallback="pooled"`` or "shrink": a calibrator of all classes per claim, or None.
     shrunk_ : list
-        With ``fallback="shrink"``, the moved values of the pooled bins for each problem that fell back, else
-        None.
+        With ``fallback="shrink"``: values of the pooled bins for each problem that fell back, else None.
     n_points_ : (P,) int64 array
         Calibration rows of each problem.
     fallbacks_ : tuple of Fallback
@@ -288,13 +279,12 @@ class MulticlassToBinary(BaseEstimator):
     groups_ : tuple of str
         Names of the groups, ascending; only with groups.
     by_class_ : tuple
-        With ``by=("class", "group")``, a calibrator per class, None where it has too few rows.
+        With ``by=("class", "group")``: a calibrator per class, None if it has too few rows.
     n_classes_ : int
-        L, from the number of columns.
     class_names_ : tuple of str or None
-        Names of the classes if the rows of the fit had any; rows of another order are refused.
+        If known, rows with another order of classes are refused.
     n_clusters_ : int or None
-        Clusters of the rows, exact copies among them; None if rows are independent.
+        Clusters of the rows, counting exact copies; None if rows are independent.
 
     Examples
     --------
@@ -335,26 +325,24 @@ class MulticlassToBinary(BaseEstimator):
         Parameters
         ----------
         proba : (n, L) array_like, or predictions of several classes
-            Base probabilities; for "confidence" and "top-label", predicted classes and confidences suffice,
-            for the top-K notions the highest classes, for "class-wise" multilabel scores.
+            Base probabilities, or as much of them as the notion needs.
         y : (n,) array_like of int
             True class codes 0..L-1; for multilabel scores, (n, L), whether each class is true.
         sample_weight : (n,) array_like of float, optional
-            Weights of the rows, handed on to the binary calibrators. Only their ratios matter; rows of weight
-            0 are left out.
+            Weights for the binary calibrators. Only their ratios matter; rows of weight 0 are left out.
         groups : (n,) array_like, optional
-            Group of each row, told apart by its text; needed where `by` names groups.
+            Group of each row, told apart by its text, if `by` names groups.
 
         Raises
         ------
         InputError
-            If parameters contradict each other, the data cannot be used, or the binary calibrator has no
+            If parameters contradict each other, the data cannot be used, or the binary calibrator takes no
             weights.
 
         Warns
         -----
         LongFitWarning
-            Before starting, if the fit takes more than a minute, with an estimate and advice.
+            Before a fit of more than a minute, with an estimate and advice.
         """
         names = names_given(proba)
         y, scores = checked_rows(y, proba, "proba")
@@ -396,28 +384,28 @@ class MulticlassToBinary(BaseEstimator):
             warnings.warn(long, LongFitWarning, stacklevel=2)
         sizes = np.diff(problems.offsets)
 
-        def fit_entries(of: BinaryProblems, index: int) -> Any:
+        def fit_entries(source: BinaryProblems, index: int) -> Any:
             fitted = clone(binary)
             if by_counts:
-                return fitted.fit_sorted(*of.problem(index))
-            return fit_rows(fitted, *of.problem(index), of.weights_of(index))
+                return fitted.fit_sorted(*source.problem(index))
+            return fit_rows(fitted, *source.problem(index), source.weights_of(index))
 
-        of_classes = problems
+        classes = problems
         if shape.n_groups and shape.by_class:
-            of_classes = reduce_to_binary(y, scores, "top-label", sample_weight=sample_weight)
+            classes = reduce_to_binary(y, scores, "top-label", sample_weight=sample_weight)
         self.fit_problems(
             shape,
             sizes,
             lambda index: fit_entries(problems, index),
             lambda claim: self._fit_pooled(problems, claim, binary, needed),
-            np.diff(of_classes.offsets),
-            lambda label: fit_entries(of_classes, label),
+            np.diff(classes.offsets),
+            lambda label: fit_entries(classes, label),
         )
         if self.fallback == "shrink" and self.pooled_[0] is not None:
             self.shrunk_ = self._shrunk(problems, sizes < needed, self.pooled_[0])
             each = (
-                one if size >= needed else with_values(self.pooled_[0], values)
-                for one, size, values in zip(self.calibrators_, sizes, self.shrunk_, strict=True)
+                own if size >= needed else with_values(self.pooled_[0], values)
+                for own, size, values in zip(self.calibrators_, sizes, self.shrunk_, strict=True)
             )
             self.calibrators_ = ProblemCalibrators(each)
             self.fallbacks_ = find_fallbacks(shape, sizes, needed, self.calibrators_, (), True)
@@ -430,7 +418,7 @@ class MulticlassToBinary(BaseEstimator):
         return alone and _bins_distinct(self.binary_calibrator)
 
     def _fit_by_counts(self, y: Any, scores: Any, shape: NotionShape, binary: Any) -> MulticlassToBinary:
-        """Fit histogram binning of rows that count alike, no more than a few problems sorted at a time."""
+        """Fit histogram binning of unweighted rows, with few problems sorted at a time."""
         if self.notion != "class-wise":
             return self.fit_sorted(shape, *separate_problems(y, scores, shape))
         unfitted = clone(binary)
@@ -446,16 +434,9 @@ class MulticlassToBinary(BaseEstimator):
         sizes: np.ndarray,
         problem: Callable[[int], tuple[np.ndarray, np.ndarray]],
     ) -> MulticlassToBinary:
-        """Fit histogram binning to sorted problems of rows that count alike, without groups.
+        """Fit histogram binning to sorted problems of unweighted rows, without groups or `fallback`.
 
-        Problems with too few rows leave their scores as they are, whatever `fallback` says.
-
-        Parameters
-        ----------
-        shape, sizes
-            As for `fit_problems`.
-        problem : callable
-            Returns a problem, in any thread: scores, ascending, and outcomes, (m,) bool.
+        `problem(index)` returns ascending scores and (m,) bool outcomes, in any thread.
         """
         unfitted = clone(self.binary_calibrator)  # once: scikit-learn reads the signature for every clone
 
@@ -478,12 +459,11 @@ class MulticlassToBinary(BaseEstimator):
         Parameters
         ----------
         shape : NotionShape
-            The problems.
         sizes : (P,) int64 array
-            Calibration rows of each.
+            Calibration rows of each problem.
         fit_problem, fit_pooled, fit_class : callable
-            Return the fitted binary calibrator of a problem, of a claim (None where it has none), and, with
-            groups and classes, of the rows of a class.
+            Return the fitted binary calibrator of a problem, of a claim (or None), and, with groups and
+            classes, of a class.
         class_sizes : (L,) int64 array
             Calibration rows of each class, with groups and classes.
         """
@@ -508,13 +488,13 @@ class MulticlassToBinary(BaseEstimator):
         self.pooled_ = tuple(pooled)
         self.n_points_ = sizes
         self.n_classes_ = shape.n_classes
-        own = [one for one in by_class if one is not None]
-        self.fallbacks_ = find_fallbacks(shape, sizes, needed, self.calibrators_, own)
+        fitted = [calibrator for calibrator in by_class if calibrator is not None]
+        self.fallbacks_ = find_fallbacks(shape, sizes, needed, self.calibrators_, fitted)
         return self
 
     @property
     def binary_calibrator(self) -> Any:
-        """The unfitted binary calibrator: `binary`, or `HistogramBinning()` where it is None."""
+        """The unfitted binary calibrator: `binary`, or `HistogramBinning()`."""
         return HistogramBinning() if self.binary is None else self.binary
 
     @property
@@ -531,13 +511,7 @@ class MulticlassToBinary(BaseEstimator):
         return self.by != "class" and tuple(self.by) != ("class",)
 
     def shape_for(self, n_classes: int, n_groups: int = 1) -> NotionShape:
-        """Return the binary problems of the notion for L classes; check that the parameters fit it.
-
-        Raises
-        ------
-        InputError
-            If parameters contradict each other or the number of classes.
-        """
+        """Return the binary problems of the notion for L classes; refuse parameters that do not fit it."""
         shape = NotionShape.of(self.notion, n_classes, self.top_k)
         if self.normalize and self.notion != "class-wise":
             raise InputError(f'normalize=True needs notion "class-wise"; got "{self.notion}"')
@@ -574,33 +548,25 @@ class MulticlassToBinary(BaseEstimator):
         if not self.has_groups:
             return self.calibrators_
         if "everyone_" not in self.__dict__:
-            others = [self.pooled_[0] if one is None else one for one in getattr(self, "by_class_", (None,))]
+            by_class = getattr(self, "by_class_", (None,))
+            others = [self.pooled_[0] if own is None else own for own in by_class]
             self.__dict__["everyone_"] = ProblemCalibrators([*self.calibrators_, *others])
         return self.__dict__["everyone_"]
 
     def group_codes(self, groups: Any, n_samples: int) -> np.ndarray:
-        """Return the (n,) int64 codes of groups: places in `groups_`, -1 for groups that `fit` did not see.
-
-        Raises
-        ------
-        InputError
-            If there is not one group per row.
-        """
+        """Return codes of groups, (n,) int64: places in `groups_`, -1 for groups that `fit` did not see."""
         code, names = self._grouped(groups, n_samples)
         places = {name: place for place, name in enumerate(self.groups_)}
         return np.array([places.get(name, -1) for name in names], dtype=np.int64)[code]
 
     @property
     def fallback_classes_(self) -> np.ndarray:
-        """Class codes with at least one problem that fell back, ascending (empty if none did)."""
+        """Class codes with at least one problem that fell back, ascending."""
         check_is_fitted(self)
         return np.unique(np.array([f.label for f in self.fallbacks_ if f.label >= 0], dtype=np.int64))
 
     def predict(self, proba: Any) -> np.ndarray:
-        """Predicted class codes, (n,) int64: the base model's, except for class-wise calibration.
-
-        Class-wise calibrators predict the class with the highest calibrated score, ties to the lowest index.
-        """
+        """Predicted class codes, (n,) int64: the base model's, or class-wise the highest calibrated score."""
         matrix = self._checked(proba)
         return highest(self._class_wise(matrix) if self.notion == "class-wise" else matrix)[0]
 
@@ -608,7 +574,7 @@ class MulticlassToBinary(BaseEstimator):
     def predict_top(self, proba: Any, *, groups: Any = None) -> TopLabelPrediction:
         """Predicted class and calibrated confidence (confidence and top-label calibrators only).
 
-        `groups` holds the group of each row where `by` names groups.
+        `groups` holds the group of each row if `by` names groups.
         """
         check_same_classes(self, proba)
         if isinstance(proba, TopKPrediction):
@@ -646,7 +612,6 @@ class MulticlassToBinary(BaseEstimator):
         return np.where(code < 0, other, shape.problems_of(label, group=code))
 
     def _grouped(self, groups: Any, n_samples: int) -> tuple[np.ndarray, tuple[str, ...]]:
-        """Check that there are groups exactly where they are needed, and return their codes and names."""
         if groups is None and self.has_groups:
             raise InputError(f"by={self.by!r} needs the group of each row; pass groups=")
         if groups is not None and not self.has_groups:
@@ -684,8 +649,8 @@ class MulticlassToBinary(BaseEstimator):
     def predict_proba(self, proba: Any, *, groups: Any = None) -> np.ndarray:
         """Calibrated scores of every class, (n, L) float64.
 
-        Class-wise calibrators give one calibrated score per class; rows sum to 1 only with
-        ``normalize=True``. With ``complete="rescale"`` the rows of the others are completed to sum to 1.
+        Rows of class-wise calibrators sum to 1 only with ``normalize=True``; others need
+        ``complete="rescale"``.
         """
         matrix = self._checked(proba)
         if self.notion == "class-wise":
@@ -694,10 +659,7 @@ class MulticlassToBinary(BaseEstimator):
         return completed(matrix, top.label, top.confidence)
 
     def n_top_changed(self, proba: Any, *, groups: Any = None) -> int:
-        """Count rows whose highest completed or class-wise score is not the base model's class.
-
-        0 for calibrators without `predict_proba`, which leave the predicted class as it is.
-        """
+        """Count rows whose highest completed or class-wise score is not the base model's class."""
         matrix = self._checked(proba)
         if not hasattr(self, "predict_proba"):
             return 0
@@ -746,7 +708,7 @@ class MulticlassToBinary(BaseEstimator):
 def of_one_score(calibrator: BinaryCalibrator, rows: Any) -> MulticlassToBinary | None:
     """Return a fitted calibrator of one score as one pooled problem, for what describes problems.
 
-    `rows` are the calibration rows, or what else knows their number as ``n_samples``; None gives None.
+    `rows`, or None, tell the number of calibration rows as ``n_samples``.
     """
     if rows is None:
         return None
@@ -767,7 +729,7 @@ def _n_clusters(y: Any, scores: Any, weights: Any = None) -> int | None:
 
 
 def clusters_of_fit(source: Any) -> int | None:
-    """Return how many clusters a calibrator, an origin or rows have; None if rows count as independent."""
+    """Return the clusters of a calibrator, an origin or rows; None if rows count as independent."""
     origin = getattr(source, "fitted_on_", source)
     if isinstance(origin, Announcement) and origin.labels is not None:
         return _n_clusters(origin.labels, origin)

@@ -11,26 +11,25 @@ from calib.base.parallel import map_row_blocks
 from calib.calibrators.softmax_fit import SoftmaxFit
 from calib.evidence.row_scores import weighted_mean
 
-#: What a strength is set to if it shall be chosen.
+#: A strength that shall be chosen.
 CROSS_VALIDATED = "cv"
 
-#: Strengths tried, in nats per row, from "leaves the model as it is" to "as good as none".
+#: Strengths tried, in nats per row, from an unchanged model to almost no ridge.
 STRENGTHS = tuple(10.0 ** np.arange(3, -9, -1))
 
 N_FOLDS = 5
 
-#: Fits of folds stop this near their optimum, in nats per row: differences that matter are larger.
+#: Distance from the optimum at which fits of folds stop, in nats per row.
 FOLD_GAP = 1e-6
 
-#: The search ends once the held-out loss has twice in a row been this much above the smallest, in nats.
+#: The search ends once the held-out loss was twice in a row this much above the smallest, in nats.
 WORSE = 1e-3
 
 
 def folds(matrix: np.ndarray, codes: np.ndarray) -> np.ndarray:
-    """Divide rows into `N_FOLDS` folds, stratified by class: the number of the fold of each row, (n,) int64.
+    """Return the fold of each row, (n,) int64, stratified by class.
 
-    Which rows go together follows from a hash of their probabilities, not from their order or a seed, so
-    that the same rows in another order give the same fit.
+    Folds follow from a hash of the probabilities, so that rows in another order give the same fit.
     """
 
     def hashed(rows: np.ndarray) -> np.ndarray:
@@ -51,8 +50,8 @@ def search_strength(
 ) -> np.ndarray:
     """Return strengths, mean held-out log loss and its standard error, (m, 3) float64, strongest first.
 
-    Strengths come from `STRENGTHS` until weaker ones are clearly worse, and half-way between the best and
-    its neighbours. With one row, nothing can be held out: only the strongest is returned, without a loss.
+    Strengths come from `STRENGTHS` until weaker ones are clearly worse, and half-way between the best and its
+    neighbours. One row gives only the strongest, without a loss.
     """
     numbers = np.unique(fold)
     begins: dict[int, SoftmaxFit | None] = dict.fromkeys(numbers.tolist())

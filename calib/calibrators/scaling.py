@@ -1,8 +1,6 @@
 """Calibrators that refit the logits of all classes: temperature, vector and Dirichlet scaling.
 
-All three are softmaxes of an affine map of the log-probabilities, fitted by maximum likelihood. Their
-output is continuous, so they are assessed with equal-width bins, and they carry no guarantee. Structured
-and ensemble scalings, which start from a temperature, are in modules of their own.
+They are softmaxes of an affine map of the log-probabilities, fitted by maximum likelihood, without guarantee.
 """
 
 from __future__ import annotations
@@ -37,12 +35,10 @@ from calib.data.predictions import (
 from calib.data.validation import as_class_scores, as_labels, check_choice, check_columns, check_not_negative
 from calib.evidence.binning import assign_bins, uniform_edges
 
-#: Lowest and highest `floor_`: the smallest normal float32, so that zeros mean the same in float32 and in
-#: float64, and, divided by the number of classes, so that zeros never take more than this of a row.
+#: Lowest `floor_`, the smallest normal float32, and highest, divided by the number of classes.
 LEAST_FLOOR, MOST_FLOOR = 2.0**-126, 1e-3
 
-#: Relative steps in 1 / T after which the search ends: what is left is about their cube. In single precision
-#: it only says where the search in double precision starts.
+#: Relative steps in 1 / T that end the search in double and single precision; the error is about their cube.
 FINE, COARSE = 1e-5, 2e-2
 
 Precision = type[np.float64] | type[np.float32]
@@ -50,45 +46,47 @@ Precision = type[np.float64] | type[np.float32]
 #: First, second and third derivative.
 Slopes = tuple[float, float, float]
 
-#: Temperatures are looked for between these when the objective is log loss.
+#: Range of temperatures for log loss.
 TEMPERATURE_RANGE = (0.01, 100.0)
 
-#: Above this many probabilities, diagonal maps are fitted in float32: twice as fast, and the loss they reach
-#: is the same to about 1e-9 nats.
+#: Probabilities above which diagonal maps are fitted in float32: the loss is the same to about 1e-9 nats.
 SINGLE_PRECISION = 5_000_000
 
 
 class LogScaling(BaseEstimator):
-    """A calibrator that is the softmax of a map of the log-probabilities, given by `_logits`.
+    """The softmax of a map of the log-probabilities, given by `_logits`.
 
-    The logarithm of 0 is taken as log(`floor_`), half the smallest positive probability seen in `fit`
-    (within `LEAST_FLOOR` and `MOST_FLOOR` / L), as one replaces values below a detection limit: the votes of
-    a forest have many zeros, and a fixed tiny number instead of them would decide the fit.
+    Attributes
+    ----------
+    floor_ : float
+        Lower probabilities are raised to half the smallest positive one of `fit`: many zeros, as of a forest,
+        would otherwise decide the fit.
+    n_classes_ : int
     """
 
     @staticmethod
     def n_parameters(n_classes: int) -> int:
-        """Return how many parameters a fit with `n_classes` classes has."""
+        """Return the number of parameters of a fit with `n_classes` classes."""
         raise NotImplementedError
 
     def fit(self, proba: Any, y: Any, sample_weight: Any = None) -> Self:
-        """Fit to (n, L) probabilities, (n,) true class codes and, optionally, (n,) weights of the rows.
+        """Fit to (n, L) probabilities, (n,) class codes and optional (n,) weights.
 
         Weights are 0 or more, and only their ratios matter; rows of weight 0 are left out.
 
         Raises
         ------
         InputError
-            If `proba` or `y` is invalid, or a parameter cannot be used.
+            If `proba`, `y` or a parameter is invalid.
 
         Warns
         -----
         TooManyParametersWarning
-            Before starting, if there are more parameters than rows.
+            Before a fit of more parameters than rows.
         LongFitWarning
-            Before starting, if the fit takes more than a minute, with an estimate and advice.
+            Before a fit of more than a minute, with an estimate and advice.
         ConvergenceWarning
-            If the optimiser stopped early; the warning says how far from the optimum.
+            If the optimiser stopped early, and how far from the optimum.
         """
         self._check_params()
         names = names_given(proba)
@@ -111,7 +109,7 @@ class LogScaling(BaseEstimator):
         return self
 
     def overfit_words(self, n_samples: int, n_classes: int) -> str:
-        """Warn of a fit with more parameters than rows, or return "" if there is nothing to warn of."""
+        """Warn of a fit with more parameters than rows, else return ""."""
         if self.n_parameters(n_classes) <= n_samples or self._is_held:
             return ""
         return (
@@ -121,23 +119,17 @@ class LogScaling(BaseEstimator):
         )
 
     def predict_proba(self, proba: Any) -> np.ndarray:
-        """Calibrated class probabilities, (n, L) float64, of (n, L) probabilities.
-
-        Raises
-        ------
-        InputError
-            If `proba` is not a matrix of probabilities with the number of columns seen in `fit`.
-        """
+        """Calibrated class probabilities, (n, L) float64, of (n, L) probabilities."""
         return map_row_blocks(
             lambda rows: self.probabilities(log_floored(rows, self.floor_)), self._checked(proba)
         )
 
     def predict(self, proba: Any) -> np.ndarray:
-        """Class codes with the largest calibrated probability, (n,) int64; ties to the lowest index."""
+        """Class codes with the largest calibrated probability, (n,) int64."""
         return self.predict_top(proba).label
 
     def predict_top(self, proba: Any) -> TopLabelPrediction:
-        """`predict` and the calibrated probability of that class."""
+        """Return that class and its calibrated probability."""
         return TopLabelPrediction(*highest(self.predict_proba(proba)))
 
     @property
@@ -152,10 +144,7 @@ class LogScaling(BaseEstimator):
         raise NotImplementedError
 
     def probabilities(self, log_p: Any) -> Any:
-        """Calibrated probabilities, (n, L), of the logarithms of those raised to `floor_`.
-
-        Exports are made from this formula: it is called with values of `calib.export`, too.
-        """
+        """Calibrated probabilities, (n, L), of log-probabilities or of values of `calib.export`."""
         return softmax(self._logits(log_p))
 
     def _logits(self, log_p: Any) -> Any:
@@ -170,14 +159,12 @@ class LogScaling(BaseEstimator):
 class TemperatureScaling(LogScaling):
     """Temperature scaling, softmax(log p / T) (Guo et al., ICML 2017).
 
-    One number for all classes: the order of the probabilities in a row, hence the predicted class and the
-    accuracy, never change.
+    The predicted class and the accuracy never change.
 
     Parameters
     ----------
     objective : {"log_loss", "conf_ece", "top_versus_all"}
-        What T minimises on the calibration rows. "log_loss" finds the one optimum in
-        `TEMPERATURE_RANGE` (an end of it if the optimum lies beyond). "conf_ece" is the paper's choice
+        What T minimises on the calibration rows, within `TEMPERATURE_RANGE`. "conf_ece" is the paper's choice
         (App. E, after Mukhoti et al. 2020): the first T among 0.1, 0.2, ..., 10.0 with the smallest
         confidence ECE in 15 equal-width bins. "top_versus_all" is the log loss of the event that the
         predicted class is right (Le Coz, Herbin & Adjed, NeurIPS 2024).
@@ -187,7 +174,7 @@ class TemperatureScaling(LogScaling):
     temperature_ : float
         Above 1 softens the probabilities, below 1 sharpens them.
     floor_ : float
-        Probability that lower ones are raised to, see `LogScaling`.
+        Lower probabilities are raised to this: half the smallest positive one of `fit`.
     n_classes_ : int
     """
 
@@ -210,7 +197,7 @@ class TemperatureScaling(LogScaling):
         return log_p / self.temperature_
 
     def predict_top(self, proba: Any) -> TopLabelPrediction:
-        """Predicted class, the same as of `proba` itself, and its calibrated probability."""
+        """Predicted class, the same as of `proba`, and its calibrated probability."""
         matrix = self._checked(proba)
         label = map_row_blocks(lambda rows: rows.argmax(axis=1), matrix)
 
@@ -223,7 +210,7 @@ class TemperatureScaling(LogScaling):
 class AffineScaling(LogScaling):
     """A scaling with weights and biases, fitted by maximum likelihood with a ridge.
 
-    `l2`, and `off_diagonal` where there is one, may be "cv": see `calib.calibrators.ridge_choice`.
+    `l2` and `off_diagonal` may be "cv": see `calib.calibrators.ridge_choice`.
     """
 
     weights_: np.ndarray
@@ -238,7 +225,7 @@ class AffineScaling(LogScaling):
 
     @property
     def _ridges(self) -> dict[str, float | str]:
-        """Weights of the ridge by the name of their parameter; None where the parameter is not used."""
+        """Weights of the ridge by the name of their parameter."""
         return {"l2": self.l2}
 
     @property
@@ -297,29 +284,22 @@ class AffineScaling(LogScaling):
 class VectorScaling(AffineScaling):
     """Vector scaling: a weight and a bias for the log-odds of each class against the last.
 
-    The logit of class j < L is ``weights_[j] * log(p_j / p_L) + biases_[j]``, and 0 for class L. This
-    is the form of Kull et al. (NeurIPS 2019), whose code the paper used; it depends on which class is last.
+    The logit of class j < L is ``weights_[j] * log(p_j / p_L) + biases_[j]``, and 0 for class L: the form of
+    Kull et al. (NeurIPS 2019), whose code the paper used. It depends on which class is last;
     `StructuredVectorScaling` does not. The predicted class can change.
 
     Parameters
     ----------
     l2 : float or "cv", unit: nats per row
-        Weight of the ridge ``l2 / 2 * (sum((weights_ - 1)**2) + sum(shift**2))`` added to the mean log
-        loss, where `shift` is how much the logits of the average calibration row (mean log-odds) change:
-        it pulls towards leaving the model as it is. At least `LEAST_RIDGE` is always
-        used, which keeps the optimum finite when classes are absent from `y` or can be separated. "cv"
-        chooses it by cross-validation on the calibration rows.
+        Weight of the ridge ``l2 / 2 * (sum((weights_ - 1)**2) + sum(shift**2))`` added to the mean log loss;
+        `shift` is the change of the average row's logits. At least `LEAST_RIDGE`. "cv" chooses it by
+        cross-validation on the calibration rows.
 
     Attributes
     ----------
     weights_, biases_ : (L - 1,) float64 arrays
-    ridge_, search_
-        Only with "cv", see `DirichletScaling`.
-    loss_gap_, gradient_norm_ : float
-        How far from the optimum the fit stopped, see `DirichletScaling`.
-    floor_ : float
-        Probability that lower ones are raised to, see `LogScaling`.
-    n_classes_ : int
+    ridge_, search_, loss_gap_, gradient_norm_, floor_, n_classes_
+        As for `DirichletScaling`.
 
     Notes
     -----
@@ -328,7 +308,7 @@ class VectorScaling(AffineScaling):
 
     @staticmethod
     def n_parameters(n_classes: int) -> int:
-        """Return 2 (L - 1): a weight and a bias for each class but the last."""
+        """Return 2 (L - 1)."""
         return 2 * (n_classes - 1)
 
     def _features(self, matrix: np.ndarray) -> np.ndarray:
@@ -351,7 +331,6 @@ class VectorScaling(AffineScaling):
         return logits
 
     def _logits(self, log_p: Any) -> Any:
-        # Weight 0 and bias 0 for the last class, whose logit is 0.
         weights, biases = np.append(self.weights_, 0.0), np.append(self.biases_, 0.0)
         return (log_p - log_p[:, -1:]) * weights + biases
 
@@ -359,24 +338,17 @@ class VectorScaling(AffineScaling):
 class DirichletScaling(AffineScaling):
     """Dirichlet calibration: multinomial logistic regression on log p (Kull et al., NeurIPS 2019).
 
-    The logits are ``log p @ weights_.T + biases_``. The predicted class can change. With L (L + 1)
-    parameters it fits the noise of few rows unless a ridge holds it: prefer ``l2="cv"`` or
-    ``off_diagonal="cv"`` below some tens of rows per parameter.
+    The logits are ``log p @ weights_.T + biases_``. The predicted class can change. L (L + 1) parameters fit
+    the noise of few rows: below some tens of rows per parameter prefer ``l2="cv"`` or ``off_diagonal="cv"``.
 
     Parameters
     ----------
     l2 : float or "cv", unit: nats per row
-        Weight of the ridge ``l2 / 2 * (sum((weights_ - I)**2) + sum(shift**2))`` added to the mean log
-        loss, where `shift` is how much the logits of the average calibration row (mean log p) change: it
-        pulls towards leaving the model as it is. At least `LEAST_RIDGE` is always
-        used, which keeps the optimum finite when classes are absent from `y` or can be separated, and
-        chooses one among the many parameters that give the same softmax. "cv" chooses it by
-        cross-validation on the calibration rows.
+        As for `VectorScaling`, with ``weights_ - I``.
     off_diagonal : float or "cv", optional, unit: nats per row
         Off-diagonal and intercept regularisation (ODIR, Kull et al. 2019): the ridge is
         ``off_diagonal / 2 * (sum of the squared weights off the diagonal + sum(biases_**2))``, and `l2` holds
-        only the diagonal, by default not at all. In their terms lambda is off_diagonal L (L - 1) / 2 and mu
-        is off_diagonal L / 2; the two are not chosen separately. Default: the ridge of `l2` alone.
+        only the diagonal. Their lambda is off_diagonal L (L - 1) / 2, their mu off_diagonal L / 2.
 
     Attributes
     ----------
@@ -384,21 +356,19 @@ class DirichletScaling(AffineScaling):
         Row j holds the weights of the logit of class j.
     biases_ : (L,) float64 array
     ridge_ : float
-        Only with "cv": the strength with the smallest mean held-out log loss.
+        With "cv": the strength with the smallest mean held-out log loss.
     search_ : (m, 3) float64 array
-        Only with "cv": strengths tried, mean held-out log loss, and its standard error over rows.
+        With "cv": strengths tried, mean held-out log loss, and its standard error over rows.
     loss_gap_ : float, unit: nats per row
-        How far the fit stopped above its smallest loss with ridge: half the Newton decrement where the last
-        step began. An estimate, not a bound; the last step has brought the fit nearer.
+        About how far the fit stopped above its smallest loss: half the Newton decrement before the last step.
     gradient_norm_ : float
-        Euclidean norm of the gradient where the fit stopped.
-    floor_ : float
-        Probability that lower ones are raised to, see `LogScaling`.
-    n_classes_ : int
+        Euclidean norm of the gradient at the end.
+    floor_, n_classes_
+        As for `TemperatureScaling`.
 
     Notes
     -----
-    `loss_gap_`, `gradient_norm_` and `search_` tell of the fit and are not kept in calibrator files.
+    Calibrator files do not keep `loss_gap_`, `gradient_norm_` and `search_`.
     """
 
     def __init__(self, *, l2: float | str = 0.0, off_diagonal: float | str | None = None) -> None:
@@ -407,7 +377,7 @@ class DirichletScaling(AffineScaling):
 
     @staticmethod
     def n_parameters(n_classes: int) -> int:
-        """Return L (L + 1): a row of weights and a bias for each class."""
+        """Return L (L + 1)."""
         return n_classes * (n_classes + 1)
 
     @property
@@ -436,13 +406,13 @@ class DirichletScaling(AffineScaling):
 
 
 def least_positive(proba: np.ndarray) -> float:
-    """Return the smallest positive of some probabilities, 1 where there is none."""
+    """Return the smallest positive probability, 1 if there is none."""
     least = float(proba.min())
     return least if least > 0.0 else float(np.where(proba > 0, proba, 1).min())
 
 
 def floor_of(least: float, n_classes: int) -> float:
-    """Return what lower probabilities are raised to, of the smallest positive one."""
+    """Return what lower probabilities are raised to, from the smallest positive one."""
     return float(np.clip(least / 2.0, LEAST_FLOOR, MOST_FLOOR / n_classes))
 
 
@@ -458,16 +428,16 @@ def log_loss_temperature(
 ) -> float:
     """Minimise the log loss, convex in b = 1 / T, by Halley's steps that stay between known signs of slope.
 
-    Logarithms are taken anew at each step: to keep them for all rows takes longer, and much memory. The first
-    steps are in single precision: they only say where the last ones begin, and how these bend.
+    Logarithms are taken anew at each step, to save memory. The first steps, in single precision, only say
+    where the last ones begin.
     """
     blocks, top = row_blocks(*proba.shape), map_row_blocks(highest_of, proba)
 
     def slopes_in(dtype: Precision) -> Callable[[float], Slopes]:
         def slopes(b: float) -> Slopes:
             def of_rows(rows: slice) -> Slopes:
-                of_these = None if weights is None else weights[rows]
-                return log_loss_slopes(proba[rows], top[rows], codes[rows], floor, b, of_these, dtype)
+                block = None if weights is None else weights[rows]
+                return log_loss_slopes(proba[rows], top[rows], codes[rows], floor, b, block, dtype)
 
             first, second, third = np.sum(map_threads(of_rows, blocks), axis=0).tolist()
             return first, second, third
@@ -489,34 +459,30 @@ def log_loss_slopes(
 ) -> Slopes:
     """Return the first three derivatives in b = 1 / T of the log loss, summed over a block of rows.
 
-    `top` holds the highest of each row. The derivatives are the mean, the variance and the third central
-    moment of the row's log-probabilities under softmax(b log p), the mean less what the true class has.
+    They are the mean, less the true class's log-probability, the variance and the third central moment of the
+    row's log-probabilities under softmax(b log p). `top` holds the highest probability of each row.
     """
     log_p = log_floored(proba, floor, dtype)
     log_p -= log_floored(top, floor, dtype)[:, None]
-    p, one = log_p * dtype(b), np.ones(proba.shape[1], dtype=dtype)
+    p, ones = log_p * dtype(b), np.ones(proba.shape[1], dtype=dtype)
     np.exp(p, out=p)
-    total = p @ one
+    total = p @ ones
     p *= log_p
-    mean = (p @ one) / total
+    mean = (p @ ones) / total
     p *= log_p
-    variance = (p @ one) / total - mean * mean
+    variance = (p @ ones) / total - mean * mean
     p *= log_p
-    moment = (p @ one) / total - mean * (3.0 * variance + mean * mean)
+    moment = (p @ ones) / total - mean * (3.0 * variance + mean * mean)
     each = mean - log_p[np.arange(len(codes)), codes], variance, moment
     if weights is None:
-        first, second, third = (float(of_rows.sum(dtype=np.float64)) for of_rows in each)
+        first, second, third = (float(values.sum(dtype=np.float64)) for values in each)
     else:
-        first, second, third = (float(of_rows @ weights) for of_rows in each)
+        first, second, third = (float(values @ weights) for values in each)
     return first, second, third
 
 
 def temperature_of_slopes(slopes: Callable[[float], Slopes], start: float = 1.0, step: float = FINE) -> float:
-    """Return T where a convex loss of b = 1 / T is least.
-
-    `slopes` gives the first three derivatives at b. Steps are Halley's: a relative step of `step` is the
-    last, and what is left is about its cube.
-    """
+    """Return T at the minimum of a convex loss of b = 1 / T with these derivatives, by Halley's steps."""
     low, high = 1.0 / TEMPERATURE_RANGE[1], 1.0 / TEMPERATURE_RANGE[0]
     b, tested = 1.0 / start, set()
     for _ in range(100):
@@ -568,7 +534,7 @@ def top_versus_all_temperature(
 ) -> float:
     """Minimise the log loss of the event that the top class is right, over T in `TEMPERATURE_RANGE`.
 
-    The loss need not be convex: around the best of a few temperatures the root of its slope is taken.
+    The loss need not be convex: the root of its slope is taken around the best of a few temperatures.
     """
 
     def of_blocks(log_temperature: float) -> np.ndarray:
@@ -614,7 +580,6 @@ def highest_of(proba: np.ndarray) -> np.ndarray:
 
 
 def _below_top(proba: np.ndarray, floor: float) -> np.ndarray:
-    """Log-probabilities minus the highest of their row."""
     log_p = log_floored(proba, floor)
     log_p -= log_p.max(axis=1, keepdims=True)
     return log_p

@@ -6,19 +6,18 @@ import numpy as np
 from scipy.optimize import minimize_scalar
 from scipy.special import betaln
 
-#: The strength of the prior, in rows, is looked for between these.
+#: Range of the prior's strength, in rows.
 LEAST_STRENGTH, MOST_STRENGTH = 0.1, 1e5
 
-#: Prior frequencies are kept this far inside (0, 1).
+#: Least distance of prior frequencies from 0 and 1.
 INSIDE = 1e-6
 
 
 def shrunken(right: np.ndarray, count: np.ndarray, prior: np.ndarray) -> tuple[np.ndarray, float]:
-    """Shrink frequencies towards their priors, the more the fewer rows there are.
+    """Shrink frequencies towards their priors, more strongly if there are few rows.
 
-    The chance of each cell is taken to be drawn from a beta distribution with mean `prior` and the common
-    strength a + b (Robbins 1956; Casella 1985). Where cells differ no more than chance lets them, the
-    strength goes to `MOST_STRENGTH`, and all cells get their priors.
+    The chance of each cell is drawn from a beta distribution with mean `prior` and a common strength a + b
+    (Robbins 1956; Casella 1985). If cells differ by no more than chance, all get their priors.
 
     Examples
     --------
@@ -43,7 +42,7 @@ def shrunken(right: np.ndarray, count: np.ndarray, prior: np.ndarray) -> tuple[n
 def moved_to(mean: float, old: float, values: np.ndarray) -> np.ndarray:
     """Move probabilities whose mean over some rows is `old` so that it becomes `mean`, in proportion.
 
-    Downwards the values are multiplied, upwards what they lack to 1, so that they stay in [0, 1], in order.
+    Downwards the values are multiplied, upwards their distances to 1: they stay in [0, 1], in order.
 
     Examples
     --------

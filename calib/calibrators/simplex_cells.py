@@ -27,8 +27,8 @@ def grid_tuples(proba: np.ndarray, side: int) -> np.ndarray:
     whole = np.rint(scaled)
     on_face = np.abs(scaled - whole) <= 4 * side * np.finfo(proba.dtype).eps
     tuples = np.maximum(np.where(on_face, whole, np.ceil(scaled)).astype(np.int64), 1)
-    # The smallest candidates sum to the side only if every side * s_l is whole and positive; the one step
-    # up that is missing raises the order least in the last entry.
+    # The smallest candidates sum to the side only if every side * s_l is whole and positive; the missing
+    # step raises the order least in the last entry.
     tuples[tuples.sum(axis=1) == side, -1] += 1
     return tuples
 
@@ -36,8 +36,7 @@ def grid_tuples(proba: np.ndarray, side: int) -> np.ndarray:
 def grid_ranks(tuples: np.ndarray, left: np.ndarray) -> np.ndarray:
     """Lexicographic rank of each tuple, from 0, without listing any.
 
-    `left[column, spent]` counts the ways to go on from a column when the entries before it have used up
-    `spent`; tuples that share the first entries and are smaller in the next are a difference of two counts.
+    `left[column, spent]` counts the ways to go on from a column if the entries before it used up `spent`.
     """
     rank = np.zeros(len(tuples), dtype=np.int64)
     spent = np.zeros(len(tuples), dtype=np.int64)
@@ -54,9 +53,9 @@ def grid_cells(proba: np.ndarray, side: int, left: np.ndarray) -> np.ndarray:
 
 
 def project(proba: np.ndarray, direction: np.ndarray) -> np.ndarray:
-    """Return `proba @ direction` in float64, each row's value independent of the rows around it.
+    """Return `proba @ direction` in float64, each row's value independent of its neighbours.
 
-    A BLAS product may round a row differently in another batch; a row on a cut would then leave it.
+    A product by BLAS may round a row differently in another batch; a row on a cut would then leave it.
     """
     total = np.zeros(len(proba))
     for column in np.flatnonzero(direction):

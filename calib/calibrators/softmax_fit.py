@@ -1,9 +1,8 @@
 """Softmax regressions by one Newton method: a weight per class (diagonal maps) or a matrix (full maps).
 
-The value is the mean log loss of softmax(map of the features) plus a ridge around leaving the model as it
-is. Newton steps are found by conjugate gradients on products with the Hessian, preconditioned by the
-Hessian's block of each class, or of all classes of a full map. Rows are gone over on threads, in blocks; each
-thread keeps its products of a block in one piece of memory, its scratch.
+The value is the mean log loss of softmax(map of the features) plus a ridge around leaving the model as it is.
+Newton steps are found by conjugate gradients, preconditioned by the Hessian's block of each class, or of all
+classes of a full map. Threads go over blocks of rows, each with its own scratch memory.
 """
 
 from __future__ import annotations
@@ -23,8 +22,7 @@ GAP = {np.dtype(np.float64): 1e-14, np.dtype(np.float32): 1e-8}
 #: Relative error of the loss, by the precision of the features.
 _ROUNDING = {np.dtype(np.float64): 1e-15, np.dtype(np.float32): 1e-9}
 
-#: Least logit below the highest, by the precision: what is smaller counts as this, for products of numbers
-#: too small for their type take a hundred times as long.
+#: Least logit below the highest, by the precision: products of denormal numbers take a hundred times as long.
 _LEAST_LOGIT = {np.dtype(np.float64): -300.0, np.dtype(np.float32): -40.0}
 
 
@@ -51,7 +49,7 @@ class DiagonalMap:
     def design(self, features: np.ndarray, shift: np.ndarray) -> np.ndarray:
         """Return what the other methods take as `x`: the features less `shift`, and 0 for classes beyond.
 
-        Whole rows in one piece of memory are gone over two or three times as fast as parts of rows.
+        Whole rows in one piece of memory are two or three times as fast as parts of rows.
         """
         (n_rows, m), shift = features.shape, shift.astype(features.dtype)
         x = np.empty((n_rows, self.n_classes), features.dtype)
@@ -113,13 +111,11 @@ class DiagonalMap:
         return self._of_features(*sums)[:, [2, 1, 1, 0]].reshape(-1, 2, 2)
 
     def _by_class(self, parameters: np.ndarray, dtype: np.dtype) -> np.ndarray:
-        """Return (2, L) weights and biases, 0 for classes beyond the features."""
         whole = np.zeros((2, self.n_classes), dtype)
         whole[:, : self.shape[0]] = parameters.T
         return whole
 
     def _of_features(self, *sums: np.ndarray) -> np.ndarray:
-        """Return (m, k) of k sums by class, without the classes beyond the features."""
         return np.stack(sums, axis=1)[: self.shape[0]]
 
 
@@ -177,7 +173,7 @@ Map = DiagonalMap | FullMap
 
 
 def _sums(block: np.ndarray) -> np.ndarray:
-    """Return the sums of columns, by a matrix product: twice as fast as `sum`."""
+    """By a matrix product: twice as fast as `sum`."""
     return np.ones(len(block), dtype=block.dtype) @ block
 
 
@@ -217,7 +213,7 @@ def softmax_fit(
 
 
 def fit_words(calibrator: Any) -> list[str]:
-    """Say which strength cross-validation chose, and how near the optimum a fit stopped, where it did."""
+    """Say which strength cross-validation chose, and how near the optimum a fit stopped, if it knows."""
     sentences = []
     if hasattr(calibrator, "search_"):
         sentences.append(
@@ -284,7 +280,6 @@ class _SoftmaxLoss:
         return value, gradient, self._step
 
     def _weighed(self, values: np.ndarray, rows: slice) -> np.ndarray:
-        """Return (n,) or (n, L) values of the rows, times the weights where there are any."""
         if self.row_weights is None:
             return values
         weights = self.row_weights[rows]
@@ -301,7 +296,7 @@ class _SoftmaxLoss:
                 if not total:
                     total = [np.asarray(addend, dtype=np.float64).copy() for addend in sums_of_block]
                 else:
-                    total = [one + addend for one, addend in zip(total, sums_of_block, strict=True)]
+                    total = [sums + addend for sums, addend in zip(total, sums_of_block, strict=True)]
             return total
 
         return [sum(sums_of_block) for sums_of_block in zip(*map_threads(of_chunk, self.chunks), strict=True)]

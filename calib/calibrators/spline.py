@@ -30,10 +30,10 @@ LEAST_RIDGE = 1e-6
 class SplineCalibration(BinaryCalibrator):
     """Logistic smoothing spline of the log-odds (Lucena 2018), non-decreasing by I-splines (Ramsay 1988).
 
-    The probability is ``expit(f(log(s / (1 - s))))``. As in Lucena's SplineCalib, f is a spline that is
-    straight beyond its outer knots, with the smallest mean log loss plus a weight times its roughness, the
-    integral of the squared second derivative; the weight has the smallest log loss in cross-validation. With
-    a large weight f is a straight line, as in Platt scaling. It carries no guarantee.
+    The probability is ``expit(f(log(s / (1 - s))))``. As in Lucena's SplineCalib, f is straight beyond its
+    outer knots and minimises the mean log loss plus a weight times the integral of its squared second
+    derivative; cross-validation chooses the weight. With a large weight f is a straight line, as in Platt
+    scaling. It carries no guarantee.
 
     Attributes
     ----------
@@ -48,12 +48,10 @@ class SplineCalibration(BinaryCalibrator):
 
     Notes
     -----
-    Departures from SplineCalib, whose curves may fall: f is quadratic between its knots, not cubic, so that
-    it is non-decreasing exactly if no slope is negative; knots are quantiles, not a random sample; outcomes
-    are replaced by Platt's prior-corrected targets, so that the optimum is finite for any outcomes; the rows
-    of a fold are every fifth by score, so that a fit depends on the rows alone. With more than `RUNS`
-    distinct scores, runs of neighbours of about equal size have their mean log-odds. Weighted rows are
-    divided into runs and folds as others are; losses and means are weighted.
+    Departures from SplineCalib, whose curves may fall: f is quadratic between knots, so that it is
+    non-decreasing if no slope is negative; knots are quantiles; targets are Platt's, so that the optimum is
+    finite; folds are every fifth row by score. More than `RUNS` distinct scores are fitted as runs of
+    neighbours with their mean log-odds.
     """
 
     def _fit(self, scores: np.ndarray, outcomes: np.ndarray, weights: np.ndarray | None) -> None:
@@ -74,7 +72,6 @@ class SplineCalibration(BinaryCalibrator):
         knots = np.unique(np.quantile(odds, np.linspace(MARGIN, 1.0 - MARGIN, KNOTS)))
         knots = knots if len(knots) > 1 else np.unique(odds[[0, -1]])
         fold = np.arange(len(odds)) % FOLDS
-        # Rows and ones, (FOLDS, runs), of each fold.
         rows, happened = (
             np.bincount(fold * len(ends) + run, weight, FOLDS * len(ends)).reshape(FOLDS, -1)
             for weight in counted
@@ -139,8 +136,8 @@ def _minimum(
 ) -> np.ndarray:
     """Minimise mean log loss plus penalty with slopes >= 0: Newton's method, each step a small NNLS problem.
 
-    The quadratic approximation is minimised over the level in closed form, which leaves
-    ``|| R (slopes - free) ||`` with R'R its curvature.
+    The quadratic approximation is minimised over the level in closed form, which leaves ``|| R (slopes -
+    free) ||`` with R'R its curvature.
     """
     n, m = rows.sum(), len(penalty)
     ridge = penalty + LEAST_RIDGE * np.eye(m)

@@ -1,4 +1,4 @@
-"""Structured vector and matrix scaling: a temperature first, then a map held by a ridge made for n and L."""
+"""Structured vector and matrix scaling: a temperature, then a map held by a ridge made for n and L."""
 
 from __future__ import annotations
 
@@ -15,12 +15,11 @@ from calib.data.validation import check_not_negative
 
 
 class StructuredScaling(LogScaling):
-    """What both structured scalings do: temperature, smoothing, and the softmax of a map of x.
+    """Temperature, smoothing, and the softmax of a map of x.
 
     1. T by log loss; q = softmax(log p / T).
-    2. x = log((n q + 1 / L) / (n + 1)), n the number of calibration rows: one row's worth of the uniform
-       distribution keeps x finite.
-    3. The map of x, near the identity, with the smallest mean log loss and penalty.
+    2. x = log((n q + 1 / L) / (n + 1)), with n calibration rows, keeps x finite.
+    3. The map of x, near the identity, has the smallest mean log loss and penalty.
     """
 
     temperature_: float
@@ -60,33 +59,30 @@ class StructuredScaling(LogScaling):
 class StructuredVectorScaling(StructuredScaling):
     """Structured vector scaling, SVS (Berta, Holzmüller, Jordan & Bach, AISTATS 2026, arXiv 2511.03685).
 
-    Temperature scaling, then a weight and a bias for each class: the logits are ``weights_ * x + biases_``,
-    x the logarithm of the smoothed, temperature-scaled probabilities (`StructuredScaling`). Unlike in
-    `VectorScaling`, the order of the classes does not matter. The predicted class can change.
+    The logits are ``weights_ * x + biases_``; x is the logarithm of the temperature-scaled probabilities,
+    smoothed by one row of the uniform distribution. Unlike in `VectorScaling`, the order of the classes does
+    not matter. The predicted class can change.
 
     Parameters
     ----------
     lambda_intercept, lambda_diagonal : float
-        The mean log loss is minimised with the penalty ``L / n * (lambda_intercept * sum(biases_**2) +
-        lambda_diagonal * sum((weights_ - 1)**2))``: the ridge of the authors' code (probmetrics) with their
-        defaults, rho = tau = 1. At least `LEAST_RIDGE` is always used.
+        The mean log loss gets the penalty ``L / n * (lambda_intercept * sum(biases_**2) + lambda_diagonal *
+        sum((weights_ - 1)**2))``, with the defaults of the authors' code (probmetrics). At least
+        `LEAST_RIDGE`.
 
     Attributes
     ----------
     temperature_ : float
     n_samples_ : int
-        Rows of the fit, n of the smoothing.
+        Rows of the fit.
     weights_, biases_ : (L,) float64 arrays
-    loss_gap_, gradient_norm_ : float
-        How far from the optimum the fit stopped, see `DirichletScaling`.
-    floor_ : float
-        Probability that lower ones are raised to, see `LogScaling`.
-    n_classes_ : int
+    loss_gap_, gradient_norm_, floor_, n_classes_
+        As for `DirichletScaling`.
 
     Notes
     -----
-    After the authors' code, whose optimiser works in float32 and stops earlier: on 5,000 rows of CIFAR-10
-    its probabilities differ from these by up to 1.2e-4, and by 1e-8 once it is made to go on to its optimum.
+    The authors' optimiser works in float32 and stops earlier: on 5,000 rows of CIFAR-10 its probabilities
+    differ by up to 1.2e-4, and by 1e-8 once it goes on to its optimum.
     """
 
     def __init__(self, *, lambda_intercept: float = 1.0, lambda_diagonal: float = 1.0) -> None:
@@ -95,7 +91,7 @@ class StructuredVectorScaling(StructuredScaling):
 
     @staticmethod
     def n_parameters(n_classes: int) -> int:
-        """Return 2 L + 1: the temperature, and a weight and a bias for each class."""
+        """Return 2 L + 1."""
         return 2 * n_classes + 1
 
     def _penalty(self, n_classes: int) -> tuple[DiagonalMap | FullMap, np.ndarray]:
@@ -108,36 +104,23 @@ class StructuredVectorScaling(StructuredScaling):
 class StructuredMatrixScaling(StructuredScaling):
     """Structured matrix scaling, SMS (Berta, Holzmüller, Jordan & Bach, AISTATS 2026, arXiv 2511.03685).
 
-    Temperature scaling, then a matrix: the logits are ``x @ weights_.T + biases_``, x the logarithm of the
-    smoothed, temperature-scaled probabilities (`StructuredScaling`). The weights off the diagonal are held
-    L - 1 times as strongly as those on it. The predicted class can change.
+    As `StructuredVectorScaling`, with the logits ``x @ weights_.T + biases_``. Weights off the diagonal are
+    held L - 1 times as strongly as weights on it. The predicted class can change.
 
     Parameters
     ----------
     lambda_intercept, lambda_diagonal, lambda_off_diagonal : float
-        The mean log loss is minimised with the penalty ``L / n * (lambda_intercept * sum(biases_**2) +
-        lambda_diagonal * sum((diagonal - 1)**2)) + L (L - 1) / n * lambda_off_diagonal * (sum of the squared
-        weights off the diagonal)``: the ridge of the authors' code (probmetrics) with their defaults,
-        rho = tau = 1. At least `LEAST_RIDGE` is always used.
+        The mean log loss gets the penalty ``L / n * (lambda_intercept * sum(biases_**2) + lambda_diagonal *
+        sum((diagonal - 1)**2)) + L (L - 1) / n * lambda_off_diagonal * (sum of the squared weights off the
+        diagonal)``, with the defaults of the authors' code. At least `LEAST_RIDGE`.
 
     Attributes
     ----------
-    temperature_ : float
-    n_samples_ : int
-        Rows of the fit, n of the smoothing.
     weights_ : (L, L) float64 array
         Row j holds the weights of the logit of class j.
     biases_ : (L,) float64 array
-    loss_gap_, gradient_norm_ : float
-        How far from the optimum the fit stopped, see `DirichletScaling`.
-    floor_ : float
-        Probability that lower ones are raised to, see `LogScaling`.
-    n_classes_ : int
-
-    Notes
-    -----
-    After the authors' code, whose optimiser works in float32 and stops earlier: on 5,000 rows of CIFAR-10
-    its probabilities differ from these by up to 1.8e-3, and by 1e-9 once it is made to go on to its optimum.
+    temperature_, n_samples_, loss_gap_, gradient_norm_, floor_, n_classes_
+        As for `StructuredVectorScaling`.
     """
 
     def __init__(
@@ -153,7 +136,7 @@ class StructuredMatrixScaling(StructuredScaling):
 
     @staticmethod
     def n_parameters(n_classes: int) -> int:
-        """Return L (L + 1) + 1: the temperature, a row of weights and a bias for each class."""
+        """Return L (L + 1) + 1."""
         return n_classes * (n_classes + 1) + 1
 
     def _penalty(self, n_classes: int) -> tuple[DiagonalMap | FullMap, np.ndarray]:

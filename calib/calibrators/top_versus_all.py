@@ -14,20 +14,17 @@ from calib.calibrators.scaling import LogScaling, log_floored, top_versus_all_te
 from calib.calibrators.softmax_fit import GAP
 from calib.data.validation import check_not_negative
 
-#: Least logit below the highest of the others: what is smaller counts as this, for numbers too small for
-#: their type take a hundred times as long.
+#: Least logit below the highest of the others: denormal numbers take a hundred times as long.
 _LEAST_LOGIT = -300.0
 
 
 class TopVersusAllScaling(LogScaling):
     """Vector scaling for the confidence (VS_reg_TvA of Le Coz, Herbin & Adjed, NeurIPS 2024).
 
-    Softmax of ``weights_ * log p``. Vector scaling minimises the log loss of all classes; this minimises
-    the loss of being right or wrong: ``-log c`` in rows whose top class is right and ``-log(1 - c)`` in
-    others, c the probability of that class. It aims at confidence calibration, less at the other classes.
-    For one number instead of weights there is ``TemperatureScaling(objective="top_versus_all")``; for binary
-    calibrators top-versus-all is ``MulticlassToBinary(..., notion="confidence")``. The predicted class can
-    change.
+    Softmax of ``weights_ * log p``. It minimises the loss of being right or wrong: ``-log c`` in rows whose
+    top class is right and ``-log(1 - c)`` in others, with c the probability of that class. The predicted
+    class can change. ``TemperatureScaling(objective="top_versus_all")`` has a single number instead of
+    weights, and ``MulticlassToBinary(..., notion="confidence")`` a binary calibrator.
 
     Parameters
     ----------
@@ -37,20 +34,14 @@ class TopVersusAllScaling(LogScaling):
     Attributes
     ----------
     weights_ : (L,) float64 array
-    loss_gap_, gradient_norm_ : float
-        How far from the nearest minimum the fit stopped, see `DirichletScaling`.
-    floor_ : float
-        Probability that lower ones are raised to, see `LogScaling`.
-    n_classes_ : int
+    loss_gap_, gradient_norm_, floor_, n_classes_
+        As for `DirichletScaling`, from the nearest minimum.
 
     Notes
     -----
-    As in the authors' code there is no bias, and the search, here by Newton's method, starts from the
-    temperature of top-versus-all; the loss is not convex, and the fit goes to a minimum near there. Two
-    departures. c is the probability of the class that the given probabilities have on top, where the authors
-    take the top class anew for each weights: their loss jumps where it changes and has no minimum in the
-    ordinary sense. And weights multiply log-probabilities in place of logits, which probabilities do not
-    determine.
+    As in the authors' code there is no bias. Newton's method starts from the temperature of top-versus-all;
+    the loss is not convex. Two departures: c belongs to the class that the given probabilities have on top,
+    since the authors' loss jumps if that class changes; weights multiply log-probabilities, not logits.
     """
 
     weights_: np.ndarray
@@ -62,7 +53,7 @@ class TopVersusAllScaling(LogScaling):
 
     @staticmethod
     def n_parameters(n_classes: int) -> int:
-        """Return L: a weight for each class."""
+        """Return L."""
         return n_classes
 
     def _check_params(self) -> None:
@@ -91,7 +82,7 @@ class _TopLoss:
     """Mean log loss of whether the top class is right, plus ridge: value, gradient and Newton step.
 
     With t = log((1 - c) / c), the loss of a row is log(1 + exp(t)), less t if the top class is wrong. Its
-    slope in t is r = 1 - c, or -c; t has slope s in the weights, x times the share q of each class among the
+    slope in t is r = 1 - c, or -c; t has slope s in the weights: x times the share of each class among the
     others, and -x for the top class.
     """
 
@@ -110,7 +101,7 @@ class _TopLoss:
         def of_rows(rows: slice) -> tuple[float, np.ndarray]:
             logits, at, top = self.slope[rows], np.arange(rows.stop - rows.start), self.tops[rows]
             np.multiply(self.x[rows], weights, out=logits)
-            of_top = logits[at, top]
+            own = logits[at, top]
             logits[at, top] = -np.inf
             highest = logits.max(axis=1)
             logits -= highest[:, None]
@@ -121,7 +112,7 @@ class _TopLoss:
             share /= norm[:, None]
             share *= self.x[rows]
             share[at, top] = -self.x[rows][at, top]
-            t, weight = highest + np.log(norm) - of_top, self.row_weights[rows]
+            t, weight = highest + np.log(norm) - own, self.row_weights[rows]
             self.residual[rows] = (expit(t) - self.wrong[rows]) * weight
             self.spread[rows] = expit(t) * expit(-t) * weight
             losses = np.logaddexp(0.0, t) - np.where(self.wrong[rows], t, 0.0)

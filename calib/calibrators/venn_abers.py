@@ -16,11 +16,10 @@ from calib.data.validation import as_scores
 class VennAbersCalibration(BinaryCalibrator):
     """Inductive Venn-Abers calibration (Vovk & Petej, UAI 2014; Vovk, Petej & Fedorova, NeurIPS 2015).
 
-    For a new score s, p0 and p1 are the isotonic regression at s of the calibration rows together with
-    (s, 0) and with (s, 1). `interval` gives both. Whatever the distribution, for exchangeable rows one of
-    the two is perfectly calibrated: p0 where the outcome turns out 0, p1 where it turns out 1. `predict`
-    merges them to ``p1 / (1 - p0 + p1)``, the minimax choice for log loss, which is never 0 or 1; the
-    statement is about the pair, and neither the merged probability nor a normalised row inherits it.
+    For a new score s, p0 and p1 are the isotonic regression at s of the calibration rows together with (s, 0)
+    and with (s, 1); `interval` gives both. For exchangeable rows of any distribution, p0 is perfectly
+    calibrated if the outcome turns out 0, p1 if it turns out 1. `predict` merges them to ``p1 / (1 - p0 +
+    p1)``, the minimax choice for log loss, which does not inherit that promise.
 
     Attributes
     ----------
@@ -35,8 +34,7 @@ class VennAbersCalibration(BinaryCalibrator):
 
     Notes
     -----
-    Fitted by Algorithms 1 to 3 of Vovk, Petej & Fedorova: after sorting, time is linear in the number of
-    distinct scores.
+    Algorithms 1 to 3 of Vovk, Petej & Fedorova.
 
     Examples
     --------
@@ -55,7 +53,7 @@ class VennAbersCalibration(BinaryCalibrator):
         distinct, group = np.unique(scores, return_inverse=True)
         rows, ones = np.bincount(group), np.bincount(group[outcomes], minlength=len(distinct))
         upper = _with_a_one(rows, ones)
-        # Scores and outcomes turned around, an added 0 is an added 1.
+        # With scores and outcomes reversed, an added 0 is an added 1.
         lower = 1.0 - _with_a_one(rows[::-1], (rows - ones)[::-1])[::-1]
         rises, is_higher = np.diff(lower) > 0.0, np.diff(upper) > 0.0
         self.lower_scores_, self.lower_ = distinct[rises], lower[np.append(True, rises)]
@@ -70,15 +68,7 @@ class VennAbersCalibration(BinaryCalibrator):
         return Steps(knots, p1 / (1.0 - p0 + p1))
 
     def interval(self, scores: Any) -> tuple[np.ndarray, np.ndarray]:
-        """Return p0 and p1, (n,) float64 arrays with 0 <= p0 <= p1 <= 1, of (n,) scores.
-
-        Raises
-        ------
-        NotFittedError
-            If `fit` has not been called.
-        InputError
-            If a score is not in [0, 1].
-        """
+        """Return p0 and p1, (n,) float64 arrays with 0 <= p0 <= p1 <= 1, of (n,) scores in [0, 1]."""
         check_is_fitted(self)
         return self._pair(as_scores(scores, ndim=1, what="scores").astype(np.float64, copy=False))
 
@@ -92,11 +82,10 @@ class VennAbersCalibration(BinaryCalibrator):
 def _with_a_one(rows: np.ndarray, ones: np.ndarray) -> np.ndarray:
     """Isotonic regression at the place of an added outcome 1, (m + 1,), for each place among m groups.
 
-    The regression is the slope of the greatest convex minorant of the points (rows so far, ones so far).
-    The added outcome is a step (1, 1). It is first before all groups, where the minorant is found by Graham's
-    scan, and moves past one group after the other. The corners kept belong to the minorant from the step
-    on, the leftmost last. Each point enters and leaves them at most once. Whole numbers keep all comparisons
-    exact.
+    The regression is the slope of the greatest convex minorant of the points (rows so far, ones so far). The
+    added outcome is a step (1, 1). It starts before all groups, where the minorant is found by Graham's scan,
+    and moves past the groups in turn. The corners kept belong to the minorant from the step on, the leftmost
+    last; each point enters and leaves them at most once. Whole numbers keep all comparisons exact.
     """
     xs, ys = np.cumsum(rows).tolist(), np.cumsum(ones).tolist()
     corners: list[tuple[int, int]] = []
