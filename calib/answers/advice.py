@@ -72,39 +72,23 @@ FILLED = 0.9
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Recommendation(Result):
-    """The calibrator to use for some data, chosen on their calibration rows.
+    """The calibrator to use for some data, chosen on their calibration rows."""
 
-    Attributes
-    ----------
-    name : str
-        Name of the calibrator in the catalogue, or "none": leave the scores as they are.
-    calibrator : fitted calibrator or None
-        Fitted on all calibration rows; None where the name is "none".
-    reason : str
-        Why, in one sentence with numbers.
-    table : DataFrame
-        One row per candidate, the lowest score first: "method"; the cross-validated "brier" and "log_loss" of
-        whole vectors; "improvement", by how much the deciding score is below the score of "none", with the
-        ends "lower" and "upper" of its 95 % interval, which hold for all candidates at once; and "numbers",
-        how many numbers it fits.
-    left_out : dict of str to str
-        Candidates that were not tried, and why.
-    n_tried, n_samples : int
-        Calibration rows on which the candidates were tried, and all of them.
-    few : str or None
-        Why nothing can be recommended, whatever the table says: too few rows are wrong.
-    confirmation : Confirmation or None
-        What the recommended calibrator does on the rows given as `confirm`.
-    """
-
-    name: str
+    name: str  #: Name of the calibrator in the catalogue, or "none": leave the scores as they are
+    #: fitted calibrator or None: Fitted on all calibration rows; None if the name is "none"
     calibrator: Any
-    reason: str
+    reason: str  #: Why, in one sentence with numbers
+    #: One row per candidate, the lowest score first: "method"; the cross-validated "brier" and "log_loss" of
+    #: whole vectors; "improvement", by how much the deciding score is below the score of "none", with the
+    #: ends "lower" and "upper" of its 95 % interval, which hold for all candidates at once; and "numbers",
+    #: how many numbers it fits
     table: pd.DataFrame
-    left_out: dict[str, str]
+    left_out: dict[str, str]  #: Candidates that were not tried, and why
+    #: Calibration rows on which the candidates were tried, and all of them
     n_tried: int
     n_samples: int
-    few: str | None = None
+    few: str | None = None  #: Why nothing can be recommended, whatever the table says: too few rows are wrong
+    #: What the recommended calibrator does on the rows given as `confirm`
     confirmation: Confirmation | None = None
 
     def frame(self) -> pd.DataFrame:
@@ -145,40 +129,21 @@ class Recommendation(Result):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class PointsPerBinChoice(Drawn):
-    """Cross-validated Brier score of histogram binning for several numbers of points per bin.
+    """Cross-validated Brier score of histogram binning for several numbers of points per bin."""
 
-    Attributes
-    ----------
-    notion : str
-        The notion of the binary problems.
-    n_samples : int
-        Calibration rows.
-    n_problems, n_tried : int
-        Binary problems with rows, and how many of them were tried: a sample where there are many.
-    points_per_bin : (c,) int64 array
-        The k that were tried, increasing.
-    brier : (c,) float64 array
-        Cross-validated Brier score of the binary problems, averaged over their rows.
-    standard_error : (c,) float64 array
-        Standard error of its difference from the lowest, on the same rows.
-    base_brier : float
-        Brier score of the base model's scores on these rows.
-    best : int
-        The k with the lowest score.
-    chosen : int
-        The largest k within one standard error of the lowest.
-    """
-
-    notion: str
-    n_samples: int
+    notion: str  #: The notion of the binary problems
+    n_samples: int  #: Calibration rows
+    #: Binary problems with rows, and how many of them were tried: a sample if there are many
     n_problems: int
     n_tried: int
-    points_per_bin: np.ndarray
+    points_per_bin: np.ndarray  #: (c,) int64: The k that were tried, increasing
+    #: (c,) float64: Cross-validated Brier score of the binary problems, averaged over their rows
     brier: np.ndarray
+    #: (c,) float64: Standard error of its difference from the lowest, on the same rows
     standard_error: np.ndarray
-    base_brier: float
-    best: int
-    chosen: int
+    base_brier: float  #: Brier score of the base model's scores on these rows
+    best: int  #: The k with the lowest score
+    chosen: int  #: The largest k within one standard error of the lowest
 
     def words(self) -> str:
         """Say which k is proposed, and why."""
@@ -412,7 +377,7 @@ def choose_points_per_bin(
     The rows of each binary problem are divided into 5 folds, twice. A fold keeps k as it is, with fewer bins,
     so that a bin's value is as noisy as in the final fit. A k that too many problems cannot fill inside
     a fold would be judged by scores left as they are: at least 90 % of the rows must be in problems that can
-    fill it. For many rows folds are drawn once; for many problems fewer k are tried, and where the problems
+    fill it. For many rows folds are drawn once; for many problems fewer k are tried, and if the problems
     have more than `MOST_PAIRS` pairs of score and outcome, a random sample of the problems is used.
 
     The k proposed is the largest within one standard error of the lowest score (Breiman, Friedman, Olshen &

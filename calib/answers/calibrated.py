@@ -38,7 +38,7 @@ def calibrated_scores(calibrator: Any, proba: Any, *, groups: Any = None) -> Any
 
     Of (n, L) base probabilities these are (n, L) scores if it gives one per class, else the predicted class
     and its confidence (of rank 1 for the top-K notions). For predictions of any other kind they are about
-    the same kind, but the predicted class and its confidence where only the first of several ranks is
+    the same kind, but the predicted class and its confidence if only the first of several ranks is
     calibrated; of 1-D scores, 1-D scores. `groups` holds the group of each row, for a calibrator that
     conditions on it; by default it is looked for among the further columns (`groups_in`).
 
@@ -78,7 +78,7 @@ def calibrated_scores(calibrator: Any, proba: Any, *, groups: Any = None) -> Any
 def groups_in(calibrator: Any, rows: Any) -> Any:
     """Return the further column of predictions that holds the groups a calibrator conditions on.
 
-    It is the column most of whose rows are of these groups; None where the calibrator has none, or the rows
+    It is the column most of whose rows are of these groups; None if the calibrator has none, or the rows
     have no further columns.
     """
     table = getattr(rows, "metadata", None)
@@ -190,7 +190,7 @@ def losses_if_wrong(scores: Any, proba: Any) -> dict[str, float]:
 def assessment_strategy(calibrator: Any) -> Strategy:
     """Choose the bins in which scores of a fitted calibrator are assessed (Remark 1 of the paper).
 
-    Calibrators that predict one value per bin are assessed at each value: "discrete" where one curve serves
+    Calibrators that predict one value per bin are assessed at each value: "discrete" if one curve serves
     all classes, else `PerClass`, which keeps equal-width bins for classes that are not binned (a fallback to
     scores as they were) and for what pools the classes (conf-ECE). All others, and normalised and completed
     scores, which mix the values of several bins, are assessed with equal-width bins, as the paper does for

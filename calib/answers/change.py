@@ -33,7 +33,7 @@ class Change(Result):
 
     @property
     def verdict(self) -> str:
-        """One of `VERDICTS`: what either interval says, and "mixed" where they contradict each other."""
+        """One of `VERDICTS`: what either interval says, and "mixed" if they contradict each other."""
         lower = self.error.upper < 0.0, self.score.upper < 0.0
         higher = self.error.lower > 0.0, self.score.lower > 0.0
         if any(lower) and any(higher):

@@ -34,31 +34,18 @@ MOST_NAMED, MIN_ROWS = 2, 30
 
 @dataclass(frozen=True)
 class Gap:
-    """A range of scores in which the mean score is off in a known direction.
+    """A range of scores in which the mean score is off in a known direction."""
 
-    Attributes
-    ----------
-    label : int or None
-        The predicted class, or None where all are pooled.
-    lower, upper : float
-        Ends of the range of scores, edges of equal-width bins.
-    bin : int
-        The bin of the range that has most rows.
-    count : int
-        Rows in the range.
-    says, right : float
-        Mean score, and how often the outcome happened, weighted where rows are.
-    least, most : float
-        Ends of the interval of the mean score minus the mean chance; both have one sign.
-    """
-
-    label: int | None
+    label: int | None  #: The predicted class, or None if all are pooled
+    #: Ends of the range of scores, edges of equal-width bins
     lower: float
     upper: float
-    bin: int
-    count: int
+    bin: int  #: The bin of the range that has most rows
+    count: int  #: Rows in the range
+    #: Mean score, and how often the outcome happened, weighted if rows are
     says: float
     right: float
+    #: Ends of the interval of the mean score minus the mean chance; both have one sign
     least: float
     most: float
 
@@ -87,40 +74,25 @@ class Gap:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Conclusion(Result):
-    """What can be said of a model's confidence with a stated certainty, of all claims at once.
+    """What can be said of a model's confidence with a stated certainty, of all claims at once."""
 
-    Attributes
-    ----------
-    kind : str
-        Kind of the predictions.
-    n_samples, n_ranges : int
-        Rows, and ranges of scores that were looked at.
-    level : float
-        Chance at which the intervals of all ranges hold together.
-    pooled : tuple of Gap
-        The range with the clearest gap over all predicted classes and, where there is one that does not
-        overlap it, the clearest of the other direction.
-    classes : tuple of Gap
-        For every predicted class with a known direction its clearest range, the clearest class first. Classes
-        of fewer than `MIN_ROWS` rows are not looked at.
-    n_others : int or None
-        If the first of `classes`, `MOST_NAMED` at most, are all that was found: how many other classes are
-        predicted. No range of their rows together has a known direction.
-    n_named : int
-        How many of `classes` come first then.
-    doubted : bool
-        Whether rows count as independent and a further column says that they are not, see
-        `calib.stats.effective.find_alike`: the level is none then.
-    """
-
-    kind: str
+    kind: str  #: Kind of the predictions
+    #: Rows, and ranges of scores that were looked at
     n_samples: int
     n_ranges: int
-    level: float
+    level: float  #: Chance at which the intervals of all ranges hold together
+    #: The range with the clearest gap over all predicted classes and, if there is one that does not
+    #: overlap it, the clearest of the other direction
     pooled: tuple[Gap, ...]
+    #: For every predicted class with a known direction its clearest range, the clearest class first. Classes
+    #: of fewer than `MIN_ROWS` rows are not looked at.
     classes: tuple[Gap, ...]
+    #: If the first of `classes`, `MOST_NAMED` at most, are all that was found: how many other classes are
+    #: predicted. No range of their rows together has a known direction.
     n_others: int | None = None
-    n_named: int = 0
+    n_named: int = 0  #: How many of `classes` come first then
+    #: Whether rows count as independent and a further column says that they are not, see
+    #: `calib.stats.effective.find_alike`: the level is none then
     doubted: bool = False
 
     @property
@@ -215,7 +187,7 @@ class Conclusion(Result):
         return self.kind == "binary"
 
     def frame(self) -> pd.DataFrame:
-        """Return one row per gap; `label` is -1 where classes are pooled."""
+        """Return one row per gap; `label` is -1 if classes are pooled."""
         names = ("lower", "upper", "count", "says", "right", "least", "most")
         return pd.DataFrame(
             [

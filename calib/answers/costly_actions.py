@@ -21,37 +21,22 @@ from calib.stats.bootstrap import limits_of_means
 
 @dataclass(frozen=True, eq=False, repr=False)
 class ActionCosts(Result):
-    """What the actions with the smallest expected cost do to labelled rows.
+    """What the actions with the smallest expected cost do to labelled rows."""
 
-    Attributes
-    ----------
-    actions : tuple of str
-        A names, in the order of the columns of the costs.
-    action : (n,) int64 array
-        Action of each row that counts: the one with the smallest expected cost by its scores.
-    count : (L, A) int64 array
-        Rows by true class and action.
-    cost, lower, upper : float
-        Mean cost per row with its interval. It also holds what costs that were not seen would add.
-    alone : int
-        The action that costs least on these rows if all get the same.
-    saved, saved_lower, saved_upper : float
-        What the scores save per row: the mean cost of `alone` less `cost`, with its interval.
-    level : float
-        Nominal coverage of the intervals.
-    """
-
-    actions: tuple[str, ...]
+    actions: tuple[str, ...]  #: A names, in the order of the columns of the costs
+    #: (n,) int64: Action of each row that counts: the one with the smallest expected cost by its scores
     action: np.ndarray
-    count: np.ndarray
+    count: np.ndarray  #: (L, A) int64: Rows by true class and action
+    #: Mean cost per row with its interval. It also holds what costs that were not seen would add.
     cost: float
     lower: float
     upper: float
-    alone: int
+    alone: int  #: The action that costs least on these rows if all get the same
+    #: What the scores save per row: the mean cost of `alone` less `cost`, with its interval
     saved: float
     saved_lower: float
     saved_upper: float
-    level: float
+    level: float  #: Nominal coverage of the intervals
 
     @property
     def sentence(self) -> str:

@@ -37,26 +37,15 @@ DATE_PARTS = {
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Cut(Result):
-    """A column cut into groups.
+    """A column cut into groups."""
 
-    Attributes
-    ----------
-    name : str
-        Name of the column.
-    how : {"values", "numbers", "dates"}
-        Whether each value is a group, numbers were cut into ranges, or dates into months and the like.
-    code : (n,) int64 array
-        Group of each row, 0..G-1.
-    groups : tuple of str
-        Names of the groups; ranges and months ascend.
-    edges : tuple of float
-        Where numbers were cut; a value on an edge is in the group above. Empty for the others.
-    """
-
-    name: str
+    name: str  #: Name of the column
+    #: {"values", "numbers", "dates"}: Whether each value is a group, numbers were cut into ranges, or dates
+    #: into months and the like
     how: str
-    code: np.ndarray
-    groups: tuple[str, ...]
+    code: np.ndarray  #: (n,) int64: Group of each row, 0..G-1
+    groups: tuple[str, ...]  #: Names of the groups; ranges and months ascend
+    #: Where numbers were cut; a value on an edge is in the group above. Empty for the others.
     edges: tuple[float, ...] = ()
 
     def frame(self) -> pd.DataFrame:
@@ -81,12 +70,12 @@ def cut_column(
     ----------
     values : (n,) array_like
         Text, categories, numbers, truth values or dates. Dates may be text such as "2024-03-05",
-        "05.03.2024" (day first) or "3/25/2024", where some value shows whether the day or the month is first.
+        "05.03.2024" (day first) or "3/25/2024", if some value shows whether the day or the month is first.
     name : str
         Name of the column.
     at : int, sequence of float or str, optional
         Of numbers: how many groups of about equal size to cut them into, or the edges to cut at. By default
-        every value is a group where there are at most `MOST_CODES`, else they are cut at their quartiles.
+        every value is a group if there are at most `MOST_CODES`, else they are cut at their quartiles.
         Of dates: one of `DATE_PARTS`, "month" by default.
     codes : bool
         Whether whole numbers are codes of groups, however many: each is then a group, unless `at` is given.

@@ -20,28 +20,17 @@ from calib.evidence.rows import as_problems
 
 @dataclass(frozen=True, eq=False, repr=False)
 class RiskCoverage(Drawn):
-    """Share of wrong predictions among those accepted, for every threshold on the confidence.
+    """Share of wrong predictions among those accepted, for every threshold on the confidence."""
 
-    Attributes
-    ----------
-    threshold : (m,) float64 array
-        Distinct confidences, descending: predictions of at least this confidence are accepted.
-    coverage : (m,) float64 array
-        Share of rows, or of their weight, that is accepted, ascending to 1.
-    risk : (m,) float64 array
-        Share of wrong predictions among the accepted rows, or among their weight.
-    n_samples : int
-        Rows.
-    aurc : float
-        Area under the risk-coverage curve (Geifman & El-Yaniv 2017): the mean risk of the n most confident
-        rows, n = 1, 2, ...; rows of equal confidence count in the mean of all their orders. With weights the
-        risks are weighted means, and so is their mean; rows of equal confidence share their weight equally.
-    """
-
+    #: (m,) float64: Distinct confidences, descending: predictions of at least this confidence are accepted
     threshold: np.ndarray
-    coverage: np.ndarray
+    coverage: np.ndarray  #: (m,) float64: Share of rows, or of their weight, that is accepted, ascending to 1
+    #: (m,) float64: Share of wrong predictions among the accepted rows, or among their weight
     risk: np.ndarray
-    n_samples: int
+    n_samples: int  #: Rows
+    #: Area under the risk-coverage curve (Geifman & El-Yaniv 2017): the mean risk of the n most confident
+    #: rows, n = 1, 2, ...; rows of equal confidence count in the mean of all their orders. With weights the
+    #: risks are weighted means, and so is their mean; rows of equal confidence share their weight equally.
     aurc: float
 
     def frame(self) -> pd.DataFrame:
@@ -118,21 +107,13 @@ def _accepted_first(problems: BinaryProblems, label: int | None) -> tuple[np.nda
 
 @dataclass(frozen=True, eq=False, repr=False)
 class DecisionCurve(Drawn):
-    """Net benefit of acting where P(Y = 1) is at least a threshold (Vickers & Elkin 2006).
+    """Net benefit of acting where P(Y = 1) is at least a threshold (Vickers & Elkin 2006)."""
 
-    Attributes
-    ----------
-    threshold : (m,) float64 array
-        Thresholds t in (0, 1); t / (1 - t) needless actions are as bad as one that is missed.
-    model : (m,) float64 array
-        Net benefit TP / n - FP / n * t / (1 - t) of acting by the scores, per row.
-    everyone : (m,) float64 array
-        Net benefit of acting always; of acting never it is 0.
-    """
-
+    #: (m,) float64: Thresholds t in (0, 1); t / (1 - t) needless actions are as bad as one that is missed
     threshold: np.ndarray
+    #: (m,) float64: Net benefit TP / n - FP / n * t / (1 - t) of acting by the scores, per row
     model: np.ndarray
-    everyone: np.ndarray
+    everyone: np.ndarray  #: (m,) float64: Net benefit of acting always; of acting never it is 0
 
     def frame(self) -> pd.DataFrame:
         """Return the curve as a table, one row per threshold."""
@@ -209,7 +190,7 @@ class ActionCounts(Result):
     left: float
 
     def cost(self, of_missed: float) -> float:
-        """Mean cost per row in needless actions, where a missed event costs `of_missed` of them."""
+        """Mean cost per row in needless actions, if a missed event costs `of_missed` of them."""
         rows = self.hits + self.missed + self.needless + self.left
         return (of_missed * self.missed + self.needless) / rows
 

@@ -41,31 +41,19 @@ LOWEST = -7.0
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Outcome(Result):
-    """What a rule does to labelled rows.
+    """What a rule does to labelled rows."""
 
-    Attributes
-    ----------
-    n_samples, n_accepted, n_wrong : int
-        Rows, accepted rows, and accepted rows whose prediction is wrong.
-    coverage : float
-        Share of rows accepted.
-    accuracy : float
-        Share of accepted rows that are right; NaN if none is accepted.
-    lower, upper : float
-        95 % Clopper-Pearson interval of the accuracy; rows of a cluster count for what they are worth. It
-        holds for rows the rule was not chosen on.
-    cost : float or None
-        Cost per row in reviews, where the rule has a cost.
-    """
-
+    #: Rows, accepted rows, and accepted rows whose prediction is wrong
     n_samples: int
     n_accepted: int
     n_wrong: int
-    coverage: float
-    accuracy: float
+    coverage: float  #: Share of rows accepted
+    accuracy: float  #: Share of accepted rows that are right; NaN if none is accepted
+    #: 95 % Clopper-Pearson interval of the accuracy; rows of a cluster count for what they are worth. It
+    #: holds for rows the rule was not chosen on.
     lower: float
     upper: float
-    cost: float | None
+    cost: float | None  #: Cost per row in reviews, if the rule has a cost
 
     @property
     def n_reviews(self) -> int:
@@ -75,25 +63,16 @@ class Outcome(Result):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class DecisionRule(AcceptanceRule):
-    """A rule as `decide` chose it, see `AcceptanceRule`, with what it does to the rows it was chosen on.
+    """A rule as `decide` chose it, see `AcceptanceRule`, with what it does to the rows it was chosen on."""
 
-    Attributes
-    ----------
-    outcome : Outcome
-        What the rule does to the rows it was chosen on.
-    needed : int or None
-        Where an accuracy cannot be supported: about how many rows would do at least, if the share of wrong
-        ones stayed as it is here; None where the target is supported, or that share is too large.
-    recall : float or None
-        Share of the right predictions that is promised to be accepted, beside the accuracy.
-    unpromised : str or None
-        Why nothing is promised although the rows would support it: they were used to fit the scores, come
-        from too few clusters, or look like clusters and count as independent.
-    """
-
-    outcome: Outcome
+    outcome: Outcome  #: What the rule does to the rows it was chosen on
+    #: If an accuracy cannot be supported: about how many rows would do at least, if the share of wrong
+    #: ones stayed as it is here; None if the target is supported, or that share is too large
     needed: int | None
+    #: Share of the right predictions that is promised to be accepted, beside the accuracy
     recall: float | None = None
+    #: Why nothing is promised although the rows would support it: they were used to fit the scores, come from
+    #: too few clusters, or look like clusters and count as independent
     unpromised: str | None = None
 
     @property
@@ -225,7 +204,7 @@ def decide(
     ``benchmarks/decision_guarantee.py`` prints how often the target is missed.
 
     **Reviews.** The share of new rows below the k-th smallest of n confidences has a Beta(k, n - k + 1)
-    distribution, or is smaller where confidences tie; its 1 - alpha quantile is promised. If rows belong
+    distribution, or is smaller if confidences tie; its 1 - alpha quantile is promised. If rows belong
     together, n and k are reduced to independent rows.
 
     **Cost.** The smallest mean cost on these rows is not promised for others: see `DecisionRule.evaluate`.
@@ -336,7 +315,7 @@ def _counts(
     return len(confidence) - first, wrong[first]
 
 
-#: Thresholds, of what the promise holds (None for nothing), and rows that would do where that is known.
+#: Thresholds, of what the promise holds (None for nothing), and rows that would do if that is known.
 Found = tuple[np.ndarray, str | None, int | None]
 
 
@@ -512,7 +491,7 @@ def _for_reviews(
     if not reviews >= 0.0 or most >= n:
         raise InputError(f"reviews must be a share in (0, 1) or a number of rows below {n}; got {reviews:g}")
     confidence = problems.problem(0)[0]
-    threshold = float(confidence[most])  # rows below it: `most`, or fewer where confidences tie
+    threshold = float(confidence[most])  # rows below it: `most`, or fewer if confidences tie
     worth = 1.0
     if problems.row_cluster is not None:
         below = np.zeros(n)

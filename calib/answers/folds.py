@@ -71,24 +71,13 @@ def fold_errors(
 
 @dataclass(frozen=True, eq=False, repr=False)
 class CrossCalibration(Result):
-    """A calibrator for predictions of cross-validation, assessed on rows that it was not fitted on.
+    """A calibrator for predictions of cross-validation, assessed on rows that it was not fitted on."""
 
-    Attributes
-    ----------
-    table : DataFrame
-        Numbers of each fold and pooled, before and after; see `frame`.
-    scores : predictions, (n, L) or (n,) array
-        Every row calibrated by the calibrator of the other folds.
-    fold : (n,) object array
-        Fold of each row.
-    calibrators : tuple of fitted calibrators
-        For new rows: one for each fold, fitted on the other folds, whose scores are averaged; or the one that
-        was fitted again on all rows.
-    """
-
-    table: pd.DataFrame
-    scores: Any
-    fold: np.ndarray
+    table: pd.DataFrame  #: Numbers of each fold and pooled, before and after; see `frame`
+    scores: Any  #: predictions, (n, L) or (n,): Every row calibrated by the calibrator of the other folds
+    fold: np.ndarray  #: (n,) object: Fold of each row
+    #: For new rows: one for each fold, fitted on the other folds, whose scores are averaged; or the one that
+    #: was fitted again on all rows
     calibrators: tuple[Any, ...]
 
     def frame(self) -> pd.DataFrame:

@@ -26,43 +26,28 @@ Side = tuple[float, float, float, float, float, float]
 
 @dataclass(frozen=True, eq=False, repr=False)
 class SliceGaps(Drawn):
-    """Groups against all other rows; one entry per group that was asked for.
+    """Groups against all other rows; one entry per group that was asked for."""
 
-    Attributes
-    ----------
-    column : str
-        Column the groups are cut from.
-    level : float
-        Coverage of all intervals of one kind, of all groups of the column at once.
-    group : (G,) object array
-        Names of the groups.
-    count, rest : (G,) int64 arrays
-        Rows of the group, and all others.
-    bias, bias_of_rest : (G,) float64 arrays
-        How often the outcome happens minus the mean score: negative is overconfident.
-    bias_lower, bias_upper : (G,) float64 arrays
-        Interval of bias less bias_of_rest.
-    error, error_of_rest : (G,) float64 arrays
-        Calibration errors with noise taken off, `estimate` of `calib.error_interval`.
-    error_lower, error_upper : (G,) float64 arrays
-        Interval of the difference of the two true errors.
-    smallest : (G,) float64 array
-        Difference of the biases that such an interval would tell from 0 in 80 of 100 samples of these sizes.
-    """
-
-    column: str
-    level: float
-    group: np.ndarray
+    column: str  #: Column the groups are cut from
+    level: float  #: Coverage of all intervals of one kind, of all groups of the column at once
+    group: np.ndarray  #: (G,) object: Names of the groups
+    #: (G,) int64: Rows of the group, and all others
     count: np.ndarray
     rest: np.ndarray
+    #: (G,) float64: How often the outcome happens minus the mean score: negative is overconfident
     bias: np.ndarray
     bias_of_rest: np.ndarray
+    #: (G,) float64: Interval of bias less bias_of_rest
     bias_lower: np.ndarray
     bias_upper: np.ndarray
+    #: (G,) float64: Calibration errors with noise taken off, `estimate` of `calib.error_interval`
     error: np.ndarray
     error_of_rest: np.ndarray
+    #: (G,) float64: Interval of the difference of the two true errors
     error_lower: np.ndarray
     error_upper: np.ndarray
+    #: (G,) float64: Difference of the biases that such an interval would tell from 0 in 80 of 100 samples of
+    #: these sizes
     smallest: np.ndarray
 
     def __len__(self) -> int:
@@ -72,7 +57,7 @@ class SliceGaps(Drawn):
     def direction(self) -> list[str]:
         """Of each group: "more" or "less", "overconfident" or "underconfident"; or "not distinguishable".
 
-        A group is "less underconfident" where it is right more often than it says, and others are by more.
+        A group is "less underconfident" if it is right more often than it says, and others are by more.
         """
 
         def words(own: float, low: float, high: float) -> str:
@@ -94,7 +79,7 @@ class SliceGaps(Drawn):
 
     @property
     def hidden(self) -> str:
-        """Say which differences in bias could be hidden where groups are not distinguishable."""
+        """Say which differences in bias could be hidden if groups are not distinguishable."""
         least, most = self.smallest.min(), self.smallest.max()
         return f"differences of {least:.3f} to {most:.3f} would show in {100 * POWER:.0f} of 100 such samples"
 

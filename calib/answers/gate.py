@@ -54,7 +54,7 @@ class Check:
     #: "kept" if the whole interval keeps the limit, "broken" if the whole interval breaks it, else
     #: "undecided"; so is what would be kept by an error lower than chance allows
     answer: str
-    #: The noise floor of a calibration error, where it was computed
+    #: The noise floor of a calibration error, if it was computed
     perfect_mean: float | None
     perfect_q95: float | None
     p_value: float | None
@@ -94,7 +94,7 @@ class GateResult:
 
     @property
     def sentence(self) -> str:
-        """The outcome in words, the worst answers first; groups where a limit is kept are counted."""
+        """The outcome in words, the worst answers first; groups if a limit is kept are counted."""
         ordered = sorted(self.checks, key=lambda check: ANSWERS.index(check.answer))
         told = [check.sentence for check in ordered if check.group is None or check.answer != "kept"]
         if grouped := [check for check in self.checks if check.group is not None]:
@@ -193,7 +193,7 @@ def gate(
     baseline : labelled predictions or a summary, optional
         Predictions of the last release. Accuracy, Brier score and calibration error must not be worse, by the
         interval of their difference: on the rows that both share by their ids, else as on different rows.
-        All of them together are called broken with probability 1 - level at most where none is worse.
+        All of them together are called broken with probability 1 - level at most if none is worse.
     strict : bool, default False
         Whether undecided limits fail the gate as well.
     level : float in (0, 1), default 0.95
@@ -393,7 +393,7 @@ def _against(change: Change, compared: Compared, level: float, strategy: Strateg
 
 
 def _of_rule(rows: Any, rule: AcceptanceRule, level: float) -> dict[str, tuple[float, float, float]]:
-    """Return value and Clopper-Pearson interval of each of `RULED`; where nothing is accepted, [0, 1]."""
+    """Return value and Clopper-Pearson interval of each of `RULED`; if nothing is accepted, [0, 1]."""
     if isinstance(rows, SummedRows):
         raise InputError("a rule that accepts predictions needs the rows, and a summary holds sums of them")
     announced = predicted_classes(rows.scores)

@@ -74,7 +74,7 @@ class Promise:
 class BinIntervals:
     """Clopper-Pearson intervals of the true probability of every bin with a guarantee; C bins."""
 
-    #: (C,) int64 arrays: problem of the bin, its class code (-1 where classes are pooled), its claim
+    #: (C,) int64 arrays: problem of the bin, its class code (-1 if classes are pooled), its claim
     problem: np.ndarray
     label: np.ndarray
     rank: np.ndarray
@@ -96,67 +96,36 @@ class BinIntervals:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class GuaranteeCard(Result):
-    """The guarantee of a fitted calibrator, class by class; one entry per binary problem (P of them).
+    """The guarantee of a fitted calibrator, class by class; one entry per binary problem (P of them)."""
 
-    Attributes
-    ----------
-    notion : str
-        Notion of the calibrator.
-    alpha : float
-        Failure probability of every statement.
-    choices : int
-        Calibrators from which the labels chose this one, among which alpha is divided.
-    applies : bool
-        Whether the theorems cover this calibrator; if not, every bound is NaN.
-    why_not : str
-        The reason if they do not, else "".
-    problem, label, rank : (P,) int64 arrays
-        Problem, its class code (-1 where classes are pooled), its claim (0-based rank for top-K notions).
-    group : (P,) object array
-        Name of the group of each problem; "" where there are none.
-    n_points : (P,) int64 array
-        Calibration rows n_l.
-    n_bins : (P,) int64 array
-        Bins; 0 where the problem fell back on something that has no bins of its own.
-    points_per_bin : (P,) int64 array
-        Fewest points in a bin of the problem; 0 where it fell back.
-    marginal, conditional, expected_ece : (P,) float64 arrays
-        eps_1, eps_2 and the bound on the expected ECE of each problem; NaN without a guarantee.
-        `conditional` holds for all values and problems of a claim at once: for all predicted classes
-        (top-label), for one class ("class-wise", Theorem 2), for one rank (top-K notions).
-    bins : BinIntervals
-        Intervals of the true probability of each bin, which hold as `conditional` does.
-    void : (P,) bool array
-        Where ``ties="randomize"`` spread equal scores over several bins, or rows have different weights, so
-        that no bound holds.
-    void_because : str
-        The reason, for one of them; "" if there is none.
-    covered : float
-        Share of the calibration entries that belong to problems with a guarantee.
-    assumptions : tuple of str
-        What the numbers rest on, in words.
-    """
-
-    notion: str
-    alpha: float
-    choices: int
-    applies: bool
-    why_not: str
+    notion: str  #: Notion of the calibrator
+    alpha: float  #: Failure probability of every statement
+    choices: int  #: Calibrators from which the labels chose this one, among which alpha is divided
+    applies: bool  #: Whether the theorems cover this calibrator; if not, every bound is NaN
+    why_not: str  #: The reason if they do not, else ""
+    #: (P,) int64: Problem, its class code (-1 if classes are pooled), its claim (0-based rank for top-K
+    #: notions)
     problem: np.ndarray
     label: np.ndarray
     rank: np.ndarray
-    group: np.ndarray
-    n_points: np.ndarray
+    group: np.ndarray  #: (P,) object: Name of the group of each problem; "" if there are none
+    n_points: np.ndarray  #: (P,) int64: Calibration rows n_l
+    #: (P,) int64: Bins; 0 if the problem fell back on something that has no bins of its own
     n_bins: np.ndarray
-    points_per_bin: np.ndarray
+    points_per_bin: np.ndarray  #: (P,) int64: Fewest points in a bin of the problem; 0 if it fell back
+    #: (P,) float64: eps_1, eps_2 and the bound on the expected ECE of each problem; NaN without a guarantee.
+    #: `conditional` holds for all values and problems of a claim at once: for all predicted classes
+    #: (top-label), for one class ("class-wise", Theorem 2), for one rank (top-K notions).
     marginal: np.ndarray
     conditional: np.ndarray
     expected_ece: np.ndarray
-    bins: BinIntervals
+    bins: BinIntervals  #: Intervals of the true probability of each bin, which hold as `conditional` does
+    #: (P,) bool: If ``ties="randomize"`` spread equal scores over several bins, or rows have different
+    #: weights, so that no bound holds
     void: np.ndarray
-    void_because: str
-    covered: float
-    assumptions: tuple[str, ...]
+    void_because: str  #: The reason, for one of them; "" if there is none
+    covered: float  #: Share of the calibration entries that belong to problems with a guarantee
+    assumptions: tuple[str, ...]  #: What the numbers rest on, in words
 
     @property
     def worst_marginal(self) -> float:

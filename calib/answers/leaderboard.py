@@ -160,7 +160,7 @@ class Leaderboard(Result):
         """Return a boolean frame, ranked methods x improvements: the methods that may be the best.
 
         The set holds the best method with a chance of 95 %, see `calib.stats.best_set`. A method that gave
-        what happened no probability has an infinite log loss. Where no method is distinguishably worse than
+        what happened no probability has an infinite log loss. If no method is distinguishably worse than
         another one, none is marked.
         """
         return self._marks.copy()

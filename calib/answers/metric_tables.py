@@ -40,35 +40,19 @@ class Metrics(Result):
 
     A number of `calib.stats.MEASURES` is an attribute by its key, such as `metrics.tl_ece`: None if
     predictions of this kind do not have it, or if only the rows could tell it and there are sums.
-
-    Attributes
-    ----------
-    method : str
-        Name shown in tables.
-    n_samples : int
-        Rows assessed.
-    n_bins : int
-        Equal-width bins used if `strategy` asks for them.
-    strategy : str or PerClass
-        "uniform"; for histogram-binned scores "discrete", or `PerClass` if each class has its own values
-        (Remark 1 of the paper).
-    values : mapping of str to float or None
-        The numbers by key.
-    n_distinct : int or None
-        Number of distinct (predicted class, confidence) pairs; None if the rows are not at hand.
-    kind : str
-        Kind of the predictions, see `calib.data.kinds`.
-    weighted : bool
-        Whether rows have weights, which every number but `n_samples` and `n_distinct` uses.
     """
 
-    method: str
-    n_samples: int
-    n_bins: int
+    method: str  #: Name shown in tables
+    n_samples: int  #: Rows assessed
+    n_bins: int  #: Equal-width bins used if `strategy` asks for them
+    #: str or PerClass: "uniform"; for histogram-binned scores "discrete", or `PerClass` if each class has its
+    #: own values (Remark 1 of the paper)
     strategy: Strategy
-    values: Mapping[str, float | None]
+    values: Mapping[str, float | None]  #: mapping of str to float or None: The numbers by key
+    #: Number of distinct (predicted class, confidence) pairs; None if the rows are not at hand
     n_distinct: int | None
-    kind: str = "vectors"
+    kind: str = "vectors"  #: Kind of the predictions, see `calib.data.kinds`
+    #: Whether rows have weights, which every number but `n_samples` and `n_distinct` uses
     weighted: bool = False
 
     def __getattr__(self, key: str) -> float | None:

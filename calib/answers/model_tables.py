@@ -65,26 +65,14 @@ DIFFERENT_BINS = (
 
 @dataclass(frozen=True, eq=False, repr=False)
 class ModelComparison(Drawn):
-    """Several models on the same rows, each before and after calibration.
+    """Several models on the same rows, each before and after calibration."""
 
-    Attributes
-    ----------
-    boards : mapping of str to Leaderboard
-        The methods of each model, its scores as they were first.
-    table : DataFrame
-        One row for each model, method and number; see `frame`.
-    n_bins : int
-        Equal-width bins of methods that are not assessed at each of their values.
-    level : float
-        Coverage of each interval.
-    n_calibration, n_evaluation : int
-        Rows on which methods were fitted and assessed.
-    """
-
+    #: mapping of str to Leaderboard: The methods of each model, its scores as they were first
     boards: Mapping[str, Leaderboard]
-    table: pd.DataFrame
-    n_bins: int
-    level: float
+    table: pd.DataFrame  #: One row for each model, method and number; see `frame`
+    n_bins: int  #: Equal-width bins of methods that are not assessed at each of their values
+    level: float  #: Coverage of each interval
+    #: Rows on which methods were fitted and assessed
     n_calibration: int
     n_evaluation: int
 

@@ -41,47 +41,25 @@ SLICE_COLUMNS = {
 
 @dataclass(frozen=True, eq=False, repr=False)
 class SliceTable(Result):
-    """Groups of rows, those with the clearest evidence of miscalibration first; one entry per group in use.
+    """Groups of rows, the clearest evidence of miscalibration first; one entry per group in use."""
 
-    Attributes
-    ----------
-    notion : str
-        What the error conditions on, besides the group.
-    n_bins : int
-        Bins per class (or group).
-    fdr : float
-        False discovery rate of `above_noise`.
-    column, group : (G,) object arrays
-        Column the group was cut from, and its name.
-    count : (G,) int64 array
-        Rows.
-    share : (G,) float64 array
-        Share of all rows, or of their weight; sums to 1 for each column.
-    accuracy, confidence : (G,) float64 arrays
-        How often the outcome happens in the group, and its mean score.
-    error : (G,) float64 array
-        Plug-in calibration error of the group's rows.
-    floor, floor_upper : (G,) float64 arrays
-        Mean and 95 % quantile of the error of a perfect model with these scores.
-    p : (G,) float64 array
-        Chance that such a model shows `error` or more.
-    above_noise : (G,) bool array
-        By the procedure of Benjamini & Hochberg (1995) over all groups of all columns.
-    """
-
-    notion: str
-    n_bins: int
-    fdr: float
+    notion: str  #: What the error conditions on, besides the group
+    n_bins: int  #: Bins per class (or group)
+    fdr: float  #: False discovery rate of `above_noise`
+    #: (G,) object: Column the group was cut from, and its name
     column: np.ndarray
     group: np.ndarray
-    count: np.ndarray
-    share: np.ndarray
+    count: np.ndarray  #: (G,) int64: Rows
+    share: np.ndarray  #: (G,) float64: Share of all rows, or of their weight; sums to 1 for each column
+    #: (G,) float64: How often the outcome happens in the group, and its mean score
     accuracy: np.ndarray
     confidence: np.ndarray
-    error: np.ndarray
+    error: np.ndarray  #: (G,) float64: Plug-in calibration error of the group's rows
+    #: (G,) float64: Mean and 95 % quantile of the error of a perfect model with these scores
     floor: np.ndarray
     floor_upper: np.ndarray
-    p: np.ndarray
+    p: np.ndarray  #: (G,) float64: Chance that such a model shows `error` or more
+    #: (G,) bool: By the procedure of Benjamini & Hochberg (1995) over all groups of all columns
     above_noise: np.ndarray
 
     def __len__(self) -> int:
@@ -140,7 +118,7 @@ def slices(
     fdr : float in (0, 1)
         False discovery rate of `above_noise`.
     n_resamples : int
-        Redraws of the outcomes for the floors. Where p-values of 1 / (n_resamples + 1) are too coarse to
+        Redraws of the outcomes for the floors. If p-values of 1 / (n_resamples + 1) are too coarse to
         decide on this number of groups, the clearest ones get more.
     random_state : int, Generator or None
         Seed of the redraws.
@@ -155,7 +133,7 @@ def slices(
     Errors of groups are plug-in errors, which noise raises, the more the fewer rows: they are shown beside
     their floors, and groups are ranked by p-value, not by error. Groups of several columns overlap; so do the
     p-values that the false discovery rate is controlled over (Benjamini & Yekutieli 2001 show that this is
-    harmless where they are positively dependent).
+    harmless if they are positively dependent).
 
     Examples
     --------

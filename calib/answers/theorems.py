@@ -15,71 +15,41 @@ from calib.data.validation import check_alpha, check_count, check_not_negative, 
 
 @dataclass(frozen=True, repr=False)
 class Guarantee(Result):
-    """What histogram binning promises whatever the data look like (Theorem 1).
+    """What histogram binning promises whatever the data look like (Theorem 1)."""
 
-    Attributes
-    ----------
-    points_per_bin : int
-        k, the fewest calibration points in any bin.
-    n_samples : int
-        Calibration rows n.
-    alpha : float
-        Probability with which `marginal` and `conditional` may each fail.
-    delta : float
-        Tie-breaking noise.
-    marginal : float
-        eps_1: with probability 1 - alpha over calibration rows and one new row, the probability predicted
-        for that row is within eps_1 of the true one. Above 1 it promises nothing.
-    conditional : float
-        eps_2: with probability 1 - alpha over calibration rows, this holds within eps_2 for every predicted
-        class and every predicted probability at once; TL-ECE, TL-MCE and the l_p error of any p >= 1 are then
-        at most eps_2.
-    expected_ece : float
-        Bound on the expected TL-ECE, and on the expected l_p error for p <= 2 (remark at the end of App. H's
-        proof of Theorem 1): it bounds the root of the expected squared gap, and l_p grows with p.
-    """
-
-    points_per_bin: int
-    n_samples: int
-    alpha: float
-    delta: float
+    points_per_bin: int  #: k, the fewest calibration points in any bin
+    n_samples: int  #: Calibration rows n
+    alpha: float  #: Probability with which `marginal` and `conditional` may each fail
+    delta: float  #: Tie-breaking noise
+    #: eps_1: with probability 1 - alpha over calibration rows and one new row, the probability predicted for
+    #: that row is within eps_1 of the true one. Above 1 it promises nothing.
     marginal: float
+    #: eps_2: with probability 1 - alpha over calibration rows, this holds within eps_2 for every predicted
+    #: class and every predicted probability at once; TL-ECE, TL-MCE and the l_p error of any p >= 1 are then
+    #: at most eps_2
     conditional: float
+    #: Bound on the expected TL-ECE, and on the expected l_p error for p <= 2 (remark at the end of App. H's
+    #: proof of Theorem 1): it bounds the root of the expected squared gap, and l_p grows with p.
     expected_ece: float
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class ClassWiseGuarantee(Result):
-    """What class-wise histogram binning without normalisation promises (Theorem 2).
+    """What class-wise histogram binning without normalisation promises (Theorem 2)."""
 
-    Attributes
-    ----------
-    points_per_bin : (L,) int64 array
-        k_l of each class.
-    n_samples : int
-        Calibration rows n; every class uses all of them.
-    alpha : (L,) float64 array
-        alpha_l of each class.
-    delta : float
-        Tie-breaking noise.
-    marginal, conditional : (L,) float64 arrays
-        eps_l of Theorem 2, as in `Guarantee`, each with probability 1 - alpha_l for its class alone.
-    ece_bound, ece_failure : float
-        CW-ECE is at most `ece_bound` with probability 1 - `ece_failure` (the sum of the alpha_l; at 1 or
-        more it promises nothing).
-    expected_ece : float
-        Bound on the expected CW-ECE.
-    """
-
-    points_per_bin: np.ndarray
-    n_samples: int
-    alpha: np.ndarray
-    delta: float
+    points_per_bin: np.ndarray  #: (L,) int64: k_l of each class
+    n_samples: int  #: Calibration rows n; every class uses all of them
+    alpha: np.ndarray  #: (L,) float64: alpha_l of each class
+    delta: float  #: Tie-breaking noise
+    #: (L,) float64: eps_l of Theorem 2, as in `Guarantee`, each with probability 1 - alpha_l for its class
+    #: alone
     marginal: np.ndarray
     conditional: np.ndarray
+    #: CW-ECE is at most `ece_bound` with probability 1 - `ece_failure` (the sum of the alpha_l; at 1 or more
+    #: it promises nothing)
     ece_bound: float
     ece_failure: float
-    expected_ece: float
+    expected_ece: float  #: Bound on the expected CW-ECE
 
 
 def guarantee(*, points_per_bin: int, n_samples: int, alpha: float = 0.1, delta: float = 1e-10) -> Guarantee:

@@ -8,7 +8,7 @@ LONGEST = 1_000
 
 
 def shortened(message: str) -> str:
-    """Return a message of at most `LONGEST` characters on one line, its middle left out where it is longer.
+    """Return a message of at most `LONGEST` characters on one line, its middle left out if it is longer.
 
     >>> len(shortened("x" * 5_000)) <= LONGEST
     True

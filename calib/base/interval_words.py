@@ -85,7 +85,7 @@ def smallest_difference(lower: float, upper: float, level: float) -> float:
 
 
 def hidden_words(lower: float, upper: float, level: float) -> str:
-    """Say what could be hidden where a difference is not distinguishable from 0.
+    """Say what could be hidden if a difference is not distinguishable from 0.
 
     >>> hidden_words(-0.001, 0.003, 0.95)
     'a difference of 0.0029 would show in 80 of 100 such samples'

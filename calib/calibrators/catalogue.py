@@ -168,7 +168,7 @@ def make_calibrator(method: str = "histogram", *, random_state: int | None = Non
 def for_kind(calibrator: Any, kind: Kind | str) -> Any:
     """Return the unfitted calibrator that serves predictions of a kind.
 
-    Where there is one score per row and no class, as P(Y = 1) or a confidence that is right or not, this is
+    If there is one score per row and no class, as P(Y = 1) or a confidence that is right or not, this is
     the binary calibrator itself: one for the one score.
     """
     one_score = (KINDS[kind] if isinstance(kind, str) else kind).name in ("binary", "confidence")
@@ -223,7 +223,7 @@ def named_methods(n_bins: int | None = N_BINS, points_per_bin: int = 50) -> dict
     """Return every method of a comparison by its short name, unfitted; the `PAPER`'s come first.
 
     Histogram binning uses `n_bins` bins per problem, as the paper's tables do, or `points_per_bin` points
-    per bin where `n_bins` is None.
+    per bin if `n_bins` is None.
     """
     bins = {"n_bins": n_bins, "points_per_bin": points_per_bin}
     calibrators = [make_calibrator(name) for name in VECTOR]

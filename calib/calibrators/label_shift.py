@@ -41,28 +41,18 @@ SUM_TOLERANCE = 1e-3
 
 @dataclass(frozen=True, eq=False, repr=False)
 class LabelShift(Result):
-    """Shares of the classes among new rows, and the correction that follows from them.
+    """Shares of the classes among new rows, and the correction that follows from them."""
 
-    Attributes
-    ----------
-    method : str
-        "em", "bbse", or "known" if the new shares were given.
-    source, target : (L,) float64 arrays
-        Shares of the classes among the calibration (or training) rows, and among the new rows.
-    weights : (L,) float64 array
-        New share by source; 1 if there is no shift, or if no calibration row has the class. The share is the
-        middle of its interval within [0, 1].
-    n_target : int
-        New rows that the estimate is from.
-    lower, upper : (L,) float64 arrays
-        Ends of 95 % intervals that hold for the shares of all classes at once (normal, Bonferroni).
-    """
-
-    method: str
+    method: str  #: "em", "bbse", or "known" if the new shares were given
+    #: (L,) float64: Shares of the classes among the calibration (or training) rows, and among the new rows
     source: np.ndarray
     target: np.ndarray
+    #: (L,) float64: New share by source; 1 if there is no shift, or if no calibration row has the class. The
+    #: share is the middle of its interval within [0, 1].
     weights: np.ndarray
-    n_target: int
+    n_target: int  #: New rows that the estimate is from
+    #: (L,) float64: Ends of 95 % intervals that hold for the shares of all classes at once (normal,
+    #: Bonferroni)
     lower: np.ndarray
     upper: np.ndarray
 
@@ -89,7 +79,7 @@ class LabelShift(Result):
         """Return the probabilities times the weights, each row divided by its sum, (n, L) float64.
 
         For two classes, (n,) probabilities of class 1 give (n,) corrected ones. A row stays as it is if the
-        intervals show no shift, or if it has probability only where weights are 0.
+        intervals show no shift, or if it has probability only if weights are 0.
 
         Raises
         ------

@@ -57,32 +57,18 @@ from calib.evidence.reductions import (
 
 @dataclass(frozen=True)
 class Fallback:
-    """A binary problem with too few calibration rows, and what it uses instead.
+    """A binary problem with too few calibration rows, and what it uses instead."""
 
-    Attributes
-    ----------
-    problem : int
-        Index of the problem.
-    label : int
-        Class code, -1 if the problem pools all classes.
-    rank : int
-        k - 1 for the top-K notions.
-    n_points, needed : int
-        Calibration rows, and the fewest needed.
-    used : str
-        "identity" (scores unchanged), "pooled" (the calibrator of all classes), "class" (the class's, for a
-        group) or "shrunk" (frequencies of few rows, shrunk towards all classes).
-    group : int
-        Code of the group, -1 if there are no groups.
-    """
-
-    problem: int
-    label: int
-    rank: int
+    problem: int  #: Index of the problem
+    label: int  #: Class code, -1 if the problem pools all classes
+    rank: int  #: k - 1 for the top-K notions
+    #: Calibration rows, and the fewest needed
     n_points: int
     needed: int
+    #: "identity" (scores unchanged), "pooled" (the calibrator of all classes), "class" (the class's, for a
+    #: group) or "shrunk" (frequencies of few rows, shrunk towards all classes)
     used: str
-    group: int = -1
+    group: int = -1  #: Code of the group, -1 if there are no groups
 
 
 class ProblemCalibrators(tuple[Any, ...]):

@@ -17,7 +17,7 @@ KNOTS, MARGIN = 8, 0.02
 #: Weights of the roughness that cross-validation chooses from, and its number of folds.
 STRENGTHS, FOLDS = (1.0, 1e-2, 1e-3, 1e-4, 1e-5, 1e-6), 5
 
-#: A fit ends where a step promises less than this, in nats per row; fits of cross-validation end earlier.
+#: A fit ends when a step promises less than this, in nats per row; fits of cross-validation end earlier.
 CLOSE, ROUGHLY = 1e-13, 1e-8
 
 #: Most distinct scores of a fit; more are fitted as this number of runs of neighbours.

@@ -45,21 +45,11 @@ CALIBRATOR_OPTIONS = (
 
 @dataclass(frozen=True)
 class Outcome:
-    """Result of a command.
+    """Result of a command."""
 
-    Attributes
-    ----------
-    text : str
-        The result for people.
-    data : dict
-        The result for programs, in JSON types.
-    code : int
-        Exit code: 0, or 1 if the command is a check that failed.
-    """
-
-    text: str
-    data: dict[str, Any] = field(default_factory=dict)
-    code: int = 0
+    text: str  #: The result for people
+    data: dict[str, Any] = field(default_factory=dict)  #: The result for programs, in JSON types
+    code: int = 0  #: Exit code: 0, or 1 if the command is a check that failed
 
 
 def run_command(command: Callable[[Namespace], Outcome], options: Namespace) -> Outcome:

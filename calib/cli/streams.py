@@ -78,7 +78,7 @@ def close(stream: TextIO) -> None:
 
 
 def show(text: str, stream: TextIO | None) -> OSError | None:
-    """Print text, escaped where needed; return why it could not be printed, None if its reader has left."""
+    """Print text, escaped if needed; return why it could not be printed, None if its reader has left."""
     if stream is None:  # closed before the start
         return None
     try:
@@ -97,7 +97,7 @@ def _printable(text: str, encoding: str) -> str:
 
 @contextmanager
 def progress_line() -> Iterator[Callable[[float, str], None] | None]:
-    """Give what shows progress in one line of standard error, None where that is no terminal."""
+    """Give what shows progress in one line of standard error, None if that is no terminal."""
     stream = sys.stderr
     if stream is None or not stream.isatty():
         yield None

@@ -1,6 +1,6 @@
 """What each kind of predictions has, and what each number, calibrator, page and export needs.
 
-One table for app, command line, report, gate and files: `lacks` gives None where something applies to a kind,
+One table for app, command line, report, gate and files: `lacks` gives None if something applies to a kind,
 else one sentence on what it would need.
 """
 
@@ -40,7 +40,7 @@ class Kind:
 
     @property
     def scored(self) -> str | None:
-        """What the one score of each row is; None where a row has a predicted class, or several scores."""
+        """What the one score of each row is; None if a row has a predicted class, or several scores."""
         if "one score" not in self.has:
             return None
         return "P(Y = 1)" if "event" in self.has else "confidence"

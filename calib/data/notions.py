@@ -77,13 +77,13 @@ class NotionShape:
         return np.asarray(problem) // self.problems_per_claim
 
     def labels_of(self, problem: Any) -> np.ndarray:
-        """Class code each problem is about, -1 where it pools all classes."""
+        """Class code each problem is about, -1 if it pools all classes."""
         if self.notion in POOLED_NOTIONS or not self.by_class:
             return np.full(np.shape(problem), -1)
         return np.asarray(problem) % self.n_classes
 
     def groups_of(self, problem: Any) -> np.ndarray:
-        """Group each problem is about, -1 where there are no groups."""
+        """Group each problem is about, -1 if there are no groups."""
         if not self.n_groups:
             return np.full(np.shape(problem), -1)
         return np.asarray(problem) // (self.n_classes if self.by_class else 1)

@@ -70,31 +70,20 @@ CARRIED = ("metadata", "sample_weight", "cluster", "coverage")
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Announcement:
-    """What all kinds of predictions share: rows to count, choose and split, and a digest of them.
+    """What all kinds of predictions share: rows to count, choose and split, and a digest of them."""
 
-    Attributes
-    ----------
-    kind : str
-        "vectors", "top-label", "confidence", "binary", "top-k" or "multilabel".
-    metadata : DataFrame or None
-        Every further column of the source, one row per prediction.
-    sample_weight : (n,) float64 array or None
-        Weights of the rows.
-    cluster : (n,) int64 array or None
-        Equal for rows that belong together, such as the rows of a patient, question or image. Whole
-        numbers are the ids that were given; the id of a text is 64 bits of its hash, the same in every set.
-    coverage : float
-        Share of the rows of the source in which the model gave an answer: abstentions are set apart.
-    """
-
-    kind: ClassVar[str]
+    kind: ClassVar[str]  #: "vectors", "top-label", "confidence", "binary", "top-k" or "multilabel"
     #: Name of the field that holds the scores.
     scored_by: ClassVar[str]
 
     _: KW_ONLY
-    metadata: pd.DataFrame | None = None
-    sample_weight: np.ndarray | None = None
+    metadata: pd.DataFrame | None = None  #: Every further column of the source, one row per prediction
+    sample_weight: np.ndarray | None = None  #: (n,) float64 or None: Weights of the rows
+    #: (n,) int64 or None: Equal for rows that belong together, such as the rows of a patient, question or
+    #: image. Whole numbers are the ids that were given; the id of a text is 64 bits of its hash, the same in
+    #: every set.
     cluster: np.ndarray | None = None
+    #: Share of the rows of the source in which the model gave an answer: abstentions are set apart
     coverage: float = 1.0
 
     @property
@@ -437,7 +426,7 @@ class _OfLists(Announcement):
 
 @dataclass(frozen=True, eq=False, repr=False, init=False)
 class Predictions(_OfColumns):
-    """Predicted probabilities of a classifier, with the true labels where they are known.
+    """Predicted probabilities of a classifier, with the true labels if they are known.
 
     Parameters
     ----------
@@ -464,7 +453,7 @@ class Predictions(_OfColumns):
     ------
     InputError
         If shapes disagree, a value is not a probability, a label is not one of the L classes, or a row has no
-        cluster where others have.
+        cluster if others have.
 
     Notes
     -----
@@ -572,15 +561,6 @@ class TopLabelPrediction(_OfLists):
 
     Attributes
     ----------
-    label : (n,) int64 array
-        Predicted class codes, 0..L-1; names of `class_names` are translated.
-    confidence : (n,) float32 or float64 array
-        Probability predicted for that class, in [0, 1].
-    labels : (n,) int64 array or None
-        True class codes, where they are known.
-    class_names : tuple of str or None
-        Names of the L classes, those that are never true included; by default the texts that classes are
-        given by, ascending. None if they have none.
     metadata, sample_weight, cluster, coverage
         As for every kind, see `Announcement`.
 
@@ -594,9 +574,11 @@ class TopLabelPrediction(_OfLists):
     scored_by: ClassVar[str] = "confidence"
     announced_by: ClassVar[str] = "label"
 
-    label: np.ndarray
-    confidence: np.ndarray
-    labels: np.ndarray | None = None
+    label: np.ndarray  #: (n,) int64: Predicted class codes, 0..L-1; names of `class_names` are translated
+    confidence: np.ndarray  #: (n,) float32 or float64: Probability predicted for that class, in [0, 1]
+    labels: np.ndarray | None = None  #: (n,) int64 or None: True class codes, if they are known
+    #: Names of the L classes, those that are never true included; by default the texts that classes are given
+    #: by, ascending. None if they have none.
     class_names: tuple[str, ...] | None = None
 
     def __post_init__(self) -> None:
@@ -614,10 +596,6 @@ class ConfidencePrediction(Announcement):
 
     Attributes
     ----------
-    confidence : (n,) float32 or float64 array
-        Probability announced for being right, in [0, 1].
-    correct : (n,) bool array or None
-        Whether it was right, where that is known.
     metadata, sample_weight, cluster, coverage
         As for every kind, see `Announcement`.
 
@@ -631,8 +609,8 @@ class ConfidencePrediction(Announcement):
     scored_by: ClassVar[str] = "confidence"
     class_names: ClassVar[tuple[str, ...]] = ("wrong", "right")
 
-    confidence: np.ndarray
-    correct: np.ndarray | None = None
+    confidence: np.ndarray  #: (n,) float32 or float64: Probability announced for being right, in [0, 1]
+    correct: np.ndarray | None = None  #: (n,) bool or None: Whether it was right, if that is known
 
     def __post_init__(self) -> None:
         confidence = as_scores(self.confidence, ndim=1, what="confidence")
@@ -651,12 +629,6 @@ class BinaryPrediction(Announcement):
 
     Attributes
     ----------
-    score : (n,) float32 or float64 array
-        P(Y = 1), in [0, 1].
-    labels : (n,) int64 array or None
-        0 or 1, where that is known; names of `class_names` are translated.
-    class_names : tuple of two str
-        Names of the negative and of the positive class; "0" and "1" by default.
     metadata, sample_weight, cluster, coverage
         As for every kind, see `Announcement`.
 
@@ -675,8 +647,10 @@ class BinaryPrediction(Announcement):
     kind: ClassVar[str] = "binary"
     scored_by: ClassVar[str] = "score"
 
-    score: np.ndarray
+    score: np.ndarray  #: (n,) float32 or float64: P(Y = 1), in [0, 1]
+    #: (n,) int64 or None: 0 or 1, if that is known; names of `class_names` are translated
     labels: np.ndarray | None = None
+    #: Names of the negative and of the positive class; "0" and "1" by default
     class_names: tuple[str, ...] = ("0", "1")
 
     def __post_init__(self) -> None:
@@ -732,15 +706,6 @@ class TopKPrediction(_OfLists):
 
     Attributes
     ----------
-    ranked : (n, K) int64 array
-        Class codes, 0..L-1, no class twice in a row; names of `class_names` are translated.
-    scores : (n, K) float32 or float64 array
-        Score of each of them, in [0, 1]. They need not fall with the rank: calibrated ones may not.
-    labels : (n,) int64 array or None
-        True class codes, where they are known; a true class need not be among the K.
-    class_names : tuple of str or None
-        Names of the L classes; by default the texts that classes are given by, ascending. None if they have
-        none.
     metadata, sample_weight, cluster, coverage
         As for every kind, see `Announcement`.
 
@@ -761,9 +726,15 @@ class TopKPrediction(_OfLists):
     scored_by: ClassVar[str] = "scores"
     announced_by: ClassVar[str] = "ranked"
 
+    #: (n, K) int64: Class codes, 0..L-1, no class twice in a row; names of `class_names` are translated
     ranked: np.ndarray
+    #: (n, K) float32 or float64: Score of each of them, in [0, 1]. They need not fall with the rank:
+    #: calibrated ones may not.
     scores: np.ndarray
+    #: (n,) int64 or None: True class codes, if they are known; a true class need not be among the K
     labels: np.ndarray | None = None
+    #: Names of the L classes; by default the texts that classes are given by, ascending. None if they have
+    #: none.
     class_names: tuple[str, ...] | None = None
 
     def __post_init__(self) -> None:
@@ -796,16 +767,10 @@ class TopKPrediction(_OfLists):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class MultilabelPrediction(_OfColumns):
-    """A score for every class, where several classes, or none, can be true: rows need not sum to 1.
+    """A score for every class, if several classes, or none, can be true: rows need not sum to 1.
 
     Attributes
     ----------
-    scores : (n, L) float32 or float64 array
-        Probability of each class, in [0, 1].
-    labels : (n, L) bool array or None
-        Whether each class is true, where that is known.
-    class_names : tuple of str or None
-        Names of the L classes; "0", "1", ... by default.
     metadata, sample_weight, cluster, coverage
         As for every kind, see `Announcement`.
 
@@ -824,8 +789,9 @@ class MultilabelPrediction(_OfColumns):
     kind: ClassVar[str] = "multilabel"
     scored_by: ClassVar[str] = "scores"
 
-    scores: np.ndarray
-    labels: np.ndarray | None = None
+    scores: np.ndarray  #: (n, L) float32 or float64: Probability of each class, in [0, 1]
+    labels: np.ndarray | None = None  #: (n, L) bool or None: Whether each class is true, if that is known
+    #: Names of the L classes; "0", "1", ... by default.
     class_names: tuple[str, ...] = None  # type: ignore[assignment]
 
     def __post_init__(self) -> None:
@@ -889,7 +855,7 @@ def in_common_classes(a: Any, b: Any) -> tuple[Any, Any]:
 
 
 def columns_in_order(held: tuple[str, ...], names: tuple[str, ...]) -> np.ndarray | None:
-    """Return the column that holds each of the L names; None where either side is unnamed or all is in order.
+    """Return the column that holds each of the L names; None if either side is unnamed or all is in order.
 
     Raises
     ------
@@ -923,7 +889,7 @@ def _listed(names: tuple[str, ...]) -> str:
 
 
 def _names_within(*columns: Any) -> tuple[str, ...] | None:
-    """Return the texts that predicted and true classes are given by, ascending; None where they are codes."""
+    """Return the texts that predicted and true classes are given by, ascending; None if they are codes."""
     arrays = [np.asarray(plain(one)) for one in columns if one is not None]
     if not all(one.dtype.kind in "OUST" and any(isinstance(x, str) for x in one.flat) for one in arrays):
         return None
@@ -975,7 +941,7 @@ def _labelled(
 
 
 def with_codes(values: Any, scores: Any) -> tuple[Any, Any]:
-    """Return labels as codes where they are names of the classes of the scores, and scores without names.
+    """Return labels as codes if they are names of the classes of the scores, and scores without names.
 
     Names come from predictions, or from the columns of a frame. True classes that were never predicted are
     classes beyond those that a predicted class or a ranked list can have.
@@ -1065,7 +1031,7 @@ def checked_rows(values: Any, scores: Any, what: str) -> tuple[Any, Announcement
 def weighted_rows(values: Any, scores: Any, sample_weight: Any) -> tuple[Any, Any, np.ndarray | None]:
     """Return labels or outcomes, scores and weights of the rows that count.
 
-    Rows of weight 0 are left out. Weights are divided by their mean, so that only their ratios matter; where
+    Rows of weight 0 are left out. Weights are divided by their mean, so that only their ratios matter; if
     all are equal, None stands for them, and whatever follows is computed as without weights.
 
     Parameters
@@ -1106,14 +1072,14 @@ def weighted_rows(values: Any, scores: Any, sample_weight: Any) -> tuple[Any, An
 
 
 def weights_of(scores: Any, sample_weight: Any = None) -> Any:
-    """Return the weights given, else those that predictions came with; None where there are none."""
+    """Return the weights given, else those that predictions came with; None if there are none."""
     if sample_weight is None and isinstance(scores, Announcement):
         return scores.sample_weight
     return sample_weight
 
 
 def clusters_of(scores: Any, cluster: Any = None) -> np.ndarray | None:
-    """Return the ids of clusters given, else those that predictions came with; None where there are none.
+    """Return the ids of clusters given, else those that predictions came with; None if there are none.
 
     Raises
     ------
@@ -1126,7 +1092,7 @@ def clusters_of(scores: Any, cluster: Any = None) -> np.ndarray | None:
 
 
 def rows_that_count(rows: Announcement) -> Any:
-    """Return the predictions without rows of weight 0, and without weights where these are all equal."""
+    """Return the predictions without rows of weight 0, and without weights if these are all equal."""
     weights = rows.sample_weight
     if weights is None:
         return rows

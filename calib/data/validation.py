@@ -30,7 +30,7 @@ def plain(values: Any) -> Any:
 
 
 def column_names(values: Any) -> tuple[str, ...] | None:
-    """Return the names of the columns of a frame or table, two texts or more; None where there are none."""
+    """Return the names of the columns of a frame or table, two texts or more; None if there are none."""
     names = getattr(values, "column_names", getattr(values, "columns", None))
     if names is None or callable(names) or len(names) < 2 or not all(isinstance(name, str) for name in names):
         return None
@@ -168,7 +168,7 @@ def as_labels(y_true: Any, n_samples: int, n_classes: int | None, what: str = "l
     """Return (n,) int64 class codes in 0..L-1 (in 0.. without `n_classes`), or raise `InputError`.
 
     A column (n, 1) counts as (n,), a one-hot matrix (n, L) as its codes. Texts without names of classes are
-    these in ascending order, as scikit-learn orders them, where there are as many as classes.
+    these in ascending order, as scikit-learn orders them, if there are as many as classes.
     """
     array = np.asarray(plain(y_true))
     if array.shape == (n_samples, 1):

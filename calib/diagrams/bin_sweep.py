@@ -23,24 +23,15 @@ from calib.stats.measures import ECES
 
 @dataclass(frozen=True, eq=False, repr=False)
 class EceSweep(Drawn):
-    """The plug-in ECE, or MCE, of one notion for several numbers of bins (Figure 2, Appendix E).
+    """The plug-in ECE, or MCE, of one notion for several numbers of bins (Figure 2, Appendix E)."""
 
-    Attributes
-    ----------
-    notion, strategy : str
-        What the error conditions on, and how scores were binned.
-    n_bins : (S,) int64 array
-        Numbers of bins B.
-    ece : (S,) float64 array
-        The estimate for each B.
-    metric : {"ece", "mce"}
-        Which error it is; the MCE is as in the paper's tables, with classes averaged inside bins.
-    """
-
+    #: What the error conditions on, and how scores were binned
     notion: Notion
     strategy: Strategy
-    n_bins: np.ndarray
-    ece: np.ndarray
+    n_bins: np.ndarray  #: (S,) int64: Numbers of bins B
+    ece: np.ndarray  #: (S,) float64: The estimate for each B
+    #: {"ece", "mce"}: Which error it is; the MCE is as in the paper's tables, with classes averaged inside
+    #: bins
     metric: str = "ece"
 
     def frame(self) -> pd.DataFrame:
@@ -76,7 +67,7 @@ def ece_sweep(
 
 
 def sweep_words(sweeps: Mapping[str, Mapping[str, EceSweep]], strong: str = "{}") -> str:
-    """Say by how much TL-ECE exceeds conf-ECE as measured, for the method where it does so most, if both are.
+    """Say by how much TL-ECE exceeds conf-ECE as measured, for the method if it does so most, if both are.
 
     `sweeps` are by method and notion; method names must already be escaped; `strong` as for `cell_words`.
     """

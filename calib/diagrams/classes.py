@@ -59,48 +59,28 @@ CLASS_COLUMNS = {
 
 @dataclass(frozen=True, eq=False, repr=False)
 class ClassTable(Result):
-    """Errors, noise floors and flags of the predicted classes; every array is indexed by class code.
+    """Errors, noise floors and flags of the predicted classes; every array is indexed by class code."""
 
-    Attributes
-    ----------
-    n_bins : int
-        Bins per class.
-    strategy : str
-        How each class was binned.
-    fdr : float
-        False discovery rate of `flagged`.
-    tl_ece : float
-        TL-ECE over all classes.
-    predicted, true : (L,) int64 arrays
-        Rows where the class is predicted, and rows where it is the true class.
-    accuracy, confidence : (L,) float64 arrays
-        Accuracy and mean confidence where the class is predicted; NaN if it never is.
-    class_ece : (L,) float64 array
-        TL-ECE of the class, E[``|P(Y = l | c = l, h) - h|`` | c = l]; NaN if never predicted.
-    floor, floor_upper : (L,) float64 arrays
-        Mean and 95 % quantile of `class_ece` for a perfectly calibrated model with these scores.
-    p_value : (L,) float64 array
-        Chance that such a model shows `class_ece` or more.
-    flagged : (L,) bool array
-        Above noise by the procedure of Benjamini & Hochberg (1995) over the predicted classes: of the
-        flagged ones a share of at most `fdr` is expected to be flagged by chance.
-    share : (L,) float64 array
-        Share of `tl_ece` that is the class's, summing to 1 (zeros if `tl_ece` is 0).
-    """
-
-    n_bins: int
-    strategy: Strategy
-    fdr: float
-    tl_ece: float
+    n_bins: int  #: Bins per class
+    strategy: Strategy  #: How each class was binned
+    fdr: float  #: False discovery rate of `flagged`
+    tl_ece: float  #: TL-ECE over all classes
+    #: (L,) int64: Rows where the class is predicted, and rows where it is the true class
     predicted: np.ndarray
     true: np.ndarray
+    #: (L,) float64: Accuracy and mean confidence where the class is predicted; NaN if it never is
     accuracy: np.ndarray
     confidence: np.ndarray
+    #: (L,) float64: TL-ECE of the class, E[``|P(Y = l | c = l, h) - h|`` | c = l]; NaN if never predicted
     class_ece: np.ndarray
+    #: (L,) float64: Mean and 95 % quantile of `class_ece` for a perfectly calibrated model with these scores
     floor: np.ndarray
     floor_upper: np.ndarray
-    p_value: np.ndarray
+    p_value: np.ndarray  #: (L,) float64: Chance that such a model shows `class_ece` or more
+    #: (L,) bool: Above noise by the procedure of Benjamini & Hochberg (1995) over the predicted classes: of
+    #: the flagged ones a share of at most `fdr` is expected to be flagged by chance
     flagged: np.ndarray
+    #: (L,) float64: Share of `tl_ece` that is the class's, summing to 1 (zeros if `tl_ece` is 0)
     share: np.ndarray
 
     @property
@@ -169,7 +149,7 @@ def class_table(
     sample_weight : (n,) array_like of float, optional
         As for `calib.ece`. `predicted` and `true` still count rows.
     n_resamples : int
-        Redraws of the outcomes for the floors. Where p-values of 1 / (n_resamples + 1) are too coarse to flag
+        Redraws of the outcomes for the floors. If p-values of 1 / (n_resamples + 1) are too coarse to flag
         classes (fdr / L), the clearest classes get L / fdr redraws.
     random_state
         Seed, as for `calib.noise_floor`.
@@ -235,34 +215,19 @@ def class_table(
 
 @dataclass(frozen=True, eq=False, repr=False)
 class ClassDiagram(Drawn):
-    """Reliability diagram of one class: one entry per non-empty bin.
+    """Reliability diagram of one class: one entry per non-empty bin."""
 
-    Attributes
-    ----------
-    label : int
-        The class.
-    notion : str
-        "top-label": rows where it is predicted, score h(x). "class-wise": all rows, score h_l(x).
-    ece : float
-        Calibration error of the class over these bins.
-    lower, upper : float64 arrays
-        Edges of the bins.
-    count : int64 array
-        Rows in each.
-    mean_score, frequency : float64 arrays
-        Mean score, and how often the class is the true one.
-    frequency_lower, frequency_upper : float64 arrays
-        95 % Wilson interval of the frequency.
-    """
-
-    label: int
-    notion: str
-    ece: float
+    label: int  #: The class
+    notion: str  #: "top-label": rows where it is predicted, score h(x). "class-wise": all rows, score h_l(x).
+    ece: float  #: Calibration error of the class over these bins
+    #: float64: Edges of the bins
     lower: np.ndarray
     upper: np.ndarray
-    count: np.ndarray
+    count: np.ndarray  #: int64: Rows in each
+    #: float64: Mean score, and how often the class is the true one
     mean_score: np.ndarray
     frequency: np.ndarray
+    #: float64: 95 % Wilson interval of the frequency
     frequency_lower: np.ndarray
     frequency_upper: np.ndarray
 
@@ -274,25 +239,16 @@ class ClassDiagram(Drawn):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Confusions(Result):
-    """What one class is confused with, most rows first.
+    """What one class is confused with, most rows first."""
 
-    Attributes
-    ----------
-    label : int
-        The class.
-    predicted, true : int
-        Rows where it is predicted, and rows where it is the true class.
-    truth_when_predicted, count_when_predicted : int64 arrays
-        True classes of the rows where the class is wrongly predicted, and their rows.
-    announced_when_true, count_when_true : int64 arrays
-        Classes predicted for the rows where this one is missed, and their rows.
-    """
-
-    label: int
+    label: int  #: The class
+    #: Rows where it is predicted, and rows where it is the true class
     predicted: int
     true: int
+    #: int64: True classes of the rows where the class is wrongly predicted, and their rows
     truth_when_predicted: np.ndarray
     count_when_predicted: np.ndarray
+    #: int64: Classes predicted for the rows where this one is missed, and their rows
     announced_when_true: np.ndarray
     count_when_true: np.ndarray
 

@@ -44,39 +44,25 @@ SIDE_BY_SIDE = 6
 
 @dataclass(frozen=True, eq=False, repr=False)
 class ClassHeat(Drawn):
-    """Signed miscalibration of class x bin, the classes that add most to the TL-ECE first.
+    """Signed miscalibration of class x bin, the classes that add most to the TL-ECE first."""
 
-    Attributes
-    ----------
-    label : (R,) int64 array
-        Classes, most contribution first.
-    contribution : (R,) float64 array
-        What each class adds to the TL-ECE.
-    edges : (B + 1,) float64 array
-        Edges of the equal-width bins.
-    count : (R, B) int64 array
-        Rows in each cell.
-    confidence, accuracy : (R, B) float64 arrays
-        Mean confidence and accuracy of each cell; NaN where it is empty.
-    accuracy_lower, accuracy_upper : (R, B) float64 arrays
-        95 % Wilson interval of the accuracy; with weights, of the effective number of rows.
-    beyond_noise : (R, B) bool array
-        Cells of at least 20 rows whose accuracy a perfect model would not show, all of them together at 5 %.
-    """
-
-    label: np.ndarray
-    contribution: np.ndarray
-    edges: np.ndarray
-    count: np.ndarray
+    label: np.ndarray  #: (R,) int64: Classes, most contribution first
+    contribution: np.ndarray  #: (R,) float64: What each class adds to the TL-ECE
+    edges: np.ndarray  #: (B + 1,) float64: Edges of the equal-width bins
+    count: np.ndarray  #: (R, B) int64: Rows in each cell
+    #: (R, B) float64: Mean confidence and accuracy of each cell; NaN if it is empty
     confidence: np.ndarray
     accuracy: np.ndarray
+    #: (R, B) float64: 95 % Wilson interval of the accuracy; with weights, of the effective number of rows
     accuracy_lower: np.ndarray
     accuracy_upper: np.ndarray
+    #: (R, B) bool: Cells of at least 20 rows whose accuracy a perfect model would not show, all of them
+    #: together at 5 %
     beyond_noise: np.ndarray
 
     @property
     def gap(self) -> np.ndarray:
-        """Accuracy minus confidence, (R, B): positive is underconfident; NaN where empty."""
+        """Accuracy minus confidence, (R, B): positive is underconfident; NaN if empty."""
         return self.accuracy - self.confidence
 
     @property

@@ -48,37 +48,22 @@ class ClassBinning(Result):
     class with the same calibrated value. A class that could not be calibrated has 15 equal-width
     bins of its base confidence instead. Arrays over classes are indexed by class code, arrays over cells are
     ordered by class and base confidence.
-
-    Attributes
-    ----------
-    name : str
-        "k = 100 points per bin" or "B = 50 bins per class".
-    n_calibration : (L,) int64 array
-        Calibration rows where each class is predicted.
-    n_bins : (L,) int64 array
-        Bins of each class; 0 where it could not be calibrated.
-    n_evaluation : (L,) int64 array
-        Evaluation rows where each class is predicted.
-    base_ece, ece : (L,) float64 arrays
-        TL-ECE of each class, base model and calibrated; NaN where it is never predicted.
-    base_floor, floor : (L,) float64 arrays
-        Mean TL-ECE that a perfect model with the same scores would show on the same cells.
-    label, count : (C,) int64 arrays
-        Class and evaluation rows of each cell.
-    base_confidence, confidence, accuracy : (C,) float64 arrays
-        Mean base confidence, calibrated confidence and accuracy of each cell.
     """
 
-    name: str
-    n_calibration: np.ndarray
-    n_bins: np.ndarray
-    n_evaluation: np.ndarray
+    name: str  #: "k = 100 points per bin" or "B = 50 bins per class"
+    n_calibration: np.ndarray  #: (L,) int64: Calibration rows where each class is predicted
+    n_bins: np.ndarray  #: (L,) int64: Bins of each class; 0 if it could not be calibrated
+    n_evaluation: np.ndarray  #: (L,) int64: Evaluation rows where each class is predicted
+    #: (L,) float64: TL-ECE of each class, base model and calibrated; NaN if it is never predicted
     base_ece: np.ndarray
     ece: np.ndarray
+    #: (L,) float64: Mean TL-ECE that a perfect model with the same scores would show on the same cells
     base_floor: np.ndarray
     floor: np.ndarray
+    #: (C,) int64: Class and evaluation rows of each cell
     label: np.ndarray
     count: np.ndarray
+    #: (C,) float64: Mean base confidence, calibrated confidence and accuracy of each cell
     base_confidence: np.ndarray
     confidence: np.ndarray
     accuracy: np.ndarray
@@ -143,33 +128,17 @@ class ClassBinning(Result):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class BinPlan(Drawn):
-    """How many classes get how many bins for each k, and what that does on the evaluation rows.
+    """How many classes get how many bins for each k, and what that does on the evaluation rows."""
 
-    Attributes
-    ----------
-    points_per_bin : (K,) int64 array
-        The k tried.
-    n_bins : (K, L) int64 array
-        Bins of each class for each k; 0 where the class keeps its base scores.
-    n_calibration : (L,) int64 array
-        Calibration rows where each class is predicted.
-    covered : (K,) float64 array
-        Share of the evaluation rows whose predicted class is calibrated.
-    tl_ece : (K,) float64 array
-        TL-ECE on the evaluation rows over 15 equal-width bins, the same bins for every k.
-    base_tl_ece : float
-        The base model's.
-    floor : float
-        Mean of that number for a perfectly calibrated model with the base model's scores.
-    """
-
-    points_per_bin: np.ndarray
+    points_per_bin: np.ndarray  #: (K,) int64: The k tried
+    #: (K, L) int64: Bins of each class for each k; 0 if the class keeps its base scores
     n_bins: np.ndarray
-    n_calibration: np.ndarray
-    covered: np.ndarray
+    n_calibration: np.ndarray  #: (L,) int64: Calibration rows where each class is predicted
+    covered: np.ndarray  #: (K,) float64: Share of the evaluation rows whose predicted class is calibrated
+    #: (K,) float64: TL-ECE on the evaluation rows over 15 equal-width bins, the same bins for every k
     tl_ece: np.ndarray
-    base_tl_ece: float
-    floor: float
+    base_tl_ece: float  #: The base model's
+    floor: float  #: Mean of that number for a perfectly calibrated model with the base model's scores
 
     def class_counts(self) -> pd.DataFrame:
         """Count the classes without a bin, with 1, 2 to 4, and 5 or more bins, one row per k."""

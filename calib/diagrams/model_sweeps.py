@@ -33,15 +33,9 @@ SWEPT = ("conf_ece", "tl_ece", "tl_mce_bin", "cw_ece")
 
 @dataclass(frozen=True, eq=False, repr=False)
 class ModelSweeps(Drawn):
-    """Errors of models, before and after calibration, against the number of bins.
+    """Errors of models, before and after calibration, against the number of bins."""
 
-    Attributes
-    ----------
-    table : DataFrame
-        One row for each model, method, error and number of bins; see `frame`.
-    """
-
-    table: pd.DataFrame
+    table: pd.DataFrame  #: One row for each model, method, error and number of bins; see `frame`
 
     def frame(self) -> pd.DataFrame:
         """Return one row for each model, method, error and number of bins.

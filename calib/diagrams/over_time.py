@@ -20,26 +20,13 @@ MOST_MARKS, ACROSS = 60, 3
 
 @dataclass(frozen=True, eq=False, repr=False)
 class OverTime(Drawn):
-    """What a monitor has seen.
+    """What a monitor has seen."""
 
-    Attributes
-    ----------
-    words : str
-        In a sentence or two.
-    alarm : bool
-    log_threshold : float
-        Logarithm of the evidence from which there is an alarm.
-    units : DataFrame
-        As `Monitor.frame` gives it.
-    curves : tuple of DataFrame
-        For each unit, as `Monitor.over_time` gives it.
-    """
-
-    words: str
+    words: str  #: In a sentence or two
     alarm: bool
-    log_threshold: float
-    units: pd.DataFrame
-    curves: tuple[pd.DataFrame, ...]
+    log_threshold: float  #: Logarithm of the evidence from which there is an alarm
+    units: pd.DataFrame  #: As `Monitor.frame` gives it
+    curves: tuple[pd.DataFrame, ...]  #: For each unit, as `Monitor.over_time` gives it
 
     def frame(self) -> pd.DataFrame:
         """Return a row for each unit and block of rows."""

@@ -89,7 +89,7 @@ def _of_rows(calibrator: Any, calibration: Predictions, evaluation: Predictions)
 def _of_sorted_scores(
     calibrator: MulticlassToBinary, calibration: Predictions, evaluation: Predictions
 ) -> Refit:
-    """Refit where `keeps_classes`: all rows are sorted once, and then only cells are looked at."""
+    """Refit if `keeps_classes`: all rows are sorted once, and then only cells are looked at."""
     shape = calibrator.shape_for(calibration.n_classes)
     sizes, problem = separate_problems(calibration.labels, calibration, shape)
     fitted_on = map_threads(problem, range(shape.n_problems))

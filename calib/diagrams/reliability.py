@@ -65,49 +65,32 @@ class ReliabilityDiagram(Drawn):
     the event happened; `top_label` and `tl_ece` say the same as these.
 
     Every array has one entry per non-empty bin, in ascending order.
-
-    Attributes
-    ----------
-    n_samples, n_bins : int
-        Rows, and bins asked for.
-    bin : int64 array
-        Index of the bin, 0..n_bins-1.
-    lower, upper : float64 arrays
-        Edges of the bin.
-    count : int64 array
-        Rows in the bin.
-    weight : array
-        Sum of their weights, which have mean 1 over all rows; `count` where rows count alike.
-    mean_confidence, accuracy : float64 arrays
-        conf_b and acc_b: the star of Figure 1a; weighted where rows are.
-    accuracy_lower, accuracy_upper : float64 arrays
-        95 % Wilson interval of the accuracy; with weights, of the effective number of rows.
-    delta : float64 array
-        Delta_b, the share-weighted mean over predicted classes of ``|accuracy - confidence|``.
-    top_label : float64 array
-        conf_b + Delta_b where acc_b > conf_b, else conf_b - Delta_b: the red plus of Figure 1a.
-    conf_ece, tl_ece : float
-        The two errors over these bins.
-    cells : BinStatistics
-        The (predicted class, bin) cells behind `delta`.
     """
 
+    #: Rows, and bins asked for
     n_samples: int
     n_bins: int
-    bin: np.ndarray
+    bin: np.ndarray  #: int64: Index of the bin, 0..n_bins-1
+    #: float64: Edges of the bin
     lower: np.ndarray
     upper: np.ndarray
-    count: np.ndarray
+    count: np.ndarray  #: int64: Rows in the bin
+    #: Sum of their weights, which have mean 1 over all rows; `count` if rows count alike
     weight: np.ndarray
+    #: float64: conf_b and acc_b: the star of Figure 1a; weighted if rows are
     mean_confidence: np.ndarray
     accuracy: np.ndarray
+    #: float64: 95 % Wilson interval of the accuracy; with weights, of the effective number of rows
     accuracy_lower: np.ndarray
     accuracy_upper: np.ndarray
+    #: float64: Delta_b, the share-weighted mean over predicted classes of ``|accuracy - confidence|``
     delta: np.ndarray
+    #: float64: conf_b + Delta_b if acc_b > conf_b, else conf_b - Delta_b: the red plus of Figure 1a
     top_label: np.ndarray
+    #: The two errors over these bins
     conf_ece: float
     tl_ece: float
-    cells: BinStatistics
+    cells: BinStatistics  #: The (predicted class, bin) cells behind `delta`
 
     @property
     def one_event(self) -> bool:
@@ -239,43 +222,30 @@ class BinZoom(Drawn):
 
     Attributes
     ----------
-    bin : int
-        Index of the bin.
     lower, upper, mean_confidence, accuracy : float
         Edges, conf_b and acc_b of the bin.
-    count : int
-        Rows in the bin.
-    label : (C,) int64 array
-        Predicted classes that occur in the bin.
-    class_count : (C,) int64 array
-        Rows of each.
-    class_confidence, class_accuracy : (C,) float64 arrays
-        Mean confidence and accuracy of each.
-    class_lower, class_upper : (C,) float64 arrays
-        95 % Wilson interval of each accuracy.
-    class_shrunken : (C,) float64 array
-        Empirical Bayes estimate of each accuracy: shrunk towards all classes' accuracy in the bin, the more
-        the fewer rows there are (`calib.calibrators.shrinkage`).
-    strength : float
-        Rows that the accuracy of all classes is worth in these.
-    beyond_noise : (C,) bool array
-        Whether the interval of the accuracy excludes the confidence, all classes of the bin together at 5 %.
     """
 
-    bin: int
+    bin: int  #: Index of the bin
     lower: float
     upper: float
-    count: int
+    count: int  #: Rows in the bin
     mean_confidence: float
     accuracy: float
-    label: np.ndarray
-    class_count: np.ndarray
+    label: np.ndarray  #: (C,) int64: Predicted classes that occur in the bin
+    class_count: np.ndarray  #: (C,) int64: Rows of each
+    #: (C,) float64: Mean confidence and accuracy of each
     class_confidence: np.ndarray
     class_accuracy: np.ndarray
+    #: (C,) float64: 95 % Wilson interval of each accuracy
     class_lower: np.ndarray
     class_upper: np.ndarray
+    #: (C,) float64: Empirical Bayes estimate of each accuracy: shrunk towards all classes' accuracy in the
+    #: bin, the more the fewer rows there are (`calib.calibrators.shrinkage`)
     class_shrunken: np.ndarray
-    strength: float
+    strength: float  #: Rows that the accuracy of all classes is worth in these
+    #: (C,) bool: Whether the interval of the accuracy excludes the confidence, all classes of the bin
+    #: together at 5 %
     beyond_noise: np.ndarray
 
     @property
@@ -418,7 +388,7 @@ def worst_cells_words(
 ) -> list[str]:
     """Describe each of `worst_cells`; `class_names` must already be escaped for where the words are shown.
 
-    A direction is said where the interval of the outcome excludes the mean score, all cells that could have
+    A direction is said if the interval of the outcome excludes the mean score, all cells that could have
     been chosen taken together at 5 % (`outcome_limits`); else the gap is within noise.
     """
     worst = worst_cells(cells, n_cells)
@@ -451,7 +421,7 @@ def worst_cells(cells: BinStatistics, n_cells: int = 3, min_count: int = FEW_ROW
 
 
 def chance_of_gap(rate: np.ndarray, count: np.ndarray, score: np.ndarray) -> np.ndarray:
-    """Two-sided binomial p-value of each frequency where the chance is the score; counts need not be whole.
+    """Two-sided binomial p-value of each frequency if the chance is the score; counts need not be whole.
 
     >>> chance_of_gap(np.array([1.0]), np.array([4.0]), np.array([0.5])).round(4).tolist()
     [0.125]
@@ -542,7 +512,7 @@ def draw_reliability(
     bounds : CalibrationBand, optional
         Band that holds this curve in truth, everywhere at once.
     event : str, optional
-        Name of the class whose probability a binary score is; None where it is a confidence.
+        Name of the class whose probability a binary score is; None if it is a confidence.
     chosen : int, optional
         Index of a bin to be marked.
     other : (name, ReliabilityDiagram), optional

@@ -38,7 +38,7 @@ def rows_behind(
     Returns
     -------
     (m,) int64 array
-        Rows of the predictions, ascending; empty where no row is in such a cell.
+        Rows of the predictions, ascending; empty if no row is in such a cell.
 
     Raises
     ------
@@ -103,7 +103,7 @@ def row_table(
     y_true : (n,) array_like
         True class codes; of one event, whether it happened.
     rows : predictions of any kind
-        The base model, with class names and metadata where there are any.
+        The base model, with class names and metadata if there are any.
     which : (m,) array_like of int
         The rows to describe.
     after : mapping of str to scores of the same rows, optional
@@ -115,7 +115,7 @@ def row_table(
     Returns
     -------
     DataFrame
-        "row" (counted from 0), then "predicted", "true" and "confidence" where there are classes, else the
+        "row" (counted from 0), then "predicted", "true" and "confidence" if there are classes, else the
         score and the outcome; a column for each of `after`; the further columns of the rows.
 
     Raises

@@ -23,29 +23,14 @@ from calib.stats.simplex_errors import cell_means
 
 @dataclass(frozen=True, eq=False, repr=False)
 class SchemeComparison(Result):
-    """Several schemes fitted and assessed on the same rows.
+    """Several schemes fitted and assessed on the same rows."""
 
-    Attributes
-    ----------
-    names : tuple of str
-        Names of the schemes that could be fitted.
-    calibrators : tuple of CanonicalBinning
-        Fitted, in the order of `names`.
-    epsilon : float
-        Distance at which V is reported.
-    table : DataFrame
-        One row per scheme of `names`; see `frame`.
-    curves : dict of str to CanonicalValidity
-        V(eps) of the recalibrated vectors, by scheme.
-    left_out : dict of str to str
-        Schemes that could not be fitted, for example on too few rows, with the reason.
-    """
-
-    names: tuple[str, ...]
-    calibrators: tuple[CanonicalBinning, ...]
-    epsilon: float
-    table: pd.DataFrame
-    curves: dict[str, CanonicalValidity]
+    names: tuple[str, ...]  #: Names of the schemes that could be fitted
+    calibrators: tuple[CanonicalBinning, ...]  #: Fitted, in the order of `names`
+    epsilon: float  #: Distance at which V is reported
+    table: pd.DataFrame  #: One row per scheme of `names`; see `frame`
+    curves: dict[str, CanonicalValidity]  #: V(eps) of the recalibrated vectors, by scheme
+    #: Schemes that could not be fitted, for example on too few rows, with the reason
     left_out: dict[str, str]
 
     def frame(self) -> pd.DataFrame:

@@ -48,46 +48,23 @@ HOVER = (
 
 @dataclass(frozen=True, eq=False, repr=False)
 class RecalibrationMap(Result):
-    """Mean base prediction and recalibrated vector of each occupied cell.
+    """Mean base prediction and recalibrated vector of each occupied cell."""
 
-    Attributes
-    ----------
-    class_names : tuple of str
-        L names in column order.
-    n_bins : int
-        Cells of the scheme, occupied or not.
-    alpha : float
-        Miscoverage of `bound`.
-    cell : (m,) int64 array
-        Numbers of the cells that hold evaluation rows, ascending.
-    count : (m,) int64 array
-        Evaluation rows in each.
-    fitted_count : (m,) int64 array
-        Calibration rows behind its recalibrated vector; 0 means the vector is 1/L.
-    tail : (m, L) float64 array
-        Mean base prediction of the evaluation rows.
-    head : (m, L) float64 array
-        Recalibrated vector.
-    observed : (m, L) float64 array or None
-        Label frequencies of the evaluation rows; None without labels.
-    bound : (m,) float64 array
-        L1 distance that `head` stays within of the true label distribution of its cell with probability
-        1 - alpha, one cell at a time; see `multinomial_bound`.
-    position : (n,) int64 array
-        Index into these entries for every evaluation row.
-    """
-
-    class_names: tuple[str, ...]
-    n_bins: int
-    alpha: float
-    cell: np.ndarray
-    count: np.ndarray
+    class_names: tuple[str, ...]  #: L names in column order
+    n_bins: int  #: Cells of the scheme, occupied or not
+    alpha: float  #: Miscoverage of `bound`
+    cell: np.ndarray  #: (m,) int64: Numbers of the cells that hold evaluation rows, ascending
+    count: np.ndarray  #: (m,) int64: Evaluation rows in each
+    #: (m,) int64: Calibration rows behind its recalibrated vector; 0 means the vector is 1/L
     fitted_count: np.ndarray
-    tail: np.ndarray
-    head: np.ndarray
+    tail: np.ndarray  #: (m, L) float64: Mean base prediction of the evaluation rows
+    head: np.ndarray  #: (m, L) float64: Recalibrated vector
+    #: (m, L) float64 or None: Label frequencies of the evaluation rows; None without labels
     observed: np.ndarray | None
+    #: (m,) float64: L1 distance that `head` stays within of the true label distribution of its cell with
+    #: probability 1 - alpha, one cell at a time; see `multinomial_bound`
     bound: np.ndarray
-    position: np.ndarray
+    position: np.ndarray  #: (n,) int64: Index into these entries for every evaluation row
 
     @property
     def length(self) -> np.ndarray:

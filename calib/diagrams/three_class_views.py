@@ -15,7 +15,7 @@ def most_mistaken(predictions: Predictions, n_classes: int = 3) -> list[int]:
     """Return the codes of the classes that are most often mistaken for each other.
 
     The first two are the pair with the most rows of one predicted as the other, in either direction; each
-    further class is the one with the most such rows together with those before it. Where there are no such
+    further class is the one with the most such rows together with those before it. If there are no such
     rows, more frequent classes come first.
     """
     size = predictions.n_classes

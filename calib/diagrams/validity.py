@@ -45,34 +45,18 @@ PERFECT_GRID = np.linspace(0.0, 1.0, 501)
 
 @dataclass(frozen=True, eq=False, repr=False)
 class ValidityCurve(Drawn):
-    """V(epsilon) of one predictor (Gupta & Ramdas 2021; Figure 3 and Appendix F of the paper).
+    """V(epsilon) of one predictor (Gupta & Ramdas 2021; Figure 3 and Appendix F of the paper)."""
 
-    Attributes
-    ----------
-    notion : str
-        Notion of the cells.
-    gap : (C,) float64 array
-        ``|outcome frequency - mean score|`` of every cell, ascending.
-    label : (C,) int64 array
-        Class code of each cell, -1 where classes are pooled.
-    count : (C,) int64 array
-        Entries (rows; for "class-wise", rows times classes) of each cell.
-    weight : (C,) array
-        Sum of their weights; `count` where rows count alike.
-    mean_score, mean_outcome : (C,) float64 arrays
-        Mean score and outcome frequency of the cell.
-    perfect_epsilon, perfect_share, perfect_cell_share : (G,) float64 arrays
-        The curves that a perfect model with these cells shows on average, because its outcomes are random
-        too; empty unless redraws were requested.
-    """
-
-    notion: str
-    gap: np.ndarray
-    label: np.ndarray
-    count: np.ndarray
-    weight: np.ndarray
+    notion: str  #: Notion of the cells
+    gap: np.ndarray  #: (C,) float64: ``|outcome frequency - mean score|`` of every cell, ascending
+    label: np.ndarray  #: (C,) int64: Class code of each cell, -1 if classes are pooled
+    count: np.ndarray  #: (C,) int64: Entries (rows; for "class-wise", rows times classes) of each cell
+    weight: np.ndarray  #: (C,): Sum of their weights; `count` if rows count alike
+    #: (C,) float64: Mean score and outcome frequency of the cell
     mean_score: np.ndarray
     mean_outcome: np.ndarray
+    #: (G,) float64: The curves that a perfect model with these cells shows on average, because its outcomes
+    #: are random too; empty unless redraws were requested
     perfect_epsilon: np.ndarray
     perfect_share: np.ndarray
     perfect_cell_share: np.ndarray
@@ -157,21 +141,12 @@ class ValidityCurve(Drawn):
 
 @dataclass(frozen=True)
 class ValidityCells:
-    """The cells in which a validity curve compares a base model with its calibrator.
+    """The cells in which a validity curve compares a base model with its calibrator."""
 
-    Attributes
-    ----------
-    of_calibrator : bool
-        Whether both are judged in the calibrator's cells (Appendix F of the paper); else in equal-width bins.
-    labels : tuple of int or None
-        Classes whose cells are counted; None for all.
-    left_out : int
-        Classes that are not counted, because the calibrator has no bins for them.
-    """
-
+    #: Whether both are judged in the calibrator's cells (Appendix F of the paper); else in equal-width bins
     of_calibrator: bool
-    labels: tuple[int, ...] | None = None
-    left_out: int = 0
+    labels: tuple[int, ...] | None = None  #: Classes whose cells are counted; None for all
+    left_out: int = 0  #: Classes that are not counted, because the calibrator has no bins for them
 
     def words(self, n_bins: int) -> str:
         """Say which cells these are."""
@@ -225,7 +200,7 @@ def validity_cells(
 def validity_words(
     curves: Mapping[str, ValidityCurve], epsilon: float, *, conditional: bool = False, strong: str = "{}"
 ) -> str:
-    """Say which share of rows (or of cells, where `conditional`) is within epsilon, for each curve by name.
+    """Say which share of rows (or of cells, if `conditional`) is within epsilon, for each curve by name.
 
     Names must already be escaped for where the words are shown; `strong` as for `cell_words`.
     """
@@ -243,18 +218,10 @@ def validity_words(
 
 @dataclass(frozen=True, eq=False, repr=False)
 class CanonicalValidity(Drawn):
-    """Validity curve V(eps) with the L1 distance between vectors (Fig. 12, left).
+    """Validity curve V(eps) with the L1 distance between vectors (Fig. 12, left)."""
 
-    Attributes
-    ----------
-    epsilon : (s,) float64 array
-        Distances at which the curve steps up, ascending, in [0, 2].
-    share : (s,) float64 array
-        Share of the rows in cells at most that far off; the last is 1.
-    """
-
-    epsilon: np.ndarray
-    share: np.ndarray
+    epsilon: np.ndarray  #: (s,) float64: Distances at which the curve steps up, ascending, in [0, 2]
+    share: np.ndarray  #: (s,) float64: Share of the rows in cells at most that far off; the last is 1
 
     @classmethod
     def of_cells(cls, means: CellMeans) -> CanonicalValidity:

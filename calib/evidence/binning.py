@@ -31,19 +31,13 @@ __all__ = ["BinStatistics", "BinaryProblems", "PerClass", "bin_statistics"]
 class PerClass:
     """Cells of scores that were binned class by class: one per value of a class, where it was binned.
 
-    Where a notion pools the classes, a bin of equal width holds their values: cells of one value each would
+    If a notion pools the classes, a bin of equal width holds their values: cells of one value each would
     hold one class each, and conf-ECE would be TL-ECE.
-
-    Attributes
-    ----------
-    others : tuple of int
-        Classes whose scores were not binned: they get bins of equal width, or as `other_strategy` says.
-    other_strategy : {"uniform", "quantile"}
-        Bins of these classes, and of pooled ones.
     """
 
+    #: Classes whose scores were not binned: they get bins of equal width, or as `other_strategy` says
     others: tuple[int, ...] = ()
-    other_strategy: Literal["uniform", "quantile"] = "uniform"
+    other_strategy: Literal["uniform", "quantile"] = "uniform"  #: Bins of these classes, and of pooled ones
 
     def __str__(self) -> str:
         return "mixed" if self.others else "discrete"
@@ -77,35 +71,20 @@ class BinaryProblems(_Shaped):
 
     Any binning is then a few `searchsorted` per problem and differences of prefix sums, so that its cost
     does not depend on the number of rows.
-
-    Attributes
-    ----------
-    shape : NotionShape
-        The M2B notion the problems came from, and their numbers: `notion`, `n_classes`, `n_claims`,
-        `n_problems`.
-    n_samples : int
-        Rows n of the predictions.
-    offsets : (P + 1,) int64 array
-        Problem p owns the entries ``offsets[p]:offsets[p + 1]``.
-    scores : (m,) float array
-        Scores, ascending inside each problem.
-    rows : (m,) int array
-        The row each entry came from.
-    outcomes : (m,) bool array
-        Outcome of each entry.
-    row_weights : (n,) float64 array or None
-        Weights of the rows, with mean 1; None where rows count alike. Rows of weight 0 are not among the n.
-    row_cluster : (n,) int64 array or None
-        Number of the cluster of each row, 0..G-1; None if rows are independent.
     """
 
+    #: The M2B notion the problems came from, and their numbers: `notion`, `n_classes`, `n_claims`,
+    #: `n_problems`
     shape: NotionShape
-    n_samples: int
-    offsets: np.ndarray
-    scores: np.ndarray
-    rows: np.ndarray
-    outcomes: np.ndarray
+    n_samples: int  #: Rows n of the predictions
+    offsets: np.ndarray  #: (P + 1,) int64: Problem p owns the entries ``offsets[p]:offsets[p + 1]``
+    scores: np.ndarray  #: (m,) float: Scores, ascending inside each problem
+    rows: np.ndarray  #: (m,) int: The row each entry came from
+    outcomes: np.ndarray  #: (m,) bool: Outcome of each entry
+    #: (n,) float64 or None: Weights of the rows, with mean 1; None if rows count alike. Rows of weight 0
+    #: are not among the n.
     row_weights: np.ndarray | None = None
+    #: (n,) int64 or None: Number of the cluster of each row, 0..G-1; None if rows are independent
     row_cluster: np.ndarray | None = None
 
     def frame(self) -> pd.DataFrame:
@@ -117,12 +96,12 @@ class BinaryProblems(_Shaped):
 
     @cached_property
     def weights(self) -> np.ndarray | None:
-        """Weight of each entry, (m,) float64; None where rows count alike."""
+        """Weight of each entry, (m,) float64; None if rows count alike."""
         return None if self.row_weights is None else self.row_weights[self.rows]
 
     @cached_property
     def weight_sums(self) -> np.ndarray:
-        """Prefix sums of the weights, (m + 1,), starting with 0: whole numbers where rows count alike."""
+        """Prefix sums of the weights, (m + 1,), starting with 0: whole numbers if rows count alike."""
         if self.weights is None:
             return np.arange(len(self.scores) + 1)
         return _prefix_sums(self.weights, np.float64)
@@ -159,7 +138,7 @@ class BinaryProblems(_Shaped):
         return self.scores[entries], self.outcomes[entries]
 
     def weights_of(self, index: int) -> np.ndarray | None:
-        """Weights of the entries of one problem, in their order; None where rows count alike."""
+        """Weights of the entries of one problem, in their order; None if rows count alike."""
         entries = slice(self.offsets[index], self.offsets[index + 1])
         return None if self.weights is None else self.weights[entries]
 
@@ -172,56 +151,34 @@ def _prefix_sums(values: np.ndarray, dtype: Any) -> np.ndarray:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class BinStatistics(_Shaped):
-    """One row per non-empty cell (problem, bin), ordered by problem and bin.
+    """One row per non-empty cell (problem, bin), ordered by problem and bin."""
 
-    Attributes
-    ----------
-    shape : NotionShape
-        What was reduced: `notion`, `n_classes`, `n_claims`, `n_problems`.
-    strategy : str
-        How it was binned: "uniform", "quantile", "discrete", or "mixed" where classes differ in that.
-    n_bins : int
-        Bins per problem asked for (for "discrete": the most distinct scores any problem has).
-    n_samples : int
-        Rows n of the predictions.
-    problem, bin : (C,) int64 arrays
-        Which problem and which bin of it, 0-based.
-    label : (C,) int64 array
-        Class code of the problem, -1 where classes are pooled.
-    claim : (C,) int64 array
-        Claim of the problem.
-    start, stop : (C,) int64 arrays
-        The cell's entries ``start:stop`` in the sorted arrays.
-    lower, upper : (C,) float64 arrays
-        Bin edges ("uniform"), or the smallest and largest score in the cell.
-    count : (C,) int64 array
-        Entries in the cell.
-    mean_score, mean_outcome : (C,) float64 arrays
-        Plug-in estimates of the mean score and of the frequency of the outcome, weighted if rows are.
-    weight, square : (C,) arrays
-        Sum of the weights of the entries, and of their squares: both are `count` where rows count alike.
-    variance : (C,) float64 array or None
-        Variance of the outcome sum of a perfect model: the sum of w^2 s (1 - s) over the entries, with scores
-        s and weights w. None if it was not asked for.
-    """
-
-    shape: NotionShape
+    shape: NotionShape  #: What was reduced: `notion`, `n_classes`, `n_claims`, `n_problems`
+    #: How it was binned: "uniform", "quantile", "discrete", or "mixed" if classes differ in that
     strategy: str
-    n_bins: int
-    n_samples: int
+    n_bins: int  #: Bins per problem asked for (for "discrete": the most distinct scores any problem has)
+    n_samples: int  #: Rows n of the predictions
+    #: (C,) int64: Which problem and which bin of it, 0-based
     problem: np.ndarray
     bin: np.ndarray
-    label: np.ndarray
-    claim: np.ndarray
+    label: np.ndarray  #: (C,) int64: Class code of the problem, -1 if classes are pooled
+    claim: np.ndarray  #: (C,) int64: Claim of the problem
+    #: (C,) int64: The cell's entries ``start:stop`` in the sorted arrays
     start: np.ndarray
     stop: np.ndarray
+    #: (C,) float64: Bin edges ("uniform"), or the smallest and largest score in the cell
     lower: np.ndarray
     upper: np.ndarray
-    count: np.ndarray
+    count: np.ndarray  #: (C,) int64: Entries in the cell
+    #: (C,) float64: Plug-in estimates of the mean score and of the frequency of the outcome, weighted if rows
+    #: are
     mean_score: np.ndarray
     mean_outcome: np.ndarray
+    #: (C,): Sum of the weights of the entries, and of their squares: both are `count` if rows count alike
     weight: np.ndarray
     square: np.ndarray
+    #: (C,) float64 or None: Variance of the outcome sum of a perfect model: the sum of w^2 s (1 - s) over the
+    #: entries, with scores s and weights w. None if it was not asked for.
     variance: np.ndarray | None = None
 
     def of(self, chosen: np.ndarray) -> BinStatistics:
@@ -241,7 +198,7 @@ class BinStatistics(_Shaped):
 
     @property
     def effective_samples(self) -> float:
-        """Effective number of all rows: n where rows count alike."""
+        """Effective number of all rows: n if rows count alike."""
         return float(self.n_samples * (self.n_samples * self.n_claims / self.square.sum()))
 
     @property
@@ -267,7 +224,7 @@ class BinStatistics(_Shaped):
         return float(np.nanmax(self.bin_deltas()[0]))
 
     def bin_deltas(self) -> tuple[np.ndarray, np.ndarray]:
-        """Delta_b of section 2.1 and the count of each bin b, both (n_bins,); NaN where a bin is empty."""
+        """Delta_b of section 2.1 and the count of each bin b, both (n_bins,); NaN if a bin is empty."""
         counts, weights = (
             np.bincount(self.bin, weights=each, minlength=self.n_bins) for each in (self.count, self.weight)
         )

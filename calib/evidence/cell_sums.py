@@ -93,7 +93,7 @@ class CellSums(Result):
         return CellSums(self.place[chosen], self.count[chosen], self.high[:, chosen], self.low[:, chosen])
 
     def total(self, name: str) -> np.ndarray:
-        """Return one of the sums of `WEIGHTED`, in float64; where rows count alike, the last three follow."""
+        """Return one of the sums of `WEIGHTED`, in float64; if rows count alike, the last three follow."""
         if self.weighted or name in PLAIN:
             row = WEIGHTED.index(name)
             return self.high[row] + self.low[row]

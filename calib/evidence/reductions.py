@@ -340,7 +340,7 @@ def has_columns(scores: Any) -> bool:
 def top_label(scores: Any, what: str = "scores") -> tuple[np.ndarray, np.ndarray]:
     """Predicted class c(x) and its score h(x), both (n,), of whatever `reduce_to_binary` takes.
 
-    Of P(Y = 1) these are 1 where it is above 0.5 and else 0, and the larger of p and 1 - p.
+    Of P(Y = 1) these are 1 if it is above 0.5 and else 0, and the larger of p and 1 - p.
     """
     if isinstance(scores, (ConfidencePrediction, MultilabelPrediction)):
         raise InputError(str(lacks(scores.kind, "notion:top-label")))
@@ -515,7 +515,7 @@ def bin_each_class(
 
 
 def _sorted_scores(scores: np.ndarray, outcomes: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Sort scores with their outcomes, as `_sorted_entries` does, where nobody asks which row they are of."""
+    """Sort scores with their outcomes, as `_sorted_entries` does, if nobody asks which row they are of."""
     if scores.dtype != np.float32:
         ordered, _, happened = _sorted_entries(scores, outcomes, None, np.array([0, len(scores)]))
         return ordered, happened

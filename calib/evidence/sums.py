@@ -39,27 +39,6 @@ _LOWER = np.append(0.0, EDGES)
 class SummedRows(Result):
     """What is known of rows that are elsewhere: sums, which add up with other rows' sums.
 
-    Attributes
-    ----------
-    kind : str
-        Kind of the predictions, see `calib.data.kinds`.
-    class_names : tuple of str
-        Names of the classes: of the columns ("vectors", "binary"), or those that rows name
-        ("top-label"); none of a confidence.
-    n_samples, n_abstained, n_faulty : int
-        Rows that are summed (rows of weight 0 are not among them), rows without an answer, and rows that were
-        left out because of a fault.
-    top : CellSums
-        Of the confidence, by predicted class; of P(Y = 1) and of a confidence alone by 0.
-    class_wise : CellSums or None
-        Of the score of every class, by class.
-    by : mapping of str to (tuple of str, CellSums)
-        Of each column of groups: their names, and the sums by group.
-    true_rows : (L,) int64 array
-        Rows of each true class, as far as it is known.
-    losses : mapping of str to (float, float)
-        Sums of the values whose means are the scores of `LOSSES`, each as a pair as in `CellSums`.
-
     Notes
     -----
     The sums are of 774 cells, whose edges are all fractions j/B, B = 2..50: an equal-width binning of
@@ -68,15 +47,23 @@ class SummedRows(Result):
     into parts and every order of the parts. Sums of weighted rows agree to the last digits of float64.
     """
 
-    kind: str
+    kind: str  #: Kind of the predictions, see `calib.data.kinds`
+    #: Names of the classes: of the columns ("vectors", "binary"), or those that rows name ("top-label"); none
+    #: of a confidence
     class_names: tuple[str, ...]
+    #: Rows that are summed (rows of weight 0 are not among them), rows without an answer, and rows that were
+    #: left out because of a fault
     n_samples: int
     n_abstained: int
     n_faulty: int
-    top: CellSums
-    class_wise: CellSums | None
+    top: CellSums  #: Of the confidence, by predicted class; of P(Y = 1) and of a confidence alone by 0
+    class_wise: CellSums | None  #: Of the score of every class, by class
+    #: mapping of str to (tuple of str, CellSums): Of each column of groups: their names, and the sums by
+    #: group
     by: Mapping[str, tuple[tuple[str, ...], CellSums]]
-    true_rows: np.ndarray
+    true_rows: np.ndarray  #: (L,) int64: Rows of each true class, as far as it is known
+    #: mapping of str to (float, float): Sums of the values whose means are the scores of `LOSSES`, each as a
+    #: pair as in `CellSums`
     losses: Mapping[str, tuple[float, float]]
 
     @property

@@ -32,7 +32,7 @@ def to_onnx(calibrator: Any, *, opset: Any = None, prefix: str | None = None, lo
         where `onnx.compose.merge_models` puts two models together.
     prefix : str, optional
         Put before every name in the model, so that none is in another model, too. Default: ``"calibrated_"``
-        where `opset` is a model, else none.
+        if `opset` is a model, else none.
     logits : bool
         Whether the input is "logits" in place of "proba": (n, L) float32 of which the softmax is calibrated
         ((n,) log-odds for a binary calibrator).
@@ -74,7 +74,7 @@ def onnx_behind(
         The classifier's output that is calibrated, (n, L). Default: "probabilities" or "logits" if there is
         one of the name, else the only output of floats.
     logits : bool
-        Whether that output holds logits. Set where the name says so.
+        Whether that output holds logits. Set if the name says so.
     prefix : str
         Put before the calibrator's names.
 

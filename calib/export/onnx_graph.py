@@ -40,7 +40,7 @@ def as_model(model: Any) -> Any:
 
 
 def dtype_of(value: Any) -> str | None:
-    """Return "FLOAT" or "DOUBLE" where an input or output is a tensor of these, else None."""
+    """Return "FLOAT" or "DOUBLE" if an input or output is a tensor of these, else None."""
     kind = value.type.tensor_type.elem_type if value.type.HasField("tensor_type") else 0
     return {_FLOAT32: "FLOAT", _FLOAT64: "DOUBLE"}.get(kind)
 
@@ -86,7 +86,7 @@ def to_go_before(model: Any) -> Any:
 def newest_opset() -> int:
     """Return the newest operator set that the installed onnx writes and the installed onnxruntime runs.
 
-    Where onnxruntime is not installed: `EVERYWHERE`, or what the installed onnx knows if that is less.
+    If onnxruntime is not installed: `EVERYWHERE`, or what the installed onnx knows if that is less.
     """
     onnx = _onnx()
     known: int = onnx.defs.onnx_opset_version()

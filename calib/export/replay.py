@@ -26,7 +26,7 @@ def replay(
 ) -> float:
     """Return the largest difference over all outputs between `run` and the calibrator on the rows.
 
-    `run` takes rows and, where the calibrator conditions on groups, the codes of theirs. With `logits` the
+    `run` takes rows and, if the calibrator conditions on groups, the codes of theirs. With `logits` the
     rows are logits, and the calibrator is given their softmax, or expit.
     """
     given = () if groups is None else (calibrator.group_codes(groups, len(rows)),)
@@ -82,10 +82,10 @@ def _fitted_outputs(calibrator: Any, proba: np.ndarray, groups: Any) -> dict[str
 
 
 def largest_difference(actual: dict[str, np.ndarray], expected: dict[str, np.ndarray]) -> float:
-    """Return the largest absolute difference between two sets of outputs, infinite where they disagree.
+    """Return the largest absolute difference between two sets of outputs, infinite if they disagree.
 
-    Where they do not accept the same rows, the difference is at least 1. Labels taken from a matrix may
-    differ where two of its probabilities differ only by rounding; then the difference of these two counts.
+    If they do not accept the same rows, the difference is at least 1. Labels taken from a matrix may
+    differ if two of its probabilities differ only by rounding; then the difference of these two counts.
     """
     if actual.keys() != expected.keys() or any(actual[name].shape != expected[name].shape for name in actual):
         return float("inf")

@@ -185,7 +185,7 @@ class ReportInput:
 
     @cached_property
     def cells(self) -> BinStatistics:
-        """Equal-width (predicted class, bin) cells of the base model; bins where there are no classes."""
+        """Equal-width (predicted class, bin) cells of the base model; bins if there are no classes."""
         return self.evidence.cells(n_bins=self.n_bins)
 
 
@@ -400,7 +400,7 @@ def reliability_section(about: ReportInput) -> list[str]:
 
 
 def _reliability_by_class(about: ReportInput) -> list[str]:
-    """Diagrams of the classes with the largest errors, where several classes can be true."""
+    """Diagrams of the classes with the largest errors, if several classes can be true."""
     rows = about.evaluation
     cells = about.cells
     gaps = np.bincount(cells.problem, weights=cells.weight * np.abs(cells.gap), minlength=rows.n_classes)

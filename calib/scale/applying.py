@@ -180,7 +180,7 @@ def _calibrated(calibrator: Any, batch: pa.RecordBatch, rows: Rows, layout: Layo
 
 
 def _column(values: pd.Series, rows: Rows, n_rows: int) -> pa.Array:
-    """Return a new column with an entry for each row of the batch, missing where there is no answer."""
+    """Return a new column with an entry for each row of the batch, missing if there is no answer."""
     array = pa.array(values.to_numpy(), from_pandas=False)
     if rows.index is None:
         return array

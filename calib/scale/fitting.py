@@ -136,7 +136,7 @@ def fit(
     groups : str, optional
         Column of the groups, for a calibrator that conditions on them.
     part : {"calibration", "evaluation"}
-        Rows to fit on, where a column says which are which.
+        Rows to fit on, if a column says which are which.
     scores, class_names, workers, engine, progress, columns
         As for `calib.scale.summarize`; each pass over the data reports its own progress.
 
@@ -240,7 +240,7 @@ def _count_scores(
 ) -> _Found | None:
     """Count the distinct scores of a part by (group, class), or with `cells` the cells that they are in.
 
-    With `wanted`, scores in other cells are left out. None where there are more than `most`.
+    With `wanted`, scores in other cells are left out. None if there are more than `most`.
     """
     classes: dict[str, int] = {}
     groups: dict[str, int] = {}
@@ -449,7 +449,7 @@ def _matrix(rows: Rows) -> tuple[np.ndarray, np.ndarray]:
 
 
 def _least_positive(part: Part, layout: Layout) -> tuple[int, float]:
-    """Return the rows of a part, and its smallest positive probability (1 where there is none)."""
+    """Return the rows of a part, and its smallest positive probability (1 if there is none)."""
     n_rows, least = 0, 1.0
     for rows in _rows_of(part, layout):
         matrix, _ = _matrix(rows)

@@ -66,7 +66,7 @@ class Layout:
     correct: str | None = None
     weight: str | None = None
     split: str | None = None
-    #: Class code of each text that a label can be ("vectors"); empty where labels are codes
+    #: Class code of each text that a label can be ("vectors"); empty if labels are codes
     label_codes: Mapping[str, int] = field(default_factory=dict)
     #: {"probabilities", "logits", "log_probabilities", "percent"}: what the scores are
     scale: str = "probabilities"
@@ -223,16 +223,16 @@ class Fault:
 class Rows:
     """The usable rows of a batch."""
 
-    index: np.ndarray | None  #: (n,) int64 array: their places in the batch; None where all are used
+    index: np.ndarray | None  #: (n,) int64 array: their places in the batch; None if all are used
     columns: list[np.ndarray] | None  #: list of (n,) float arrays: scores of each class ("vectors")
     score: np.ndarray  #: (n,) float array: the one score of each row; of vectors the highest, at most 1
     #: (n,) int array: class of each row: of vectors that of the highest score, ties to the lowest; a place in
     #: `words` ("top-label")
     predicted: np.ndarray | None
-    #: (n,) float64 array: sum of the squares of the scores of each row ("vectors"), where these were asked
+    #: (n,) float64 array: sum of the squares of the scores of each row ("vectors"), if these were asked
     #: for
     squares: np.ndarray | None
-    #: (n,) int64 array: true class: a code ("vectors"), or a place in `words` ("top-label"), -1 where it is
+    #: (n,) int64 array: true class: a code ("vectors"), or a place in `words` ("top-label"), -1 if it is
     #: only known to be another than the predicted one
     label: np.ndarray | None
     outcome: np.ndarray | None  #: (n,) bool array: whether the event happened, of all kinds but vectors
@@ -458,7 +458,7 @@ class Sweep:
                     np.minimum(lowest, one, out=lowest)
                     np.greater(one, best, out=higher)
                     np.maximum(best, one, out=best)
-                    if kind is np.uint8:  # all bits where it is higher: those of its code remain
+                    if kind is np.uint8:  # all bits if it is higher: those of its code remain
                         np.negative(higher.view(np.int8), out=place.view(np.int8))
                         np.bitwise_and(place, np.uint8(code), out=place)
                     else:

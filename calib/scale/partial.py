@@ -169,7 +169,7 @@ class Accumulator:
                 self.by[at] = [added(self.by[at])]
 
     def _lose(self, name: str, values: np.ndarray, weights: np.ndarray | None) -> None:
-        """Add up a value of each row: exactly, in whole units, where rows count alike."""
+        """Add up a value of each row: exactly, in whole units, if rows count alike."""
         if weights is not None:
             self.weighted[name].append(float(weights @ values))
         elif values.dtype == bool:
@@ -322,7 +322,7 @@ def shuffled(sums: SummedRows, where: str) -> list[str]:
 
 
 def sorted_names(sums: SummedRows) -> SummedRows:
-    """Return the same sums with classes and groups in the order of their names, where rows name them."""
+    """Return the same sums with classes and groups in the order of their names, if rows name them."""
     if sums.kind == "top-label":
         rows = sums.true_rows.copy()
         np.add.at(rows, sums.top.key, sums.top.count)

@@ -24,7 +24,7 @@ from calib.scale.summary import Summary
 #: Called with the rows that are done, all rows, and the seconds since the start.
 Progress = Callable[[int, int, float], None]
 
-#: What is said where nothing is left to sum.
+#: What is said if nothing is left to sum.
 NO_ROWS = "no row can be used: all are of another part, without an answer, or faulty"
 
 #: What to do with rows that cannot be used.
@@ -88,13 +88,13 @@ def summarize(
     class_wise : bool
         Whether to sum the scores of every class, too, for the notion "class-wise".
     part : {"evaluation", "calibration"}
-        Rows that count, where a column says which are which.
+        Rows that count, if a column says which are which.
     weighted : bool
         Whether to use a column of weights.
     scores : {"auto", "probabilities", "logits", "log_probabilities"}
         What the scores are.
     class_names : sequence of str, optional
-        Names of the classes in the order of the columns of scores, where these have none.
+        Names of the classes in the order of the columns of scores, if these have none.
     faults : {"stop", "drop"}
         Whether a row that cannot be used ends the work, or is left out and told of in `Summary.findings`.
     workers : int, optional
@@ -104,7 +104,7 @@ def summarize(
     progress : callable, optional
         Called with the rows done, all rows and the seconds since the start.
     **columns
-        What columns are, where it is not to be found out: label, score and the like, as for `calib.read`.
+        What columns are, if it is not to be found out: label, score and the like, as for `calib.read`.
 
     Raises
     ------

@@ -26,25 +26,18 @@ class Summary(SummedRows):
     Every function of ``(y_true, scores)`` that needs no single rows takes a summary as ``scores``, and None
     as ``y_true``: ``calib.noise_floor(None, summary)``.
 
-    Attributes
-    ----------
-    parts : tuple of str
-        Digest of the sums of each part of the data that is covered (a row group of a file), ascending.
-    findings : tuple of str
-        What was found while streaming, with file, row group and row: what was wrong with rows that were left
-        out, and what the doctor says of some rows of each file.
-    source : str
-        Where the rows come from, for people.
-
     Notes
     -----
     Two summaries overlap if a part of one is a part of the other. The same rows, divided into other row
     groups, are not recognised.
     """
 
+    #: Digest of the sums of each part of the data that is covered (a row group of a file), ascending
     parts: tuple[str, ...] = ()
+    #: What was found while streaming, with file, row group and row: what was wrong with rows that were left
+    #: out, and what the doctor says of some rows of each file
     findings: tuple[str, ...] = ()
-    source: str = ""
+    source: str = ""  #: Where the rows come from, for people
 
     @classmethod
     def of(

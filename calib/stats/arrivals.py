@@ -105,7 +105,7 @@ class Bets:
     """Bets of one stake each: entries, or the entries of a cluster together."""
 
     key: np.ndarray  #: (b,) int array: what each bet belongs to
-    index: np.ndarray | None = None  #: (m,) int array: bet of each entry; None where every entry is a bet
+    index: np.ndarray | None = None  #: (m,) int array: bet of each entry; None if every entry is a bet
 
     def paid(self, log_factors: np.ndarray) -> np.ndarray:
         """Return the logarithm of what each bet pays: the mean of what its entries would."""

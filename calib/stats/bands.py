@@ -22,26 +22,17 @@ from calib.evidence.sampling import adder, resample
 
 @dataclass(frozen=True, eq=False, repr=False)
 class ConsistencyBand(Result):
-    """Where the points of a perfect model would fall in each cell (Broecker & Smith 2007).
+    """Where the points of a perfect model would fall in each cell (Broecker & Smith 2007)."""
 
-    Attributes
-    ----------
-    cells : BinStatistics
-        The cells the band belongs to; C of them.
-    lower, upper : (C,) float64 arrays
-        Pointwise band of the frequency of the outcome, in [0, 1].
-    delta_mean, delta_upper : (n_bins,) float64 arrays
-        Mean and upper `level` quantile of the class-averaged gap Delta_b of each bin; NaN in empty bins.
-    level : float
-        Probability with which a perfect model's point falls inside, cell by cell.
-    """
-
-    cells: BinStatistics
+    cells: BinStatistics  #: The cells the band belongs to; C of them
+    #: (C,) float64: Pointwise band of the frequency of the outcome, in [0, 1]
     lower: np.ndarray
     upper: np.ndarray
+    #: (n_bins,) float64: Mean and upper `level` quantile of the class-averaged gap Delta_b of each bin; NaN
+    #: in empty bins
     delta_mean: np.ndarray
     delta_upper: np.ndarray
-    level: float
+    level: float  #: Probability with which a perfect model's point falls inside, cell by cell
 
     def frame(self) -> pd.DataFrame:
         """Return the cells with their bands, one row each."""
@@ -105,23 +96,14 @@ class CalibrationBand(Result):
     With probability `level` at least, the frequency at each of the scores is between `lower` and `upper`, if
     it does not fall as the score rises. Between two scores, it is above the lower bound of the one below and
     under the upper bound of the one above.
-
-    Attributes
-    ----------
-    score : (G,) float64 array
-        Distinct scores, ascending.
-    lower, upper : (G,) float64 arrays
-        Bounds at each, both non-decreasing.
-    level : float
-        Coverage of the whole band.
-    n_groups : int
-        Groups of neighbouring scores behind the band; its ends move only from one group to the next.
     """
 
-    score: np.ndarray
+    score: np.ndarray  #: (G,) float64: Distinct scores, ascending
+    #: (G,) float64: Bounds at each, both non-decreasing
     lower: np.ndarray
     upper: np.ndarray
-    level: float
+    level: float  #: Coverage of the whole band
+    #: Groups of neighbouring scores behind the band; its ends move only from one group to the next
     n_groups: int
 
     @property
@@ -267,7 +249,7 @@ def _lower_bounds(right: np.ndarray, count: np.ndarray, tail: float) -> np.ndarr
         k = rights[end + 1] - rights[starts[: group + 1]]
         n = counts[end + 1] - counts[starts[: group + 1]]
         k, n = k[k > largest * n], n[k > largest * n]  # a lower bound is below the mean
-        if largest > 0.0 and len(k):  # and above the largest so far only where its tail is smaller
+        if largest > 0.0 and len(k):  # and above the largest so far only if its tail is smaller
             better = betainc(k, n - k + 1.0, largest) < tail
             k, n = k[better], n[better]
         if len(k):

@@ -12,7 +12,7 @@ from scipy.special import logit
 
 from calib.base.exceptions import InputError
 
-#: A score nearer to 0 or 1 than this counts as this where that is on the safe side; elsewhere no bet is made.
+#: A score nearer to 0 or 1 than this counts as this if that is on the safe side; elsewhere no bet is made.
 LEAST = 1e-4
 
 #: Cells of equal width that some bets are for, and in which the gaps of reference rows are bounded.

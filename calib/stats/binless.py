@@ -44,7 +44,7 @@ TITLES: dict[Test, str] = {
 #: With more distinct scores than this, p-values come from the limit and not from redraws.
 MOST_REDRAWN = 20_000
 
-#: Scores are kept this far from 0 and 1 where their log-odds are taken.
+#: Scores are kept this far from 0 and 1 when their log-odds are taken.
 CLIP = 2.0**-24
 
 #: Scores with at most this many decimals count as rounded.
@@ -70,30 +70,16 @@ MOST_KERNEL_ROWS, WIDTH_ROWS = 10_000, 500
 
 @dataclass(frozen=True, repr=False)
 class CalibrationTest(Result):
-    """The outcome of a test of calibration that needs no bins.
+    """The outcome of a test of calibration that needs no bins."""
 
-    Attributes
-    ----------
-    test : str
-        "kuiper", "ks", "spiegelhalter" or "skce".
-    notion : str
-        What was tested; "canonical" for "skce", which is about the whole vector.
-    n_samples : int
-        Rows.
-    statistic : float
-        Range or largest absolute value of the standardised cumulative differences, z, or the unbiased
-        estimate of the squared kernel calibration error (which can be negative).
-    p_value : float
-        Chance of a statistic as extreme under calibration.
-    n_resamples : int
-        Redraws of the outcomes behind the p-value; 0 if it comes from the limit for many rows.
-    """
-
-    test: Test
-    notion: str
-    n_samples: int
+    test: Test  #: "kuiper", "ks", "spiegelhalter" or "skce"
+    notion: str  #: What was tested; "canonical" for "skce", which is about the whole vector
+    n_samples: int  #: Rows
+    #: Range or largest absolute value of the standardised cumulative differences, z, or the unbiased estimate
+    #: of the squared kernel calibration error (which can be negative)
     statistic: float
-    p_value: float
+    p_value: float  #: Chance of a statistic as extreme under calibration
+    #: Redraws of the outcomes behind the p-value; 0 if it comes from the limit for many rows
     n_resamples: int
 
     @property
@@ -103,7 +89,7 @@ class CalibrationTest(Result):
 
     @property
     def verdict(self) -> str:
-        """Return "above noise" where p is at most 0.05, else "not distinguishable from noise"."""
+        """Return "above noise" if p is at most 0.05, else "not distinguishable from noise"."""
         return ABOVE_NOISE if self.p_value <= SIGNIFICANCE else WITHIN_NOISE
 
     @property
@@ -117,43 +103,31 @@ class CalibrationSlope(Result):
     """Logistic recalibration (Cox 1958): log-odds of the event = intercept + slope * log-odds of the score.
 
     A calibrated model has slope 1 and intercept 0. A slope below 1 is overconfidence at both ends.
-
-    Attributes
-    ----------
-    n_samples : int
-        Rows.
-    slope, slope_lower, slope_upper : float
-        Slope and its interval.
-    intercept, intercept_lower, intercept_upper : float
-        Intercept and its interval.
-    in_the_large, in_the_large_lower, in_the_large_upper : float
-        Intercept with the slope held at 1 ("calibration in the large"): below 0, scores are too high.
-    p_value : float
-        Test of slope 1 and intercept 0 together, with 2 degrees of freedom: of the likelihood ratio, or of
-        the score where rows have weights.
-    level : float
-        Coverage of each interval (Wald), from the information and, with weights, the variance of the
-        weighted sums.
-    determined : bool
-        False where a slope cannot be estimated, as scores take one value or separate the outcomes; the
-        intervals are then without bounds.
-    n_left_out : int
-        Rows of score 0 or 1 that were left out since all scores are rounded, and their log-odds unknown.
     """
 
-    n_samples: int
+    n_samples: int  #: Rows
+    #: Slope and its interval
     slope: float
     slope_lower: float
     slope_upper: float
+    #: Intercept and its interval
     intercept: float
     intercept_lower: float
     intercept_upper: float
+    #: Intercept with the slope held at 1 ("calibration in the large"): below 0, scores are too high
     in_the_large: float
     in_the_large_lower: float
     in_the_large_upper: float
+    #: Test of slope 1 and intercept 0 together, with 2 degrees of freedom: of the likelihood ratio, or of the
+    #: score if rows have weights
     p_value: float
+    #: Coverage of each interval (Wald), from the information and, with weights, the variance of the weighted
+    #: sums
     level: float
+    #: False if a slope cannot be estimated, as scores take one value or separate the outcomes; the
+    #: intervals are then without bounds
     determined: bool
+    #: Rows of score 0 or 1 that were left out since all scores are rounded, and their log-odds unknown
     n_left_out: int = 0
 
     @property
@@ -203,7 +177,7 @@ def calibration_test(
     cluster : (n,) array_like of int, str or time, optional
         As for `calib.noise_floor`. "skce" has none.
     n_resamples : int, optional
-        Redraws of the outcomes. Default: 999 (199 for "skce"), or none where there are more than 20,000
+        Redraws of the outcomes. Default: 999 (199 for "skce"), or none if there are more than 20,000
         distinct scores. 0 gives the p-value of the limit for many rows; "skce" has none.
     random_state : int, Generator or None
         Seed of the redraws, for "skce" also of its blocks.
@@ -309,9 +283,9 @@ def calibration_tests(
     random_state: int | None = RANDOM_STATE,
     tests: Sequence[Test] = get_args(Test),
 ) -> list[CalibrationTest]:
-    """Return every test of `calibration_test`: of the predicted class, and of the vector where there is one.
+    """Return every test of `calibration_test`: of the predicted class, and of the vector if there is one.
 
-    "skce" is left out where `scores` are not whole vectors of probabilities, of one row only, weighted, or of
+    "skce" is left out if `scores` are not whole vectors of probabilities, of one row only, weighted, or of
     clusters.
     """
     results: dict[Test, CalibrationTest] = {}
@@ -409,7 +383,7 @@ def calibration_slope(
     y_true : (n,) array_like of int
         True class codes.
     scores : (n, L) or (n,) array_like, predictions of any kind, or BinaryProblems
-        What is assessed. Scores of 0 and 1 are moved by 2^-24, where log-odds end; if all scores have at most
+        What is assessed. Scores of 0 and 1 are moved by 2^-24, if log-odds end; if all scores have at most
         3 decimals, their rows are left out: the line of the others is the same.
     notion : {"confidence", "top-label"}
         Both give the same line, one for all classes.
@@ -534,7 +508,7 @@ class _CumulativeDifferences:
 
 
 def _over(values: np.ndarray, spread: float) -> np.ndarray:
-    """Divide by a spread; where that is 0, what is not 0 cannot be under calibration."""
+    """Divide by a spread; if that is 0, what is not 0 cannot be under calibration."""
     if spread > 0:
         return values / spread
     return np.where(np.abs(values) > 1e-9, np.copysign(np.inf, values), 0.0)
@@ -571,7 +545,7 @@ def _top_problems(
     if not isinstance(scores, BinaryProblems):
         check_choice(notion, TOP_NOTIONS, "notion")
     if isinstance(scores, ConfidencePrediction):
-        notion = "confidence"  # both notions give the same where there is one class, or none
+        notion = "confidence"  # both notions give the same if there is one class, or none
     problems = as_evidence(y_true, scores, sample_weight, cluster).problems(notion)
     if problems.n_claims > 1:
         raise InputError(
@@ -725,7 +699,7 @@ def _test_of_pairs(
 
 
 def _kernel_width(proba: np.ndarray) -> float:
-    """Median distance of the rows that differ; 1 where none do."""
+    """Median distance of the rows that differ; 1 if none do."""
     squares = np.sum(proba**2, axis=1)
     distance = np.sqrt(np.maximum(squares[:, None] + squares - 2.0 * proba @ proba.T, 0.0))
     apart = distance[np.triu_indices(len(proba), 1)]

@@ -27,27 +27,15 @@ MOST: dict[str, float] = {"accuracy": 1.0, "brier": 2.0, "log_loss": -np.log(TIN
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Interval(Result):
-    """A reported number with its interval.
+    """A reported number with its interval."""
 
-    Attributes
-    ----------
-    metric : str
-        The metric.
-    estimate : float
-        The number on all rows.
-    lower, upper : float
-        Ends of the interval.
-    level : float
-        Its nominal coverage.
-    samples : (R,) float64 array
-        The number on each resample of the rows, where resamples were asked for.
-    """
-
-    metric: str
-    estimate: float
+    metric: str  #: The metric
+    estimate: float  #: The number on all rows
+    #: Ends of the interval
     lower: float
     upper: float
-    level: float
+    level: float  #: Its nominal coverage
+    #: (R,) float64: The number on each resample of the rows, if resamples were asked for
     samples: np.ndarray
 
     def frame(self) -> pd.DataFrame:
@@ -57,29 +45,19 @@ class Interval(Result):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class PairedInterval(Result):
-    """The difference of a number between two methods on the same rows, b minus a.
+    """The difference of a number between two methods on the same rows, b minus a."""
 
-    Attributes
-    ----------
-    metric : str
-        The metric.
-    estimate_a, estimate_b : float
-        The number of each method.
-    difference, lower, upper : float
-        Their difference b - a and the ends of its interval.
-    level : float
-        Nominal coverage.
-    samples : (R,) float64 array
-        The difference on each resample, where resamples were asked for; both methods see the same rows.
-    """
-
-    metric: str
+    metric: str  #: The metric
+    #: The number of each method
     estimate_a: float
     estimate_b: float
+    #: Their difference b - a and the ends of its interval
     difference: float
     lower: float
     upper: float
-    level: float
+    level: float  #: Nominal coverage
+    #: (R,) float64: The difference on each resample, if resamples were asked for; both methods see the
+    #: same rows
     samples: np.ndarray
 
     def words(self, name_a: str, name_b: str) -> str:
@@ -220,7 +198,7 @@ def with_unseen_errors(
 ) -> tuple[np.ndarray, np.ndarray]:
     """Return the ends of intervals of means that also hold what errors which were not seen would do.
 
-    Where no row is wrong, the values tell nothing of the loss of a wrong one. Of -log(alpha / 2) errors that
+    If no row is wrong, the values tell nothing of the loss of a wrong one. Of -log(alpha / 2) errors that
     are expected (3.7 at 95 %), none is seen with a chance of alpha / 2. What they add to the mean and the
     half-width of the interval are independent, and added as squares.
     """

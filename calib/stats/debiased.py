@@ -29,27 +29,13 @@ SMOOTH_TOLERANCE = 1e-10
 
 @dataclass(frozen=True, eq=False, repr=False)
 class MonotoneEstimate(Result):
-    """ECE with as many equal-mass bins as keep the outcome frequencies monotone.
+    """ECE with as many equal-mass bins as keep the outcome frequencies monotone."""
 
-    Attributes
-    ----------
-    notion : str
-        Notion of the problems.
-    value : float
-        The estimate, in [0, 1].
-    problem : (Q,) int64 array
-        Problems that have entries.
-    n_bins : (Q,) int64 array
-        Bins chosen for each.
-    ece : (Q,) float64 array
-        Error of each problem.
-    """
-
-    notion: str
-    value: float
-    problem: np.ndarray
-    n_bins: np.ndarray
-    ece: np.ndarray
+    notion: str  #: Notion of the problems
+    value: float  #: The estimate, in [0, 1]
+    problem: np.ndarray  #: (Q,) int64: Problems that have entries
+    n_bins: np.ndarray  #: (Q,) int64: Bins chosen for each
+    ece: np.ndarray  #: (Q,) float64: Error of each problem
 
     def frame(self) -> pd.DataFrame:
         """Return one row per problem."""
@@ -58,23 +44,12 @@ class MonotoneEstimate(Result):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class SmoothEstimate(Result):
-    """SmoothECE: calibration error without bins.
+    """SmoothECE: calibration error without bins."""
 
-    Attributes
-    ----------
-    notion : str
-        Notion of the problems.
-    value : float
-        The estimate, in [0, 1].
-    problem : (Q,) int64 array
-        Problems that have entries.
-    ece : (Q,) float64 array
-        SmoothECE of each problem, which is also the width of the kernel it was smoothed with.
-    """
-
-    notion: str
-    value: float
-    problem: np.ndarray
+    notion: str  #: Notion of the problems
+    value: float  #: The estimate, in [0, 1]
+    problem: np.ndarray  #: (Q,) int64: Problems that have entries
+    #: (Q,) float64: SmoothECE of each problem, which is also the width of the kernel it was smoothed with
     ece: np.ndarray
 
     def frame(self) -> pd.DataFrame:
@@ -104,7 +79,7 @@ def debiased_l2(
     Returns
     -------
     float
-        Square root of the estimate, 0 where that is negative. For several claims (class-wise, top-K) the root
+        Square root of the estimate, 0 if that is negative. For several claims (class-wise, top-K) the root
         of the mean of squares, as in the authors' code.
 
     Notes
@@ -112,8 +87,8 @@ def debiased_l2(
     Kumar, Liang & Ma (2019), "Verified uncertainty calibration", definition 5.1: from each squared gap the
     estimated variance of the outcome frequency, f (1 - f) / (count - 1), is subtracted (with weights, count
     is the effective number of rows, (sum w)^2 / sum w^2). Cells with one row, whose variance cannot be
-    estimated, add nothing. The square is unbiased (but for those) where scores are constant in a cell, and a
-    little too small where they vary; its root is not unbiased.
+    estimated, add nothing. The square is unbiased (but for those) if scores are constant in a cell, and a
+    little too small if they vary; its root is not unbiased.
     """
     problems = as_problems(y_true, scores, notion, top_k, sample_weight)
     cells = bin_statistics(problems, n_bins=n_bins, strategy=strategy)

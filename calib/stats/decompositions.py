@@ -25,39 +25,21 @@ class Decomposition(Drawn):
     """A decomposed proper score of binary problems (Murphy 1973; Broecker 2009).
 
     score = calibration + refinement + binning, and refinement = uncertainty - resolution.
-
-    Attributes
-    ----------
-    notion, strategy : str
-        Notion of the problems, and how their scores were binned.
-    n_bins : int
-        Bins per problem asked for.
-    rule : str
-        "brier" or "log_loss" (nats); for each entry, of the event of its problem.
-    score : float
-        Mean score over entries.
-    calibration : float
-        Distance of mean scores from observed frequencies: what recalibration can remove, 0 or more.
-    refinement : float
-        What would remain if every cell predicted its frequency: what recalibration cannot fix.
-    uncertainty : float
-        Score of predicting the base rate of each claim.
-    resolution : float
-        What the cells add to the base rate: uncertainty - refinement, 0 or more.
-    binning : float
-        Remainder because scores inside one cell differ; exactly 0 for "discrete".
     """
 
+    #: Notion of the problems, and how their scores were binned
     notion: str
     strategy: str
-    n_bins: int
-    rule: str
-    score: float
+    n_bins: int  #: Bins per problem asked for
+    rule: str  #: "brier" or "log_loss" (nats); for each entry, of the event of its problem
+    score: float  #: Mean score over entries
+    #: Distance of mean scores from observed frequencies: what recalibration can remove, 0 or more
     calibration: float
+    #: What would remain if every cell predicted its frequency: what recalibration cannot fix
     refinement: float
-    uncertainty: float
-    resolution: float
-    binning: float
+    uncertainty: float  #: Score of predicting the base rate of each claim
+    resolution: float  #: What the cells add to the base rate: uncertainty - refinement, 0 or more
+    binning: float  #: Remainder because scores inside one cell differ; exactly 0 for "discrete"
 
     def frame(self) -> pd.DataFrame:
         """Return one row with every term."""
@@ -78,27 +60,14 @@ class CorpTerms(NamedTuple):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class CorpCurve(Result):
-    """Reliability without bins: isotonic regression of outcomes on scores (Dimitriadis et al. 2021).
+    """Reliability without bins: isotonic regression of outcomes on scores (Dimitriadis et al. 2021)."""
 
-    Attributes
-    ----------
-    score : (G,) float64 array
-        Distinct scores, ascending.
-    frequency : (G,) float64 array
-        Isotonic estimate of the outcome frequency at each.
-    count : (G,) int64 array
-        Entries with that score.
-    weight : (G,) array
-        Sum of their weights; `count` where rows count alike.
-    brier, log_loss : CorpTerms
-        Terms of the Brier score and of the log loss (nats), exact for both: an isotonic regression minimises
-        every proper score among maps that do not fall (their Theorem 1).
-    """
-
-    score: np.ndarray
-    frequency: np.ndarray
-    count: np.ndarray
-    weight: np.ndarray
+    score: np.ndarray  #: (G,) float64: Distinct scores, ascending
+    frequency: np.ndarray  #: (G,) float64: Isotonic estimate of the outcome frequency at each
+    count: np.ndarray  #: (G,) int64: Entries with that score
+    weight: np.ndarray  #: (G,): Sum of their weights; `count` if rows count alike
+    #: Terms of the Brier score and of the log loss (nats), exact for both: an isotonic regression minimises
+    #: every proper score among maps that do not fall (their Theorem 1)
     brier: CorpTerms
     log_loss: CorpTerms
 
@@ -142,7 +111,7 @@ class CorpCurve(Result):
         return float(self._distance[order[at]])
 
     def steps(self) -> tuple[np.ndarray, np.ndarray]:
-        """Return scores and frequencies for drawing: where the frequency changes, and the last."""
+        """Return scores and frequencies for drawing: if the frequency changes, and the last."""
         at = np.append(np.flatnonzero(np.diff(self.frequency, prepend=-1.0)), len(self.score) - 1)
         return self.score[at], self.frequency[at]
 

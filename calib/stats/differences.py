@@ -30,34 +30,22 @@ Verdict = Literal["lower", "higher", "not distinguishable"]
 
 @dataclass(frozen=True, repr=False)
 class PairedDifference(Result):
-    """Squared l2 calibration error of a minus b's, both debiased, on the same rows.
+    """Squared l2 calibration error of a minus b's, both debiased, on the same rows."""
 
-    Attributes
-    ----------
-    notion : str
-        Notion of the error.
-    n_samples : int
-        Rows.
-    squared_a, squared_b : float
-        Debiased squared l2 errors, each in its own cells; can be negative.
-    difference, lower, upper : float
-        `squared_a` less `squared_b`, and the ends of its interval.
-    level : float
-        Coverage.
-    """
-
-    notion: str
-    n_samples: int
+    notion: str  #: Notion of the error
+    n_samples: int  #: Rows
+    #: Debiased squared l2 errors, each in its own cells; can be negative
     squared_a: float
     squared_b: float
+    #: `squared_a` less `squared_b`, and the ends of its interval
     difference: float
     lower: float
     upper: float
-    level: float
+    level: float  #: Coverage
 
     @property
     def verdict(self) -> Verdict:
-        """Of a against b: "lower" or "higher" where the interval excludes 0, else "not distinguishable"."""
+        """Of a against b: "lower" or "higher" if the interval excludes 0, else "not distinguishable"."""
         if self.upper < 0.0:
             return "lower"
         return "higher" if self.lower > 0.0 else "not distinguishable"
@@ -118,13 +106,13 @@ def paired_difference(
     each is: no difference of plug-in errors is compared here. The difference of the debiased squared l2
     errors is a quadratic form in the labels. With w the share of a row's cell, D its gap and e the outcome
     less its probability, it has a linear term, the sum over rows of 2 (D_a e_a - D_b e_b) / n, and a
-    degenerate term, the sum over pairs of rows in a cell, which alone remains where both models are
+    degenerate term, the sum over pairs of rows in a cell, which alone remains if both models are
     calibrated. The variance estimated from the observed gaps holds the linear term once and the degenerate
     one twice, so that the larger of (observed - degenerate) and degenerate serves both cases.
 
     Two models with equal scores and cells differ by 0, exactly: the interval is [0, 0].
 
-    Where chances differ between the rows of a cell, less than was taken off is noise, and each debiased
+    If chances differ between the rows of a cell, less than was taken off is noise, and each debiased
     square is too small by that share of it (`SquaredGaps.between`). The ends are the farthest over the shares
     `BETWEEN_ROWS`, the same for both models, or as many times larger for one as its cells have less variance:
     the noise of a row does not depend on the model. The normal quantile is `_ALLOWANCE` times as large, as
@@ -134,7 +122,7 @@ def paired_difference(
     (`ClusterSquares`), with Student's quantile for as many clusters.
 
     In the populations of ``benchmarks/difference_coverage.py`` the 95 % interval covers in 93 % or more.
-    Where there is a difference, the wrong direction is claimed in 2.5 % or less; where there is none, any
+    If there is a difference, the wrong direction is claimed in 2.5 % or less; if there is none, any
     direction in 5 % or less.
     """
     alpha = 1.0 - check_level(level)
@@ -164,7 +152,7 @@ def paired_difference(
 class _Side:
     """One model's entries in an order shared with the other: claim by claim, row by row.
 
-    event holds the class whose occurrence is the outcome of the entry; weight is 1 where rows count alike.
+    event holds the class whose occurrence is the outcome of the entry; weight is 1 if rows count alike.
     """
 
     table: SquaredGaps
@@ -298,7 +286,7 @@ def _limits(a: _Side, b: _Side, z: float) -> tuple[float, float]:
     bend = (_third_moment(a.table) - _third_moment(b.table)) * min(1.0, degenerate / max(least, 1e-300))
 
     def ends(left_a: float, left_b: float) -> tuple[float, float]:
-        """Return the ends where these shares of the variances of a and b lie in the outcome of each row."""
+        """Return the ends if these shares of the variances of a and b lie in the outcome of each row."""
         left = max(left_a, left_b)
         noise = max(observed * left - degenerate / a.table.excess * left**2, degenerate * left**2)
         variance = max(noise + between, 1e-200)  # its power 1.5 is above 0
@@ -335,7 +323,7 @@ def _degenerate_covariance(a: _Side, b: _Side, covariance: np.ndarray) -> float:
     total, squares = (
         np.bincount(joint, weights=each, minlength=len(keys)) for each in (weighted, weighted**2)
     )
-    # Products of pairs over weight: count - 1 where rows count alike. A cell with 0 has no pairs.
+    # Products of pairs over weight: count - 1 if rows count alike. A cell with 0 has no pairs.
     (pairs_a, paired_a), (pairs_b, paired_b) = (
         ((side.table.pairs / side.table.weight)[cell], side.table.share[cell] > 0)
         for side, cell in zip((a, b), np.divmod(keys, len(b.table.count)), strict=True)

@@ -24,21 +24,14 @@ CHANCE = 1e-3
 
 @dataclass(frozen=True, repr=False)
 class EffectiveSample(Result):
-    """What rows that belong together are worth.
+    """What rows that belong together are worth."""
 
-    Attributes
-    ----------
-    n_rows, n_clusters : int
-        Rows, and clusters.
-    correlation : float
-        Correlation of the latent numbers of two rows of a cluster, in [0, 1); see `calib.evidence.clusters`.
-    design_effect : float
-        Variance of the pooled gap with this dependence over the one of independent rows, 1 or more.
-    """
-
+    #: Rows, and clusters
     n_rows: int
     n_clusters: int
+    #: Correlation of the latent numbers of two rows of a cluster, in [0, 1); see `calib.evidence.clusters`
     correlation: float
+    #: Variance of the pooled gap with this dependence over the one of independent rows, 1 or more
     design_effect: float
 
     @property

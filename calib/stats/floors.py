@@ -52,33 +52,20 @@ TOO_LOW = 0.005
 
 @dataclass(frozen=True, eq=False, repr=False)
 class NoiseFloor(Drawn):
-    """An observed calibration error beside what a perfect model of the same size shows.
+    """An observed calibration error beside what a perfect model of the same size shows."""
 
-    Attributes
-    ----------
-    metric, notion, strategy : str
-        The error ("ece" or "mce"), its notion, and how scores were binned.
-    n_bins, n_samples : int
-        Bins per problem asked for, and rows.
-    observed : float
-        The metric on the observed outcomes, in [0, 1].
-    samples : (R,) float64 array
-        The metric on outcomes redrawn as Bernoulli(score), ascending.
-    weighted : bool
-        Whether rows have weights, in the observed outcomes and in the redrawn ones.
-    n_clusters : int or None
-        Clusters of rows that belong together, whose outcomes were redrawn with their dependence; None if the
-        rows count as independent.
-    """
-
+    #: The error ("ece" or "mce"), its notion, and how scores were binned
     metric: str
     notion: str
     strategy: str
+    #: Bins per problem asked for, and rows
     n_bins: int
     n_samples: int
-    observed: float
-    samples: np.ndarray
-    weighted: bool = False
+    observed: float  #: The metric on the observed outcomes, in [0, 1]
+    samples: np.ndarray  #: (R,) float64: The metric on outcomes redrawn as Bernoulli(score), ascending
+    weighted: bool = False  #: Whether rows have weights, in the observed outcomes and in the redrawn ones
+    #: Clusters of rows that belong together, whose outcomes were redrawn with their dependence; None if the
+    #: rows count as independent
     n_clusters: int | None = None
 
     @property
@@ -92,8 +79,8 @@ class NoiseFloor(Drawn):
 
         Uniform for a perfect model. Few distinct scores let redraws tie with the observed value: ties of at
         most `HALF_TIES` of the redraws count half (mid-p, Lancaster 1961), so that a perfect model is above
-        noise in about 5 %, and never more than 6.5 %. More ties, as where few rows decide the metric (MCE),
-        count whole, and p is too large. Where rows of class-wise or top-K scores sum to more than 1, no
+        noise in about 5 %, and never more than 6.5 %. More ties, as if few rows decide the metric (MCE),
+        count whole, and p is too large. If rows of class-wise or top-K scores sum to more than 1, no
         draw of one class per row has them as its chances, and the spread, hence p, is approximate.
         """
         whole = p_values(np.array([self.observed]), self.samples[None])[0]
@@ -133,35 +120,20 @@ class NoiseFloor(Drawn):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class ProblemFloors(Result):
-    """ECE of every binary problem (class) beside what a perfect model of the same size shows.
+    """ECE of every binary problem (class) beside what a perfect model of the same size shows."""
 
-    Attributes
-    ----------
-    problem : (Q,) int64 array
-        Problems that have entries, or their owners.
-    label : (Q,) int64 array
-        Class code of each, -1 where classes are pooled; with owners, these.
-    count : (Q,) int64 array
-        Entries of each.
-    weight : (Q,) array
-        Sum of their weights, which have mean 1 over the rows; `count` where rows count alike.
-    observed, mean, upper : (Q,) float64 arrays
-        ECE observed; mean and upper `level` quantile of the ECE of a perfect model.
-    p_value : (Q,) float64 array
-        (1 + redraws at or above the observed) / (1 + redraws), for each problem.
-    level : float
-        Level of `upper`.
-    """
-
-    problem: np.ndarray
-    label: np.ndarray
-    count: np.ndarray
+    problem: np.ndarray  #: (Q,) int64: Problems that have entries, or their owners
+    label: np.ndarray  #: (Q,) int64: Class code of each, -1 if classes are pooled; with owners, these
+    count: np.ndarray  #: (Q,) int64: Entries of each
+    #: (Q,): Sum of their weights, which have mean 1 over the rows; `count` if rows count alike
     weight: np.ndarray
+    #: (Q,) float64: ECE observed; mean and upper `level` quantile of the ECE of a perfect model
     observed: np.ndarray
     mean: np.ndarray
     upper: np.ndarray
+    #: (Q,) float64: (1 + redraws at or above the observed) / (1 + redraws), for each problem
     p_value: np.ndarray
-    level: float
+    level: float  #: Level of `upper`
 
     def frame(self) -> pd.DataFrame:
         """Return one row per problem, for CSV downloads."""
@@ -512,7 +484,7 @@ def verdict(floor: NoiseFloor, name: str) -> str:
     Returns
     -------
     str
-        "above noise" where the p-value is at most 0.05, else "not distinguishable from noise", with the
+        "above noise" if the p-value is at most 0.05, else "not distinguishable from noise", with the
         mean and the 95 % quantile of a perfect model of this size, the latter rounded up. Digits are added
         until the printed numbers agree with the words. An error so low that a perfect model would show it
         in at most 1 of 200 cases raises the question whether the rows were used for fitting.

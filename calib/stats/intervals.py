@@ -46,38 +46,25 @@ _DISTANCES = np.linspace(0.0, 6.0, 3001)
 
 @dataclass(frozen=True, repr=False)
 class ErrorInterval(Result):
-    """A calibration error with an interval that is valid for it.
+    """A calibration error with an interval that is valid for it."""
 
-    Attributes
-    ----------
-    notion, strategy : str
-        Notion of the error, and how scores were binned.
-    n_bins, n_samples : int
-        Bins per problem asked for, and rows.
-    norm : int
-        1 for the ECE, 2 for the l2 error.
-    observed : float
-        The plug-in error, as `calib.ece` gives it for ``norm=1``; noise makes it too large on average.
-    estimate : float
-        Estimate with noise taken off, inside the interval. For ``norm=1`` the error whose cells, all equally
-        far off in units of their noise, show the observed one on average: still too large on average, less
-        than `observed` is. For ``norm=2`` the root of the debiased squared error, 0 where that is negative.
-    lower, upper : float
-        Ends of the interval, in [0, 1].
-    level : float
-        Its coverage.
-    """
-
+    #: Notion of the error, and how scores were binned
     notion: str
     strategy: str
+    #: Bins per problem asked for, and rows
     n_bins: int
     n_samples: int
-    norm: int
+    norm: int  #: 1 for the ECE, 2 for the l2 error
+    #: The plug-in error, as `calib.ece` gives it for ``norm=1``; noise makes it too large on average
     observed: float
+    #: Estimate with noise taken off, inside the interval. For ``norm=1`` the error whose cells, all equally
+    #: far off in units of their noise, show the observed one on average: still too large on average, less
+    #: than `observed` is. For ``norm=2`` the root of the debiased squared error, 0 if that is negative.
     estimate: float
+    #: Ends of the interval, in [0, 1]
     lower: float
     upper: float
-    level: float
+    level: float  #: Its coverage
 
     def frame(self) -> pd.DataFrame:
         """Return one row with every number."""
@@ -125,7 +112,7 @@ def error_interval(
     share-weighted mean absolute deviations of binomials with the cells' sizes and mean scores:
 
     - T is at most theta + F on average, for cells of every size: Hoeffding (1956) bounds each cell's mean
-      absolute deviation by the binomial's. The lower end is T less F and z standard errors. Where cells show
+      absolute deviation by the binomial's. The lower end is T less F and z standard errors. If cells show
       gaps that noise does not explain, their share of F is taken off only as far as noise can matter there.
     - T is at least S m(theta / S) on average, m(d) the mean of the absolute value of a
       N(d, 1): both sides are convex. The upper end inverts m at T (at least F) plus z standard errors, those
@@ -228,7 +215,7 @@ def _l1_limits(
         return float(scale * _folded_inverse(shown / scale)) if scale > 0 else shown
 
     def most(between: float) -> float:
-        """Return the upper end where this share of the variance lies between rows."""
+        """Return the upper end if this share of the variance lies between rows."""
         left = 1.0 - between
         least = max(observed, floor * np.sqrt(left))
 
@@ -489,7 +476,7 @@ def _l2_limits(problems: BinaryProblems, cells: BinStatistics, z: float) -> tupl
     bend_rate = 24.0 * table.excess**2 * float(noise**2 @ (share * gap**2)) / mean_square
 
     def ends(between: float) -> tuple[float, float]:
-        """Return the ends where this share of the variance lies between rows."""
+        """Return the ends if this share of the variance lies between rows."""
         left = 1.0 - between
         constant = table.degenerate * left**2 + (z**3 / n**2 / claims) ** 2
         rate = 4.0 * linear / mean_square * left + 4.0 * unseen(n, claims, z)
@@ -558,7 +545,7 @@ class SquaredGaps(Result):
     #: By how much chances that differ between the rows of a cell can make `squared` too small: what was taken
     #: off the plug-in square as noise
     between: float
-    degenerate: float  #: Its variance where the model is calibrated
+    degenerate: float  #: Its variance if the model is calibrated
     excess: float  #: Factor of that variance for outcomes of one row in several claims: at most 2
 
     @classmethod
@@ -610,7 +597,7 @@ class SquaredGaps(Result):
 def _mean_variance(
     count: np.ndarray, mean_score: np.ndarray, mean_outcome: np.ndarray, spread: np.ndarray
 ) -> np.ndarray:
-    """Mean of P (1 - P) in each cell, with the outcome shrunk by one row: unbiased where P is the score."""
+    """Mean of P (1 - P) in each cell, with the outcome shrunk by one row: unbiased if P is the score."""
     shrunk = np.clip((count * mean_outcome + mean_score) / (count + 1.0), 0.0, 1.0)
     whole = np.maximum(mean_score * (1.0 - mean_score), 0.0)
     varied = np.divide(spread, whole, out=np.zeros_like(spread), where=whole > 0)

@@ -30,24 +30,16 @@ ROUNDING = 1e-12
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Improvements(Result):
-    """By how much each method's mean loss is below the first one's, with intervals that hold together.
+    """By how much each method's mean loss is below the first one's, with intervals that hold together."""
 
-    Attributes
-    ----------
-    mean : (m,) float64 array
-        Mean loss of each method.
-    improvement, standard_error, lower, upper : (m,) float64 arrays
-        Loss of the first method minus each method's, its standard error, and the ends of its interval.
-    level : float
-        Chance that all intervals hold.
-    """
-
-    mean: np.ndarray
+    mean: np.ndarray  #: (m,) float64: Mean loss of each method
+    #: (m,) float64: Loss of the first method minus each method's, its standard error, and the ends of its
+    #: interval
     improvement: np.ndarray
     standard_error: np.ndarray
     lower: np.ndarray
     upper: np.ndarray
-    level: float
+    level: float  #: Chance that all intervals hold
 
 
 def improvements(

@@ -40,27 +40,17 @@ class Block:
 
 @dataclass(frozen=True)
 class Gap:
-    """How much more often outcomes came than scores say.
+    """How much more often outcomes came than scores say."""
 
-    Attributes
-    ----------
-    level, name : str
-        "all", or a class or a group.
-    n_rows : int
-        Rows, or clusters, that it is the mean of.
-    gap, lower, upper : float
-        Mean of outcome - score, and its confidence sequence.
-    since : float or Timestamp
-        Time of the first of the rows.
-    """
-
+    #: "all", or a class or a group
     level: str
     name: str
-    n_rows: int
+    n_rows: int  #: Rows, or clusters, that it is the mean of
+    #: Mean of outcome - score, and its confidence sequence
     gap: float
     lower: float
     upper: float
-    since: Any
+    since: Any  #: float or Timestamp: Time of the first of the rows
 
 
 class Monitor(Result):
@@ -78,7 +68,7 @@ class Monitor(Result):
     by : str, optional
         Name of the groups that `update` is given, each of which is then looked at by itself, too.
     tolerance : float
-        The model counts as calibrated where the probability of the outcome is within this of the score.
+        The model counts as calibrated if the probability of the outcome is within this of the score.
     alpha : float
         Chance of ever raising a false alarm, at most.
 
@@ -89,7 +79,7 @@ class Monitor(Result):
     evidence : float
         What the bets are worth now.
     since : float, Timestamp or None
-        After an alarm, when the change began that explains it best; rows so far where no times are given.
+        After an alarm, when the change began that explains it best; rows so far if no times are given.
     n_rows, n_unlabelled : int
         Rows that were bet on, and rows that came without a label.
 
@@ -136,7 +126,7 @@ class Monitor(Result):
         self.n_rows = self.n_unlabelled = 0
         self.seen: list[int] = []
         self.hashes = np.empty(0, dtype=np.int64)
-        #: Bounds of outcome - score by (level, unit, cell) where rows of a start are compared with.
+        #: Bounds of outcome - score by (level, unit, cell) if rows of a start are compared with.
         self.start: dict[tuple[str, str], np.ndarray] = {}
 
     @property
@@ -171,7 +161,7 @@ class Monitor(Result):
         return self.time_of(self.blocks[self._likeliest(level, unit)[1]].first)
 
     def time_of(self, time: float) -> Any:
-        """Return a time as the rows had it: a Timestamp where they had dates."""
+        """Return a time as the rows had it: a Timestamp if they had dates."""
         return pd.Timestamp(time, unit="s") if self.clock == "date" else time
 
     def compare_with(self, y: Any, scores: Any, *, groups: Any = None, cluster: Any = None) -> Monitor:
@@ -218,7 +208,7 @@ class Monitor(Result):
         time : (n,) array_like of float, date or str, optional
             When each row was scored. Rows of one update are sorted by it. Default: in the order they come.
         groups : (n,) array_like, optional
-            Group of each row, where `by` names groups.
+            Group of each row, if `by` names groups.
         cluster : (n,) array_like, optional
             Rows that belong together: they are one bet, by the mean of what each would pay. Keep them in one
             update.

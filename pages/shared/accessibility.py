@@ -1,4 +1,4 @@
-"""Rules of style where Streamlit's own leave something unreadable, unnamed, cramped, or focus invisible."""
+"""Rules of style if Streamlit's own leave something unreadable, unnamed, cramped, or focus invisible."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ ROOM = """
 [data-testid=stElementContainer]:has(> .stHtml > [data-calib-tab]),
 .st-key-other-theme, .st-key-dragged { display: none; }"""
 #: What is behind a mark stands beside it: it stays on the screen while the figures beside it scroll, and has
-#: a scroll of its own. Where a screen has no room for two columns it follows below. No rule asks what is in a
+#: a scroll of its own. If a screen has no room for two columns it follows below. No rule asks what is in a
 #: column: browsers would look through it each time something is drawn there.
 BESIDE = """
 @media (min-width: 1100px) {

@@ -1,4 +1,4 @@
-"""The door of the server: which uploads come in, and who may ask for files where a login is set up."""
+"""The door of the server: which uploads come in, and who may ask for files if a login is set up."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from pages.shared.login import may_ask
 
 #: Address of an upload: its session and its file.
 UPLOAD = re.compile(r"/_stcore/upload_file/([^/]+)/([^/]+)$")
-#: What is a user's own, where there is a login.
+#: What is a user's own, if there is a login.
 OWN = re.compile(r"/(_stcore/upload_file|_stcore/metrics|media)(/|$)")
 #: Seconds within which an upload must bring its fewest bytes, and these bytes.
 PATIENCE, ENOUGH = 30.0, 1 << 14

@@ -24,7 +24,7 @@ REST = 60.0
 
 @st.cache_resource(show_spinner=False)
 def keep_house() -> threading.Thread | None:
-    """Start the rounds, once per server; None where no server runs, as in tests of pages."""
+    """Start the rounds, once per server; None if no server runs, as in tests of pages."""
     server = runtime.get_instance() if runtime.exists() else None
     if type(server) is not runtime.Runtime:  # a test's stand-in is an instance of it too
         return None
@@ -59,7 +59,7 @@ def _rounds(server: Any) -> None:
 def sweep(storage: Any, media: Any = None) -> None:
     """End disconnected sessions whose time to come back is over; on the thread of the server's loop.
 
-    Streamlit drops them when the next session connects or leaves, and lets the last of them live on where
+    Streamlit drops them when the next session connects or leaves, and lets the last of them live on if
     something refers to it. It has no public way to do it earlier. `media` holds the files to download.
     """
     ended = [info for _, info in storage._cache.expire()]
@@ -84,7 +84,7 @@ def _end(session: Any, media: Any) -> None:
 
 
 def give_back() -> None:
-    """Return freed memory to the system, where the allocators can."""
+    """Return freed memory to the system, if the allocators can."""
     pa.default_memory_pool().release_unused()
     if sys.platform == "linux":
         trim = getattr(ctypes.CDLL(None), "malloc_trim", None)  # GNU C library only

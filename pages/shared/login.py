@@ -24,7 +24,7 @@ def may_ask(request: Request) -> bool:
 
 
 def ask_for_login() -> None:
-    """Stop with a button where a login is set up and nobody is logged in."""
+    """Stop with a button if a login is set up and nobody is logged in."""
     if not is_set_up() or st.user.get("is_logged_in"):
         return
     st.title("calib", anchor=False)

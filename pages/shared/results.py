@@ -321,7 +321,7 @@ def binless(method: Method) -> tuple[list[CalibrationTest], CalibrationSlope]:
 
 @kept()
 def pairs(method: Method) -> CalibrationTest | None:
-    """Return the test of calibration that compares pairs of rows; None where it does not apply."""
+    """Return the test of calibration that compares pairs of rows; None if it does not apply."""
     rows = compared_rows(method.labels, method.scores, cluster=method.cluster, **method.of_rows)
     if rows is None:
         return None
@@ -427,7 +427,7 @@ def slice_maps(
 
 
 def slice_notion(method: Method) -> Notion:
-    """Return what the error of a group conditions on: the predicted class where there is one."""
+    """Return what the error of a group conditions on: the predicted class if there is one."""
     return "confidence" if method.one_event or method.sums is not None else "top-label"
 
 
@@ -460,9 +460,9 @@ def effect(before: Method, after: Method, n_bins: int) -> Change:
 def in_equal_cells(
     before: Method, after: Method, notion: Notion, n_bins: int
 ) -> tuple[ValidityCurve, ValidityCurve] | None:
-    """Return the gaps of both in the same cells; None where they predict different classes.
+    """Return the gaps of both in the same cells; None if they predict different classes.
 
-    The cells are the values of histogram binning where every problem has it, else the bins of `before`.
+    The cells are the values of histogram binning if every problem has it, else the bins of `before`.
     """
     by_value = after.strategy in ("discrete", PerClass())
     try:
@@ -592,7 +592,7 @@ def decision(
 
 
 def checking_rows(rows: Predictions) -> np.ndarray:
-    """Return the mask of the rows that check rules; of all rows where weights keep rules from being made."""
+    """Return the mask of the rows that check rules; of all rows if weights keep rules from being made."""
     return halves(rows)[1] if rows.sample_weight is None else np.ones(rows.n_samples, dtype=bool)
 
 

@@ -100,7 +100,7 @@ class Dataset:
 
     @property
     def sums(self) -> Summary | None:
-        """The summary that stands for rows that are elsewhere; None where the rows are here."""
+        """The summary that stands for rows that are elsewhere; None if the rows are here."""
         return self.evaluation if isinstance(self.evaluation, Summary) else None
 
     @property
@@ -156,7 +156,7 @@ class Method:
 
     @property
     def sums(self) -> Summary | None:
-        """The summary that stands for rows that are elsewhere; None where the rows are here."""
+        """The summary that stands for rows that are elsewhere; None if the rows are here."""
         return self.scores if isinstance(self.scores, Summary) else None
 
     @property
@@ -302,7 +302,7 @@ def scored() -> dict[str, Method]:
 def use_renamed(data: Dataset, changed: Callable[[Any], Any], *, moved: bool) -> None:
     """Put the same rows on screen with other names of the classes, or (`moved`) in another order, and fits.
 
-    `changed` gives predictions the new names and order. Names change in what is fitted; where classes moved,
+    `changed` gives predictions the new names and order. Names change in what is fitted; if classes moved,
     calibrators are fitted again, but not the calibrators of groups.
     """
     before, (_, *others) = dataset(), methods().values()

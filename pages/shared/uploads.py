@@ -39,7 +39,7 @@ class Reading:
     name: str  #: Name of the predictions file
     #: Raw content of the files: predictions, labels, calibration predictions, calibration labels
     tables: tuple[Table, Table | None, Table | None, Table | None]
-    reports: dict[str, Examination]  #: "evaluation", and "calibration" where there are such rows
+    reports: dict[str, Examination]  #: "evaluation", and "calibration" if there are such rows
     roles: Roles | None  #: What each column is taken for; None for arrays
     slot: str = PENDING  #: Key of the session that holds it
     of_model: str = ""  #: The model, if the file holds several

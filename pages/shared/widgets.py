@@ -216,7 +216,7 @@ def lacking(page: str) -> str:
 
 
 def say_rows_needed(what: str) -> bool:
-    """Say, where a summary is on screen, that something of `READS_ROWS` needs the rows; return whether."""
+    """Say, if a summary is on screen, that something of `READS_ROWS` needs the rows; return whether."""
     if dataset().sums is not None:
         st.caption(escaped(needs_rows(what)))
     return dataset().sums is not None

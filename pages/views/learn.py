@@ -33,7 +33,7 @@ ORDER = list(STEPS)
 
 
 #: A presentation leaves out what is not the step; its type grows with the screen, since a beamer's picture is
-#: read from ten metres; and where there is room the way to the next step is always in sight.
+#: read from ten metres; and if there is room the way to the next step is always in sight.
 PRESENTATION = f"""<style>
 [data-testid=stSidebar], [data-testid=stSidebarCollapsedControl], [data-testid=stExpandSidebarButton],
 [data-testid=stHeader], .st-key-lesson-head {{ display: none !important; }}

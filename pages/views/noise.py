@@ -98,7 +98,7 @@ def intervals(method: Method) -> pd.DataFrame:
         bar.progress(position / len(measures), f"Computing the interval of {measure.title}")
         floor = by_error.get(measure.title)
         value = floor.observed if floor else getattr(numbers, measure.key)
-        lower, upper = interval(method, measure.key, n_bins)  # NaN where sums give none
+        lower, upper = interval(method, measure.key, n_bins)  # NaN if sums give none
         rows.append(
             {
                 "Number": measure.title,

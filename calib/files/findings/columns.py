@@ -68,7 +68,7 @@ def find_index_column(raw: RawPredictions) -> Finding | None:
 
 
 def find_guessed_label(raw: RawPredictions) -> Finding | None:
-    """Say which column the labels are, where its values say it and not its name."""
+    """Say which column the labels are, if its values say it and not its name."""
     label = () if raw.roles is None else raw.roles.label
     if len(label) != 1 or normalised(label[0]) in LABEL_NAMES | {"correct"} or raw.labels is None:
         return None
@@ -83,7 +83,7 @@ def find_guessed_label(raw: RawPredictions) -> Finding | None:
 
 
 def find_unused_columns(raw: RawPredictions) -> Finding | None:
-    """Name the columns of a known name that no number uses, and rows where a prediction is another one."""
+    """Name the columns of a known name that no number uses, and rows if a prediction is another one."""
     unused = () if raw.roles is None else raw.roles.ignored
     names = tuple(name for name in unused if normalised(name) in KNOWN_NAMES and name in raw.metadata)
     if not names:

@@ -54,7 +54,7 @@ class Examination:
     calibration: RawPredictions | None = None  #: Calibration data that `raw` was compared with
     fixes: tuple[AcceptedFix, ...] = ()  #: Fixes accepted so far
     options: Mapping[str, int] = field(default_factory=dict)  #: Options of `examine`, used again after a fix
-    #: What fixes would change, where that is known already
+    #: What fixes would change, if that is known already
     effects: Mapping[str, Effect] = field(default_factory=dict)
 
     @property
@@ -231,7 +231,7 @@ def check(
     Returns
     -------
     dict of str to Examination
-        "evaluation", and "calibration" where the file has such rows. A fix is applied to both if both
+        "evaluation", and "calibration" if the file has such rows. A fix is applied to both if both
         have the finding.
 
     Raises

@@ -187,7 +187,7 @@ def _renamed(data: RawPredictions, names: Mapping[str, str | None]) -> RawPredic
 
 
 def _names_by_prediction(raw: RawPredictions, seen: Sequence[str]) -> list[str]:
-    """Order of names that agrees best with the predicted columns; sorted order where nothing is gained."""
+    """Order of names that agrees best with the predicted columns; sorted order if nothing is gained."""
     assert raw.labels is not None
     labels = pd.Index(np.array(seen, dtype=object)).get_indexer(raw.labels)
     present = labels >= 0

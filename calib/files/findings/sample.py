@@ -127,7 +127,7 @@ def class_faults(
 ) -> list[Finding]:
     """Find what `find_class_faults` does, from the rows of each predicted and of each true class.
 
-    `expected` is how many rows of each class the scores expect, where that is known.
+    `expected` is how many rows of each class the scores expect, if that is known.
     """
     size = len(class_names)
     findings: list[Finding] = []

@@ -22,10 +22,10 @@ WRONG = words_of(
     "incorrecto não nao incorreto sbagliato onwaar nee onjuist falskt nej fel falsk epätosi ei fałsz falsz "
     "nie нет ложь неверно いいえ 误 否 错 错误 假 ✗ ✘ ❌"
 )
-#: Names that stand for the event where two labels are given and nothing says which is positive.
+#: Names that stand for the event if two labels are given and nothing says which is positive.
 POSITIVE = RIGHT - words_of("c j v s") | words_of("positive pos positiv positif positivo")
 NEGATIVE = WRONG | words_of("negative neg negativ negatif negativo")
-#: Predictions that are no answer, where they are never true.
+#: Predictions that are no answer, if they are never true.
 ABSTENTIONS = frozenset(
     ["", "idk", "i don't know", "i dont know", "don't know", "dont know", "do not know", "i do not know"]
     + ["abstain", "abstained", "abstention", "no answer", "no_answer", "unanswered", "refused", "refusal"]
@@ -130,9 +130,9 @@ def two_classes(labels: np.ndarray | None, positive: str | None) -> tuple[str, s
 
 
 def same_answers(given: np.ndarray, true: np.ndarray) -> np.ndarray:
-    """Return 1.0 where an answer is the true one but for case, marks and the format of numbers, else 0.0.
+    """Return 1.0 if an answer is the true one but for case, marks and the format of numbers, else 0.0.
 
-    NaN where either is empty.
+    NaN if either is empty.
     """
     plain = [_answers(values) for values in (given, true)]
     equal = (plain[0] == plain[1]).astype(np.float64)
@@ -200,9 +200,9 @@ def _polarity(name: str) -> str | None:
 
 
 def codes_of(values: np.ndarray, names: Sequence[str], numbered: bool) -> np.ndarray:
-    """Return the class code of each cell, int64; -1 where it is missing or names no class.
+    """Return the class code of each cell, int64; -1 if it is missing or names no class.
 
-    Whole numbers that are no names are codes where `numbered`.
+    Whole numbers that are no names are codes if `numbered`.
     """
     code_of = {name: code for code, name in enumerate(names)}
     positions, words = words_in(values)

@@ -249,7 +249,7 @@ def column_values(column: pa.Array) -> Any:
 
 
 def _matrix_of_lists(column: pa.Array) -> Any:
-    """Return the (n, m) matrix of lists of m numbers; the lists where they differ in length."""
+    """Return the (n, m) matrix of lists of m numbers; the lists if they differ in length."""
     lengths = pc.unique(pc.list_value_length(column)).to_pylist()
     if len(lengths) != 1 or not lengths[0]:
         return column.to_pylist()

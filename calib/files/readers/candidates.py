@@ -689,7 +689,7 @@ def _predicted_beside(columns: Columns, score: str) -> str | None:
 
 
 def _label_is_predicted(columns: Columns, label: str, score: str) -> list[tuple[str | None, str]]:
-    """Return each (predicted, label) where nothing is called predicted, by words that two columns share."""
+    """Return each (predicted, label) if nothing is called predicted, by words that two columns share."""
     word, fractions = columns.word, columns.fractions
     plain = [name for name in word if word[name] == "label" and name != label]
     if plain and word[label] in TRUE_NAMES and word[score] in WEAK_SCORE_NAMES | CONFIDENCE_NAMES:

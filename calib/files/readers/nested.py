@@ -75,7 +75,7 @@ MOST_KEYS, DEEPEST = 100, 5
 LONGEST_LIST = 100_000
 
 Cells = Sequence[Any]
-#: The classes of each row with their scores; None where a cell is empty.
+#: The classes of each row with their scores; None if a cell is empty.
 Spread = list[list[tuple[str, float]] | None]
 
 
@@ -207,7 +207,7 @@ def _pair_lists(columns: dict[str, Cells], spreads: dict[str, Spread]) -> None:
 
 
 def _tags(columns: Mapping[str, Cells], classes: Sequence[str]) -> str | None:
-    """Return the only column of lists of classes, where no column has the name of a label; else None."""
+    """Return the only column of lists of classes, if no column has the name of a label; else None."""
     known = set(classes)
     if not known or any(normalised(name) in LABEL_NAMES for name in columns):
         return None
@@ -218,9 +218,9 @@ def _tags(columns: Mapping[str, Cells], classes: Sequence[str]) -> str | None:
 
 
 def _with_known_keys(columns: dict[str, Cells], unfolded: Sequence[str]) -> dict[str, Cells]:
-    """Return columns with the keys of objects for names, where only these say what the model announced.
+    """Return columns with the keys of objects for names, if only these say what the model announced.
 
-    That is a confidence, whether it was right, the predicted class and the true one, each where no column
+    That is a confidence, whether it was right, the predicted class and the true one, each if no column
     outside of objects has such a name, and one inside has.
     """
     bare: dict[str, str] = {}
@@ -370,7 +370,7 @@ def _numbers_alike(cells: Cells) -> bool:
 
 
 def _single_values(cells: Cells) -> Cells | None:
-    """Return the only value of every list; None where a list holds several, or an object."""
+    """Return the only value of every list; None if a list holds several, or an object."""
     if not all(cell is None or (type(cell) is list and len(cell) == 1) for cell in cells):
         return None
     single = [None if cell is None else cell[0] for cell in cells]

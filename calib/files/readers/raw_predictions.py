@@ -168,10 +168,10 @@ def read(
     labels, format, split, scores, roles, limits, progress
         As for `read_predictions`. Of a binary score, logits are log-odds.
     abstentions : sequence of str, optional
-        Predictions that are no answer. By default an empty cell, "IDK" and the like, where they are never
+        Predictions that are no answer. By default an empty cell, "IDK" and the like, if they are never
         the true class.
     label, predicted, correct, weight, id, cluster, group, fold : str, optional
-        Columns, where they are not to be found out: the true class, the predicted class, whether it is
+        Columns, if they are not to be found out: the true class, the predicted class, whether it is
         right, weights, ids of rows, what rows belong together, groups, and folds of a cross-validation. A
         cluster may be a block of time: "day" of the column of dates, or "date=day"; see
         `calib.data.times.BLOCKS`.
@@ -356,8 +356,8 @@ class RawPredictions:
     """Scores and labels as the file has them."""
 
     proba: np.ndarray  #: (n, L) float32 or float64 array: scores, not necessarily probabilities
-    #: (n,) array: true labels: whole numbers, floats with NaN where missing, or an object array of names with
-    #: "" where missing
+    #: (n,) array: true labels: whole numbers, floats with NaN if missing, or an object array of names with
+    #: "" if missing
     labels: np.ndarray | None = None
     class_names: tuple[str, ...] | None = None  #: One name per column of `proba`, when the source gives names
     scale: str = "unknown"  #: What the names of the source say about the scores; "unknown" if nothing
@@ -390,7 +390,7 @@ class RawPredictions:
 
     @property
     def names(self) -> tuple[str, ...]:
-        """Class names, "0", "1", ... where the source gives none."""
+        """Class names, "0", "1", ... if the source gives none."""
         size = 2 if self.kind == "binary" else self.n_classes
         return self.class_names or tuple(str(code) for code in range(size))
 
@@ -411,7 +411,7 @@ class RawPredictions:
         return abstaining(self.predicted, self.labels, named)
 
     def predicted_codes(self) -> np.ndarray | None:
-        """Class codes of `predicted`, int64; -1 where there is none."""
+        """Class codes of `predicted`, int64; -1 if there is none."""
         if self.predicted is None:
             return None
         return codes_of(self.predicted, self.names, self._names_are_listed)
@@ -421,7 +421,7 @@ class RawPredictions:
         return self.roles is not None and self.roles.class_names is not None
 
     def codes(self) -> np.ndarray | None:
-        """Class codes of `labels`, int64; -1 where a label is missing or names no class.
+        """Class codes of `labels`, int64; -1 if a label is missing or names no class.
 
         Text labels are looked up among the names. Whole numbers are looked up among names that are all
         numbers too (columns "1", "10", "2" and label 10); otherwise they are codes.
@@ -1134,7 +1134,7 @@ def label_column(table: Table) -> tuple[np.ndarray, np.ndarray | None]:
 def names_that_fit(labels: np.ndarray | None, roles: Roles, n_columns: int) -> tuple[str, ...] | None:
     """Return class names without column prefixes, or with them if that is how the labels are written.
 
-    Columns of a matrix have no names: they are the labels, in order, where there are as many of these.
+    Columns of a matrix have no names: they are the labels, in order, if there are as many of these.
     """
     short, long = roles.class_names, tuple(name.strip() for name in roles.probabilities)
     if short is None and labels is not None and labels.dtype == object and labels.ndim == 1:

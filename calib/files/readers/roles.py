@@ -63,9 +63,9 @@ class Roles:
     #: Columns of the predicted class, and of whether the prediction is right
     predicted: str | None = None
     correct: str | None = None
-    #: Predictions that are no answer; None where those with the usual names are ("IDK", an empty cell)
+    #: Predictions that are no answer; None if those with the usual names are ("IDK", an empty cell)
     abstentions: tuple[str, ...] | None = None
-    #: The class whose probability a binary score is; None where the labels say it
+    #: The class whose probability a binary score is; None if the labels say it
     positive: str | None = None
     #: Columns of the highest classes, best first, whose scores are `probabilities`
     ranked: tuple[str, ...] = ()

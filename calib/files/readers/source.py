@@ -1,4 +1,4 @@
-"""Where a file comes from and how much of it is read: sources, gzip, and limits named in errors."""
+"""If a file comes from and how much of it is read: sources, gzip, and limits named in errors."""
 
 from __future__ import annotations
 

@@ -38,7 +38,7 @@ class Table:
 
     @property
     def tabular(self) -> bool:
-        """Whether rows of all content belong together (false for NPZ, where sizes may differ)."""
+        """Whether rows of all content belong together (false for NPZ, if sizes may differ)."""
         return self.format not in ("npz", "npy")
 
     @property
@@ -200,7 +200,7 @@ def table_from_frame(frame: pd.DataFrame) -> Table:
 
 
 def whole_column(values: Sequence[int | None]) -> np.ndarray:
-    """Return integers as int64, with missing ones as float64; as text where that would change a digit."""
+    """Return integers as int64, with missing ones as float64; as text if that would change a digit."""
     present = [value for value in values if value is not None]
     if len(present) == len(values) and all(abs(value) < 2**63 for value in present):
         return np.array(values, dtype=np.int64)

@@ -252,7 +252,7 @@ def _read(
             if progress is not None:
                 progress(min(lines.position(), 1.0), "reading")
         del lines
-    # A thread of pyarrow lets go of it last. Where Python ended meanwhile, it would abort the process.
+    # A thread of pyarrow lets go of it last. If Python ended meanwhile, it would abort the process.
     let_go.wait(LONGEST_WAIT)
     packed = np.empty((n_rows, len(floats)))
     while blocks:  # each block is freed before the next is copied: the peak is one table, not two

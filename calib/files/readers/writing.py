@@ -55,6 +55,6 @@ def _cells(column: pd.Series) -> list[Any]:
 
 
 def neutral(text: str) -> str:
-    """Return text on one line, with an apostrophe in front where a spreadsheet would see a formula."""
+    """Return text on one line, with an apostrophe in front if a spreadsheet would see a formula."""
     marked = "'" + text if FORMULA.match(text) and not PLAIN_NUMBER.fullmatch(text.strip()) else text
     return " ".join(marked.splitlines()) if "\n" in marked or "\r" in marked else marked

@@ -104,7 +104,7 @@ def load(file: str | os.PathLike[str] | BinaryIO) -> Any:
     -------
     calibrator
         Predicts bit for bit what the saved one did. It carries `class_names_` (tuple of str, or None for
-        a binary calibrator), `fitted_on_` (`FittedOn`), and `rule_` where it was saved with a rule.
+        a binary calibrator), `fitted_on_` (`FittedOn`), and `rule_` if it was saved with a rule.
 
     Raises
     ------

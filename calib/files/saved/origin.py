@@ -77,7 +77,7 @@ _CLUSTERS = whole()
 _KEYS = _matching(f"([0-9a-f]{{16}}){{1,{MAX_KEYS}}}", f"1 to {MAX_KEYS} keys of 16 hex digits")
 
 
-#: The rule that accepts predictions, where the calibrator carries one.
+#: The rule that accepts predictions, if the calibrator carries one.
 _RULE = Record(
     {
         "target": choice("accuracy", "reviews", "cost"),

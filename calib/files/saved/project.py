@@ -56,30 +56,20 @@ Settings = Mapping[str, Mapping[str, str]]
 
 @dataclass(frozen=True, eq=False)
 class Upload:
-    """The files that the rows of a project were read from, and the fixes that were accepted in them.
+    """The files that the rows of a project were read from, and the fixes that were accepted in them."""
 
-    Attributes
-    ----------
-    tables : tuple of (Table or None)
-        Content of the files: predictions, labels, calibration predictions, calibration labels.
-    accepted : mapping of str to tuple of str
-        By part, "evaluation" or "calibration", the codes of the fixes, in the order they were accepted.
-    """
-
+    #: Content of the files: predictions, labels, calibration predictions, calibration labels
     tables: tuple[Table | None, ...]
+    #: mapping of str to tuple of str: By part, "evaluation" or "calibration", the codes of the fixes, in the
+    #: order they were accepted
     accepted: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, eq=False)
 class FurtherModel:
-    """Another model on the rows of a project, with what was fitted on it.
+    """Another model on the rows of a project, with what was fitted on it."""
 
-    Attributes
-    ----------
-    evaluation, calibration, calibrators, choices
-        As of `Project`.
-    """
-
+    #: As of `Project`
     evaluation: Any
     calibration: Any = None
     calibrators: Mapping[str, Any] = field(default_factory=dict)
@@ -90,45 +80,10 @@ class FurtherModel:
 class Project:
     """Predictions with what was decided about them: roles, fixes, calibrators, settings, notes.
 
-    Attributes
-    ----------
-    name : str
-        Name of the data, such as their file's.
-    evaluation : predictions of any kind
-        Rows that every number is computed from.
-    calibration : predictions of the same kind, or None
-        Rows that calibrators are fitted on.
-    description : str
-        Where the rows come from, and how they were divided.
-    simulated : bool
-        Whether they were drawn from a simulated population.
-    truth : (n,) float64 array or None
-        Known P(Y = c(x) | x) of the evaluation rows.
-    split : float or None
-        Share of the rows that calib drew for calibration, with seed 0; None if it drew none.
-    roles : Roles or None
-        What each column of the file was taken for.
-    fixes : tuple of str
-        Fixes that were accepted, one line each.
-    calibrators : mapping of str to fitted calibrator
-        Calibrators by the name they are shown under.
-    choices : mapping of str to int
-        By the name of a calibrator, how many the labels of the calibration rows chose it from, if several.
-    model : str
-        Name of the model whose rows these are; empty if it is alone.
-    models : mapping of str to FurtherModel
-        Further models on the same rows.
-    settings : mapping of str to mapping of str to str
-        By the page, the parameters of its address.
-    notes : str
-        What the user wrote.
-    upload : Upload or None
-        The files the rows were read from, so that roles and fixes can be changed.
-
     Raises
     ------
     InputError
-        If the rows disagree (in kind, in classes, or in number where models and truth belong to them), or a
+        If the rows disagree (in kind, in classes, or in number if models and truth belong to them), or a
         calibrator is of other classes.
 
     Examples
@@ -143,22 +98,28 @@ class Project:
     ('to be continued', True)
     """
 
-    name: str
-    evaluation: Any
-    calibration: Any = None
-    description: str = ""
-    simulated: bool = False
-    truth: np.ndarray | None = None
+    name: str  #: Name of the data, such as their file's
+    evaluation: Any  #: predictions of any kind: Rows that every number is computed from
+    calibration: Any = None  #: predictions of the same kind, or None: Rows that calibrators are fitted on
+    description: str = ""  #: Where the rows come from, and how they were divided
+    simulated: bool = False  #: Whether they were drawn from a simulated population
+    truth: np.ndarray | None = None  #: (n,) float64 or None: Known P(Y = c(x) | x) of the evaluation rows
+    #: Share of the rows that calib drew for calibration, with seed 0; None if it drew none
     split: float | None = None
-    roles: Roles | None = None
-    fixes: tuple[str, ...] = ()
+    roles: Roles | None = None  #: What each column of the file was taken for
+    fixes: tuple[str, ...] = ()  #: Fixes that were accepted, one line each
+    #: mapping of str to fitted calibrator: Calibrators by the name they are shown under
     calibrators: Mapping[str, Any] = field(default_factory=dict)
+    #: mapping of str to int: By the name of a calibrator, how many the labels of the calibration rows chose
+    #: it from, if several
     choices: Mapping[str, int] = field(default_factory=dict)
-    model: str = ""
+    model: str = ""  #: Name of the model whose rows these are; empty if it is alone
+    #: mapping of str to FurtherModel: Further models on the same rows
     models: Mapping[str, FurtherModel] = field(default_factory=dict)
+    #: mapping of str to mapping of str to str: By the page, the parameters of its address
     settings: Settings = field(default_factory=dict)
-    notes: str = ""
-    upload: Upload | None = None
+    notes: str = ""  #: What the user wrote
+    upload: Upload | None = None  #: The files the rows were read from, so that roles and fixes can be changed
 
     def __post_init__(self) -> None:
         of_models = [

@@ -162,7 +162,7 @@ class Computer(Worker):
 
 
 class LongComputer(Computer):
-    """A process that computes what takes long, and takes the processor where nobody else wants it."""
+    """A process that computes what takes long, and takes the processor if nobody else wants it."""
 
     niceness = 15
 

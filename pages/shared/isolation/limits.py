@@ -20,7 +20,7 @@ from pages.shared.isolation.objects import n_bytes
 
 #: Without settings: shares of the memory that this server may use. Work takes as much again, and more.
 SHARES = {"CALIB_SESSION_MB": 0.2, "CALIB_SERVER_MB": 0.4}
-#: Taken for the memory where the system does not tell.
+#: Taken for the memory if the system does not tell.
 ASSUMED_MB = 8_000.0
 #: Files that say how much memory a container may use.
 CONTAINER = ("/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory/memory.limit_in_bytes")
@@ -65,7 +65,7 @@ def check(new: Sequence[Any], mine: Sequence[Any], advice: str) -> None:
 def exceeded(mine: float, of_all: float) -> str:
     """Return which limit these bytes of a session, and of all sessions, exceed; "" if none.
 
-    Where all hold too much, a session that holds less than its share goes on: others cannot lock it out.
+    If all hold too much, a session that holds less than its share goes on: others cannot lock it out.
     """
     share = limit("CALIB_SERVER_MB") / max(n_sessions(), 1)
     for variable, whose, size in (

@@ -1,7 +1,7 @@
 """Worker processes that may die, and pools of them: a queue with places, progress, and an end on request.
 
 A worker does one job after another and is replaced when it dies; its death is one sentence in one session.
-Where the system has no limits for processes (`resource`), the wall clock alone ends a job, and the log
+If the system has no limits for processes (`resource`), the wall clock alone ends a job, and the log
 says so.
 """
 
@@ -101,7 +101,7 @@ class Worker:
         return [self.memory_mib << 20, self.seconds, self.niceness]
 
     def _forked(self) -> Forked | None:
-        """Return a process of the fork server; None where there is none."""
+        """Return a process of the fork server; None if there is none."""
         if not FORKS:
             return None
         from pages.shared.isolation.forking import Forked

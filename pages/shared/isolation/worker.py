@@ -140,7 +140,7 @@ def limit_time(seconds: int) -> None:
 
 
 def resident_bytes() -> int:
-    """Memory that this process holds now; 0 where the system does not say."""
+    """Memory that this process holds now; 0 if the system does not say."""
     try:
         with open("/proc/self/statm", encoding="ascii") as file:
             return int(file.read().split()[1]) * os.sysconf("SC_PAGE_SIZE")

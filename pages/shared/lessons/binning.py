@@ -49,7 +49,7 @@ class BinnedCurve:
     edges: np.ndarray  #: (b + 1,) float64 array: edges of the bins, from 0 to 1
     #: (b,) float64 array: calibrated score of each bin: the frequency among its calibration rows
     value: np.ndarray
-    #: (b,) float64 array: mean truth of each bin's fresh rows (the curve is known); NaN where none fell in
+    #: (b,) float64 array: mean truth of each bin's fresh rows (the curve is known); NaN if none fell in
     true_mean: np.ndarray
     count: np.ndarray  #: (b,) int64 array: calibration rows per bin
     promise: Guarantee  #: Guarantee of Theorem 1 for the smallest bin

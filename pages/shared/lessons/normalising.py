@@ -200,7 +200,7 @@ def show() -> None:
 
 
 def _wide_bins(comparison: NormalisationComparison) -> str:
-    """Say what `FINE_BINS` equal-width bins show where the estimate did not rise."""
+    """Say what `FINE_BINS` equal-width bins show if the estimate did not rise."""
     class_wise, normalised = (
         ece(comparison.labels, scores, notion="class-wise", n_bins=FINE_BINS)
         for scores in (comparison.class_wise, comparison.normalised)

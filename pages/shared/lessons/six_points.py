@@ -39,7 +39,7 @@ ROUNDING = 0.005
 
 
 def used_cells(proba: np.ndarray, notion: str, top_k: int = 2) -> np.ndarray:
-    """Tell which binary problem each probability enters: its index + 1, or 0 where it is not used.
+    """Tell which binary problem each probability enters: its index + 1, or 0 if it is not used.
 
     For "canonical", which is not an M2B notion, every row is one unit: its entries carry the number of their
     row's distinct vector, counted from the first row.
@@ -275,7 +275,7 @@ def outcome(notion: str, index: int) -> str:
 
 
 def edited() -> Predictions | None:
-    """Return the points as edited; None, with a message, where they are not probabilities.
+    """Return the points as edited; None, with a message, if they are not probabilities.
 
     The address carries edited tables. A row that does not sum to 1 is named, and shown rescaled.
     """
