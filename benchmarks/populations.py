@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -71,6 +71,13 @@ def draw_labels(truth: np.ndarray, generator: np.random.Generator) -> np.ndarray
     reach = truth.cumsum(axis=1)
     drawn = (generator.random((len(truth), 1)) * reach[:, -1:] > reach[:, :-1]).sum(axis=1)
     return drawn.astype(np.int64)
+
+
+def labels_of(truth: np.ndarray, generator: np.random.Generator | None = None) -> Iterator[np.ndarray]:
+    """Draw labels of the same rows again and again."""
+    generator = np.random.default_rng(0) if generator is None else generator
+    while True:
+        yield draw_labels(truth, generator)
 
 
 @dataclass(frozen=True, eq=False)

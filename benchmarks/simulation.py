@@ -1,7 +1,7 @@
-"""The loop of all simulations: settings whose truth is known, draws, and a Markdown table of what they show.
+"""The loop of all simulations: populations whose truth is known, draws, and tables of what they show.
 
-``python -m benchmarks.<module> --draws N`` prints the tables of a module, ``--table K`` the K-th alone.
-Rows are drawn side by side, each in one process: the draws of a row follow from its seed, however many
+``python -m benchmarks.MODULE [TABLE ...] --draws N`` prints tables of a module, by default all. Rows of a
+table are drawn side by side, each in one process: the draws of a row follow from its seed, however many
 processes there are.
 """
 
@@ -10,9 +10,9 @@ from __future__ import annotations
 import argparse
 import os
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from importlib import import_module
 from itertools import islice
 from multiprocessing import get_context
@@ -21,85 +21,88 @@ from typing import Any
 import numpy as np
 
 Draws = Iterator[dict[str, Any]]
-Cell = Callable[[np.ndarray], str]
-
-
-def rate(values: np.ndarray) -> str:
-    """Return the share of draws in percent, and its Monte Carlo standard error."""
-    return f"{100 * np.mean(values):.1f} ± {100 * np.std(values) / np.sqrt(len(values)):.1f} %"
-
-
-def mean(form: str) -> Cell:
-    """Return what writes the mean of the draws."""
-    return lambda values: format(np.mean(values), form)
+Cells = list[str]
 
 
 @dataclass(frozen=True)
 class Table:
     """What is simulated and what is shown of it.
 
-    `draw(*setting)` yields what each draw shows, by name. `heads` name the first values of a setting;
-    `columns` give by their heading the name of what is shown, and how. A heading names the nominal level.
+    `draw(*setting)` yields what each draw shows, by the heading of its column, which names the nominal level.
+    Shown is the share of draws in percent and its Monte Carlo standard error; or by `formats` the mean in
+    this format, or what a function makes of all values. None is shown as nothing.
     """
 
+    #: Headings of the first values of a setting.
     heads: tuple[str, ...]
     settings: Sequence[tuple[Any, ...]]
     draw: Callable[..., Draws]
-    columns: dict[str, tuple[str, Cell]]
+    formats: Mapping[str, str | Callable[[np.ndarray], str]] = field(default_factory=dict)
     #: Multiple of the draws asked for, of a setting.
     times: Callable[..., float] = lambda *setting: 1.0
-    #: Name and level of a rate: a row below the level gets five times the draws, the first ones among them.
+    #: Heading and level of a rate: a row below the level gets five times the draws.
     doubtful: tuple[str, float] | None = None
 
-    def row(self, place: int, draws: int) -> str:
-        """Return the row of a setting."""
+    def row(self, place: int, draws: int) -> tuple[Cells, Cells]:
+        """Return all headings, and the row of a setting."""
         setting = self.settings[place]
         draws, running = max(int(self.times(*setting) * draws), 1), self.draw(*setting)
         found = list(islice(running, draws))
-        if self.doubtful and np.mean([one[self.doubtful[0]] for one in found]) < self.doubtful[1]:
+        if self.doubtful and np.mean([each[self.doubtful[0]] for each in found]) < self.doubtful[1]:
             found += islice(running, 4 * draws)
-        shown = [*setting[: len(self.heads)], len(found)]
-        cells = [
-            f"{one:,}" if isinstance(one, int) else f"{one:g}" if isinstance(one, float) else one
-            for one in shown
-        ]
-        for name, cell in self.columns.values():
-            cells.append(cell(np.array([one[name] for one in found])) if name in found[0] else "")
-        return f"| {' | '.join(cells)} |"
+        cells = [_setting(value) for value in (*setting[: len(self.heads)], len(found))]
+        cells += [self._shown(head, [each[head] for each in found]) for head in found[0]]
+        return [*self.heads, "draws", *found[0]], cells
+
+    def _shown(self, head: str, values: list[Any]) -> str:
+        if values[0] is None:
+            return ""
+        form = self.formats.get(head)
+        if callable(form):
+            return form(np.array(values))
+        if form:
+            return format(np.mean(values), form)
+        return f"{100 * np.mean(values):.1f} ± {100 * np.std(values) / np.sqrt(len(values)):.1f} %"
+
+
+def _setting(value: Any) -> str:
+    return f"{value:,}" if isinstance(value, int) else f"{value:g}" if isinstance(value, float) else value
 
 
 def means(running: Draws, draws: int) -> dict[str, float]:
-    """Return the mean of all that some draws show, by name."""
+    """Return the mean of all that some draws show, by heading."""
     found = list(islice(running, draws))
-    return {name: float(np.mean([one[name] for one in found])) for name in found[0]}
+    return {name: float(np.mean([each[name] for each in found])) for name in found[0]}
 
 
-def _row(module: str, table: int, place: int, draws: int) -> str:
+def sides(lower: float, upper: float, truth: float, of: str = "") -> dict[str, bool]:
+    """Return whether an interval holds the truth, or lies above or below."""
+    high, low = lower > truth, upper < truth
+    return {f"{of}coverage (95 %)": not high and not low, f"{of}too high": high, f"{of}too low": low}
+
+
+def _row(module: str, table: str, place: int, draws: int) -> tuple[Cells, Cells]:
     return import_module(module).TABLES[table].row(place, draws)
 
 
-def main(default: int) -> None:
-    """Print the tables of the module that is run; `default` is the number of draws."""
+def main() -> None:
+    """Print the tables of the module that is run."""
     program = sys.modules["__main__"]
     parser = argparse.ArgumentParser(description=program.__doc__)
-    parser.add_argument("--draws", type=int, default=default)
-    parser.add_argument("--table", type=int, choices=range(1, len(program.TABLES) + 1))
+    parser.add_argument("tables", nargs="*", default=list(program.TABLES), metavar="TABLE")
+    parser.add_argument("--draws", type=int, default=200)
     options = parser.parse_args()
     os.environ |= {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}
     with ProcessPoolExecutor(mp_context=get_context("spawn")) as pool:
-        for number, table in enumerate(program.TABLES):
-            if options.table not in (None, number + 1):
-                continue
-            heads = [*table.heads, "draws", *table.columns]
-            aligned = [
-                ":--" if isinstance(one, str) else "--:" for one in table.settings[0][: len(table.heads)]
-            ]
-            aligned += ["--:"] * (1 + len(table.columns))
-            print(f"| {' | '.join(heads)} |\n| {' | '.join(aligned)} |", flush=True)
-            rows = [
-                pool.submit(_row, program.__spec__.name, number, at, options.draws)
-                for at in range(len(table.settings))
-            ]
-            for row in rows:
-                print(row.result(), flush=True)
+        for name in options.tables:
+            table = program.TABLES[name]
+            places = range(len(table.settings))
+            rows = [pool.submit(_row, program.__spec__.name, name, at, options.draws) for at in places]
+            aligned = [":--" if isinstance(value, str) else "--:" for value in table.settings[0]]
+            for number, row in enumerate(rows):
+                heads, cells = row.result()
+                if number == 0:
+                    lines = aligned[: len(table.heads)] + ["--:"] * (len(heads) - len(table.heads))
+                    print(f"| {' | '.join(heads)} |\n| {' | '.join(lines)} |")
+                print(f"| {' | '.join(cells)} |", flush=True)
             print()

@@ -1,7 +1,7 @@
 """How often calib's intervals and choices are right: ``python -m docs.coverage`` writes docs/coverage.md.
 
-The tables are what the scripts of `benchmarks/` print. ``--draws`` sets the draws for each row of the
-tables; ``--only`` names the scripts to run, and keeps the tables of the others. Seeds are fixed: the same
+The tables are what the modules of `benchmarks/` print. ``--draws`` sets the draws for each row of the
+tables; ``--only "intervals errors"`` names what to run, and keeps the other tables. Seeds are fixed: the same
 draws of the same code print the same table.
 """
 
@@ -14,10 +14,10 @@ from pathlib import Path
 
 PAGE = Path(__file__).parent / "coverage.md"
 
-#: Script, title, how the table is to be read, and the share of the draws that it takes.
+#: Module and tables of it, title, how these are to be read, and the share of the draws that they take.
 SECTIONS = (
     (
-        "interval_coverage",
+        "intervals errors",
         "Intervals of calibration errors",
         "`calib.error_interval`: how often the 95 % interval holds the true error of its cells, and how "
         "often it lies above or below. Scores stay fixed and labels are drawn anew from a known truth, "
@@ -27,7 +27,7 @@ SECTIONS = (
         1.0,
     ),
     (
-        "mean_coverage",
+        "intervals means areas",
         "Intervals of mean scores and of the AUC",
         "`calib.bootstrap_interval` and `calib.auc`: how often 95 % intervals hold the true number. "
         "Confidences are mostly sure, so that losses are skewed; the difference is of a model and a "
@@ -36,7 +36,7 @@ SECTIONS = (
         5.0,
     ),
     (
-        "difference_coverage",
+        "intervals differences",
         "Differences of calibration errors",
         "`calib.paired_difference`: how often the 95 % interval holds the true difference of squared l2 "
         "errors, and how often the wrong and the right direction is claimed. Where the true difference is "
@@ -44,7 +44,7 @@ SECTIONS = (
         5.0,
     ),
     (
-        "conclusion_coverage",
+        "gaps conclusion",
         "The conclusion on Overview",
         "`calib.conclude`: how often a direction is said, how often the interval of any gap that is said "
         "does not hold the true one, and how often a direction is wrong; by the level of 95 % each may "
@@ -54,7 +54,7 @@ SECTIONS = (
         1.0,
     ),
     (
-        "cluster_coverage",
+        "sizes clusters untold",
         "Rows that belong together",
         "Perfect models whose rows belong together, such as several rows of a patient: how often the floors, "
         "the conclusion, tests and intervals say something, which is always wrong. In the first table calib "
@@ -62,7 +62,7 @@ SECTIONS = (
         1.0,
     ),
     (
-        "decision_guarantee",
+        "promises rules highest recalls clusters",
         "Decisions",
         "`calib.decide`: how often less of what a rule accepts is right than was promised with 90 %. In the "
         "second table the accuracy is the highest of seven that anything passes at, chosen on the same "
@@ -72,7 +72,7 @@ SECTIONS = (
         0.25,
     ),
     (
-        "few_errors",
+        "choices few copies",
         "Few wrong rows, and copies",
         "Calibrated models of confident rows: how often the intervals of scores lie below or above the "
         "expectation, and how often a limit 5 % below it is called kept. Then `calib.recommend` for "
@@ -81,7 +81,7 @@ SECTIONS = (
         1.0,
     ),
     (
-        "choosing",
+        "choices sets recommendations",
         "Choices among calibrators",
         "`calib.best_set`: how often the method with the lowest expected score is in the set that the "
         "leaderboard marks. `calib.recommend`: how often it leaves the scores as they are, and how often, "
@@ -90,7 +90,7 @@ SECTIONS = (
         0.05,
     ),
     (
-        "watching",
+        "changes alarms delays",
         "Evidence over time",
         "`calib.Monitor`: how often a stream whose scores are the truth ever raises an alarm, however often "
         "one looks, beside a fixed-sample test of the mean of right minus confidence that is made again at "
@@ -118,8 +118,9 @@ def page(tables: dict[str, str], draws: int) -> str:
 
 
 def printed(script: str, draws: int) -> str:
-    """Return what a script of `benchmarks/` prints."""
-    command = [sys.executable, "-m", f"benchmarks.{script}", "--draws", str(draws)]
+    """Return what a module of `benchmarks/` prints."""
+    module, *tables = script.split()
+    command = [sys.executable, "-m", f"benchmarks.{module}", *tables, "--draws", str(draws)]
     return subprocess.run(command, check=True, capture_output=True, text=True).stdout  # noqa: S603
 
 
@@ -127,7 +128,7 @@ def written(text: str) -> dict[str, str]:
     """Return the table of each script on a page."""
     tables = {}
     for section in text.split("\n## ")[1:]:
-        script, _, rest = section.partition("`python -m benchmarks.")[2].partition(" ")
+        script, _, rest = section.partition("`python -m benchmarks.")[2].partition(" --draws ")
         tables[script] = rest.partition(":\n\n")[2]
     return tables
 

@@ -241,7 +241,7 @@ def recommend(
 
     The intervals treat rows, or clusters, as independent given the fits, which leaves out that folds share
     fitting rows.
-    ``benchmarks/choosing.py`` prints how often the choice is worse than the base model on fresh rows.
+    ``python -m benchmarks.choices`` prints how often the choice is worse than the base model on fresh rows.
 
     For more than `MOST_SCORES` scores, only candidates that fit a few numbers or one event are tried: the
     others would take minutes.

@@ -201,7 +201,7 @@ def decide(
     If rows belong together, accepted rows are taken to be wrong with one chance and the file's one
     correlation (`calib.evidence.clusters`). The number of rows in the tail is reduced to the number of
     independent rows with that variance, and further if clusters are few (Korn & Graubard 1998).
-    ``benchmarks/decision_guarantee.py`` prints how often the target is missed.
+    ``python -m benchmarks.promises rules`` prints how often the target is missed.
 
     **Reviews.** The share of new rows below the k-th smallest of n confidences has a Beta(k, n - k + 1)
     distribution, or is smaller if confidences tie; its 1 - alpha quantile is promised. If rows belong

@@ -130,7 +130,7 @@ def slice_gaps(
     `calib.error_interval` of each side at 1 - (1 - level) / (2 G), one end less the other (union bound).
     Biases: the Clopper-Pearson intervals of the two accuracies at 1 - (1 - level) / G, scores taken as given,
     combined as the distances of independent estimates (Zou & Donner 2008, after Newcombe 1998).
-    ``python -m benchmarks.slice_gaps`` draws populations whose truth is known.
+    ``python -m benchmarks.gaps slices`` draws populations whose truth is known.
 
     Examples
     --------

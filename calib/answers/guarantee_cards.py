@@ -24,7 +24,7 @@ ASSUMPTIONS = (
     "The model was not trained, tuned or selected on the calibration rows.",
     "Points per bin were chosen {chosen}, and every class has enough of them.",
     "The theorems and the intervals are proved for bins cut at calibration scores. Bins here are cut halfway "
-    "between two scores and use all their rows; `python -m benchmarks.guarantee_coverage` simulates that.",
+    "between two scores and use all their rows; `python -m benchmarks.promises cards` simulates that.",
 )
 
 #: How points per bin were chosen: of one calibrator, and of one among several.

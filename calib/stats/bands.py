@@ -199,7 +199,7 @@ def calibration_band(
     predictions". For each of the N (N + 1) / 2 runs of neighbouring groups, the one-sided Clopper-Pearson
     bounds at (1 - level) / (N (N + 1)) hold together. The lower bound of a run is one of the frequency at its
     last score, as all others are no larger, and of every later score; the upper bound one of the frequency at
-    its first score and before. `python -m benchmarks.band_coverage` shows how often the band holds.
+    its first score and before. `python -m benchmarks.intervals bands` shows how often the band holds.
 
     Examples
     --------

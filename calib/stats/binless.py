@@ -207,7 +207,7 @@ def calibration_test(
     Redrawing the outcomes from the scores makes p-values exact for any number of rows, but for ties: with
     few failures or few distinct scores several redraws give the statistic that was observed. They count
     half (mid-p, Lancaster 1961), so that a calibrated model is rejected at 5 % in about 5 %. The p-values of
-    the limits are too large with few rows or few distinct scores: `python -m benchmarks.binless_sizes`.
+    the limits are too large with few rows or few distinct scores: `python -m benchmarks.sizes binless`.
 
     Examples
     --------

@@ -121,7 +121,7 @@ def paired_difference(
     If rows belong together, both squares and their variances are made of pairs of different clusters
     (`ClusterSquares`), with Student's quantile for as many clusters.
 
-    In the populations of ``benchmarks/difference_coverage.py`` the 95 % interval covers in 93 % or more.
+    In the populations of ``benchmarks/intervals.py`` the 95 % interval covers in 93 % or more.
     If there is a difference, the wrong direction is claimed in 2.5 % or less; if there is none, any
     direction in 5 % or less.
     """

@@ -116,7 +116,7 @@ def best_set(
     Notes
     -----
     Multiple comparisons with the best: a method is out if its mean exceeds any other mean by more than the
-    critical value of all pairs. ``benchmarks/choosing.py`` prints how often the best one is in the set.
+    critical value of all pairs. ``python -m benchmarks.choices sets`` prints how often it holds the best one.
 
     Examples
     --------

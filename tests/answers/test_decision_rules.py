@@ -7,7 +7,7 @@ from math import comb
 import numpy as np
 import pytest
 
-from benchmarks.decision_guarantee import CLUSTERED, SETTINGS, clustered, misses
+from benchmarks.promises import CLUSTERED, RULES, clustered, rules
 from benchmarks.simulation import means
 from calib import (
     BinaryPrediction,
@@ -69,10 +69,10 @@ def test_thresholds_equal_a_literal_loop(accuracy, by):
     assert rule.coverage == taken.mean()
 
 
-@pytest.mark.parametrize("setting", SETTINGS, ids=lambda setting: f"{setting[0]}, {setting[3]}")
+@pytest.mark.parametrize("setting", RULES, ids=lambda setting: f"{setting[0]}, {setting[3]}")
 def test_accuracy_is_kept_as_often_as_promised(setting):
     """At most alpha = 10 % of draws miss; 60 draws, so 6 + 3 standard errors of 2.3."""
-    assert means(misses(*setting), 60)["missed"] <= 13 / 60
+    assert means(rules(*setting), 60)["missed (up to 10 %)"] <= 13 / 60
 
 
 def test_sequences_stop_at_the_first_failure():
@@ -337,7 +337,7 @@ def test_clusters_of_one_row_are_independent_rows():
 @pytest.mark.parametrize("setting", [CLUSTERED[1], CLUSTERED[5]], ids=lambda setting: setting[0])
 def test_accuracy_is_kept_where_rows_belong_together(setting):
     """At most 10 % of draws miss; 40 draws, so 4 + 3 standard errors of 1.9. Untold, 15 to 47 % miss."""
-    assert means(clustered(*setting), 40)["told"] <= 10 / 40
+    assert means(clustered(*setting), 40)["missed (up to 10 %)"] <= 10 / 40
 
 
 def test_few_clusters_promise_nothing():

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from scipy.special import softmax
 from sklearn.exceptions import NotFittedError
 
-from benchmarks.label_shift import compare
+from benchmarks import changes
 from benchmarks.simulation import means
 from calib import HistogramBinning, InputError, LabelShiftCorrection, MulticlassToBinary, Predictions
 from calib.calibrators.catalogue import make_calibrator
@@ -201,7 +201,7 @@ def test_refusals():
 
 def test_simulation_under_label_shift_and_when_the_assumption_fails():
     """CW-ECE of a calibrated model: 0.28 under a reversed mix, about 0.01 corrected; worse if x moved."""
-    helped, harmed = (means(compare(f"{kind} shift", "DS"), 1) for kind in ("label", "covariate"))
+    helped, harmed = (means(changes.shift(f"{kind} shift", "DS"), 1) for kind in ("label", "covariate"))
     assert helped["CW-ECE, none"] > 0.2
     assert helped["CW-ECE, em"] < 0.04
     assert helped["CW-ECE, bbse"] < 0.04

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from benchmarks.cluster_coverage import perfect, rates
 from benchmarks.simulation import means
+from benchmarks.sizes import perfect, rates
 from calib import (
     InputError,
     Predictions,
@@ -120,7 +120,7 @@ def test_few_clusters_do_not_tell():
 @pytest.mark.parametrize("setting", [(20, 100, 0.3, False), (200, 10, 0.8, True)])
 def test_rates_of_perfect_models_stay_at_their_levels(setting):
     """60 files: a rate of 5 % has a standard error of 2.8 %; independent rows give 30 to 100 %."""
-    found = means(rates("", *setting, n_resamples=99), 60)
+    found = means(rates("", *setting, n=99), 60)
     for name, rate in found.items():
         assert rate <= 0.05 + 3 * 0.028, (name, rate)
 

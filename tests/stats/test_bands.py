@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.stats import beta
 
-from benchmarks.band_coverage import coverage
+from benchmarks.intervals import bands
 from benchmarks.simulation import means
 from calib import InputError, TopLabelPrediction, calibration_band
 from tests.populations import population
@@ -103,6 +103,6 @@ def test_a_band_that_leaves_the_diagonal_excludes_calibration():
 @pytest.mark.parametrize("curve", ["calibrated", "a step", "20 values"])
 def test_band_holds_at_least_as_often_as_it_says(curve):
     """60 draws of 300 rows; the band is wider than it needs to be, so misses are rare."""
-    found = means(coverage(curve, 300, most_groups=100), 60)
-    assert found["band"] >= 0.95
-    assert found["statement"] >= found["band"]
+    found = means(bands(curve, 300, most_groups=100), 60)
+    assert found["band holds (95 %)"] >= 0.95
+    assert found["statement holds (95 %)"] >= found["band holds (95 %)"]

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from benchmarks.difference_coverage import Pair, coverage
+from benchmarks.intervals import Pair, pair_coverage
 from benchmarks.populations import decided, draw_labels, overconfident, scores, softmax
 from benchmarks.simulation import means
 from calib import (
@@ -70,11 +70,11 @@ def pair(kind: str, n_samples: int) -> Pair:
 @pytest.mark.parametrize("kind", ["binned", "scaled"])
 def test_difference_holds_and_its_direction_is_right(kind):
     """Coverage of 93 % and wrong directions of 2.5 %, each within three standard errors of 200 draws."""
-    result = means(coverage(pair(kind, 1_000)), 200)
-    assert result["coverage"] >= 0.93 - 3.0 * math.sqrt(0.95 * 0.05 / 200)
-    assert result["wrong"] <= 0.025 + 3.0 * math.sqrt(0.025 * 0.975 / 200)
+    result = means(pair_coverage(pair(kind, 1_000)), 200)
+    assert result["coverage (95 %)"] >= 0.93 - 3.0 * math.sqrt(0.95 * 0.05 / 200)
+    assert result["wrong direction"] <= 0.025 + 3.0 * math.sqrt(0.025 * 0.975 / 200)
     if kind == "scaled":
-        assert result["right"] > 0.9
+        assert result["right direction"] > 0.9
 
 
 def test_difference_says_what_cannot_be_used():
@@ -108,6 +108,6 @@ def test_a_model_that_knows_what_another_does_not_has_less_noise_between_rows():
     sure = 3.0 * np.eye(100)[np.repeat(np.arange(100), 3)]
     base = softmax(np.random.default_rng(424599603).normal(size=(300, 100)) + sure)
     truth = decided(base, 0.8)
-    result = means(coverage(Pair(truth, base, truth, notion="class-wise")), 40)
-    assert result["coverage"] >= 0.93
-    assert result["wrong"] == 0.0
+    result = means(pair_coverage(Pair(truth, base, truth, notion="class-wise")), 40)
+    assert result["coverage (95 %)"] >= 0.93
+    assert result["wrong direction"] == 0.0

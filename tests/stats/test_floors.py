@@ -8,8 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
-from benchmarks.floor_size import POPULATIONS, size, size_of_several
 from benchmarks.simulation import means
+from benchmarks.sizes import POPULATIONS, floors, several
 from calib import (
     ConfidencePrediction,
     InputError,
@@ -241,15 +241,15 @@ def test_rows_that_sum_to_more_than_one_keep_their_margins():
 @pytest.mark.parametrize("place", [1, 3])
 def test_class_wise_floors_of_two_classes_reject_as_often_as_they_say(place):
     """400 draws on each of 2 sets: 5 % has a standard error of 0.8 %; independent draws give 9 to 12 %."""
-    found = means(size(*POPULATIONS[place], labels=400, n_resamples=1000), 2)
-    assert 0.025 <= found["rejected"] <= 0.075
+    found = means(floors(*POPULATIONS[place], labels=400, n_resamples=1000), 2)
+    assert 0.025 <= found["mean size (5 %)"] <= 0.075
 
 
 @pytest.mark.parametrize("dependence", ["independent", "come together"])
 def test_floors_of_labels_of_which_several_are_true_reject_no_more_often_than_they_say(dependence):
     """150 draws on one set: 5 % has a standard error of 1.8 %."""
-    found = means(size_of_several(300, 5, dependence, labels=150, n_resamples=300), 1)
-    assert found["rejected"] <= 0.05 + 0.045
+    found = means(several(300, 5, dependence, labels=150, n_resamples=300), 1)
+    assert found["mean size (5 %)"] <= 0.05 + 0.045
 
 
 @pytest.mark.parametrize(("n_classes", "score"), [(3, 0.7), (20, 0.7)])

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.stats import binom, norm
 
-from benchmarks.interval_coverage import coverage
+from benchmarks.intervals import error_coverage
 from benchmarks.populations import (
     Population,
     at_error,
@@ -126,8 +126,8 @@ def test_one_cell_by_hand():
 @pytest.mark.parametrize("norm", [1, 2])
 def test_interval_holds_the_true_error(proba, pattern, floors, options, norm):
     """At least 93 % of draws, less three standard errors of 200 draws at 95 %."""
-    result = means(coverage(at_error("", proba, pattern, floors, **options), norm), 200)
-    assert result["coverage"] >= 0.93 - 3.0 * math.sqrt(0.95 * 0.05 / 200)
+    result = means(error_coverage(at_error("", proba, pattern, floors, **options), norm), 200)
+    assert result["coverage (95 %)"] >= 0.93 - 3.0 * math.sqrt(0.95 * 0.05 / 200)
 
 
 def test_interval_says_what_cannot_be_used():

@@ -1,0 +1,197 @@
+"""What is said when data change: label-shift correction, and a monitor.
+
+shift: a model of three classes is calibrated on 5,000 rows and predicts 2,000 rows whose classes have other
+shares. Means of CW-ECE (15 bins, 20,000 rows: a calibrated model shows about 0.008), log loss, and the
+error of the estimated shares (total variation), without and with each correction.
+
+alarms, delays: scores of five classes; labels are drawn from the scores, or after a change from a flatter
+truth. A look is a block of 50 rows, or a week of 200. Beside it stands a test for a fixed sample, of
+whether the mean of right minus confidence is 0, at the same level.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from itertools import count
+from typing import Any
+
+import numpy as np
+
+from benchmarks.populations import draw_labels, one_class, overconfident, scores, softmax
+from benchmarks.simulation import Draws, Table, main
+from calib import (
+    DirichletScaling,
+    HistogramBinning,
+    LabelShiftCorrection,
+    Monitor,
+    MulticlassToBinary,
+    TemperatureScaling,
+    ece,
+    log_loss,
+)
+from calib.stats.arrivals import BLOCK, MOST_OF_UPDATE
+
+#: Shares of the classes among the calibration rows, and where the rows of each class are in the plane.
+SOURCE = np.array([0.7, 0.2, 0.1])
+CENTRES = np.array([[0.0, 0.0], [1.8, 0.0], [0.9, 1.6]])
+
+Rows = tuple[np.ndarray, np.ndarray]
+
+
+def drawn(random: np.random.Generator, n: int, shares: np.ndarray, centres: np.ndarray = CENTRES) -> Rows:
+    """Return places (n, 2) and classes (n,): normal rows around the centre of each class."""
+    y = random.choice(len(shares), n, p=shares)
+    return centres[y] + random.normal(size=(n, 2)), y
+
+
+def posterior(x: np.ndarray, power: float = 1.0) -> np.ndarray:
+    """Return P(Y | x) among the calibration rows, (n, 3), raised to a power: above 1 is overconfident."""
+    return softmax(power * (np.log(SOURCE) - ((x[:, None, :] - CENTRES) ** 2).sum(axis=2) / 2))
+
+
+def covariate_shift(random: np.random.Generator, n: int) -> Rows:
+    """Move the rows and keep P(Y | x): no correction is needed, and the assumption fails."""
+    x = np.array([1.4, 0.8]) + random.normal(size=(n, 2))
+    return x, (posterior(x).cumsum(axis=1) < random.random((n, 1))).sum(axis=1)
+
+
+#: "label shift" turns the shares around, so that the assumption holds; the last one also moves a class.
+SCENARIOS: dict[str, Callable[[np.random.Generator, int], Rows]] = {
+    "same mix": lambda random, n: drawn(random, n, SOURCE),
+    "label shift": lambda random, n: drawn(random, n, SOURCE[::-1]),
+    "covariate shift": covariate_shift,
+    "label shift, and a class moved": lambda random, n: drawn(
+        random, n, SOURCE[::-1], CENTRES + np.array([[0, 0], [0, 0], [0.6, -1.0]])
+    ),
+}
+CALIBRATORS: dict[str, Callable[[], Any]] = {
+    "none, overconfident": lambda: None,
+    "TS": TemperatureScaling,
+    "DS": DirichletScaling,
+    "N-HB": lambda: MulticlassToBinary(HistogramBinning(), notion="class-wise", normalize=True),
+}
+CORRECTIONS: tuple[Any, ...] = ("none", "em", "bbse")
+FORMATS = {"CW-ECE": ".4f", "log loss": ".4f", "shares off by": ".3f"}
+
+
+def shift(scenario: str, calibrator: str) -> Draws:
+    for seed in count():
+        random = np.random.default_rng(seed)
+        x, y = drawn(random, 5_000, SOURCE)
+        made = CALIBRATORS[calibrator]()
+        fitted = None if made is None else made.fit(posterior(x, 1.5), y)
+
+        def probabilities(at: np.ndarray, fitted: Any = fitted) -> np.ndarray:
+            base = posterior(at, 1.5)
+            return base if fitted is None else fitted.predict_proba(base)
+
+        calibration = probabilities(x)
+        new = probabilities(SCENARIOS[scenario](random, 2_000)[0])
+        x_test, y_test = SCENARIOS[scenario](random, 20_000)
+        test, shares = probabilities(x_test), np.bincount(y_test, minlength=3) / len(y_test)
+        found: dict[str, list[float]] = {name: [] for name in FORMATS}
+        for name in CORRECTIONS:
+            corrected, estimate = test, SOURCE
+            if name != "none":
+                adapted = LabelShiftCorrection(method=name).fit(calibration, y).adapt(new)
+                corrected, estimate = adapted.correct(test), adapted.target
+            found["CW-ECE"].append(ece(y_test, corrected, notion="class-wise"))
+            found["log loss"].append(log_loss(y_test, corrected))
+            found["shares off by"].append(0.5 * float(np.abs(estimate - shares).sum()))
+        yield {
+            f"{what}, {name}": value
+            for what, values in found.items()
+            for name, value in zip(CORRECTIONS, values, strict=True)
+        }
+
+
+#: Rows of a week, weeks before a change and in all, and the two-sided limit of the fixed-sample test.
+WEEK, BEFORE, WEEKS, LIMIT = 200, 13, 26, 1.96
+CHANGES = {"all classes": overconfident, "one class": one_class}
+
+
+def alarms(looks: int, rows: int, notion: str) -> Draws:
+    """Yield whether a stream without a change ever raises an alarm, and the fixed test ever rejects."""
+    generator, proba = np.random.default_rng(0), scores(1, 20_000, 5)
+    # An update of many rows looks after each of its blocks.
+    update = BLOCK * MOST_OF_UPDATE if rows == BLOCK else rows
+    while True:
+        monitor, right, said = Monitor(notion=notion), [], []
+        for _ in range(looks * rows // update):
+            chosen = proba[generator.integers(len(proba), size=update)]
+            labels = draw_labels(chosen, generator)
+            monitor.update(labels, chosen)
+            right.append(chosen.argmax(axis=1) == labels)
+            said.append(chosen.max(axis=1))
+        confidence = np.concatenate(said)
+        variance = np.cumsum(confidence * (1.0 - confidence))[rows - 1 :: rows]
+        gap = np.cumsum(np.concatenate(right) - confidence)[rows - 1 :: rows]
+        rejects = bool((np.abs(gap) > LIMIT * np.sqrt(variance)).any())
+        yield {"ever an alarm (5 %)": monitor.alarm, "a fixed-sample test at every look": rejects}
+
+
+def delays(change: str, size: float) -> Draws:
+    """Yield the weeks of changed rows until the alarm, and what the fixed test takes if it knows the week."""
+    generator, proba = np.random.default_rng(0), scores(1, 20_000, 5)
+    truth, top = CHANGES[change](proba, size), proba.argmax(axis=1)
+    off = (truth - proba)[np.arange(len(top)), top].mean()
+    while True:
+        monitor, weeks, gap, variance, fixed = Monitor(), WEEKS - BEFORE, 0.0, 0.0, WEEKS - BEFORE
+        for week in range(WEEKS):
+            chosen = generator.integers(len(proba), size=WEEK)
+            labels = draw_labels((proba if week < BEFORE else truth)[chosen], generator)
+            monitor.update(labels, proba[chosen], np.full(WEEK, week))
+            if week >= BEFORE:
+                confidence = proba[chosen].max(axis=1)
+                gap += ((top[chosen] == labels) - confidence).sum()
+                variance += (confidence * (1.0 - confidence)).sum()
+                if abs(gap) > LIMIT * np.sqrt(variance):
+                    fixed = min(fixed, week - BEFORE + 1)
+            if monitor.alarm:
+                weeks = week - BEFORE + 1
+                break
+        yield {
+            "right minus confidence": off,
+            "alarm before the change (5 %)": weeks < 1,
+            "weeks until the alarm": max(weeks, 0),
+            "within two weeks": weeks <= 2,
+            "weeks of a fixed-sample test that knows the change": fixed,
+            "dated within a week": abs((monitor.since if monitor.alarm else WEEKS) - BEFORE) <= 1,
+        }
+
+
+TABLES = {
+    "shift": Table(
+        ("new rows", "calibrator"),
+        [(scenario, calibrator) for scenario in SCENARIOS for calibrator in CALIBRATORS],
+        shift,
+        {f"{what}, {name}": form for what, form in FORMATS.items() for name in CORRECTIONS},
+    ),
+    "alarms": Table(
+        ("looks", "rows a look", "notion"),
+        [(26, WEEK, "top-label"), (26, WEEK, "confidence"), (10_000, BLOCK, "confidence")],
+        alarms,
+        times=lambda looks, rows, notion: 1.0 if looks < 1_000 else 0.2,
+    ),
+    "delays": Table(
+        ("changed", "size"),
+        [
+            ("all classes", 0.25),
+            ("all classes", 0.5),
+            ("all classes", 1.0),
+            ("one class", 0.3),
+            ("one class", 0.6),
+        ],
+        delays,
+        {
+            "right minus confidence": "+.3f",
+            "weeks until the alarm": ".1f",
+            "weeks of a fixed-sample test that knows the change": ".1f",
+        },
+        times=lambda change, size: 0.5,
+    ),
+}
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,294 @@
+"""How often 95 % intervals and the honest band hold the true number, and lie above or below it.
+
+errors: intervals of calibration errors. Scores stay fixed, labels are drawn anew from a known truth. Rows
+that cover in less than 95 % get five times as many draws.
+
+means: the mean of the log loss, of the Brier score, or of how much the log loss rises if confidences are
+sharpened. Confidences are mostly sure, with outcomes drawn from them. Student's interval stands beside.
+
+areas: scores whose AUC is known are normal, of one spread or three times as wide if Y is 1, or rounded.
+Clusters have five rows with Y = 1 each, and half of the variance of a score is its cluster's. DeLong's
+normal interval stands beside.
+
+differences: of squared l2 errors of two models. If the true difference is 0, every direction is wrong.
+
+bands: the honest band holds the curve at every score, and "calibrated within x everywhere above 1/2".
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from scipy.special import expit, logit
+from scipy.stats import norm
+from scipy.stats import t as student
+
+from benchmarks.populations import (
+    Population,
+    at_error,
+    biased,
+    decided,
+    draw_labels,
+    few_scores,
+    labels_of,
+    one_class,
+    overconfident,
+    scores,
+    softmax,
+)
+from benchmarks.simulation import Draws, Table, main, sides
+from calib import (
+    HistogramBinning,
+    MulticlassToBinary,
+    TemperatureScaling,
+    TopLabelPrediction,
+    calibration_band,
+    error_interval,
+    paired_difference,
+)
+from calib.data.notions import Notion
+from calib.evidence.binning import Strategy
+from calib.evidence.rows import Rows
+from calib.stats.bootstrap import mean_limits
+from calib.stats.intervals import measure_interval
+
+Curve = Callable[[np.ndarray], np.ndarray]
+
+AGREED = "labels mostly agreed on"
+#: Rows from which the true mean of a score is taken.
+TRUTH_ROWS = 4_000_000
+
+
+def error_coverage(population: Population, norm: int) -> Draws:
+    truth = population.error(norm)
+    options: Any = {"notion": population.notion, "n_bins": population.n_bins, "strategy": population.strategy}
+    for labels in labels_of(population.truth):
+        found = error_interval(labels, population.proba, norm=norm, **options)
+        held = sides(found.lower - 1e-12, found.upper + 1e-12, truth)
+        yield held | {"mean width": found.upper - found.lower}
+
+
+def errors(name: str, n: int, classes: int, norm: int, notion: Any, bins: Any, more: tuple) -> Draws:
+    pattern, floors, make, seed = more
+    proba = make(seed, n, classes)
+    if name == AGREED:
+        population = Population(name, proba, decided(proba, 0.8), notion, bins, 15)
+        floors = population.error(1) / population.floor()
+    else:
+        population = at_error(name, proba, pattern, floors, notion, bins)
+    for found in error_coverage(population, norm):
+        yield {"truth / floor": round(floors, 1)} | found
+
+
+def error_settings() -> list[tuple[Any, ...]]:
+    top, made = ("top-label", "uniform"), []
+    for n, multiples in ((1_000, (0.0, 0.2, 0.5, 0.9)), (10_000, (0.0, 0.6, 1.6, 2.9))):
+        for floors in multiples:
+            made.append(("overconfident", n, 10, *top, (overconfident, floors, scores, 1)))
+            if floors:
+                made.append(("one class", n, 10, *top, (one_class, floors, scores, 1)))
+        for notion in ("confidence", "top-label", "class-wise"):
+            made.append((AGREED, n, 10, notion, "uniform", (decided, 0.0, scores, 1)))
+    for floors in (0.0, 1.0, 3.0):
+        made += [
+            ("two classes", 2_000, 2, "class-wise", "uniform", (biased, floors, scores, 2)),
+            ("two classes", 2_000, 2, "confidence", "quantile", (overconfident, floors, scores, 2)),
+            ("100 classes", 5_000, 100, *top, (biased, floors, scores, 3)),
+            ("votes of 20 trees", 3_000, 5, "top-label", "discrete", (biased, floors, few_scores, 4)),
+            ("10 classes", 1_000, 10, "class-wise", "uniform", (biased, floors, scores, 5)),
+        ]
+    return [(*setting[:3], norm, *setting[3:]) for setting in made for norm in (1, 2)]
+
+
+def log_loss(sure: np.ndarray, right: np.ndarray) -> np.ndarray:
+    return -np.log(np.where(right, sure, 1.0 - sure))
+
+
+def sharpened(sure: np.ndarray, right: np.ndarray) -> np.ndarray:
+    """Return the log loss less the log loss of confidences with 1.3 times the log-odds."""
+    return log_loss(sure, right) - log_loss(np.clip(expit(1.3 * logit(sure)), 1e-12, 1 - 1e-12), right)
+
+
+LOSSES: dict[str, Callable[[np.ndarray, np.ndarray], np.ndarray]] = {
+    "log loss": log_loss,
+    "log loss, difference": sharpened,
+    "Brier score": lambda sure, right: (right - sure) ** 2,
+}
+
+
+def means(name: str, n: int) -> Draws:
+    def values(rows: int, generator: np.random.Generator) -> np.ndarray:
+        sure = np.clip(1.0 - generator.beta(0.3, 6.0, rows), 1e-9, 1.0 - 1e-9)
+        return LOSSES[name](sure, generator.random(rows) < sure)
+
+    truth, generator = values(TRUTH_ROWS, np.random.default_rng(1)).mean(), np.random.default_rng(n)
+    while True:
+        drawn = values(n, generator)
+        half = student.ppf(0.975, n - 1) * drawn.std(ddof=1) / np.sqrt(n)
+        lower, upper = (end.item() for end in mean_limits(drawn[None], 0.95))
+        beside = sides(drawn.mean() - half, drawn.mean() + half, truth, "Student's, ")
+        yield sides(lower, upper, truth) | beside
+
+
+def areas(shape: str, area: float, n_true: int, n_false: int) -> Draws:
+    generator, wide = np.random.default_rng(n_true), 3.0 if shape == "wide" else 1.0
+    apart, steps = norm.ppf(area) * np.sqrt(1.0 + wide**2), np.arange(-20, 21)
+    if shape == "rounded":
+        true, false = (np.diff(norm.cdf(steps - at - 0.5), append=1.0) for at in (apart, 0.0))
+        area = float(true @ (false.cumsum() - false / 2.0))
+    y = np.repeat([1, 0], [n_true, n_false])
+    cluster = np.concatenate([np.arange(n_true) // 5, np.arange(n_false) * n_true // n_false // 5])
+    while True:
+        score = generator.standard_normal(len(y))
+        if shape == "clusters":
+            shared = generator.standard_normal(cluster.max() + 1)[cluster]
+            score = np.sqrt(0.5) * (shared + score)
+        score = score * np.where(y == 1, wide, 1.0) + apart * y
+        score = norm.cdf(score.round() if shape == "rounded" else score)
+        rows = Rows(y, score, cluster=cluster if shape == "clusters" else None)
+        lower, upper = measure_interval(None, rows, "auc")
+        found, variance, _ = rows.area("class-wise", variance=True)
+        half = norm.ppf(0.975) * np.sqrt(variance)
+        beside = sides(found - half, found + half, area, "DeLong's, ")
+        yield sides(lower, upper, area) | beside | {"width": upper - lower}
+
+
+@dataclass(frozen=True, eq=False)
+class Pair:
+    """Two models of the same rows, and the truth about the rows."""
+
+    truth: np.ndarray
+    a: Any
+    b: Any
+    strategy_a: Strategy = "uniform"
+    strategy_b: Strategy = "uniform"
+    notion: Notion = "top-label"
+
+    def difference(self) -> float:
+        """Return the true difference of squared l2 errors in the cells of the two."""
+        return self._squared(self.a, self.strategy_a) - self._squared(self.b, self.strategy_b)
+
+    def _squared(self, model: Any, strategy: Strategy) -> float:
+        if isinstance(model, np.ndarray):
+            return Population("", model, self.truth, self.notion, strategy, 15).error(2) ** 2
+        chance = self.truth[np.arange(len(self.truth)), model.label]
+        key = model.label + 1j * model.confidence  # one cell per class and value
+        _, cell = np.unique(key, return_inverse=True)
+        count = np.bincount(cell)
+        gaps = np.bincount(cell, weights=chance - model.confidence) / count
+        return float(count @ gaps**2) / len(chance)
+
+
+def pair_coverage(pair: Pair) -> Draws:
+    truth = pair.difference()
+    side = 0.0 if abs(truth) < 1e-12 else np.sign(truth)
+    options: Any = {"strategy_a": pair.strategy_a, "strategy_b": pair.strategy_b, "notion": pair.notion}
+    for labels in labels_of(pair.truth):
+        found = paired_difference(labels, pair.a, pair.b, **options)
+        claim = {"lower": -1, "higher": 1}.get(found.verdict, 0)
+        yield {
+            "true difference": truth,
+            "coverage (95 %)": found.lower - 1e-12 <= truth <= found.upper + 1e-12,
+            "wrong direction": claim != 0 and claim != side,
+            "right direction": claim != 0 and claim == side,
+        }
+
+
+def differences(name: str, n: int, notion: Notion) -> Draws:
+    fitted_on, base = scores(901, 1_000, 10), scores(101, n, 10)
+    truth = overconfident(base, 0.6) if name.startswith("overconfident") else base
+    other, strategy = base, "uniform"
+    if "TL-HB" in name:
+        labels = draw_labels(fitted_on, np.random.default_rng(501))
+        binning = MulticlassToBinary(HistogramBinning(points_per_bin=100)).fit(fitted_on, labels)
+        other, strategy = binning.predict_top(base), "discrete"
+    elif "TS" in name:
+        labels = draw_labels(overconfident(fitted_on, 0.6), np.random.default_rng(501))
+        other = TemperatureScaling().fit(fitted_on, labels).predict_proba(base)
+    elif "noisy" in name:
+        other = softmax(np.log(base) + 0.5 * np.random.default_rng(7).normal(size=base.shape))
+    else:
+        strategy = "quantile"
+    if AGREED in name:
+        truth = decided(truth, 0.8)
+    return pair_coverage(Pair(truth, base, other, strategy_b=strategy, notion=notion))
+
+
+PAIRS: tuple[tuple[str, Notion], ...] = (
+    ("perfect, TL-HB with k = 100", "top-label"),
+    ("overconfident, TS", "top-label"),
+    ("overconfident, TS", "class-wise"),
+    (f"overconfident, TS; {AGREED}", "top-label"),
+    (f"overconfident, TS; {AGREED}", "class-wise"),
+    (f"perfect, TL-HB with k = 100; {AGREED}", "top-label"),
+    ("perfect, noisy", "top-label"),
+    ("perfect, the same in equal-mass bins", "top-label"),
+)
+
+#: Scores of `n` rows, and the true curve, by name.
+CURVES: dict[str, tuple[Callable[[np.random.Generator, int], np.ndarray], Curve]] = {
+    "calibrated": (np.random.Generator.random, lambda s: s),
+    "overconfident": (np.random.Generator.random, lambda s: 0.3 + 0.4 * s),
+    "steep": (np.random.Generator.random, lambda s: 1.0 / (1.0 + np.exp(-12.0 * (s - 0.5)))),
+    "a step": (np.random.Generator.random, lambda s: np.where(s < 0.5, 0.3, 0.7)),
+    "sure": (lambda generator, n: 1.0 - generator.beta(0.3, 6.0, n), lambda s: s),
+    "20 values": (lambda generator, n: generator.integers(1, 20, n) / 20.0, lambda s: s),
+}
+
+
+def bands(name: str, n: int, most_groups: int = 400) -> Draws:
+    (make, curve), generator = CURVES[name], np.random.default_rng(0)
+    while True:
+        drawn = make(generator, n)
+        labels = np.where(generator.random(n) < curve(drawn), 0, 1)
+        top = TopLabelPrediction(np.zeros(n, dtype=int), drawn)
+        band = calibration_band(labels, top, most_groups=most_groups)
+        truth, x = curve(band.score), band.within(0.5)
+        holds = (band.lower <= truth + 1e-9) & (truth <= band.upper + 1e-9)
+        yield {
+            "band holds (95 %)": holds.all(),
+            "statement holds (95 %)": np.abs(truth - band.score)[band.score > 0.5].max() <= x,
+            "mean x above 1/2": x,
+            "median width": np.median(band.upper - band.lower),
+        }
+
+
+TABLES = {
+    "errors": Table(
+        ("population", "n", "L", "norm", "notion", "bins"),
+        error_settings(),
+        errors,
+        {"truth / floor": "g", "mean width": ".4f"},
+        doubtful=("coverage (95 %)", 0.95),
+    ),
+    "means": Table(("mean of", "n"), [(name, n) for name in LOSSES for n in (100, 300, 2_000)], means),
+    "areas": Table(
+        ("scores", "AUC", "rows with Y = 1", "with Y = 0"),
+        [
+            (shape, area, *sizes)
+            for shape in ("normal", "wide", "rounded", "clusters")
+            for area in (0.7, 0.95, 0.99)
+            for sizes in ((60 if shape == "clusters" else 20, 200), (200, 1_000))
+        ],
+        areas,
+        {"width": ".3f"},
+    ),
+    "differences": Table(
+        ("models a, b", "n", "notion"),
+        [(name, n, notion) for n in (1_000, 10_000) for name, notion in PAIRS],
+        differences,
+        {"true difference": "+.5f"},
+    ),
+    "bands": Table(
+        ("curve", "n"),
+        [(name, n) for name in CURVES for n in (300, 2_000, 20_000)],
+        bands,
+        {"mean x above 1/2": ".3f", "median width": ".3f"},
+    ),
+}
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,321 @@
+"""How often promises of `calib.decide` and of guarantee cards are missed, with alpha = 10 %.
+
+rules, highest, recalls, clusters: confidence c is right with probability `right(c)`, so that the risk above
+a threshold is an average over a large fixed sample of confidences. A draw misses if the true accuracy of
+what its rule accepts, of any predicted class if each has its threshold, is below the target. "highest"
+promises the highest of `ACCURACIES` that anything passes at, chosen on the same rows; "recalls" an accuracy
+of 0.9 with a recall; in "clusters" rows belong together, and calib is given the clusters, or is not.
+
+cards, groups: calibration rows are drawn anew from populations whose truth is known. Shown is the share of
+draws in which the Clopper-Pearson intervals of the bins, or eps_2, miss the truth of any bin; the share of
+new rows farther from it than eps_1; and the mean error over its bound. In "groups" calibrators condition on
+predicted class and group: a miss is one in any bin of any (class, group) that the card covers.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from scipy.special import ndtr
+
+from benchmarks.simulation import Draws, Table, main
+from calib import (
+    HistogramBinning,
+    MulticlassToBinary,
+    Predictions,
+    TopLabelPrediction,
+    decide,
+    guarantee_card,
+)
+from calib.answers import GuaranteeCard
+from calib.answers.decision_rules import ACCURACIES
+
+ALPHA, N_CLASSES = 0.1, 5
+#: Confidences that the true risk is taken from, and what they tell of it.
+MANY, ROUNDING = 50_000, 1e-3
+
+#: The chance to be right, given predicted class and confidence.
+RIGHT: dict[str, Callable[[np.ndarray | None, np.ndarray], np.ndarray]] = {
+    "calibrated": lambda label, c: c,
+    "overconfident": lambda label, c: c - 0.6 * (c - 0.5) * (1 - c) - 0.02,
+    "just below": lambda label, c: np.full(len(c), 0.895),
+    "one bad class": lambda label, c: np.where(label == 0, 0.85 * c, c),
+    # risk does not fall with confidence
+    "wrong at the top": lambda label, c: np.where(c > 0.97, 0.88, c),
+    "ten distinct values": lambda label, c: c - 0.6 * (c - 0.5) * (1 - c) - 0.02,
+}
+
+
+def right_of(name: str) -> Callable[[np.ndarray | None, np.ndarray], np.ndarray]:
+    """Return the chance to be right of the population whose name begins so."""
+    return next(right for key, right in RIGHT.items() if name.startswith(key))
+
+
+def confidences(random: np.random.Generator, n: int) -> np.ndarray:
+    return 0.5 + 0.5 * random.beta(4.0, 1.0, n)
+
+
+def rules(name: str, n: int, accuracy: float, thresholds: str) -> Draws:
+    random, by, right = np.random.default_rng(0), None if thresholds == "one" else "class", right_of(name)
+    promise = "each" if thresholds == "per class" else "overall"
+
+    def drawn(n: int) -> tuple[np.ndarray, np.ndarray]:
+        confidence = np.round(confidences(random, n), 1 if name == "ten distinct values" else 15)
+        return random.integers(0, N_CLASSES, n), confidence
+
+    label, confidence = drawn(MANY)
+    truth = right(label, confidence)
+    while True:
+        predicted, told = drawn(n)
+        hit = random.random(n) < right(predicted, told)
+        y = np.where(hit, predicted, (predicted + 1) % N_CLASSES)
+        options: Any = {"accuracy": accuracy, "by": by, "promise": promise, "alpha": ALPHA}
+        rule = decide(y, TopLabelPrediction(predicted, told), **options)
+        accepted = rule.accept(TopLabelPrediction(label, confidence))
+        groups = label if promise == "each" else np.zeros_like(label)
+        sums = np.bincount(groups[accepted], truth[accepted] - accuracy, minlength=N_CLASSES)
+        counts = np.maximum(np.bincount(groups[accepted], minlength=N_CLASSES), 1)
+        yield {"missed (up to 10 %)": (sums / counts < -ROUNDING).any()}
+
+
+def rows_of(name: str, n: int, random: np.random.Generator) -> Any:
+    """Return many confidences with their truth, and what draws confidences of `n` rows and their hits."""
+    right, many = right_of(name), confidences(random, MANY)
+
+    def draw() -> tuple[np.ndarray, np.ndarray]:
+        told = confidences(random, n)
+        return told, random.random(n) < right(None, told)
+
+    return many, right(None, many), draw
+
+
+def highest(name: str, n: int) -> Draws:
+    many, truth, draw = rows_of(name, n, np.random.default_rng(0))
+    while True:
+        told, hit = draw()
+        tried = (decide(hit, told, accuracy=value, choices=len(ACCURACIES)) for value in ACCURACIES)
+        rule = next((rule for rule in tried if rule.coverage), None)
+        accepted = np.zeros(len(many), dtype=bool) if rule is None else rule.accept(many)
+        missed = rule is not None and accepted.any() and truth[accepted].mean() < rule.value - ROUNDING
+        yield {
+            "missed (up to 10 %)": missed,
+            "accuracy": float("nan") if rule is None else rule.value,
+            "accepted": 0.0 if rule is None else rule.coverage,
+        }
+
+
+def recalls(name: str, n: int, recall: float) -> Draws:
+    many, truth, draw = rows_of(name, n, np.random.default_rng(0))
+    while True:
+        told, hit = draw()
+        rule = decide(hit, told, accuracy=0.9, recall=recall)
+        accepted = rule.accept(many)
+        few = truth[accepted].sum() / truth.sum() < recall - ROUNDING
+        missed = accepted.any() and (truth[accepted].mean() < 0.9 - ROUNDING or few)
+        yield {"missed (up to 10 %)": missed, "a rule is found": rule.coverage > 0}
+
+
+def clustered(name: str, n_clusters: int, n_rows: int, correlation: float) -> Draws:
+    """Yield whether a rule misses 0.9; the latent numbers of the rows of a cluster have one correlation."""
+    random, cluster = np.random.default_rng(0), np.repeat(np.arange(n_clusters), n_rows)
+    right, many, alike = right_of(name), confidences(random, MANY), name.endswith("one confidence each")
+    truth = right(None, many)
+    while True:
+        told = confidences(random, n_clusters)[cluster] if alike else confidences(random, len(cluster))
+        common, own = random.standard_normal(n_clusters)[cluster], random.standard_normal(len(cluster))
+        hit = ndtr(np.sqrt(correlation) * common + np.sqrt(1.0 - correlation) * own) < right(None, told)
+        missed, accepted = [], []
+        for ids in (cluster, None):
+            rule = decide(hit, told, accuracy=0.9, cluster=ids)
+            passed = rule.accept(many)
+            missed.append(passed.any() and truth[passed].mean() < 0.9 - ROUNDING)
+            accepted.append(rule.coverage)
+        yield {
+            "missed (up to 10 %)": missed[0],
+            "accepted": accepted[0],
+            "missed if clusters are not told": missed[1],
+        }
+
+
+@dataclass(frozen=True, eq=False)
+class Truth:
+    """Scores on a fine grid (or the only scores there are), their shares and the chance of the event."""
+
+    name: str
+    score: np.ndarray
+    share: np.ndarray
+    chance: np.ndarray
+    continuous: bool = True
+
+    @cached_property
+    def reach(self) -> np.ndarray:
+        """Cumulated shares."""
+        return np.cumsum(self.share)
+
+    def draw(self, n: int, generator: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
+        """Return n scores and outcomes."""
+        at = np.searchsorted(self.reach, generator.random(n) * self.reach[-1], side="right")
+        half = 0.5 / len(self.score) if self.continuous else 0.0
+        scores = self.score[at] + generator.uniform(-half, half, n)
+        return scores, generator.random(n) < self.chance[at]
+
+    def in_bins(self, edges: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Return the share of rows and the true probability of each bin."""
+        place = np.searchsorted(edges, self.score, side="right")
+        shares = np.bincount(place, self.share, len(edges) + 1)
+        chances = np.bincount(place, self.share * self.chance, len(edges) + 1)
+        return shares, np.divide(chances, shares, out=np.full(len(shares), np.nan), where=shares > 0)
+
+
+def truths() -> list[Truth]:
+    """Return the populations."""
+    grid = (np.arange(20_000) + 0.5) / 20_000
+    generator = np.random.default_rng(0)
+
+    def smooth(name: str, chance: Callable[[np.ndarray], np.ndarray]) -> Truth:
+        return Truth(name, grid, np.full(len(grid), 1.0 / len(grid)), chance(grid))
+
+    def ties(name: str, values: int, chance: Callable[[np.ndarray], np.ndarray]) -> Truth:
+        places = np.arange(1, values + 1)
+        shares = generator.dirichlet(np.ones(values))
+        return Truth(name, places / (values + 1), shares, chance(places), continuous=False)
+
+    return [
+        smooth("calibrated", lambda s: s),
+        smooth("1/2 everywhere", lambda s: np.full_like(s, 0.5)),
+        smooth("0.9 to 1", lambda s: 0.9 + 0.1 * s),
+        smooth("0 or 1, 1,000 times each", lambda s: np.floor(2000 * s) % 2),
+        smooth("0.1, above 1/2 0.9", lambda s: np.where(s < 0.5, 0.1, 0.9)),
+        ties("20 values, 0.1 and 0.9 in turn", 20, lambda place: 0.1 + 0.8 * (place % 2)),
+        ties("300 values, 0 and 1 in turn", 300, lambda place: place % 2 * 1.0),
+        ties("300 values, all 1/2", 300, lambda place: np.full(len(place), 0.5)),
+    ]
+
+
+def against(truth: Truth, model: MulticlassToBinary, card: GuaranteeCard, problem: int) -> np.ndarray:
+    """Return whether intervals, and eps_2, miss in a problem; rows beyond eps_1, and the mean error."""
+    own = card.bins.problem == problem
+    shares, chance = truth.in_bins(model.calibrators_[problem].edges_)
+    gap, met = np.abs(card.bins.value[own] - chance), shares > 0
+    outside = (chance < card.bins.lower[own] - 1e-9) | (chance > card.bins.upper[own] + 1e-9)
+    beyond = shares[met][gap[met] > card.marginal[problem]].sum() / shares.sum()
+    error = shares[met] @ gap[met] / shares.sum()
+    return np.array([outside[met].any(), (gap > card.conditional[problem])[met].any(), beyond, error])
+
+
+STATEMENTS = (
+    "intervals miss (up to 10 %)",
+    "eps_2 fails (up to 10 %)",
+    "beyond eps_1 (up to 10 %)",
+    "error / bound",
+)
+
+
+def cards(name: str, k: int, n: int) -> Draws:
+    truth, generator = next(each for each in truths() if each.name == name), np.random.default_rng(0)
+    while True:
+        scores, outcomes = truth.draw(n, generator)
+        proba = np.column_stack([1.0 - scores, scores])
+        rows = Predictions(proba, cluster=np.arange(n))  # equal scores with equal outcomes are no copies here
+        model = MulticlassToBinary(HistogramBinning(points_per_bin=k), notion="class-wise")
+        card = guarantee_card(model.fit(rows, outcomes.astype(int)), ALPHA)
+        *rates, error = against(truth, model, card, 1)
+        found = dict(zip(STATEMENTS, [*rates, error / card.expected_ece[1]], strict=True))
+        yield found | {"reach / eps_2": card.reach[1] / card.conditional[1]}
+
+
+#: By name, the share of each class and group, and which truths they have in turn.
+CELLS: dict[str, tuple[np.ndarray, tuple[int, ...]]] = {
+    "2 classes, 3 groups, even": (np.full((2, 3), 1 / 6), (0, 1, 4)),
+    "3 classes, 4 groups, 10 to 1": (np.outer([0.5, 0.3, 0.2], [10, 5, 2, 1]) / 18, (0, 3, 1, 2, 4)),
+    "2 classes, 2 groups, all 1/2": (np.full((2, 2), 1 / 4), (1,)),
+    "2 classes, 2 groups, ties": (np.array([[0.4, 0.3], [0.2, 0.1]]), (5, 6, 7)),
+}
+
+
+def groups(cells: str, k: int, n: int) -> Draws:
+    shares, kinds = CELLS[cells]
+    n_classes, every = len(shares), truths()
+    # As in `NotionShape`: the problem of (group, class) is group * L + class.
+    truth_of = [every[kinds[cell % len(kinds)]] for cell in range(shares.size)]
+    share_of, generator = shares.T.ravel(), np.random.default_rng(0)
+    names = tuple(str(code) for code in range(n_classes))
+    while True:
+        cell = generator.choice(share_of.size, n, p=share_of)
+        scores, outcomes = np.empty(n), np.empty(n, dtype=bool)
+        for problem, truth in enumerate(truth_of):
+            rows = np.flatnonzero(cell == problem)
+            scores[rows], outcomes[rows] = truth.draw(len(rows), generator)
+        label = cell % n_classes
+        model = MulticlassToBinary(HistogramBinning(points_per_bin=k), by=("class", "group"))
+        top = TopLabelPrediction(label, scores, class_names=names, cluster=np.arange(n))
+        model.fit(top, np.where(outcomes, label, (label + 1) % n_classes), groups=cell // n_classes)
+        card = guarantee_card(model, ALPHA)
+        covered = np.flatnonzero(np.isfinite(card.marginal))
+        weight = share_of[covered]
+        missed, eps_2, beyond, error = np.array(
+            [against(truth_of[problem], model, card, problem) for problem in covered.tolist()]
+        ).T
+        bound = weight @ card.expected_ece[covered]
+        rates = (missed.any(), eps_2.any(), weight @ beyond / weight.sum(), weight @ error / bound)
+        found = {"covered": len(covered) / share_of.size}
+        yield found | dict(zip(STATEMENTS, rates, strict=True))
+
+
+CLUSTERED = [
+    (name, *setting)
+    for setting in ((20, 200, 0.1), (20, 200, 0.3), (50, 200, 0.3), (200, 10, 0.5))
+    for name in ("overconfident", "just below the target everywhere", "overconfident, one confidence each")
+]
+RULES = [
+    ("calibrated", 2_000, 0.95, "one"),
+    ("overconfident", 2_000, 0.95, "one"),
+    ("just below the target everywhere", 1_000, 0.9, "one"),
+    ("just below the target everywhere", 3_000, 0.9, "per class"),
+    ("just below the target everywhere", 3_000, 0.9, "together"),
+    ("one bad class", 5_000, 0.95, "per class"),
+    ("one bad class", 5_000, 0.9, "together"),
+    ("wrong at the top", 3_000, 0.9, "one"),
+    ("ten distinct values", 2_000, 0.9, "one"),
+]
+NAMES = ("calibrated", "overconfident", "just below 0.9 everywhere", "wrong at the top")
+TABLES = {
+    "rules": Table(("population", "n", "accuracy", "thresholds"), RULES, rules),
+    "highest": Table(
+        ("population", "n"),
+        [(name, n) for n in (500, 3_000) for name in NAMES],
+        highest,
+        {"accuracy": ".3f", "accepted": ".3f"},
+    ),
+    "recalls": Table(
+        ("population", "n", "recall"),
+        [(name, 3_000, recall) for recall in (0.5, 0.75) for name in ("calibrated", "overconfident")],
+        recalls,
+    ),
+    "clusters": Table(
+        ("population", "clusters", "rows each", "correlation"), CLUSTERED, clustered, {"accepted": ".3f"}
+    ),
+    "cards": Table(
+        ("truth", "k", "n"),
+        [
+            (truth.name, *size)
+            for truth in truths()
+            for size in ((10, 500), (20, 400), (50, 500), (50, 5_000))
+        ],
+        cards,
+        {"error / bound": ".2f", "reach / eps_2": ".2f"},
+    ),
+    "groups": Table(
+        ("classes and groups", "k", "n"),
+        [(cells, *size) for cells in CELLS for size in ((20, 1_000), (50, 4_000))],
+        groups,
+        {"covered": ".0%", "error / bound": ".2f"},
+    ),
+}
+
+if __name__ == "__main__":
+    main()
