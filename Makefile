@@ -40,11 +40,12 @@ thorough: export PYTEST := --cov
 thorough: export HYPOTHESIS_PROFILE := thorough
 thorough: test
 
-# Ratios of the times of the work tree to those of another commit, by turns.
+# Times of the work tree and of another commit by turns, and their ratio; with PAGE=1 also in docs/speed.md.
 AGAINST ?=
 ROWS ?=
+PAGE ?=
 speed: $(VENV)/dev.stamp
-	$(BIN)/python -m benchmarks.speed $(ROWS) $(if $(AGAINST),--against $(AGAINST))
+	$(BIN)/python -m benchmarks.speed $(ROWS) $(if $(AGAINST),--against $(AGAINST)) $(if $(PAGE),--page)
 
 # The documentation site, in build/site; a warning is an error. `links` follows its links, and asks every outside
 # address; without a network it says that it could not.

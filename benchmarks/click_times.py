@@ -1,40 +1,35 @@
 """Time the app's answers in a real Chromium, with files of several sizes uploaded, or an example opened.
 
-    python -m benchmarks.click_times [ROWSxCLASSES or EXAMPLE ...] [--repeats 20] [--json FILE]
+    python -m benchmarks.click_times [ROWSxCLASSES or EXAMPLE ...] [--repeats 20] [--page]
 
 Starts the app on a free port, uploads a simulated file and times each answer inside the browser: from the
 user's key or click to the last change of the page before it stays as it is for `CALM` ms. What is inside a
 canvas, the text of a table for screen readers, does not count: it is not drawn, and the table's component
 writes it 200 ms after the table. Each page is visited once before answers are timed; the first visits are
-reported apart. Beside the times stand the bytes of the largest answer that the server sent. The results are
-kept in the JSON file, from which `docs/answers.md` is made: ``--page`` writes it without measuring. Needs
-playwright and a Chromium, as the browser tests do, and reads /proc for the server's memory.
+reported apart. ``--page`` writes the table into docs/answers.md. Needs playwright and a Chromium, as the
+browser tests do, and reads /proc for the server's memory.
 """
 
 from __future__ import annotations
 
 import argparse
-import json
 import statistics
 import tempfile
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 from playwright.sync_api import Page, WebSocket, sync_playwright
 
 from benchmarks.load.visitor import resident, served
-from benchmarks.timing import HERE, machine, simulated
+from benchmarks.timing import put_table, simulated
 from calib.datasets.example import EXAMPLE_TITLES
 from tests.browser.chromium import find
 from tests.browser.conftest import FLAGS
 from tests.browser.steps import upload_file
 
-RESULTS = HERE / "click_times.json"
-PAGE = HERE.parent / "docs" / "answers.md"
 SIZES = ("10000x10", "174000x3", "1000000x10", "50000x1000", "three-classes", "many-classes")
 #: Milliseconds without any change after which an answer is taken to be complete.
 CALM = 350
@@ -64,11 +59,12 @@ ANSWERED = f"""runs => (clock.runs > runs || (clock.begin && performance.now() -
 
 @dataclass
 class Browser:
-    """A page of the app, and the bytes of the answers it received."""
+    """A page of the app, the bytes of the answers it received, and lines of the table."""
 
     page: Page
+    name: str
     received: int = 0
-    found: list[dict[str, Any]] = field(default_factory=list)
+    lines: list[str] = field(default_factory=list)
 
     def __post_init__(self) -> None:
         self.page.set_default_timeout(60_000)
@@ -97,17 +93,14 @@ class Browser:
 
     def report(self, what: str, answers: list[tuple[float, int]]) -> None:
         """Keep the median and the worst of some answers, and the bytes of the largest."""
-        seconds = [each for each, _ in answers]
-        self.found.append(
-            {
-                "what": what,
-                "median": statistics.median(seconds),
-                "worst": max(seconds),
-                "times": len(answers),
-                "bytes": max(size for _, size in answers),
-            }
-        )
-        print(json.dumps(self.found[-1]), flush=True)
+        seconds, sizes = zip(*answers, strict=True)
+        numbers = (1e3 * statistics.median(seconds), 1e3 * max(seconds), len(answers), max(sizes) / 1e3)
+        self.say(what, *(f"{number:,.0f}" for number in numbers))
+
+    def say(self, what: str, *cells: str) -> None:
+        """Keep and print a line of the table."""
+        self.lines.append(f"| {' | '.join([self.name, what, *cells, *[''] * (4 - len(cells))])} |")
+        print(self.lines[-1], flush=True)
 
 
 def point(page: Page, chart: str, column: float, row: float) -> Callable[[], None]:
@@ -206,79 +199,42 @@ def measure(browser: Browser, url: str, file: Path, repeats: int) -> None:
     )
 
 
-def measured(sizes: list[str], repeats: int) -> dict[str, Any]:
-    """Measure every size with a server and a browser of its own."""
-    results: dict[str, Any] = {"machine": machine(), "sizes": {}}
-    for size in sizes:
-        with (
-            tempfile.TemporaryDirectory() as folder,
-            served() as (url, pid),
-            sync_playwright() as playwright,
-        ):
-            file = Path(folder) / "simulated.npz"
-            time.sleep(12)  # the server and its workers load what pages need
-            if size not in EXAMPLE_TITLES:
-                rows, classes = map(int, size.split("x"))
-                proba, labels = simulated(rows, classes)
-                np.savez(file, proba=proba, labels=labels)
-                del proba, labels
-            chromium = playwright.chromium.launch(executable_path=find(), args=FLAGS)
-            browser = Browser(chromium.new_page(viewport={"width": 1280, "height": 900}))
-            print(size, flush=True)
-            if size in EXAMPLE_TITLES:
-                measure_example(browser, url, size)
-            else:
-                measure(browser, url, file, repeats)
-            chromium.close()
-            results["sizes"][size] = {"answers": browser.found, "server": 1e6 * resident(pid)}
-    return results
-
-
-def size_words(size: str) -> str:
-    """Name a size, or an example by its title, for the page."""
-    if size in EXAMPLE_TITLES:
-        return EXAMPLE_TITLES[size]
-    return " x ".join(f"{int(number):,}" for number in size.split("x"))
-
-
-def page(results: dict[str, Any]) -> str:
-    """Return the documentation page of the results."""
-    told = results["machine"]
-    lines = [
-        "# Answers",
-        "",
-        "`python -m benchmarks.click_times` uploads simulated files to the app, or opens an example of it,",
-        "and times its answers in Chromium, from a key or a click to the last change on the page that can be",
-        "seen, and makes this page. Server and browser share the processors.",
-        f"{told['date']}, {told['processors']} processors, Python {told['python']}.",
-        "",
-        "| rows x classes | answer | median, ms | worst, ms | of | most sent, kB |",
-        "| --- | --- | --: | --: | --: | --: |",
-    ]
-    for size, of_size in results["sizes"].items():
-        for one in of_size["answers"]:
-            numbers = [1e3 * one["median"], 1e3 * one["worst"], one["times"], one["bytes"] / 1e3]
-            lines.append(
-                f"| {size_words(size)} | {one['what']} | "
-                + " | ".join(f"{number:,.0f}" for number in numbers)
-                + " |"
-            )
-    held = [f"{one['server'] / 1e6:,.0f} MB ({size_words(size)})" for size, one in results["sizes"].items()]
-    lines += ["", f"The server's memory at the end: {', '.join(held)}.", ""]
-    return "\n".join(lines)
+def measured(size: str, repeats: int) -> list[str]:
+    """Measure a size with a server and a browser of its own; return the lines of the table."""
+    example = size in EXAMPLE_TITLES
+    with tempfile.TemporaryDirectory() as folder, served() as (url, pid), sync_playwright() as playwright:
+        file = Path(folder) / "simulated.npz"
+        time.sleep(12)  # the server and its workers load what pages need
+        name = EXAMPLE_TITLES.get(size, "")
+        if not example:
+            rows, classes = map(int, size.split("x"))
+            proba, labels = simulated(rows, classes)
+            np.savez(file, proba=proba, labels=labels)
+            name = f"{rows:,} x {classes:,}"
+        chromium = playwright.chromium.launch(executable_path=find(), args=FLAGS)
+        browser = Browser(chromium.new_page(viewport={"width": 1280, "height": 900}), name)
+        if example:
+            measure_example(browser, url, size)
+        else:
+            measure(browser, url, file, repeats)
+        chromium.close()
+        browser.say("the server's memory at the end", f"{resident(pid):,.0f} MB")
+        return browser.lines
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
     parser.add_argument("sizes", nargs="*", default=list(SIZES), metavar="ROWSxCLASSES or EXAMPLE")
     parser.add_argument("--repeats", type=int, default=20)
-    parser.add_argument("--json", type=Path, default=RESULTS)
-    parser.add_argument("--page", action="store_true", help="write the page alone")
+    parser.add_argument("--page", action="store_true", help="write the table into docs/answers.md")
     options = parser.parse_args()
-    if not options.page:
-        options.json.write_text(json.dumps(measured(options.sizes, options.repeats), indent=1) + "\n")
-    if options.json == RESULTS:
-        PAGE.write_text(page(json.loads(RESULTS.read_text())))
+    lines = ["| rows x classes | answer | median, ms | worst, ms | of | most sent, kB |"]
+    lines.append("| --- | --- | --: | --: | --: | --: |")
+    print("\n".join(lines), flush=True)
+    for size in options.sizes:
+        lines += measured(size, options.repeats)
+    if options.page:
+        put_table("answers.md", "From a click to the last change", lines)
 
 
 if __name__ == "__main__":

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import json
 import re
 from pkgutil import resolve_name
 from xml.etree import ElementTree
 
 import pytest
 
-from benchmarks import click_times, side_by_side
 from docs.coverage import PAGE, SECTIONS, page
 from docs.packages import PICTURE, fewest_arrows, imports
 from tests import ROOT
@@ -53,19 +51,3 @@ def test_page_of_coverage_holds_the_table_of_every_script():
     )
     assert page(printed, draws) == text, "run `python -m docs.coverage`"
     assert all(table.count("\n| ") > 5 for table in printed.values())
-
-
-def test_page_of_speed_is_made_of_the_results():
-    results = json.loads(side_by_side.RESULTS.read_text(encoding="utf-8"))
-    assert set(results["rows"]) == set(side_by_side.ROWS)
-    assert side_by_side.PAGE.read_text(encoding="utf-8") == side_by_side.page(results), (
-        "run `python -m benchmarks.side_by_side --page`"
-    )
-
-
-def test_page_of_answers_is_made_of_the_results():
-    results = json.loads(click_times.RESULTS.read_text(encoding="utf-8"))
-    assert list(results["sizes"]) == list(click_times.SIZES)
-    assert click_times.PAGE.read_text(encoding="utf-8") == click_times.page(results), (
-        "run `python -m benchmarks.click_times --page`"
-    )

@@ -25,8 +25,8 @@ PATIENCE = 180
 
 
 @contextmanager
-def served(*options: str, **environment: str) -> Iterator[tuple[str, int]]:
-    """Serve the app on a free port of 127.0.0.1; give its address and process id."""
+def served(*options: str, root: Path = ROOT, **environment: str) -> Iterator[tuple[str, int]]:
+    """Serve the app of a tree on a free port of 127.0.0.1; give its address and process id."""
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         port = probe.getsockname()[1]
@@ -34,7 +34,7 @@ def served(*options: str, **environment: str) -> Iterator[tuple[str, int]]:
     command += ["--server.address=127.0.0.1", "--server.fileWatcherType=none", *options]
     variables = {**os.environ, **environment}
     url = f"http://127.0.0.1:{port}"
-    with subprocess.Popen(command, cwd=ROOT, env=variables, stdout=subprocess.DEVNULL) as server:
+    with subprocess.Popen(command, cwd=root, env=variables, stdout=subprocess.DEVNULL) as server:
         try:
             for _ in range(600):
                 try:
