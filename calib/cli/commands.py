@@ -74,7 +74,7 @@ from calib.cli.streams import deliver, is_piped, progress_line
 from calib.data.equal_rows import overlap
 from calib.data.kinds import check_equal_rows, kind_of, lacks, without_weights
 from calib.data.notions import TOP_NOTIONS
-from calib.data.predictions import Announcement, in_common_classes, weight_words
+from calib.data.predictions import Announcement, in_common_classes, vote_words, weight_words
 from calib.data.splits import fold_column
 from calib.diagrams.model_sweeps import draw_model_sweeps, sweep_models
 from calib.diagrams.style import figure_html, plotly_script
@@ -201,6 +201,7 @@ def fit(options: Namespace) -> Outcome:
     about_fit = fit_words(calibrator)
     calibrator = loads(content)
     notes = [f"{name_of(calibrator)} fitted on {calibration.n_samples:,} rows: {source}", *about_fit]
+    notes += filter(None, [vote_words(calibration)])
     if calibration.sample_weight is not None:
         notes.append(f"rows are {weight_words(calibration.sample_weight)}; no guarantee holds with weights")
     fallbacks = fallback_records(calibrator, calibration.class_names)

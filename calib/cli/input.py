@@ -171,6 +171,7 @@ def read_rows(options: Namespace, *, labelled: bool = True, examined: bool = Fal
         raw = read_raw(file, labels=labels, split=options.part, given=said)
         raw = raw if labelled else decided_but_for_labels(raw)
         rows = with_choices(raw, none, said.positive).announced(options.scores)
+    rows = rows if labelled else rows.without_votes()
     if calibration is not None:
         calibration, rows = in_common_classes(calibration, rows)
         calibration = _counted(calibration, options)

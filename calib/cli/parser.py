@@ -726,6 +726,11 @@ def _add_columns(command: argparse.ArgumentParser) -> None:
         "--score", action="append", default=[], metavar="COLUMN",
         help="the score, or repeated, the scores of all classes in their order; 'p_*' for many",
     )  # fmt: skip
+    add(
+        "--votes", action="append", default=[], metavar="COLUMN",
+        help="in place of a label, repeated: columns of annotators, or of counts or shares for each class; "
+        "'votes_*' for many",
+    )  # fmt: skip
     add("--model", metavar="NAME", help="the model to read, if the file holds several")
     add("--words", metavar="TABLE", help="probabilities of a confidence in words: high=0.9,low=0.3")
     add("--positive", metavar="CLASS", help="class that P(Y = 1) is about; of multilabel scores, one class")

@@ -65,7 +65,7 @@ __all__ = [
 ]
 
 #: What comes with the rows of every kind, by the names of arguments and attributes.
-CARRIED = ("metadata", "sample_weight", "cluster", "coverage")
+CARRIED = ("metadata", "sample_weight", "cluster", "coverage", "voted")
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -85,6 +85,7 @@ class Announcement:
     cluster: np.ndarray | None = None
     #: Share of the rows of the source in which the model gave an answer: abstentions are set apart
     coverage: float = 1.0
+    voted: np.ndarray | None = None  #: (n,) int64 or None: Of votes, the row that each is about
 
     @property
     def labels(self) -> Any:
@@ -121,6 +122,8 @@ class Announcement:
             checked["sample_weight"] = as_weights(self.sample_weight, n_samples)
         if self.cluster is not None:
             checked["cluster"] = as_clusters(self.cluster, n_samples)
+        if self.voted is not None:
+            checked["voted"] = as_clusters(self.voted, n_samples)
         arrays = {name: owned(value) for name, value in checked.items() if isinstance(value, np.ndarray)}
         self.__setstate__({**checked, **arrays})
 
@@ -246,12 +249,29 @@ class Announcement:
             told = counts[row, label]
         weight = told / counts.sum(axis=1)[row]
         weight = weight if self.sample_weight is None else weight * self.sample_weight[row]
+        alike = self.sample_weight is None and bool((weight == weight[0]).all())
         cluster = row if self.cluster is None else self.cluster[row]
-        return self.take(row)._with(labels=label, sample_weight=owned(weight), cluster=owned(cluster))
+        return self.take(row)._with(
+            labels=label,
+            sample_weight=None if alike else owned(weight),
+            cluster=owned(cluster),
+            voted=owned(row),
+        )
 
     def unweighted(self) -> Self:
-        """Return the same rows with equal weights."""
-        return self._with(sample_weight=None)
+        """Return the same rows with equal weights; votes keep their shares of a row."""
+        if self.voted is None or self.sample_weight is None:
+            return self._with(sample_weight=None)
+        about = pd.factorize(self.voted)[0]
+        shares = self.sample_weight / np.bincount(about, weights=self.sample_weight)[about]
+        return self._with(sample_weight=None if np.allclose(shares, shares[0]) else owned(shares))
+
+    def without_votes(self) -> Self:
+        """Return each row once, without labels, if these are votes; else the same rows."""
+        if self.voted is None:
+            return self
+        rows = self.take(np.unique(self.voted, return_index=True)[1])
+        return rows._with(labels=None, sample_weight=None, voted=None)
 
     #: Not a sequence of rows: an array made of one would hold an object for every row.
     __iter__ = None
@@ -446,6 +466,8 @@ class Predictions(_OfColumns):
         independent, and stay together in splits and folds.
     coverage : float
         Share of the rows of the source that have an answer.
+    voted : (n,) array_like of int, optional
+        Of votes, the row that each is about; see `with_votes`.
     missing : {"error", "drop"}
         What to do with rows without a label: -1, NaN, None or an empty text.
 
@@ -485,11 +507,12 @@ class Predictions(_OfColumns):
         sample_weight: Any = None,
         cluster: Any = None,
         coverage: float = 1.0,
+        voted: Any = None,
         missing: str = "error",
     ) -> None:
         if check_choice(missing, ("error", "drop"), "missing") == "drop" and labels is not None:
-            proba, labels, metadata, (sample_weight, cluster) = _labelled(
-                proba, labels, metadata, (sample_weight, cluster)
+            proba, labels, metadata, (sample_weight, cluster, voted) = _labelled(
+                proba, labels, metadata, (sample_weight, cluster, voted)
             )
         class_names = column_names(proba) if class_names is None else class_names
         matrix, sound = taken_over(as_floats(proba, ndim=2, what="proba"))
@@ -500,13 +523,13 @@ class Predictions(_OfColumns):
         names = as_names(class_names, n_classes)
         codes = None if labels is None else as_labels(label_codes(labels, names), n_samples, n_classes)
         self.__dict__.update(
-            metadata=metadata, sample_weight=sample_weight, cluster=cluster, coverage=coverage
+            metadata=metadata, sample_weight=sample_weight, cluster=cluster, coverage=coverage, voted=voted
         )
         self._settle(proba=read_only(matrix), labels=codes, class_names=names)
 
     def _header(self) -> Any:  # as it was before there were weights: calibrator files name the digest
         header = (self.proba.shape, str(self.proba.dtype), self.labels is not None, self.class_names)
-        further = {"sample_weight": "weighted", "cluster": "clustered"}
+        further = {"sample_weight": "weighted", "cluster": "clustered", "voted": "voted"}
         return (*header, *(word for name, word in further.items() if getattr(self, name) is not None))
 
     @classmethod
@@ -1112,6 +1135,14 @@ def weight_words(weights: np.ndarray) -> str:
     known = weights[np.isfinite(weights)] / max(np.abs(weights).max(initial=0.0), 1e-300)
     effective = known.sum() ** 2 / max(float(known @ known), 1e-300)
     return effective_words(effective, len(weights))
+
+
+def vote_words(rows: Any) -> str:
+    """Say how many votes predictions hold, and what is measured against them; "" for labels."""
+    if rows.voted is None:
+        return ""
+    size = f"{rows.n_samples:,} votes about {len(pd.unique(rows.voted)):,} rows"
+    return f"{size}: errors are against their distribution, accuracy is the share of votes that agree"
 
 
 def effective_words(effective: float, n_rows: int) -> str:

@@ -116,6 +116,10 @@ def layout_of(
             f"sums over parts describe {', '.join(KINDS[kind].title for kind in STREAMED)}; these rows are "
             f"{KINDS[raw.kind].title}. Use calib.read on a part that fits into memory"
         )
+    if labelled and roles.votes:
+        raise InputError(
+            "columns hold votes, and sums over parts take one label a row; read a part with calib.read"
+        )
     if labelled and len(roles.label) > 1:
         raise InputError("the labels are in several columns; write one column with the true class")
     for name in by:

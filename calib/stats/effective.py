@@ -12,7 +12,7 @@ import pandas as pd
 from calib.base.exceptions import InputError
 from calib.base.results import Result
 from calib.data.equal_rows import design_effect
-from calib.data.predictions import Announcement, ConfidencePrediction
+from calib.data.predictions import Announcement, ConfidencePrediction, vote_words
 from calib.data.times import BLOCKS, N_BLOCKS, blocks_of, dates_of, is_time
 from calib.evidence.clusters import MIN_CLUSTERS
 from calib.evidence.likeness import Residuals
@@ -167,10 +167,11 @@ def _says(classes: np.ndarray, codes: np.ndarray) -> bool:
 
 
 def dependence_words(rows: Any) -> str:
-    """Say what labelled predictions of clusters are worth, or that rows look like clusters; "" for others."""
+    """Say what votes, and rows of clusters, are worth, or that rows look like clusters; "" for others."""
     if getattr(rows, "labels", None) is None:
         return ""
-    return effective_sample(rows.labels, rows).words if rows.cluster is not None else doubt_words(rows)
+    worth = effective_sample(rows.labels, rows).words if rows.cluster is not None else doubt_words(rows)
+    return "; ".join(filter(None, (vote_words(rows), worth)))
 
 
 def doubt_words(rows: Any) -> str:

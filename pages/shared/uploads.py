@@ -213,7 +213,7 @@ def without_labels(reading: Reading) -> tuple[Any, bool]:
     report = reading.reports["evaluation"]
     unusable = any(finding.code in LABEL_CODES for finding in report.errors)
     raw = replace(report.raw, labels=None) if unusable else report.raw
-    return raw.announced(), unusable
+    return raw.announced().without_votes(), unusable
 
 
 def rows_of(report: Examination) -> Any:

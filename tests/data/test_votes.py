@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+import pandas as pd
 import pytest
 from scipy.optimize import minimize_scalar
 from scipy.special import softmax
@@ -10,12 +11,14 @@ from scipy.special import softmax
 from calib import (
     InputError,
     Predictions,
+    Project,
     TemperatureScaling,
     accuracy,
     brier_score,
     ece,
     log_loss,
     noise_floor,
+    read,
 )
 from calib.answers.calibrated import fit_on
 
@@ -83,3 +86,45 @@ def test_what_cannot_be_votes_is_refused():
     ):
         with pytest.raises(InputError, match=words):
             ROWS.with_votes(votes)
+
+
+P, SAID = PROBA[:, 0], annotators(COUNTS)[:, :5]
+LAYOUTS = {
+    "annotators": {f"annotator_{k}": SAID[:, k] for k in range(5)},
+    "counts": {f"votes_{name}": COUNTS[:, k] for k, name in enumerate(NAMES)},
+    "shares": {f"{name} share": SHARES[:, k] for k, name in enumerate(NAMES)},
+}
+
+
+@pytest.mark.parametrize("layout", LAYOUTS)
+@pytest.mark.parametrize("kind", ["vectors", "top-label"])
+def test_files_with_votes_are_read_as_votes(kind, layout, tmp_path):
+    scores = {f"p_{name}": PROBA[:, k] for k, name in enumerate(NAMES)}
+    if kind == "top-label":
+        scores = {"predicted": np.array(NAMES)[PROBA.argmax(axis=1)], "confidence": PROBA.max(axis=1)}
+    frame = pd.DataFrame(scores | LAYOUTS[layout])
+    asked = {} if kind == "vectors" or layout == "annotators" else {"votes": list(LAYOUTS[layout])}
+    rows = read(frame, **asked)
+    assert (rows.kind, rows.voted.max() + 1, rows.metadata) == (kind, 200, None)
+    assert accuracy(rows.labels, rows) == pytest.approx(SHARES[np.arange(200), PROBA.argmax(axis=1)].mean())
+    assert rows.without_votes().n_samples == 200
+    once = rows.unweighted()
+    assert accuracy(once.labels, once) == pytest.approx(accuracy(rows.labels, rows))
+    Project("votes", rows).save(tmp_path / "votes.calib")
+    assert Project.load(tmp_path / "votes.calib").evaluation.fingerprint == rows.fingerprint
+
+
+def test_a_score_is_read_with_the_codes_of_two_raters():
+    first, second = (np.random.default_rng(seed).random(200) < P for seed in (1, 2))
+    rows = read(pd.DataFrame({"score": P, "rater1": first.astype(int), "rater2": second.astype(int)}))
+    assert (rows.kind, rows.sample_weight) == ("binary", None)
+    assert rows.labels.reshape(200, 2).sum(axis=1).tolist() == (first.astype(int) + second).tolist()
+
+
+def test_a_label_is_preferred_to_columns_that_may_be_votes():
+    frame = pd.DataFrame({f"p_{name}": PROBA[:, k] for k, name in enumerate(NAMES)} | LAYOUTS["annotators"])
+    frame["label"] = frame["annotator_0"]
+    assert read(frame).voted is None
+    assert read(frame, votes="annotator_*").voted is not None
+    with pytest.raises(InputError, match="not both"):
+        read(frame, votes="annotator_*", label="label")

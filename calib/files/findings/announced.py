@@ -364,7 +364,7 @@ def _about(code: str, names: np.ndarray, size: int, what: str, advice: str = "")
 
 
 def find_weights_and_groups(raw: RawPredictions) -> list[Finding]:
-    """Say of columns of weights and groups what is done with them."""
+    """Say of columns of weights, votes and groups what is done with them."""
     roles = raw.roles or Roles(())
     findings = []
 
@@ -385,4 +385,10 @@ def find_weights_and_groups(raw: RawPredictions) -> list[Finding]:
             "it says that it counts rows"
         )
         add("weights_used", roles.weight, "weight", what)
+    if raw.votes is not None:
+        message = (
+            f"{some_names(roles.votes)} hold votes: every number is measured against the distribution "
+            "of the votes about a row. Findings here are about the labels of the majority."
+        )
+        findings.append(Finding("votes_used", "note", message, columns=roles.votes))
     return findings

@@ -20,6 +20,7 @@ CODES = (
     "columns_ambiguous",
     "index_column",
     "weights_used",
+    "votes_used",
     "group_kept",
     "clusters_kept",
     "columns_unused",

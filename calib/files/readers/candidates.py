@@ -45,6 +45,7 @@ from calib.files.readers.conventions import (
 )
 from calib.files.readers.roles import Given, Roles, check_same_labels, numbered
 from calib.files.readers.tables import Table, some_names, words_in
+from calib.files.readers.votes import MAJORITY, classes_counted, votes_in
 
 #: A reading, and how much speaks for it.
 Weighed = tuple[int, Roles]
@@ -99,6 +100,8 @@ def guess_roles(table: Table, given: Given | None = None) -> Roles:
     if unread:
         raise InputError(f"neither numbers nor text are in {some_names(unread)}; write them as either")
     columns = Columns(table, given)
+    if votes := given.votes or _votes(columns):
+        return _of_votes(table, given, votes)
     if table.matrices:
         return _roles_of_arrays(columns)
     every = _readings(columns)
@@ -245,6 +248,34 @@ def _no_scores(columns: Columns) -> str:
 
 
 # --- the true class ---
+
+
+def _votes(columns: Columns) -> tuple[str, ...]:
+    """Return the columns of votes by their names and cells, if nothing else says the true class."""
+    given, tools = columns.given, columns.tools
+    if columns.labels or columns.correct or columns.table.matrices or any(_several(columns)):
+        return ()
+    free = [name for name in columns.word if name not in {*columns.side.values(), *given.score}]
+    people = [name for name in free if "annotator" in tools[name] and name not in columns.fractions]
+    others = {name: columns.words(*(one for one in people if one != name)) for name in people}
+    people = [name for name in people if columns.words(name) & others[name]]
+    if len(people) > 1 and not _one_hot_columns(columns, people) and not any(_ranks(columns)):
+        return tuple(people)
+    counted = tuple(name for name in free if "votes" in tools[name] and name in columns.numeric)
+    classes = set(classes_counted(counted))
+    scores = [name for name in columns.scores if name not in counted]
+    named = [classes <= set(frame.names) for frame in columns.frames_of(scores, classes)]
+    two = classes == {"0", "1"} or (len(classes) == 2 and _positive_word(sorted(classes)) is not None)
+    return counted if any(named) or (two and len(scores) == 1) else ()
+
+
+def _of_votes(table: Table, given: Given, votes: tuple[str, ...]) -> Roles:
+    """Return the roles of a table with votes, found as if the label of the majority stood in it."""
+    columns = {name: values for name, values in table.columns.items() if name not in votes}
+    matrices = {name: values for name, values in table.matrices.items() if name not in votes}
+    labelled = replace(table, columns={**columns, MAJORITY: votes_in(table, votes).labels}, matrices=matrices)
+    roles = guess_roles(labelled, replace(given, votes=(), label=MAJORITY))
+    return replace(roles, label=(), votes=votes)
 
 
 def _truths(columns: Columns, scores: Sequence[str], names: Sequence[str] = (), said: str = "") -> list[str]:

@@ -169,8 +169,9 @@ class Convention:
     """How a tool names columns of a role."""
 
     tool: str  #: Who writes such names
-    #: {"score", "confidence", "predicted", "label", "correct"}: what the column is: the score of the class in
-    #: the group `name`, or of one of two classes without it
+    #: {"score", "confidence", "predicted", "label", "correct", "annotator", "votes"}: what the column is: the
+    #: score of the class in the group `name`, or of one of two classes without it; what an annotator says; or
+    #: how many say the class in the group `name`
     role: str
     pattern: str  #: Regular expression of the whole name. The group `of` is the name of the label's column.
 
@@ -209,6 +210,14 @@ CONVENTIONS = tuple(
         ("PyCaret, mljar", "score", r"prediction_(?:score_)?(?P<name>.+)"),
         ("BigQuery ML, Vertex", "predicted", r"predicted_(?P<of>.+)"),
         ("Inspect", "correct", r"scores?\.[^.]+\.value"),
+        (
+            "several people",
+            "annotator",
+            r"(?i:annotat(?:or|ion)|rater|coder|labell?er|judge|expert)(?:[_ ]?\d+|[_ ]\w+)",
+        ),
+        ("several people", "annotator", r"(?i:label)(?:[_ ]?\d+|[_ ][A-Za-z])"),
+        ("counts and shares", "votes", r"(?i:votes?|counts?|shares?|n)[_ ](?P<name>.+)"),
+        ("counts and shares", "votes", r"(?P<name>.+)[_ ](?i:votes?|counts?|shares?)"),
     )
 )
 _ANY = re.compile("|".join(re.sub(r"\?P<\w+>", "?:", each.pattern) for each in CONVENTIONS))

@@ -61,6 +61,7 @@ from calib.files.readers.roles import (
 )
 from calib.files.readers.source import Limits, Progress
 from calib.files.readers.tables import Table, as_keys, check_words, frozen, some_names, words_in
+from calib.files.readers.votes import Votes, votes_in
 
 SCALES = ("auto", "probabilities", "logits", "log_probabilities")
 #: exp of log-probabilities sums to 1 as well as the logarithms were printed.
@@ -144,6 +145,7 @@ def read(
     roles: Roles | None = None,
     abstentions: Sequence[str] | None = None,
     label: str | None = None,
+    votes: str | Sequence[str] = (),
     score: str | Sequence[str] = (),
     predicted: str | None = None,
     correct: str | None = None,
@@ -177,6 +179,9 @@ def read(
         `calib.data.times.BLOCKS`.
     score : str or sequence of str, optional
         The column of scores, or the columns of all classes in their order; * stands for any text.
+    votes : str or sequence of str, optional
+        In place of `label`: columns of annotators, or of counts or shares of votes for each class, such as
+        votes_cat and votes_dog. Rows are then read as by `with_votes`.
     model : str, optional
         The model to read from a file that holds several.
     positive : str, optional
@@ -205,8 +210,8 @@ def read(
     >>> rows.kind, rows.n_samples, rows.class_names, round(rows.coverage, 3)
     ('top-label', 2, ('cat', 'dog', 'emu'), 0.667)
     """
-    said = {"label": label, "score": score, "predicted": predicted, "correct": correct, "weight": weight}
-    said |= {"id": id, "cluster": cluster, "group": group, "fold": fold, "model": model}
+    said = {"label": label, "votes": votes, "score": score, "predicted": predicted, "correct": correct}
+    said |= {"weight": weight, "id": id, "cluster": cluster, "group": group, "fold": fold, "model": model}
     given = given_columns({**said, "positive": positive, "words": words})
     options: dict[str, Any] = {"format": format, "limits": limits, "progress": progress}
     raw = read_raw(source, labels=labels, split=split, roles=roles, given=given, **options)
@@ -261,15 +266,15 @@ def with_choices(
     roles = raw.roles
     if abstentions is not None and raw.kind in ("top-label", "top-k") and roles is not None:
         roles = replace(roles, abstentions=tuple(abstentions))
-        names = _names_of(roles, raw.labels, raw.predicted if raw.ranked is None else raw.ranked)
+        names = _names_of(roles, raw.seen, raw.predicted if raw.ranked is None else raw.ranked)
         raw = replace(raw, roles=roles, class_names=names)
     if positive is not None and raw.kind == "multilabel":
         raw = _of_class(raw, positive)
     elif positive is not None and raw.kind == "binary":
-        seen = () if raw.labels is None else classes_in(raw.labels)
+        seen = () if raw.seen is None else classes_in(raw.seen)
         if positive not in (*raw.names, *seen):
             raise InputError(f"the classes are {some_names(seen or raw.names)}; got positive={positive!r}")
-        raw = replace(raw, class_names=two_classes(raw.labels, positive))
+        raw = replace(raw, class_names=two_classes(raw.seen, positive))
     return raw
 
 
@@ -374,6 +379,7 @@ class RawPredictions:
     predicted: np.ndarray | None = None  #: (n,) array: cells of the predicted class
     #: (n, K) object array: names of the highest classes, best first; `proba` holds their scores
     ranked: np.ndarray | None = None
+    votes: Votes | None = None  #: Votes whose majority `labels` are
     #: mapping of str to (n,) array: every column but the scores, the predicted class, the label and the
     #: weights
     metadata: Mapping[str, np.ndarray] = field(default_factory=dict)
@@ -396,11 +402,16 @@ class RawPredictions:
 
     def take(self, rows: Any) -> RawPredictions:
         """Return the chosen rows (mask or indices)."""
-        fields = ("labels", "ids", "weight", "group", "cluster", "predicted", "ranked")
+        fields = ("labels", "votes", "ids", "weight", "group", "cluster", "predicted", "ranked")
         columns = {name: getattr(self, name) for name in fields}
         chosen = {name: values[rows] for name, values in columns.items() if values is not None}
         metadata = {name: values[rows] for name, values in self.metadata.items()}
         return replace(self, proba=frozen(self.proba[rows]), metadata=metadata, **chosen)
+
+    @property
+    def seen(self) -> np.ndarray | None:
+        """Labels, or the classes that are voted for, (k,) array; None if there are neither."""
+        return self.labels if self.votes is None else self.votes.classes
 
     @property
     def abstained(self) -> np.ndarray:
@@ -532,16 +543,29 @@ class RawPredictions:
         elif not inside or off > ROW_SUM_TOLERANCE:
             columns = () if self.roles is None else self.roles.probabilities
             _refuse_other_scales(proba, some_names(columns if len(columns) > 1 else self.names))
-        rows: Predictions = counted_together(make(proba, labels, self.class_names, **self._further()))
-        return rows
+        return self._voted(counted_together(make(proba, labels, self.class_names, **self._further())))
 
     def announced(self, scores: str = "auto") -> Announcement:
         """Check everything and return predictions of this kind; abstentions are set apart."""
         if self.kind == "vectors":
             return self.predictions(scores)
         self.check_decided()
-        rows: Announcement = counted_together(self._of_one_score(scores))
-        return rows
+        return self._voted(counted_together(self._of_one_score(scores)))
+
+    def _voted(self, rows: Any) -> Any:
+        """Return a row for each vote about checked rows; rows without votes as they are."""
+        if self.votes is None or rows.labels is None:
+            return rows
+        codes = replace(self, labels=self.votes.classes).codes()
+        assert codes is not None
+        for word in self.votes.classes[codes < 0][:1]:
+            raise InputError(
+                f"{label_text(word)!r} is voted for and names no class; the classes are "
+                f"{some_names(self.names)}"
+            )
+        counts = np.zeros((self.n_samples, len(self.names)))
+        np.add.at(counts.T, codes, self.votes.counts.T)
+        return rows.with_votes(counts[~self.abstained])
 
     def _of_one_score(self, scores: str) -> Announcement:
         if self.kind == "multilabel":
@@ -648,7 +672,7 @@ class RawPredictions:
 
     def check_two_labels(self) -> None:
         """Refuse a binary score whose labels are more than two: the predicted class is missing then."""
-        if self.kind == "binary" and self.labels is not None and len(found := classes_in(self.labels)) > 2:
+        if self.kind == "binary" and self.seen is not None and len(found := classes_in(self.seen)) > 2:
             raise InputError(
                 f"the labels hold {len(found):,} classes ({some_names(found)}), and there is one column of "
                 "scores; add the predicted class of each row as a column 'predicted', or a score for every "
@@ -836,7 +860,7 @@ def raw_of(table: Table, roles: Roles) -> RawPredictions:
         roles.predicted,
         roles.correct,
     )
-    for name in (*roles.probabilities, *roles.label, *one_each):
+    for name in (*roles.probabilities, *roles.label, *roles.votes, *one_each):
         if name is not None and name not in table.columns and name not in table.matrices:
             raise InputError(f"there is no column {name!r}; check the roles of the columns")
     first = roles.probabilities[0]
@@ -848,7 +872,10 @@ def raw_of(table: Table, roles: Roles) -> RawPredictions:
             raise InputError(
                 f"{name!r} has {size:,} entries for {len(proba):,} rows of scores; give one for each row"
             )
-    labels = _labels_of(table, roles)
+    votes = votes_in(table, roles.votes) if roles.votes else None
+    labels = _labels_of(table, roles) if votes is None else votes.labels
+    if votes is not None and roles.kind in ("confidence", "multilabel"):
+        raise InputError(f"votes are for one of several classes; these rows are {KINDS[roles.kind].title}")
     ranked = None
     if roles.ranked:
         proba, ranked = _ranks_of(table, roles, proba)
@@ -864,10 +891,11 @@ def raw_of(table: Table, roles: Roles) -> RawPredictions:
     if labels is not None:
         _check_one_per_row(labels, len(proba))
         labels, no_labels = _without_empty(labels, roles, predicted if ranked is None else ranked)
+    seen = labels if votes is None else votes.classes
     if roles.kind in ("vectors", "multilabel"):
-        names = names_that_fit(labels, roles, proba.shape[1])
+        names = names_that_fit(seen, roles, proba.shape[1])
     else:
-        names = _names_of(roles, labels, predicted if ranked is None else ranked)
+        names = _names_of(roles, seen, predicted if ranked is None else ranked)
     check_words(names or (), "the class names")
     if roles.kind in ("vectors", "multilabel") and names is not None and len(names) != proba.shape[1]:
         raise InputError(f"there are {len(names)} class names for {proba.shape[1]} columns of scores")
@@ -887,6 +915,7 @@ def raw_of(table: Table, roles: Roles) -> RawPredictions:
         kind=roles.kind,
         predicted=predicted if ranked is None else ranked[:, 0],
         ranked=ranked,
+        votes=votes,
         metadata=_metadata(table, roles, len(proba)),
     )
 
@@ -941,7 +970,8 @@ def _names_of(
 
 def _metadata(table: Table, roles: Roles, n_rows: int) -> dict[str, np.ndarray]:
     """Return every column that is neither score, label, predicted class nor weight."""
-    used = {*roles.probabilities, *roles.label, *roles.ranked, roles.weight, roles.predicted, roles.index}
+    used = {*roles.probabilities, *roles.label, *roles.votes, *roles.ranked, roles.weight, roles.predicted}
+    used |= {roles.index}
     used -= {*roles.label, roles.predicted} if roles.kind == "confidence" and roles.predicted else set()
     used |= set() if roles.label else {roles.correct}
     names = [name for name in table.columns if name not in used]
@@ -1055,7 +1085,7 @@ def with_labels(raw: RawPredictions, labels: Any, *, limits: Limits | None = Non
         elif values.ndim != 1:
             raise InputError(f"labels must be one per row; got shape {values.shape}")
     _check_one_per_row(values, raw.n_samples)
-    raw = decided_but_for_labels(raw)
+    raw = replace(decided_but_for_labels(raw), votes=None)
     values, no_labels = _without_empty(values, raw.roles or Roles(()), raw.predicted)
     raw = replace(raw, no_labels=no_labels)
     if ids is not None and raw.ids is not None:

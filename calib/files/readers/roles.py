@@ -49,6 +49,8 @@ class Roles:
     probabilities: tuple[str, ...]  #: Score columns in class order, or the name of one matrix
     class_names: tuple[str, ...] | None = None  #: One name per class; None when the file gives none
     label: tuple[str, ...] = ()  #: One column of true labels, one-hot columns in class order, or empty
+    #: Columns of votes in place of a label: what annotators say, or counts or shares for each class
+    votes: tuple[str, ...] = ()
     #: Columns with these roles; rows of one cluster belong together, such as a patient's
     id: str | None = None
     split: str | None = None
@@ -90,11 +92,12 @@ class Roles:
         """Return (column, role) of every column, "not used" for those that stay as metadata."""
         named = [(name, "class") for name in self.ranked if name != self.predicted]
         named += [(name, "score") for name in self.probabilities] + [(name, "label") for name in self.label]
+        named += [(name, "votes") for name in self.votes]
         return [*named, *self.single.items(), *((name, "not used") for name in self.ignored)]
 
     def among(self, names: Sequence[str]) -> Roles:
         """Return roles in which no column has two, and all others of `names` are ignored."""
-        used = {*self.probabilities, *self.ranked, *self.label, self.predicted, self.correct}
+        used = {*self.probabilities, *self.ranked, *self.label, *self.votes, self.predicted, self.correct}
         doubled = {role: None for role in (*SIDE_ROLES, "index") if getattr(self, role) in used}
         roles: Roles = replace(self, **doubled)  # type: ignore[arg-type]
         return replace(roles, ignored=tuple(name for name in names if name not in used | roles.single.keys()))
@@ -118,11 +121,18 @@ class Given:
     correct: str | None = None
     fold: str | None = None
     words: tuple[str, ...] = ()  #: As in `Roles`
+    votes: tuple[str, ...] = ()  #: Columns of votes, named as for `score`
 
     def of(self, table: Table) -> Given:
         """Return the same with the columns that `score` and a block of time as `cluster` stand for."""
         names = (*table.columns, *table.matrices)
-        given = replace(self, score=tuple(name for said in self.score for name in _named(said, names)))
+        score, votes = (
+            tuple(name for said in several for name in _named(said, names))
+            for several in (self.score, self.votes)
+        )
+        given = replace(self, score=score, votes=votes)
+        if given.label is not None and votes:
+            raise InputError("votes stand in for the label; give votes or label, not both")
         if given.cluster in BLOCKS and given.cluster not in names:
             dates = [name for name, values in table.columns.items() if are_dates(values)]
             if len(dates) != 1:
@@ -133,7 +143,7 @@ class Given:
             given = replace(given, cluster=f"{dates[0]}={given.cluster}")
         cluster = None if given.cluster is None else column_of_block(given.cluster, names)
         one_each = (self.label, self.predicted, self.correct, self.weight, self.id, cluster, self.group)
-        for name in (*given.score, *one_each, self.fold):
+        for name in (*given.score, *given.votes, *one_each, self.fold):
             if name is not None and name not in names:
                 raise InputError(f"there is no column {name[:60]!r}; the columns are {some_names(names)}")
         return given
@@ -157,12 +167,14 @@ def models_in(choices: Sequence[str]) -> dict[str, str]:
 
 def given_columns(said: Mapping[str, Any]) -> Given:
     """Return what a user says of columns, by the names of the arguments of `calib.read`."""
-    score, words = said.get("score") or (), said.get("words") or ()
+    words = said.get("words") or ()
+    several = {role: said.get(role) or () for role in ("score", "votes")}
+    several = {role: (of,) if isinstance(of, str) else tuple(of) for role, of in several.items()}
     if isinstance(words, Mapping):
         words = [f"{word}={chance}" for word, chance in words.items()]
     words = tuple(words.split(",")) if isinstance(words, str) else tuple(words)
     chances_of(words)
-    return Given(**{**said, "score": (score,) if isinstance(score, str) else tuple(score), "words": words})
+    return Given(**{**said, **several, "words": words})
 
 
 def chances_of(words: Sequence[str]) -> dict[str, float]:

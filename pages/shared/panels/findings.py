@@ -89,6 +89,9 @@ def _menus(reading: Reading, roles: Roles, names: list[str]) -> Roles | None:
         chosen_scores = left.multiselect("Scores, in class order", names, list(scores), key="role-scores")
     guess = roles.label[0] if len(roles.label) == 1 else NOBODY
     label = right.selectbox("True label", others, others.index(guess), key="role-label")
+    votes = roles.votes
+    if few:
+        votes = tuple(left.multiselect("Votes, in place of a label", names, list(votes), key="role-votes"))
     chosen: dict[str, str | None] = {}
     for position, (role, head) in enumerate(ONE_EACH.items()):
         place, given = (left, right)[position % 2], getattr(roles, role) or NOBODY
@@ -106,7 +109,8 @@ def _menus(reading: Reading, roles: Roles, names: list[str]) -> Roles | None:
         kind=single if len(chosen_scores) == 1 else several,
         probabilities=tuple(chosen_scores),
         class_names=roles.class_names if same else tuple(chosen_scores) if len(chosen_scores) > 1 else None,
-        label=roles.label if label == guess else () if label == NOBODY else (label,),
+        label=() if votes or label == NOBODY else roles.label if label == guess else (label,),
+        votes=votes,
         abstentions=abstentions,
         words=words,
         model_name=None if chosen["model"] != roles.model else roles.model_name,

@@ -52,14 +52,14 @@ def taken_for(roles: Roles) -> dict[str, str]:
     words = {"class": "class", "label": "true label"} | {
         role: head.lower() for role, head in ONE_EACH.items()
     }
-    words |= {"class": "class", "score": "score", "index": "row number, left out"}
+    words |= {"class": "class", "score": "score", "votes": "votes", "index": "row number, left out"}
     return {name: words[role] for name, role in roles.table() if role in words}
 
 
 def show_label_column(reading: Reading) -> None:
     """Say which column is taken for the true label; the finding label_column says why."""
     roles = reading.roles
-    if roles is None or reading.table.matrices:
+    if roles is None or reading.table.matrices or roles.votes:
         return
     if not roles.label and roles.correct is None:
         st.caption(

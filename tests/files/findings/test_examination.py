@@ -489,8 +489,8 @@ def test_no_false_alarm_in_a_clean_file_with_1000_classes():
     assert codes_at(examine(proba, labels), "error", "warning") == []
 
 
-def test_codes_are_41():
-    assert len(CODES) == len(set(CODES)) == 41
+def test_codes_are_distinct():
+    assert len(CODES) == len(set(CODES))
 
 
 @given(seed=st.integers(0, 10**6), fault=st.sampled_from(["logits", "percent", "log", "shift", "columns"]))

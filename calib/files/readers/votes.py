@@ -1,0 +1,72 @@
+"""Votes in place of a label: what several annotators say, or counts or shares for each class."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from calib.base.exceptions import InputError
+from calib.files.readers.answers import no_classes
+from calib.files.readers.conventions import conventions_of
+from calib.files.readers.tables import Table, some_names, words_in
+
+#: Name of the column that stands for votes while roles are found.
+MAJORITY = "label of the majority"
+
+
+@dataclass(frozen=True, eq=False)
+class Votes:
+    """Votes about rows."""
+
+    classes: np.ndarray  #: (k,) array: classes that are voted for: texts, or numbers as labels can be
+    counts: np.ndarray  #: (n, k) float64 array: votes of each row for each of them
+
+    @property
+    def labels(self) -> np.ndarray:
+        """Class with most votes of each row, the first of equals; "" or NaN without votes."""
+        none = "" if self.classes.dtype == object else np.nan
+        return np.where(self.counts.any(axis=1), self.classes[self.counts.argmax(axis=1)], none)
+
+    def __getitem__(self, rows: Any) -> Votes:
+        return Votes(self.classes, self.counts[rows])
+
+
+def votes_in(table: Table, names: Sequence[str]) -> Votes:
+    """Return the votes in columns: counts if their names end in classes, else the classes that each holds."""
+    if names[0] in table.matrices:
+        counts = _checked(table.matrices[names[0]], names)
+        return Votes(np.arange(counts.shape[1], dtype=np.float64), counts)
+    columns = [table.columns[name] for name in names]
+    numeric = all(values.dtype.kind in "fiu" for values in columns)
+    if numeric and (classes := classes_counted(names)):
+        return Votes(np.array(classes, dtype=object), _checked(np.stack(columns, axis=1), names))
+    each = [words_in(values) for values in columns]
+    every = sorted({word for _, words in each for word in words})
+    every = [word for word in every if word not in no_classes(every)]
+    if not every:
+        raise InputError(f"no cell of {some_names(names)} names a class; votes need one in each row")
+    counts = np.zeros((len(columns[0]), len(every) + 1))
+    for codes, words in each:
+        places = np.array([every.index(word) if word in every else -1 for word in words])
+        counts[np.arange(len(codes)), places[codes]] += 1.0
+    return Votes(np.array(every, dtype=float if numeric else object), counts[:, :-1])
+
+
+def _checked(counts: np.ndarray, names: Sequence[str]) -> np.ndarray:
+    """Return counts or shares of votes, a missing number being no vote."""
+    counts = np.nan_to_num(counts.astype(np.float64), nan=0.0, posinf=-1.0)
+    if (counts < 0.0).any():
+        row = int((counts < 0.0).any(axis=1).argmax())
+        raise InputError(
+            f"{some_names(names)} hold {counts[row]} in row {row}; votes are 0 or more and finite"
+        )
+    return counts
+
+
+def classes_counted(names: Sequence[str]) -> tuple[str, ...]:
+    """Return the class that each column counts votes for, by its name; empty unless all do."""
+    matches = [conventions_of(name).get("votes") for name in names]
+    return tuple(match["name"] for match in matches if match is not None) if None not in matches else ()
