@@ -21,7 +21,7 @@ SECTIONS = (
         "Intervals of calibration errors",
         "`calib.error_interval`: how often the 95 % interval holds the true error of its cells, and how "
         "often it lies above or below. Scores stay fixed and labels are drawn anew from a known truth, "
-        "whose error is a multiple of the noise floor. Rows below 95 % are drawn five times as often. Where "
+        "whose error is a multiple of the noise floor. Rows below 95 % are drawn five times as often. If "
         "labels are mostly agreed on, 80 % of the chance of each row is one class, which the scores do not "
         "show.",
         1.0,
@@ -39,7 +39,7 @@ SECTIONS = (
         "intervals differences",
         "Differences of calibration errors",
         "`calib.paired_difference`: how often the 95 % interval holds the true difference of squared l2 "
-        "errors, and how often the wrong and the right direction is claimed. Where the true difference is "
+        "errors, and how often the wrong and the right direction is claimed. If the true difference is "
         "0, every claim is wrong.",
         5.0,
     ),
@@ -48,7 +48,7 @@ SECTIONS = (
         "The conclusion on Overview",
         "`calib.conclude`: how often a direction is said, how often the interval of any gap that is said "
         "does not hold the true one, and how often a direction is wrong; by the level of 95 % each may "
-        "happen in 5 % of draws. Where no direction is said, the page says whether the error is above noise: "
+        "happen in 5 % of draws. If no direction is said, the page says whether the error is above noise: "
         "how often it does so of a model whose scores are the truth (by its level in 5 %). Scores stay "
         "fixed, and the true error is a multiple of the noise floor.",
         1.0,

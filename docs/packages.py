@@ -1,6 +1,6 @@
 """Draw docs/pictures/packages.svg, the packages of calib and who imports whom: `python -m docs.packages`.
 
-The picture shows the least arrows that say all: where a package imports two others, and one of these imports
+The picture shows the least arrows that say all: if a package imports two others, and one of these imports
 the other, only the longer way is drawn. tests/test_docs.py compares the file with the imports of today.
 """
 
@@ -49,7 +49,7 @@ def imported(path: Path) -> frozenset[str]:
 
 @cache
 def called_imports(path: Path) -> tuple[str | None, ...]:
-    """Return the module named by each call of `import_module` or `__import__`, None where it is computed."""
+    """Return the module named by each call of `import_module` or `__import__`, None if it is computed."""
     names: list[str | None] = []
     for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
         if not isinstance(node, ast.Call):
