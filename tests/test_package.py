@@ -44,6 +44,21 @@ def installed(wheel, tmp_path_factory) -> Path:
     return folder
 
 
+def test_conda_recipe_says_what_the_project_says():
+    lines = (ROOT / "recipe/recipe.yaml").read_text(encoding="utf-8").splitlines()
+    lines = [line.strip().removeprefix("- ") for line in lines]
+    run = lines[lines.index("run:") + 1 : lines.index("tests:") - 1]
+    assert run == ["python >=${{ python_min }}", *(name.replace(">=", " >=") for name in PROJECT["dependencies"])]
+    said = dict(line.split(": ", 1) for line in lines if ": " in line and not line.startswith("#"))
+    assert f'version: "{__version__}"' in lines
+    assert said["name"] == PROJECT["name"]
+    assert said["summary"].strip('"') == PROJECT["description"]
+    assert said["license"] == PROJECT["license"]
+    assert [f"{name} = {entry}" for name, entry in PROJECT["scripts"].items()] == [
+        line for line in lines if line.startswith("calib = ")
+    ]
+
+
 def test_wheel_is_named_versioned_and_described(wheel):
     assert wheel.name == f"calib_diagnostics-{__version__}-py3-none-any.whl"
     with zipfile.ZipFile(wheel) as archive:
