@@ -48,7 +48,8 @@ def test_conda_recipe_says_what_the_project_says():
     lines = (ROOT / "recipe/recipe.yaml").read_text(encoding="utf-8").splitlines()
     lines = [line.strip().removeprefix("- ") for line in lines]
     run = lines[lines.index("run:") + 1 : lines.index("tests:") - 1]
-    assert run == ["python >=${{ python_min }}", *(name.replace(">=", " >=") for name in PROJECT["dependencies"])]
+    needed = [name.replace(">=", " >=") for name in PROJECT["dependencies"]]
+    assert run == ["python >=${{ python_min }}", *needed]
     said = dict(line.split(": ", 1) for line in lines if ": " in line and not line.startswith("#"))
     assert f'version: "{__version__}"' in lines
     assert said["name"] == PROJECT["name"]
