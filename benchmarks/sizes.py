@@ -196,37 +196,52 @@ def kernel(n: int, n_classes: int, truth: str, exponent: float, n_resamples: int
         yield {"kernel test rejects (5 % of the scores)": found.p_value <= SIGNIFICANCE}
 
 
-N_CLASSES = 3
+HEAVY, SERIES, QUESTIONS = "sites of heavy-tailed sizes", "AR(1) series", "questions, one score each"
 
 
 def perfect(
-    random: np.random.Generator, n_clusters: int, n_rows: int, correlation: float, *, alike: bool = False
+    random: np.random.Generator, name: str, n_clusters: int, n_rows: int, correlation: float
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Return scores, labels and clusters of a perfect model; `alike` says that a cluster shares one score.
+    """Return scores, labels and clusters of a perfect model; rows of each cluster are about `n_rows`.
 
-    The latent number of a row picks its class, the predicted one first.
+    The latent number of a row picks its class, the predicted one first. In a series both it and the logits
+    have the correlation with what follows; else the latent numbers of rows of a cluster have it.
     """
-    n_samples = n_clusters * n_rows
-    logits = 2.0 * random.standard_normal((n_clusters if alike else n_samples, N_CLASSES))
-    proba = np.exp(logits) / np.exp(logits).sum(axis=1, keepdims=True)
-    if alike:
-        proba = np.repeat(proba, n_rows, axis=0)
-    cluster = np.repeat(np.arange(n_clusters), n_rows)
-    common = random.standard_normal(n_clusters)[cluster]
-    uniform = correlated(correlation, common, random.standard_normal(n_samples))
+    n_classes, sizes = 3, np.full(n_clusters, n_rows)
+    if name == HEAVY:
+        n_classes, share = 6, random.pareto(1.2, n_clusters) + 1.0
+        sizes = np.maximum(np.rint(share / share.mean() * n_rows), 1.0).astype(np.int64)
+    cluster = np.repeat(np.arange(n_clusters), sizes)
+    logits = random.standard_normal((len(cluster), n_classes))
+    common, own = random.standard_normal(n_clusters)[cluster], random.standard_normal(len(cluster))
+    uniform = correlated(correlation, common, own)
+    if name == SERIES:
+        logits, uniform = series(logits, correlation, n_rows), ndtr(series(own, correlation, n_rows))
+    if name == QUESTIONS:
+        logits = logits[np.searchsorted(cluster, cluster)]
+    proba = softmax(2.0 * logits)
     order = np.argsort(-proba, axis=1, kind="stable")
     reach = np.take_along_axis(proba, order, axis=1).cumsum(axis=1)
-    place = (reach < uniform[:, None]).sum(axis=1).clip(0, N_CLASSES - 1)
+    place = (reach < uniform[:, None]).sum(axis=1).clip(0, n_classes - 1)
     return proba, np.take_along_axis(order, place[:, None], axis=1)[:, 0], cluster
 
 
+def series(own: np.ndarray, correlation: float, n_rows: int) -> np.ndarray:
+    """Return series of normal numbers, each of which has this correlation with the one before it."""
+    values = own.copy()
+    for row in range(len(values)):
+        if row % n_rows:
+            values[row] = correlation * values[row - 1] + np.sqrt(1.0 - correlation**2) * own[row]
+    return values
+
+
 def rates(
-    name: str, n_clusters: int, n_rows: int, correlation: float, alike: bool, told: bool = True, n: int = 199
+    name: str, n_clusters: int, n_rows: int, correlation: float, told: bool = True, n: int = 199
 ) -> Draws:
     """Yield what is said about each file, by `n` redraws."""
     for seed in count():
         random = np.random.default_rng(seed)
-        proba, labels, cluster = perfect(random, n_clusters, n_rows, correlation, alike=alike)
+        proba, labels, cluster = perfect(random, name, n_clusters, n_rows, correlation)
         rows, confidence = Predictions(proba, labels, cluster=cluster if told else None), proba.max(axis=1)
         options: Any = {"n_resamples": n, "random_state": random}
         top = reduce_to_binary(labels, rows, "confidence")
@@ -251,11 +266,13 @@ def rates(
 
 
 SETTINGS = [
-    ("patients", 20, 100, 0.3, False),
-    ("patients", 50, 20, 0.3, False),
-    ("questions, one score each", 200, 10, 0.8, True),
-    ("pairs", 500, 2, 0.5, False),
-    ("clusters without dependence", 40, 25, 0.0, False),
+    ("patients", 20, 100, 0.3),
+    ("patients", 50, 20, 0.3),
+    (QUESTIONS, 200, 10, 0.8),
+    ("pairs", 500, 2, 0.5),
+    (HEAVY, 30, 60, 0.3),
+    (SERIES, 20, 100, 0.9),
+    ("clusters without dependence", 40, 25, 0.0),
 ]
 CLUSTERS = ("population", "clusters", "rows each", "correlation")
 EXTREMES = {

@@ -19,7 +19,7 @@ from calib.data.equal_rows import Overlap
 from calib.data.predictions import BinaryPrediction
 from calib.data.validation import check_alpha, check_choice, check_count
 from calib.evidence.binning import BinaryProblems
-from calib.evidence.clusters import Dependence, too_few
+from calib.evidence.clusters import Dependence, even_clusters_of, too_few
 from calib.evidence.rows import Rows
 from calib.stats.effective import doubt_words
 from calib.stats.intervals import of_few_clusters, share_of_rows
@@ -437,7 +437,7 @@ def _search(
     accepted, wrong = _counts(confidence, right, tested)
     worth = np.ones(len(tested))
     if dependence is not None:
-        few = of_few_clusters(len(np.unique(dependence.cluster[rows])), 2.0 * level)
+        few = of_few_clusters(dependence.even_clusters(rows), 2.0 * level)
         worth = few / dependence.effects_of_first(rows[::-1], risk)[accepted]
     each = level / 2.0 if recall else level
     starts = starts_of(accepted, risk, each, float(worth[-1]))
@@ -496,9 +496,11 @@ def _for_reviews(
     if problems.row_cluster is not None:
         below = np.zeros(n)
         below[problems.rows[:most]] = 1.0
-        sums = np.bincount(problems.row_cluster, below - below.mean())
+        away = below - below.mean()
+        sums = np.bincount(problems.row_cluster, away)
+        few = of_few_clusters(even_clusters_of(sums, away, problems.row_cluster), 2.0 * alpha)
         alone = n * below.mean() * (1.0 - below.mean()) * (1.0 - 1.0 / len(sums))
-        worth = of_few_clusters(len(sums), 2.0 * alpha) * min(alone / max(float(sums @ sums), 1e-300), 1.0)
+        worth = few * min(alone / max(float(sums @ sums), 1e-300), 1.0)
         if not most:  # none is below: what is unseen comes by whole clusters
             worth = len(sums) / n
     bound = float(betaincinv(most * worth + 1.0, (n - most) * worth, 1.0 - alpha))

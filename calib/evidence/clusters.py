@@ -15,6 +15,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 from scipy.special import ndtr, ndtri, owens_t
@@ -38,6 +39,20 @@ def too_few(n_clusters: int | None) -> str | None:
     return f"too few clusters to tell ({n_clusters}; about {MIN_CLUSTERS} are needed)"
 
 
+def even_clusters(size: np.ndarray, correlation: float) -> float:
+    """Return how many clusters of one size tell a variance as well as these (Satterthwaite 1946)."""
+    variance = size * (1.0 + np.maximum(size - 1.0, 0.0) * correlation)
+    return float(variance.sum() ** 2 / (variance @ variance))
+
+
+def even_clusters_of(sums: np.ndarray, away: np.ndarray, cluster: np.ndarray) -> float:
+    """Return `even_clusters` for the sums over clusters of (n,) values with mean 0."""
+    size, alone = np.bincount(cluster), float(away @ away)
+    pairs = float(size @ (size - 1)) / len(away) * alone
+    together = max(float(sums @ sums) - alone, 0.0)
+    return even_clusters(size, min(together / pairs, 1.0) if pairs else 0.0)
+
+
 @dataclass(frozen=True, eq=False)
 class Dependence:
     """How the outcomes of rows depend on each other."""
@@ -50,19 +65,40 @@ class Dependence:
         """Number of clusters G."""
         return int(self.cluster.max()) + 1
 
-    @property
-    def even_clusters(self) -> float:
-        """Clusters of one size whose sums tell their variance as well as these do (Satterthwaite 1946)."""
-        size = np.bincount(self.cluster).astype(np.float64)
-        variance = size * (1.0 + (size - 1.0) * self.correlation)
-        return float(variance.sum() ** 2 / (variance @ variance))
+    def even_clusters(self, rows: np.ndarray | slice = slice(None)) -> float:
+        """Return `even_clusters` of these rows, by default of all."""
+        return even_clusters(np.bincount(self.cluster[rows]), self.correlation)
 
-    def uniform(self, generator: np.random.Generator) -> np.ndarray:
+    @cached_property
+    def _spread(self) -> tuple[float, float]:
+        """Largest design effect less 1, and the degrees of freedom that clusters leave to a variance."""
+        size = np.bincount(self.cluster)
+        return float(size @ (size - 1)) / len(self.cluster), max(self.even_clusters() - 1.0, 1.0)
+
+    def drawn_correlation(self, generator: np.random.Generator) -> float:
+        """Draw a correlation that these clusters leave possible.
+
+        Clusters tell a variance by a chi-squared number: the design effect is divided by such a number over
+        its degrees of freedom, as Student's distribution divides a normal number. Near 1, where a correlation
+        is known better, a smaller one comes from the ratio of the mean squares between and within clusters
+        (Donner & Wells 1986).
+        """
+        most, free = self._spread
+        apart = 1.0 - self.correlation
+        effect = (1.0 + self.correlation * most) * free / generator.chisquare(free)
+        drawn = max((effect - 1.0) / max(most, 1e-300), (effect - apart) / (effect + most * apart))
+        return min(max(drawn, 0.0), MAX_CORRELATION)
+
+    def uniform(self, generator: np.random.Generator, correlation: float | None = None) -> np.ndarray:
         """Draw a uniform number for each row, (n,), dependent as the latent numbers of the rows are."""
         common = generator.standard_normal(self.n_clusters)[self.cluster]
         own = generator.standard_normal(len(self.cluster))
-        r = self.correlation
+        r = self.correlation if correlation is None else correlation
         return np.asarray(ndtr(np.sqrt(r) * common + np.sqrt(1.0 - r) * own))
+
+    def uniform_as_known(self, generator: np.random.Generator) -> np.ndarray:
+        """Draw `uniform` numbers of a `drawn_correlation`."""
+        return self.uniform(generator, self.drawn_correlation(generator))
 
     def effects_of_first(self, row: np.ndarray, chance: float) -> np.ndarray:
         """Return the design effect of the share of hits among the first k of some rows, (m + 1,) float64.
@@ -117,17 +153,32 @@ class Dependence:
 
         return effects(slice(None, None, -1)), effects(slice(None))
 
-    def covariance(self, score: np.ndarray, row: np.ndarray, design: np.ndarray) -> np.ndarray:
-        """Covariance of ``outcomes @ design`` under the scores, (k, k) float64."""
+    def covariance(
+        self, score: np.ndarray, row: np.ndarray, design: np.ndarray, residual: np.ndarray
+    ) -> np.ndarray:
+        """Covariance of ``residual @ design`` under the scores, (k, k) float64.
+
+        The mean of two estimates: by the one correlation, which is all that few clusters tell, and by the
+        sums of each cluster, which also hold what depends on the design, as in a series whose scores move
+        slowly.
+        """
         chance = np.clip(score.astype(np.float64), CLIP, 1.0 - CLIP)
+        size = np.bincount(self.cluster[row])
+
+        def sums_of(values: np.ndarray) -> np.ndarray:
+            return np.stack([np.bincount(self.cluster[row], column) for column in values.T], axis=1)
 
         def products(values: np.ndarray) -> np.ndarray:
             added = values[:, None] * design
-            sums = np.stack([np.bincount(self.cluster[row], column) for column in added.T], axis=1)
+            sums = sums_of(added)
             return np.asarray(sums.T @ sums - added.T @ added)
 
         own = design.T @ (design * (chance * (1.0 - chance))[:, None])
-        return np.asarray(sum((self.correlation**k * products(h) for k, h in expansion(chance)), own))
+        sums = sums_of(residual[:, None] * design)
+        sums -= size[:, None] / size.sum() * sums.sum(axis=0)
+        even = max(self.even_clusters(row), 2.0)
+        of_sums = sums.T @ sums * even / (even - 1.0)
+        return (sum((self.correlation**k * products(h) for k, h in expansion(chance)), own) + of_sums) / 2.0
 
 
 def expansion(chance: np.ndarray) -> Iterator[tuple[int, np.ndarray]]:

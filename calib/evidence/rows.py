@@ -159,7 +159,7 @@ class Rows:
     @property
     def even_clusters(self) -> float | None:
         """Clusters of one size that tell a variance as well (Satterthwaite 1946); None without clusters."""
-        return None if self.dependence is None else self.dependence.even_clusters
+        return None if self.dependence is None else self.dependence.even_clusters()
 
     def first_claims(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Return score, outcome and problem of the most likely claim about each row, all (n,)."""

@@ -170,10 +170,11 @@ def draw_rows(
     score: no two can come together more often (the upper bound of Frechet and Hoeffding), so p-values err
     towards "not distinguishable from noise".
 
-    The uniform numbers of rows that belong together depend on each other (`calib.evidence.clusters`); the
-    claims of a row are then laid out from the most to the least likely one.
+    The uniform numbers of rows that belong together depend on each other (`calib.evidence.clusters`), in each
+    redraw by as much as their clusters leave possible; the claims of a row are then laid out from the most to
+    the least likely one.
     """
-    uniform = _independent_rows(problems.n_samples) if dependence is None else dependence.uniform
+    uniform = _independent_rows(problems.n_samples) if dependence is None else dependence.uniform_as_known
     n_samples, n_cells = problems.n_samples, len(cells.count)
     if problems.n_claims == 1 or several_true:
         scores, rows, weights = problems.scores, problems.rows, problems.weights

@@ -391,7 +391,7 @@ def calibration_slope(
         Weights of the rows, as for `reduce_to_binary`; the likelihood is then a weighted sum.
     cluster : (n,) array_like of int, str or time, optional
         As for `calib.noise_floor`. The covariance of the score has the pairs of a cluster then, and Student's
-        and Hotelling's distributions stand for the normal one.
+        and Hotelling's distributions, for as many clusters of one size, stand for the normal one.
     level : float in (0, 1)
         Coverage of the intervals.
 
@@ -427,20 +427,22 @@ def calibration_slope(
     both = _newton(design, np.zeros_like(log_odds), outcomes, weights)
     large = _newton(design[:, :1], log_odds, outcomes, weights)
     rows = Rows(None, problems)
-    n_clusters, dependence = rows.n_clusters, rows.dependence
-    if dependence is not None and n_clusters is not None:
-        z = float(stdtrit(max(n_clusters - 1, 1), (1.0 + level) / 2.0))
+    dependence = rows.dependence
+    if dependence is not None:
+        free = max(dependence.even_clusters() - 1.0, 1.0)
+        z = float(stdtrit(free, (1.0 + level) / 2.0))
         weighted = design if weights is None else design * weights[:, None]
-        spread = dependence.covariance(problems.scores[told], problems.rows[told], weighted)
+        away = outcomes - clipped
+        spread = dependence.covariance(problems.scores[told], problems.rows[told], weighted, away)
         both, large = (
             replace(fit, covariance=fit.inverse @ spread[:k, :k] @ fit.inverse)
             for k, fit in ((2, both), (1, large))
         )
-        away = (outcomes - clipped) @ weighted
+        away = away @ weighted
         excess = float(away @ np.linalg.solve(spread, away)) if both.converged else 0.0
-        # Hotelling's distribution of a squared distance whose spread n_clusters - 1 degrees of freedom give
-        free = max(n_clusters - 2, 1)
-        excess = float(chdtri(2, fdtrc(2, free, excess * free / (2.0 * max(n_clusters - 1, 1)))))
+        # Hotelling's distribution of a squared distance whose spread has these degrees of freedom
+        left = max(free - 1.0, 1.0)
+        excess = float(chdtri(2, fdtrc(2, left, excess * left / (2.0 * free))))
     elif weights is None:
         excess = 2.0 * max(_negative_log_likelihood(log_odds, outcomes) - both.loss, 0.0)
     else:

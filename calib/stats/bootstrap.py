@@ -15,6 +15,7 @@ from calib.base.parallel import map_threads
 from calib.base.results import Result
 from calib.data.defaults import LEVEL, RANDOM_STATE
 from calib.data.validation import check_level
+from calib.evidence.clusters import even_clusters_of
 from calib.evidence.reductions import counted_rows
 from calib.evidence.row_scores import TINY, row_values, unseen_error, weighted_mean
 from calib.evidence.sampling import Progress, resample
@@ -103,7 +104,8 @@ def bootstrap_interval(
         As for `calib.ece`.
     cluster : (n,) array_like of int, str or time, optional
         Id of what each row belongs to; by default those that predictions came with. The interval is then
-        over clusters: of the sums of their rows, with one degree of freedom less than there are clusters.
+        over clusters: of the sums of their rows, with one degree of freedom less than there are clusters of
+        one size that would tell as much.
     n_resamples : int
         Resamples of n rows with replacement, to be returned as `samples`. The ends need none.
     level : float in (0, 1)
@@ -207,8 +209,12 @@ def with_unseen_errors(
     return middle - np.hypot(middle - lower, down), middle + np.hypot(upper - middle, up)
 
 
-def mean_limits(values: np.ndarray, level: float) -> tuple[np.ndarray, np.ndarray]:
+def mean_limits(
+    values: np.ndarray, level: float, worth: np.ndarray | None = None
+) -> tuple[np.ndarray, np.ndarray]:
     """Return the ends of an interval of the mean of each row of (m, n) values; one value bounds nothing.
+
+    `worth`, (m,), is how many values of one variance tell the variance as well; n by default.
 
     The studentised mean T is made normal by a cubic transformation, T + a (T^2 / 3 + 1 / 6) + a^2 T^3 / 27
     with a the skewness of the values over sqrt(n) (Hall 1992, "On the removal of skewness by
@@ -223,16 +229,17 @@ def mean_limits(values: np.ndarray, level: float) -> tuple[np.ndarray, np.ndarra
     if n == 1:
         return np.full(len(mean), -np.inf), np.full(len(mean), np.inf)
     skewness = np.divide(third, spread**3, out=np.zeros_like(third), where=spread**3 > 0.0)
-    bend, quantile = skewness / np.sqrt(n), stdtrit(n - 1, (1.0 + level) / 2.0)
+    free = np.maximum(np.full(len(mean), float(n)) if worth is None else worth, 2.0) - 1.0
+    bend, quantile = skewness / np.sqrt(n), stdtrit(free, (1.0 + level) / 2.0)
 
-    def studentised(at: float) -> np.ndarray:
+    def studentised(at: np.ndarray) -> np.ndarray:
         """Invert the transformation."""
         moved = at - bend / 6.0
         curved = np.abs(bend) > 1e-8
         divisor = np.where(curved, bend, 1.0)
         return np.where(curved, 3.0 / divisor * (np.cbrt(1.0 + divisor * moved) - 1.0), moved)
 
-    error = spread / np.sqrt(n - 1)
+    error = spread * np.sqrt((1.0 + 1.0 / free) / n)
     return mean - studentised(quantile) * error, mean - studentised(-quantile) * error
 
 
@@ -275,10 +282,13 @@ def limits_of_means(
     mean = np.array([weighted_mean(values, weights) for values in losses])
     if weights is not None:  # to first order a weighted mean is the mean of these values
         losses = mean[:, None] + (losses - mean[:, None]) * (weights / weights.mean())
+    worth = None
     if cluster is not None:  # and what a cluster adds to it, times the clusters, is one value of the mean
-        sums = np.array([np.bincount(cluster, away) for away in losses - mean[:, None]])
+        away = losses - mean[:, None]
+        sums = np.array([np.bincount(cluster, of_method) for of_method in away])
+        worth = np.array([even_clusters_of(*values, cluster) for values in zip(sums, away, strict=True)])
         losses = mean[:, None] + sums * (sums.shape[1] / n_samples)
-    ends = mean_limits(losses, level)
+    ends = mean_limits(losses, level, worth)
     if unseen is not None:
         ends = with_unseen_errors(mean, *ends, unseen, 1.0 - level)
     lower, upper = (np.clip(end, -most, most) for end in ends)

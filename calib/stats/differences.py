@@ -17,6 +17,7 @@ from calib.data.notions import TOP_NOTIONS, Notion
 from calib.data.predictions import score_matrix
 from calib.data.validation import check_level
 from calib.evidence.binning import BinaryProblems, Strategy, bin_statistics
+from calib.evidence.clusters import even_clusters
 from calib.evidence.reductions import counted_rows, problems_of, ranked_classes, top_label
 from calib.evidence.row_scores import weighted_mean
 from calib.stats.cluster_squares import MAX_SKEWNESS, ClusterSquares
@@ -119,7 +120,7 @@ def paired_difference(
     cells differ in this.
 
     If rows belong together, both squares and their variances are made of pairs of different clusters
-    (`ClusterSquares`), with Student's quantile for as many clusters.
+    (`ClusterSquares`), with Student's quantile for as many clusters of one size.
 
     In the populations of ``benchmarks/intervals.py`` the 95 % interval covers in 93 % or more.
     If there is a difference, the wrong direction is claimed in 2.5 % or less; if there is none, any
@@ -141,7 +142,8 @@ def paired_difference(
     if _same(a, b):
         lower = upper = difference = 0.0
     elif codes is not None:
-        z = ndtri(1.0 - alpha / 2.0) / np.sqrt(of_few_clusters(int(codes.max()) + 1, alpha))
+        even = even_clusters(np.bincount(codes), 1.0)
+        z = ndtri(1.0 - alpha / 2.0) / np.sqrt(of_few_clusters(even, alpha))
         lower, upper = _limits_of_clusters(a, b, float(z))
     else:
         lower, upper = _limits(a, b, _ALLOWANCE * ndtri(1.0 - alpha / 2.0))

@@ -18,6 +18,7 @@ from calib.base.results import Result
 from calib.data.defaults import LEVEL, RANDOM_STATE
 from calib.data.predictions import weighted_rows
 from calib.data.validation import as_finite, check_level
+from calib.evidence.clusters import even_clusters
 from calib.evidence.reductions import cluster_codes
 from calib.stats.bootstrap import with_unseen_errors
 
@@ -77,9 +78,9 @@ def improvements(
     -----
     The intervals are normal ones: they need enough rows that mean differences are about normal.
     """
-    values, mean, error = _differences(losses, sample_weight, cluster)
+    values, mean, error, free = _differences(losses, sample_weight, cluster)
     first = np.arange(len(mean)) == 0
-    reach = _critical_value(values, error, first, level, random_state, cluster is not None) * error[0]
+    reach = _critical_value(values, error, first, level, random_state, free) * error[0]
     gain, more = mean[0] - mean, _each(unseen, len(mean))
     ends = with_unseen_errors(gain, gain - reach, gain + reach, more[0] - more, 1.0 - level)
     return Improvements(mean, gain, error[0], *ends, level)
@@ -124,9 +125,9 @@ def best_set(
     >>> best_set([rows, rows + 0.001 * rows**2, rows + 1.0 + 0.1 * np.sin(rows)]).tolist()
     [True, False, False]
     """
-    values, mean, error = _differences(losses, sample_weight, cluster)
+    values, mean, error, free = _differences(losses, sample_weight, cluster)
     every = np.ones(len(mean), dtype=bool)
-    reach = _critical_value(values, error, every, level, random_state, cluster is not None) * error
+    reach = _critical_value(values, error, every, level, random_state, free) * error
     more = _each(unseen, len(mean))
     above = mean[:, None] - mean
     lower = with_unseen_errors(above, above - reach, above + reach, more[:, None] - more, 1.0 - level)[0]
@@ -137,10 +138,13 @@ def _each(unseen: Any, n_methods: int) -> np.ndarray:
     return np.zeros(n_methods) if unseen is None else np.asarray(unseen, dtype=np.float64)
 
 
-def _differences(losses: Any, sample_weight: Any, cluster: Any) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+def _differences(
+    losses: Any, sample_weight: Any, cluster: Any
+) -> tuple[np.ndarray, np.ndarray, np.ndarray, float | None]:
     """Values about their means over root n, (m, n); means, (m,); standard errors of differences, (m, m).
 
-    If rows belong together, the values are the sums of clusters.
+    If rows belong together, the values are the sums of clusters, and the last number is the degrees of
+    freedom of their variance; it is None for independent rows.
     """
     values = as_finite(losses, ndim=2, what="losses")
     codes = cluster_codes(values.T, sample_weight, cluster)
@@ -153,11 +157,12 @@ def _differences(losses: Any, sample_weight: Any, cluster: Any) -> tuple[np.ndar
     values = values - mean[:, None]
     if weights is not None:  # what each row adds to the error of a ratio of sums
         values = values * weights
-    n_units = n_samples
+    n_units: float = n_samples
     if codes is not None:
         values = np.array([np.bincount(codes, one) for one in values])
-        if (n_units := values.shape[1]) < 2:
+        if values.shape[1] < 2:
             raise InputError("comparing methods needs at least 2 clusters; got 1")
+        n_units = max(even_clusters(np.bincount(codes), 1.0), 2.0)
     values = values * np.sqrt(n_units / (n_units - 1.0)) / n_samples
 
     def squared_distance(pair: tuple[Any, Any]) -> float:
@@ -169,7 +174,7 @@ def _differences(losses: Any, sample_weight: Any, cluster: Any) -> tuple[np.ndar
     error[above] = np.sqrt(map_threads(squared_distance, zip(*above, strict=True)))
     error += error.T
     error[error <= ROUNDING * np.abs(mean).max()] = 0.0
-    return values, mean, error
+    return values, mean, error, None if codes is None else n_units - 1.0
 
 
 def _critical_value(
@@ -178,18 +183,17 @@ def _critical_value(
     references: np.ndarray,
     level: float,
     random_state: int,
-    clustered: bool,
+    free: float | None,
 ) -> float:
     """Quantile of the largest standardised difference from any reference, all expectations being equal.
 
-    The draws are normal, or, if variances come from clusters, of Student's distribution.
+    The draws are normal, or of Student's distribution with `free` degrees of freedom.
     """
     check_level(level)
     eigenvalues, axes = np.linalg.eigh(values @ values.T)
     generator = np.random.default_rng(random_state)
     drawn = generator.normal(size=(DRAWS, len(values)))
-    if clustered:
-        free = values.shape[1] - 1
+    if free is not None:
         drawn /= np.sqrt(generator.chisquare(free, (DRAWS, 1)) / free)
     drawn = drawn @ (axes * np.sqrt(np.maximum(eigenvalues, 0.0))).T
     largest = np.zeros(DRAWS)

@@ -7,7 +7,7 @@ import pytest
 from scipy import stats
 
 from benchmarks.simulation import means
-from benchmarks.sizes import perfect, rates
+from benchmarks.sizes import HEAVY, QUESTIONS, perfect, rates
 from calib import (
     InputError,
     Predictions,
@@ -28,7 +28,7 @@ from calib.stats import calibration_tests
 @pytest.mark.parametrize("power", [1.0, 3.0])
 def test_correlation_of_many_clusters_is_found(correlation, power):
     """2,000 clusters of 5: the standard error of r is about 0.01, also if the model is too sure of itself."""
-    proba, labels, cluster = perfect(np.random.default_rng(0), 2_000, 5, correlation)
+    proba, labels, cluster = perfect(np.random.default_rng(0), "", 2_000, 5, correlation)
     sharpened = proba**power / (proba**power).sum(axis=1, keepdims=True)
     rows = Rows(labels, Predictions(sharpened), cluster=cluster)
     assert rows.dependence.correlation == pytest.approx(correlation, abs=0.05)
@@ -71,7 +71,7 @@ def test_pairs_are_counted_by_hand():
 
 
 def test_rows_keep_their_chances():
-    proba, labels, cluster = perfect(np.random.default_rng(3), 20, 10, 0.6)
+    proba, labels, cluster = perfect(np.random.default_rng(3), "", 20, 10, 0.6)
     rows = Rows(labels, Predictions(proba), cluster=cluster)
     for notion in ("confidence", "top-label", "class-wise"):
         cells = rows.cells(notion, n_bins=5, variance=True)
@@ -100,14 +100,14 @@ def test_squares_compare_pairs_of_different_clusters():
 
 
 def test_clusters_of_one_row_are_independent_rows():
-    proba, labels, _ = perfect(np.random.default_rng(4), 300, 1, 0.0)
+    proba, labels, _ = perfect(np.random.default_rng(4), "", 300, 1, 0.0)
     alone = Rows(labels, Predictions(proba), cluster=np.arange(300))
     assert alone.dependence.correlation == 0.0
     assert effective_sample(labels, proba, cluster=np.arange(300)).effective == pytest.approx(300)
 
 
 def test_few_clusters_do_not_tell():
-    proba, labels, cluster = perfect(np.random.default_rng(5), 6, 50, 0.3)
+    proba, labels, cluster = perfect(np.random.default_rng(5), "", 6, 50, 0.3)
     floor = noise_floor(labels, proba, cluster=cluster, n_resamples=50, random_state=0)
     assert floor.n_clusters == 6
     assert floor.verdict.startswith("too few clusters to tell (6;")
@@ -117,16 +117,16 @@ def test_few_clusters_do_not_tell():
 
 
 @pytest.mark.thorough
-@pytest.mark.parametrize("setting", [(20, 100, 0.3, False), (200, 10, 0.8, True)])
+@pytest.mark.parametrize("setting", [("", 20, 100, 0.3), (QUESTIONS, 200, 10, 0.8), (HEAVY, 30, 60, 0.3)])
 def test_rates_of_perfect_models_stay_at_their_levels(setting):
     """60 files: a rate of 5 % has a standard error of 2.8 %; independent rows give 30 to 100 %."""
-    found = means(rates("", *setting, n=99), 60)
+    found = means(rates(*setting, n=99), 60)
     for name, rate in found.items():
         assert rate <= 0.05 + 3 * 0.028, (name, rate)
 
 
 def test_pairs_of_rows_that_belong_together_are_not_compared():
-    proba, labels, cluster = perfect(np.random.default_rng(6), 30, 10, 0.3)
+    proba, labels, cluster = perfect(np.random.default_rng(6), "", 30, 10, 0.3)
     rows = Predictions(proba, labels, cluster=cluster)
     assert [one.test for one in calibration_tests(labels, rows)] == ["kuiper", "ks", "spiegelhalter"]
     with pytest.raises(InputError, match="independent rows"):
@@ -138,7 +138,7 @@ def test_slices_of_sites_find_nothing_in_perfect_models():
     false = []
     for seed in range(40):
         random = np.random.default_rng(seed)
-        proba, labels, cluster = perfect(random, 100, 20, 0.3)
+        proba, labels, cluster = perfect(random, "", 100, 20, 0.3)
         rows = TopLabelPrediction(proba.argmax(axis=1), proba.max(axis=1), cluster=cluster)
         table = slices(labels, rows, cluster // 5, notion="confidence", n_resamples=199, random_state=seed)
         false.append(table.above_noise.any())
