@@ -20,7 +20,7 @@ MOST_CODES = 10
 #: Quantiles that numbers are cut at, by default: quarters.
 QUANTILES = 4
 
-#: A text column whose values are mostly different has no groups; with fewer rows than this none is refused.
+#: Columns whose values are mostly different have no groups; with fewer rows than this none is refused.
 LEAST_ROWS = 20
 
 #: How dates can be cut, the names of `at`, and how `pandas` writes each.
@@ -88,7 +88,8 @@ def cut_column(
     Raises
     ------
     InputError
-        If the column is not 1-D or empty, `at` cannot be used, or nearly every text is different.
+        If the column is not 1-D or empty, `at` cannot be used, nearly every text is different, or `at` is
+        missing and every number is another whole number, as ids are.
 
     Examples
     --------
@@ -105,6 +106,11 @@ def cut_column(
     known = column.dropna()
     if _are_numbers(known) and not isinstance(at, str):
         few = known.nunique() <= MOST_CODES or (codes and bool((known == known.round()).all()))
+        if at is None and not few and _are_ids(known):
+            raise InputError(
+                f"column {name!r} has {len(known):,} different whole numbers in {len(column):,} rows, as ids "
+                "do; say where to cut it if they are quantities"
+            )
         if at is not None or not few:
             return _cut_numbers(column, name, QUANTILES if at is None else at)
     elif (times := dates_of(known)) is not None and (at is None or at in DATE_PARTS):
@@ -151,6 +157,10 @@ def parse_cuts(texts: Sequence[str], columns: Sequence[str]) -> dict[str, int | 
 
 def _are_numbers(known: pd.Series) -> bool:
     return pd.api.types.is_numeric_dtype(known) and not pd.api.types.is_bool_dtype(known) and len(known) > 0
+
+
+def _are_ids(known: pd.Series) -> bool:
+    return len(known) >= LEAST_ROWS and known.is_unique and bool((known == known.round()).all())
 
 
 def _cut_values(column: pd.Series, name: str, how: str) -> Cut:

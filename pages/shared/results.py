@@ -32,6 +32,7 @@ from calib.answers import (
 from calib.answers.calibrated import vector_losses
 from calib.answers.change import Change, change
 from calib.answers.costly_actions import ActionCosts, choose_actions
+from calib.answers.cuts import LEAST_ROWS
 from calib.answers.decision_curves import ActionCounts, action_counts
 from calib.calibrators.canonical import SimplexScheme
 from calib.data.equal_rows import overlap
@@ -106,7 +107,6 @@ class ThreeClasses:
 
 @kept(rows=True)
 def problems(method: Method, notion: Notion) -> calib.BinaryProblems:
-    """Return the sorted binary problems of a method on the evaluation rows."""
     of_rows: dict[str, Any] = {"cluster": method.cluster, **method.of_rows}
     return calib.reduce_to_binary(method.labels, method.scores, notion, **of_rows)
 
@@ -118,12 +118,10 @@ def evidence(method: Method, notion: Notion | None = None) -> Any:
 
 @kept()
 def cells(method: Method, notion: Notion, n_bins: int) -> BinStatistics:
-    """Return the statistics of the cells (problem, equal-width bin) of a method."""
     return as_evidence(None, evidence(method, notion)).cells(notion, n_bins=n_bins)
 
 
 def metrics(method: Method, n_bins: int) -> answers.Metrics:
-    """Return every metric of a method on the evaluation rows."""
     return replace(_metrics(method, n_bins, class_wise()), method=method.name)
 
 
@@ -143,13 +141,11 @@ def _metrics(method: Method, n_bins: int, with_classes: bool) -> answers.Metrics
 
 @kept()
 def reliability(method: Method, n_bins: int) -> diagrams.ReliabilityDiagram:
-    """Return the reliability diagram of a method on the evaluation rows."""
     return calib.reliability_diagram(method.labels, method.scores, n_bins=n_bins, **method.of_rows)
 
 
 @kept()
 def classes(method: Method, n_bins: int) -> diagrams.ClassTable:
-    """Return the table of classes of a method on the evaluation rows."""
     return compute(
         "Assessing every class",
         calib.class_table,
@@ -163,7 +159,6 @@ def classes(method: Method, n_bins: int) -> diagrams.ClassTable:
 
 @kept()
 def class_diagram(method: Method, label: int, notion: Notion, n_bins: int) -> diagrams.ClassDiagram:
-    """Return the reliability diagram of one class."""
     options: dict[str, Any] = {"notion": notion, "n_bins": n_bins, **method.of_rows}
     return diagrams.class_diagram(method.labels, method.scores, label, **options)
 
@@ -269,7 +264,6 @@ def judged(method: Method) -> list[Measure]:
 
 @kept()
 def class_floors(method: Method, n_bins: int) -> ProblemFloors:
-    """Return the class-wise ECE of every class beside a perfect model's of this size."""
     options: dict[str, Any] = {"n_bins": n_bins, "strategy": method.strategy, "random_state": 0}
     binary = evidence(method, "class-wise")
     return compute("Redrawing outcomes for every class", problem_floors, binary, "class-wise", **options)
@@ -290,7 +284,6 @@ def interval(method: Method, key: str, n_bins: int) -> tuple[float, float]:
 
 @kept()
 def conclusion(method: Method, n_bins: int) -> Conclusion:
-    """Return in which direction a method's confidence is off, where, and for which predicted classes."""
     return calib.conclude(None, evidence(method), n_bins=n_bins)
 
 
@@ -302,7 +295,6 @@ def guilty_first(method: Method, n_bins: int, codes: Iterable[int]) -> list[int]
 
 @kept()
 def advice(data: Dataset) -> Recommendation:
-    """Return the calibrator chosen on the calibration rows, with the one test on the evaluation rows."""
     fitting, others = data.calibration, data.evaluation
     confirm = (others, others.labels)
     return compute("Trying every calibrator", calib.recommend, fitting, fitting.labels, confirm=confirm)
@@ -330,7 +322,6 @@ def pairs(method: Method) -> CalibrationTest | None:
 
 @kept()
 def bounds_of(method: Method) -> CalibrationBand:
-    """Return the band that holds the true curve of the confidence everywhere at once."""
     return compute("Bounding the true curve", calib.calibration_band, None, problems(method, "confidence"))
 
 
@@ -344,7 +335,6 @@ def intervals(method: Method, n_bins: int) -> dict[str, tuple[float, float]]:
 
 @kept(rows=True)
 def losses(method: Method) -> dict[str, np.ndarray]:
-    """Return the values of each evaluation row of the scores that rank methods."""
     return compute("Scoring every row", vector_losses, method.labels, method.scores, methods()[BASE].scores)
 
 
@@ -363,14 +353,21 @@ def further_columns(rows: Any) -> list[str]:
 
 @kept(rows=True)
 def cuts(rows: Any, at: CutsAt) -> dict[str, Cut | str]:
-    """Return every named column cut into groups, or why it cannot be; of a summary, the groups it has."""
+    """Return every named column cut into groups, or why it cannot be; of a summary, the groups it has.
+
+    Ids have no groups, also if some rows share one: each would be a few rows, or a range of numbers.
+    """
     if isinstance(rows, Summary):
         by = rows.by
         return {name: Cut(name, "values", by[name][1].key, by[name][0]) for name, _ in at}
     found: dict[str, Cut | str] = {}
+    roles = dataset().roles
     for name, where in at:
         try:
-            found[name] = cut_column(rows.metadata[name], name=name, at=where)
+            cut = cut_column(rows.metadata[name], name=name, at=where)
+            few = cut.how == "numbers" or len(cut.groups) * LEAST_ROWS > len(cut.code)
+            is_id = roles is not None and name in (roles.id, roles.cluster)
+            found[name] = f"column {name!r} holds ids" if is_id and few else cut
         except calib.InputError as error:
             found[name] = str(error)
     return found
@@ -382,7 +379,6 @@ def _cuts(at: CutsAt) -> list[Cut]:
 
 @kept()
 def slice_table(method: Method, at: CutsAt, n_bins: int, *, pairs: bool = False) -> SliceTable:
-    """Return the table of all groups of some columns, and of every two of them at once."""
     options: dict[str, Any] = {"notion": slice_notion(method), "n_bins": n_bins, "random_state": 0}
     options["pairs"] = pairs
     return compute("Assessing every group", slices, method.labels, *_grouped(method, at), **options)
@@ -402,7 +398,6 @@ def watched(method: Method, time: str | None, tolerance: float) -> OverTime:
 
 @kept()
 def gaps(method: Method, column: CutsAt, only: tuple[str, ...], n_bins: int) -> SliceGaps:
-    """Return the gaps between groups of one column and all other rows."""
     options: dict[str, Any] = {"notion": slice_notion(method), "n_bins": n_bins, "only": list(only)}
     return compute("Comparing groups", slice_gaps, method.labels, *_grouped(method, column), **options)
 
@@ -506,7 +501,6 @@ def held_out_accuracy(data: Dataset, key: str, _calibrator: Any) -> PairedInterv
 
 @kept()
 def ranks(before: Method, after: Method, data: Dataset, n_bins: int) -> Any:
-    """Return, for each rank of a top-K calibrator, what it says, how often it is right, error and floor."""
     rows = data.evaluation
     labels, confidence = after.calibrator.predict_top_k(getattr(rows, "proba", rows))
     ranked = calib.TopKPrediction(labels, confidence, class_names=rows.class_names)
@@ -606,14 +600,12 @@ def risk_curve(method: Method, label: int | None = None) -> RiskCoverage:
 
 @kept()
 def costs_of(method: Method, costs: tuple[tuple[float, ...], ...], actions: tuple[str, ...]) -> ActionCosts:
-    """Return what the cheapest action for each evaluation row costs."""
     options: dict[str, Any] = {"actions": actions, "cluster": method.cluster, **method.of_rows}
     return choose_actions(method.labels, method.scores, np.array(costs), **options)
 
 
 @kept()
 def benefit(method: Method) -> DecisionCurve:
-    """Return the net benefit of acting on the score of the second of two classes."""
     return calib.decision_curve(method.labels, _second(method), **method.of_rows)
 
 
@@ -699,14 +691,12 @@ def _validity(
 
 @kept(rows=True)
 def model_comparison(data: Dataset, calibrators: Mapping[str, Any], n_bins: int) -> ModelComparison:
-    """Return every model before and after these calibrators, with floors and intervals."""
     words = "Comparing the models"
     return compute(words, calib.compare_models, data.models, calibrators, n_bins=n_bins)
 
 
 @kept(rows=True)
 def model_sweeps(data: Dataset, calibrators: Mapping[str, Any]) -> diagrams.ModelSweeps:
-    """Return the errors of every model before and after these calibrators for 5 to 25 bins."""
     words = "Computing errors for 5 to 25 bins"
     return compute(words, calib.sweep_models, data.models, calibrators, n_resamples=CURVE_REDRAWS)
 

@@ -42,9 +42,9 @@ def test_values_and_months(values, expected):
 
 def test_numbers_are_cut_at_quartiles_or_where_one_says():
     values = np.arange(40.0)
-    cut = cut_column(values)
+    cut = cut_column([*values, *values])  # whole numbers that come once each are ids
     assert cut.how == "numbers"
-    assert np.bincount(cut.code).tolist() == [10, 10, 10, 10]
+    assert np.bincount(cut.code).tolist() == [20, 20, 20, 20]
     assert cut.groups == ("below 10", "10 to 20", "20 to 30", "30 and more")
     at_edges = cut_column(values, at=[5, 35])
     assert rows(at_edges)["5 to 35"] == list(range(5, 35))
@@ -52,7 +52,7 @@ def test_numbers_are_cut_at_quartiles_or_where_one_says():
     assert cut_column(np.repeat([0.0, 1.0], [90, 10]), at=20).groups == ("below 1", "1 and more")
     assert cut_column(np.repeat([0.0, 1.0], [90, 10]), at=4).groups == ("all",)
     assert len(cut_column(np.arange(40) % 20, codes=True).groups) == 20
-    assert cut_column([*values, np.nan]).groups[-1] == "(missing)"
+    assert cut_column([*values, 0.5, np.nan]).groups[-1] == "(missing)"
     assert cut_column(values, at=[-5, 100]).groups == ("-5 to 100",)  # only groups with rows
 
 
@@ -65,6 +65,7 @@ def test_numbers_are_cut_at_quartiles_or_where_one_says():
         ([1, 2], 1, "at least 2"),
         (["a", "b"], [1], "only numbers can be cut"),
         ([f"id {at}" for at in range(30)], None, "30 values in 30 rows"),
+        ([*range(1_000, 1_030), None], None, "30 different whole numbers in 31 rows"),
     ],
 )
 def test_what_cannot_be_cut_is_refused(values, at, words):
