@@ -141,6 +141,12 @@ def ahead(*calls: tuple[Any, ...]) -> None:
         threading.Thread(target=_begin, args=(mine, due), daemon=True, name=session_of_thread()).start()
 
 
+def is_kept(function: Any, *arguments: Any) -> bool:
+    """Whether a result of the session, or of all, is kept: nobody has to wait for it."""
+    owner = _of_session() if function.rows else _of_all_sessions
+    return function.key_of(arguments, {}) in owner.results
+
+
 def _is_there(mine: Kept, function: Any, *arguments: Any) -> bool:
     """Whether a result of the session, or of all, is kept or computed now."""
     owner, key = mine if function.rows else _of_all_sessions, function.key_of(arguments, {})

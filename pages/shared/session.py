@@ -147,6 +147,7 @@ class Method:
     key: str  #: Digest of data and settings: results are cached under it
     calibrator: Any = None  #: The fitted calibrator; None for a base model
     choices: int = 1  #: Calibrators from which the labels of the calibration rows chose it, itself included
+    unasked: bool = False  #: Whether a page fitted it by itself, as Compare does
     #: (n,) float64 array: weights of the evaluation rows; None if all are equal
     weights: np.ndarray | None = None
     #: (n,) int64 array: cluster of each evaluation row; None if rows are independent
@@ -489,10 +490,10 @@ def as_dataset(example: Example, key: str | None = None) -> Dataset:
     return data.of_model(next(iter(models))) if models else data
 
 
-def methods() -> dict[str, Method]:
-    """Return the base model and every fitted calibrator by name, base first."""
+def methods(*, every: bool = False) -> dict[str, Method]:
+    """Return the base model and what is recommended or was asked for; `every`: what Compare fitted, too."""
     dataset()
-    return dict(st.session_state["methods"])
+    return {name: one for name, one in st.session_state["methods"].items() if every or not one.unasked}
 
 
 def fit(
@@ -512,8 +513,9 @@ def fit(
     key = f"{st.session_state['dataset'].key}/{calibrator!r}/{by!r}"
     fitted_before: Method | None = st.session_state["methods"].get(name)
     if fitted_before is not None and fitted_before.key == key:
-        return store(replace(fitted_before, choices=max(choices, fitted_before.choices)))
-    method = replace(_fit(name, calibrator, by), choices=choices)
+        choices, unasked = max(choices, fitted_before.choices), unasked and fitted_before.unasked
+        return store(replace(fitted_before, choices=choices, unasked=unasked))
+    method = replace(_fit(name, calibrator, by), choices=choices, unasked=unasked)
     _check_limits(method)
     if not unasked:
         _chosen()
@@ -522,7 +524,7 @@ def fit(
 
 def begin_fits(calibrators: Mapping[str, Any]) -> None:
     """Begin to fit these, one after the other: the page can assess each while the next is fitted."""
-    data, fitted = dataset(), {method.key for method in methods().values()}
+    data, fitted = dataset(), {method.key for method in methods(every=True).values()}
     calls = [_call_to_fit(data, name, calibrator) for name, calibrator in calibrators.items()]
     ahead(*(call for call in calls if call[1] not in fitted))
 

@@ -24,10 +24,10 @@ from calib.files.saved.document import matched_by_position
 from pages.shared.isolation.reader import start
 from pages.shared.panels.findings import show_faults
 from pages.shared.panels.label_shift import corrected
-from pages.shared.panels.recommendation import recommended
+from pages.shared.panels.recommendation import can_recommend, recommendation_words, recommended
 from pages.shared.session import dataset, methods
 from pages.shared.uploads import read, read_once, without_labels
-from pages.shared.widgets import before_and_after, download, escaped, heading, literal, made, offer
+from pages.shared.widgets import before_and_after, download, escaped, heading, literal, made, next_line, offer
 from pages.shared.work import compute
 
 PREVIEW_ROWS = 100
@@ -72,9 +72,12 @@ heading("Apply", "Send new predictions, with or without labels, through a fitted
 start()
 data = dataset()
 left, right = st.columns(2)
-st.session_state.setdefault("apply-source", SESSION if len(methods()) > 1 else FILE)
+own = data.own and can_recommend()
+st.session_state.setdefault("apply-source", SESSION if own or len(methods()) > 1 else FILE)
 source = left.segmented_control("Calibrator", [FILE, SESSION], required=True, key="apply-source")
-recommendation = recommended() if source == SESSION else None
+upload = right.file_uploader("New predictions (scores as the calibrator was fitted on)", key="apply-file")
+with left:
+    recommendation = recommended() if source == SESSION else None
 fitted = {name: method.calibrator for name, method in methods().items() if method.calibrator is not None}
 # On the Calibrate page, if one comes from there.
 chosen = st.session_state.get("chosen", recommendation and recommendation[1])
@@ -89,6 +92,8 @@ try:
         at = names.index(chosen) if chosen in fitted else 0
         name = left.selectbox("Fitted calibrator", names, at, key="apply-fitted")
         calibrator, choices = fitted[name], methods()[name].choices
+    elif recommendation:
+        left.markdown(recommendation_words(*recommendation))
     else:
         left.info("No calibrator is fitted yet. Fit one on the Calibrate page.")
 except InputError as error:
@@ -96,13 +101,13 @@ except InputError as error:
 if calibrator is not None:
     with left:
         show_loaded(calibrator, choices)
-upload = right.file_uploader("New predictions (scores as the calibrator was fitted on)", key="apply-file")
 reading = None if upload is None else read(upload, slot="apply-reading")
 predictions = None
 if reading is not None and show_faults(reading, labelled=False):
     predictions, dropped_labels = without_labels(reading)
     if dropped_labels:
         st.info("The labels in this file cannot be used as they are (see above), so they are left out.")
+next_line("Apply")
 if calibrator is None or predictions is None:
     st.info(
         "Choose a calibrator and upload predictions. The calibrated predictions appear here."

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import partial
 
 import numpy as np
@@ -44,6 +45,7 @@ from pages.shared.session import BASE, dataset, described_calibrator, fit, metho
 from pages.shared.widgets import (
     before_and_after,
     chart,
+    clicked,
     download,
     escaped,
     heading,
@@ -60,13 +62,16 @@ HEIGHT = 360
 SCORED = {"tl_ece": "the predicted class being right", "conf_ece": "being right", "ece": "Y = 1"}
 
 
+def ask_for() -> None:
+    """Note that the user asked for the calibrator that was chosen, whoever fitted it."""
+    store(replace(methods(every=True)[st.session_state["chosen"]], unasked=False))
+
+
 def bring_back() -> None:
-    """Undo the last removal."""
     store(st.session_state.pop("removed"))
 
 
 def remove_calibrator(name: str) -> None:
-    """Remove a calibrator; `bring_back` restores it."""
     st.session_state["removed"] = remove(name)
 
 
@@ -90,21 +95,18 @@ def costs_accuracy() -> str:
     return (
         "This costs accuracy. Fitted on half of the calibration rows, it takes the accuracy on the other "
         f"half from {held_out.estimate_a:.4f} to {held_out.estimate_b:.4f} (change "
-        f"{interval_words(held_out.lower, held_out.upper, sign='+')}, 95\u00a0%). Top-label calibration "
+        f"{interval_words(held_out.lower, held_out.upper, sign='+')}, 95 %). Top-label calibration "
         "keeps every predicted class."
     )
 
 
 def pick_bin(which: str, name: str) -> None:
-    """List the rows of the bin that was clicked in the diagram of a method."""
-    points = st.session_state[f"calibrate-{which}"].selection.points
-    if points and "customdata" in points[0]:
-        st.session_state["calibrate-bin"] = (name, int(points[0]["customdata"][0]))
+    if custom := clicked(f"calibrate-{which}").get("customdata"):
+        st.session_state["calibrate-bin"] = (name, int(custom[0]))
         st.session_state["calibrate-rows-open"] = True
 
 
 def bin_words(of: tuple[str, int] | None) -> str:
-    """Return what a bin of a method is called in the menu."""
     return "" if of is None else f"{of[0]} at {of[1] / n_bins:.3g} to {(of[1] + 1) / n_bins:.3g}"
 
 
@@ -135,7 +137,7 @@ try:
 except InputError as error:
     st.error(f"Not fitted: {escaped(error)}")
 
-fitted = {name: method for name, method in methods().items() if method.calibrator is not None}
+fitted = {name: one for name, one in methods(every=True).items() if one.calibrator is not None}
 if "removed" in st.session_state:
     st.button("Bring back the removed calibrator", on_click=bring_back, icon=":material/undo:")
 if recommendation and not proposed:
@@ -144,10 +146,16 @@ if not fitted:
     st.info("No calibrator is fitted yet. Choose one under *Fit another*.")
     st.stop()
 if st.session_state.get("chosen") not in fitted:
-    st.session_state["chosen"] = proposed or list(fitted)[-1]
+    st.session_state["chosen"] = proposed or max(fitted, key=lambda name: not fitted[name].unasked)
 in_full = {name: f"{name}: {full_name(method.calibrator)}" for name, method in fitted.items()}
 chosen = fitted[
-    left.selectbox("Calibrator", list(fitted), key="chosen", format_func=lambda name: in_full.get(name, name))
+    left.selectbox(
+        "Calibrator",
+        list(fitted),
+        key="chosen",
+        format_func=lambda name: in_full.get(name, name),
+        on_change=ask_for,
+    )
 ]
 base = methods()[BASE]
 n_bins = int(st.session_state.get("bins", N_BINS))
@@ -185,6 +193,7 @@ for column, method in zip(st.columns(2), (base, chosen), strict=True):
                 panels=None if base.one_event else ("classes",),
                 event=getattr(data.evaluation, "positive", None),
                 chosen=behind[1] if behind and behind[0] == method.name else None,
+                same_axis=by_model.values(),
             ),
             f"calibrate-{which}",
             table=by_model[method.name].frame(),
@@ -193,10 +202,11 @@ for column, method in zip(st.columns(2), (base, chosen), strict=True):
             height=HEIGHT,
         )
 if behind:
+    looked_at_in = base if behind[0] == BASE else chosen
     rows_panel(
-        methods()[behind[0]],
+        looked_at_in,
         rows_of(
-            methods()[behind[0]],
+            looked_at_in,
             "confidence" if not base.one_event else base.notions[0],
             n_bins,
             bin_=behind[1],

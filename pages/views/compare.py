@@ -26,6 +26,7 @@ from pages.shared.session import BASE, Method, begin_fits, dataset, fit, methods
 from pages.shared.widgets import (
     bins_slider,
     chart,
+    clicked,
     heading,
     literal,
     need_calibration,
@@ -94,14 +95,12 @@ proposed = recommendation[1] if recommendation else ""
 
 
 def entry(method: Method) -> Entry:
-    """Return the line of a method: its metrics and the scores of its rows."""
     of_rows = losses(method)
     unseen = unseen_losses(method.labels, method.scores, methods()[BASE].scores, of_rows, method.cluster)
     return Entry(method.name, metrics(method, n_bins), losses=of_rows, unseen=unseen)
 
 
 def fitted_entry(name: str, calibrator: Any) -> Entry:
-    """Fit a method and return its line."""
     return entry(fit(name, calibrator, unasked=True))
 
 
@@ -135,13 +134,14 @@ leaderboard = compare(
     progress=say,
 )
 place.empty()
+fitted = methods(every=True)
 with said:
     st.markdown(recommendation_words(*recommendation) if recommendation else leaderboard.words(literal))
 show_leaderboard(leaderboard, n_bins, proposed)
 next_line("Compare")
 pair, against_bins = st.tabs(["Two methods", "Errors against the number of bins"], key="about-methods")
 with pair:
-    show_pair([methods()[entry.method] for entry in leaderboard.entries if entry.metrics], n_bins, proposed)
+    show_pair([fitted[entry.method] for entry in leaderboard.entries if entry.metrics], n_bins, proposed)
 with against_bins:
     against: dict[str, tuple[tuple[Notion, ...], str]] = {
         title if len(having) == len(of) else ECES[having[0]].title: (having, metric)
@@ -153,7 +153,7 @@ with against_bins:
     notions, metric = against[error]
     candidates = [
         name
-        for name, method in methods().items()
+        for name, method in fitted.items()
         if name in (BASE, proposed, *selected)
         and (method.scores_every_class or method.one_event or "class-wise" not in notions)
     ]
@@ -170,14 +170,12 @@ with against_bins:
     )
 
     def pick_point() -> None:
-        """List the rows behind the error of the method and the number of bins that was clicked."""
-        points = st.session_state["ece-against-bins"].selection.points
-        if points:
-            st.session_state["curve-point"] = (*drawn[points[0]["curve_number"]], int(points[0]["x"]))
+        if point := clicked("ece-against-bins"):
+            st.session_state["curve-point"] = (*drawn[point["curve_number"]], int(point["x"]))
             st.session_state["curve-rows-open"] = True
 
     if curves:
-        by_method = {name: sweeps(methods()[name], data, notions, metric) for name in curves}
+        by_method = {name: sweeps(fitted[name], data, notions, metric) for name in curves}
         drawn = [(name, notion) for name, pair in by_method.items() for notion in pair]
         if error == PAIR and len(notions) == 2:
             named = {literal(name): pair for name, pair in by_method.items()}
@@ -198,6 +196,6 @@ with against_bins:
         )
         point = st.session_state.get("curve-point")
         name, notion, count = point if point is not None and point[:2] in drawn else (*drawn[0], n_bins)
-        by = rows_adding_most(methods()[name], notion, count)
+        by = rows_adding_most(fitted[name], notion, count)
         what = ECES[notion].title if error == PAIR else error
-        list_most(methods()[name], by, f"{what} in {count} bins", "curve-rows", CELLS_FIRST)
+        list_most(fitted[name], by, f"{what} in {count} bins", "curve-rows", CELLS_FIRST)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -14,11 +15,11 @@ from calib.answers.decision_rules import ACCURACIES, Outcome
 from calib.base.interval_words import interval_words
 from calib.data.kinds import lacks, needs_equal_rows
 from calib.evidence.reductions import top_label
-from pages.shared.panels.recommendation import recommended
+from pages.shared.panels.recommendation import is_due, recommended
 from pages.shared.panels.take_away import show_take_away
 from pages.shared.results import actions, benefit, checking_rows, costs_of, decision, halves, risk_curve
 from pages.shared.session import BASE, dataset, scored
-from pages.shared.widgets import ARROW, chart, download, escaped, heading, literal, need_kind
+from pages.shared.widgets import ARROW, chart, download, escaped, heading, literal, need_kind, next_line
 
 TARGETS = {
     "accuracy": ("Accuracy", "How many of the accepted ones are right"),
@@ -37,12 +38,18 @@ MOST_COMPARED = 4
 
 
 def rules_for(value: float) -> dict[str, tuple[DecisionRule, Outcome]]:
-    """Return each model's rule, and what it does to the rows left for checking."""
-    choices = len(models) * (len(ACCURACIES) if target == "accuracy" and value in ACCURACIES else 1)
+    choices = n_models * (len(ACCURACIES) if target == "accuracy" and value in ACCURACIES else 1)
     return {
         name: decision(model, target, value, by, promise, alpha, choices, recall)
         for name, model in models.items()
     }
+
+
+def open_on(key: str, value: Any) -> None:
+    """Let a control open on a value, until the recommendation is there or the user chooses another one."""
+    if key not in st.session_state:
+        st.session_state[key] = value
+        st.session_state["decide-opened"] = {**st.session_state.get("decide-opened", {}), key: value}
 
 
 def target_value() -> float:
@@ -54,18 +61,17 @@ def target_value() -> float:
             promised = (
                 value for value in ACCURACIES if any(found[value][name][0].coverage for name in wanted)
             )
-            st.session_state["right"] = 100 * next(promised, ACCURACIES[-1])
-        words = "Share of accepted predictions that is right, %"
+            open_on("right", 100 * next(promised, ACCURACIES[-1]))
+        words = "Accuracy of what is accepted, %"
         share = st.number_input(words, 1.0, 99.99, step=0.5, key="right", format="%.2f")
         return round(share / 100, 6)
     if target == "reviews":
-        share = st.number_input("Share left to a person, at most, %", 0.1, 99.0, 20.0, key="reviews")
+        share = st.number_input("Left to a person, at most, %", 0.1, 99.0, 20.0, key="reviews")
         return round(share / 100, 6)
-    return st.number_input("Cost of an accepted wrong prediction, in reviews", 1.1, 1e6, 20.0, key="cost")
+    return st.number_input("Cost of a wrong one, in reviews", 1.1, 1e6, 20.0, key="cost")
 
 
 def simultaneous_words() -> str:
-    """Say which accuracies are promised at once, with what they let pass."""
     found = {value: rules_for(value)[shown][0] for value in ACCURACIES}
     tried = {value: rule.coverage if rule.guarantee else 0.0 for value, rule in found.items()}
     first = next((value for value, share in tried.items() if share == 1.0), ACCURACIES[-1])
@@ -76,13 +82,12 @@ def simultaneous_words() -> str:
     ]
     words = f"Promised at once with {1 - alpha:.0%}: {', '.join(passing) or 'nothing'}. "
     if value in ACCURACIES:
-        several = f" and {len(models)} models" if len(models) > 1 else ""
+        several = f" and {n_models} models" if n_models > 1 else ""
         return words + f"\u03b1 is divided among {len(ACCURACIES)} accuracies{several}: choose after looking."
     return words + "This accuracy has \u03b1 for itself: its promise holds if you chose it before looking."
 
 
 def threshold_words(rule: DecisionRule) -> str:
-    """Say where a rule accepts."""
     finite = rule.thresholds[np.isfinite(rule.thresholds)]
     if not len(finite):
         return "nothing"
@@ -101,18 +106,30 @@ def merit(name: str) -> float:
     return done.n_accepted - done.n_wrong if done.cost is None else -done.cost
 
 
+def finish() -> None:
+    """Compute the recommendation if it is due, and show the page again with it."""
+    with place:
+        if not due or recommended() is None:
+            return
+    for key, value in st.session_state.pop("decide-opened", {}).items():
+        if st.session_state.get(key) == value:
+            del st.session_state[key]
+    st.rerun()
+
+
+def choose_class() -> int | None:
+    if not classes:
+        return None
+    labels = top_label(models[BASE].scores)[0][checking_rows(data.evaluation)]
+    return st.selectbox(
+        "Curves of the rows predicted as",
+        [None, *np.flatnonzero(np.bincount(labels)).tolist()],
+        key="risk-class",
+        format_func=lambda code: "any class" if code is None else names[code],
+    )
+
+
 def show_curves(names_shown: list[str], outcomes: dict[str, Outcome], risk: float | None, rows: str) -> None:
-    """Show risk against coverage, and of two classes what acting on the score is worth."""
-    st.header("Risk against coverage", anchor=False)
-    of_class = None
-    if classes:
-        labels = top_label(models[BASE].scores)[0][checking_rows(data.evaluation)]
-        of_class = st.selectbox(
-            "Rows predicted as",
-            [None, *np.flatnonzero(np.bincount(labels)).tolist()],
-            key="risk-class",
-            format_func=lambda code: "any class" if code is None else names[code],
-        )
     few = {
         name: risk_curve(models[name], of_class)
         for name in names_shown
@@ -123,6 +140,7 @@ def show_curves(names_shown: list[str], outcomes: dict[str, Outcome], risk: floa
         "risk-coverage",
         table=pd.concat([curve.frame().assign(model=name) for name, curve in few.items()]),
         alt="Share of accepted predictions that are wrong, against the share accepted, for every threshold",
+        height=330,  # it ends on a first screen of 1280 x 800
     )
     areas = "; ".join(f"AURC of {literal(name)}: {curve.aurc:.5f}" for name, curve in few.items())
     if of_class is not None:
@@ -134,7 +152,6 @@ def show_curves(names_shown: list[str], outcomes: dict[str, Outcome], risk: floa
 
 
 def show_benefit(few: list[str]) -> None:
-    """Show the net benefit of acting on the score of the second class, and what a threshold does."""
     st.header("Is it worth acting on the score?", anchor=False)
     curves = {name: benefit(models[name]) for name in few}
     chart(
@@ -169,7 +186,7 @@ def show_benefit(few: list[str]) -> None:
     for column, (name, counts) in zip(st.columns(len(counted)), counted.items(), strict=True):
         with column:
             st.markdown(f"**{escaped(name)}**")
-            table = counts.frame().set_axis([names[1], names[0]], axis=1).rename_axis("").reset_index()
+            table = counts.frame().set_axis([names[1], names[0]], axis=1).rename_axis("Action").reset_index()
             digits = dict.fromkeys((names[1], names[0]), "{:,.1f}" if data.weighted else "{:,}")
             st.dataframe(table.style.format(digits), hide_index=True, height="content")
     download(
@@ -220,7 +237,7 @@ def show_cost_matrix() -> None:
     st.dataframe(table.style.format(dict.fromkeys(table.columns[1:], "{:.4f}")), hide_index=True)
     download(table, "action-costs", key="action-costs-csv")
     st.caption(
-        f"All {data.evaluation.n_samples:,} evaluation rows, 95\u00a0% intervals. Each row gets the action "
+        f"All {data.evaluation.n_samples:,} evaluation rows, 95 % intervals. Each row gets the action "
         "with the smallest expected cost by its scores, which is best if these are calibrated. *Saved*: "
         "compared with the one action that would cost least for every row."
     )
@@ -231,21 +248,24 @@ heading(
     "Which predictions may pass without a person? Confident ones are accepted, others are left to somebody.",
 )
 need_kind("Decide")
-data, recommendation = dataset(), recommended()
-models = scored()
+data, due, place = dataset(), is_due(), st.container()
+recommendation = None if due else recommended()
 #: The recommended calibrator if it helps, else "".
 proposed = recommendation[1] if recommendation and recommendation[0].confirmed == "better" else ""
+models = scored()
+n_models = len(models) + due
 names = data.evaluation.class_names
 binary = data.kind.name == "binary"
 classes = binary or lacks(data.kind, "notion:top-label") is None
 if data.weighted:
     st.info(escaped(needs_equal_rows("A rule of acceptance")))
     compared = list(models)[:MOST_COMPARED]
+    of_class = choose_class()
     show_curves(compared, {}, None, "All evaluation rows")
     if classes and len(names) == 2:
         show_benefit(compared)
     st.stop()
-left, middle, right = st.columns([3, 3, 2], vertical_alignment="bottom")
+left, middle, whose, right = st.columns([11, 8, 8, 5], vertical_alignment="bottom")
 with left:
     target = st.segmented_control(
         "What is given",
@@ -258,9 +278,11 @@ with left:
     )
 if target == "costs":
     show_cost_matrix()
+    next_line("Decide")
+    finish()
     st.stop()
 recall, promise, by_class = None, "overall", False
-with right.popover("Options", icon=":material/tune:", width="stretch"):
+with right.popover("Options", width="stretch"):
     alpha = st.slider(
         "Failure probability \u03b1",
         0.01,
@@ -288,6 +310,7 @@ with right.popover("Options", icon=":material/tune:", width="stretch"):
         words = "Share of the right predictions that is accepted, at least, %"
         recall = st.number_input(words, 1.0, 99.0, None, key="recall", placeholder="not asked for")
         recall = None if recall is None else round(recall / 100, 6)
+    of_class = choose_class()
 by = "class" if by_class else None
 
 n_choose, n_check = (int(half.sum()) for half in halves(data.evaluation))
@@ -301,11 +324,12 @@ except InputError as error:
 rules = {name: rule for name, (rule, _) in found.items()}
 checked = {name: done for name, (_, done) in found.items()}
 
-best = proposed or max(models, key=merit)
-shown = st.selectbox(
+if st.session_state.get("decide-model") not in models:
+    st.session_state.pop("decide-model", None)
+open_on("decide-model", proposed or max(models, key=merit))
+shown = whose.selectbox(
     "Scores",
     list(models),
-    list(models).index(best),
     key="decide-model",
     help="Opens on the recommended calibrator or, without one, on the model that does best on the rows that "
     "thresholds are chosen on.",
@@ -323,8 +347,8 @@ if outcome.n_accepted:
     text = (
         f"Chosen on {n_choose:,} evaluation rows drawn at random. Of the {n_check:,} rows left for checking "
         f"it accepts **{outcome.coverage:.1%}** ({outcome.n_accepted:,}). Of these, "
-        f"**{outcome.accuracy:.2%}** are right (95\u00a0% interval "
-        f"{interval_words(100 * outcome.lower, 100 * outcome.upper, least=2)}\u00a0%), {outcome.n_wrong:,} "
+        f"**{outcome.accuracy:.2%}** are right (95 % interval "
+        f"{interval_words(100 * outcome.lower, 100 * outcome.upper, least=2)} %), {outcome.n_wrong:,} "
         f"are wrong. A person looks at {outcome.n_reviews:,}."
     )
     if outcome.cost is not None:
@@ -333,6 +357,14 @@ if outcome.n_accepted:
             f"calibrated model has its best threshold at {1 - 1 / value:.4f}."
         )
     st.markdown(text)
+pair = list(dict.fromkeys([BASE, shown])) if BASE in models else [shown]
+show_curves(
+    pair,
+    {name: checked[name] for name in pair},
+    1 - value if target == "accuracy" else None,
+    "Rows left for checking",
+)
+next_line("Decide")
 
 table = pd.DataFrame(
     [
@@ -363,20 +395,12 @@ st.dataframe(
 )
 download(table, "decisions", key="decisions-csv")
 st.caption(
-    "All on the rows left for checking, with 95\u00a0% Clopper-Pearson intervals. A calibrator fitted per "
+    "All on the rows left for checking, with 95 % Clopper-Pearson intervals. A calibrator fitted per "
     "predicted class moves the classes against each other: one threshold on its confidence is another one "
     "for each class on the model's own. AURC: mean share of wrong ones over all coverages; smaller is better."
 )
 if len(models) == 1:
     st.page_link("pages/views/calibrate.py", label="Fit a calibrator and compare what it accepts", icon=ARROW)
-
-pair = list(dict.fromkeys([BASE, shown])) if BASE in models else [shown]
-show_curves(
-    pair,
-    {name: checked[name] for name in pair},
-    1 - value if target == "accuracy" else None,
-    "Rows left for checking",
-)
 
 if by_class:
     st.header("Thresholds of the classes", anchor=False)
@@ -402,3 +426,4 @@ if models[shown].calibrator is not None and np.isfinite(rule.thresholds).any():
         "scorer and the ONNX graph say of each row whether it may pass (`accept`); `python -m calib gate` "
         "limits `accepted` and `accepted_accuracy`."
     )
+finish()

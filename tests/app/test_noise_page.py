@@ -17,7 +17,7 @@ from calib import (
 )
 from calib.datasets import load_example
 from calib.diagrams.rows import cell_order
-from tests.app.running import open_page, with_binning, words
+from tests.app.running import open_page, words
 
 PAGE = "pages/views/noise.py"
 
@@ -64,14 +64,10 @@ def test_tests_without_bins_are_those_of_the_library(app, rows):
     assert calibration_slope(rows.labels, rows).words in words(app)
 
 
-def test_other_score_and_other_model():
+def test_other_score():
     app = open_page(PAGE, example="two-patients")
-    with_binning(app)
     app.segmented_control(key="rule").set_value("log loss").run()
     assert "log loss of **" in words(app)
-    app.selectbox(key="method").set_value("TL-HB, k = 50").run()
-    assert not app.exception
-    assert "The l2 TL-ECE of `` TL-HB, k = 50 `` is lower than `` Base model ``'s" in words(app)
 
 
 def test_the_last_click_lists_its_rows():

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import re
+
 import numpy as np
 import pytest
 
 from benchmarks.populations import draw_labels, overconfident, scores
 from calib import Predictions, conclude
 from calib.files.saved.project import Project
+from calib.report.html import text
 from pages.shared.panels.recommendation import LEAVE
+from pages.shared.session import BASE
 from tests.app.running import open_page, press, with_binning, words
 
 
@@ -38,7 +42,10 @@ def test_the_verdict_and_the_class_it_leads_to():
     ],
 )
 def test_every_page_names_the_same_calibrator(data, tmp_path, monkeypatch):
-    """Two examples and eight files of 2 to 5 classes that are too sure by 0 to 1.05 times: one sentence."""
+    """Two examples and eight files of 2 to 5 classes that are too sure by 0 to 1.05 times: one sentence.
+
+    The report of an example says it, too.
+    """
     example = {}
     if isinstance(data, str):
         example = {"example": data}
@@ -58,7 +65,24 @@ def test_every_page_names_the_same_calibrator(data, tmp_path, monkeypatch):
     app.switch_page("pages/views/compare.py").run()
     assert said in [one.value for one in app.markdown]
     assert {*fitted} <= {*app.dataframe[0].value["Method"]}
+    app.switch_page("pages/views/decide.py").run()  # it leaves out what only Compare has fitted
+    assert app.dataframe[0].value["model"].tolist() == [BASE, *fitted]
+    if " helps.**" in said:
+        assert app.selectbox(key="decide-model").value == fitted[0]
+    app.switch_page("pages/views/apply.py").run()
+    assert [box.value for box in app.selectbox if box.key == "apply-fitted"] == fitted
     assert not app.exception
+    if isinstance(data, str):
+        app.switch_page("pages/views/overview.py").run().toggle(key="make-report").set_value(True).run()
+        assert not app.exception
+        (written,) = (
+            result
+            for (name, *_), (result, _) in app.session_state["kept"].results.items()
+            if name.endswith("panels.report._page")
+        )
+        plain = re.sub(r"\\(.)", r"\1", re.sub(r"\*\*|`` | ``", "", said))
+        assert text(plain) in written.decode()
+        assert any(button.proto.label.startswith("Report (HTML, ") for button in app.get("download_button"))
 
 
 def test_what_was_clicked_is_listed():

@@ -45,14 +45,6 @@ def test_page_runs_on_example(visit, page):
     assert [name in title.value.lower() for title in app.title] == [True]
 
 
-def test_overview_makes_a_report():
-    app = open_page("pages/views/overview.py", example="two-patients")
-    app.toggle(key="make-report").set_value(True).run()
-    assert not app.exception
-    labels = [button.proto.label for button in app.get("download_button")]
-    assert any(label.startswith("Report (HTML, ") for label in labels)
-
-
 def file_bytes(save, *arrays, **named) -> bytes:
     """Bytes of a NumPy file."""
     file = io.BytesIO()

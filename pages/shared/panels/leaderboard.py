@@ -18,7 +18,7 @@ from calib.stats.measures import MEASURES, ece_of
 from pages.shared.panels.rows import BEHIND, highest_rows, rows_panel
 from pages.shared.results import error_difference, floor, interval, losses, score_difference
 from pages.shared.session import BASE, Method, dataset, methods
-from pages.shared.widgets import download, in_order, literal, offer
+from pages.shared.widgets import download, in_order, literal, offer, ticked
 
 #: What a table shows in an empty cell.
 NONE = "\u2013"
@@ -40,7 +40,8 @@ def show_leaderboard(leaderboard: Leaderboard, n_bins: int, proposed: str) -> No
     for head, texts in leaderboard.improvement_texts().iterrows():
         shown = shown.drop(columns=[f"{head}, lower", f"{head}, upper"])
         shown[head] = texts.to_list()
-    compared = [methods()[entry.method] if entry.metrics else None for entry in leaderboard.ranked]
+    fitted = methods(every=True)
+    compared = [fitted[entry.method] if entry.metrics else None for entry in leaderboard.ranked]
     errors = ece_of(dataset().kind)
     error = errors.get("tl_ece") or next(iter(errors.values()))
     floors = [one and floor(one, error.key, n_bins) for one in compared]
@@ -69,10 +70,9 @@ def show_leaderboard(leaderboard: Leaderboard, n_bins: int, proposed: str) -> No
 
     def pick_method() -> None:
         """Compare the method whose row was ticked with the first in the table, and list the rows behind."""
-        selection = st.session_state["leaderboard"].selection
-        ticked = [*(row for row, _ in selection.cells), *selection.rows]
-        if ticked and compared[ticked[0]] is not None:
-            st.session_state["pair-first"] = shown["Method"].iloc[ticked[0]]
+        row = ticked("leaderboard")
+        if row is not None and compared[row] is not None:
+            st.session_state["pair-first"] = shown["Method"].iloc[row]
             st.session_state["pair-second"] = BASE
             st.session_state["pair-rows-open"] = True
 

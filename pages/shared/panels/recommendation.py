@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import streamlit as st
 from sklearn.base import clone
 
@@ -9,9 +11,10 @@ from calib import InputError
 from calib.answers import Recommendation
 from calib.calibrators.catalogue import name_of
 from calib.data.kinds import lacks, needs_rows
+from pages.shared.kept import is_kept
 from pages.shared.panels.take_away import offer_file
 from pages.shared.results import advice
-from pages.shared.session import dataset, fit, methods
+from pages.shared.session import dataset, fit, methods, store
 from pages.shared.widgets import ARROW, download, escaped, literal
 
 HEADS = {
@@ -28,21 +31,33 @@ HELPS = {"better": "helps", "worse": "does not help", "no clear change": "may no
 LEAVE = "Leave the scores as they are."
 
 
+def can_recommend() -> bool:
+    """Whether there are rows to choose a calibrator on, of a kind that can be calibrated."""
+    data = dataset()
+    return data.calibration is not None and data.sums is None and lacks(data.kind, "page:Calibrate") is None
+
+
+def is_due() -> bool:
+    """Whether a page would wait for the recommendation."""
+    return can_recommend() and not is_kept(advice, dataset())
+
+
 def recommended() -> tuple[Recommendation, str] | None:
     """Return the recommendation with its calibrator's name among the methods, "" if it is to fit none.
 
     It says why if these data allow no recommendation.
     """
-    data = dataset()
-    if data.calibration is None or data.sums is not None or lacks(data.kind, "page:Calibrate") is not None:
+    if not can_recommend():
         return None
+    data = dataset()
     try:
         found = advice(data)
         if found.calibrator is None:
             return found, ""
         name = name_of(found.calibrator)
         if name not in methods():
-            fit(name, clone(found.calibrator), len(found.tried), unasked=True)
+            fitted = fit(name, clone(found.calibrator), len(found.tried), unasked=True)
+            store(replace(fitted, unasked=False))
     except InputError as error:
         st.caption(f"No calibrator is recommended: {escaped(error)}.")
         return None
@@ -85,7 +100,6 @@ def plain_words(found: Recommendation, name: str) -> str:
 
 
 def show_candidates(found: Recommendation) -> None:
-    """Show every candidate, and why others were left out."""
     shown = found.table.rename(columns=HEADS)
     digits = dict.fromkeys(("Brier", "Log loss"), "{:.4f}") | {"Fitted numbers": "{:,}"}
     digits |= dict.fromkeys(("Brier improvement", "Lower", "Upper"), "{:+.4g}")
