@@ -5,6 +5,7 @@
 // A lesson's figure names in its layout what can be dragged; where it is dropped goes into a hidden field.
 // Reliability diagrams name in their layout how many bins they have: the bin under the pointer is marked in all.
 // On a narrow window the menu closes after a choice.
+// A number and its percent sign stay on one line.
 // Figures are drawn by the server: when the theme of the page changes, it is asked to draw them again.
 if (!window.calibSession) {
   window.calibSession = true;
@@ -140,6 +141,18 @@ if (!window.calibSession) {
     drawn = theme();
     setTimeout(() => document.querySelector(".st-key-other-theme button")?.click(), 50);
   }).observe(app, { attributeFilter: ["class"] });
+  const join = (node) => {
+    const texts = document.createTreeWalker(node, NodeFilter.SHOW_TEXT);
+    for (let text = node.nodeType === Node.TEXT_NODE ? node : texts.nextNode(); text; text = texts.nextNode()) {
+      if (/(\d|^) %/.test(text.data)) text.data = text.data.replace(/(\d|^) %/g, "$1\u00a0%");
+    }
+  };
+  join(document.body);
+  new MutationObserver((changes) => {
+    for (const { type, target, addedNodes } of changes) {
+      (type === "characterData" ? [target] : addedNodes).forEach(join);
+    }
+  }).observe(document.body, { subtree: true, childList: true, characterData: true });
   const remember = (name, seconds) => {
     document.cookie = `calib-tab=${name}; max-age=${seconds}; path=/; samesite=strict`;
   };

@@ -374,7 +374,7 @@ def draw_class(
     )
     marked = [] if chosen is None else [span(chosen / n_bins, (chosen + 1) / n_bins)]
     x_title = "Confidence where it is predicted" if top else "Score of the class, all rows"
-    axes = unit_axes(bars + marks, x_title, "How often it is the true class", height, marked=marked)
+    axes = unit_axes(bars + marks, x_title, "Accuracy" if top else "Frequency", height, marked=marked)
     return figure(bars + marks, barmode="overlay", **axes)
 
 

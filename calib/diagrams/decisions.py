@@ -69,7 +69,7 @@ def draw_risk_coverage(
     top = 1.08 * max([*steady, 1.5 * (risk or 0.0), 0.001])
     x_title, y_title = (
         "Coverage: share of predictions accepted",
-        "Risk: share of accepted ones that are wrong",
+        "Wrong among the accepted",
     )
     return figure(
         data,

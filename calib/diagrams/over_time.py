@@ -84,6 +84,8 @@ def draw_units_over_time(result: OverTime, shown: Sequence[int]) -> Figure:
     titles = (*names, *[""] * (down * ACROSS - len(names)))
     spacing: dict[str, Any] = {"vertical_spacing": 0.3 / (down + 1), "horizontal_spacing": 0.05}
     layout = grid(down, ACROSS, titles, shared_xaxes="all", shared_yaxes="all", **spacing)
+    for axis in axes(layout, "x"):
+        axis["nticks"] = 3
     layout["shapes"], data = [], []
     for place, one in enumerate(shown, start=1):
         data += _gaps(result.curves[one], place)

@@ -487,6 +487,7 @@ def draw_reliability(
     event: str | None = None,
     chosen: int | None = None,
     other: tuple[str, ReliabilityDiagram] | None = None,
+    same_axis: Iterable[ReliabilityDiagram] = (),
 ) -> Figure:
     """Draw all classes together beside each predicted class on its own; below, their gaps in each bin.
 
@@ -517,11 +518,14 @@ def draw_reliability(
         Index of a bin to be marked.
     other : (name, ReliabilityDiagram), optional
         Another model of the same rows, drawn with open marks beside the pooled ones.
+    same_axis : iterable of ReliabilityDiagram, optional
+        Diagrams drawn in other figures, which get the same axis of confidence if they are given this one.
     """
     shown = panels or (("pooled",) if diagram.one_event else ("pooled", "classes"))
     names = [escape(shorten(name, 12)) for name in class_names or map(str, range(diagram.cells.n_classes))]
     coloured = _class_colours(diagram, diagram.clearest if named is None else named)
-    lowest = 0.0 if event is not None else float(np.floor(diagram.lower.min() * 10) / 10)
+    every = [diagram, *same_axis, *(() if other is None else other[1:])]
+    lowest = 0.0 if event is not None else np.floor(10 * min(one.lower.min() for one in every)) / 10
     room = 0.22 * (1.0 - lowest) if coloured else 0.03
     data, notes, marked = [], [], []
     for place, panel in enumerate(shown, start=1):

@@ -359,14 +359,14 @@ class Monitor(Result):
         gaps = [self.gap(level, name, since_alarm=True) for level, name in [*whole, *named[:MOST_NAMED]]]
         sizes = [
             f"{f'{one.level} {one.name}' if one.name else 'all rows'} "
-            f"{with_interval(one.gap, one.lower, one.upper, sign='+')} since {one.since}"
+            f"{with_interval(one.gap, one.lower, one.upper, sign='+')} since {_day(one.since)}"
             for one in gaps
         ]
         more = f"; {len(named) - MOST_NAMED} more are named" if len(named) > MOST_NAMED else ""
         what = "other than at the start" if self.start else "miscalibrated"
         return (
-            f"Alarm: {what} since {self.since}; {reached}, {self.threshold:.3g} raises an alarm. Outcomes "
-            f"minus scores: {'; '.join(sizes)}{more}."
+            f"Alarm: {what} since {_day(self.since)}; {reached}, {self.threshold:.3g} raises an alarm. "
+            f"Outcomes minus scores: {'; '.join(sizes)}{more}."
         )
 
     def save(self, file: Any) -> None:
@@ -467,3 +467,7 @@ class Monitor(Result):
     def _remember(self, hashes: np.ndarray) -> None:
         self.seen.append(digest(hashes))
         self.hashes = np.unique(np.concatenate([self.hashes, hashes]))[:REMEMBERED]
+
+
+def _day(time: Any) -> str:
+    return str(time).removesuffix(" 00:00:00")
