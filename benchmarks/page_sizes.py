@@ -2,7 +2,8 @@
 
     python -m benchmarks.page_sizes [PAGE ...] [--query example=digits] [--pictures FOLDER] [--dark]
 
-`--pictures` also saves each page's first screen, and the whole page as PAGE-whole.png.
+`--pictures` also saves each page's first screen, and the whole page as PAGE-whole.png. `--check` lists below
+each page what axe-core finds on it, and what reaches beyond the right edge of the window.
 """
 
 from __future__ import annotations
@@ -12,9 +13,10 @@ from pathlib import Path
 
 from playwright.sync_api import sync_playwright
 
+from tests.browser.accessibility import findings
 from tests.browser.chromium import find_or_skip
 from tests.browser.conftest import FLAGS, serving
-from tests.browser.screen import PAGES, settled, whole
+from tests.browser.screen import CUT_OFF, PAGES, settled, whole
 from tests.installed import free_port
 
 HEIGHT = 800
@@ -43,6 +45,7 @@ def main() -> None:
     parser.add_argument("--pictures", type=Path)
     parser.add_argument("--dark", action="store_true")
     parser.add_argument("--width", type=int, default=1280)
+    parser.add_argument("--check", action="store_true")
     options = parser.parse_args()
     print(f"{'page':12} {'words':>6} {'controls':>8} {'px':>6} {'figure ends':>11}  primary buttons")
     with serving(free_port()) as url, sync_playwright() as playwright:
@@ -59,13 +62,17 @@ def main() -> None:
             settled(page, calm=1_000)
             if options.pictures:
                 page.screenshot(path=options.pictures / f"{name}.png")
+            found = [f"cut off: {element}" for element in page.evaluate(CUT_OFF)] if options.check else []
             with whole(page):
                 size = page.evaluate(MEASURE)
+                found += findings(page) if options.check else []
                 if options.pictures:
                     page.screenshot(path=options.pictures / f"{name}-whole.png")
             print(
                 f"{name:12} {size['words']:6,} {size['controls']:8} {size['height']:6,} "
                 f"{size['figure'] or '-':>11}  {', '.join(size['primary']) or '-'}",
+                *found,
+                sep="\n    ",
                 flush=True,
             )
             page.close()

@@ -29,6 +29,23 @@ SETTLED = """calm => {
 }"""
 
 
+#: Elements of the page that reach beyond its right edge, where nothing scrolls.
+CUT_OFF = """() => {
+    const width = document.documentElement.clientWidth;
+    return [...document.querySelectorAll("[data-testid=stMain] *")]
+        .filter(element => {
+            const box = element.getBoundingClientRect();
+            if (box.width === 0 || box.right <= width + 1) return false;
+            for (let parent = element.parentElement; parent; parent = parent.parentElement) {
+                const flow = getComputedStyle(parent).overflowX;
+                if (flow !== "visible" && parent.getBoundingClientRect().right <= width + 1) return false;
+            }
+            return true;
+        })
+        .map(element => `${element.tagName} ${element.className}`.slice(0, 120));
+}"""
+
+
 def settled(page: Page, calm: int = 500, timeout: int = 150_000) -> Page:
     """Wait until the app has answered and drawn everything; fail if it shows an exception."""
     page.evaluate("window.calmSince = null")

@@ -5,24 +5,7 @@ from __future__ import annotations
 from hypothesis import settings
 
 from tests.browser.accessibility import findings
-from tests.browser.screen import PAGES, keep_picture, settled, unfold, whole
-
-#: Elements of the page that reach beyond its right edge, where nothing scrolls.
-CUT_OFF = """() => {
-    const width = document.documentElement.clientWidth;
-    return [...document.querySelectorAll("[data-testid=stMain] *")]
-        .filter(element => {
-            const box = element.getBoundingClientRect();
-            if (box.width === 0 || box.right <= width + 1) return false;
-            for (let parent = element.parentElement; parent; parent = parent.parentElement) {
-                const flow = getComputedStyle(parent).overflowX;
-                if (flow !== "visible" && parent.getBoundingClientRect().right <= width + 1) return false;
-            }
-            return true;
-        })
-        .map(element => `${element.tagName} ${element.className}`.slice(0, 120));
-}"""
-
+from tests.browser.screen import CUT_OFF, PAGES, keep_picture, settled, unfold, whole
 
 #: Theme and width. Colours move nothing, so the fast profile looks at every fourth page in the dark, and the
 #: last is for those who look at the pictures.
