@@ -28,7 +28,7 @@ SAVE = """
     border: 1px solid currentColor; border-radius: 0.5rem; padding: 0.25rem 0.75rem;
 }"""
 #: Streamlit leaves a sixth of a window of 1280 pixels empty, and the top of the first screen. Elements that
-#: show nothing take no place.
+#: show nothing take no place. Tables have a download of their own, whose cells no spreadsheet runs.
 ROOM = """
 [data-testid=stMainBlockContainer] { padding-top: 3.75rem; padding-bottom: 3rem; }
 [data-testid=stMainBlockContainer] h1 { font-size: 1.75rem; padding: 0.25rem 0; }
@@ -39,6 +39,7 @@ ROOM = """
     .st-key-about-data { flex-wrap: nowrap; }
 }
 [data-testid=stElementContainer]:has(> .stHtml > [data-calib-tab]),
+[data-testid=stBaseButton-elementToolbar][aria-label="Download as CSV"],
 .st-key-other-theme, .st-key-dragged { display: none; }"""
 #: What is behind a mark stands beside it: it stays on the screen while the figures beside it scroll, and has
 #: a scroll of its own. If a screen has no room for two columns it follows below. No rule asks what is in a

@@ -11,7 +11,6 @@ from streamlit.web.server.starlette.starlette_websocket import _get_signed_cooki
 
 
 def is_set_up() -> bool:
-    """Return whether `.streamlit/secrets.toml` has a section `auth`."""
     return st.secrets.load_if_toml_exists() and "auth" in st.secrets
 
 

@@ -10,6 +10,7 @@ from typing import Any, Literal
 import pandas as pd
 import plotly.graph_objects as go
 import streamlit as st
+from streamlit.column_config import Column, NumberColumn
 from streamlit.delta_generator import DeltaGenerator
 
 from calib.answers.metric_tables import HOW_SURE, Intervals, Metrics, interval_frame, interval_texts
@@ -50,13 +51,20 @@ LOADED = "Loaded predictions"
 LOST = {"data": "the data you uploaded", "fitted": "the calibrators you fitted and the models you added"}
 
 
-def heading(title: str, lead: str) -> None:
-    """Show a page's title, with one sentence on the question it answers, and its data, on one line."""
+def heading(title: str, lead: str, *, own_example: bool = False) -> DeltaGenerator:
+    """Show a page's title, with one sentence on the question it answers, and its data, on one line.
+
+    A page with an example of its own shows its data in the place that is returned.
+    """
     with st.container(horizontal=True, horizontal_alignment="distribute", vertical_alignment="center"):
         st.title(title, anchor=False, help=lead, width="content")
-        show_dataset(dataset())
-        choose_model()
+        about = st.container()
+        if not own_example:
+            with about:
+                show_dataset(dataset())
+            choose_model()
         glossary_link(title)
+    return about
 
 
 def choose_model() -> None:
@@ -171,8 +179,7 @@ def escaped(text: object) -> str:
     Every character that Markdown or Streamlit could interpret is escaped, and an address becomes code, no
     link. For names alone, use `literal`.
     """
-    whole = re.sub(r"(?<=\d) %", "\u00a0%", str(text).replace("\n", " "))
-    words = re.split(r"(\S*(?::/|www\.)\S*)", whole, flags=re.IGNORECASE)
+    words = re.split(r"(\S*(?::/|www\.)\S*)", str(text).replace("\n", " "), flags=re.IGNORECASE)
     plain = [re.sub(r"([\\`*_{}\[\]()<>#+.!|~$:-])", r"\\\1", word) for word in words[::2]]
     return "".join(
         part + (literal(address) if address else "")
@@ -240,7 +247,6 @@ class Ready(go.Figure):
         self.__dict__["ready"] = figure
 
     def to_dict(self) -> Figure:
-        """Return the figure."""
         return dict(self.__dict__["ready"])
 
 
@@ -265,6 +271,9 @@ def chart(
         figure = with_layout(figure, height=height)
     if presenting():
         figure = with_layout(figure, font={"size": PRESENTED * figure["layout"]["font"]["size"]})
+    else:
+        above = max(figure["layout"]["margin"]["t"], 36)  # room for the menu of its files
+        figure = with_layout(figure, margin={"t": above})
     shown = with_swatches(figure)
     if on_select != "ignore":  # Streamlit would set this after the first drawing, and draw the figure again
         shown = with_layout(shown, clickmode="event+select", dragmode="pan", hovermode="closest")
@@ -341,6 +350,28 @@ def figure_page(figure: Figure, key: str, alt: str, log: tuple[str, ...]) -> byt
     """Return a figure as a self-contained page that lists the fixes accepted in the data."""
     fixes = [paragraph(f"Fixed in the data: {text(line)}") for line in log]
     return page(alt, "\n".join([figure_html(figure, key, alt), *fixes]), plotly_script()).encode()
+
+
+def clicked(key: str) -> dict[str, Any]:
+    """Return the mark that was clicked in a figure; empty if none was."""
+    state = st.session_state.get(key)
+    return dict(state.selection.points[0]) if state is not None and state.selection.points else {}
+
+
+def ticked(key: str) -> int | None:
+    """Return the row of a table that was ticked, or of which a cell was reached."""
+    selection = st.session_state[key].selection
+    return next(iter([*(row for row, _ in selection.cells), *selection.rows]), None)
+
+
+def columns_of(heads: Mapping[str, tuple[str, str]], formats: Mapping[str, str]) -> dict[str, Any]:
+    """Return the columns of a table, with what each means, by their names in the frame."""
+    return {
+        name: NumberColumn(head, format=formats[name], help=meaning)
+        if name in formats
+        else Column(head, help=meaning)
+        for name, (head, meaning) in heads.items()
+    }
 
 
 def with_log(table: pd.DataFrame) -> pd.DataFrame:

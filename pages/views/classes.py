@@ -6,7 +6,6 @@ from functools import partial
 
 import numpy as np
 import streamlit as st
-from streamlit.column_config import Column, NumberColumn
 
 from calib import diagrams
 from calib.diagrams.classes import CLASS_COLUMNS, ClassTable
@@ -19,49 +18,40 @@ from pages.shared.widgets import (
     beside,
     bins_and_method,
     chart,
+    clicked,
+    columns_of,
     download,
     heading,
     in_order,
     need_kind,
     next_line,
+    ticked,
 )
 
 HEAT_ROWS = 20
 FORMATS = {"predicted": "localized", "true": "localized", "p_value": "%.2g", "share": "percent"}
 FORMATS |= {"accuracy": "%.3f", "confidence": "%.3f", "class_ece": "%.4f", "floor": "%.4f"}
-COLUMNS = {
-    name: NumberColumn(head, format=FORMATS[name], help=meaning)
-    if name in FORMATS
-    else Column(head, help=meaning)
-    for name, (head, meaning) in CLASS_COLUMNS.items()
-    if name != "floor_upper"
-}
+COLUMNS = columns_of({name: head for name, head in CLASS_COLUMNS.items() if name != "floor_upper"}, FORMATS)
 #: Columns that are on the screen before one scrolls to the others.
 FIRST = ("class", "class_ece", "floor", "flagged", "confidence", "accuracy", "predicted")
 
 
 def pick_row(labels: np.ndarray) -> None:
-    """Open the class of the table row that was ticked, or of whose cells one was reached."""
-    selection = st.session_state["class-table"].selection
-    rows = [*(row for row, _ in selection.cells), *selection.rows]
-    if rows:
+    if (row := ticked("class-table")) is not None:
         st.session_state["class-rows-open"] = True
         forget_confused()
-        st.session_state["class"] = int(labels[rows[0]])
+        st.session_state["class"] = int(labels[row])
         st.session_state["class-bin"] = None
 
 
 def pick_cell() -> None:
-    """Open the class of the cell that was clicked."""
-    points = st.session_state["class-heat"].selection.points
-    if points and "customdata" in points[0]:
+    if custom := clicked("class-heat").get("customdata"):
         st.session_state["class-rows-open"] = True
         forget_confused()
-        st.session_state["class"], st.session_state["class-bin"] = map(int, points[0]["customdata"][:2])
+        st.session_state["class"], st.session_state["class-bin"] = map(int, custom[:2])
 
 
 def show() -> None:
-    """Show the page below its heading."""
     n_bins, method = bins_and_method()
     by_class = classes(method, n_bins)
     st.markdown(f"{by_class.words('**{}**')}. The TL-ECE is **{by_class.tl_ece:.4f}**.")
@@ -70,7 +60,6 @@ def show() -> None:
 
 @part
 def show_classes(method: Method, by_class: ClassTable, n_bins: int) -> None:
-    """Show table and map of the classes, and beside them the class that was chosen there."""
     names = dataset().evaluation.class_names
     main, side = beside("class")
     with main:

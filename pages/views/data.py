@@ -34,7 +34,7 @@ from pages.shared.uploads import (
     taken_up_again,
     why_not,
 )
-from pages.shared.widgets import ARROW, chart, download, escaped, heading, literal
+from pages.shared.widgets import ARROW, chart, clicked, download, escaped, heading, literal, next_line
 
 PREVIEW_ROWS = 100
 PREVIEW_CLASSES = 20
@@ -66,36 +66,29 @@ def forget_removed() -> None:
 
 
 def choose_example() -> None:
-    """Put the chosen example on screen."""
     use(from_example(st.session_state["choice"]))
 
 
 def switch_positive() -> None:
-    """Put the same binary predictions on screen with the other class as the positive one."""
     use(dataset().changed(lambda rows: rows.switched()))
 
 
 def count_alike() -> None:
-    """Put the same rows on screen without their weights."""
     use(dataset().changed(lambda rows: rows.unweighted()))
 
 
 def pick_share() -> None:
-    """List the rows of the class whose bar was clicked, by its true or its predicted class."""
-    points = st.session_state["class-shares"].selection.points
-    if points:
-        st.session_state["share-shown"] = (SHARES[points[0]["curve_number"]], int(points[0]["customdata"][1]))
+    if point := clicked("class-shares"):
+        st.session_state["share-shown"] = (SHARES[point["curve_number"]], int(point["customdata"][1]))
         st.session_state["share-rows-open"] = True
 
 
 def look_at_class() -> None:
-    """Put one class of several that can be true on screen, as P(Y = 1)."""
     shown, name = dataset(), st.session_state["one-class"]
     use(shown.changed(lambda rows: rows.of_class(name), name=f"{shown.name}: {name}"))
 
 
 def show_preview(preview: pd.DataFrame, rows: Any) -> None:
-    """Show the first rows with their further columns."""
     if rows.metadata is not None:
         further = rows.metadata.head(PREVIEW_ROWS)
         preview = pd.concat([preview, further.rename(columns=lambda name: f"{name} (metadata)")], axis=1)
@@ -104,7 +97,6 @@ def show_preview(preview: pd.DataFrame, rows: Any) -> None:
 
 
 def show_several(rows: Any) -> None:
-    """Offer to look at one class of several that can be true, and show the first rows."""
     st.markdown("Several classes can be true of a row. Most pages are about one class at a time:")
     left, right = st.columns([3, 1], vertical_alignment="bottom")
     left.selectbox("Class", rows.class_names, key="one-class")
@@ -116,7 +108,6 @@ def show_several(rows: Any) -> None:
 
 
 def show_one_score(rows: Any) -> None:
-    """Show the first rows of predictions of one score."""
     st.header("Preview", anchor=False)
     top = rows.take(slice(0, PREVIEW_ROWS))
     names = np.asarray(rows.class_names, dtype=object)
@@ -206,7 +197,6 @@ def put_in_use(reading: Reading, share: int) -> None:
 
 
 def uploaded(key: str) -> list[Any]:
-    """Return the files in a field of the page."""
     files = st.session_state.get(key) or []
     return files if isinstance(files, list) else [files]
 
@@ -228,7 +218,6 @@ def show_state(reading: Reading, data: Dataset, *, used: bool, missing: bool) ->
 
 
 def show_layouts() -> None:
-    """Show three small tables that can be read, and offer a file to try."""
     for column, (words, table) in zip(st.columns(len(LAYOUTS)), LAYOUTS.items(), strict=True):
         column.caption(words)
         column.table(pd.DataFrame(table).astype(str), hide_index=True)
@@ -261,6 +250,7 @@ with st.container(horizontal=True, vertical_alignment="bottom"):
     if data.example is None:
         st.button("Open this example", on_click=choose_example)
 
+next_line("Data")
 st.header("Loaded data", anchor=False)
 st.markdown(literal(data.name) + "  \n" + (data.description if data.example else escaped(data.description)))
 show_origin(data)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import streamlit as st
 
 from pages.shared.texts import GLOSSARY, REFERENCES
+from pages.shared.widgets import next_line
 
 NAMES = [term["name"] for term in GLOSSARY]
 
@@ -34,3 +35,4 @@ if not chosen:
     for work in REFERENCES:
         st.markdown(f"- {work['cite']}  \n  :small[{work['takes']}.]")
 st.page_link("pages/views/learn.py", label="Learn: the same in pictures", icon=":material/school:")
+next_line("Glossary")

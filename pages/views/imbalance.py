@@ -14,7 +14,8 @@ from pages.shared.session import dataset, model_of
 from pages.shared.widgets import (
     chart,
     choose_data,
-    glossary_link,
+    clicked,
+    heading,
     literal,
     need_calibration,
     need_kind,
@@ -30,25 +31,19 @@ EQUAL, SPREAD = 1.5, 6.0
 
 
 def pick_class() -> None:
-    """List the rows that are predicted as the class whose bar was clicked."""
-    points = st.session_state["imbalance-errors"].selection.points
-    if points and "customdata" in points[0]:
-        st.session_state["imbalance-class"] = int(points[0]["customdata"][-1])
+    if custom := clicked("imbalance-errors").get("customdata"):
+        st.session_state["imbalance-class"] = int(custom[-1])
         st.session_state["imbalance-rows-open"] = True
 
 
-with st.container(horizontal=True, horizontal_alignment="distribute", vertical_alignment="center"):
-    st.title(
-        "Imbalance",
-        anchor=False,
-        width="content",
-        help="Histogram binning (HB) calibrates each predicted class separately, and rare classes have few "
-        "calibration rows. Should you fix the number of rows per bin or the number of bins per class?",
-    )
-    about = st.container()
-    glossary_link("Imbalance")
-left, right, more = st.columns([3, 3, 1], gap="large", vertical_alignment="bottom")
-data = choose_data("covtype-simulated", "COVTYPE", more.popover("Options", icon=":material/tune:"))
+about = heading(
+    "Imbalance",
+    "Histogram binning (HB) calibrates each predicted class separately, and rare classes have few "
+    "calibration rows. Should you fix the number of rows per bin or the number of bins per class?",
+    own_example=True,
+)
+left, right, more = st.columns([3, 3, 1], vertical_alignment="bottom")
+data = choose_data("covtype-simulated", "COVTYPE", more.popover("Options", width="stretch"))
 with about:
     show_dataset(data)
 if data is dataset():

@@ -51,7 +51,6 @@ html {{ font-size: clamp(112%, 1.15vw, 220%) !important; }}
 
 
 def present(on: bool) -> None:
-    """Put into the address whether steps fill the screen."""
     if on:
         st.query_params["present"] = "yes"
     else:

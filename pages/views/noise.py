@@ -13,7 +13,6 @@ from calib.stats import verdict
 from calib.stats.binless import calibration_frame, combined_test, recalibration_words
 from calib.stats.measures import MEASURES
 from pages.shared.kept import ahead
-from pages.shared.panels.leaderboard import difference_sentence
 from pages.shared.panels.rows import CELLS_FIRST, WRONG_FIRST, list_most
 from pages.shared.results import (
     binless,
@@ -31,6 +30,7 @@ from pages.shared.session import BASE, Method, dataset, methods
 from pages.shared.widgets import (
     bins_and_method,
     chart,
+    clicked,
     download,
     escaped,
     heading,
@@ -54,19 +54,14 @@ def p_words(p: Any) -> str:
 
 
 def pick_error() -> None:
-    """List the rows behind the error whose mark was clicked."""
-    points = st.session_state["noise-floors"].selection.points
-    if points:
-        st.session_state["noise-behind"] = ("error", list(by_error)[round(points[0]["y"])])
+    if point := clicked("noise-floors"):
+        st.session_state["noise-behind"] = ("error", list(by_error)[round(point["y"])])
         st.session_state["noise-rows-open"] = True
 
 
 def pick_part() -> None:
-    """List the rows behind the part of a model's score whose bar was clicked."""
-    points = st.session_state["score-parts"].selection.points
-    if points:
-        part = PARTS[points[0]["curve_number"]]
-        st.session_state["noise-behind"] = (part, shown[round(points[0]["y"])])
+    if point := clicked("score-parts"):
+        st.session_state["noise-behind"] = (PARTS[point["curve_number"]], shown[round(point["y"])])
         st.session_state["noise-rows-open"] = True
 
 
@@ -89,7 +84,6 @@ def list_behind(*places: str) -> None:
 
 
 def intervals(method: Method) -> pd.DataFrame:
-    """Return every number with its interval, showing progress."""
     measures = judged(method)
     bar = st.progress(0.0)
     rows = []
@@ -155,19 +149,8 @@ with certain:
         download(sure, "intervals", key="intervals-csv")
         st.caption(
             "Noise raises a measured calibration error by up to what a perfect model shows, so its interval "
-            "can lie below it.",
-            help="Each 95\u00a0% interval holds the true number in at least about 93 of 100 samples, in "
-            "simulations whose truth is known.",
+            "can lie below it."
         )
-        others = [name for name in models if name != method.name]
-        if others:
-            other = models[st.selectbox("Compare on the same rows with", others, key="other")]
-            compared = ("tl_ece", "conf_ece", "top_brier", "top_log_loss", "ece", "brier", "log_loss")
-            applying = {measure.key for measure in judged(other)} & {
-                measure.key for measure in judged(method)
-            }
-            for key in [key for key in compared[: 4 if data.kind.name != "binary" else 7] if key in applying]:
-                st.markdown("- " + difference_sentence(method, other, key, n_bins))
 
 with repair:
     rule = st.segmented_control("Score", list(RULES), default="Brier score", required=True, key="rule")

@@ -11,7 +11,7 @@ from calib.stats.arrivals import as_times
 from pages.shared.results import further_columns, watched
 from pages.shared.session import dataset, methods
 from pages.shared.uploads import read_once
-from pages.shared.widgets import chart, download, escaped, heading, need_kind
+from pages.shared.widgets import chart, download, escaped, heading, need_kind, next_line
 
 #: Where the rows come from, and units drawn at first.
 ROWS, STATE = "The data on screen", "A state of calib watch"
@@ -20,7 +20,6 @@ IN_ORDER = "(the order of the rows)"
 
 
 def is_date(name: str) -> bool:
-    """Whether a further column holds dates."""
     try:
         return as_times(data.evaluation.metadata[name].to_numpy(), data.evaluation.n_samples, 0)[0] == "date"
     except InputError:
@@ -28,13 +27,10 @@ def is_date(name: str) -> bool:
 
 
 def of_rows() -> OverTime:
-    """Ask for model, time and tolerance, and return what a monitor sees of the rows."""
     need_kind("Over time")
     models = methods()
     left, middle, right = st.columns(3)
-    chosen = models[
-        left.selectbox("Before or after calibration", list(models), index=len(models) - 1, key="time-model")
-    ]
+    chosen = models[left.selectbox("Before or after calibration", list(models), key="time-model")]
     columns = further_columns(data.evaluation)
     dates = [name for name in columns if is_date(name)]
     offered = [IN_ORDER, *columns]
@@ -57,7 +53,6 @@ def of_rows() -> OverTime:
 
 
 def of_state() -> OverTime:
-    """Ask for the file of a state, and return what its monitor has seen."""
     file = st.file_uploader("State that calib watch wrote (JSON)", type="json", key="monitor-file")
     if file is None:
         st.info("Upload the file that you gave to calib watch. What it has seen appears here.")
@@ -87,6 +82,7 @@ st.caption(
     "there is an alarm; a calibrated model reaches it in at most 5 of 100 streams, however long it runs."
 )
 units = result.units
+next_line("Over time")
 order = np.argsort(-units["log_evidence"].to_numpy(), kind="stable")
 several = [one for one in order.tolist() if units["level"].iloc[one] != "all"]
 if several:

@@ -31,7 +31,16 @@ from pages.shared.results import (
     rows_of,
 )
 from pages.shared.session import BASE, MANY_SCORES, base_models, dataset, methods, scored
-from pages.shared.widgets import chart, choose_beside, download, heading, literal, next_line, shortfall
+from pages.shared.widgets import (
+    chart,
+    choose_beside,
+    clicked,
+    download,
+    heading,
+    literal,
+    next_line,
+    shortfall,
+)
 
 #: Classes in the map.
 MAP_ROWS = 12
@@ -40,26 +49,21 @@ HEIGHT = 390
 
 
 def pick() -> None:
-    """List the rows of the bin, or of the class and the bin, whose mark was clicked in a figure."""
     for key in ("overview-pooled", "overview-classes", "overview-map"):
-        state = st.session_state.get(key)
-        points = state.selection.points if state is not None else ()
-        if points and "customdata" in points[0]:
-            first, second = points[0]["customdata"][:2]
+        if custom := clicked(key).get("customdata"):
+            first, second = custom[:2]
             if key == "overview-map":
                 first, second = second, first
-            of_class = key == "overview-map" or len(points[0]["customdata"]) == 6
+            of_class = key == "overview-map" or len(custom) == 6
             st.session_state["looked-at"] = (int(second) if of_class else None, int(first))
             st.session_state["overview-rows-open"] = True
 
 
 def open_upload() -> None:
-    """Let the Data page open where files are uploaded."""
     st.session_state["own-data"] = True
 
 
 def show_verdict() -> None:
-    """Say what is off, for which predicted classes."""
     said = conclusion(base, n_bins)
     sure = None if said.pooled or said.classes else floor(base, main_error, n_bins)
     st.header(
@@ -107,7 +111,6 @@ def show_signature() -> None:
 
 
 def show_strip() -> None:
-    """Say how many times the error of a perfect model of this size each error is."""
     summary = metrics(base, n_bins)
     floors = {
         measure.title: floor(base, key, n_bins)
@@ -126,7 +129,6 @@ def show_strip() -> None:
 
 
 def show_map() -> None:
-    """Show the gaps of the classes that are off, and of those that add most to the error, in every bin."""
     by_cell = cells(base, "top-label", n_bins)
     everything = class_heat(by_cell)
     shown = class_heat(by_cell, guilty_first(base, n_bins, everything.label)[:MAP_ROWS])
@@ -154,7 +156,6 @@ def show_map() -> None:
 
 
 def show_numbers() -> None:
-    """Show the numbers of the base model and of every fitted calibrator."""
     if data.sums is None and data.evaluation.n_scores > MANY_SCORES and data.kind.name == "vectors":
         st.toggle(
             "Compute CW-ECE",

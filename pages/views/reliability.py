@@ -29,6 +29,7 @@ from pages.shared.widgets import (
     bins_and_method,
     chart,
     choose_beside,
+    clicked,
     download,
     escaped,
     heading,
@@ -41,10 +42,7 @@ from pages.shared.widgets import (
 
 
 def pick_bin(key: str) -> None:
-    """Store the bin, and the class, that was clicked: a figure loses its selection when it changes."""
-    points = st.session_state[key].selection.points
-    if points and "customdata" in points[0]:
-        custom = points[0]["customdata"]
+    if custom := clicked(key).get("customdata"):
         st.session_state["bin-rows-open"] = True
         st.session_state["bin"] = int(custom[0])
         if key == "reliability-classes" and len(custom) > 3:
@@ -52,16 +50,13 @@ def pick_bin(key: str) -> None:
 
 
 def pick_class() -> None:
-    """Store the class that was clicked inside the bin."""
-    points = st.session_state["bin-zoom"].selection.points
-    if points and "customdata" in points[0]:
+    if custom := clicked("bin-zoom").get("customdata"):
         st.session_state["bin-rows-open"] = True
-        st.session_state["bin-class"] = int(points[0]["customdata"][-1])
+        st.session_state["bin-class"] = int(custom[-1])
 
 
 @part
 def show() -> None:
-    """Show the page below its heading."""
     data = dataset()
     left, *middle, right = st.columns([5, 2, 1] if data.models else [5, 1], vertical_alignment="bottom")
     with left:
@@ -168,7 +163,6 @@ def show_signature(
 
 
 def show_panel(diagram: ReliabilityDiagram, panel: Panel, as_in_paper: bool, **options: Any) -> None:
-    """Show one panel of the reliability diagram, or the paper's own figure."""
     key = "reliability" if panel == "pooled" else "reliability-classes"
     drawn = (
         diagrams.draw_stars(diagram, chosen=options["chosen"])
@@ -226,7 +220,6 @@ def show_zoom(zoom: BinZoom) -> int | None:
 
 
 def show_rows(method: Method, n_bins: int, bin_: int, code: int | None, edges: str) -> None:
-    """Show the rows of a class in a bin, or of all classes."""
     notion: Notion = "confidence" if code is None else "top-label"
     name = "" if code is None else literal(dataset().evaluation.class_names[code])
     what = f"All classes at {edges}" if code is None else f"Predicted {name} at {edges}"
@@ -269,7 +262,6 @@ def show_assessment(
 
 
 def error_words(errors: dict[str, NoiseFloor], diagram: ReliabilityDiagram, event: str | None) -> str:
-    """Return a sentence on the errors, as Markdown."""
     observed = {key: f"**{noise.observed:.4f}**" for key, noise in errors.items()}
     if event is not None:
         return (

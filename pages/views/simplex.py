@@ -20,7 +20,7 @@ from pages.shared.panels.simplex import SCHEMES, bins_table, choose_view, compar
 from pages.shared.panels.take_away import offer_calibrator
 from pages.shared.results import EPSILON, apply_scheme, scheme_comparison
 from pages.shared.session import BASE, methods
-from pages.shared.widgets import chart, download, glossary_link, literal, next_line, stacked
+from pages.shared.widgets import chart, clicked, download, heading, literal, next_line, stacked, ticked
 
 #: The whole triangle, or coordinates in which confident predictions do not all lie in its corners.
 TRIANGLE, LOG_RATIOS = "Triangle", "Log scale"
@@ -29,34 +29,27 @@ IN_CORNER = 0.97
 
 
 def list_bin(cell: int) -> None:
-    """List the rows of a bin."""
     st.session_state["simplex-bin"] = cell
     st.session_state["simplex-rows-open"] = True
 
 
 def pick_mark() -> None:
     """List the rows of the bin of the point or arrow that was clicked."""
-    if points := st.session_state["recalibration"].selection.points:
-        list_bin(int(points[0]["customdata"][0]))
+    if custom := clicked("recalibration").get("customdata"):
+        list_bin(int(custom[0]))
 
 
 def pick_row() -> None:
-    """List the rows of the bin whose row of the table was clicked."""
-    selection = st.session_state["simplex-bins"].selection
-    if clicked := [*(row for row, _ in selection.cells), *selection.rows]:
-        list_bin(int(arrows.cell[clicked[0]]))
+    if (row := ticked("simplex-bins")) is not None:
+        list_bin(int(arrows.cell[row]))
 
 
-with st.container(horizontal=True, horizontal_alignment="distribute", vertical_alignment="center"):
-    st.title(
-        "Simplex",
-        anchor=False,
-        width="content",
-        help="Assess and repair the whole probability vector, not only its largest entry: divide the "
-        "triangle of all vectors into bins, and let each bin predict how often each label occurred in it.",
-    )
-    about = st.container()
-    glossary_link("Simplex")
+about = heading(
+    "Simplex",
+    "Assess and repair the whole probability vector, not only its largest entry: divide the triangle of all "
+    "vectors into bins, and let each bin predict how often each label occurred in it.",
+    own_example=True,
+)
 menu = st.popover("Options", icon=":material/tune:")
 view = choose_view(menu, about)
 with menu:
@@ -133,7 +126,7 @@ chart(
 left_out = f" {np.count_nonzero(~enough):,} arrows of few rows are left out." if not enough.all() else ""
 st.caption(
     f"{len(points):,} of {rows.n_samples:,} rows. Arrows: from a bin's mean prediction to its recalibrated "
-    "vector, wider with more rows; grey: 95\u00a0% region of the true frequencies."
+    "vector, wider with more rows; grey: 95 % region of the true frequencies."
     f"{left_out} Click one to list its rows."
 )
 if (behind := st.session_state.get("simplex-bin")) in arrows.cell:

@@ -8,7 +8,6 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import streamlit as st
-from streamlit.column_config import Column, NumberColumn
 
 from calib import InputError, diagrams
 from calib.answers import Cut
@@ -34,68 +33,55 @@ from pages.shared.widgets import (
     beside,
     bins_and_method,
     chart,
+    clicked,
+    columns_of,
     download,
     escaped,
     heading,
     in_order,
     literal,
     need_kind,
+    next_line,
     say_rows_needed,
+    ticked,
 )
 
 #: Columns chosen at first, rows of a map, columns of the class map, small diagrams, and gaps drawn.
 FIRST, MAP_ROWS, MAP_CLASSES, PANELS, GAPS = 6, 20, 15, 9, 12
 FORMATS = {"count": "localized", "share": "percent", "accuracy": "%.3f", "confidence": "%.3f"}
 FORMATS |= {"error": "%.4f", "floor": "%.4f", "floor_upper": "%.4f", "p": "%.2g"}
-COLUMNS = {
-    name: NumberColumn(head, format=FORMATS[name], help=meaning)
-    if name in FORMATS
-    else Column(head, help=meaning)
-    for name, (head, meaning) in SLICE_COLUMNS.items()
-}
+COLUMNS = columns_of(SLICE_COLUMNS, FORMATS)
 #: Columns of the table that are on the screen before one scrolls to the others.
 SEEN = ("column", "group", "count", "error", "floor", "above_noise")
 
 
+def open_group(group: str, bin_: int | None = None, predicted: int | None = None) -> None:
+    st.session_state["slice-rows-open"] = True
+    st.session_state["slice-group"], st.session_state["slice-bin"] = group, bin_
+    st.session_state["slice-predicted"] = predicted
+
+
 def pick_row() -> None:
-    """Open the column of the table row that was ticked, or of whose cells one was reached."""
-    selection = st.session_state["slice-table"].selection
-    rows = [*(row for row, _ in selection.cells), *selection.rows]
-    if rows and shown["column"].iloc[rows[0]] in chosen:  # a pair of columns has no rows panel
-        st.session_state["slice-rows-open"] = True
-        column, group = shown["column"].iloc[rows[0]], shown["group"].iloc[rows[0]]
-        st.session_state["slice-column"] = column
-        st.session_state["slice-group"], st.session_state["slice-bin"] = group, None
-        st.session_state["slice-predicted"] = None
+    row = ticked("slice-table")
+    if row is not None and shown["column"].iloc[row] in chosen:  # a pair of columns has no rows panel
+        st.session_state["slice-column"] = shown["column"].iloc[row]
+        open_group(shown["group"].iloc[row])
 
 
 def pick_mark(figure: str) -> None:
-    """Open the group and bin of the cell or mark that was clicked in a figure."""
-    points = st.session_state[figure].selection.points
-    if points and "customdata" in points[0]:
-        st.session_state["slice-rows-open"] = True
-        code, bin_ = map(int, points[0]["customdata"][:2])
-        st.session_state["slice-group"], st.session_state["slice-bin"] = cut.groups[code], bin_
-        st.session_state["slice-predicted"] = None
+    if custom := clicked(figure).get("customdata"):
+        open_group(cut.groups[int(custom[0])], bin_=int(custom[1]))
 
 
 def pick_class_cell() -> None:
-    """Open the group and the predicted class of the cell that was clicked."""
-    points = st.session_state["slice-by-class"].selection.points
-    if points and "customdata" in points[0]:
-        st.session_state["slice-rows-open"] = True
-        code, column = map(int, points[0]["customdata"][:2])
-        st.session_state["slice-group"], st.session_state["slice-bin"] = cut.groups[code], None
-        st.session_state["slice-predicted"] = int(classes[column])
+    if custom := clicked("slice-by-class").get("customdata"):
+        open_group(cut.groups[int(custom[0])], predicted=int(classes[int(custom[1])]))
 
 
 def pick_gap() -> None:
-    """Open the group whose gap was clicked."""
-    points = st.session_state["slice-gaps"].selection.points
-    if points and "customdata" in points[0]:
-        st.session_state["slice-rows-open"] = True
-        st.session_state["slice-group"] = between.group[int(points[0]["point_index"])]
-        st.session_state["slice-bin"] = st.session_state["slice-predicted"] = None
+    point = clicked("slice-gaps")
+    if "customdata" in point:
+        open_group(between.group[int(point["point_index"])])
 
 
 def edges_of(name: str, cut: Cut) -> Any:
@@ -371,6 +357,7 @@ with side:
     rows_panel(method, behind, what, "slice-rows")
     st.caption("A click on a row of the table, a cell, a mark of a small diagram or a gap opens it here.")
 
+next_line("Slices")
 st.header("What to do about it", anchor=False)
 if say_rows_needed("Calibration by group"):
     st.stop()

@@ -57,7 +57,6 @@ class BinnedCurve:
     sharpness: float  #: Sharpness of the calibrated scores on fresh rows
 
     def frame(self) -> pd.DataFrame:
-        """Return one row per bin."""
         return pd.DataFrame(
             {
                 "lower": self.edges[:-1],
@@ -215,7 +214,6 @@ MAX_TICKS = 400
 
 
 def show() -> None:
-    """Show the step."""
     guessed = guess(
         "guess_binning",
         "Each row gets the frequency with which its bin was right. **How many points per bin give the "

@@ -76,7 +76,6 @@ GAPS = {"gap_1": ("Gap of class 1", -0.4), "gap_2": ("Gap of class 2", 0.3)}
 
 
 def show() -> None:
-    """Show the step."""
     guessed = guess(
         "guess_jensen",
         "Two classes are predicted with the same confidence. **Can the error of both pooled be larger than "

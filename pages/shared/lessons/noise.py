@@ -54,7 +54,6 @@ class PerfectCurve:
     conf_mean: np.ndarray
 
     def frame(self) -> pd.DataFrame:
-        """Return one row per number of rows."""
         return pd.DataFrame(
             {
                 "n_classes": self.n_classes,
@@ -207,7 +206,6 @@ PERFECT, OFF = "Only noise", "Miscalibrated"
 
 
 def show() -> None:
-    """Show the step."""
     part = st.segmented_control(
         "Part",
         PARTS,

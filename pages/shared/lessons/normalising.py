@@ -132,7 +132,6 @@ FINE_BINS = 15
 
 
 def show() -> None:
-    """Show the step."""
     guessed = guess(
         "guess_normalising",
         "Class-wise binning (CW-HB) calibrates each class on its own: rows no longer sum to 1. N-HB divides "

@@ -66,7 +66,6 @@ N_BINS = 10
 
 
 def show() -> None:
-    """Show the step."""
     rows = from_example("resnet").evaluation
     names = rows.class_names
     diagram = reliability_diagram(rows.labels, rows, n_bins=N_BINS)

@@ -187,7 +187,6 @@ COLUMNS = [f"class {name}" for name in CLASSES]
 
 
 def show() -> None:
-    """Show the step."""
     guessed = guess(
         "guess_six",
         "Six points, four classes; \u2713 marks the true class. **How many binary problems does top-label "

@@ -12,7 +12,6 @@ from pages.shared.texts import NOTES
 
 
 def show() -> None:
-    """Show the step."""
     st.markdown(
         "Try each exercise on its page before you open the answer. The last three are on simulated data."
     )

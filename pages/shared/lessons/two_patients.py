@@ -239,7 +239,6 @@ LABELS = {
 
 
 def put(**values: float) -> None:
-    """Move sliders."""
     st.session_state.update(values)
 
 
@@ -257,7 +256,6 @@ def knob(name: str) -> float:
 
 
 def show() -> None:
-    """Show the step."""
     guessed = guess(
         "guess_patients",
         "100 patients are told a disease, *60 % sure*, and 60 have it. **Of those told disease 1, how many "
@@ -298,7 +296,6 @@ def show() -> None:
 
 
 def answer(population: TwoPatients) -> str:
-    """Say what patients told disease 1 should have heard, and both errors."""
     told = population.confidence
     if told[0] != told[1]:
         end = "The confidences differ, so nobody is pooled and both errors agree."

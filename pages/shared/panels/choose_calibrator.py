@@ -163,7 +163,6 @@ def _warn_if_long(calibrator: Any) -> None:
 
 
 def _choose_scaling(left: Any, right: Any) -> Any:
-    """Show the controls of a calibrator of the whole vector and return it, unfitted."""
     methods = {method.title: method for method in VECTOR.values()}
     method = methods[right.selectbox("Scaling", list(methods))]
     options: dict[str, Any] = {}

@@ -16,7 +16,7 @@ from pages.shared.address import keep_in_address
 from pages.shared.panels.rows import rows_panel
 from pages.shared.results import cells, class_diagram, class_floor, rows_of
 from pages.shared.session import Method, dataset
-from pages.shared.widgets import chart, literal, say_rows_needed
+from pages.shared.widgets import chart, clicked, literal, say_rows_needed
 
 
 def chosen_cell(n_bins: int) -> tuple[int, int] | None:
@@ -26,22 +26,18 @@ def chosen_cell(n_bins: int) -> tuple[int, int] | None:
 
 
 def pick_confused(chart_key: str) -> None:
-    """List the rows of the bar of confused rows that was clicked."""
-    points = st.session_state[chart_key].selection.points
-    if points and "customdata" in points[0]:
+    if custom := clicked(chart_key).get("customdata"):
         st.session_state["class-rows-open"] = True
         st.session_state["class-confused"] = (
             st.session_state["class"],
             chart_key,
-            int(points[0]["customdata"][-1]),
+            int(custom[-1]),
         )
 
 
 def pick_bin(notion: str, n_bins: int) -> None:
-    """List the rows of the bin that was clicked in one of the two diagrams of the class."""
-    points = st.session_state[f"class-{notion}"].selection.points
-    if points and "customdata" in points[0]:
-        bin_ = round(float(points[0]["customdata"][0]) * n_bins)
+    if custom := clicked(f"class-{notion}").get("customdata"):
+        bin_ = round(float(custom[0]) * n_bins)
         forget_confused()
         st.session_state["class-rows-open"] = True
         if notion == "top-label":
@@ -102,7 +98,6 @@ def show_class(method: Method, table: ClassTable, n_bins: int) -> None:
 
 
 def show_behind(method: Method, n_bins: int) -> None:
-    """List the rows behind a bin, a cell or a bar of the chosen class."""
     names, labels = dataset().evaluation.class_names, dataset().evaluation.labels
     code, label = st.session_state["class"], top_label(method.scores)[0]
     confused = st.session_state.get("class-confused", (None, None, None))
@@ -145,7 +140,6 @@ def show_behind(method: Method, n_bins: int) -> None:
 
 
 def show_confused(method: Method) -> None:
-    """Show, when asked for, which classes the chosen one is confused with."""
     names, labels = dataset().evaluation.class_names, dataset().evaluation.labels
     code = st.session_state["class"]
     pair = confusions(labels, top_label(method.scores)[0], code, n_classes=len(names))

@@ -47,13 +47,11 @@ class Job:
     thread: threading.Thread | None = None
 
     def start(self) -> None:
-        """Start the job."""
         self.thread = threading.Thread(target=self._work, daemon=True)
         self.thread.start()
 
     @property
     def running(self) -> bool:
-        """Whether the job is still running."""
         return self.thread is not None and self.thread.is_alive()
 
     @staticmethod

@@ -40,7 +40,6 @@ ALTERNATIVES = ("binary_input", "class_wise_scores", "rows_together")
 
 
 def show_roles(reading: Reading) -> None:
-    """Show what each column was taken for, and let the user correct it."""
     roles, names = reading.roles, list(reading.table.columns)
     if roles is None:
         return

@@ -84,7 +84,7 @@ def show_base_beside(calibrator: Any, choices: int, n_bins: int) -> None:
     if high <= promised:
         st.info(
             f"The base model is better than this promise already: its {MEASURES[key].title} is at most "
-            f"{high:.{decimals_of(low, high)}f} (95\u00a0% interval {interval_words(low, high)}, in {n_bins} "
+            f"{high:.{decimals_of(low, high)}f} (95 % interval {interval_words(low, high)}, in {n_bins} "
             "equal-width bins), and "
             f"{promised:.3f} is guaranteed. A guarantee says what holds whatever the distribution, not that "
             "calibration helps."

@@ -15,7 +15,6 @@ from pages.shared.widgets import chart, download, escaped, literal, offer
 
 
 def show_models(calibrators: Mapping[str, Any], n_bins: int) -> None:
-    """Show which model is best, the table of all models and calibrators, and a number as a figure."""
     found = model_comparison(dataset(), calibrators, n_bins)
     st.header("Which model is better", anchor=False)
     st.markdown(found.words(literal))
@@ -42,7 +41,6 @@ def show_models(calibrators: Mapping[str, Any], n_bins: int) -> None:
 
 
 def show_sweeps(calibrators: Mapping[str, Any]) -> None:
-    """Show the errors of all models and calibrators against the number of bins."""
     found = model_sweeps(dataset(), calibrators)
     st.header("Errors against the number of bins", anchor=False)
     st.markdown(

@@ -24,7 +24,6 @@ END = 1 << 16
 
 
 def is_project_file(file: Any) -> bool:
-    """Return whether an uploaded file presents itself as a project."""
     content = file.getbuffer()
     return bytes(content[:2]) == b"PK" and LISTED.search(bytes(content[-END:])) is not None
 

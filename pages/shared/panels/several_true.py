@@ -12,7 +12,6 @@ from pages.shared.widgets import download
 
 
 def show_several_true(method: Method, n_bins: int) -> None:
-    """List the classes by how clearly their scores are miscalibrated."""
     rows = method.scores
     each = class_floors(method, n_bins)
     order = np.lexsort((-each.observed, each.p_value))

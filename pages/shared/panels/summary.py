@@ -19,7 +19,6 @@ SHOWN = 20
 
 
 def is_summary_file(file: Any) -> bool:
-    """Return whether an uploaded file presents itself as a summary."""
     return bytes(file.getbuffer()[:2]) == b"\x1f\x8b" and file.name.endswith(ENDING)
 
 
