@@ -173,7 +173,7 @@ def measure(browser: Browser, url: str, file: Path, repeats: int) -> None:
     page = browser.page
     open_data(browser, url)
     browser.wait(lambda: upload_file(page, "Predictions (with labels", file))
-    for name in ("Overview", "Reliability", "Classes", "Noise", "Compare", "Simplex"):
+    for name in ("Overview", "Reliability", "Classes", "Noise", "Compare", "Decide", "Simplex"):
         browser.report(f"{name}, first visit", [browser.wait(turn(page, name))])
     browser.wait(turn(page, "Reliability"))
     browser.report(
