@@ -197,8 +197,9 @@ def _show_examination(reading: Reading, part: str, findings: Sequence[Finding] |
             left.text(finding.message[:1].upper() + finding.message[1:])
             if finding.fix is None or (finding.severity == "note" and finding.code not in ALTERNATIVES):
                 continue
-            left.caption(f"The fix changes: {report.effect(finding.code)}")
-            if right.button("Apply fix", key=f"fix-{reading.slot}-{part}-{finding.code}"):
+            verb = "Read it so" if finding.severity == "note" else "Apply fix"
+            left.caption(f"*{verb}* changes: {report.effect(finding.code)}")
+            if right.button(verb, key=f"fix-{reading.slot}-{part}-{finding.code}"):
                 reports = {**reading.reports, part: report.fix(finding.code)}
                 st.session_state[reading.slot] = replace(reading, reports=reports)
                 st.rerun()
