@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Iterable, Sequence
+from os.path import commonprefix
 
 import numpy as np
 import pandas as pd
@@ -157,10 +158,21 @@ def _answer(text: str) -> str:
 def same_classes(labels: Sequence[str], predicted: Sequence[str]) -> dict[str, str] | None:
     """Return which predicted class each label is; None unless one rule tells all labels apart.
 
-    The rules: without case, marks and prefixes such as __label__; what stands for yes and for no; numbers
-    that count the classes, from 0 or from 1, in the order of their names.
+    The rules: without case, marks and prefixes such as __label__; without a word that all begin with; what
+    stands for yes and for no; by initials; numbers that count the classes, from 0 or from 1, in the order of
+    their names.
     """
-    for simple in (_bare, _polarity):
+    heads = {re.sub(r"[^\W_]*$", "", commonprefix(names)) for names in (labels, predicted) if len(names) > 1}
+
+    def without_head(name: str) -> str | None:
+        return _bare(
+            next((name.removeprefix(head) for head in heads if head and name.startswith(head)), name)
+        )
+
+    def initial(name: str) -> str | None:
+        return name[:1].lower() if 1 in (max(map(len, labels)), max(map(len, predicted))) else None
+
+    for simple in (_bare, without_head, _polarity, initial):
         named = {simple(name): name for name in predicted}
         found = {label: named.get(simple(label)) for label in labels}
         if None not in named and None not in found.values() and len(set(found.values())) == len(labels):

@@ -44,7 +44,7 @@ from calib.files.readers.conventions import (
     words_of,
 )
 from calib.files.readers.roles import Given, Roles, check_same_labels, numbered
-from calib.files.readers.tables import Table, some_names, words_in
+from calib.files.readers.tables import Table, as_keys, some_names, words_in
 from calib.files.readers.votes import MAJORITY, classes_counted, votes_in
 
 #: A reading, and how much speaks for it.
@@ -53,6 +53,8 @@ Weighed = tuple[int, Roles]
 SEPARATES = 2.0
 #: Rows from which texts that mostly differ are answers of their own.
 LEAST_TEXTS = 10
+#: Logarithm of the chance that all rows are right, below which a label is taken for the decision.
+LOG_CHANCE = -20.0
 #: Rows from which scores of classes must separate them if nothing but their sums supports them.
 FEW_ROWS = 30
 #: Words in names of columns that hold classes and neither the predicted nor the true class.
@@ -117,10 +119,50 @@ def guess_roles(table: Table, given: Given | None = None) -> Roles:
     weight, best = (possible or every)[0]
     _refuse_fractions(columns, best)
     check_same_labels(table, _all_labels(columns, best))
-    if best.doubt is None:
+    best = _with_classes_or_grades(columns, best)
+    if not best.doubt:
         best = _with_doubt(best, [roles for other, roles in possible if other == weight])
+    if not best.doubt and (decision := _decision(columns, best)):
+        best = replace(best, doubt=decision, choices=(f"label={best.label[0]}",))
     best = replace(best, words=given.words, **columns.side).among([*columns.word, *table.ignored])
     return _of_model(columns, best)
+
+
+def _decision(columns: Columns, roles: Roles) -> str | None:
+    """Say that a label is a decision, if it is the class of the highest score in too many rows for chance."""
+    label = roles.label[0] if len(roles.label) == 1 else None
+    if label is None or columns.given.label or roles.kind not in ("vectors", "binary"):
+        return None
+    if columns.word[label] in TRUE_NAMES or not all(is_within(columns[name]) for name in roles.probabilities):
+        return None
+    high = _decided(columns, roles.probabilities, label)
+    if high is None or not np.log(high.clip(0.5)).sum() < LOG_CHANCE:
+        return None
+    lowest = f"{high.min():.4g}"
+    return f"{label!r} is always the class of the highest score, also where that is {lowest}: a decision"
+
+
+def _decided(columns: Columns, scores: Sequence[str], label: str) -> np.ndarray | None:
+    """Return the highest score of each row, if a label is always its class; None if it is not."""
+    rows = np.stack([columns[name][:FIRST].astype(np.float64) for name in scores], axis=1)
+    rows = np.nan_to_num(np.hstack([1.0 - rows, rows]) if len(scores) == 1 else rows, nan=-np.inf)
+    codes, words = words_in(columns[label][:FIRST])
+    top = rows.argmax(axis=1)
+    one_to_one = len(np.unique(top * len(words) + codes)) == len(words) == len(np.unique(top))
+    return rows.max(axis=1) if one_to_one and len(words) > 1 else None
+
+
+def _with_classes_or_grades(columns: Columns, roles: Roles) -> Roles:
+    """Return roles with the question whether a column says right and wrong, or the class: yes and no."""
+    name, given = columns.correct, columns.given
+    if name is None or roles.doubt or roles.label or given.correct:
+        return roles
+    said = {*(roles.class_names or ()), *(columns.words(roles.predicted) if roles.predicted else ())}
+    if columns[name].dtype != object or not columns.words(name) <= said:
+        return roles
+    doubt = f"{name!r} holds words of classes, which may be the true class, or say what is right"
+    choices = (f"label={name}", *((f"correct={name}",) if roles.correct else ()))
+    return replace(roles, doubt=doubt, choices=choices)
 
 
 def _refuse_fractions(columns: Columns, roles: Roles) -> None:
@@ -325,7 +367,7 @@ def _free_classes(columns: Columns, without: Iterable[str]) -> list[str]:
 def _are_codes(columns: Columns, name: str, scores: Sequence[str]) -> bool:
     """Whether whole numbers are codes of the classes, or few numbers beside rows that sum to 1."""
     numbers = [float(word) for word in columns.words(name)]
-    if not numbers:
+    if len(numbers) < 2:
         return False
     coded = min(numbers) >= 0 and max(numbers) <= max(len(scores), 2) + 1
     return coded or (len(numbers) <= 2 * max(len(scores), 2) and columns.sum_to_one(scores))
@@ -355,7 +397,7 @@ def _vectors(columns: Columns) -> Iterator[Weighed]:
     """Propose scores of all classes: columns named like the labels, named alike, or that sum to 1."""
     given, numeric = columns.given.score, columns.scores
     if len(given) > 1:
-        words = columns.words(*columns.labels[:1])
+        words = columns.words(*(columns.labels[:1] or _free_classes(columns, given)))
         known = {one.columns: one for one in (*columns.frames(given), *columns.frames_of(given, words))}
         yield from _labelled(columns, known.get(given, Frame(given, given)), chosen=True)
         return
@@ -379,6 +421,7 @@ def _vectors(columns: Columns) -> Iterator[Weighed]:
         shared = [len(set(frame.names) & columns.words(label)) for label in each]
         best = [label for label, size in zip(each, shared, strict=True) if size == max(shared)]
         frames[frame.columns] = frame
+        best = [] if best == columns.predicted[:1] else best
         readings = _labelled(columns, frame, best, ["names are the labels"])
         found.setdefault(frame.columns, []).extend(readings)
     for frame in _other_frames(columns):
@@ -536,12 +579,7 @@ def _not_decided(columns: Columns, frame: Frame, label: str) -> list[str]:
         return []
     others = [n for n in _sharing(columns, label, columns.word, frame.columns) if not columns.is_predicted(n)]
     others = [name for name in others if columns.words(name) == columns.words(label)]
-    if not others:
-        return []
-    top = np.argmax([np.nan_to_num(columns[name], nan=-np.inf) for name in frame.columns], axis=0)
-    codes, words = words_in(columns[label])
-    decided = len(np.unique(top)) == len(words) == len(np.unique(top * len(words) + codes))
-    return others if decided else []
+    return others if others and _decided(columns, frame.columns, label) is not None else []
 
 
 def _one_hot_columns(columns: Columns, names: Sequence[str], classes: Sequence[str] = ()) -> tuple[str, ...]:
@@ -626,6 +664,8 @@ def _single(columns: Columns) -> Iterator[Weighed]:
         scale = columns.scale_of(score)
         scale = scale if scale != "probabilities" else "unknown"
         for predicted, label, choices in _classes_beside(columns, score):
+            if support != "called so" and predicted and not _tells_right(columns, score, predicted, label):
+                continue
             base = Roles((score,), columns.listed, (label,) if label else (), kind="binary", scale=scale)
             base = replace(base, choices=choices)
             if predicted is not None:
@@ -639,6 +679,21 @@ def _single(columns: Columns) -> Iterator[Weighed]:
                 hard = f"{score!r} holds decisions, 0 and 1 alone, and calibration needs their probabilities"
                 readings = (replace(one, doubt=one.doubt or hard) for one in readings)
             yield from ((SUPPORT[support], replace(one, choices=one.choices + asked)) for one in readings)
+
+
+def _tells_right(columns: Columns, score: str, predicted: str, label: str | None) -> bool:
+    """Whether a score that no usual name supports belongs to decisions: by its name, or by their errors."""
+    event = columns.event_of(score)
+    if event is not None and (
+        event[1] in columns.words(predicted) or _is_named_like(columns, predicted, event[1])
+    ):
+        return True
+    if label is None or is_free_text(columns[predicted]):
+        return True
+    if _decided_event(columns, predicted, label, score) is not None:
+        return True
+    right = as_keys(columns[predicted]) == as_keys(columns[label])
+    return columns.separates(score, right)[1] >= SEPARATES
 
 
 def _one_score(columns: Columns) -> list[tuple[str, str]]:
@@ -673,7 +728,7 @@ def _one_score(columns: Columns) -> list[tuple[str, str]]:
     if framed:
         return [(name, "in the name") for name in framed]
     left = [n for n in numeric if n in columns.fractions and not columns.says_right(n)]
-    percent = [n for n in left if word[n].split("_")[-1] in PERCENT and is_within(columns[n], 100.0)]
+    percent = [n for n in numeric if word[n].split("_")[-1] in PERCENT and is_within(columns[n], 100.0)]
     alone = left if len(left) == len(numeric) == 1 else []
     unnamed = [name for name in left if is_within(columns[name])] or percent or alone
     if len(unnamed) == 1:
@@ -690,7 +745,9 @@ def _is_constant(values: np.ndarray) -> bool:
 def _classes_beside(columns: Columns, score: str) -> Iterator[tuple[str | None, str | None, tuple[str, ...]]]:
     """Return (predicted, label, choices) for every way to take the columns beside a score."""
     predicted = _predicted_beside(columns, score)
-    label = next((name for name in columns.labels if name != predicted), None)
+    labels = [name for name in columns.labels if name != predicted]
+    free = [name for name in labels if not _decided_event(columns, name, name, score)]
+    label = next(iter(free or labels), None)
     if predicted is None and label is not None and columns.correct is None:
         pairs = _label_is_predicted(columns, label, score)
         event = f"positive={_last(sorted(columns.words(label)) or ['1'])}"
@@ -711,12 +768,17 @@ def _predicted_beside(columns: Columns, score: str) -> str | None:
     """Return the predicted class that belongs to a score: of the same stem, or the only one by its name."""
     event = columns.event_of(score)
     if event is not None and columns.given.predicted is None:
-        stem = columns.word.get(event[1], event[1].lower().replace(" ", "_"))
-        for name, word in columns.word.items():
-            rest = {word.removeprefix(f"{stem}_"), word.removesuffix(f"_{stem}")} - {word}
-            if rest & (PREDICTED_CLASS_NAMES | {"label", "class"}) and name not in columns.fractions:
+        for name in columns.word:
+            if name not in columns.fractions and _is_named_like(columns, name, event[1]):
                 return name
     return next((name for name in columns.predicted if name != score), None)
+
+
+def _is_named_like(columns: Columns, name: str, stem: str) -> bool:
+    """Whether a column is called the predicted class of a model: lr_pred of lr."""
+    word, stem = columns.word[name], columns.word.get(stem, normalised(stem))
+    rest = {word.removeprefix(f"{stem}_"), word.removesuffix(f"_{stem}")} - {word}
+    return bool(rest & (PREDICTED_CLASS_NAMES | {"label", "class"}))
 
 
 def _label_is_predicted(columns: Columns, label: str, score: str) -> list[tuple[str | None, str]]:
@@ -726,7 +788,7 @@ def _label_is_predicted(columns: Columns, label: str, score: str) -> list[tuple[
     if plain and word[label] in TRUE_NAMES and word[score] in WEAK_SCORE_NAMES | CONFIDENCE_NAMES:
         return [(plain[0], label)]
     several = len(columns.words(label)) > 2
-    telling = word[score] in CONFIDENCE_NAMES
+    telling = word[score] in CONFIDENCE_NAMES or columns.scale_of(score) == "log_probabilities"
     weak = [name for name in word if word[name] in WEAK_PREDICTED_NAMES and name not in (label, score)]
     answers = [name for name in weak if name not in fractions]
     for answer in answers if telling and len(answers) == 1 else ():
@@ -812,8 +874,8 @@ def _of_event(columns: Columns, base: Roles, support: str) -> Iterator[Roles]:
             doubt = f"{score!r} separates the labels the wrong way round: as the probability of {word!r} its "
             both = (f"positive={other}", f"positive={word}")
             yield replace(base, positive=word, doubt=f"{doubt}AUC is {auc:.2f}", choices=both)
-        elif support == "fractions" and errors < SEPARATES:
-            yield replace(base, doubt=f"nothing but its range says that {score!r} is a score of {label!r}")
+        elif support in ("fractions", "in the name") and errors < SEPARATES:
+            yield replace(base, doubt=f"nothing says that {score!r} is a score of {label!r}")
         else:
             sure = by_convention or errors >= SEPARATES
             choices = base.choices if sure else (*base.choices, f"positive={word}")
@@ -836,7 +898,7 @@ def _last(words: Sequence[str]) -> str:
 
 def _event_by_name(columns: Columns, score: str, label: tuple[str, ...], words: Sequence[str]) -> str | None:
     """Return the class that the name of a score says: yes in p(yes), fraud beside is_fraud."""
-    if columns.word[score] in KNOWN_NAMES | WEAK_SCORE_NAMES:
+    if columns.word[score] in KNOWN_NAMES | WEAK_SCORE_NAMES or not columns.has_header:
         return None
     if len(words) == 2 and len(inside := classes_in_name(score, words)) == 1:
         return inside[0][1]

@@ -82,6 +82,7 @@ class Columns:
         table = replace(table, columns={**table.columns, **numbers})
         self.table, self.given = table, given
         self.word = {name: normalised(name) for name in table.columns}
+        self.has_header = [*table.columns] != [str(at) for at in range(len(table.columns))]
         self.tools = {name: conventions_of(name) for name in table.columns}
         sizes = Counter(len(values) for values in table.columns.values())
         n_rows = sizes.most_common(1)[0][0] if sizes else 0
@@ -263,11 +264,16 @@ class Columns:
 
     def separation(self, score: str, label: str, positive: str) -> tuple[float, float]:
         """Return the AUC of a score for a class, and by how many standard errors it is above 1/2."""
-        step = max(1, len(self[score]) // LOOKED_AT)
         codes, words = words_in(self[label])
-        values = np.asarray(self[score], dtype=np.float64)[::step]
-        known = np.isfinite(values) & np.array([word != "" for word in words])[codes[::step]]
-        event = (np.array([word == positive for word in words])[codes[::step]])[known]
+        filled = np.array([word != "" for word in words])[codes]
+        return self.separates(score, np.array([word == positive for word in words])[codes], filled)
+
+    def separates(self, score: str, event: np.ndarray, filled: Any = True) -> tuple[float, float]:
+        """Return what `separation` does, of an event."""
+        step = max(1, len(self[score]) // LOOKED_AT)
+        values = np.asarray(self[score], dtype=np.float64)
+        known = (np.isfinite(values) & filled)[::step]
+        values, event = values[::step], event[::step][known]
         n_event, n_other = int(event.sum()), int((~event).sum())
         if not n_event or not n_other:
             return 0.5, 0.0

@@ -81,10 +81,14 @@ def _unwrapped(content: Any) -> Any:
     if content.keys() >= {"columns", "data"}:
         return [dict(zip(content["columns"], row, strict=True)) for row in content["data"]]
     columns = list(content.values())
-    alike = all(type(one) is dict and one.keys() == columns[0].keys() for one in columns)
-    if alike and not any(type(cell) in (list, dict) for one in columns for cell in one.values()):
-        by_row = all(name.isdigit() for name in content)
-        return columns if by_row else {name: list(values.values()) for name, values in content.items()}
+    if all(type(one) is dict for one in columns):
+        plain = not any(type(cell) in (list, dict) for one in columns for cell in one.values())
+        if all(name.isdigit() for name in content) and plain:
+            return columns
+        if len(columns) > max(map(len, columns)):
+            return [{"id": name, **one} for name, one in content.items()]
+        if plain and all(one.keys() == columns[0].keys() for one in columns):
+            return {name: list(values.values()) for name, values in content.items()}
     found = [] if all(type(one) is list for one in columns) else _records_in(content)
     return max(found, key=len, default=content)
 
@@ -133,7 +137,8 @@ def table_of_lists(lists: Mapping[str, Sequence[Any]], format: str, limits: Limi
             columns[name] = _json_column(values, name)
     if not any(len(values) for values in (*columns.values(), *matrices.values())):
         raise InputError("the JSON holds no rows")
-    if "class_names" not in columns and len({len(v) for v in (*columns.values(), *matrices.values())}) > 1:
+    named = {normalised(name) for name in columns} & CLASS_NAMES
+    if not named and len({len(v) for v in (*columns.values(), *matrices.values())}) > 1:
         raise InputError("the lists of the JSON object have different lengths; one entry per row is needed")
     return table_from_columns(columns, format=format, matrices=matrices)
 

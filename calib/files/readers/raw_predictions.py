@@ -652,23 +652,26 @@ class RawPredictions:
     def _counted_from_one(
         self, said: Sequence[str], true: Sequence[str]
     ) -> tuple[str, dict[str, str] | None] | None:
-        """Return what `mismatch` does, of labels 1..K beside predictions 0..K-1."""
-        low, high = _as_integers(said), _as_integers(true)
-        if not low or not high or min(low) != 0 or min(high) != 1 or max(high) != max(low) + 1:
+        """Return what `mismatch` does, if predictions or labels run from 0 to K-1, the others from 1 to K."""
+        first, second = _as_integers(said), _as_integers(true)
+        if not first or not second or {min(first), min(second)} != {0, 1}:
+            return None
+        less = min(second) - min(first)
+        if max(second) != max(first) + less:
             return None
         code = {word: int(word) for word in (*said, *true)}
         predicted, words = words_in(np.asarray(self.predicted))
         labels, others = words_in(np.asarray(self.labels))
         a = np.array([code.get(word, -9) for word in words])[predicted]
         b = np.array([code.get(word, -99) for word in others])[labels]
-        as_is, shifted = float(np.mean(a == b)), float(np.mean(a == b - 1))
+        as_is, shifted = float(np.mean(a == b)), float(np.mean(a == b - less))
         if shifted - as_is < max(0.1, 2.0 / np.sqrt(len(a))):
             return None
         fact = (
-            f"predicted classes run from 0 to {max(low)} and labels from 1 to {max(high)}: accuracy is "
-            f"{as_is:.3f}, and {shifted:.3f} with 1 subtracted from the labels"
+            f"predicted classes run from {min(first)} to {max(first)} and labels from {min(second)} to "
+            f"{max(second)}: accuracy is {as_is:.3f}, and {shifted:.3f} if both begin at {min(first)}"
         )
-        return fact, {str(number): str(number - 1) for number in high}
+        return fact, {str(number): str(number - less) for number in second}
 
     def check_two_labels(self) -> None:
         """Refuse a binary score whose labels are more than two: the predicted class is missing then."""

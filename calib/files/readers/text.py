@@ -147,6 +147,11 @@ def _sniff(text: str, encoding: str) -> Dialect:
         body = rows[1:]
         if not body:
             raise InputError("the file has a header but no rows")
+        if names[-1] == "distribution" and all(len(row) > len(names) for row in body):
+            raise InputError(
+                "column 'distribution' of Weka holds the scores of all classes, a cell each; write the file "
+                "without -distribution, with the confidence of the predicted class"
+            )
     numeric = tuple(all(_is_number(row[j]) for row in body if j < len(row)) for j in range(len(names)))
     above = bool(match) + (comments[0].count("\n") if comments else 0)
     skipped = above + (through_first if header else 0)

@@ -227,6 +227,19 @@ READ = {
         csv(question=ROWS, answer=GIVEN, confidence=C, **{"correct answer": ANSWERS}),
         right(C),
     ),
+    "CatBoost": (csv(SampleId=ROWS, Probability=P, Class=D, Label=Y), event(P)),
+    "no header": (csv(p=P, y=Y).partition(b"\n")[2], event(P)),
+    "whole percentages": (csv(pop_percent=(100 * P).round().astype(int), rain=Y), event(P.round(2))),
+    "by id": (
+        json.dumps(
+            {f"q{i}": {"result": {"correct": bool(D[i] == Y[i]), "confidence": C[i]}} for i in ROWS}
+        ).encode(),
+        right(C),
+    ),
+    "classes once": (
+        json.dumps({"classes": NAMES, "probabilities": F.tolist(), "labels": TRUE.tolist()}).encode(),
+        vectors(F),
+    ),
 }
 #: Refused files, what the user says then, and the numbers that it gives.
 ASKED = {
@@ -273,6 +286,16 @@ ASKED = {
         {"label": "income"},
         vectors(BOTH, Y),
     ),
+    "right beyond chance": (
+        csv(labels=D, **of_classes("{}", BOTH, "01")),
+        {"label": "labels"},
+        vectors(BOTH, D),
+    ),
+    "class or grade": (
+        csv(repeat=0, **of_classes("confidence.{}", BOTH, ("no", "yes")), prediction=DECIDED, correct=YES),
+        {"label": "correct"},
+        vectors(BOTH, Y),
+    ),
     "the wrong way round": (csv(y_true=1 - Y, y_prob=P), {"positive": "0"}, event(P)),
     "words": (
         csv(answer=GIVEN, confidence=np.array(["high", "low"])[Y], is_correct=D == Y),
@@ -304,6 +327,17 @@ FIXED = {
         "label_names_unmatched",
         named(TOP, HIGH, T),
     ),
+    "a word before": (
+        csv(true=TRUE, pred=[f"class_{one}" for one in SAID], conf=HIGH),
+        "label_names_unmatched",
+        named(TOP, HIGH, T),
+    ),
+    "initials": (
+        csv(true=np.array(["N", "P"])[Y], pred=np.array(["Neg.", "Pos."])[D], conf=C),
+        "label_names_unmatched",
+        named(D, C, Y),
+    ),
+    "from 0": (csv(true=T, pred=TOP + 1, conf=HIGH), "label_names_unmatched", named(TOP, HIGH, T)),
     "from 1": (csv(**of_classes("p_{}"), label=T + 1), "labels_one_based", vectors(F)),
     "case": (
         csv(**of_classes("{}", F, ("Alpha", "Beta", "Gamma")), label=TRUE),
@@ -323,6 +357,11 @@ REFUSED = {
     "one-hot decisions": (
         csv(**of_classes("pred_{}", np.eye(3, dtype=int)[TOP]), label=TRUE),
         ("decisions",),
+    ),
+    "a feature called score": (csv(score_home=X[:, 0], y_true=Y, y_pred=D), ("'y_pred'", "'score_home'")),
+    "Weka, all classes": (
+        b"inst#,actual,predicted,error,distribution\n1,1:a,1:a,,*0.9,0.1\n2,2:b,1:a,+,*0.6,0.4\n",
+        ("'distribution'", "-distribution"),
     ),
     "an HTML page": (b"<!DOCTYPE html>\n<html></html>\n", ("HTML",)),
     "an error of a sheet": (csv(y=Y, prob=["#DIV/0!", *map(str, P[1:])]), ("'prob'", "'#DIV/0!'", "row 0")),
