@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from calib.answers.calibrated import assessment_strategy
 from calib.base.exceptions import InputError
 from calib.data.kinds import kind_of
 from calib.data.predictions import ConfidencePrediction
@@ -47,6 +48,7 @@ class Compared:
     """Changes against a baseline, and on which rows."""
 
     changes: tuple[Change, ...]  #: Accuracy, Brier score and calibration error, as far as both have them
+    strategy: Strategy  #: How the baseline is binned
     n_paired: int | None  #: Rows that both share by their ids; None if they are taken as different rows
 
     @property
@@ -82,16 +84,18 @@ def compare_with_baseline(
         one for one in _compared(now) if not any(interval_needs_rows(of, one) for of in (now, before))
     ]
     each = 1.0 - (1.0 - level) / len(measures)
+    strategies = strategy, assessment_strategy(baseline)
     bins: dict[str, Any] = {"n_bins": n_bins}
     changes = []
     for measure in measures:
-        values = measure.value(now, strategy=strategy, **bins), measure.value(before, **bins)
+        value = measure.value(now, strategy=strategies[0], **bins)
+        old = measure.value(before, strategy=strategies[1], **bins)
         if pair is None or (measure.is_error and now.n_clusters is not None):
-            ends = _of_two(measure, now, before, each, bins, strategy)
+            ends = _of_two(measure, now, before, each, bins, strategies)
         else:
-            ends = _of_pairs(measure, pair[0], pair[1], each, bins, strategy)
-        changes.append(Change(measure, *values, *ends))
-    return Compared(tuple(changes), None if pair is None else now.n_samples)
+            ends = _of_pairs(measure, pair[0], pair[1], each, bins, strategies)
+        changes.append(Change(measure, value, old, *ends))
+    return Compared(tuple(changes), strategies[1], None if pair is None else now.n_samples)
 
 
 def _compared(evidence: Rows | SummedRows) -> list[Measure]:
@@ -103,7 +107,12 @@ def _compared(evidence: Rows | SummedRows) -> list[Measure]:
 
 
 def _of_pairs(
-    measure: Measure, now: Rows, before: Rows, level: float, bins: dict[str, Any], strategy: Strategy
+    measure: Measure,
+    now: Rows,
+    before: Rows,
+    level: float,
+    bins: dict[str, Any],
+    strategies: tuple[Strategy, Strategy],
 ) -> tuple[float, float, float]:
     if not measure.is_error:
         values = [_values(measure, rows) for rows in (before, now)]
@@ -111,7 +120,13 @@ def _of_pairs(
         (change,) = paired_intervals_of(values[0], values[1][None], measure.metric, level, *of_rows)
         return change.difference, change.lower, change.upper
     notion = measure.notion or now.notion
-    asked: dict[str, Any] = {"notion": notion, "strategy_a": strategy, "level": level, **bins}
+    asked: dict[str, Any] = {
+        "notion": notion,
+        "strategy_a": strategies[0],
+        "strategy_b": strategies[1],
+        "level": level,
+        **bins,
+    }
     difference = paired_difference(now.y_true, now.scores, before.scores, sample_weight=now.weights, **asked)
     return difference.difference, difference.lower, difference.upper
 
@@ -129,11 +144,11 @@ def _of_two(
     before: Rows | SummedRows,
     level: float,
     bins: dict[str, Any],
-    strategy: Strategy,
+    strategies: tuple[Strategy, Strategy],
 ) -> tuple[float, float, float]:
     (a, low_a, high_a), (b, low_b, high_b) = (
         _interval(measure, evidence, level, {**bins, "strategy": binned})
-        for evidence, binned in ((now, strategy), (before, "uniform"))
+        for evidence, binned in ((now, strategies[0]), (before, strategies[1]))
     )
     if measure.is_error:  # its ends allow for what no sample shows, which does not average out
         return a - b, low_a - high_b, high_a - low_b

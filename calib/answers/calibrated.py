@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
@@ -31,6 +32,9 @@ from calib.data.validation import as_groups, as_labels
 from calib.evidence.binning import PerClass, Strategy
 from calib.evidence.reductions import event_scores, outcomes_of, top_label
 from calib.evidence.row_scores import error_share, row_values, vector_values, weighted_mean, wrong_rows
+
+#: Most values of a stated confidence: steps of 5 % from 0 to 100.
+MAX_STATED = 21
 
 
 def calibrated_scores(calibrator: Any, proba: Any, *, groups: Any = None) -> Any:
@@ -187,15 +191,32 @@ def losses_if_wrong(scores: Any, proba: Any) -> dict[str, float]:
     return {metric: float(values.mean()) for metric, values in losses.items()}
 
 
-def assessment_strategy(calibrator: Any) -> Strategy:
-    """Choose the bins in which scores of a fitted calibrator are assessed (Remark 1 of the paper).
+def assessment_strategy(rows: Any, calibrator: Any = None) -> Strategy:
+    """Choose the bins in which base predictions are assessed, or a fitted calibrator's scores of them.
 
-    Calibrators that predict one value per bin are assessed at each value: "discrete" if one curve serves
-    all classes, else `PerClass`, which keeps equal-width bins for classes that are not binned (a fallback to
-    scores as they were) and for what pools the classes (conf-ECE). All others, and normalised and completed
-    scores, which mix the values of several bins, are assessed with equal-width bins, as the paper does for
-    N-HB: "uniform".
+    Calibrators that predict one value per bin are assessed at each value (Remark 1 of the paper): "discrete"
+    if one curve serves all classes, else `PerClass`, which keeps equal-width bins for classes that are not
+    binned (a fallback to scores as they were) and for what pools the classes (conf-ECE). All others, and
+    normalised and completed scores, which mix the values of several bins, are assessed with equal-width bins,
+    as the paper does for N-HB: "uniform". So is the base model. Few stated values, as language models give
+    them, are a bin each, before and after calibration.
     """
+    strategy: Strategy = "uniform" if calibrator is None else _of_calibrator(calibrator)
+    if strategy != "uniform" or not _are_stated(rows):
+        return strategy
+    return "discrete" if getattr(calibrator, "notion", "confidence") in POOLED_NOTIONS else PerClass()
+
+
+def _are_stated(rows: Any) -> bool:
+    """Whether the one score of each row takes few values, and each often: at least as often as there are."""
+    if not isinstance(rows, (ConfidencePrediction, TopLabelPrediction, BinaryPrediction)):
+        return False
+    scores = getattr(rows, rows.scored_by)
+    most = min(MAX_STATED, math.isqrt(len(scores)))
+    return all(len(pd.unique(some)) <= most for some in (scores[:1000], scores))
+
+
+def _of_calibrator(calibrator: Any) -> Strategy:
     if isinstance(calibrator, BinaryCalibrator):
         return "discrete" if calibrator.is_binned else "uniform"
     if not hasattr(calibrator, "notion"):

@@ -66,7 +66,7 @@ def fold_errors(
     """
     rows, names, code = _divided(rows, fold)
     redraws = {"n_resamples": n_resamples, "random_state": random_state}
-    return _table(rows, rows, ["uniform"] * (len(names) + 1), names, code, n_bins, redraws)
+    return _table(rows, rows, [assessment_strategy(rows)] * (len(names) + 1), names, code, n_bins, redraws)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -143,8 +143,8 @@ def cross_calibrate(
         parts.append(calibrated_scores(one, rows.take(np.flatnonzero(code == number))))
     scores = _joined(parts, code, rows)
     redraws = {"n_resamples": n_resamples, "random_state": random_state}
-    strategies = [assessment_strategy(one) for one in fitted]
-    before = _table(rows, rows, ["uniform"] * (len(names) + 1), names, code, n_bins, redraws)
+    strategies = [assessment_strategy(rows, one) for one in fitted]
+    before = _table(rows, rows, [assessment_strategy(rows)] * (len(names) + 1), names, code, n_bins, redraws)
     after = _table(rows, scores, [*strategies, strategies[0]], names, code, n_bins, redraws)
     stages = {"before": before, "after": after}
     table = pd.concat([part.assign(stage=stage) for stage, part in stages.items()], ignore_index=True)

@@ -12,6 +12,7 @@ from xml.etree import ElementTree  # written, never read
 import numpy as np
 
 from calib.answers.baseline import Change, Compared, compare_with_baseline
+from calib.answers.calibrated import assessment_strategy
 from calib.answers.fitted_rows import used_rows
 from calib.answers.printed import escape_markdown, markdown_table
 from calib.base.exceptions import InputError
@@ -171,7 +172,7 @@ def gate(
     strict: bool = False,
     level: float = LEVEL,
     n_bins: int = N_BINS,
-    strategy: Strategy = "uniform",
+    strategy: Strategy | None = None,
     sample_weight: Any = None,
     cluster: Any = None,
     groups: Mapping[str, Any] | None = None,
@@ -239,6 +240,7 @@ def gate(
             raise InputError(f"{name!r} is not a metric; the metrics are {', '.join((*MEASURES, *RULED))}")
         if not math.isfinite(limit):
             raise InputError(f"the limit of {name} must be a finite number; got {limit!r}")
+    strategy = strategy or assessment_strategy(scores)
     bins: dict[str, Any] = {"n_bins": n_bins, "strategy": strategy}
     draws: dict[str, Any] = {"n_resamples": n_resamples, "random_state": random_state}
     weights = None if isinstance(scores, SummedRows) else weights_of(scores, sample_weight)
@@ -363,7 +365,7 @@ def _against(change: Change, compared: Compared, level: float, strategy: Strateg
     worse, better = change.lower > 0.0, change.upper < 0.0
     if bound == "min":
         worse, better = better, worse
-    if measure.is_error and strategy != "uniform":
+    if measure.is_error and strategy not in ("uniform", compared.strategy):
         worse = False  # bins average, so errors at each value are larger (Remark 1)
     same = change.lower == change.upper == 0.0
     answer = "broken" if worse else "kept" if better or same else "undecided"

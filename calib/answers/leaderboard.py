@@ -287,7 +287,10 @@ def compare(
 
     def fitted(name: str, calibrator: Any) -> Entry:
         calibrator, seconds = timed_fit(name, calibrator, calibration, calibration_weight)
-        scores, strategy = calibrated_scores(calibrator, evaluation), assessment_strategy(calibrator)
+        scores, strategy = (
+            calibrated_scores(calibrator, evaluation),
+            assessment_strategy(evaluation, calibrator),
+        )
         return entry_of(name, scores, evaluation, strategy=strategy, seconds=seconds, **bins)
 
     bins["cluster"] = cluster
@@ -318,7 +321,7 @@ def entry_of(
     scores: Any,
     evaluation: Predictions,
     *,
-    strategy: Strategy = "uniform",
+    strategy: Strategy | None = None,
     seconds: float | None = None,
     n_bins: int = N_BINS,
     sample_weight: Any = None,

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from calib.answers.calibrated import assessment_strategy
 from calib.base.interval_words import with_interval
 from calib.base.parallel import map_row_blocks
 from calib.base.results import Result
@@ -45,8 +46,8 @@ class Metrics(Result):
     method: str  #: Name shown in tables
     n_samples: int  #: Rows assessed
     n_bins: int  #: Equal-width bins used if `strategy` asks for them
-    #: str or PerClass: "uniform"; for histogram-binned scores "discrete", or `PerClass` if each class has its
-    #: own values (Remark 1 of the paper)
+    #: "uniform"; for histogram-binned scores and few stated values "discrete", or `PerClass` if each class
+    #: has its own values (Remark 1 of the paper)
     strategy: Strategy
     values: Mapping[str, float | None]  #: mapping of str to float or None: The numbers by key
     #: Number of distinct (predicted class, confidence) pairs; None if the rows are not at hand
@@ -95,7 +96,7 @@ def metrics(
     *,
     method: str = BASE,
     n_bins: int = N_BINS,
-    strategy: Strategy = "uniform",
+    strategy: Strategy | None = None,
     class_wise: bool = True,
     sample_weight: Any = None,
 ) -> Metrics:
@@ -111,8 +112,9 @@ def metrics(
         Name for tables.
     n_bins : int
         Equal-width bins B.
-    strategy : {"uniform", "discrete"} or PerClass
-        As `calib.answers.calibrated.assessment_strategy` chooses it for a calibrator.
+    strategy : {"uniform", "discrete"} or PerClass, optional
+        As `calib.answers.calibrated.assessment_strategy` chooses it: by default for a base model, so that few
+        stated values are a bin each.
     class_wise : bool
         Whether to compute CW-ECE, the only metric for which all n * L scores are binned.
     sample_weight : (n,) array_like of float, optional
@@ -124,6 +126,7 @@ def metrics(
         If the labels or scores cannot be used.
     """
     evidence = as_evidence(y_true, scores, sample_weight)
+    strategy = strategy or assessment_strategy(scores)
     bins: dict[str, Any] = {"n_bins": n_bins, "strategy": strategy}
     n_distinct = None if isinstance(evidence, SummedRows) else len(evidence.problems().tie_starts)
     cells: dict[Any, BinStatistics] = {}
@@ -162,8 +165,8 @@ def _sum_to_one(scores: Any) -> bool:
 def how_assessed(n_bins: int, kind: Kind | str = "vectors") -> str:
     """Say in which bins the methods of a table are assessed; `assessment_strategy` decides for each."""
     words = (
-        f"Histogram-binned scores are assessed at each of their values, all others in {n_bins} equal-width "
-        "bins (Remark 1 of the paper)"
+        "Histogram-binned scores and few stated values are assessed at each value, all others in "
+        f"{n_bins} equal-width bins (Remark 1 of the paper)"
     )
     if lacks(kind, "notion:top-label") is not None:
         return f"{words}."

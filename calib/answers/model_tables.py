@@ -369,6 +369,7 @@ class _Model:
     ) -> None:
         self.name, self.calibration, self.evaluation = name, calibration, evaluation
         self.n_bins, self.level, self.mark_level = n_bins, level, mark_level
+        self.strategy = assessment_strategy(evaluation)
         self.cluster = counted_rows(evaluation.labels, evaluation)[3]
         self.redraws: dict[str, Any] = {"n_resamples": n_resamples, "random_state": random_state}
         self.measures = [
@@ -381,7 +382,7 @@ class _Model:
         self.numbers: dict[str, dict[str, dict[str, Any]]] = {}
 
     def board(self, methods: Mapping[str, Any], progress: Callable[[float, str], object]) -> Leaderboard:
-        base = self._entry(BASE, self.evaluation, "uniform", None)
+        base = self._entry(BASE, self.evaluation, self.strategy, None)
         return compare(
             self.calibration,
             self.evaluation,
@@ -414,7 +415,7 @@ class _Model:
     def _fitted(self, name: str, calibrator: Any) -> Entry:
         calibrator, seconds = timed_fit(name, calibrator, rows_to_fit(self.name, self.calibration))
         scores = calibrated_scores(calibrator, self.evaluation)
-        return self._entry(name, scores, assessment_strategy(calibrator), seconds)
+        return self._entry(name, scores, assessment_strategy(self.evaluation, calibrator), seconds)
 
     def _entry(self, name: str, scores: Any, strategy: Strategy, seconds: float | None) -> Entry:
         weights = self.evaluation.sample_weight
@@ -487,7 +488,7 @@ class _Model:
                 mark = "better" if (change.upper < 0.0) != measure.higher_is_better else "worse"
         if isinstance(strategy, PerClass) and measure.notion in POOLED_NOTIONS:
             strategy = strategy.of_class(-1)
-        if measure.is_error and mark == "worse" and strategy != "uniform":
+        if measure.is_error and mark == "worse" and strategy not in ("uniform", self.strategy):
             mark = ""
         return {"difference": change.difference, "lower": change.lower, "upper": change.upper, "mark": mark}
 
@@ -499,6 +500,7 @@ class _Model:
             notion=measure.notion or "top-label",
             n_bins=self.n_bins,
             strategy_a=strategy,
+            strategy_b=self.strategy,
             sample_weight=self.evaluation.sample_weight,
             cluster=self.cluster,
             level=level,

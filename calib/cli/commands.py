@@ -376,12 +376,12 @@ def gate(options: Namespace) -> Outcome:
     """Compare the evaluation rows with limits; exit code 1 if one is broken or, with --strict, undecided."""
     rows = evidence_to_assess(options)
     scores: Any = rows
-    strategy: Strategy = "uniform"
-    rule = used = None
+    calibrator = rule = used = None
     if options.calibrator:
         calibrator, rows = calibrator_for(options.calibrator, rows, [])
         rule, used = getattr(calibrator, "rule_", None), overlap(rows, calibrator)
-        scores, strategy = calibrated_scores(calibrator, rows), assessment_strategy(calibrator)
+        scores = calibrated_scores(calibrator, rows)
+    strategy = assessment_strategy(rows, calibrator)
     groups = _groups_of(rows, scores, options) if options.by else None
     result = compare_with_limits(
         rows.labels,
@@ -762,7 +762,7 @@ class _Assessed:
         is_base, of_sums = source is rows, isinstance(rows, SummedRows)
         self.name = name
         self.scores = source if is_base else calibrated_scores(source, rows)
-        self.strategy: Strategy = "uniform" if is_base else assessment_strategy(source)
+        self.strategy: Strategy = assessment_strategy(rows, None if is_base else source)
         self.weights = rows.sample_weight
         self.cluster = None if of_sums else cluster_codes(rows, rows.sample_weight, None)
         weighted: dict[str, Any] = {"sample_weight": self.weights}

@@ -152,11 +152,12 @@ class _Swept:
         """Return the errors of the scores as they are, with their floors."""
         rows = self.evaluation
         evidence = Rows(rows.labels, rows, **self.weights)
-        values = self._values(rows, "uniform")
+        strategy = assessment_strategy(rows)
+        values = self._values(rows, strategy)
         for one in values:
             measure = MEASURES[one["measure"]]
             wanted = {"it": {part: measure.options[part] for part in ("metric", "norm", "aggregate")}}
-            options = {"notion": measure.notion, "n_bins": one["n_bins"], **redraws}
+            options = {"notion": measure.notion, "n_bins": one["n_bins"], "strategy": strategy, **redraws}
             floor = noise_floors(None, evidence, wanted, **options)["it"]
             low, high = float(floor.quantile(0.05)), float(floor.quantile(0.95))
             one |= {"floor": floor.mean, "floor_lower": low, "floor_upper": high}
@@ -169,7 +170,7 @@ class _Swept:
         if by_bins and isinstance(rows, Predictions):
             return self._refitted(calibrator)
         fitted, _ = timed_fit(name, calibrator, self.calibration)
-        return self._values(calibrated_scores(fitted, rows), assessment_strategy(fitted))
+        return self._values(calibrated_scores(fitted, rows), assessment_strategy(rows, fitted))
 
     def _refitted(self, calibrator: Any) -> list[dict[str, Any]]:
         every_class = calibrator.notion == "class-wise"

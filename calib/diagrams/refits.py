@@ -42,7 +42,7 @@ def binned_sweeps(
 
     def errors_of(count: int) -> list[float]:
         refitted, reduced = refit(count)
-        options: dict[str, Any] = {"strategy": assessment_strategy(refitted), "metric": metric}
+        options: dict[str, Any] = {"strategy": assessment_strategy(evaluation, refitted), "metric": metric}
         return [
             float(ece_sweep(None, reduced(notion), n_bins=[count], **options).ece[0]) for notion in notions
         ]

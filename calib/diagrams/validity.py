@@ -152,7 +152,10 @@ class ValidityCells:
         """Say which cells these are."""
         words = f"Cells: {n_bins} equal-width bins."
         if self.of_calibrator:
-            words = "The base model is judged in the calibrator's cells (Appendix F of the paper)."
+            words = (
+                "Cells: each distinct score; the base model is judged in the calibrator's (Appendix F of the "
+                "paper)."
+            )
         if self.left_out:
             words += f" Left out: {self.left_out:,} classes with too few calibration rows for a bin; "
             words += "they have no guarantee."

@@ -134,10 +134,12 @@ class ReportInput:
         """Scores of the base model and each calibrator, and how to bin them."""
         if self.sums is not None and self.calibrators:
             raise InputError("a report on calibrators needs the rows, and a summary holds sums of them")
-        assessed: dict[str, tuple[Any, Strategy]] = {BASE: (self.evaluation, "uniform")}
+        assessed: dict[str, tuple[Any, Strategy]] = {
+            BASE: (self.evaluation, assessment_strategy(self.evaluation))
+        }
         for name, calibrator in self.calibrators.items():
             scores = calibrated_scores(calibrator, self.evaluation, groups=self.groups.get(name))
-            assessed[name] = scores, assessment_strategy(calibrator)
+            assessed[name] = scores, assessment_strategy(self.evaluation, calibrator)
         return assessed
 
     @cached_property

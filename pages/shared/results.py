@@ -506,7 +506,7 @@ def ranks(before: Method, after: Method, data: Dataset, n_bins: int) -> Any:
     ranked = calib.TopKPrediction(labels, confidence, class_names=rows.class_names)
     options: dict[str, Any] = {"top_k": labels.shape[1], **before.of_rows}
     table = []
-    for name, scores, strategy in (("before", rows, "uniform"), ("after", ranked, after.strategy)):
+    for name, scores, strategy in (("before", rows, before.strategy), ("after", ranked, after.strategy)):
         binary = calib.reduce_to_binary(rows.labels, scores, "top-k-confidence", **options)
         found = problem_floors(binary, n_bins=n_bins, strategy=strategy, random_state=0)
         for at, problem in enumerate(found.problem):

@@ -411,7 +411,7 @@ def _found(data: Dataset, of: Project | FurtherModel) -> list[Method]:
         scores = compute(f"Applying {name}", calibrated_scores, calibrator, rows, **given)
         further: dict[str, Any] = {"weights": rows.sample_weight, "groups": given.get("groups")}
         further |= {"cluster": rows.cluster, "choices": of.choices.get(name, 1)}
-        strategy = assessment_strategy(calibrator)
+        strategy = assessment_strategy(rows, calibrator)
         found.append(Method(name, rows.labels, scores, strategy, key, calibrator, **further))
     return found
 
@@ -553,7 +553,7 @@ def _fit(name: str, calibrator: Any, by: By | None = None) -> Method:
     begin = time.perf_counter()
     fitted, scores = call(key, *arguments)
     LOG.info("fit rows=%d seconds=%.2f", data.calibration.n_samples, time.perf_counter() - begin)
-    rows, strategy = data.evaluation, assessment_strategy(fitted)
+    rows, strategy = data.evaluation, assessment_strategy(data.evaluation, fitted)
     further: dict[str, Any] = {"weights": rows.sample_weight, "groups": groups[1], "cluster": rows.cluster}
     return Method(name, rows.labels, scores, strategy, key, fitted, **further)
 
@@ -606,7 +606,8 @@ def model_of(data: Dataset) -> Method:
 def _model(name: str, rows: Any, key: str) -> Method:
     if isinstance(rows, Summary):
         return Method(name, None, rows, "uniform", key)
-    return Method(name, rows.labels, rows, "uniform", key, weights=rows.sample_weight, cluster=rows.cluster)
+    strategy = assessment_strategy(rows)
+    return Method(name, rows.labels, rows, strategy, key, weights=rows.sample_weight, cluster=rows.cluster)
 
 
 def store(method: Method) -> Method:

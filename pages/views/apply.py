@@ -155,8 +155,9 @@ st.markdown(
 if predictions.labels is not None:
     labels, scores = predictions.labels, calibrated_scores(calibrator, predictions)
     weights = predictions.sample_weight
-    base = compute("Computing metrics", metrics, labels, predictions)
-    strategy = assessment_strategy(calibrator)
+    strategy = assessment_strategy(predictions)
+    base = compute("Computing metrics", metrics, labels, predictions, strategy=strategy)
+    strategy = assessment_strategy(predictions, calibrator)
     options: dict[str, Any] = {"method": "Calibrated", "strategy": strategy, "sample_weight": weights}
     after = compute("Computing metrics", metrics, labels, scores, **options)
     pairs = ((predictions, base), (scores, after))

@@ -253,7 +253,7 @@ def show_assessment(
         download(bounds.frame(), "calibration-band", label="Band (CSV)", key="band-csv")
     st.markdown("\n".join("- " + verdict(noise, MEASURES[key].title) for key, noise in errors.items()))
     if method.strategy == "discrete":
-        st.caption("Both errors assess this calibrator at each distinct score, not in the bins drawn.")
+        st.caption("Both errors assess these scores at each distinct value, not in the bins drawn.")
     elif method.strategy != "uniform":
         st.caption(
             "TL-ECE assesses the binned classes of this calibrator at each distinct score, not in the bins "

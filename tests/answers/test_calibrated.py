@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from calib import (
+    ConfidencePrediction,
     HistogramBinning,
     MulticlassToBinary,
     PlattScaling,
@@ -37,7 +38,7 @@ def test_classes_that_fell_back_are_assessed_by_equal_width_and_no_others():
     """TL-ECE is the mean over classes of each one's own error, in its own kind of cells."""
     model, (proba, y) = fitted(), rows(1)
     assert [fallback.label for fallback in model.fallbacks_] == [3]
-    strategy = assessment_strategy(model)
+    strategy = assessment_strategy(proba, model)
     assert strategy == PerClass((3,))
     top = calibrated_scores(model, proba)
     expected = 0.0
@@ -55,7 +56,7 @@ def test_classes_that_fell_back_are_assessed_by_equal_width_and_no_others():
 def test_confidence_error_of_values_per_class_is_that_of_equal_width_bins():
     """A cell of each value would hold one class: conf-ECE would be TL-ECE."""
     model, (proba, y) = fitted(fallback="pooled"), rows(1)
-    top, strategy = calibrated_scores(model, proba), assessment_strategy(model)
+    top, strategy = calibrated_scores(model, proba), assessment_strategy(proba, model)
     assert strategy == PerClass()
     summary = metrics(y, top, strategy=strategy)
     pooled = ece(y, top, notion="confidence", strategy="uniform")
@@ -98,4 +99,17 @@ def test_cells_are_those_of_each_class_by_itself():
     ],
 )
 def test_each_kind_of_calibrator_has_its_cells(model, expected):
-    assert assessment_strategy(model.fit(*rows(0))) == expected
+    assert assessment_strategy(None, model.fit(*rows(0))) == expected
+
+
+@pytest.mark.parametrize(
+    ("n_values", "n_rows", "expected"), [(6, 100, "discrete"), (6, 30, "uniform"), (40, 2000, "uniform")]
+)
+def test_few_stated_values_are_a_bin_each(n_values, n_rows, expected):
+    stated = np.linspace(0.80, 0.86, n_values)[np.arange(n_rows) % n_values]
+    rows = ConfidencePrediction(stated, np.arange(n_rows) % 3 > 0)
+    assert assessment_strategy(rows) == metrics(rows.labels, rows).strategy == expected
+    assert assessment_strategy(rows, PlattScaling().fit(stated, rows.labels)) == expected
+    by_value = sum(abs(sum(rows.labels[stated == one] - one)) for one in np.unique(stated)) / n_rows
+    if expected == "discrete":
+        assert metrics(rows.labels, rows).conf_ece == pytest.approx(by_value)

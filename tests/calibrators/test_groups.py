@@ -163,9 +163,9 @@ def test_guarantee_holds_in_every_class_and_group():
 
 def test_assessment_knows_what_is_binned():
     model = fitted(fallback="pooled")
-    assert assessment_strategy(model) == PerClass()
-    assert assessment_strategy(fitted("group", fallback="pooled")) == PerClass()
-    assert assessment_strategy(fitted(binary=PlattScaling())) == "uniform"
+    assert assessment_strategy(None, model) == PerClass()
+    assert assessment_strategy(None, fitted("group", fallback="pooled")) == PerClass()
+    assert assessment_strategy(None, fitted(binary=PlattScaling())) == "uniform"
     scores = calibrated_scores(model, NEW, groups=NEW_GROUPS)
     np.testing.assert_array_equal(scores.confidence, model.predict_top(NEW, groups=NEW_GROUPS).confidence)
 

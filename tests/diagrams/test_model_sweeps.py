@@ -40,7 +40,7 @@ def test_base_and_refitted_binning_are_assessed_for_each_number_of_bins(pairs, s
         for method, notion, key in (("CW-HB", "class-wise", "cw_ece"), ("TL-HB", "top-label", "tl_ece")):
             binned = MulticlassToBinary(HistogramBinning(n_bins=count), notion=notion)
             scores = calibrated_scores(binned.fit(fitting.proba, fitting.labels), unseen)
-            error = calib.ece(y, scores, notion=notion, strategy=assessment_strategy(binned))
+            error = calib.ece(y, scores, notion=notion, strategy=assessment_strategy(None, binned))
             assert value[method, key] == pytest.approx(error)
         assert ("TL-HB", "cw_ece") not in value
         floor = calib.noise_floor(y, unseen, n_bins=count, n_resamples=50, random_state=0)

@@ -100,7 +100,7 @@ def test_cells_are_the_calibrators_where_both_can_share_them():
     for k in (10, 50):
         fitted = MulticlassToBinary(HistogramBinning(points_per_bin=k)).fit(proba, y)
         top = fitted.predict_top(proba)
-        options = {"notion": "top-label", "strategy": assessment_strategy(fitted)}
+        options = {"notion": "top-label", "strategy": assessment_strategy(None, fitted)}
         cells[k] = validity_cells(fitted, proba, top, **options)
         assert validity_cells(fitted, proba, top, **options, label=1) == (
             ValidityCells(of_calibrator=k == 10, labels=(1,))

@@ -49,6 +49,6 @@ def study(network: str, n_classes: int, n_calibration: int, methods: tuple[str, 
     scores: dict[str, tuple[Any, Strategy]] = {"Base": (unseen, "uniform")}
     for name in methods:
         fitted = fit_on(named_methods()[name], fitting)
-        scores[name] = calibrated_scores(fitted, unseen), assessment_strategy(fitted)
+        scores[name] = calibrated_scores(fitted, unseen), assessment_strategy(unseen, fitted)
     fewest = int(np.bincount(fitting.label, minlength=n_classes).min())
     return Study(unseen.labels, scores, fewest)
