@@ -2,12 +2,13 @@
 
     python -m benchmarks.load.users mix [minutes]      30 light sessions beside 3 heavy ones
     python -m benchmarks.load.users light [minutes]    30 light sessions alone, to compare with
+    python -m benchmarks.load.users downloads [minutes]    one that downloads beside 6 that move sliders
 
 10 minutes by default. Sessions upload, move the slider of bins on several pages, fit, download, and now and
-then upload other data, with pauses as people make them. Each upload has a name and a number of rows of its
-own, and an accuracy that is computed here: every answer must show them, and none of another session's. Prints
-median, 95 % and worst seconds of each kind of click; exits with 1 after any error, and in "mix" if light
-sessions wait more than 0.5 s (median) or 3 s (95 %). Stops by itself.
+then upload other data, with pauses as people make them, or in "downloads" without. Each upload has a name
+and a number of rows of its own, and an accuracy that is computed here: every answer must show them, and
+none of another session's. Prints median, 95 % and worst seconds of each kind of click; exits with 1 after
+any error, and in "mix" if light sessions wait more than 0.5 s (median) or 3 s (95 %). Stops by itself.
 """
 
 from __future__ import annotations
@@ -34,11 +35,15 @@ LIMITS = (0.5, 3.0)
 #: Pages with the slider of bins, and what a session does, by how often.
 SLIDING = ("overview", "reliability", "noise", "classes")
 ACTIONS = {"slide": 12, "fit": 2, "download": 3, "upload": 1}
+#: Seconds between two actions, shortest and longest, and between the page and the click of a person far away.
+PAUSE, LATENCY = (1.0, 4.0), 0.1
 NAME = re.compile(r"s\d+-\d+\.npz")
 
 
 class User:
     """One session and what it must be shown."""
+
+    actions, pause = ACTIONS, PAUSE
 
     def __init__(self, url: str, number: int, size: tuple[int, int], light: bool, log: Log) -> None:
         self.number, self.size, self.light, self.log = number, size, light, log
@@ -96,6 +101,7 @@ class User:
         begin = time.perf_counter()
         self.visitor.open("Save")
         self.visitor.press("Figure (HTML)")
+        time.sleep(LATENCY)
         for label, status, size in self.visitor.downloads():
             if status != 200 or not size:
                 raise AssertionError(f"download {label}: status {status}, {size} bytes")
@@ -127,12 +133,12 @@ class User:
 
     def live(self, until: float) -> None:
         """Do one thing after another, with pauses."""
-        names = list(ACTIONS)
-        weights = np.array(list(ACTIONS.values()), dtype=float)
+        names = list(self.actions)
+        weights = np.array(list(self.actions.values()), dtype=float)
         try:
             self.upload()
             while time.monotonic() < until:
-                time.sleep(self.random.uniform(1.0, 4.0))
+                time.sleep(self.random.uniform(*self.pause))
                 getattr(self, names[self.random.choice(len(names), p=weights / weights.sum())])()
         except Exception:
             if time.monotonic() > until:
@@ -178,13 +184,16 @@ class Log:
 
 def main() -> int:
     what, minutes = sys.argv[1], float(sys.argv[2]) if len(sys.argv) > 2 else 10.0
-    kinds = {"mix": (LIGHT, HEAVY), "light": (LIGHT, [])}
+    kinds = {"mix": (LIGHT, HEAVY), "light": (LIGHT, []), "downloads": (LIGHT[:7], [])}
     light, heavy = kinds[what]
     visitor.PATIENCE = 60 * max(minutes, 5.0)
     log = Log()
     with served() as (url, pid):
         sizes = [*((size, True) for size in light), *((size, False) for size in heavy)]
         users = [User(url, number, size, is_light, log) for number, (size, is_light) in enumerate(sizes)]
+        if what == "downloads":
+            for user in users:
+                user.actions, user.pause = {"slide" if user.number else "download": 1}, (0.0, 0.0)
         until = time.monotonic() + 60 * minutes
         threads = [threading.Thread(target=user.live, args=(until,)) for user in users]
         for thread in threads:
