@@ -26,7 +26,7 @@ from typing import IO, Any, cast
 
 import numpy as np
 
-from benchmarks.load.visitor import Visitor, served
+from benchmarks.load.visitor import Visitor, as_npz, served
 from benchmarks.timing import ROOT, put_table, simulated
 
 #: Seconds that the calls of a row and size may take at each turn; one is made, however long it takes.
@@ -93,7 +93,7 @@ def started(*words: str) -> Make:
 
     def make(calib: Any, proba: Any, y: Any, folder: Path) -> Ready:
         environment = os.environ | {"PYTHONPATH": str(Path(calib.__file__).parents[1])}
-        np.savez(folder / "rows.npz", proba=proba, labels=y)
+        (folder / "rows.npz").write_bytes(as_npz(proba, y))
         options: Any = {"check": True, "env": environment, "cwd": folder, "stdout": subprocess.DEVNULL}
         return call(subprocess.run, [sys.executable, *words], **options)
 
@@ -113,13 +113,12 @@ def page(name: str, query: str = "") -> Make:
     """Look at a page of the app in a new session that uploaded the rows; with a query, change it there."""
 
     def make(calib: Any, proba: Any, y: Any, folder: Path) -> Ready:
-        file = io.BytesIO()
-        np.savez(file, proba=proba, labels=y)
+        file = as_npz(proba, y)
         url = address(Path(calib.__file__).parents[1])
 
         def ready() -> Callable[[], None]:
             visitor = Visitor(url, "data")
-            visitor.use("rows.npz", file.getvalue())
+            visitor.use("rows.npz", file)
             if visitor.named("button", "Use these files"):  # before the redesign
                 visitor.press("Use these files")
             if query:

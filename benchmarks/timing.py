@@ -17,6 +17,8 @@ from typing import Any
 
 import numpy as np
 
+from calib.base.version import __version__
+
 ROOT = Path(__file__).resolve().parents[1]
 
 Calls = Mapping[str, Callable[[], Any]]
@@ -66,8 +68,8 @@ def alone(module: str, *arguments: object) -> Any:
 
 def machine(*peers: str) -> str:
     """Say what ran when, and on how many processors."""
-    versions = []
-    for name in ("calib-diagnostics", "numpy", *peers):
+    versions = [f"calib-diagnostics {__version__}"]
+    for name in ("numpy", *peers):
         with suppress(PackageNotFoundError):
             versions.append(f"{name} {version(name)}")
     processors = f"{len(os.sched_getaffinity(0))} processors, Python {platform.python_version()}"

@@ -26,7 +26,7 @@ import numpy as np
 import requests
 from websockets.exceptions import InvalidStatus
 
-from benchmarks.load.visitor import Visitor, resident, served
+from benchmarks.load.visitor import Visitor, as_npz, resident, served
 
 CSV = b"cat,dog,label\n" + b"0.75,0.25,cat\n0.25,0.75,dog\n" * 100
 #: Limits of the server, in MB, and the size of hostile uploads.
@@ -105,9 +105,8 @@ def stalled() -> None:
         for _ in range(6):
             line = http.client.HTTPConnection(urlsplit(url).netloc, timeout=2 * STALLED)
             line.putrequest("PUT", visitor.address().upload_url)
-            cookies = "; ".join(f"{cookie.name}={cookie.value}" for cookie in visitor.web.cookies)
             for name, value in (
-                ("Cookie", cookies),
+                ("Cookie", visitor.cookies),
                 ("X-Xsrftoken", visitor.token),
                 ("Content-Type", "multipart/form-data; boundary=x"),
                 ("Content-Length", "150000000"),
@@ -209,10 +208,8 @@ def last() -> None:
         before = resident(pid)
         visitors, addresses = [], []
         for number in range(3):
-            file = io.BytesIO()
-            np.savez(file, proba=proba, labels=random.integers(1_000, size=len(proba)))
             visitor = Visitor(url, "data")
-            visitor.use(f"{number}.npz", file.getvalue())
+            visitor.use(f"{number}.npz", as_npz(proba, random.integers(1_000, size=len(proba))))
             for page in ("overview", "reliability"):
                 visitor.look_at(page)
             visitor.open("Save")

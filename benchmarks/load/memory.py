@@ -10,27 +10,17 @@ above twice their matrices and 300 MB.
 
 from __future__ import annotations
 
-import io
 import sys
 import time
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
-import numpy as np
-
-from benchmarks.load.visitor import Visitor, resident, served
+from benchmarks.load.visitor import Visitor, as_npz, resident, served
 from benchmarks.timing import simulated
 
 PAGES = ("overview", "reliability", "simplex")
 #: Megabytes that may be held after rounds beyond what one session left, and beyond twice the matrices.
 LEFT, BESIDE = 100.0, 300.0
-
-
-def upload(rows: int, classes: int) -> bytes:
-    """Return an NPZ file of predictions."""
-    file, (proba, labels) = io.BytesIO(), simulated(rows, classes)
-    np.savez(file, proba=proba, labels=labels)
-    return file.getvalue()
 
 
 def visit(url: str, content: bytes, pages: tuple[str, ...] = PAGES) -> Visitor:
@@ -43,7 +33,7 @@ def visit(url: str, content: bytes, pages: tuple[str, ...] = PAGES) -> Visitor:
 
 
 def rounds(turns: int = 3, sessions: int = 10, wait: int = 120) -> bool:
-    content = upload(100_000, 10)
+    content = as_npz(*simulated(100_000, 10))
     with served() as (url, pid):
         visit(url, content).close()  # so that what is imported and kept once does not count
         time.sleep(wait)
@@ -66,7 +56,7 @@ def wide(sessions: int = 2, rows: int = 20_000, classes: int = 1_000) -> bool:
         time.sleep(8)  # the server loads what its pages need
         print(f"started: {resident(pid):.0f} MB")
         # each session has a file of its own
-        files = [upload(rows + 10 * number, classes) for number in range(sessions)]
+        files = [as_npz(*simulated(rows + 10 * number, classes)) for number in range(sessions)]
         visitors = [visit(url, file, (*PAGES, "classes", "noise")) for file in files]
         time.sleep(12)  # the server gives back what is free every 10 s
         held, allowed = resident(pid), 2 * sessions * rows * classes * 4e-6 + BESIDE

@@ -14,7 +14,6 @@ any error, and in "mix" if light sessions wait more than 0.5 s (median) or 3 s (
 from __future__ import annotations
 
 import collections
-import io
 import re
 import sys
 import threading
@@ -24,7 +23,7 @@ import traceback
 import numpy as np
 
 from benchmarks.load import visitor
-from benchmarks.load.visitor import Visitor, resident, served
+from benchmarks.load.visitor import Visitor, as_npz, resident, served
 from calib import Predictions, accuracy
 
 #: Rows and classes of the sessions, by whether they count as light.
@@ -60,15 +59,13 @@ class User:
         proba = np.maximum(proba, 1e-6)
         proba /= proba.sum(axis=1, keepdims=True)
         labels = (self.random.random((n_rows, 1)) > proba.cumsum(axis=1)).sum(axis=1).clip(0, n_classes - 1)
-        file = io.BytesIO()
-        np.savez(file, proba=proba, labels=labels)
         rows = Predictions(proba, labels).split(0.5, random_state=0)[1]
         self.name = f"s{self.number}-{self.uploads}.npz"
         self.rows, self.accuracy = f"{rows.n_samples:,} evaluation rows", f"{accuracy(rows.labels, rows):.3f}"
         self.visitor.page, self.visitor.query, self.visitor.widgets = "data", "", {}
         self.visitor.run()
-        begin = time.perf_counter()
-        self.visitor.upload("Predictions", self.name, file.getvalue())
+        content, begin = as_npz(proba, labels), time.perf_counter()
+        self.visitor.upload("Predictions", self.name, content)
         self.log.add(self.light, "upload", time.perf_counter() - begin)
         self.check()
         shown = [

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import os
 import socket
 import subprocess
@@ -12,6 +13,7 @@ from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import requests
 from streamlit.proto.BackMsg_pb2 import BackMsg
 from streamlit.proto.ForwardMsg_pb2 import ForwardMsg
@@ -53,6 +55,13 @@ def resident(pid: int) -> float:
     return pages * os.sysconf("SC_PAGE_SIZE") / 1e6
 
 
+def as_npz(proba: np.ndarray, labels: np.ndarray) -> bytes:
+    """Return a file of predictions."""
+    file = io.BytesIO()
+    np.savez(file, proba=proba, labels=labels)
+    return file.getvalue()
+
+
 class Visitor:
     """One session. `elements` are those of its last run, each as (kind, message, fragment)."""
 
@@ -64,19 +73,23 @@ class Visitor:
         self.web.get(f"{url}/_stcore/host-config", timeout=PATIENCE)
         self.web.get(f"{url}/_stcore/health", timeout=PATIENCE)
         self.token = self.web.cookies.get("_streamlit_xsrf", "")
-        cookies = "; ".join(f"{cookie.name}={cookie.value}" for cookie in self.web.cookies)
         self.leaving = ExitStack()
         self.socket = self.leaving.enter_context(
             connect(
                 url.replace("http", "ws", 1) + "/_stcore/stream",
                 subprotocols=["streamlit", self.token or "none"],
-                additional_headers={"Cookie": cookies},
+                additional_headers={"Cookie": self.cookies},
                 max_size=None,
                 compression=None,
             )
         )
         self.session, self.elements = "", list[tuple[str, Any, str]]()
         self.run()
+
+    @property
+    def cookies(self) -> str:
+        """The header of the cookies that the server set."""
+        return "; ".join(f"{cookie.name}={cookie.value}" for cookie in self.web.cookies)
 
     def close(self) -> None:
         """Leave, as by closing the tab."""
