@@ -5,6 +5,9 @@ its p-value from the noise floor. Scores of histogram binning class by class do 
 one vector per row, scores are its mean over each cell. If several classes can be true, the labels of a row
 are independent, share a cause, or come together as often as their scores allow.
 
+reach: how often an error of the size that is said to show in 80 of 100 samples shows: in every bin, with
+the signs of the gaps by turns, or in the bin of most rows alone.
+
 binless, weighted, kernel: tests without bins, by redraws of the outcomes and by the limits for many rows;
 the line in log-odds of weighted rows; the kernel test of whole vectors, also of models that are not
 calibrated.
@@ -26,6 +29,7 @@ from scipy.special import ndtr, ndtri
 from benchmarks.populations import draw_labels, softmax
 from benchmarks.simulation import Draws, Table, main
 from calib import (
+    ConfidencePrediction,
     MultilabelPrediction,
     Predictions,
     TopLabelPrediction,
@@ -101,6 +105,26 @@ def floors(name: str, strategy: Any, make: Make, labels: int = LABELS, n_resampl
         floor = noise_floor(drawn[0], scores, n_resamples=n_resamples, random_state=generator, **options)
         errors = [ece(each, scores, **options) for each in drawn]
         yield size([replace(floor, observed=each).p_value <= SIGNIFICANCE for each in errors])
+
+
+def reach(n: int, n_bins: int, where: str) -> Draws:
+    for seed in count():
+        generator = np.random.default_rng(seed)
+        scores = generator.beta(2.0, 2.0, n)
+        at = np.minimum((scores * n_bins).astype(int), n_bins - 1)
+        share = np.bincount(at, minlength=n_bins) / n
+        options: Any = {"notion": "confidence", "n_bins": n_bins}
+        floor = noise_floor(scores > 0.5, ConfidencePrediction(scores), random_state=generator, **options)
+        gap = np.full(n_bins, floor.smallest) * (-1.0) ** np.arange(n_bins)
+        if where == "one bin":
+            gap *= (share == share.max()) / share.max()
+        true = scores + gap[at]
+        if true.min() < -0.1 or true.max() > 1.1:
+            raise ValueError(f"no chances have gaps of {floor.smallest:.3f}")
+        outcomes = generator.random((LABELS, n)) < true
+        errors = [ece(each, ConfidencePrediction(scores), **options) for each in outcomes]
+        shown = [replace(floor, observed=each).p_value <= SIGNIFICANCE for each in errors]
+        yield {"smallest error": floor.smallest, "shows (80 %)": float(np.mean(shown))}
 
 
 def size(rejected: list[bool]) -> dict[str, float]:
@@ -275,6 +299,7 @@ SETTINGS = [
     ("clusters without dependence", 40, 25, 0.0),
 ]
 CLUSTERS = ("population", "clusters", "rows each", "correlation")
+PLACES = ("every bin", "one bin")
 EXTREMES = {
     "smallest": lambda sizes: f"{100 * sizes.min():.1f} %",
     "largest": lambda sizes: f"{100 * sizes.max():.1f} %",
@@ -286,6 +311,12 @@ TABLES = {
         [(*shape, words) for shape in ((300, 5), (2_000, 5), (1_000, 20)) for words in DEPENDENCE],
         several,
         EXTREMES,
+    ),
+    "reach": Table(
+        ("n", "bins", "gaps"),
+        [(n, bins, where) for n, bins in ((500, 1), (500, 5), (2_000, 15)) for where in PLACES],
+        reach,
+        {"smallest error": ".3f"},
     ),
     "binless": Table(
         ("scores", "n", "p-values"),

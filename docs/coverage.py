@@ -62,6 +62,15 @@ SECTIONS = (
         1.0,
     ),
     (
+        "sizes reach",
+        "What noise could hide",
+        'Beside "not distinguishable from noise" stands the true error that would show in 80 of 100 such '
+        "samples: how often an error of this size shows, if all bins have the same gap, above and below by "
+        "turns, or if one bin has all of it. Errors of one bin "
+        "among several show more often.",
+        0.02,
+    ),
+    (
         "promises rules highest recalls clusters",
         "Decisions",
         "`calib.decide`: how often less of what a rule accepts is right than was promised with 90 %. In the "

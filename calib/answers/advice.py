@@ -13,7 +13,7 @@ from sklearn.base import clone
 from calib.answers.calibrated import calibrated_scores, fit_on, losses_if_wrong, vector_losses
 from calib.answers.confirmation import SCORES, Confirmation, Verdict, confirm_choice
 from calib.base.exceptions import InputError
-from calib.base.interval_words import interval_words
+from calib.base.interval_words import hidden_words, interval_words
 from calib.base.results import Drawn, Result
 from calib.calibrators.catalogue import full_name, methods_of_kind, named_methods
 from calib.calibrators.curves import Logistic
@@ -22,7 +22,7 @@ from calib.calibrators.histogram import HistogramBinning
 from calib.calibrators.multiclass import MulticlassToBinary, fit_rows
 from calib.calibrators.ridge_choice import CROSS_VALIDATED
 from calib.calibrators.scaling import VectorScaling
-from calib.data.defaults import RANDOM_STATE
+from calib.data.defaults import LEVEL, RANDOM_STATE
 from calib.data.equal_rows import exact_copies
 from calib.data.notions import TOP_NOTIONS, Notion
 from calib.data.predictions import (
@@ -121,8 +121,8 @@ class Recommendation(Result):
             best = self.table[self.table["method"] != NONE].iloc[0]
             if self.few is not None:
                 return f"None of {tried} can be recommended: {self.few}."
-            reach = (best["upper"] - best["lower"]) / 2.0
-            return f"None of {tried} clearly helps. An improvement of {reach:.4f} would have shown."
+            hidden = hidden_words(best["lower"], best["upper"], LEVEL, "An improvement")
+            return f"None of {tried} clearly helps. {hidden}."
         chosen = f"{name or full_name(self.calibrator)}, chosen among {tried}"
         return f"{chosen}{'.' if self.confirmation is None else f': {self.confirmation.words()}.'}"
 

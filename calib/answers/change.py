@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from calib.base.interval_words import interval_words
+from calib.base.interval_words import hidden_words, interval_words
 from calib.base.results import Result
 from calib.data.defaults import LEVEL, N_BINS
 from calib.data.notions import Notion
@@ -43,10 +43,11 @@ class Change(Result):
     def words(self, error: str, score: str, strong: str = "{}") -> str:
         """Say the verdict and both intervals; `error` and `score` name them, `strong` formats the verdict."""
         ends = ((self.error.lower, self.error.upper), (self.score.lower, self.score.upper))
-        named = []
+        named, each = [], 1.0 - (1.0 - self.level) / 2.0
         for name, (low, high) in zip((f"squared l2 {error}", score), ends, strict=True):
             word = "is lower" if high < 0.0 else "is higher" if low > 0.0 else "may be as before"
-            named.append(f"the {name} {word} (change {interval_words(low, high, sign='+')})")
+            hidden = f"; {hidden_words(low, high, each)}" * (low <= 0.0 <= high)
+            named.append(f"the {name} {word} (change {interval_words(low, high, sign='+')}{hidden})")
         return (
             f"{strong.format(VERDICTS[self.verdict])}: {' and '.join(named)}. Both intervals hold together "
             f"with {100 * self.level:g} %."

@@ -17,7 +17,7 @@ from calib.evidence.binning import BinStatistics
 from calib.evidence.evidence import Evidence
 from calib.evidence.rows import Rows, as_evidence
 from calib.stats.effective import doubt_words
-from calib.stats.floors import ABOVE_NOISE, NoiseFloor
+from calib.stats.floors import ABOVE_NOISE, WITHIN_NOISE, NoiseFloor
 from calib.stats.intervals import mean_limits, of_few_clusters
 
 #: How every conclusion begins: labels may be wrong, too.
@@ -147,7 +147,7 @@ class Conclusion(Result):
             return nothing + "."
         if floor.verdict == ABOVE_NOISE:
             return f"{nothing}, but the calibration error is above noise."
-        return f"{nothing}, and the calibration error is not distinguishable from noise."
+        return f"{nothing}, and the calibration error is {WITHIN_NOISE} ({floor.hidden})."
 
     def _alone_words(self, class_names: Sequence[str] | None) -> str:
         """Name the classes that are all that was found, with what each claims too much or too little."""

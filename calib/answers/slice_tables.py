@@ -34,6 +34,7 @@ SLICE_COLUMNS = {
     "error": ("Error", "Calibration error of the group alone"),
     "floor": ("Floor", "Mean error of a perfect model of this size"),
     "floor_upper": ("Floor, 95 %", "Error that a perfect model stays below in 95 of 100 cases"),
+    "smallest": ("Would show", "True error that would pass the floor, 95 %, in 80 of 100 such samples"),
     "p": ("p", "Chance that a perfect model shows as much"),
     "above_noise": ("Above noise", "At the false discovery rate over all groups"),
 }
@@ -58,6 +59,7 @@ class SliceTable(Result):
     #: (G,) float64: Mean and 95 % quantile of the error of a perfect model with these scores
     floor: np.ndarray
     floor_upper: np.ndarray
+    smallest: np.ndarray  #: (G,) float64: True error that would pass `floor_upper` in 80 of 100 such samples
     p: np.ndarray  #: (G,) float64: Chance that such a model shows `error` or more
     #: (G,) bool: By the procedure of Benjamini & Hochberg (1995) over all groups of all columns
     above_noise: np.ndarray
@@ -235,6 +237,7 @@ def _of_column(part: Groups, floors: ProblemFloors) -> pd.DataFrame:
             "error": floors.observed,
             "floor": floors.mean,
             "floor_upper": floors.upper,
+            "smallest": floors.smallest,
             "p": floors.p_value,
         }
     )

@@ -84,15 +84,24 @@ def smallest_difference(lower: float, upper: float, level: float) -> float:
     return (upper - lower) / 2.0 * (1.0 + normal.inv_cdf(POWER) / normal.inv_cdf((1.0 + level) / 2.0))
 
 
-def hidden_words(lower: float, upper: float, level: float) -> str:
+def would_show(least: float, what: str = "a difference", decimals: int = 4) -> str:
+    """Say how often a difference of the smallest size that rows could show would show.
+
+    >>> would_show(0.0123456, "an error", 3)
+    'an error of 0.013 would show in 80 of 100 such samples'
+    """
+    digits = decimals_of(0.0, least, decimals)
+    text = _written(math.ceil(least * 10**digits) / 10**digits, digits, "")
+    return f"{what} of {text} would show in {100 * POWER:.0f} of 100 such samples"
+
+
+def hidden_words(lower: float, upper: float, level: float, what: str = "a difference") -> str:
     """Say what could be hidden if a difference is not distinguishable from 0.
 
     >>> hidden_words(-0.001, 0.003, 0.95)
     'a difference of 0.0029 would show in 80 of 100 such samples'
     """
-    least = smallest_difference(lower, upper, level)
-    text = _written(least, decimals_of(0.0, least, 4), "")
-    return f"a difference of {text} would show in {100 * POWER:.0f} of 100 such samples"
+    return would_show(smallest_difference(lower, upper, level), what)
 
 
 def _written(value: float, decimals: int, sign: str) -> str:

@@ -589,7 +589,10 @@ def slices(options: Namespace) -> Outcome:
     heads = {name: head for name, (head, _) in SLICE_COLUMNS.items()}
     shown = table.frame().rename(columns=heads).head(options.rows)
     digits = {heads["count"]: "{:,}", heads["share"]: "{:.1%}", heads["p"]: "{:.2g}"}
-    four = {heads[name]: "{:.4f}" for name in ("accuracy", "confidence", "error", "floor", "floor_upper")}
+    four = {
+        heads[name]: "{:.4f}"
+        for name in ("accuracy", "confidence", "error", "floor", "floor_upper", "smallest")
+    }
     formats = {head: text.format for head, text in (digits | four).items()}
     lines = [size_words(rows), f"{table.words()}.", ""]
     lines += shown.to_string(index=False, formatters=formats).splitlines()
@@ -878,6 +881,7 @@ def _floor_data(floor: NoiseFloor) -> dict[str, float]:
         "observed": floor.observed,
         "perfect_mean": floor.mean,
         "perfect_q95": floor.quantile(0.95),
+        "smallest": floor.smallest,
         "p_value": floor.p_value,
         "n_resamples": len(floor.samples),
     }

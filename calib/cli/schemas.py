@@ -29,7 +29,9 @@ _METHOD = {
 }
 _ASSESSED = {
     **_METHOD,
-    "noise": {"*": _each("number", "observed perfect_mean perfect_q95 p_value") | {"n_resamples": "whole"}},
+    "noise": {
+        "*": _each("number", "observed perfect_mean perfect_q95 smallest p_value") | {"n_resamples": "whole"}
+    },
     "without_bins": {
         "slope?": {
             **_each("number?", "slope slope_lower slope_upper intercept intercept_lower intercept_upper"),
@@ -152,7 +154,7 @@ SHAPES: dict[str, dict[str, Any] | tuple[dict[str, Any], ...]] = {
             {
                 **_each("text", "column group"),
                 **{"count": "whole", "above_noise": "flag"},
-                **_each("number", "share accuracy confidence error floor floor_upper p"),
+                **_each("number", "share accuracy confidence error floor floor_upper smallest p"),
             }
         ],
         "gaps": {

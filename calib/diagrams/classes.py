@@ -37,6 +37,7 @@ from calib.stats.floors import (
     ABOVE_NOISE,
     WITHIN_NOISE,
     discoveries,
+    error_would_show,
     perfect_words,
     problem_floors,
 )
@@ -51,6 +52,7 @@ CLASS_COLUMNS = {
     "class_ece": ("TL-ECE", "TL-ECE of this class alone"),
     "floor": ("Floor", "Mean TL-ECE of a perfect model of this size"),
     "floor_upper": ("Floor, 95 %", "TL-ECE that a perfect model stays below in 95 of 100 cases"),
+    "smallest": ("Would show", "True TL-ECE that would pass the floor, 95 %, in 80 of 100 such samples"),
     "p_value": ("p", "Chance that a perfect model shows as much"),
     "flagged": ("Above noise", "At the false discovery rate over all classes"),
     "share": ("Share", "Share of the TL-ECE of all classes"),
@@ -76,6 +78,7 @@ class ClassTable(Result):
     #: (L,) float64: Mean and 95 % quantile of `class_ece` for a perfectly calibrated model with these scores
     floor: np.ndarray
     floor_upper: np.ndarray
+    smallest: np.ndarray  #: (L,) float64: True error that would pass `floor_upper` in 80 of 100 such samples
     p_value: np.ndarray  #: (L,) float64: Chance that such a model shows `class_ece` or more
     #: (L,) bool: Above noise by the procedure of Benjamini & Hochberg (1995) over the predicted classes: of
     #: the flagged ones a share of at most `fdr` is expected to be flagged by chance
@@ -105,19 +108,30 @@ class ClassTable(Result):
     def class_words(self, label: int, name: str, strong: str = "{}") -> str:
         """Describe one predicted class; `strong` as for `cell_words`."""
         verdict = ABOVE_NOISE if self.flagged[label] else WITHIN_NOISE
+        hidden = "" if self.flagged[label] else f"; {error_would_show(self.smallest[label])}"
         if self.p_value[label] <= self.fdr and not self.flagged[label]:
             verdict += " among this many classes"
         says, right = (strong.format(f"{value[label]:.3f}") for value in (self.confidence, self.accuracy))
         return (
             f"{name} is predicted for {self.predicted[label]:,} rows: says {says}, right {right}. Its TL-ECE "
             f"is {self.class_ece[label]:.4f}, {verdict} "
-            f"({perfect_words(self.floor[label], self.floor_upper[label])}; p = {self.p_value[label]:.2g})."
+            f"({perfect_words(self.floor[label], self.floor_upper[label])}{hidden}; "
+            f"p = {self.p_value[label]:.2g})."
         )
 
     def frame(self, class_names: tuple[str, ...] | None = None) -> pd.DataFrame:
         """Return one row per class, ranked by share of the TL-ECE."""
         order = self.ranked
-        names = ("predicted", "true", "accuracy", "confidence", "class_ece", "floor", "floor_upper")
+        names = (
+            "predicted",
+            "true",
+            "accuracy",
+            "confidence",
+            "class_ece",
+            "floor",
+            "floor_upper",
+            "smallest",
+        )
         more = ("p_value", "flagged", "share")
         table = pd.DataFrame({"label": order} | {name: getattr(self, name)[order] for name in names + more})
         return with_class_names(table, class_names)
@@ -207,6 +221,7 @@ def class_table(
         class_ece=over_classes(floors.observed),
         floor=over_classes(floors.mean),
         floor_upper=over_classes(floors.upper),
+        smallest=over_classes(floors.smallest),
         p_value=over_classes(p_value),
         flagged=flagged,
         share=contribution / tl_ece if tl_ece > 0 else contribution,

@@ -11,6 +11,7 @@ import pandas as pd
 from scipy.special import betainc, gammaln, ndtri, xlog1py, xlogy
 
 from calib.base.exceptions import InputError
+from calib.base.interval_words import hidden_words
 from calib.base.results import Drawn
 from calib.calibrators.shrinkage import MOST_STRENGTH, shrunken
 from calib.data.defaults import LEVEL, N_BINS
@@ -398,7 +399,8 @@ def worst_cells_words(
 
     def direction(cell: dict[Any, Any]) -> str:
         if cell["low"] <= cell["mean_score"] <= cell["high"]:
-            return "within noise"
+            hidden = hidden_words(cell["low"], cell["high"], 1.0 - 0.05 / choosable, "a gap")
+            return f"within noise; {hidden}"
         return "overconfident" if cell["mean_score"] > cell["high"] else "underconfident"
 
     return [

@@ -9,8 +9,10 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+from scipy.special import ndtr, ndtri
 
 from calib.base.exceptions import InputError
+from calib.base.interval_words import POWER, would_show
 from calib.base.results import Drawn, Result
 from calib.data.defaults import LEVEL, N_BINS, N_RESAMPLES, RANDOM_STATE
 from calib.data.notions import Notion
@@ -102,9 +104,21 @@ class NoiseFloor(Drawn):
 
     @property
     def words(self) -> str:
-        """The verdict, and in brackets what a perfect model of this size shows."""
+        """The verdict, and in brackets what a perfect model of this size shows, and what noise could hide."""
         upper, digits, cases = _printed_upper(self)
-        return f"{self.verdict} ({perfect_words(self.mean, upper, digits, cases)})"
+        hidden = f"; {self.hidden}" * (self.verdict == WITHIN_NOISE)
+        return f"{self.verdict} ({perfect_words(self.mean, upper, digits, cases)}{hidden})"
+
+    @property
+    def smallest(self) -> float:
+        """The true error that would show in 80 of 100 such samples; see `smallest_errors`."""
+        upper = self.quantile(1.0 - SIGNIFICANCE)
+        return float(smallest_errors(self.samples, upper, largest=self.metric == "mce"))
+
+    @property
+    def hidden(self) -> str:
+        """Say which error would show."""
+        return error_would_show(self.smallest)
 
     def quantile(self, q: float) -> float:
         """Value that a perfect model of this size stays at or below with probability `q`."""
@@ -131,6 +145,7 @@ class ProblemFloors(Result):
     observed: np.ndarray
     mean: np.ndarray
     upper: np.ndarray
+    smallest: np.ndarray  #: (Q,) float64: True ECE that would show in 80 of 100 such samples
     #: (Q,) float64: (1 + redraws at or above the observed) / (1 + redraws), for each problem
     p_value: np.ndarray
     level: float  #: Level of `upper`
@@ -145,6 +160,7 @@ class ProblemFloors(Result):
                 "ece": self.observed,
                 "perfect_mean": self.mean,
                 "perfect_upper": self.upper,
+                "smallest": self.smallest,
                 "p_value": self.p_value,
             }
         )
@@ -387,6 +403,7 @@ def _floors_of(
         observed=observed,
         mean=samples.mean(axis=1),
         upper=np.quantile(samples, level, axis=1),
+        smallest=smallest_errors(samples, np.quantile(samples, level, axis=1)),
         p_value=p_values(observed, samples),
         level=level,
     )
@@ -494,6 +511,45 @@ def verdict(floor: NoiseFloor, name: str) -> str:
     if floor.is_too_low:
         sentence += "; lower than chance allows: were these rows used for fitting?"
     return sentence
+
+
+def smallest_errors(samples: np.ndarray, upper: Any, *, largest: bool = False) -> np.ndarray:
+    """Return the true errors that pass `upper` in about 80 of 100 samples or more, (...) float64.
+
+    Parameters
+    ----------
+    samples : (..., R) array of float
+        Errors of perfect models.
+    upper : (...) array of float
+        Errors that these stay below in 95 of 100 samples.
+    largest : bool
+        Whether the error is the largest gap, not the mean one.
+
+    Notes
+    -----
+    A gap d with normal noise of deviation s has the mean size E|d + s Z|, which is convex in (d, s): with the
+    mean d and s of all cells it bounds the mean of the error from below, however gaps are spread. The largest
+    gap is only known to be no smaller than d on average. The error varies no more than where all signs are
+    settled: by noise alone the sizes have 1 - 2 / pi of that variance.
+    """
+    target = upper + ndtri(POWER) * samples.std(axis=-1) / math.sqrt(1.0 - 2.0 / math.pi)
+    if largest:
+        return np.asarray(target)
+    spread = np.maximum(samples.mean(axis=-1) * math.sqrt(math.pi / 2.0), TIE)
+    low, high = np.zeros_like(target), target
+    for _ in range(50):
+        middle = (low + high) / 2.0
+        ratio = middle / spread
+        size = spread * math.sqrt(2.0 / math.pi) * np.exp(-(ratio**2) / 2.0) + middle * (
+            2.0 * ndtr(ratio) - 1.0
+        )
+        low, high = np.where(size < target, middle, low), np.where(size < target, high, middle)
+    return np.asarray(high)
+
+
+def error_would_show(least: float) -> str:
+    """Say how often the smallest error that rows could show would show, or that they can show none."""
+    return would_show(least, "an error", 3) if least < 1.0 else "these rows are too few for an error to show"
 
 
 def perfect_words(mean: float, upper: float, digits: int = 4, cases: int = CASES) -> str:

@@ -31,9 +31,10 @@ from pages.shared.widgets import (
 HEAT_ROWS = 20
 FORMATS = {"predicted": "localized", "true": "localized", "p_value": "%.2g", "share": "percent"}
 FORMATS |= {"accuracy": "%.3f", "confidence": "%.3f", "class_ece": "%.4f", "floor": "%.4f"}
+FORMATS |= {"smallest": "%.4f"}
 COLUMNS = columns_of({name: head for name, head in CLASS_COLUMNS.items() if name != "floor_upper"}, FORMATS)
 #: Columns that are on the screen before one scrolls to the others.
-FIRST = ("class", "class_ece", "floor", "flagged", "confidence", "accuracy", "predicted")
+FIRST = ("class", "class_ece", "floor", "smallest", "flagged", "confidence", "accuracy", "predicted")
 
 
 def pick_row(labels: np.ndarray) -> None:

@@ -49,10 +49,10 @@ from pages.shared.widgets import (
 #: Columns chosen at first, rows of a map, columns of the class map, small diagrams, and gaps drawn.
 FIRST, MAP_ROWS, MAP_CLASSES, PANELS, GAPS = 6, 20, 15, 9, 12
 FORMATS = {"count": "localized", "share": "percent", "accuracy": "%.3f", "confidence": "%.3f"}
-FORMATS |= {"error": "%.4f", "floor": "%.4f", "floor_upper": "%.4f", "p": "%.2g"}
+FORMATS |= {"error": "%.4f", "floor": "%.4f", "floor_upper": "%.4f", "smallest": "%.4f", "p": "%.2g"}
 COLUMNS = columns_of(SLICE_COLUMNS, FORMATS)
 #: Columns of the table that are on the screen before one scrolls to the others.
-SEEN = ("column", "group", "count", "error", "floor", "above_noise")
+SEEN = ("column", "group", "count", "error", "floor", "smallest", "above_noise")
 
 
 def open_group(group: str, bin_: int | None = None, predicted: int | None = None) -> None:

@@ -510,3 +510,11 @@ def test_canonical_floor_of_one_cell_is_that_of_class_frequencies():
     deviation = np.sqrt((proba * (1 - proba)).mean(axis=0) / 4000)
     expected = np.sqrt(2 / np.pi) * deviation.sum()
     assert floor.mean == pytest.approx(expected, abs=5 * floor.samples.std() / np.sqrt(1000))
+
+
+def test_the_smallest_error_of_one_cell_is_the_difference_of_normal_theory():
+    """One cell of 500 rows at 0.5: (z_0.975 + z_0.8) standard errors of 0.5 / sqrt(500)."""
+    rows = ConfidencePrediction(np.full(500, 0.5))
+    floor = noise_floor(np.arange(500) % 2, rows, notion="confidence", n_resamples=20_000, random_state=0)
+    assert floor.smallest == pytest.approx(2.80 * 0.5 / np.sqrt(500), rel=0.03)
+    assert f"error of {np.ceil(1000 * floor.smallest) / 1000:.3f} would show" in floor.words
