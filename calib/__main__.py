@@ -21,9 +21,8 @@ def run() -> None:
 def end(code: int) -> NoReturn:
     """End the process here: what was registered for its end runs, and nothing is written after it.
 
-    Python would take itself down first. Before 3.14 it then ends every thread that asks for the interpreter,
-    and one of pyarrow, which may let go of a block of a file that late, takes the process with it (SIGABRT):
-    on a busy machine up to one command of ten, after its work was done.
+    Before 3.14, Python's own end can abort the process (SIGABRT) if a thread of pyarrow lets go of a file
+    late.
     """
     atexit._run_exitfuncs()
     for stream in (sys.stdout, sys.stderr):

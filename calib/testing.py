@@ -31,24 +31,19 @@ def assert_calibrated(
 
     Parameters
     ----------
-    y_true : (n,) array_like
-        True class codes; for 1-D scores whether the event happened.
-    scores : (n, L) or (n,) array_like, or predictions of any kind
-        Scores in [0, 1].
-    baseline, strict, n_bins, level, sample_weight, n_resamples, random_state
+    y_true, scores, n_bins, sample_weight
+        As for `calib.ece`.
+    baseline, strict, level, n_resamples, random_state
         As for `calib.answers.gate.gate`.
     **limits : float
         Limits by metric, such as ``tl_ece=0.03, accuracy=0.9``: the least accuracy or AUC, the most of all
-        others.
-        Without limits and baseline, the calibration error must not be above noise, which a calibrated model
-        is in 5 of 100 tests.
+        others. Without limits and baseline, the calibration error must not be above noise, which a calibrated
+        model is in 5 of 100 tests.
 
     Raises
     ------
     AssertionError
         If a limit is broken or, if `strict`, undecided.
-    InputError
-        If an argument cannot be used.
 
     Examples
     --------

@@ -1,8 +1,4 @@
-"""Functions that methods of lower packages call and upper packages hold: the face of the library names them.
-
-A module imports none that stands above it. What `result.plot()` and `Predictions.read` need from above, they
-find here; `calib/__init__.py` runs before any module of calib and fills the table.
-"""
+"""Functions that lower packages call and upper packages hold; `calib/__init__.py` fills the table."""
 
 from __future__ import annotations
 

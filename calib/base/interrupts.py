@@ -1,7 +1,6 @@
 """Ctrl-C while ``calib`` still imports its packages ends the process, without a traceback.
 
-This module is imported before all others: until a handler of its own is in place, an interruption would be
-raised in the middle of some package's import.
+Imported before all others: before it, an interruption would be raised inside some package's import.
 """
 
 import os

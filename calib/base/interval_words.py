@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from statistics import NormalDist
 
-#: Share of samples in which a difference must show to be called the smallest that these rows could show.
+#: Share of samples in which the smallest difference that rows could show must show.
 POWER = 0.8
 
 #: Numbers and widths up to this are 0 but for rounding.
@@ -23,16 +23,9 @@ def decimals_of(lower: float, upper: float, least: int = 4) -> int:
 
 
 def interval_words(lower: float, upper: float, *, least: int = 4, sign: str = "") -> str:
-    """Write the ends of an interval; different ends look different, and none but 0 looks like 0.
+    """Write the ends of an interval with `least` decimals or more; different ends look different.
 
-    Parameters
-    ----------
-    lower, upper : float
-        The ends.
-    least : int
-        Decimals, if the interval needs no more.
-    sign : {"", "+"}
-        "+" writes the sign of positive ends, too.
+    `sign` "+" writes the sign of positive ends, too.
 
     >>> interval_words(0.0103, 0.0208)
     '0.0103 to 0.0208'
@@ -75,10 +68,10 @@ def size_with_interval(value: float, lower: float, upper: float, what: str = "")
 
 
 def smallest_difference(lower: float, upper: float, level: float) -> float:
-    """Return the smallest true difference that its interval leaves out 0 for in `POWER` of all samples.
+    """Return the smallest true difference whose interval leaves out 0 in `POWER` of all samples.
 
     With half the width h of an interval of coverage `level` as its normal quantile z times the standard
-    error, that is h (1 + z_POWER / z).
+    error, this is h (1 + z_POWER / z).
     """
     normal = NormalDist()
     return (upper - lower) / 2.0 * (1.0 + normal.inv_cdf(POWER) / normal.inv_cdf((1.0 + level) / 2.0))

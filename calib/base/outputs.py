@@ -22,7 +22,7 @@ except ImportError:  # Windows
     fcntl = None  # type: ignore[assignment]
 
 
-#: Start and end of the names of partial files; locks may be unknown to other machines that share the folder.
+#: Start and end of the names of partial files; other machines may not see locks in a shared folder.
 MINE, ENDING = f".calib-{zlib.crc32(platform.node().encode()):08x}-", ".partial"
 
 
@@ -36,9 +36,8 @@ def write_whole(file: str | os.PathLike[str], content: bytes) -> None:
 def whole_file(file: str | os.PathLike[str]) -> Iterator[BinaryIO]:
     """Open a file to write that appears under its name when the block ends, and not at all if it fails.
 
-    It is written under a temporary name in its folder and put in place when all of it is stored. Temporary
-    files there whose writers were killed are removed. A symbolic link stays, and the file it leads to is
-    replaced. What is no regular file, such as a pipe or a terminal, gets the content when the block ends.
+    It is written under a temporary name in its folder; temporary files of killed writers are removed. A
+    symbolic link stays, and its target is replaced. A pipe or terminal gets the content when the block ends.
     """
     if os.path.exists(file) and not os.path.isfile(file) and not os.path.isdir(file):
         with tempfile.TemporaryFile() as stream:

@@ -16,8 +16,7 @@ import numpy as np
 Item = TypeVar("Item")
 Result = TypeVar("Result")
 
-#: Elements of a block of rows: it stays in a processor's cache, and each step of NumPy on it takes long
-#: against the hand-over between threads.
+#: Elements of a block of rows: it fits a processor's cache and outweighs the hand-over between threads.
 BLOCK = 131_072
 
 #: Threads at a time, one per processor that this process may run on.
@@ -44,9 +43,8 @@ _shared = _Shared()
 def map_threads(function: Callable[[Item], Result], items: Iterable[Item]) -> list[Result]:
     """Apply `function` to every item on several threads and return the results in order.
 
-    The calling thread works along with one pool that all calls share, so no call waits for another to end.
-    Calls from inside `function` do their items one by one. The first error stops the call and reaches the
-    caller.
+    The calling thread works along with one shared pool, so no call waits for another to end. Calls from
+    inside `function` do their items one by one. The first error stops the call and reaches the caller.
     """
     listed = list(items)
     workers = min(WORKERS, len(listed))
@@ -84,8 +82,8 @@ def map_threads(function: Callable[[Item], Result], items: Iterable[Item]) -> li
 def one_blas_thread() -> Iterator[None]:
     """Keep BLAS to one thread while slices of rows have threads of their own.
 
-    Its threads wait for each other by spinning: on a busy machine a fit of 0.1 s took 10 s. The lock is
-    there because the setting belongs to the process.
+    Its threads spin: on a busy machine a fit of 0.1 s took 10 s. The setting belongs to the process, hence
+    the lock.
     """
     with _shared.blas, blas_libraries().limit(limits=1, user_api="blas"):
         yield

@@ -9,25 +9,25 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-#: Key of `metadata.attrs` for the name of the column that holds the ids of rows.
+#: Key of `metadata.attrs` for the name of the column with the ids of rows.
 ID = "id"
-#: Scores are compared to this many decimals: as many as float32 and most printed files keep.
+#: Decimals to which scores are compared: float32 and most printed files keep them.
 DECIMALS = 6
-#: Columns of scores that are compared, beside the predicted class and its confidence.
+#: Most columns of scores that are compared, beside the predicted class and its confidence.
 MAX_COLUMNS = 8
-#: Keys of fitted rows that a file keeps: the smallest, a random sample of the rows by their content.
+#: Most keys of fitted rows in a file: the smallest, a random sample by content.
 MAX_KEYS = 1024
-#: Pairs of equal scores are copies if chance would let their outcomes agree this rarely.
+#: Equal scores are copies if chance makes their outcomes agree with at most this probability.
 CHANCE = 1e-4
-#: Copies agree in their outcomes; at most this share of the pairs that chance lets disagree may do so.
+#: Share of the disagreements expected by chance that copies may have.
 MAX_DISAGREEING = 0.1
-#: An overlap is more frequent than this many times the equal scores of different rows.
+#: Overlap relative to the equal scores of different rows from which it is told.
 COINCIDENCE = 3.0
-#: Copies count as clusters from this design effect on: intervals are 2.5 % wider then.
+#: Least design effect of copies that count as clusters: intervals are 2.5 % wider then.
 LEAST_EFFECT = 1.05
-#: Rows in which copies are looked for first, by their content.
+#: Rows in which copies are looked for first.
 N_SAMPLED = 5_000
-#: Scores are compared up to this size, so that their digits fit in a 64-bit number.
+#: Largest score that is compared: its digits fit in 64 bits.
 MOST_SCORE = 1e12
 #: Bins of confidence in which the share of right rows is taken.
 N_GRADES = 10
@@ -55,7 +55,7 @@ class Overlap:
 
 
 def row_keys(rows: Any) -> np.ndarray:
-    """Return a 64-bit hash of the rounded scores of each row, (n,) uint64, equal for rows of equal scores."""
+    """Return a 64-bit hash of the rounded scores of each row, (n,) uint64."""
     beside: Sequence[np.ndarray] = ()
     if rows.kind in ("vectors", "top-label"):
         beside = (rows.label, rows.confidence)
@@ -77,7 +77,6 @@ def keys_of(scores: np.ndarray, beside: Sequence[np.ndarray] = ()) -> np.ndarray
 
 
 def _some(n_columns: int) -> np.ndarray:
-    """Return the places of at most `MAX_COLUMNS` columns."""
     return np.unique(np.linspace(0, n_columns - 1, min(n_columns, MAX_COLUMNS)).astype(np.intp))
 
 
@@ -97,11 +96,10 @@ def smallest_keys(rows: Any) -> np.ndarray:
 def exact_copies(rows: Any, labels: np.ndarray | None = None) -> np.ndarray | None:
     """Return which rows are copies of one row, (n,) int64, equal for these; None if there are none.
 
-    Rows of equal scores and labels are copies, unless chance explains them: scores that are rounded, or that
-    have few values, such as a tree's, recur in rows of different outcomes. If rows of equal scores were
-    different ones, a share 2 q (1 - q) of their pairs would disagree in whether the prediction is right, with
-    q the share of right rows of their confidence. They are copies if almost none does, and chance does that
-    with probability below `CHANCE`.
+    Rows of equal scores and labels are copies unless chance explains them: rounded scores, or a tree's, recur
+    in rows of different outcomes. Different rows would disagree in a share 2 q (1 - q) of their pairs, with q
+    the share of right rows at their confidence. They are copies if almost none does, with probability below
+    `CHANCE`.
     """
     labels = rows.labels if labels is None else labels
     if labels is None:
@@ -212,8 +210,8 @@ def overlap(rows: Any, fitted_on: Any) -> Overlap | None:
 def most_by_chance(keys: np.ndarray, known: np.ndarray, share: float = 1.0, *, copied: bool = False) -> float:
     """Return how many of `keys` may be among `known`, a share of the keys of other rows, by chance.
 
-    Different rows may have equal scores: pairs inside each set show how often, unless they are copies; up to
-    3 more might have been seen as well.
+    Pairs inside each set show how often different rows have equal scores, unless they are copies; up to 3
+    more might have been seen.
     """
     pairs = 0.0 if copied else COINCIDENCE * (_n_pairs(keys) + _n_pairs(known))
     chance = 2.0 * (pairs + 3.0) / (float(len(keys)) ** 2 + share * (len(known) / share) ** 2)

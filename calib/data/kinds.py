@@ -1,8 +1,4 @@
-"""What each kind of predictions has, and what each number, calibrator, page and export needs.
-
-One table for app, command line, report, gate and files: `lacks` gives None if something applies to a kind,
-else one sentence on what it would need.
-"""
+"""What each kind of predictions has, and what each number, calibrator, page and export needs."""
 
 from __future__ import annotations
 
@@ -114,8 +110,8 @@ _NOTIONS = {
     "top-k-confidence": "ranks",
     "top-k-label": "ranks",
 }
-#: What everything that is not there for all kinds needs: any one of these ingredients. Keys name notions,
-#: titles of pages, and exports; measures have theirs in `calib.stats.measures`.
+#: What needs any one of these ingredients: notions, titles of pages and exports; measures have theirs in
+#: `calib.stats.measures`.
 NEEDS: dict[str, tuple[str, ...]] = {
     **{f"notion:{notion}": (_NOTIONS[notion],) for notion in NOTIONS},
     "calibrator:one score": ("one score", "confidence"),
@@ -170,7 +166,7 @@ def lacks_any(kind: Kind | str, needed: tuple[str, ...], subject: str) -> str | 
     return f"{subject} needs {wanted}; these predictions are {known.title}."
 
 
-#: What counts rows and so cannot use their weights, and why: keys are titles of pages, or what is computed.
+#: What cannot use weights, and why, by title of page or by what is computed.
 COUNTS_ROWS = {
     "A rule of acceptance": "its guarantee is about how many rows are right",
     "Over time": "a bet on weighted rows has no bound",
@@ -184,8 +180,7 @@ COUNTS_ROWS = {
 #: How to use what counts rows all the same.
 COUNT_ALIKE = "count every row once to use it (Data page, or --unweighted)"
 
-#: What reads rows one by one, which a summary (`calib.scale`) does not hold, and what to do instead: keys are
-#: titles of pages, or what is shown.
+#: What needs the rows, which a summary does not hold, and what to do instead, by title of page or by name.
 READS_ROWS = {
     "Calibrate": "fit on the files with calib fit",
     "Compare": "upload a sample of the rows",

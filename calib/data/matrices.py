@@ -10,9 +10,8 @@ import numpy as np
 
 from calib.base.parallel import map_row_blocks, map_threads, row_blocks
 
-#: A row of probabilities may miss 1 by this much before it is refused. Softmax in float16 over 1,000
-#: classes misses by about 5e-4; probabilities printed with two or three digits miss by more, and
-#: `calib.examine` explains and repairs those.
+#: Largest distance of a row's sum from 1. Softmax in float16 over 1,000 classes misses by about 5e-4;
+#: `calib.examine` repairs probabilities printed with few digits.
 ROW_SUM_TOLERANCE = 1e-3
 
 
@@ -76,13 +75,13 @@ def taken_over(array: np.ndarray) -> tuple[np.ndarray, bool]:
 
 
 def may_change(array: np.ndarray) -> bool:
-    """Whether somebody can still write to an array, or to the one that it is a view of."""
+    """Whether somebody can still write to an array, or to the array that it is a view of."""
     base = array.base
     return array.flags.writeable or (isinstance(base, np.ndarray) and base.flags.writeable)
 
 
 def owned(array: np.ndarray) -> np.ndarray:
-    """Return the array itself if nobody can write to it any more, else a copy; C-contiguous."""
+    """Return the array itself if nobody can write to it, else a copy; C-contiguous."""
     if may_change(array):
         copy = np.empty(array.shape, array.dtype)
         map_threads(lambda rows: np.copyto(copy[rows], array[rows]), row_blocks(len(array), copy[:1].size))

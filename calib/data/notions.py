@@ -29,7 +29,7 @@ POOLED_NOTIONS: tuple[Notion, ...] = ("confidence", "top-k-confidence")
 class NotionShape:
     """How many binary problems a notion consists of, and which claim and class each is about.
 
-    A notion makes one or more claims about every row. Each claim is one problem, or one per predicted class.
+    A notion makes one or more claims about every row; each claim is one problem, or one per predicted class.
     Problems are numbered claim by claim and, within a claim, class by class.
     """
 

@@ -1,8 +1,7 @@
 """Predictions of every kind: what a model announces for each row, checked once at the boundary.
 
-A kind is a probability for every class, a class and its confidence, a confidence, P(Y = 1), the highest
-classes, or scores of classes of which several can be true. Each kind is frozen, its arrays are read-only, and
-it carries what came with its rows: outcomes, class names, further columns, sample weights, clusters.
+Each kind is frozen, its arrays are read-only, and it carries what came with its rows: outcomes, class names,
+further columns, weights, clusters.
 """
 
 from __future__ import annotations
@@ -79,9 +78,7 @@ class Announcement:
     _: KW_ONLY
     metadata: pd.DataFrame | None = None  #: Every further column of the source, one row per prediction
     sample_weight: np.ndarray | None = None  #: (n,) float64 or None: Weights of the rows
-    #: (n,) int64 or None: Equal for rows that belong together, such as the rows of a patient, question or
-    #: image. Whole numbers are the ids that were given; the id of a text is 64 bits of its hash, the same in
-    #: every set.
+    #: (n,) int64 or None: Equal for rows that belong together; whole numbers as given, else a hash
     cluster: np.ndarray | None = None
     #: Share of the rows of the source in which the model gave an answer: abstentions are set apart
     coverage: float = 1.0
@@ -115,7 +112,6 @@ class Announcement:
             self.__dict__[name] = read_only(value) if isinstance(value, np.ndarray) else value
 
     def _settle(self, **checked: Any) -> None:
-        """Store checked values, and check what came with the rows."""
         n_samples = len(checked[self.scored_by])
         check_metadata(self.metadata, n_samples)
         if self.sample_weight is not None:
@@ -168,7 +164,6 @@ class Announcement:
         return sum(array.nbytes for array in self._arrays().values())
 
     def _arrays(self) -> dict[str, np.ndarray]:
-        """Return the arrays that have one entry, or one row, for each prediction."""
         own = [field.name for field in fields(self) if field.name not in CARRIED]
         values = {name: getattr(self, name) for name in (*own, *CARRIED)}
         return {name: value for name, value in values.items() if isinstance(value, np.ndarray)}
@@ -179,29 +174,12 @@ class Announcement:
         return self.kind, shapes, self.class_names
 
     def with_metadata(self, metadata: pd.DataFrame | None) -> Self:
-        """Return the same rows with other further columns.
-
-        Raises
-        ------
-        InputError
-            If the table has not one row per prediction.
-        """
+        """Return the same rows with other further columns, one row for each prediction."""
         check_metadata(metadata, self.n_samples)
         return self._with(metadata=metadata)
 
     def with_cluster(self, cluster: Any) -> Self:
-        """Return the same rows with other clusters; None removes them.
-
-        Parameters
-        ----------
-        cluster : (n,) array_like of int, str or time, or None
-            Id of what each row belongs to, such as a patient, question or image.
-
-        Raises
-        ------
-        InputError
-            If an id is missing, is a fraction, or there is not one per row.
-        """
+        """Return the same rows with other clusters, as for `Predictions`; None removes them."""
         return self._with(cluster=None if cluster is None else owned(as_clusters(cluster, self.n_samples)))
 
     def with_votes(self, votes: Any) -> Self:
@@ -210,24 +188,18 @@ class Announcement:
         Parameters
         ----------
         votes : (n, L) array_like of float, or (n, A) array_like of str
-            Votes for each class, as counts or as shares; or what each of A annotators said, by the names of
-            the classes, with an empty or missing value from those who did not vote.
+            Votes for each class, as counts or as shares; or what each of A annotators said, by name of class,
+            empty or missing if nothing.
 
         Returns
         -------
         predictions of the same kind
             The votes about a row together have its weight, and are a cluster unless the rows have clusters.
-            Of counts and annotators each vote is a row, of shares each class with a share above 0.
-
-        Raises
-        ------
-        InputError
-            If the classes have no names, or a row has no vote.
 
         Notes
         -----
-        Errors and scores are then expectations if a label is drawn from the votes, calibrators are fitted to
-        the distribution, and how far votes about a row agree is the correlation inside its cluster.
+        A cluster for each row counts votes as dependent: how far votes about a row agree is the correlation
+        inside it.
 
         Examples
         --------
@@ -273,7 +245,7 @@ class Announcement:
         rows = self.take(np.unique(self.voted, return_index=True)[1])
         return rows._with(labels=None, sample_weight=None, voted=None)
 
-    #: Not a sequence of rows: an array made of one would hold an object for every row.
+    #: Not a sequence of rows, of which an array would hold objects.
     __iter__ = None
 
     def __getitem__(self, rows: Any) -> Self:
@@ -283,13 +255,7 @@ class Announcement:
         return self.take(rows)
 
     def take(self, rows: Any) -> Self:
-        """Return the chosen rows (a slice, indices or a boolean mask), with what came with them.
-
-        Raises
-        ------
-        InputError
-            If no row is chosen.
-        """
+        """Return the chosen rows (a slice, indices or a boolean mask), with what came with them."""
         chosen = {name: array[rows] for name, array in self._arrays().items()}
         if not len(chosen[self.scored_by]):
             raise InputError("no rows were chosen; choose at least one")
@@ -301,7 +267,7 @@ class Announcement:
     def split(
         self, calibration: float = 0.5, random_state: int | np.random.Generator | None = RANDOM_STATE
     ) -> tuple[Self, Self]:
-        """Split the rows at random into (calibration, evaluation), stratified by outcome.
+        """Split labelled rows at random into (calibration, evaluation), stratified by outcome.
 
         Rows of a cluster stay together; without clusters, rows of the same id in the file that was read, else
         exact copies of a row.
@@ -309,15 +275,9 @@ class Announcement:
         Parameters
         ----------
         calibration : float in (0, 1)
-            Share of the rows for calibration. Every class contributes its share to within one row, so
-            classes with a single row are allowed.
+            Share of the rows for calibration; every class contributes its share to within one row.
         random_state : int, Generator or None
             Seed of the split.
-
-        Raises
-        ------
-        InputError
-            If there are no labels, `calibration` is not inside (0, 1) or a side would be empty.
         """
         chosen = self.split_rows(calibration, random_state)
         return self.take(chosen[0]), self.take(chosen[1])
@@ -331,7 +291,7 @@ class Announcement:
         unit = self._units()
         by_label = in_order_of_strata(labels, unit, random_state)
         n_units = len(by_label)
-        # Systematic sampling along the label-sorted rows: shares hold per class to within one row.
+        # Systematic sampling along the rows sorted by label.
         quota = np.floor(np.arange(n_units + 1) * calibration + 1e-9)
         chosen = np.diff(quota) > 0
         if chosen.all() or not chosen.any():
@@ -342,10 +302,7 @@ class Announcement:
         return np.flatnonzero(fitted), np.flatnonzero(~fitted)
 
     def _units(self) -> np.ndarray:
-        """Return a number for each row, equal for rows that stay together, (n,) int64.
-
-        These are the rows of a cluster, else of an id in the file they were read from, else copies.
-        """
+        """Return a number for each row, (n,) int64: equal in a cluster, else for an id, else for copies."""
         if self.cluster is not None:
             return units_of(self.cluster, self.n_samples)
         name = None if self.metadata is None else self.metadata.attrs.get(ID)
@@ -355,16 +312,10 @@ class Announcement:
         return np.where(codes < 0, len(ids) + np.arange(len(codes)), codes)
 
     def in_order_of(self, class_names: Sequence[str] | None) -> Self:
-        """Return the rows with their classes in the order of other class names.
+        """Return the rows with their classes in the order of other class names; refuse other classes.
 
-        Default names "0", "1", ... count as unnamed: classes are then taken to be in order. Rows that are in
-        order, and rows without classes, are returned as they are. A class that no row holds may be missing if
+        Default names "0", "1", ... count as unnamed, in order. A class that no row holds may be missing if
         rows list some classes each.
-
-        Raises
-        ------
-        InputError
-            If these are other classes.
         """
         names = None if class_names is None else tuple(class_names)
         return self if names is None or names == self.class_names else self._reordered(names)
@@ -374,7 +325,7 @@ class Announcement:
 
     @cached_property
     def fingerprint(self) -> str:
-        """Hex digest (BLAKE2b, 128 bit) of every value, label and name: equal content, equal digest."""
+        """Hex digest (BLAKE2b, 128 bit) of every value, label and name."""
         return digest_of(self._header(), self._arrays().values())
 
 
@@ -420,7 +371,7 @@ class _OfLists(Announcement):
         return getattr(self, self.announced_by), self.labels
 
     def _settle_lists(self, scores: np.ndarray) -> None:
-        """Translate the announced and the true classes into codes; their texts are the names by default."""
+        """Translate announced and true classes into codes; their texts are the names by default."""
         announced, labels = self._codes()
         names = self.class_names or _names_within(announced, labels)
         names = None if names is None else as_names(names, len(names))
@@ -451,16 +402,16 @@ class Predictions(_OfColumns):
     Parameters
     ----------
     proba : (n, L) array_like of float
-        One row of class probabilities per example; finite, in [0, 1], each row summing to 1 within
-        `ROW_SUM_TOLERANCE`. float32 and float64 are kept as they are, anything else becomes float64.
+        Probabilities in [0, 1]; rows sum to 1 within `ROW_SUM_TOLERANCE`. float32 and float64 are kept,
+        anything else becomes float64.
     labels : (n,) array_like of int or str, optional
-        True class codes 0..L-1, or the names listed in `class_names`.
+        True class codes 0..L-1, or names of `class_names`.
     class_names : sequence of str, optional
         L distinct names in column order. By default the columns of a frame, else "0", "1", ...
     metadata : DataFrame, optional
-        Further columns of the source, one row per example.
+        Further columns, one row per example.
     sample_weight : (n,) array_like of float, optional
-        Weights of the rows, 0 or more.
+        Weights, 0 or more.
     cluster : (n,) array_like of int, str or time, optional
         Id of what each row belongs to, such as a patient, question or image. Rows of a cluster are not
         independent, and stay together in splits and folds.
@@ -471,17 +422,10 @@ class Predictions(_OfColumns):
     missing : {"error", "drop"}
         What to do with rows without a label: -1, NaN, None or an empty text.
 
-    Raises
-    ------
-    InputError
-        If shapes disagree, a value is not a probability, a label is not one of the L classes, or a row has no
-        cluster if others have.
-
     Notes
     -----
-    The object is frozen and its arrays are read-only. An array that can still be written to is copied; one
-    that is read-only (``flags.writeable``), down to the array it is a view of, is shared. L comes from the
-    number of columns: a class may be absent from the labels. Ties for the top go to the lowest index.
+    Arrays are copied if they can still be written to. A class may be absent from the labels. Ties for the top
+    go to the lowest index.
 
     Examples
     --------
@@ -546,13 +490,7 @@ class Predictions(_OfColumns):
     def from_logits(
         cls, logits: Any, labels: Any = None, class_names: Sequence[str] | None = None, **further: Any
     ) -> Predictions:
-        """Softmax of (n, L) finite logits, computed in float64; `further` as for `Predictions`.
-
-        Raises
-        ------
-        InputError
-            If the logits are not a finite matrix, or as for `Predictions`.
-        """
+        """Softmax of (n, L) finite logits, computed in float64; `further` as for `Predictions`."""
         class_names = column_names(logits) if class_names is None else class_names
         array = as_finite(logits, ndim=2, what="logits")
         return cls(read_only(map_row_blocks(softmax_rows, array)), labels, class_names, **further)
@@ -582,15 +520,7 @@ class Predictions(_OfColumns):
 class TopLabelPrediction(_OfLists):
     """What a classifier announces for each row: one class and its confidence, (c, h) in the paper.
 
-    Attributes
-    ----------
-    metadata, sample_weight, cluster, coverage
-        As for every kind, see `Announcement`.
-
-    Raises
-    ------
-    InputError
-        If shapes disagree, a confidence is not in [0, 1], or a label is not one of the classes.
+    `metadata`, `sample_weight`, `cluster` and `coverage` as for `Predictions`.
     """
 
     kind: ClassVar[str] = "top-label"
@@ -600,8 +530,7 @@ class TopLabelPrediction(_OfLists):
     label: np.ndarray  #: (n,) int64: Predicted class codes, 0..L-1; names of `class_names` are translated
     confidence: np.ndarray  #: (n,) float32 or float64: Probability predicted for that class, in [0, 1]
     labels: np.ndarray | None = None  #: (n,) int64 or None: True class codes, if they are known
-    #: Names of the L classes, those that are never true included; by default the texts that classes are given
-    #: by, ascending. None if they have none.
+    #: Names of all L classes; by default the texts that classes are given by, ascending
     class_names: tuple[str, ...] | None = None
 
     def __post_init__(self) -> None:
@@ -617,15 +546,7 @@ class TopLabelPrediction(_OfLists):
 class ConfidencePrediction(Announcement):
     """A confidence for each row, and whether the model was right; which class it predicted is not known.
 
-    Attributes
-    ----------
-    metadata, sample_weight, cluster, coverage
-        As for every kind, see `Announcement`.
-
-    Raises
-    ------
-    InputError
-        If shapes disagree, a confidence is not in [0, 1], or an outcome is not 0 or 1.
+    `metadata`, `sample_weight`, `cluster` and `coverage` as for `Predictions`.
     """
 
     kind: ClassVar[str] = "confidence"
@@ -642,7 +563,7 @@ class ConfidencePrediction(Announcement):
 
     @property
     def labels(self) -> np.ndarray | None:
-        """`correct` as 0 and 1, (n,) int64: the outcome of each row; None if it is not known."""
+        """`correct` as 0 and 1, (n,) int64; None if it is not known."""
         return None if self.correct is None else self.correct.astype(np.int64)
 
 
@@ -650,15 +571,7 @@ class ConfidencePrediction(Announcement):
 class BinaryPrediction(Announcement):
     """The probability of one of two classes for each row, P(Y = 1).
 
-    Attributes
-    ----------
-    metadata, sample_weight, cluster, coverage
-        As for every kind, see `Announcement`.
-
-    Raises
-    ------
-    InputError
-        If shapes disagree, a score is not in [0, 1], or a label is neither class.
+    `metadata`, `sample_weight`, `cluster` and `coverage` as for `Predictions`.
 
     Examples
     --------
@@ -709,13 +622,7 @@ class BinaryPrediction(Announcement):
         return self._with(score=1.0 - self.score, labels=labels, class_names=self.class_names[::-1])
 
     def with_positive(self, name: str | None) -> Self:
-        """Return the rows with this class as the positive one; None changes nothing.
-
-        Raises
-        ------
-        InputError
-            If it is neither class.
-        """
+        """Return the rows with this class as the positive one; None changes nothing."""
         if name is None or str(name) == self.positive:
             return self
         if str(name) not in self.class_names:
@@ -727,15 +634,7 @@ class BinaryPrediction(Announcement):
 class TopKPrediction(_OfLists):
     """The K highest classes of each row, best first, and their scores.
 
-    Attributes
-    ----------
-    metadata, sample_weight, cluster, coverage
-        As for every kind, see `Announcement`.
-
-    Raises
-    ------
-    InputError
-        If shapes disagree, a score is not in [0, 1], a class is there twice, or is not one of the classes.
+    `metadata`, `sample_weight`, `cluster` and `coverage` as for `Predictions`.
 
     Examples
     --------
@@ -751,8 +650,7 @@ class TopKPrediction(_OfLists):
 
     #: (n, K) int64: Class codes, 0..L-1, no class twice in a row; names of `class_names` are translated
     ranked: np.ndarray
-    #: (n, K) float32 or float64: Score of each of them, in [0, 1]. They need not fall with the rank:
-    #: calibrated ones may not.
+    #: (n, K) float32 or float64: Score of each, in [0, 1]; calibrated scores need not fall with the rank
     scores: np.ndarray
     #: (n,) int64 or None: True class codes, if they are known; a true class need not be among the K
     labels: np.ndarray | None = None
@@ -792,15 +690,7 @@ class TopKPrediction(_OfLists):
 class MultilabelPrediction(_OfColumns):
     """A score for every class, if several classes, or none, can be true: rows need not sum to 1.
 
-    Attributes
-    ----------
-    metadata, sample_weight, cluster, coverage
-        As for every kind, see `Announcement`.
-
-    Raises
-    ------
-    InputError
-        If shapes disagree, a score is not in [0, 1], or a label is not 0 or 1.
+    `metadata`, `sample_weight`, `cluster` and `coverage` as for `Predictions`.
 
     Examples
     --------
@@ -825,17 +715,11 @@ class MultilabelPrediction(_OfColumns):
 
     @property
     def proba(self) -> np.ndarray:
-        """`scores`, by the name that class-wise calibrators take them by."""
+        """`scores`, as class-wise calibrators name them."""
         return self.scores
 
     def of_class(self, name: str) -> BinaryPrediction:
-        """Return the rows as predictions of one class: the probability that it is true.
-
-        Raises
-        ------
-        InputError
-            If there is no such class.
-        """
+        """Return the rows as predictions of one class: the probability that it is true."""
         names = self.class_names
         if name not in names:
             raise InputError(f"there is no class {name!r}; the classes are {_listed(names)}")
@@ -861,13 +745,7 @@ def as_vectors(rows: BinaryPrediction) -> Predictions:
 
 
 def in_common_classes(a: Any, b: Any) -> tuple[Any, Any]:
-    """Return two sets of rows of one kind with the same classes, in the order of the first.
-
-    Raises
-    ------
-    InputError
-        If the kinds differ, or the classes of vectors or of binary scores do.
-    """
+    """Return two sets of rows of one kind with the same classes, in the order of the first."""
     if a.kind != b.kind:
         raise InputError(f"calibration and evaluation rows are of different kinds, {a.kind!r} and {b.kind!r}")
     of_lists = isinstance(a, (TopLabelPrediction, TopKPrediction))
@@ -878,13 +756,7 @@ def in_common_classes(a: Any, b: Any) -> tuple[Any, Any]:
 
 
 def columns_in_order(held: tuple[str, ...], names: tuple[str, ...]) -> np.ndarray | None:
-    """Return the column that holds each of the L names; None if either side is unnamed or all is in order.
-
-    Raises
-    ------
-    InputError
-        If a class is not one of `names`.
-    """
+    """Return the column of each of the L names; None if either side is unnamed or all is in order."""
     numbers = tuple(str(code) for code in range(len(held)))
     if names in (numbers, held) or held == numbers:
         return None
@@ -896,7 +768,7 @@ def columns_in_order(held: tuple[str, ...], names: tuple[str, ...]) -> np.ndarra
 
 
 def _moved(arrays: Sequence[np.ndarray | None], held: tuple[str, ...], names: tuple[str, ...]) -> list[Any]:
-    """Translate codes of the classes `held` into codes of `names`; refuse a class that is none of them."""
+    """Translate codes of the classes `held` into codes of `names`; refuse other classes."""
     place = {name: code for code, name in enumerate(names)}
     table = np.array([place.get(name, -1) for name in held])
     moved = [None if codes is None else table[codes] for codes in arrays]
@@ -912,7 +784,7 @@ def _listed(names: tuple[str, ...]) -> str:
 
 
 def _names_within(*columns: Any) -> tuple[str, ...] | None:
-    """Return the texts that predicted and true classes are given by, ascending; None if they are codes."""
+    """Return the texts that predicted and true classes are given by, ascending; None for codes."""
     arrays = [np.asarray(plain(one)) for one in columns if one is not None]
     if not all(one.dtype.kind in "OUST" and any(isinstance(x, str) for x in one.flat) for one in arrays):
         return None
@@ -942,7 +814,6 @@ def _check_sums(matrix: np.ndarray) -> None:
 def _labelled(
     proba: Any, labels: Any, metadata: Any, columns: tuple[Any, ...]
 ) -> tuple[Any, Any, Any, tuple[Any, ...]]:
-    """Return the rows that have a label, also of the columns that are given."""
     given = np.asarray(plain(labels))
     if given.dtype.kind in "OUST":
         known = np.array(
@@ -964,15 +835,10 @@ def _labelled(
 
 
 def with_codes(values: Any, scores: Any) -> tuple[Any, Any]:
-    """Return labels as codes if they are names of the classes of the scores, and scores without names.
+    """Return labels as codes if they are class names, and scores without names; refuse the two swapped.
 
     Names come from predictions, or from the columns of a frame. True classes that were never predicted are
-    classes beyond those that a predicted class or a ranked list can have.
-
-    Raises
-    ------
-    InputError
-        If the two are swapped, or a name is no class.
+    classes beyond those of a predicted class or a ranked list.
     """
     of_matrix = False
     if isinstance(scores, Announcement):
@@ -1005,12 +871,7 @@ def names_given(scores: Any) -> tuple[str, ...] | None:
 def check_same_classes(calibrator: Any, scores: Any) -> None:
     """Refuse scores whose classes are others than, or in another order than, a calibrator's `class_names_`.
 
-    Default names "0", "1", ... count as unnamed: columns are then taken to be in order.
-
-    Raises
-    ------
-    InputError
-        It names the first class that differs.
+    Default names "0", "1", ... count as unnamed, in order.
     """
     fitted, given = bare_names(getattr(calibrator, "class_names_", None)), names_given(scores)
     if fitted is None or given is None or given == fitted:
@@ -1032,11 +893,6 @@ def checked_rows(values: Any, scores: Any, what: str) -> tuple[Any, Announcement
     """Return `with_codes`, the scores as predictions that need no further check.
 
     Rows of a matrix share its memory, know their highest score, and need not sum to 1.
-
-    Raises
-    ------
-    InputError
-        If scores that are no predictions are no (n, L) matrix of values in [0, 1], or as for `with_codes`.
     """
     values, scores = with_codes(values, scores)
     if isinstance(scores, Announcement):
@@ -1052,24 +908,9 @@ def checked_rows(values: Any, scores: Any, what: str) -> tuple[Any, Announcement
 
 
 def weighted_rows(values: Any, scores: Any, sample_weight: Any) -> tuple[Any, Any, np.ndarray | None]:
-    """Return labels or outcomes, scores and weights of the rows that count.
+    """Return labels or outcomes, scores and weights (with mean 1, None if equal) of rows with weight above 0.
 
-    Rows of weight 0 are left out. Weights are divided by their mean, so that only their ratios matter; if
-    all are equal, None stands for them, and whatever follows is computed as without weights.
-
-    Parameters
-    ----------
-    values : (n,) array_like
-        True classes, or outcomes.
-    scores : (n, L) or (n,) array_like, or predictions of any kind
-        Scores of the same rows.
-    sample_weight : (n,) array_like of float, or None
-        Weights, 0 or more. None stands for the weights that predictions came with, if they have any.
-
-    Raises
-    ------
-    InputError
-        If a weight is negative or not finite, all are 0, or there are not as many as rows.
+    `sample_weight` None stands for the weights that predictions came with.
     """
     values, scores = with_codes(values, scores)
     sample_weight = weights_of(scores, sample_weight)
@@ -1102,13 +943,7 @@ def weights_of(scores: Any, sample_weight: Any = None) -> Any:
 
 
 def clusters_of(scores: Any, cluster: Any = None) -> np.ndarray | None:
-    """Return the ids of clusters given, else those that predictions came with; None if there are none.
-
-    Raises
-    ------
-    InputError
-        As `Predictions` does.
-    """
+    """Return the ids of clusters given, else those that predictions came with; None if there are none."""
     if cluster is not None:
         return as_clusters(cluster, getattr(scores, "n_samples", None) or len(scores))
     return scores.cluster if isinstance(scores, Announcement) else None
@@ -1146,20 +981,20 @@ def vote_words(rows: Any) -> str:
 
 
 def effective_words(effective: float, n_rows: int) -> str:
-    """Say what `weight_words` does, given the effective rows."""
+    """As `weight_words`, from the effective rows."""
     shown = f"{effective:,.0f}" if effective >= 10 else f"{effective:.1f}"
     return f"weighted, as good as {shown} of {n_rows:,} rows"
 
 
 def score_matrix(scores: Any, what: str = "scores") -> np.ndarray:
-    """Return the (n, L) scores of predictions with one per class, or of a matrix; rows need not sum to 1."""
+    """Return the (n, L) scores of predictions with a score per class, or of a matrix."""
     if isinstance(scores, (Predictions, MultilabelPrediction)):
         return scores.proba
     return as_class_scores(scores, what)
 
 
 def highest_checked(scores: Any, what: str = "scores") -> tuple[np.ndarray, np.ndarray]:
-    """Return `highest` of `score_matrix`; scores that are as they should be are read only once."""
+    """Return `highest` of `score_matrix`, reading valid scores only once."""
     if isinstance(scores, (Predictions, MultilabelPrediction)):
         return highest(scores.proba)
     array = as_floats(scores, ndim=2, what=what)

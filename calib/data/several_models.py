@@ -19,7 +19,7 @@ from calib.data.validation import check_labelled
 def on_common_rows(models: Mapping[str, Any]) -> dict[str, Any]:
     """Return every model's predictions with the classes and the rows in the order of the first model.
 
-    Rows are matched by id if both models were read with a column of ids, else they are taken to be in order.
+    Rows are matched by id if both models have a column of ids, else by order.
     """
     names = list(models)
     first = models[names[0]]
@@ -48,7 +48,7 @@ def split_together(
 ) -> dict[str, tuple[Any, Any]]:
     """Split rows from `on_common_rows` into calibration and evaluation rows, the same for every model.
 
-    Parameters as for `Predictions.split`, which chooses the rows of the first model.
+    Parameters as for `Predictions.split`.
     """
     fitted, unseen = next(iter(models.values())).split_rows(calibration, random_state)
     return {name: (rows.take(fitted), rows.take(unseen)) for name, rows in models.items()}
@@ -57,10 +57,7 @@ def split_together(
 def pairs_of_models(
     models: Mapping[str, Any], calibration: float = 0.5, random_state: int | None = RANDOM_STATE
 ) -> dict[str, tuple[Any, Any]]:
-    """Return (calibration, evaluation) of each model: given so, or split once from labelled predictions.
-
-    Calibration rows are None for a model that was given none.
-    """
+    """Return (calibration, evaluation) of each model: as given (calibration may be None), or split once."""
     if not models:
         raise InputError("comparing models needs at least one model; got none")
     given = {name: isinstance(rows, (tuple, list)) for name, rows in models.items()}

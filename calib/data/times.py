@@ -22,7 +22,7 @@ _YEAR_LAST = re.compile(rf"(?P<a>\d{{1,2}})(?P<mark>[./-])(?P<b>\d{{1,2}})(?P=ma
 _CLOCK = re.compile(r"(?i)(?:.*[^a-z])?(?:time|timestamp|date|datetime|epoch|step|ts|t)(?:[^a-z].*)?")
 #: Blocks of time, from the longest, and how `pandas` writes each.
 BLOCKS = {"month": "%Y-%m", "week": "%G-W%V", "day": "%Y-%m-%d", "hour": "%Y-%m-%dT%H"}
-#: Blocks of equal numbers of rows that a time in numbers is cut into.
+#: Number of blocks of rows that a time in numbers is cut into.
 N_BLOCKS = 20
 
 

@@ -1,4 +1,4 @@
-"""Arguments checked once at the boundary: scores, labels, names, counts, levels; inside, they are trusted."""
+"""Arguments checked once at the boundary: scores, labels, names, counts, levels."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ def n_axes(values: Any) -> int:
 def check_order(labels: Any, scores: Any) -> None:
     """Raise `InputError` if labels and scores are swapped.
 
-    They are if the labels are predictions, or hold a fraction, while the scores are names or whole numbers.
+    They are if the labels are predictions, or hold a fraction, and the scores are names or whole numbers.
     """
     if labels is None or hasattr(scores, "n_samples"):
         return
@@ -167,8 +167,8 @@ def as_finite(values: Any, *, ndim: int, what: str) -> np.ndarray:
 def as_labels(y_true: Any, n_samples: int, n_classes: int | None, what: str = "labels") -> np.ndarray:
     """Return (n,) int64 class codes in 0..L-1 (in 0.. without `n_classes`), or raise `InputError`.
 
-    A column (n, 1) counts as (n,), a one-hot matrix (n, L) as its codes. Texts without names of classes are
-    these in ascending order, as scikit-learn orders them, if there are as many as classes.
+    A one-hot matrix (n, L) counts as its codes. Texts without names of classes are codes in ascending order
+    if there are L of them.
     """
     array = np.asarray(plain(y_true))
     if array.shape == (n_samples, 1):
@@ -240,8 +240,7 @@ def as_weights(sample_weight: Any, n_samples: int) -> np.ndarray:
 def as_clusters(cluster: Any, n_samples: int) -> np.ndarray:
     """Return (n,) int64 ids of clusters, equal for rows that belong together, or raise `InputError`.
 
-    Whole numbers and times stay as they are; the id of a text is 64 bits of its hash, the same in every set
-    of rows.
+    Whole numbers and times stay as they are; the id of a text is 64 bits of its hash.
     """
     given = pd.Series(plain(cluster)) if np.ndim(cluster) == 1 else None
     if given is None or len(given) != n_samples:
@@ -276,8 +275,7 @@ MISSING = "(missing)"
 def as_groups(groups: Any, n_samples: int) -> tuple[np.ndarray, tuple[str, ...]]:
     """Return (n,) int64 codes of groups and their distinct names, ascending, or raise `InputError`.
 
-    Groups are told apart by their text: 1, 1.0 and "1" are the same; rows without a value, or with an
-    empty text, are "(missing)".
+    Groups are told apart by their text: 1, 1.0 and "1" are the same; a missing or empty text is "(missing)".
     """
     if np.ndim(groups) != 1 or len(groups) != n_samples:
         raise InputError(

@@ -11,18 +11,7 @@ from calib.datasets.real import digits
 
 
 def load_example(name: str) -> Example:
-    """Build the example of that name with its defaults.
-
-    Parameters
-    ----------
-    name : str
-        One of the keys of `EXAMPLE_TITLES`.
-
-    Raises
-    ------
-    InputError
-        If there is no such example.
-    """
+    """Build the example of that name, a key of `EXAMPLE_TITLES`, with its defaults."""
     builders: dict[str, Callable[[], Example]] = {
         "resnet": simulated.resnet_shaped,
         "digits": digits,

@@ -62,9 +62,7 @@ class Example:
     def true_proba(self) -> np.ndarray | None:
         """Known conditional probabilities P(Y = l | x), (n, L) float64; None if they are unknown.
 
-        In every simulated example the classes other than the predicted one share 1 - `truth` in
-        proportion to their scores, so this matrix follows from `truth` and needs no memory until asked
-        for.
+        In every simulated example the other classes share 1 - `truth` in proportion to their scores.
         """
         if self.truth is None:
             return None
@@ -83,10 +81,9 @@ SITE, AGE, DAY = "site (simulated)", "age (simulated)", "day (simulated)"
 
 
 def simulated_columns(rows: Predictions, seed: int = 0) -> pd.DataFrame:
-    """Return further columns for rows that have none, drawn at random: a site, an age and a day.
+    """Return a site, an age and a day for rows, drawn at random.
 
-    Age and day have nothing to do with the predictions. Rows that are predicted wrongly are three times as
-    often of the site "east", so that the confidence is too high there.
+    Wrongly predicted rows are three times as often of the site "east": the confidence is too high there.
     """
     random = np.random.default_rng(seed)
     n_samples = rows.n_samples

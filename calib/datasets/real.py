@@ -42,8 +42,7 @@ class Stopped(Exception):
 def digits(*, random_state: int = RANDOM_STATE) -> Example:
     """Compute real out-of-fold probabilities: naive Bayes on scikit-learn's 1,797 handwritten digits.
 
-    Naive Bayes counts correlated pixels as independent evidence, so it is overconfident, most of all
-    where it predicts 1, 8 or 9.
+    Naive Bayes counts correlated pixels as independent evidence, so it is overconfident.
     """
     from sklearn.datasets import load_digits
     from sklearn.model_selection import StratifiedKFold, cross_val_predict
@@ -78,25 +77,23 @@ def covtype(
 ) -> Example:
     """Predict COVTYPE's cover types as the paper does, and cache the predictions on disk.
 
-    30 % of the rows, chosen at random, are for evaluation, and 10 % of the others for calibration; the
-    model is fitted on the rest. With all 581,012 rows that is 174,304 and 40,671 rows.
+    30 % of the rows, chosen at random, are for evaluation, and 10 % of the others for calibration; the model
+    is fitted on the rest.
 
     Parameters
     ----------
     source : path, bytes, binary file or pair of arrays, optional
-        `covtype.data`, `covtype.data.gz` or a CSV file with the same 55 columns (54 features, then
-        Cover_Type 1..7), with or without a header, or what `read_covtype` made of one. By
-        default the data comes through scikit-learn's `fetch_covtype`, which downloads it once.
+        `covtype.data`, `covtype.data.gz`, a CSV file with the same 55 columns, or what `read_covtype`
+        returned. By default scikit-learn's `fetch_covtype` downloads the data once.
     model : {"forest", "logistic"}
-        "forest": `RandomForestClassifier` with its defaults on the 7 classes (Appendix B.2).
-        "logistic": logistic regression on 3 classes: 1, 2 and other (Appendix G.4).
+        "forest": `RandomForestClassifier` with its defaults on the 7 classes (Appendix B.2). "logistic":
+        logistic regression on 3 classes: 1, 2 and other (Appendix G.4).
     random_state : int
         Seed of the splits and of the forest.
     data_home : path, optional
         Folder of downloaded data and cached predictions; scikit-learn's data home by default.
     cache : bool
-        Whether to read the predictions from disk if they are there, and to write them there if not. The
-        file holds probabilities and labels, no features.
+        Whether to read and write the predictions (no features) on disk.
     progress : callable(float, str), optional
         Called with the share of the work that is done, from 0 to 1, and what is being done.
     stop : callable() -> bool, optional
@@ -116,9 +113,8 @@ def covtype(
 
     Notes
     -----
-    The forest grows a few trees at a time so that it can report progress and be stopped; the result is that
-    of one fit with the same seed. Unlike the paper, features are standardised before the logistic regression:
-    on raw features the solver does not converge within its default iterations.
+    Unlike in the paper, features are standardised before the logistic regression, which does not converge
+    otherwise.
     """
     check_choice(model, ("forest", "logistic"), "model")
     report = progress or (lambda done, what: None)
@@ -255,7 +251,7 @@ def _predict(
             report(0.9 + 0.1 * done / total, f"Predicting the {name} rows")
             done += len(block)
             proba[block[:, None], fitted.classes_] = fitted.predict_proba(features[rows[block]])
-        # Threads add the trees' votes in any order; rounding makes the result the same every time.
+        # Threads add the trees' votes in any order; rounding removes the difference.
         arrays[f"{name}_proba"] = np.round(proba, 12)
         arrays[f"{name}_labels"] = labels[rows]
     return arrays

@@ -12,7 +12,7 @@ from calib.data.defaults import RANDOM_STATE
 from calib.data.predictions import Predictions
 from calib.datasets.example import COVER_TYPES, EXAMPLE_TITLES, Example
 
-#: Rows drawn from one random stream; fixed, so that a seed gives the same rows on every machine.
+#: Rows drawn from one random stream, so that a seed gives the same rows on every machine.
 BLOCK = 5_000
 
 #: Drawn rows: predicted label (n,), confidence (n,), truth (n,) and the weights of all classes (n, L).
@@ -26,9 +26,9 @@ CIFAR10 = ("airplane", "automobile", "bird", "cat", "deer", "dog", "frog", "hors
 def two_patients() -> Example:
     """Build Example 1 of Gupta & Ramdas (2022), in exact proportions: conf-ECE 0, TL-ECE 0.4.
 
-    Patients a and b are equally frequent. Patient a is predicted disease 1 with confidence 0.6 and has it
-    with probability 0.2; patient b is predicted disease 2 with confidence 0.6 and certainly has it. The
-    calibration and evaluation rows are the same: 500 of each patient, with outcomes in exact proportion.
+    Patient a is predicted disease 1 with confidence 0.6 and has it with probability 0.2; patient b is
+    predicted disease 2 with confidence 0.6 and certainly has it. Calibration and evaluation rows are the
+    same: 500 of each.
     """
     # Of every ten rows, five are patient a: one has disease 1 (0.2), two have each of the others.
     proba = np.tile([[0.6, 0.2, 0.2], [0.2, 0.6, 0.2]], (500, 1))
@@ -53,16 +53,9 @@ def resnet_shaped(
 ) -> Example:
     """Simulate CIFAR-10 with a ResNet: confidence nearly calibrated, single classes far from it.
 
-    About 95 % of the rows are right and 92 % have a confidence above 0.9. Whatever the confidence, the
-    classes' miscalibrations cancel: near 0.55 a predicted *airplane* is right about one time in five, a
-    predicted *horse* about nine times in ten, all rows together 0.55 (compare Figures 1 and 2 of the paper).
-
-    Parameters
-    ----------
-    n_calibration, n_evaluation : int
-        Number of rows.
-    random_state : int
-        Seed.
+    About 95 % of the rows are right and 92 % have a confidence above 0.9. At any confidence the classes'
+    miscalibrations cancel: near 0.55 a predicted *airplane* is right about one time in five, a predicted
+    *horse* nine times in ten (compare Figures 1 and 2 of the paper).
     """
     affinity = np.full((10, 10), 0.15)
     for first, second in ((0, 2), (0, 8), (1, 9), (3, 5), (2, 4), (4, 7), (2, 6)):
@@ -104,10 +97,9 @@ def perfect(
     spread: float = 4.0,
     random_state: int | np.random.Generator | None = RANDOM_STATE,
 ) -> Example:
-    """Draw a perfectly calibrated population: every label follows its row's own probabilities.
+    """Draw a population that is calibrated in every sense: labels follow their rows' own probabilities.
 
-    It is calibrated in every sense of the paper, canonical included, so any error an estimate shows on it is
-    sampling noise, and no calibrator can help. Half as many rows again are drawn for calibration.
+    Half as many rows again are drawn for calibration.
 
     Parameters
     ----------
@@ -144,16 +136,8 @@ def many_classes(
 ) -> Example:
     """Simulate a network of ImageNet's size in float32: classes differ in frequency and miscalibration.
 
-    The i-th class is predicted in proportion to (i + 4) ** -0.9, which leaves most classes with few rows.
-    Classes come in families of ten that are mostly confused among themselves. Half as many rows again are
-    drawn for calibration.
-
-    Parameters
-    ----------
-    n_samples, n_classes : int
-        Evaluation rows n and classes L.
-    random_state : int
-        Seed.
+    The i-th class is predicted in proportion to (i + 4) ** -0.9. Families of ten classes are mostly confused
+    among themselves. Half as many rows again are drawn for calibration.
     """
     population = np.random.default_rng((random_state, 2))
     tilt = population.normal(0.0, 0.15, n_classes)
@@ -194,10 +178,8 @@ def three_classes(
 ) -> Example:
     """Simulate a logistic regression on three forest types by altitude, in the sizes of App. G.4.
 
-    The model's logits are linear in altitude, soil and rain. The true logits are less extreme, favour pine,
-    and make "other" frequent again at high altitude, a curve that no linear model can represent.
-
-    `truth` is None: the true vectors do not follow from the probability of the predicted class alone.
+    The true logits are less extreme than the model's, favour pine, and curve: no linear model can represent
+    them. `truth` is None.
     """
     sets = []
     for stream, n_rows in enumerate((n_calibration, n_evaluation)):
@@ -243,25 +225,9 @@ def four_networks(
 ) -> Example:
     """Simulate four networks on the same rows: a good, an over- and an under-confident one, one bad class.
 
-    Labels are drawn from the softmax of normal logits z. The logits of a network are a factor times z with
-    noise, and a small shift for each class, as trained networks have; "one bad class" adds much to one class,
-    which it predicts too often and with too high a confidence.
-
-    Parameters
-    ----------
-    n_classes : int
-        L, more than 3; the paper's data sets have 10 and 100.
-    n_calibration, n_evaluation : int
-        Number of rows.
-    focal : bool
-        Whether all logits are shrunk, as networks trained with the focal loss have them.
-    random_state : int
-        Seed.
-
-    Returns
-    -------
-    Example
-        With `models`.
+    Labels are drawn from the softmax of normal logits z. A network's logits are a factor times z with noise,
+    and a small shift for each class; "one bad class" adds much to one class. `focal` shrinks all logits, as
+    training with the focal loss does. `n_classes` is above 3; the paper's data sets have 10 and 100.
     """
     shifts = np.random.default_rng((random_state, 2)).normal(0.0, 0.15, (len(NETWORKS), n_classes))
     spread = 7.0 if n_classes <= 10 else 5.5
@@ -324,10 +290,9 @@ def covtype_simulated(
 ) -> Example:
     """Simulate a random forest on COVTYPE-7: real class shares, underconfident, scores in steps of 0.01.
 
-    A forest of 100 fully grown trees predicts shares of votes. Here the predicted class c and its votes are
-    drawn first; then P(Y = c | x) = expit(1.9 logit h + s_c) with a shift s_c > 0 per class, and the other
-    classes share the other votes and the other probability alike. The shares of the predicted classes are
-    solved for, so that the true classes have COVTYPE's shares.
+    The predicted class c and its votes of 100 trees are drawn first; then P(Y = c | x) = expit(1.9 logit h +
+    s_c) with a shift s_c > 0 per class. The others share the other votes and the other probability alike, and
+    the true classes have COVTYPE's shares.
     """
     chances = _vote_chances()
     truth_by_votes = expit(_SLOPE * logit(_VOTES / _TREES) + _SHIFT[:, None])
@@ -417,8 +382,8 @@ def _complete(
 ) -> tuple[np.ndarray, np.ndarray]:
     """Return whole rows (n, L) with the given top class and confidence, and labels (n,) drawn from the truth.
 
-    The other classes share 1 - confidence of the score, and 1 - truth of the probability, in proportion to
-    `weights`, evened out as far as needed for `label` to stay the only maximum.
+    The other classes share 1 - confidence, and 1 - truth, in proportion to `weights`, evened out until
+    `label` is the only maximum.
     """
     n, n_classes = weights.shape
     np.put_along_axis(weights, label[:, None], 0.0, axis=1)

@@ -51,9 +51,8 @@ def ece_sweep(
 ) -> EceSweep:
     """Plug-in ECE (or MCE) for several numbers of bins, from one sort (Figure 2, Appendix E).
 
-    Parameters as for `ece`; `n_bins` is an iterable of bin counts. `scores` may also be the
-    `BinaryProblems` of the notion, or a summary (then `y_true` is not used). With ``metric="mce"``, the
-    largest error of a bin with classes averaged inside it, as in the paper's tables.
+    Parameters as for `ece`; `n_bins` is an iterable. `scores` may also be the `BinaryProblems` of the notion,
+    or a summary. ``metric="mce"`` averages classes inside each bin, as in the paper's tables.
     """
     check_choice(metric, ("ece", "mce"), "metric")
     if isinstance(scores, SummedRows):
@@ -67,7 +66,7 @@ def ece_sweep(
 
 
 def sweep_words(sweeps: Mapping[str, Mapping[str, EceSweep]], strong: str = "{}") -> str:
-    """Say by how much TL-ECE exceeds conf-ECE as measured, for the method if it does so most, if both are.
+    """Say by how much TL-ECE exceeds conf-ECE, for the method with the largest excess, if both are measured.
 
     `sweeps` are by method and notion; method names must already be escaped; `strong` as for `cell_words`.
     """

@@ -152,26 +152,14 @@ def class_table(
 
     Parameters
     ----------
-    y_true : (n,) array_like of int
-        True class codes.
-    scores : (n, L) array_like, Predictions, TopLabelPrediction, BinaryProblems, or a summary
-        Scores in [0, 1], or their top-label problems.
-    n_bins, strategy
-        As for `calib.ece`.
+    y_true, scores, n_bins, strategy, sample_weight
+        As for `calib.ece`; or the top-label `BinaryProblems` as `scores`.
     fdr : float in (0, 1)
         False discovery rate of `flagged`.
-    sample_weight : (n,) array_like of float, optional
-        As for `calib.ece`. `predicted` and `true` still count rows.
     n_resamples : int
-        Redraws of the outcomes for the floors. If p-values of 1 / (n_resamples + 1) are too coarse to flag
-        classes (fdr / L), the clearest classes get L / fdr redraws.
+        Redraws of the outcomes for the floors; the clearest classes get L / fdr if that is more.
     random_state
         Seed, as for `calib.noise_floor`.
-
-    Raises
-    ------
-    InputError
-        If an argument cannot be used.
     """
     check_share(fdr, "fdr", 0.05)
     if isinstance(scores, BinaryProblems):
@@ -294,23 +282,12 @@ def class_diagram(
 
     Parameters
     ----------
-    y_true : (n,) array_like of int
-        True class codes.
-    scores : (n, L) array_like, Predictions, TopLabelPrediction, or a summary
-        Scores in [0, 1]; "class-wise" needs one per class.
+    y_true, scores, n_bins, sample_weight
+        As for `calib.ece`; "class-wise" needs a score for each class.
     label : int
-        Class code.
+        Class code, which must be predicted for "top-label".
     notion : {"top-label", "class-wise"}
-        Condition on the class being predicted with h(x), or on its score h_l(x) whatever is predicted.
-    n_bins : int
-        Equal-width bins.
-    sample_weight : (n,) array_like of float, optional
-        As for `calib.ece`.
-
-    Raises
-    ------
-    InputError
-        If an argument cannot be used, or the class is never predicted ("top-label").
+        Rows with this predicted class and their h(x), or all rows and their h_l(x).
     """
     cells = as_evidence(y_true, scores, sample_weight).of_class(label, notion).cells(n_bins=n_bins)
     lower, upper = wilson_interval(cells.mean_outcome, cells.effective)
@@ -329,17 +306,7 @@ def class_diagram(
 
 
 def confusions(y_true: Any, announced: Any, label: int, *, n_classes: int) -> Confusions:
-    """Count what one class is confused with, in both directions.
-
-    Parameters
-    ----------
-    y_true, announced : (n,) int arrays
-        True and predicted class codes.
-    label : int
-        Class code.
-    n_classes : int
-        L.
-    """
+    """Count what one class is confused with, in both directions, from (n,) class codes."""
     truth = as_labels(y_true, len(announced), n_classes)
     announced = np.asarray(announced)
 
@@ -435,7 +402,7 @@ def draw_class_shares(shares: Mapping[str, np.ndarray], class_names: Sequence[st
             hovertemplate=f"%{{customdata[0]}}: %{{x:.2%}} {name}<extra></extra>",
         )
     largest = max(float(values[order].max()) for values in shares.values())
-    # Five ticks or so: as many digits as tell them apart.
+    # About five ticks, with enough digits to tell them apart.
     digits = max(0, int(np.ceil(-np.log10(max(largest, 1e-6) / 5))) - 2)
     ticks = {"tickformat": f".{digits}%", "rangemode": "tozero", "nticks": 8}
     return figure(

@@ -20,12 +20,11 @@ def draw_risk_coverage(
     outcomes: Mapping[str, Outcome] | None = None,
     risk: float | None = None,
 ) -> Figure:
-    """Draw risk against coverage of each method, and where its rule stands.
+    """Draw risk against coverage of each method, and the place of its rule.
 
     Parameters
     ----------
     curves : mapping of str to RiskCoverage
-        By method, drawn in order.
     outcomes : mapping of str to Outcome, optional
         What the rule of a method does to the same rows, drawn as a diamond on its curve.
     risk : float, optional
@@ -64,7 +63,7 @@ def draw_risk_coverage(
             name=f"{risk:.4g} allowed",
             hoverinfo="skip",
         )
-    # The risk of the first few rows jumps between 0 and 1; the picture is about the others.
+    # The risk of the first few rows jumps between 0 and 1.
     steady = [float(curve.risk[curve.coverage >= 0.02].max()) for curve in curves.values()]
     top = 1.08 * max([*steady, 1.5 * (risk or 0.0), 0.001])
     x_title, y_title = (

@@ -16,23 +16,19 @@ if TYPE_CHECKING:
 
 
 class ReliabilityDisplay:
-    """Reliability diagram with its 95 % intervals and what a perfect model shows.
+    """Reliability diagram with 95 % intervals and the noise floor, drawn by matplotlib.
 
-    Made by `from_estimator` or `from_predictions`, which draw it.
+    Made by `from_estimator` or `from_predictions`.
 
     Parameters
     ----------
     diagram : ReliabilityDiagram
-        The numbers.
     estimator_name : str, optional
         Name in the legend.
 
     Attributes
     ----------
-    ax_ : matplotlib Axes
-        The axes, after `plot`.
-    figure_ : matplotlib Figure
-        Their figure.
+    ax_, figure_ : matplotlib Axes and Figure
     line_, band_ : matplotlib artists
         The points with their intervals, and the noise floor around the diagonal.
 
@@ -66,25 +62,19 @@ class ReliabilityDisplay:
         ax: Axes | None = None,
         **kwargs: Any,
     ) -> ReliabilityDisplay:
-        """Draw the diagram of a fitted classifier: of two classes P(Y = 1), of more the confidence.
+        """Draw the diagram of a fitted classifier: P(Y = 1) for two classes, else the confidence.
 
         Parameters
         ----------
         estimator : fitted classifier
-            With `predict_proba` and `classes_`, the order of its columns.
+            With `predict_proba` and `classes_`.
         X : array_like (n, p)
-            Features.
         y : (n,) array_like
             True classes, as in `classes_`.
         pos_label : label, optional
-            The class of two whose probability is shown; by default the last, as in scikit-learn.
+            The class of two whose probability is shown; by default the last.
         n_bins, sample_weight, name, ax, **kwargs
-            As for `from_predictions`; the name is the class's by default.
-
-        Raises
-        ------
-        InputError
-            If an argument cannot be used, or a label or `pos_label` is none of the classes.
+            As for `from_predictions`.
         """
         place = {label: code for code, label in enumerate(np.asarray(estimator.classes_).tolist())}
         labels = np.asarray(y).tolist()
@@ -124,14 +114,8 @@ class ReliabilityDisplay:
         name : str, optional
             Name in the legend.
         ax : matplotlib Axes, optional
-            Axes to draw on; new ones by default.
         **kwargs
             Of `matplotlib.axes.Axes.errorbar`.
-
-        Raises
-        ------
-        InputError
-            If an argument cannot be used, or matplotlib is not installed.
         """
         diagram = reliability_diagram(y_true, scores, n_bins=n_bins, sample_weight=sample_weight)
         return cls(diagram, estimator_name=name).plot(ax=ax, **kwargs)

@@ -32,13 +32,13 @@ GAP_COLOURS = [(0.0, OKABE_ITO["vermillion"]), (0.5, "#B9BEC4"), (1.0, OKABE_ITO
 
 #: Pixels of a row.
 ROW = 26
-#: Colour around cells beyond noise, on light and dark pages.
+#: Colour around cells beyond noise.
 OUTLINE = "#6B7680"
 #: Pixels of the colour bar: its length, and the height it takes with title and ticks.
 SCALE_LENGTH, SCALE_HEIGHT = 260, 44
-#: Pixels above a map for plotly's tools, which would lie on its cells and take their clicks.
+#: Pixels above a map for plotly's tools, which would cover its cells.
 TOOLS_HEIGHT = 30
-#: More columns than this have their names from top to bottom.
+#: Most columns with horizontal names.
 SIDE_BY_SIDE = 6
 
 
@@ -93,19 +93,9 @@ class ClassHeat(Drawn):
 
 
 def class_heat(cells: BinStatistics, labels: Any = None) -> ClassHeat:
-    """Arrange top-label cells as class x bin.
+    """Arrange equal-width top-label cells as class x bin.
 
-    Parameters
-    ----------
-    cells : BinStatistics
-        Equal-width statistics of top-label problems.
-    labels : (R,) array_like of int, optional
-        Classes to show, from the top; by default all predicted ones, those that add most to TL-ECE first.
-
-    Raises
-    ------
-    InputError
-        If the cells are not equal-width bins.
+    `labels` are the classes to show, from the top; by default all predicted ones, by what they add to TL-ECE.
     """
     if cells.strategy != "uniform" or cells.notion != "top-label":
         raise InputError(
@@ -159,11 +149,10 @@ def draw_heat(
 ) -> Figure:
     """Draw class x bin cells, coloured by accuracy minus confidence.
 
-    Cells of more rows are taller, those beyond noise have an outline. Marks carry [class code, bin] first
-    in their customdata. `rows` is the word before the name of a row; `columns` names the columns if these are
-    no bins of the confidence; `chosen` is the (class code, bin) to be framed; `limit` is the end of the scale
-    of colours, by default the limit of `diagram`: give maps of some rows the limit of all, so that a colour
-    keeps its meaning.
+    Cells of more rows are taller; cells beyond noise have an outline. Marks carry [class code, bin] first in
+    their customdata, and `chosen` is such a pair to be framed. `rows` is the word before a row's name;
+    `columns` names columns that are no bins of the confidence. `limit` ends the scale of colours: give maps
+    of some rows the limit of all.
     """
     data = []
     limit = diagram.limit if limit is None else limit
@@ -196,7 +185,7 @@ def draw_heat(
         x=middles[bin_],
         y=row,
         mode="markers",
-        # A click shows the frame of its cell: no figure is drawn again for it.
+        # A click shows the frame of its cell, without another drawing.
         marker={
             "symbol": "square-open",
             "size": ROW - 2,

@@ -42,12 +42,11 @@ _BASE, _HB = OKABE_ITO["orange"], OKABE_ITO["green"]
 
 @dataclass(frozen=True, eq=False, repr=False)
 class ClassBinning(Result):
-    """Top-label histogram binning, assessed class by class on the evaluation rows.
+    """Top-label histogram binning, assessed class by class on the evaluation rows (Appendix F of the paper).
 
-    Base model and calibrator are assessed on the same cells, as in Appendix F of the paper: the rows of one
-    class with the same calibrated value. A class that could not be calibrated has 15 equal-width
-    bins of its base confidence instead. Arrays over classes are indexed by class code, arrays over cells are
-    ordered by class and base confidence.
+    Base model and calibrator are assessed on the same cells: rows of a class with the same calibrated value,
+    or 15 equal-width bins of the base confidence if the class could not be calibrated. Cells are ordered by
+    class and base confidence.
     """
 
     name: str  #: "k = 100 points per bin" or "B = 50 bins per class"
@@ -87,7 +86,7 @@ class ClassBinning(Result):
         Returns
         -------
         eps, share : (C + 1,) float64 arrays
-            Steps of V, starting at (0, 0); V(eps) is the share at the last step <= eps.
+            Steps of V, starting at (0, 0).
         """
         shown = np.ones(len(self.label), bool) if label is None else self.label == label
         confidence = self.base_confidence if base else self.confidence
@@ -177,16 +176,11 @@ def class_binning(
     Parameters
     ----------
     calibration, evaluation : Predictions
-        Labelled rows to fit on and to assess on.
+        Labelled, unweighted rows to fit on and to assess on.
     points_per_bin, n_bins : int
         Exactly one of the two: k points per bin (Algorithm 8), or B bins for every class.
     n_resamples, random_state
-        Redraws for the floors and their seed, as for `calib.noise_floor`.
-
-    Raises
-    ------
-    InputError
-        If both or neither of the two are given, labels are missing, or rows have weights.
+        As for `calib.noise_floor`.
     """
     if (points_per_bin is None) == (n_bins is None):
         raise InputError(f"give either points_per_bin or n_bins; got {points_per_bin!r} and {n_bins!r}")
@@ -252,14 +246,9 @@ def plan_bins(
     Parameters
     ----------
     calibration, evaluation : Predictions
-        Labelled rows to fit on and to assess on.
+        Labelled, unweighted rows to fit on and to assess on.
     points_per_bin : iterable of int
         The k to try.
-
-    Raises
-    ------
-    InputError
-        If labels are missing, rows have weights, or a k is not a whole number of at least 1.
     """
     tried = np.array(list(points_per_bin), dtype=np.int64)
     for rows in (calibration, evaluation):
@@ -288,7 +277,6 @@ def _labels(predictions: Predictions) -> np.ndarray:
 
 
 def _fit(calibration: Predictions, binary: HistogramBinning) -> tuple[MulticlassToBinary, np.ndarray]:
-    """Fit top-label calibration (Algorithm 2 of the paper), and count the bins of each class, (L,)."""
     if (missing := lacks(kind_of(calibration), "notion:top-label")) is not None:
         raise InputError(missing)
     fitted = MulticlassToBinary(binary).fit(calibration, _labels(calibration))
@@ -304,13 +292,11 @@ def draw_class_errors(
     Parameters
     ----------
     side : ClassBinning
-        One way to choose bins.
     codes : sequence of int
         Classes to show, top to bottom.
     shares : (L,) array
         Share of the evaluation rows of each true class.
     class_names : sequence of str
-        Names by code.
     limit : float
         End of the error axis: give both sides the same.
     """
@@ -373,8 +359,7 @@ def draw_class_panels(
 ) -> Figure:
     """Draw reliability diagram and validity plot of each class, one row per class (Figures 4 and 9).
 
-    Parameters as for `class_errors` with a row for each of `codes`, and `eps`, the end of the validity
-    plots' axis: give both sides the same.
+    As `draw_class_errors`; `eps` is the end of the validity plots' axis.
     """
     codes = [int(code) for code in codes]
     titles = tuple(

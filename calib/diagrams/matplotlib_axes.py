@@ -17,9 +17,9 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure as MatplotlibFigure
 
-#: Inches of a figure whose layout names no size, and plotly's pixels in an inch of paper.
+#: Default size in inches, and plotly's pixels in an inch of paper.
 WIDTH, HEIGHT, PIXELS = 6.4, 4.4, 100.0
-#: Diameters and line widths of pages, in pixels, become points.
+#: Points of paper per pixel, for diameters and line widths.
 POINTS = 0.6
 DASHES = {"dash": "--", "dot": ":", "dashdot": "-.", "solid": "-"}
 MARKERS = {"circle": "o", "diamond": "D", "square": "s", "cross": "P", "x": "X", "star": "*"}
@@ -28,7 +28,7 @@ STEPS = {"hv": "steps-post", "vh": "steps-pre", "hvh": "steps-mid"}
 
 @contextmanager
 def matplotlib_pyplot() -> Iterator[Any]:
-    """Give matplotlib's pyplot, to which every text is a text and no formula."""
+    """Return matplotlib's pyplot, which reads no text as a formula."""
     try:
         import matplotlib.pyplot as plt
     except ModuleNotFoundError:
@@ -38,10 +38,7 @@ def matplotlib_pyplot() -> Iterator[Any]:
 
 
 def on_matplotlib(figure: Figure) -> MatplotlibFigure:
-    """Return a figure of plotly's properties as a figure of matplotlib.
-
-    Bars, points, lines and areas are drawn with their axes, shapes, notes and legend.
-    """
+    """Return a figure of plotly's properties as a figure of matplotlib."""
     layout = figure["layout"]
     with matplotlib_pyplot() as plt:
         size = layout.get("width", WIDTH * PIXELS) / PIXELS, layout.get("height", HEIGHT * PIXELS) / PIXELS
@@ -59,7 +56,6 @@ def on_matplotlib(figure: Figure) -> MatplotlibFigure:
 
 
 def _places(figure: Figure) -> list[str]:
-    """Return the names of the x axes on which something is drawn."""
     return list(dict.fromkeys(trace.get("xaxis", "x") for trace in figure["data"])) or ["x"]
 
 
@@ -68,7 +64,6 @@ def _of(layout: Properties, letter: str, name: str) -> Properties:
 
 
 def _axes(drawn: MatplotlibFigure, name: str, layout: Properties) -> Axes:
-    """Make axes at the place that the layout says, with room for numbers and titles."""
     width, height = drawn.get_size_inches()
     texts = [_plain(text) for text in layout.get("yaxis", {}).get("ticktext") or ()]
     left, bottom = (0.6 + 0.07 * max(map(len, texts), default=3)) / width, 0.65 / height
@@ -151,7 +146,6 @@ def _fill(axes: Axes, trace: Properties, x: Any, y: np.ndarray) -> None:
 
 
 def _draw_shape(drawn: MatplotlibFigure, axes: dict[str, Axes], shape: Properties) -> None:
-    """Draw a line or a rectangle, in the units of the data or of the axes."""
     each = axes.get(_reference(shape, "x"), next(iter(axes.values())))
     (x0, x1), (y0, y1) = ((shape[f"{letter}0"], shape[f"{letter}1"]) for letter in "xy")
     transform = _transform(each, shape)
@@ -189,7 +183,6 @@ def _reference(thing: Properties, letter: str) -> str:
 
 
 def _transform(axes: Axes, thing: Properties) -> Any:
-    """Return the units of a place: of the data, of the axes or of the figure, for each direction."""
     from matplotlib.transforms import blended_transform_factory
 
     units = []
@@ -200,7 +193,6 @@ def _transform(axes: Axes, thing: Properties) -> Any:
 
 
 def _finish(axes: Axes, layout: Properties, name: str) -> None:
-    """Set limits, numbers, names and the legend of axes."""
     from matplotlib.ticker import FuncFormatter
 
     for letter, axis in (("x", axes.xaxis), ("y", axes.yaxis)):
@@ -230,7 +222,6 @@ def _finish(axes: Axes, layout: Properties, name: str) -> None:
 
 
 def _formatted(value: float, form: str) -> str:
-    """Return a number in one of plotly's formats that Python has, too."""
     try:
         return format(value, form.replace("~", "").removeprefix("+"))
     except ValueError:
@@ -254,7 +245,6 @@ def _numbers(values: Any) -> np.ndarray:
 
 
 def _colours(colour: Any) -> Any:
-    """Return one of plotly's colours, or a list of them, as matplotlib takes it."""
     if isinstance(colour, list):
         return [_colours(one) for one in colour]
     if isinstance(colour, str) and (found := re.fullmatch(r"rgba?\(([^)]*)\)", colour)):

@@ -9,24 +9,14 @@ from calib.data.validation import check_choice
 from calib.diagrams.style import Figure, bar, escape, figure, method_colour, scatter
 from calib.stats.measures import MEASURES
 
-#: Space between two methods that markers of all models share, in units of the axis.
+#: Share of the space between two methods that the markers of all models take.
 SPREAD = 0.6
 
 
 def draw_model_comparison(comparison: ModelComparison, measure: str = "tl_ece") -> Figure:
     """Draw a number of every model and method; for errors with the range of a perfect model, up to 95 %.
 
-    Parameters
-    ----------
-    comparison : ModelComparison
-        From `calib.compare_models`.
-    measure : str
-        Key of the number.
-
-    Raises
-    ------
-    InputError
-        If the comparison does not have this number.
+    `measure` is the key of the number in the comparison, from `calib.compare_models`.
     """
     check_choice(measure, comparison.measures, "measure")
     table = comparison.frame().query("measure == @measure")

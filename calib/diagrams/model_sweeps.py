@@ -40,9 +40,9 @@ class ModelSweeps(Drawn):
     def frame(self) -> pd.DataFrame:
         """Return one row for each model, method, error and number of bins.
 
-        Columns: model, method, measure (its key), title, n_bins, value; floor, floor_lower and floor_upper,
-        mean and 5 and 95 % quantiles of what a perfect model with the base model's scores shows; and failure,
-        why a method could not be fitted. What there is not is NaN.
+        Columns: model, method, measure (its key), title, n_bins, value; floor, floor_lower and floor_upper
+        (mean, 5 and 95 % quantiles of a perfect model with the base scores); failure, why a method could not
+        be fitted.
         """
         return self.table.copy()
 
@@ -81,20 +81,10 @@ def sweep_models(
     n_bins : iterable of int
         Numbers of bins B.
 
-    Returns
-    -------
-    ModelSweeps
-
-    Raises
-    ------
-    InputError
-        As of `calib.compare_models`.
-
     Notes
     -----
-    Histogram binning by bins is fitted again for each B, and assessed at each of its values, as in the
-    paper's Appendix E; other binned methods are assessed at each value, whatever B is. The TL-MCE is the
-    tables' one, with classes averaged inside bins.
+    Histogram binning by bins is fitted again for each B, and assessed at each of its values (Appendix E of
+    the paper). The TL-MCE averages classes inside bins, as in the tables.
 
     Examples
     --------
@@ -208,8 +198,7 @@ class _Swept:
 def draw_model_sweeps(sweeps: ModelSweeps) -> Figure:
     """Draw a panel for each error and model: a line for each method, in grey the range of a perfect model.
 
-    All panels have the same numbers of bins, the panels of an error the same vertical axis. The grey range
-    has the base model's scores, and holds 90 of 100 perfect models.
+    The grey range has the base model's scores, and holds 90 of 100 perfect models.
     """
     models, methods, measures = sweeps.models, sweeps.methods, sweeps.measures
     titles = [escape(shorten(model)) for model in models]

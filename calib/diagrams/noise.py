@@ -17,7 +17,7 @@ RULES = {"brier": "Brier score", "log_loss": "Log loss"}
 def draw_floors(by_metric: Mapping[str, NoiseFloor]) -> Figure:
     """Draw each observed error against what a perfect model of the same size shows (5 to 95 %).
 
-    Errors differ widely in size, so each is divided by the mean of its floor: 1 is noise alone.
+    Each is divided by the mean of its floor, so that 1 is noise alone.
     """
     data = []
     floors = list(by_metric.values())

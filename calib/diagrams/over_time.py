@@ -14,7 +14,7 @@ from calib.data.notions import Notion
 from calib.diagrams.style import OKABE_ITO, Figure, at, axes, escape, figure, grid, scatter, shorten
 from calib.stats.monitor import Monitor
 
-#: Most marks of a chart, to which blocks of rows are put together, and most units drawn beside each other.
+#: Most marks of a chart, for which blocks of rows are joined, and most units side by side.
 MOST_MARKS, ACROSS = 60, 3
 
 

@@ -83,23 +83,18 @@ def plot(
     Parameters
     ----------
     result : a result with a figure, or mapping of str to results
-        Results of one type by method, drawn in order: `CanonicalValidity`, `DecisionCurve`, `Decomposition`,
+        A mapping holds results of one type by method: `CanonicalValidity`, `DecisionCurve`, `Decomposition`,
         `NoiseFloor`, `RiskCoverage` or `ValidityCurve`.
     name : str
-        Name of the method of a single one of these.
+        Name of the method of a single such result.
     backend : {"plotly", "matplotlib"}
-        Who draws: plotly for pages, matplotlib for papers (the extra "paper").
+        Matplotlib needs the extra "paper".
     **options
         Of the function of `calib.diagrams` that draws the type.
 
     Returns
     -------
     plotly.graph_objects.Figure or matplotlib.figure.Figure
-
-    Raises
-    ------
-    InputError
-        If the backend is unknown, or matplotlib is not installed.
     """
     check_choice(backend, BACKENDS, "backend")
     if type(result) in ALONE:

@@ -30,11 +30,9 @@ def binned_sweeps(
     notions: Sequence[Notion] = ("top-label", "confidence"),
     metric: str = "ece",
 ) -> dict[Notion, EceSweep]:
-    """Return errors of a histogram-binning calibrator refitted with every number of bins, by notion.
+    """Return errors of histogram binning refitted with every number of bins, by notion (Appendix E).
 
-    Figure 2 of the paper and its Appendix E vary B for histogram binning in this way: B is the number of bins
-    of the calibrator, and its scores are assessed as `assessment_strategy` says. `calibrator` itself is not
-    changed. `notions` and `metric` as for `ece_sweep`; "class-wise" needs a score for every class.
+    `notions` and `metric` as for `ece_sweep`; `calibrator` is not changed.
     """
     counts = np.array(list(n_bins), dtype=np.int64)
     by_scores = keeps_classes(calibrator, calibration, evaluation, notions)
@@ -57,11 +55,7 @@ def binned_sweeps(
 def keeps_classes(
     calibrator: Any, calibration: Any, evaluation: Any, notions: Sequence[Notion] = TOP_NOTIONS
 ) -> bool:
-    """Whether refits need no rows: bins of the highest scores, of rows that count alike and keep their class.
-
-    Such a calibrator leaves the predicted class, and so the problem, of every row as it is. Arguments are
-    as for `binned_sweeps`.
-    """
+    """Whether refits need no rows: bins of the highest scores, of unweighted rows that keep their class."""
     return (
         set(notions) <= set(TOP_NOTIONS)
         and isinstance(calibrator, MulticlassToBinary)
@@ -89,7 +83,7 @@ def _of_rows(calibrator: Any, calibration: Predictions, evaluation: Predictions)
 def _of_sorted_scores(
     calibrator: MulticlassToBinary, calibration: Predictions, evaluation: Predictions
 ) -> Refit:
-    """Refit if `keeps_classes`: all rows are sorted once, and then only cells are looked at."""
+    """Refit if `keeps_classes`: all rows are sorted once, then only cells are used."""
     shape = calibrator.shape_for(calibration.n_classes)
     sizes, problem = separate_problems(calibration.labels, calibration, shape)
     fitted_on = map_threads(problem, range(shape.n_problems))

@@ -54,7 +54,7 @@ Panel = Literal["pooled", "classes"]
 PANELS: dict[Panel, str] = {"pooled": "All classes together", "classes": "Each predicted class on its own"}
 #: Dots of classes that are not named.
 PALE = "rgba(138,144,153,0.4)"
-#: Most dots of classes that are not named: more cover each other.
+#: Most dots of classes that are not named.
 MAX_DOTS = 1_000
 
 
@@ -62,10 +62,9 @@ MAX_DOTS = 1_000
 class ReliabilityDiagram(Drawn):
     """Confidence and top-label reliability over the same equal-width bins (Figure 1a of the paper).
 
-    Of the scores of one event, such as P(Y = 1), `mean_confidence` is the mean score and `accuracy` how often
-    the event happened; `top_label` and `tl_ece` say the same as these.
-
-    Every array has one entry per non-empty bin, in ascending order.
+    Arrays have one entry per non-empty bin, ascending. For scores of one event, such as P(Y = 1),
+    `mean_confidence` is the mean score, `accuracy` how often the event happened, and `top_label` and `tl_ece`
+    repeat them.
     """
 
     #: Rows, and bins asked for
@@ -95,7 +94,7 @@ class ReliabilityDiagram(Drawn):
 
     @property
     def one_event(self) -> bool:
-        """Whether the scores are of one event, so that there are no predicted classes to look at."""
+        """Whether the scores are of one event, without predicted classes."""
         return self.cells.n_classes == 1
 
     @property
@@ -121,7 +120,7 @@ class ReliabilityDiagram(Drawn):
     def clearest(self) -> np.ndarray:
         """Codes of the classes with a cell that is off beyond noise, the clearest evidence first.
 
-        All cells together at 5 % (`outcome_limits`); cells of fewer than `FEW_ROWS` rows are left out.
+        All cells of `FEW_ROWS` rows or more together at 5 % (`outcome_limits`).
         """
         cells = self.cells
         enough = np.flatnonzero(cells.count >= FEW_ROWS)
@@ -132,14 +131,14 @@ class ReliabilityDiagram(Drawn):
 
     @property
     def clearest_bin(self) -> int:
-        """The bin with the clearest evidence: of the cell whose gap a perfect model shows most rarely."""
+        """The bin of the cell whose gap a perfect model shows most rarely."""
         cells = self.cells
         chance = chance_of_gap(cells.mean_outcome, cells.effective, cells.mean_score)
         return int(cells.bin[np.lexsort((-cells.weight * np.abs(cells.gap), chance))[0]])
 
     @property
     def adds_most(self) -> int:
-        """Index of the bin with the largest share of TL-ECE, of those with `FEW_ROWS` if there are any."""
+        """Index of the bin with the largest share of TL-ECE, among bins of `FEW_ROWS` rows if any."""
         enough = self.count >= min(FEW_ROWS, self.count.max())
         return int(np.argmax(np.where(enough, self.delta * self.weight, -1.0)))
 
@@ -158,13 +157,7 @@ class ReliabilityDiagram(Drawn):
         )
 
     def means(self, confidence: np.ndarray, values: np.ndarray) -> np.ndarray:
-        """Average a value of the rows over each bin, (bins,); `confidence` is the rows'.
-
-        Raises
-        ------
-        InputError
-            If rows have weights, which the diagram does not keep.
-        """
+        """Average a value of unweighted rows over each bin, (bins,); `confidence` is the rows'."""
         if self.cells.is_weighted:
             raise InputError("means over bins cannot use sample_weight; average with numpy in each bin")
         bins = assign_bins(confidence, uniform_edges(self.n_bins))
@@ -177,11 +170,9 @@ class ReliabilityDiagram(Drawn):
             raise InputError(f"bin {bin_} holds no rows; the bins with rows are {self.bin.tolist()}")
         first = int(at[0])
         inside = np.flatnonzero(self.cells.bin == bin_)
-        of_bin = (self.cells.mean_outcome, self.cells.effective, self.cells.mean_score)
-        rates, counts, scores = (values[inside] for values in of_bin)
-        p_value = chance_of_gap(rates, counts, scores)
-        order = np.lexsort((-self.cells.count[inside], p_value))
-        inside, p_value = inside[order], p_value[order]
+        fields = (self.cells.mean_outcome, self.cells.effective, self.cells.mean_score)
+        p_value = chance_of_gap(*(values[inside] for values in fields))
+        inside = inside[np.lexsort((-self.cells.count[inside], p_value))]
         count, rate, says = (
             a[inside] for a in (self.cells.count, self.cells.mean_outcome, self.cells.mean_score)
         )
@@ -218,13 +209,8 @@ class ReliabilityDiagram(Drawn):
 class BinZoom(Drawn):
     """The predicted classes inside one bin of a reliability diagram (Figure 1b), clearest evidence first.
 
-    Evidence is the chance that a class whose rows are right as often as they say is as far off or farther:
-    a class of 4 rows that are all right comes after one of 400 that is off by little.
-
-    Attributes
-    ----------
-    lower, upper, mean_confidence, accuracy : float
-        Edges, conf_b and acc_b of the bin.
+    Evidence is the chance that a calibrated class is as far off or farther: 4 rows that are all right are
+    less evidence than a small gap of 400 rows.
     """
 
     bin: int  #: Index of the bin
@@ -251,30 +237,30 @@ class BinZoom(Drawn):
 
     @property
     def alike(self) -> bool:
-        """Whether classes differ no more than chance lets them: then all get the accuracy of the bin."""
+        """Whether classes differ by no more than chance; all then get the accuracy of the bin."""
         return self.strength > MOST_STRENGTH / 2
 
     def words(self, class_names: Sequence[str], strong: str = "{}") -> str:
         """Describe the class with the clearest evidence, if any is beyond noise, and the bin.
 
-        `class_names` must already be escaped for where the words are shown; `strong` as for `cell_words`.
+        `class_names` must already be escaped; `strong` as for `cell_words`.
         """
         where = f"{self.lower:.3g} to {self.upper:.3g}"
         at = int(np.argmax(self.beyond_noise))
         if self.beyond_noise[at]:
             cell = self.class_confidence[at], self.class_accuracy[at], self.class_count[at]
-            one = f"Predicted {class_names[self.label[at]]} at {where}: {cell_words(*cell, strong)}"
+            clearest = f"Predicted {class_names[self.label[at]]} at {where}: {cell_words(*cell, strong)}"
             if self.class_count[at] < FEW_ROWS:
-                one += f"; shrunk towards all classes, about {self.class_shrunken[at]:.3f}"
+                clearest += f"; shrunk towards all classes, about {self.class_shrunken[at]:.3f}"
         else:
             least, most = int(self.class_count.min()), int(self.class_count.max())
             rows = f"{least:,}" if least == most else f"{least:,} to {most:,}"
-            one = (
+            clearest = (
                 f"None of the {len(self.label):,} predicted classes at {where} is distinguishable from noise "
                 f"by itself ({rows} rows each)"
             )
         together = cell_words(self.mean_confidence, self.accuracy, self.count)
-        return f"{one}. All classes together: {together}."
+        return f"{clearest}. All classes together: {together}."
 
     def frame(self, class_names: tuple[str, ...] | None = None) -> pd.DataFrame:
         """Return one row per predicted class, with its name if there are `class_names`."""
@@ -294,7 +280,7 @@ class BinZoom(Drawn):
 
 
 def with_class_names(table: pd.DataFrame, class_names: Sequence[str] | None) -> pd.DataFrame:
-    """Insert a column "class" with the names behind the codes in "label", if there are names."""
+    """Insert a column "class" with the names of the codes in "label", if there are names."""
     if class_names is not None:
         table.insert(1, "class", [class_names[code] for code in table["label"]])
     return table
@@ -307,19 +293,14 @@ def reliability_diagram(
 
     Parameters
     ----------
-    y_true : (n,) array_like of int
-        True class codes.
-    scores : (n, L) or (n,) array_like, predictions of any kind, or a summary
-        Scores in [0, 1].
-    n_bins : int
-        Equal-width bins B.
-    sample_weight : (n,) array_like of float, optional
+    y_true, scores, n_bins, sample_weight
         As for `calib.ece`.
 
-    Raises
-    ------
-    InputError
-        If an argument cannot be used.
+    Examples
+    --------
+    >>> diagram = reliability_diagram([0, 1, 1], [[0.9, 0.1], [0.3, 0.7], [0.6, 0.4]], n_bins=2)
+    >>> diagram.mean_confidence.round(3).tolist(), diagram.accuracy.round(3).tolist()
+    ([0.733], [0.667])
     """
     if not isinstance(scores, (Rows, SummedRows)):
         check_order(y_true, scores)
@@ -354,27 +335,15 @@ def bin_zoom(
 ) -> BinZoom:
     """Accuracy and confidence of every predicted class inside one equal-width bin (Figure 1b).
 
-    Parameters as for `reliability_diagram`, and `bin`, the index 0..n_bins-1 of the bin.
-
-    Raises
-    ------
-    InputError
-        If the bin holds no rows, or as for `reliability_diagram`.
+    Parameters as for `reliability_diagram`; `bin` is the index 0..n_bins-1 of a bin with rows.
     """
     return reliability_diagram(y_true, scores, n_bins=n_bins, sample_weight=sample_weight).zoom(bin)
 
 
 def cell_words(says: float, right: float, count: int, strong: str = "{}") -> str:
-    """Describe a cell: its mean score, how often that is right, and its rows.
+    """Describe a cell by its mean score, frequency of the outcome, and rows.
 
-    Parameters
-    ----------
-    says, right : float
-        Mean score and frequency of the outcome.
-    count : int
-        Rows.
-    strong : str
-        Format of the two numbers: "**{}**" for Markdown, "<b>{}</b>" for HTML.
+    `strong` is the format of the two numbers: "**{}**" for Markdown, "<b>{}</b>" for HTML.
 
     Examples
     --------
@@ -387,10 +356,10 @@ def cell_words(says: float, right: float, count: int, strong: str = "{}") -> str
 def worst_cells_words(
     cells: BinStatistics, class_names: Sequence[str], n_cells: int = 3, *, strong: str = "{}"
 ) -> list[str]:
-    """Describe each of `worst_cells`; `class_names` must already be escaped for where the words are shown.
+    """Describe each of `worst_cells`; `class_names` must already be escaped.
 
-    A direction is said if the interval of the outcome excludes the mean score, all cells that could have
-    been chosen taken together at 5 % (`outcome_limits`); else the gap is within noise.
+    A direction is said if the interval of the outcome excludes the mean score, all cells that could have been
+    chosen together at 5 % (`outcome_limits`); else the gap is within noise.
     """
     worst = worst_cells(cells, n_cells)
     choosable = max(int(np.sum(cells.count >= FEW_ROWS)), 1)
@@ -412,7 +381,7 @@ def worst_cells_words(
 
 
 def worst_cells(cells: BinStatistics, n_cells: int = 3, min_count: int = FEW_ROWS) -> pd.DataFrame:
-    """Return the (class, bin) cells that add most to the error (size of the gap times rows), largest first.
+    """Return the (class, bin) cells that add most to the error, largest first.
 
     Cells with fewer than `min_count` rows are left out: their gaps are mostly noise.
     """
@@ -438,17 +407,7 @@ def chance_of_gap(rate: np.ndarray, count: np.ndarray, score: np.ndarray) -> np.
 def wilson_interval(
     rate: np.ndarray, count: np.ndarray, *, level: float = LEVEL
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Wilson score interval of a frequency (Wilson 1927), element by element.
-
-    Parameters
-    ----------
-    rate : array of float
-        Observed frequencies.
-    count : array of float
-        Trials behind each, or as many as are effective.
-    level : float
-        Confidence level.
-    """
+    """Wilson score interval (Wilson 1927) of observed frequencies and (effective) numbers of trials."""
     z = ndtri(0.5 + level / 2.0)
     scale = 1.0 + z**2 / count
     centre = (rate + z**2 / (2.0 * count)) / scale
@@ -457,10 +416,10 @@ def wilson_interval(
 
 
 def expected_gap(score: np.ndarray, count: np.ndarray) -> np.ndarray:
-    """Mean size of the gap between a score and how often it comes true in cells of a perfect model.
+    """Mean gap between score and frequency in cells of a perfect model.
 
     The mean absolute deviation of a binomial (de Moivre 1730; Diaconis & Zabell 1991), as if all rows of a
-    cell had its mean score. Scores that differ inside a narrow bin make it a little smaller.
+    cell had its mean score. Scores that differ inside a bin make it a little smaller.
 
     Examples
     --------
@@ -493,35 +452,34 @@ def draw_reliability(
 ) -> Figure:
     """Draw all classes together beside each predicted class on its own; below, their gaps in each bin.
 
-    Dots with more rows are larger. The grey bar behind a gap is the mean gap of a perfect model of this size.
-    Marks carry their bin first in their customdata, marks of a class also its code.
+    Dots with more rows are larger. The grey bar is the mean gap of a perfect model of this size. Marks carry
+    their bin first in their customdata, marks of a class also its code.
 
     Parameters
     ----------
     diagram : ReliabilityDiagram
-        What to draw, one mark per non-empty bin.
     class_names : sequence of str, optional
         Names by code; by default the codes.
     named : sequence of int, optional
-        Codes of the classes that are coloured and named, at most 4; by default `diagram.clearest`.
+        At most 4 codes of classes that are coloured and named; by default `diagram.clearest`.
     panels : sequence of {"pooled", "classes"}, optional
-        What to draw, from left to right; by default both, and the first alone for scores of one event.
+        What to draw, from left to right; by default both, or the first alone for scores of one event.
     truth : array, optional
-        Known accuracy of each bin of `diagram` (simulated examples).
+        Known accuracy of each bin (simulated examples).
     band : (lower, upper) arrays, optional
-        Range of a perfect model, per bin of `diagram`.
+        Range of a perfect model in each bin.
     curve : (scores, frequencies) arrays, optional
         Reliability without bins: the CORP curve of all classes pooled.
     bounds : CalibrationBand, optional
-        Band that holds this curve in truth, everywhere at once.
+        Band that holds the true curve, everywhere at once.
     event : str, optional
-        Name of the class whose probability a binary score is; None if it is a confidence.
+        Name of the class whose probability a binary score is; None for a confidence.
     chosen : int, optional
         Index of a bin to be marked.
     other : (name, ReliabilityDiagram), optional
-        Another model of the same rows, drawn with open marks beside the pooled ones.
+        Another model of the same rows, drawn with open marks.
     same_axis : iterable of ReliabilityDiagram, optional
-        Diagrams drawn in other figures, which get the same axis of confidence if they are given this one.
+        Diagrams in other figures whose axis of confidence this figure shares.
     """
     shown = panels or (("pooled",) if diagram.one_event else ("pooled", "classes"))
     names = [escape(shorten(name, 12)) for name in class_names or map(str, range(diagram.cells.n_classes))]
@@ -571,8 +529,8 @@ def draw_reliability(
     if titles:
         above["legend"]["y"] = 1.1
     layout["annotations"] = [*layout.get("annotations", ()), *notes]
-    # By this assets/session.js marks the bin under the pointer in all such figures. It is a bare number, as
-    # plotly.js takes no two objects here to be equal, and would draw each copy again.
+    # assets/session.js marks the bin under the pointer in figures with this. It is a bare number: plotly.js
+    # takes no two objects here to be equal, and would draw each copy again.
     meta = diagram.n_bins
     return figure(data, **layout, **above, shapes=marked, barmode="overlay", bargap=0, meta=meta)
 
@@ -580,7 +538,7 @@ def draw_reliability(
 def _chosen_note(
     diagram: ReliabilityDiagram, bin_: int, coloured: dict[int, str] | None, names: Sequence[str], place: int
 ) -> Properties:
-    """Return what the bin that is marked shows: pooled, or of the coloured classes."""
+    """Return what the marked bin shows: pooled, or for the coloured classes."""
     cells = diagram.cells
     if coloured is None:
         says, right = (
@@ -589,15 +547,15 @@ def _chosen_note(
         text = f"{right:.0%} right at {says:.0%}"
     else:
         inside = np.flatnonzero((cells.bin == bin_) & np.isin(cells.label, list(coloured)))
-        of = zip(cells.label[inside].tolist(), cells.mean_outcome[inside], strict=True)
-        text = "<br>".join(f"{names[code]} {right:.0%}" for code, right in of)
+        accuracies = zip(cells.label[inside].tolist(), cells.mean_outcome[inside], strict=True)
+        text = "<br>".join(f"{names[code]} {right:.0%}" for code, right in accuracies)
     corner = {"x": 1.03, "xanchor": "right", "align": "right", "y": 0.0, "yanchor": "bottom"}
     on = {"xref": at(place)["xaxis"], "yref": at(place)["yaxis"]}
     return {**corner, **on, "text": text, "font": {"size": 12}, "showarrow": False}
 
 
 def _class_colours(diagram: ReliabilityDiagram, named: Iterable[int]) -> dict[int, str]:
-    """Colour of each class by its code: reddish for those that are overconfident, bluish for the others."""
+    """Colour of each class by its code: reddish if it is overconfident, else bluish."""
     cells, colours = diagram.cells, {False: ["purple", "vermillion"], True: ["green", "blue"]}
     found: dict[int, str] = {}
     for code in [] if diagram.one_event else list(map(int, named))[:4]:
@@ -742,7 +700,6 @@ def _around(
     other: tuple[str, ReliabilityDiagram] | None,
     on: Properties,
 ) -> list[Properties]:
-    """Return what was asked for around the pooled dots."""
     data = []
     x = diagram.mean_confidence
     if band is not None:
@@ -864,16 +821,16 @@ def draw_zoom(
 ) -> Figure:
     """Draw accuracy minus confidence of each predicted class of one bin, with 95 % intervals (Figure 1b).
 
-    At most the 30 classes with the clearest evidence, sorted by their gap. Classes beyond noise have colours,
-    dots with more rows are larger. Marks carry the class code last in their customdata; `chosen` is the code
-    of a class to be marked; `shrunk` adds diamonds at the shrunken accuracies.
+    At most the 30 classes with the clearest evidence, sorted by their gap; classes beyond noise have colours.
+    Marks carry the class code last in their customdata; `chosen` is the code of a class to be marked;
+    `shrunk` adds diamonds at the shrunken accuracies.
     """
     shown = np.arange(len(diagram.label))[:MAX_NAMED]
     shown = shown[np.argsort(diagram.class_accuracy[shown] - diagram.class_confidence[shown], kind="stable")]
     fields = ("label", "class_count", "class_confidence", "class_accuracy", "class_lower", "class_upper")
     label, count, says, right, low, high = (getattr(diagram, name)[shown] for name in fields)
     gap = right - says
-    # Two of a user's class names may look alike once shortened: lines are placed by position.
+    # Shortened names may be equal: lines are placed by position.
     lines = np.arange(1, len(label) + 1)
     names = [escape(shorten(class_names[code], 18)) for code in label]
     colours = [OKABE_ITO["grey"], OKABE_ITO["vermillion"], OKABE_ITO["blue"]]

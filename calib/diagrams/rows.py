@@ -22,28 +22,18 @@ def rows_behind(
     n_bins: int = N_BINS,
     strategy: Strategy = "uniform",
 ) -> np.ndarray:
-    """Return the rows behind the cells of a class, of a bin, or of both.
+    """Return the rows of the cells of a class, of a bin, or of both, (m,) int64, ascending.
 
     Parameters
     ----------
     problems : BinaryProblems
-        From `reduce_to_binary`: of "confidence" for bins of all classes, of "top-label" for cells.
+        From `reduce_to_binary` without rows of weight 0: "confidence" for bins, "top-label" for cells.
     label : int, optional
         Class code of the cells; by default all.
     bin : int, optional
         Bin of the cells, as in `BinStatistics.bin`; by default all.
     n_bins, strategy
-        As for `bin_statistics`, which says which bin a score on an edge belongs to.
-
-    Returns
-    -------
-    (m,) int64 array
-        Rows of the predictions, ascending; empty if no row is in such a cell.
-
-    Raises
-    ------
-    InputError
-        If an argument cannot be used, or rows of weight 0 were left out, so that the others have new places.
+        As for `bin_statistics`.
 
     Examples
     --------
@@ -59,7 +49,7 @@ def rows_behind(
 def rows_of_cells(
     problems: BinaryProblems, cells: BinStatistics, label: int | None = None, bin: int | None = None
 ) -> np.ndarray:
-    """Do what `rows_behind` does, given the cells of the problems."""
+    """As `rows_behind`, for given cells of the problems."""
     chosen = np.ones(len(cells.count), dtype=bool)
     if label is not None:
         chosen &= cells.label == label
@@ -74,14 +64,14 @@ def rows_of_cells(
 def cell_order(
     problems: BinaryProblems, *, n_bins: int = N_BINS, strategy: Strategy = "uniform"
 ) -> np.ndarray:
-    """Return by what to sort rows so that those in the cells that add most to the error come first.
+    """Return the key, descending, that puts rows of the cells that add most to the error first.
 
     Examples
     --------
     >>> from calib import reduce_to_binary
     >>> proba = [[0.9, 0.1], [0.6, 0.4], [0.6, 0.4], [0.2, 0.8]]
     >>> problems = reduce_to_binary([0, 1, 1, 1], proba, "top-label")
-    >>> cell_order(problems, n_bins=2).round(2).tolist()  # class 0 says 0.7, right in 1 of 3
+    >>> cell_order(problems, n_bins=2).round(2).tolist()  # class 0: confidence 0.7, accuracy 1/3
     [2.1, 2.6, 2.6, 0.2]
     """
     cells = bin_statistics(problems, n_bins=n_bins, strategy=strategy)
@@ -101,27 +91,21 @@ def row_table(
     Parameters
     ----------
     y_true : (n,) array_like
-        True class codes; of one event, whether it happened.
+        True class codes, or whether the event happened.
     rows : predictions of any kind
-        The base model, with class names and metadata if there are any.
+        The base model.
     which : (m,) array_like of int
         The rows to describe.
     after : mapping of str to scores of the same rows, optional
         Scores of calibrators, or of other models, by the name of their column.
     by : (n,) array_like of float, optional
-        What rows are sorted by, descending; by default how wrong they are: the distance of the score from
-        what happened, so that a wrong prediction at 0.99 comes first.
+        What rows are sorted by, descending; by default the distance of the score from the outcome.
 
     Returns
     -------
     DataFrame
-        "row" (counted from 0), then "predicted", "true" and "confidence" if there are classes, else the
-        score and the outcome; a column for each of `after`; the further columns of the rows.
-
-    Raises
-    ------
-    InputError
-        If a row does not exist.
+        "row" (from 0), then "predicted", "true" and "confidence", or score and outcome; a column for each of
+        `after`; the further columns of the rows.
     """
     numbers = np.asarray(which, dtype=np.int64)
     n_samples = len(rows)

@@ -36,7 +36,7 @@ class SchemeComparison(Result):
     def frame(self) -> pd.DataFrame:
         """Return one row per scheme: bins, smallest bin, and errors and scores before and after.
 
-        Schemes that were left out come last, with the reason in an extra column and no numbers.
+        Schemes that were left out come last, with the reason in an extra column.
         """
         if not self.left_out:
             return self.table
@@ -51,16 +51,11 @@ def compare_schemes(
     *,
     epsilon: float = 0.1,
 ) -> SchemeComparison:
-    """Fit every scheme on the calibration rows and assess it on the evaluation rows.
+    """Fit every scheme on the calibration rows and assess it on the labelled evaluation rows.
 
-    The V(eps) and canonical-ECE of the base model are computed on the cells of each scheme.
-    "zero probability" counts evaluation rows whose true class was given probability 0; each costs 36 nats of
-    log loss, where `log_loss` clips. A scheme that cannot be fitted is left out, with the reason.
-
-    Raises
-    ------
-    InputError
-        If labels are missing.
+    V(eps) and canonical-ECE of the base model are computed on the cells of each scheme. "zero probability"
+    counts evaluation rows whose true class has probability 0, which cost 36 nats of log loss each. A scheme
+    that cannot be fitted is left out, with the reason.
     """
     calibrators: dict[str, CanonicalBinning] = {}
     curves: dict[str, CanonicalValidity] = {}
@@ -103,7 +98,6 @@ def compare_schemes(
 
 
 def _scores(labels: np.ndarray, proba: np.ndarray) -> dict[str, float]:
-    """Return the scores of rows that do not depend on cells."""
     losses = vector_values(labels, proba, ("log_loss", "brier"))
     return {
         "log loss": float(losses["log_loss"].mean()),

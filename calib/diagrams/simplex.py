@@ -23,18 +23,17 @@ from calib.data.predictions import Predictions
 from calib.diagrams.style import LINES, OKABE_ITO, Figure, Properties, escape, figure, scatter, shorten
 from calib.stats.simplex_errors import cell_means
 
-#: Cells are coloured in turn; their outlines tell two cells of one colour apart. Yellow is pale on white.
+#: Colours of cells, in turn. Yellow is pale on white.
 CELL_COLOURS = tuple(colour for name, colour in OKABE_ITO.items() if name != "yellow")
-#: Widths of arrows in pixels: of the third of the arrows with the fewest rows, of the next, of the fullest.
+#: Widths of arrows in pixels, by thirds of the number of rows.
 WIDTHS = (1.6, 3.0, 5.0)
-#: Values on the edges of the triangle, and where log-ratios are drawn.
+#: Values on the edges of the triangle, and on log-ratios' edges.
 EDGE_VALUES, LOG_EDGE_VALUES = (0.2, 0.4, 0.6, 0.8), (0.01, 0.1, 0.5, 0.9, 0.99)
 #: Squared radius of a 95 % region of two normal numbers (quantile of chi-squared, 2 degrees of freedom).
 REGION = -2.0 * np.log(0.05)
 ARROW, ARROW_EDGE = "#14181C", "#FFFFFF"
 #: Longest class name written at a corner of the triangle.
 CORNER_NAME = 16
-#: What an arrow says.
 HOVER = (
     "Bin %{customdata[0]}: %{customdata[1]:,} evaluation rows, %{customdata[2]:,} calibration rows<br>"
     + "<br>".join(
@@ -111,11 +110,6 @@ def recalibration_map(
         Base predictions to show; labels are optional.
     alpha : float in (0, 1)
         Miscoverage of the per-cell bound.
-
-    Raises
-    ------
-    InputError
-        If the classes differ in number from the calibrator's, or `alpha` is not inside (0, 1).
     """
     means = cell_means(evaluation.labels, evaluation.proba, calibrator.assign(evaluation.proba))
     fitted_count = calibrator.count_of(means.cell)
@@ -135,19 +129,15 @@ def recalibration_map(
 
 
 def to_plane(vectors: np.ndarray) -> np.ndarray:
-    """Map (k, 3) probability vectors to (k, 2) float64 coordinates in an equilateral triangle of side 1.
-
-    Classes 0, 1 and 2 are at bottom left, bottom right and top.
-    """
+    """Map (k, 3) probabilities to (k, 2) places in a triangle of side 1: bottom left, bottom right, top."""
     return np.asarray(vectors, dtype=np.float64) @ np.array([[0.0, 0.0], [1.0, 0.0], [0.5, np.sqrt(0.75)]])
 
 
 def to_log_ratios(vectors: np.ndarray, smallest: float = 1e-4) -> np.ndarray:
     """Map (k, 3) probability vectors to (k, 2) float64 coordinates of their log-ratios.
 
-    The isometric log-ratio transform (Egozcue et al. 2003), scaled so that a class of probability 1 is where
-    `to_plane` puts it and equal probabilities are in the middle: vectors that crowd in the corners of the
-    triangle are told apart. Probabilities below `smallest` count as `smallest`.
+    The isometric log-ratio transform (Egozcue et al. 2003), scaled so that corners and middle are as in
+    `to_plane`: crowded vectors in the corners are told apart. Smaller probabilities count as `smallest`.
     """
     logs = np.log(np.maximum(np.asarray(vectors, dtype=np.float64), smallest))
     contrasts = np.array([[-1.0, 1.0, 0.0], [-1.0, -1.0, 2.0]]) / np.sqrt([[2.0], [6.0]])
@@ -155,25 +145,19 @@ def to_log_ratios(vectors: np.ndarray, smallest: float = 1e-4) -> np.ndarray:
 
 
 def sample_rows(n_samples: int, most: int = 1000, random_state: int = RANDOM_STATE) -> np.ndarray:
-    """Rows to draw as points: all of them, or `most` chosen at random without replacement, ascending."""
+    """Rows to draw as points: all of them, or `most` chosen at random, ascending."""
     if n_samples <= most:
         return np.arange(n_samples)
     return np.sort(np.random.default_rng(random_state).choice(n_samples, most, replace=False))
 
 
 def cell_outlines(scheme: SimplexScheme) -> dict[int, np.ndarray]:
-    """Corners of every cell of a fitted three-class scheme.
+    """Corners of every cell of a fitted three-class scheme, in order around it.
 
     Returns
     -------
     dict of int to (k, 3) float64 array
-        By cell number, the corners in order around the cell, as probability vectors. Cells of the projection
-        scheme are what its cuts leave of the triangle, so their sides are the cuts.
-
-    Raises
-    ------
-    InputError
-        If the scheme is for more than three classes.
+        Probability vectors by cell number. Sides of the projection scheme's cells are its cuts.
     """
     if scheme.n_classes_ != 3:
         raise InputError(f"outlines exist for three classes; this scheme has {scheme.n_classes_}")
@@ -247,7 +231,7 @@ def draw_recalibration(
     Parameters
     ----------
     result : RecalibrationMap
-        The arrows, of three classes.
+        Of three classes.
     proba : (n, 3) array
         Base predictions of the evaluation rows.
     rows : (k,) int array
@@ -255,7 +239,7 @@ def draw_recalibration(
     outlines : dict of int to (c, 3) array
         From `cell_outlines`.
     min_count : int
-        Arrows of cells with fewer evaluation or calibration rows than this are left out.
+        Fewest evaluation and calibration rows of a cell with an arrow.
     log_ratios : bool
         Whether to draw log-ratios of the probabilities, which opens the corners of the triangle.
     """
@@ -347,12 +331,12 @@ def _arrows(
     data, rows = [], result.count[shown]
     thirds = np.searchsorted(np.quantile(rows, [1 / 3, 2 / 3]) if len(rows) else [], rows)
     for third, width in enumerate(WIDTHS):
-        of = thirds == third
-        ends = heads[of] - 0.012 * _unit(heads[of] - tails[of])
+        drawn = thirds == third
+        ends = heads[drawn] - 0.012 * _unit(heads[drawn] - tails[drawn])
         for colour, pixels, name in ((ARROW_EDGE, width + 3.0, "arrow edges"), (ARROW, width, "shafts")):
             line = {"color": colour, "width": pixels}
             data += scatter(
-                **_segments(tails[of], ends), mode="lines", line=line, hoverinfo="skip", name=name
+                **_segments(tails[drawn], ends), mode="lines", line=line, hoverinfo="skip", name=name
             )
     size = 9.0 + 1.6 * np.take(WIDTHS, thirds)
     data += scatter(
@@ -382,7 +366,6 @@ def _arrows(
 
 
 def _lines(outlines: Sequence[np.ndarray]) -> dict[str, np.ndarray]:
-    """Coordinates of outlines, with a gap after each."""
     points = np.vstack(
         [part for outline in outlines for part in (outline, [[np.nan, np.nan]])] or [np.empty((0, 2))]
     )
@@ -390,7 +373,6 @@ def _lines(outlines: Sequence[np.ndarray]) -> dict[str, np.ndarray]:
 
 
 def _edge_values(values: Sequence[float], place: Callable[[np.ndarray], np.ndarray]) -> list[Properties]:
-    """Return the probability of the class at the end of each edge, counted from its start."""
     notes = []
     for start, end, x, y in ((0, 1, 0, -12), (1, 2, 18, 6), (2, 0, -18, 6)):
         for value in values:

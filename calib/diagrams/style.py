@@ -1,8 +1,8 @@
 """What figures share: palette, axes, and how names, few rows and intervals are drawn.
 
-Figures draw computed results and compute nothing. A figure is a dict {"data": [...], "layout": {...}} of JSON
-types in plotly's own names: pages and reports hand it to plotly.js as it is, `plotted` makes plotly's Figure.
-Light and dark pages differ in the few properties of `theme`; all other colours do on both.
+A figure is a dict {"data": [...], "layout": {...}} of JSON types in plotly's own names, from computed
+results: pages and reports hand it to plotly.js, `plotted` makes plotly's Figure. `theme` has what differs
+between light and dark pages.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ LAYOUT: Properties = {
     "legend": {"orientation": "h", "x": 0, "y": 1.02, "yanchor": "bottom", "xanchor": "left"},
     "hoverlabel": {"font": {"family": FONT, "size": 13}, "align": "left"},
     "bargap": 0.04,
-    # Plotly takes a copy of a figure for the same, and does not draw it again, if both say so.
+    # With this, plotly does not draw an equal copy again.
     "datarevision": 0,
 }
 AXIS = {
@@ -91,7 +91,7 @@ CONFIG = {
     ],
 }
 
-#: Figures are drawn as wide as the window, which paper need not be: while a page is printed, as wide as A4.
+#: While a page is printed, figures are as wide as A4.
 PRINTING = """
 addEventListener("beforeprint", () =>
   document.querySelectorAll(".figure").forEach(one => Plotly.relayout(one, {width: 680})));
@@ -109,8 +109,8 @@ def theme(dark: bool = False) -> Properties:
 def figure(data: Sequence[Properties], **layout: Any) -> Figure:
     """Return a figure of traces and a layout, for a light page.
 
-    Defaults are written where they apply, not in a template: to plotly.js a template is always another one,
-    and it draws the figure again.
+    Defaults are written here, not in a template: plotly.js takes every template for a new one, and draws
+    again.
     """
     layout = _merged(_merged(LAYOUT, theme()), layout)
     for trace in data:
@@ -223,7 +223,7 @@ def bar(**trace: Any) -> list[Properties]:
 
 
 def _unfaded(trace: Properties) -> Properties:
-    """Draw marks that are not clicked as before a click: plotly fades them until the next drawing."""
+    """Draw marks that are not clicked as before a click: plotly fades them."""
     if "marker" not in trace:
         return trace
     marker = {"opacity": 1, **trace["marker"]}
@@ -241,10 +241,7 @@ def shorten(name: str, length: int = 22) -> str:
 
 
 def names_above(data: Sequence[Properties], height: int, **margin: int) -> Properties:
-    """Return a layout that lists the names of traces above the figure, each on a line of its own.
-
-    Side by side they would take as many lines as the width asks for, and plotly find out by drawing twice.
-    """
+    """Return a layout with names above the figure, one per line: side by side, plotly draws twice."""
     lines = sum(bool(trace.get("showlegend", True)) for trace in data)
     room = 25 + 21 * lines + round(0.02 * height) if lines > 1 else 12
     return {"legend": {"orientation": "v"}, "margin": {**margin, "t": room}, "height": height}
@@ -305,10 +302,7 @@ def faint(colour: str, count: np.ndarray) -> np.ndarray:
 
 
 def sizes(count: np.ndarray, most: float) -> np.ndarray:
-    """Widths of marks with these counts, of the widest one's: the fourth root, at least a fifth.
-
-    Their areas grow with the square root of the rows: a bin of few rows stays visible beside the fullest.
-    """
+    """Widths of marks with these counts, of the widest one's: the fourth root, at least a fifth."""
     return np.maximum((count / most) ** 0.25, 0.2)
 
 
@@ -361,7 +355,7 @@ def plotly_script() -> str:
 def figure_html(figure: Figure, key: str, alt: str) -> str:
     """Return a figure as a div and the script that draws it, for a page that needs no network."""
     height = int(figure["layout"].get("height", 450))
-    # Inside a script element only "<" could end it; as an escape it means the same in a JSON string.
+    # Inside a script element only "<" could end it.
     drawn = json.dumps(with_swatches(figure)).replace("<", "\\u003c")
     return (
         f'<div class="figure" id="{key}" role="img" aria-label="{html.escape(alt)}" '

@@ -14,9 +14,8 @@ from calib.data.predictions import Predictions
 def most_mistaken(predictions: Predictions, n_classes: int = 3) -> list[int]:
     """Return the codes of the classes that are most often mistaken for each other.
 
-    The first two are the pair with the most rows of one predicted as the other, in either direction; each
-    further class is the one with the most such rows together with those before it. If there are no such
-    rows, more frequent classes come first.
+    First the pair with the most rows of one predicted as the other; then the class with the most such rows
+    with those before it. Ties go to more frequent classes.
     """
     size = predictions.n_classes
     if predictions.labels is None or not 2 <= n_classes <= size:
@@ -47,22 +46,8 @@ def most_mistaken(predictions: Predictions, n_classes: int = 3) -> list[int]:
 def merge_classes(predictions: Predictions, first: int, second: int) -> Predictions:
     """Keep two classes and merge all others into a third, as the paper does with COVTYPE (App. G.4).
 
-    Parameters
-    ----------
-    predictions : Predictions
-        Of L >= 3 classes.
-    first, second : int
-        Codes of the classes to keep; they become classes 0 and 1.
-
-    Returns
-    -------
-    Predictions
-        Three classes; the third is called "other" (with L = 3 it keeps its name).
-
-    Raises
-    ------
-    InputError
-        If the codes are not two different classes of at least three.
+    `first` and `second` of L >= 3 classes become classes 0 and 1; the third is called "other" (with L = 3 it
+    keeps its name).
     """
     chosen = _chosen(predictions, (first, second), 2)
     rest = np.setdiff1d(np.arange(predictions.n_classes), chosen)
@@ -85,21 +70,9 @@ def merge_classes(predictions: Predictions, first: int, second: int) -> Predicti
 
 
 def renormalise_classes(predictions: Predictions, classes: Sequence[int]) -> Predictions:
-    """Keep three classes and divide by their sum: probabilities conditional on one of the three.
+    """Keep three of L >= 3 classes and divide by their sum: probabilities conditional on one of the three.
 
     Rows whose true class is another one, or whose three probabilities are all 0, are left out.
-
-    Parameters
-    ----------
-    predictions : Predictions
-        Of L >= 3 classes.
-    classes : sequence of three ints
-        Codes of the classes, in the order of the result.
-
-    Raises
-    ------
-    InputError
-        If these are not three different classes, or no row is left.
     """
     chosen = _chosen(predictions, classes, 3)
     rows = rows_of_classes(predictions, classes)

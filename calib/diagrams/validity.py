@@ -36,7 +36,7 @@ DOTTED = (
     "What a curve falls short by is shaded; on or above its dotted line it shows no more than noise."
 )
 
-#: A gap counts as equal to an epsilon within this: 0.4 - 0.3 is 0.1 to a reader, not 0.10000000000000003.
+#: A gap within this of an epsilon counts as equal: 0.4 - 0.3 is not exactly 0.1.
 ROUNDING = 1e-12
 
 #: Values of epsilon at which the curve of a perfect model is computed.
@@ -72,7 +72,7 @@ class ValidityCurve(Drawn):
         mean_outcome: np.ndarray,
         perfect: Sequence[np.ndarray] = (np.empty(0),) * 3,
     ) -> ValidityCurve:
-        """Order cells by their gap, as the fields are; `perfect` holds the last three fields."""
+        """Order cells by their gap; `perfect` holds the last three fields."""
         gap = np.abs(mean_outcome - mean_score)
         order = np.argsort(gap, kind="stable")
         arrays = (array[order] for array in (gap, label, count, weight, mean_score, mean_outcome))
@@ -108,12 +108,8 @@ class ValidityCurve(Drawn):
     def steps(self, *, conditional: bool = False, max_points: int = 1000) -> tuple[np.ndarray, np.ndarray]:
         """Return the curve from epsilon = 0 for drawing: epsilon and the share reached there.
 
-        Parameters
-        ----------
-        conditional : bool
-            Whether to count cells instead of entries.
-        max_points : int
-            With more cells than this the curve is read off an even grid of epsilon.
+        `conditional` counts cells, not entries. More than `max_points` cells are read off an even grid of
+        epsilon.
         """
         share = np.concatenate(([0.0], self.cell_share if conditional else self.share))
         epsilon = np.concatenate(([0.0], self.gap))
@@ -203,9 +199,9 @@ def validity_cells(
 def validity_words(
     curves: Mapping[str, ValidityCurve], epsilon: float, *, conditional: bool = False, strong: str = "{}"
 ) -> str:
-    """Say which share of rows (or of cells, if `conditional`) is within epsilon, for each curve by name.
+    """Say which share of rows (cells if `conditional`) is within epsilon, for each curve by its escaped name.
 
-    Names must already be escaped for where the words are shown; `strong` as for `cell_words`.
+    `strong` as for `cell_words`.
     """
     what = "cells" if conditional else "rows"
     found = []
@@ -261,34 +257,22 @@ def validity_curve(
 
     Parameters
     ----------
-    y_true : (n,) array_like of int
-        True class codes.
-    scores : (n, L) array_like, Predictions, TopLabelPrediction, BinaryProblems, or a summary
-        Scores to assess. With ready problems, `y_true` and `notion` are not used.
-    notion : str
-        As for `calib.ece`.
+    y_true, scores, notion, n_bins, sample_weight
+        As for `calib.ece`; or `BinaryProblems` as `scores`.
     reference : same types as `scores`, optional
-        Scores of a calibrator for the same rows. The cells are then the calibrator's, so a base
-        model and its calibrator are compared on the same cells (Appendix F). Predicted classes must agree.
+        Scores of a calibrator for the same rows and predicted classes, whose cells are then used (Appendix
+        F).
     label : int or sequence of int, optional
-        Only the cells about this class or these classes.
-    n_bins : int
-        Bins per problem.
+        Only the cells of these classes.
     strategy : {"uniform", "quantile", "discrete"} or PerClass, optional
         Binning that makes the cells; "discrete" by default with a `reference`, else "uniform". Assess
-        histogram-binned scores themselves with "discrete".
-    sample_weight : (n,) array_like of float, optional
-        As for `calib.ece`.
+        histogram-binned scores with "discrete".
+    top_k : int, optional
+        K of the top-K notions.
     n_resamples : int
         Redraws for the curve of a perfect model; 0 leaves it out.
     random_state : int, Generator or None
         Seed of the redraws.
-
-    Raises
-    ------
-    InputError
-        If an argument cannot be used, `reference` predicts other classes than `scores`, or no cell is
-        about `label`.
     """
     evidence = as_evidence(y_true, scores, sample_weight)
     if reference is None:
@@ -319,7 +303,7 @@ def canonical_validity(
 ) -> CanonicalValidity:
     """Estimate V(eps) = P(||E[Y | cell] - E[g(X) | cell]||_1 <= eps) over rows (App. G.4).
 
-    The base model and the recalibrated one are both judged on the cells of the recalibrated one.
+    Base model and calibrated model are both judged on the calibrated model's cells.
     """
     return CanonicalValidity.of_cells(cell_means(y_true, proba, cells, sample_weight))
 
@@ -360,7 +344,7 @@ def _perfect_curve(
 
     def block(generator: np.random.Generator, size: int) -> np.ndarray:
         gaps = np.abs(draw(generator, size) / weight[:, None] - mean_score[:, None])
-        # First grid point that covers each gap; the tolerance keeps 0.1 + 1e-17 at grid point 0.1.
+        # First grid point that covers each gap, to within `ROUNDING`.
         at = np.searchsorted(PERFECT_GRID, gaps.ravel() - ROUNDING)
         each = np.repeat(weight, size), None
         return np.stack([np.bincount(at, mass, len(PERFECT_GRID)) for mass in each])
@@ -375,16 +359,8 @@ def draw_validity(
 ) -> Figure:
     """Draw V(epsilon) of each method, dotted what a perfect model shows, and the theorem's epsilons.
 
-    What a method falls short of its perfect model is shaded.
-
-    Parameters
-    ----------
-    curves : mapping of str to ValidityCurve
-        By method, drawn in order.
-    conditional : bool
-        Draw shares of cells instead of shares of rows.
-    promises : sequence of Promise
-        Drawn as vertical lines up to the promised share.
+    The shortfall from the perfect model is shaded. `conditional` draws shares of cells; `promises` are
+    vertical lines up to the promised share.
     """
     data, notes = [], []
     what = "cells" if conditional else "rows"

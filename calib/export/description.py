@@ -1,7 +1,7 @@
 """What each calibrator does, as a program: from this, scorer files, ONNX graphs and PyTorch modules follow.
 
-Scalings and curves are described by their own formulas, called with values of a program. What predicts faster
-in another way than step by step is written here: the search for a bin, whole rows, the cells of a simplex.
+Scalings and curves are described by their own formulas. What predicts faster in another way than step by step
+is written here: the search for a bin, whole rows, the cells of a simplex.
 """
 
 from __future__ import annotations
@@ -27,10 +27,7 @@ Value = Any
 
 
 def describe(calibrator: Any, *, logits: bool = False) -> Program:
-    """Return a fitted calibrator as a program, its inputs and outputs as `calib.export.to_onnx` says.
-
-    Class names and everything else that a user can write are left out.
-    """
+    """Return a fitted calibrator as a program without names, as `calib.export.to_onnx` describes it."""
     check_is_fitted(calibrator)
     program, rule = Program(), getattr(calibrator, "rule_", None)
     n_classes = getattr(calibrator, "n_classes_", 0)
@@ -216,7 +213,7 @@ def _sierpinski(scheme: SierpinskiScheme, proba: Value) -> Value:
         cell = np.where(active, cell + np.where(inside, corner, n_classes) * in_corner, cell)
         active = np.logical_and(active, inside)
         moved = local + local - (corner[:, None] == np.arange(n_classes)).astype(float)
-        # A row that stopped is not used again; its numbers are kept as they are so that none overflows.
+        # The numbers of a row that stopped are kept, so that none overflows.
         local = np.where(active[:, None], moved, local)
         in_corner = (in_corner - 1) // n_classes
     return cell

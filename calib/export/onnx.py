@@ -16,36 +16,27 @@ def to_onnx(calibrator: Any, *, opset: Any = None, prefix: str | None = None, lo
     """Return a calibrator as a serialised ONNX model.
 
     Input "proba" is (n, L) float32 ("scores_in", (n,) float32, for a binary calibrator). Outputs are "label"
-    (n,) int64 and "confidence" (n,) float64; "labels" and "confidences", both (n, K); or "probabilities"
-    (n, L) float64 and "label"; for a binary calibrator "scores" (n,). A calibrator that conditions on groups
-    has a second input "group", (n,) int64: places in its `groups_`, -1 for any other group. One that carries
-    a rule of `calib.decide` also gives "accept" (n,) int64, 0 or 1.
+    (n,) int64 and "confidence" (n,) float64; "labels" and "confidences", both (n, K); or "probabilities" (n,
+    L) float64 and "label"; for a binary calibrator "scores" (n,). With groups there is an input "group", (n,)
+    int64: places in `groups_`, -1 for any other group. With a rule of `calib.decide` there is "accept" (n,)
+    int64, 0 or 1.
 
     Parameters
     ----------
     calibrator : fitted calibrator
         Any that `calib.save` can store.
     opset : int or ONNX model, optional
-        Version of the operators, from 13 on. Default: the newest that the installed onnx writes and the
-        installed onnxruntime runs; 21 is run by every onnxruntime that calib accepts.
-        A model (or its bytes) stands for its opset and IR version, which must be equal
-        where `onnx.compose.merge_models` puts two models together.
+        Version of the operators, from 13 on. Default: the newest that the installed onnx writes and
+        onnxruntime runs; every onnxruntime that calib accepts runs 21. A model (or its bytes) stands for its
+        opset and IR version.
     prefix : str, optional
-        Put before every name in the model, so that none is in another model, too. Default: ``"calibrated_"``
-        if `opset` is a model, else none.
+        Put before every name. Default: ``"calibrated_"`` if `opset` is a model, else none.
     logits : bool
-        Whether the input is "logits" in place of "proba": (n, L) float32 of which the softmax is calibrated
-        ((n,) log-odds for a binary calibrator).
-
-    Raises
-    ------
-    InputError
-        If the calibrator is none of calib's, the opset is not known, or the onnx package is not installed.
+        Whether the input is "logits", (n, L) float32, or (n,) log-odds for a binary calibrator.
 
     Notes
     -----
-    `onnx_behind` puts the calibrator behind a classifier in one call. By hand it takes
-    `merge_models(classifier, onnx.load_from_string(to_onnx(calibrator, opset=classifier)), io_map)`.
+    `onnx_behind` puts the calibrator behind a classifier.
     """
     return Graph(describe(calibrator, logits=logits), opset, prefix).serialised()
 
@@ -60,28 +51,22 @@ def onnx_behind(
 ) -> bytes:
     """Return a classifier and a calibrator behind it as one ONNX model.
 
-    Inputs are the classifier's, such as one exported by skl2onnx or `torch.onnx.export`. Outputs are
-    as in `to_onnx` with the prefix, and the classifier's that are not calibrated.
+    Inputs are the classifier's. Outputs are as in `to_onnx` with the prefix, and the classifier's that are
+    not calibrated.
 
     Parameters
     ----------
     model : ONNX model or bytes
-        The classifier. A ZipMap at its end, which skl2onnx writes by default, is taken off.
+        The classifier, such as one exported by skl2onnx (without its ZipMap) or `torch.onnx.export`.
     calibrator : fitted calibrator
-        Fitted on the classifier's scores, classes in the same order. One that conditions on groups keeps its
-        input, named with the prefix.
+        Fitted on the classifier's scores, classes in the same order.
     output : str, optional
-        The classifier's output that is calibrated, (n, L). Default: "probabilities" or "logits" if there is
-        one of the name, else the only output of floats.
+        The classifier's output that is calibrated, (n, L). Default: "probabilities" or "logits", else the
+        only output of floats.
     logits : bool
         Whether that output holds logits. Set if the name says so.
     prefix : str
         Put before the calibrator's names.
-
-    Raises
-    ------
-    InputError
-        If no output can be calibrated, or the onnx package is not installed.
     """
     first = to_go_before(as_model(model))
     named = [one.name for one in first.graph.output]
@@ -110,7 +95,7 @@ def onnx_behind(
 
 
 def verify_onnx(model: bytes, calibrator: Any, proba: Any, *, groups: Any = None) -> float:
-    """Run an ONNX model on predictions and return its largest difference from the calibrator.
+    """Run an ONNX model on predictions and return its largest absolute difference from the calibrator.
 
     Parameters
     ----------
@@ -119,20 +104,14 @@ def verify_onnx(model: bytes, calibrator: Any, proba: Any, *, groups: Any = None
     calibrator : fitted calibrator
         The one it was made from.
     proba : (n, L) array_like or Predictions
-        Rows to replay ((n,) scores for a binary calibrator), given to both as float32. For a model that takes
-        logits, logits.
+        Rows to replay as float32: (n,) scores for a binary calibrator, or logits.
     groups : (n,) array_like, optional
         Their groups, for a calibrator that conditions on them.
 
     Returns
     -------
     float
-        Largest absolute difference over all outputs; infinite if labels or shapes differ.
-
-    Raises
-    ------
-    InputError
-        If onnxruntime is not installed.
+        Infinite if labels or shapes differ.
     """
     try:
         import onnxruntime

@@ -10,8 +10,7 @@ import numpy as np
 from calib.base.exceptions import InputError, not_installed
 from calib.export.program import Program, Value
 
-#: Oldest operator set that models can be written in, and the newest that every onnxruntime of the range in
-#: `pyproject.toml` runs.
+#: Oldest operator set of a model, and the newest that every onnxruntime allowed by `pyproject.toml` runs.
 OLDEST, EVERYWHERE = 13, 21
 #: Prefix of the names of a calibrator that stands behind a classifier.
 BEHIND = "calibrated_"
@@ -51,11 +50,7 @@ def opset_of(model: Any) -> int:
 
 
 def to_go_before(model: Any) -> Any:
-    """Return a copy of a model that a calibrator can stand behind.
-
-    Outputs that a ZipMap made dictionaries are the tensors they were, and the operators are of `OLDEST` or
-    newer: skl2onnx writes both by default.
-    """
+    """Return a copy of a model, without ZipMap and with operators of `OLDEST`, for a calibrator behind it."""
     onnx = _onnx()
     copy = onnx.ModelProto()
     copy.CopyFrom(model)
@@ -86,7 +81,7 @@ def to_go_before(model: Any) -> Any:
 def newest_opset() -> int:
     """Return the newest operator set that the installed onnx writes and the installed onnxruntime runs.
 
-    If onnxruntime is not installed: `EVERYWHERE`, or what the installed onnx knows if that is less.
+    Without onnxruntime: `EVERYWHERE`, or what onnx knows if that is less.
     """
     onnx = _onnx()
     known: int = onnx.defs.onnx_opset_version()
@@ -114,15 +109,14 @@ def newest_opset() -> int:
 
 
 def _of_versions(graph: Any, opset: int, ir_version: int | None = None) -> Any:
-    """Return a model of a graph, with the lowest IR version that its operators allow, or a given one."""
+    """Return a model of a graph, with the lowest IR version that its operators allow, or a given version."""
     helper = _onnx().helper
     versions = [helper.make_opsetid("", opset)]
     ir_version = ir_version or max(8, helper.find_min_ir_version_for(versions))
     return helper.make_model(graph, opset_imports=versions, ir_version=ir_version, producer_name="calib")
 
 
-#: Operators by the functions of `calib.export.program.Program`, what each takes behind the operands, and its
-#: attributes.
+#: Operators by functions of `calib.export.program.Program`, with further operands and attributes.
 _OPERATORS: dict[str, tuple[str, tuple[Any, ...], dict[str, int]]] = {
     "absolute": ("Abs", (), {}),
     "add": ("Add", (), {}),
@@ -159,21 +153,7 @@ _OPERATORS: dict[str, tuple[str, tuple[Any, ...], dict[str, int]]] = {
 
 
 class Graph:
-    """A program as an ONNX graph.
-
-    Parameters
-    ----------
-    program : Program
-    opset, prefix
-        As for `calib.export.to_onnx`.
-    dtype : {"FLOAT", "DOUBLE"}
-        Type of the first input.
-
-    Attributes
-    ----------
-    inputs, outputs : list of str
-        Names of the model's inputs and outputs, with the prefix.
-    """
+    """A program as an ONNX graph; `dtype` "FLOAT" or "DOUBLE" is the type of the first input."""
 
     def __init__(
         self, program: Program, opset: Any = None, prefix: str | None = None, dtype: str = "FLOAT"

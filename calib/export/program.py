@@ -18,8 +18,8 @@ _KINDS |= dict.fromkeys(("top", "ranked", "whole"), "i") | {"floats": "f"}
 class Value(NDArrayOperatorsMixin):
     """A value of a program: operators and functions of NumPy on it add a step, and give its result.
 
-    A formula of a calibrator can therefore be called with values in place of arrays, and for mypy they are.
-    Numbers and arrays beside a value become constants of its kind.
+    Formulas of calibrators can be called with values in place of arrays. Numbers and arrays beside a value
+    become constants of its kind.
     """
 
     def __init__(self, program: Program, name: str, kind: str) -> None:
@@ -85,9 +85,8 @@ class Program:
     constants : dict
         Arrays by their names.
     steps : list of (function, result, operand, ...)
-        Functions are NumPy's by their names, SciPy's `expit`, and the methods of `Value`. Operands
-        are names of inputs, constants and results, or whole numbers that belong to the function. "eps" is
-        the machine epsilon of the type in which the first input is given.
+        NumPy's functions by name, SciPy's `expit`, and the methods of `Value`; operands are names or whole
+        numbers. "eps" is the machine epsilon of the first input's type.
     outputs : dict
         (value, columns) by name, 0 columns for a vector.
     """

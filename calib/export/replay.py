@@ -26,8 +26,7 @@ def replay(
 ) -> float:
     """Return the largest difference over all outputs between `run` and the calibrator on the rows.
 
-    `run` takes rows and, if the calibrator conditions on groups, the codes of theirs. With `logits` the
-    rows are logits, and the calibrator is given their softmax, or expit.
+    `run` takes rows and codes of groups, if any; `logits` says that the rows are logits.
     """
     given = () if groups is None else (calibrator.group_codes(groups, len(rows)),)
     largest = 0.0
@@ -44,11 +43,7 @@ def replay(
 
 
 def outputs(calibrator: Any, proba: np.ndarray, groups: Any = None) -> dict[str, np.ndarray]:
-    """Return the outputs of the calibrator itself, under the names that scorers and ONNX graphs use.
-
-    "label" and "confidence" (n,); "labels" and "confidences" (n, K); "probabilities" (n, L) and "label"; or
-    "scores" (n,) for a binary calibrator. With a rule, also "accept" (n,) bool.
-    """
+    """Return the outputs of the calibrator itself, under the names of `calib.export.to_onnx`."""
     values, rule = _fitted_outputs(calibrator, proba, groups), getattr(calibrator, "rule_", None)
     if rule is None:
         return values
@@ -84,8 +79,8 @@ def _fitted_outputs(calibrator: Any, proba: np.ndarray, groups: Any) -> dict[str
 def largest_difference(actual: dict[str, np.ndarray], expected: dict[str, np.ndarray]) -> float:
     """Return the largest absolute difference between two sets of outputs, infinite if they disagree.
 
-    If they do not accept the same rows, the difference is at least 1. Labels taken from a matrix may
-    differ if two of its probabilities differ only by rounding; then the difference of these two counts.
+    If they accept different rows, it is at least 1. Labels may differ if two probabilities differ only by
+    rounding; the difference of these two counts.
     """
     if actual.keys() != expected.keys() or any(actual[name].shape != expected[name].shape for name in actual):
         return float("inf")

@@ -20,19 +20,13 @@ _BEFORE, _AFTER = "DATA = _arrays({\n", "})\n"
 def scorer(calibrator: Any) -> str:
     """Return the text of a Python file with a function `calibrate(proba)` that replays a calibrator.
 
-    The code is the same for every calibrator: `calib/export/scorer_template.py`. What the calibrator does
-    follows as one literal of steps and numbers. The file holds nothing that a user typed: no class names, no
-    file names.
+    The code is the same for every calibrator, followed by a literal of steps and numbers. The file holds
+    nothing that a user typed.
 
     Parameters
     ----------
     calibrator : fitted calibrator
         Any that `calib.save` can store.
-
-    Raises
-    ------
-    InputError
-        If the calibrator is not one of calib's.
 
     Examples
     --------
@@ -53,29 +47,19 @@ def scorer(calibrator: Any) -> str:
 
 
 def verify_scorer(code: str, calibrator: Any, proba: Any, *, groups: Any = None) -> float:
-    """Run a scorer file on predictions and return its largest difference from the calibrator.
+    """Run a scorer file on predictions and return its largest absolute difference from the calibrator.
 
     Parameters
     ----------
     code : str
         Text from `scorer`. Any other code is refused and not run.
-    calibrator : fitted calibrator
-        The one it was written from.
-    proba : (n, L) array_like or Predictions
-        Rows to replay ((n,) scores for a binary calibrator).
-    groups : (n,) array_like, optional
-        Their groups, for a calibrator that conditions on them.
+    calibrator, proba, groups
+        As for `verify_onnx`.
 
     Returns
     -------
     float
-        Largest absolute difference over all outputs; infinite if labels or shapes differ. Histogram
-        and simplex binning give 0.0, the others differ by the rounding of exp and log, about 1e-16.
-
-    Raises
-    ------
-    InputError
-        If the code is not a scorer file's.
+        Infinite if labels or shapes differ; 0.0 for histogram and simplex binning, about 1e-16 for others.
     """
     template = _template()
     if not code.startswith(template):

@@ -1,8 +1,4 @@
-"""PyTorch modules: one calibrator as an `nn.Module` that scripts and exports (extra ``torch``).
-
-The program that a calibrator is described by becomes a `torch.fx` graph, whose `GraphModule` is made of
-PyTorch's own functions and buffers.
-"""
+"""PyTorch modules: a calibrator's program as a `torch.fx` graph of PyTorch's functions (extra ``torch``)."""
 
 from __future__ import annotations
 
@@ -19,23 +15,16 @@ from calib.export.replay import replay
 def torch_module(calibrator: Any, *, logits: bool = False) -> Any:
     """Return a calibrator as a `torch.nn.Module`, which `torch.jit.script` and `torch.export.export` take.
 
-    ``module(proba)`` takes (n, L) probabilities ((n,) scores for a binary calibrator) as a tensor of floats,
-    and returns a dictionary of tensors with the outputs of `calib.export.to_onnx`: "label" and "confidence";
-    "labels" and "confidences"; "probabilities" and "label"; or "scores". Floats inside are float64.
-    A calibrator that conditions on groups takes a second tensor, int64: places in its `groups_`, -1 for any
-    other group. It has buffers and no parameters: `to(device)` moves it.
+    ``module(proba)`` takes a tensor of floats, (n, L) or (n,) for a binary calibrator, and returns a
+    dictionary of tensors as `calib.export.to_onnx` does. With groups, a second tensor holds their places in
+    `groups_`, int64, -1 for any other group. It has buffers and no parameters; floats inside are float64.
 
     Parameters
     ----------
     calibrator : fitted calibrator
         Any that `calib.save` can store.
     logits : bool
-        Whether the input is logits, of which the softmax is calibrated (log-odds for a binary calibrator).
-
-    Raises
-    ------
-    InputError
-        If the calibrator is none of calib's, or torch is not installed.
+        Whether the input is logits, or log-odds for a binary calibrator.
     """
     program, torch = describe(calibrator, logits=logits), _torch()
     graph, root = torch.fx.Graph(), torch.nn.Module()
@@ -61,25 +50,21 @@ def torch_module(calibrator: Any, *, logits: bool = False) -> Any:
 def verify_torch(
     module: Any, calibrator: Any, proba: Any, *, groups: Any = None, logits: bool = False
 ) -> float:
-    """Run a module on predictions and return its largest difference from the calibrator.
+    """Run a module on predictions and return its largest absolute difference from the calibrator.
 
     Parameters
     ----------
     module : torch.nn.Module
         From `torch_module`, scripted or exported or as it is.
-    calibrator : fitted calibrator
-        The one it was made from.
-    proba : (n, L) array_like or Predictions
-        Rows to replay ((n,) scores for a binary calibrator), given to both as float32.
-    groups : (n,) array_like, optional
-        Their groups, for a calibrator that conditions on them.
+    calibrator, proba, groups
+        As for `verify_onnx`.
     logits : bool
         Whether the module and the rows are of logits.
 
     Returns
     -------
     float
-        Largest absolute difference over all outputs; infinite if labels or shapes differ.
+        Infinite if labels or shapes differ.
     """
     torch = _torch()
 

@@ -70,13 +70,7 @@ class CalibrationReport(Result):
         return report_html(self.about)
 
     def save(self, file: str | os.PathLike[str]) -> None:
-        """Write the page; a reader of the file finds the former one or the new one, whole.
-
-        Raises
-        ------
-        InputError
-            If the file is in a folder that does not exist.
-        """
+        """Write the page; a reader of the file finds the former page or the new page, whole."""
         check_output(file, ())
         write_whole(file, self.html.encode())
 
@@ -107,21 +101,19 @@ def report(
     Parameters
     ----------
     y_true : (n,) array_like, or labelled predictions of any kind, or a summary
-        True classes, as for `calib.ece`; or predictions that hold them, and then `scores` is left out.
+        Labels as for `calib.ece`; predictions and summaries hold them, and `scores` is left out.
     scores : (n, L) or (n,) array_like, or predictions of any kind
-        Scores in [0, 1], as for `calib.ece`.
+        As for `calib.ece`.
     calibrators : fitted calibrator, or mapping of str to fitted calibrator, optional
-        What to compare with the base model. The report says which of them were fitted on these rows.
+        What to compare with the base model. The report says which were fitted on these rows.
     calibration : predictions of the same kind, optional
         Rows that the calibrators were fitted on.
-    sample_weight : (n,) array_like, optional
-        Weights of the rows.
-    cluster : (n,) array_like, optional
-        Id of what each row belongs to; by default those that predictions came with, else exact copies.
+    sample_weight, cluster
+        As for `calib.ece`.
     title : str
         Heading of the page.
     simulated : bool
-        Whether the data are simulated; if so, the page says so at the top.
+        Whether the data are simulated, as the page then says at the top.
     n_bins, n_resamples, random_state
         Equal-width bins B, redraws of the noise floors, and their seed.
 
@@ -129,11 +121,6 @@ def report(
     -------
     CalibrationReport
         ``.frame()``, ``.plot()``, ``.save("report.html")``; in a notebook the conclusion and the numbers.
-
-    Raises
-    ------
-    InputError
-        If there are no labels, or a calibrator was fitted on other classes.
 
     Examples
     --------

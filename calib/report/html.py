@@ -76,9 +76,9 @@ def section(key: str, title: str, *blocks: str) -> str:
 def table(
     frame: pd.DataFrame, formats: Mapping[str, str] | None = None, *, words: Iterable[str] | None = None
 ) -> str:
-    """Return a frame as a table: numbers aligned right in the given formats, missing ones as a dash.
+    """Return a frame as a table: numbers aligned right in the given formats, missing values as a dash.
 
-    `words` are the columns aligned left, by default all that do not hold numbers.
+    `words` are the columns aligned left, by default all without numbers.
     """
     formats = formats or {}
     if words is None:

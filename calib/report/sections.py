@@ -112,8 +112,7 @@ class ReportInput:
     random_state: int = RANDOM_STATE
     #: For calibrators that the labels of the calibration rows chose among several: among how many
     choices: Mapping[str, int] = field(default_factory=dict)
-    #: mapping of str to (n,) array: for calibrators that condition on groups, the group of each evaluation
-    #: row; by default looked for among the further columns
+    #: Group of each evaluation row, (n,), by calibrator; by default looked for among the further columns
     groups: Mapping[str, Any] = field(default_factory=dict)
     #: Every model on these rows, to be compared; empty if there is one alone
     models: Mapping[str, tuple[Any, Any]] = field(default_factory=dict)
@@ -194,8 +193,7 @@ class ReportInput:
 def report_html(about: ReportInput) -> str:
     """Return a report as one HTML page of about 5 MB: interactive figures, no network, no server.
 
-    Its size does not depend on the number of rows: it holds tables of classes and bins only, of at most
-    `calib.report.sections.MOST_CLASSES` classes.
+    It holds tables of at most `calib.report.sections.MOST_CLASSES` classes, and no rows.
     """
     if about.sums is None:
         check_labelled(about.evaluation.labels, "a report")

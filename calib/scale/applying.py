@@ -59,10 +59,10 @@ def apply(
     paths : path, pattern, folder, or several of these
         Predictions; labels are not needed.
     output : path
-        Of one input file the output file; of several a folder, which gets a file of the same name for each.
+        The output file for one input file, else a folder, which gets a file of the same name for each.
     groups : str, optional
-        Column of the groups, for a calibrator that conditions on them; by default it is looked for as
-        `calibrated_scores` does, in the first rows.
+        Column of the groups, for a calibrator that needs them; by default looked for as in
+        `calibrated_scores`.
     scores, progress, columns
         As for `calib.scale.summarize`.
 
@@ -77,14 +77,13 @@ def apply(
         If the calibrator needs more than the rows have, or a row cannot be used; the message names file, row
         group and row.
     OSError
-        If a file cannot be written. Files that are finished stay, and no other file is left.
+        If a file cannot be written. Finished files stay, and no other file is left.
 
     Notes
     -----
-    Rows keep their order, and all columns of the input are kept as they are; one that is called like a new
-    column gets " (before)" behind its name. New columns are those of `applied_frame`; they are missing in
-    rows whose prediction is no answer. A file appears under its name when all of it is written, and names the
-    calibrator and the input it was made of: a second run leaves finished files alone.
+    Rows and columns stay as they are; a column called like a new column gets " (before)" behind its name. New
+    columns are those of `applied_frame`; they are missing in rows without an answer. A file appears when all
+    of it is written, and names its calibrator and input: a second run leaves finished files alone.
     """
     inputs = find_files(paths)
     targets = _targets(inputs, os.fspath(output))

@@ -1,7 +1,7 @@
-"""Who works on the parts: threads, processes or a Dask cluster; results come in the order of the parts.
+"""Who works on the parts: threads, processes or a Dask cluster.
 
-Whatever the engine, the results of parts are added in their order, so that neither the number of workers nor
-a worker that ends early changes a bit of the sum.
+Results come and are added in the order of the parts: neither the number of workers nor a lost worker changes
+a bit of the sum.
 """
 
 from __future__ import annotations
@@ -41,9 +41,9 @@ class Threads:
     Parameters
     ----------
     workers : int
-        How many parts are worked on at a time.
+        Parts worked on at a time.
     processes : bool
-        Whether to start processes: one that ends early is replaced, and its parts are done again.
+        Processes that end early are replaced, and their parts are done again.
     """
 
     def __init__(self, workers: int, *, processes: bool = False) -> None:
@@ -111,7 +111,7 @@ def _again(
 
 
 def _submitted(pool: Executor, function: Callable[[Part], Found], part: Part) -> Future[Found]:
-    """Submit a part; a pool whose process has just ended refuses, which is as if the part had been lost."""
+    """Submit a part; a pool whose process has just ended refuses, which counts as a lost part."""
     try:
         return pool.submit(function, part)
     except BrokenProcessPool as error:
@@ -126,7 +126,7 @@ class DaskCluster:
     Parameters
     ----------
     client : distributed.Client
-        Connected to the scheduler. Workers need calib, and must see the files under the same paths.
+        Workers need calib, and must see the files under the same paths.
     """
 
     def __init__(self, client: Any) -> None:

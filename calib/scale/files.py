@@ -82,13 +82,7 @@ def dumps(summary: Summary) -> bytes:
 
 
 def save(summary: Summary, file: str | os.PathLike[str] | BinaryIO) -> None:
-    """Write a summary to a file; by custom its name ends in ``.calib.json.gz``.
-
-    Raises
-    ------
-    OSError
-        If a path cannot be written; an earlier file is unchanged.
-    """
+    """Write a summary to a file; by custom its name ends in ``.calib.json.gz``."""
     data = dumps(summary)
     if isinstance(file, (str, os.PathLike)):
         write_whole(file, data)
@@ -105,11 +99,6 @@ def load(file: Any, *, limits: Limits | None = None) -> Summary:
         What `calib.scale.save` wrote.
     limits : Limits, optional
         Bounds of sizes, checked while reading.
-
-    Raises
-    ------
-    InputError
-        If the file is invalid; the message says what is wrong and where.
     """
     limits = (limits or Limits()).begun()
     source = open_source(file, limits)

@@ -1,8 +1,7 @@
 """Fitting calibrators to files of any size: what in-memory fits give, from sums over parts.
 
-Histogram binning needs of every problem the distinct scores around its cuts, with their counts. A first pass
-counts the points of fixed cells of scores, from which follows in which cells a cut can be; a second collects
-the distinct scores of these cells.
+Histogram binning needs the distinct scores around the cuts of every problem. A first pass counts points in
+fixed cells, which shows the cells that can hold a cut; a second pass collects the distinct scores of these.
 """
 
 from __future__ import annotations
@@ -43,7 +42,7 @@ from calib.scale.partial import refuse_faults
 from calib.scale.parts import Part, Paths
 from calib.scale.scan import NO_ROWS, Progress, Scan, timed
 
-#: Cells of equal width of the first pass: a power of two, so that the cell of a score is exact.
+#: Equal-width cells of the first pass: a power of two, so that the cell of a score is exact.
 FIRST_CELLS = 2**18
 
 #: A group and a class in one number: group * SHIFT + class.
@@ -52,7 +51,7 @@ SHIFT = 2**32
 #: Which cells of the first pass count, by the names of group and class.
 _Wanted = Mapping[tuple[str, str], np.ndarray]
 
-#: Counts, of cells or of distinct scores around cuts, that a part may have: each takes 32 bytes.
+#: Most counts of a part, of cells or of scores around cuts: each takes 32 bytes.
 MOST_COUNTED = 40_000_000
 
 
@@ -96,7 +95,7 @@ class ScoreCounts:
         return ScoreCounts(self.key[rows], self.score[rows], self.count[rows], self.happened[rows])
 
     def pooled(self, keys: np.ndarray) -> ScoreCounts:
-        """Return the counts of other problems, which are made of whole ones, by their new `keys`."""
+        """Return the counts of problems joined under new `keys`."""
         return ScoreCounts.of(keys[self.key], self.score, self.count, self.happened)
 
 
@@ -130,9 +129,9 @@ def fit(
     paths : path, pattern, folder, or several of these
         As for `calib.scale.summarize`.
     calibrator : unfitted calibrator, optional
-        `MulticlassToBinary` of `HistogramBinning` with notion "top-label" or "confidence" (the default is
-        top-label), by class, group or both; `HistogramBinning` for one score; `TemperatureScaling` by log
-        loss, or `VectorScaling` with a number as ridge.
+        `MulticlassToBinary` of `HistogramBinning` with notion "top-label" (default) or "confidence", by
+        class, group or both; `HistogramBinning` for one score; `TemperatureScaling` by log loss, or
+        `VectorScaling` with a number as ridge.
     groups : str, optional
         Column of the groups, for a calibrator that conditions on them.
     part : {"calibration", "evaluation"}
@@ -143,13 +142,8 @@ def fit(
     Returns
     -------
     calibrator
-        A fitted copy. Histogram binning is what `fit` gives on the rows in memory, to the last bit, for every
-        division into parts, order and number of workers; scalings agree to 1e-9.
-
-    Raises
-    ------
-    InputError
-        If the calibrator cannot be fitted by sums, the rows are weighted, or as for `calib.scale.summarize`.
+        A fitted copy. Histogram binning is exactly what `fit` gives in memory, for every division into parts;
+        scalings agree to 1e-9.
 
     Examples
     --------
@@ -220,7 +214,6 @@ def _rows_of(part: Part, layout: Layout) -> Iterable[Rows]:
 
 
 def _points(rows: Rows, layout: Layout) -> tuple[tuple[str, ...], np.ndarray, np.ndarray, np.ndarray]:
-    """Return names of the classes that rows name, and class, score and outcome of each row."""
     if rows.columns is not None:
         assert rows.label is not None
         assert rows.predicted is not None
@@ -296,8 +289,8 @@ def _joined(found: Sequence[_Found], names: tuple[str, ...] | None) -> _Found:
 def _collect(passes: _Passes, names: tuple[str, ...] | None, problems: Callable[..., Any]) -> _Found:
     """Return the distinct scores around cuts by (group, class), and cells of all others.
 
-    `problems` gives, of the names of classes and groups, the problem of each (group, class) in every division
-    of the rows that is fitted, and of how many points how many bins are made.
+    `problems` gives, from the names of classes and groups, each fitted division of the rows (the problem of
+    every (group, class)) and the number of bins for a number of points.
     """
 
     def counted(advice: str, **options: Any) -> _Found:
@@ -334,7 +327,7 @@ def _collect(passes: _Passes, names: tuple[str, ...] | None, problems: Callable[
 def _cells_of_cuts(of: ScoreCounts, n_bins: int) -> np.ndarray:
     """Return the cells, of `FIRST_CELLS` and 1, in which a cut of `equal_mass_cuts` or the next score can be.
 
-    Of each cut an earliest and a latest place are followed: the next one moves on with the one before it.
+    Each cut has an earliest and a latest place, which depend on the cut before.
     """
     ends = np.cumsum(of.count)
     total = int(ends[-1])
@@ -441,7 +434,6 @@ def _fit_problems(
 
 
 def _matrix(rows: Rows) -> tuple[np.ndarray, np.ndarray]:
-    """Return the (n, L) probabilities of rows, and the codes of their labels."""
     assert rows.columns is not None
     assert rows.label is not None
     matrix = np.stack(rows.columns, axis=1)

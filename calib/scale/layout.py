@@ -1,7 +1,7 @@
 """What each column of a batch is, decided once on the first rows, and the checked rows of a batch.
 
-Roles are guessed as for any file (`calib.files.readers.roles`); every batch is then read by them without a
-Python loop over rows. What the doctor would refuse is found batch by batch, with the row.
+Every batch is read by the roles guessed on the first rows, without a Python loop over rows; faults name their
+row.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ STREAMED = ("vectors", "top-label", "confidence", "binary")
 #: Rows of the first batch from which roles are guessed.
 SAMPLE = 20_000
 
-#: A probability may be above 1 by this much, by rounding; it then counts as 1 (see `calib.data.validation`).
+#: Excess of a probability over 1 by rounding; it then counts as 1 (see `calib.data.validation`).
 ABOVE_ONE = 1e-6
 
 
@@ -230,14 +230,11 @@ class Rows:
     index: np.ndarray | None  #: (n,) int64 array: their places in the batch; None if all are used
     columns: list[np.ndarray] | None  #: list of (n,) float arrays: scores of each class ("vectors")
     score: np.ndarray  #: (n,) float array: the one score of each row; of vectors the highest, at most 1
-    #: (n,) int array: class of each row: of vectors that of the highest score, ties to the lowest; a place in
-    #: `words` ("top-label")
+    #: (n,) int array: class of the highest score, ties to the lowest; a place in `words` ("top-label")
     predicted: np.ndarray | None
-    #: (n,) float64 array: sum of the squares of the scores of each row ("vectors"), if these were asked
-    #: for
+    #: (n,) float64 array: sum of the squares of each row's scores ("vectors"), if asked for
     squares: np.ndarray | None
-    #: (n,) int64 array: true class: a code ("vectors"), or a place in `words` ("top-label"), -1 if it is
-    #: only known to be another than the predicted one
+    #: (n,) int64: true class: a code ("vectors"), or a place in `words` ("top-label"), -1 for another
     label: np.ndarray | None
     outcome: np.ndarray | None  #: (n,) bool array: whether the event happened, of all kinds but vectors
     words: tuple[str, ...]  #: Classes that these rows name ("top-label")
@@ -271,14 +268,13 @@ class _Batch:
             self.keep &= ~bad
 
     def column(self, name: str) -> pa.Array:
-        """Return a column by its name."""
         at = self.batch.schema.get_field_index(name)
         if at < 0:
             raise InputError(f"there is no column {name!r} in this file; all files need the same columns")
         return self.batch.column(at)
 
     def floats(self, name: str) -> np.ndarray:
-        """Return a column of numbers as float32 or float64; missing ones are NaN."""
+        """Return a column of numbers as float32 or float64; missing values are NaN."""
         column = self.column(name)
         if column.type in (pa.float32(), pa.float64()) and not column.null_count:
             whole: np.ndarray = column.to_numpy()
@@ -425,7 +421,7 @@ def _score_columns(at: _Batch, layout: Layout) -> list[np.ndarray]:
 
 @dataclass(frozen=True, eq=False)
 class Sweep:
-    """What one pass over columns of scores finds: each block of one is looked at while it is in the cache."""
+    """What one pass over columns of scores finds, block by block."""
 
     #: (n,) arrays: highest score of each row, at most 1, and its column, ties to the lowest, in a small
     #: unsigned type

@@ -21,18 +21,18 @@ from calib.files.readers.arrow import table_of_batch
 from calib.scale.layout import Fault, Layout, Rows, in_order, read_batch
 from calib.scale.parts import BLOCK, Part
 
-#: Most groups that a column of `by` may have: ids of rows are no groups.
+#: Most groups of a column of `by`: ids of rows are no groups.
 MOST_GROUPS = 10_000
 
-#: Rows that the doctor examines at the start of each file and at regular places of it, and which of its
-#: findings are kept: those that are about neither single rows, which are all checked, nor how many there are.
+#: Rows that the doctor examines at the start of each file and every `EVERY` rows, and the findings kept:
+#: those about neither single rows nor their number.
 EXAMINED, EVERY = 4_000, 1_000_000
 OF_SOME_ROWS = (
     *("class_wise_scores", "sigmoid_scores", "double_softmax", "one_hot", "saturated", "few_distinct"),
     *("top_ties", "labels_one_based", "correct_disagrees", "column_order", "labels_shuffled"),
 )
 
-#: Findings of one code whose places are told; of further ones it is told how many there are.
+#: Findings of a code whose places are told; further ones are counted.
 MOST_ALIKE = 10
 
 
@@ -292,10 +292,9 @@ def sum_part(part: Part, layout: Layout, faults: str = "stop") -> tuple[SummedRo
 
 
 def examined(batch: pa.RecordBatch, where: str, first: int = 0, start: int = 0) -> list[tuple[str, str]]:
-    """Return what the doctor finds in some rows of a batch, of what is no matter of single rows.
+    """Return what the doctor finds in some rows of a batch, apart from single rows, as codes and lines.
 
-    The rows from `start` on, or the last ones; `first` is the row of the file with which the batch begins.
-    Each finding is its code and a line.
+    The rows from `start` on, or the last rows; `first` is the row of the file with which the batch begins.
     """
     start = max(min(start, batch.num_rows - EXAMINED), 0)
     some, first = batch.slice(start, EXAMINED), first + start

@@ -15,9 +15,8 @@ import pyarrow.dataset as pads
 
 from calib.base.exceptions import InputError
 
-#: Rows of a batch that is read, and of a block of it that is computed with. In blocks of a quarter of this,
-#: steps are so short that two threads mostly wait for each other to start the next; in larger ones, columns
-#: leave the cache.
+#: Rows of a batch that is read, and of a block that is computed with: in smaller blocks threads wait for
+#: each other, larger ones leave the cache.
 BATCH = BLOCK = 64_000
 
 #: Formats by the ending of a file; all others are taken as Parquet. Texts may be packed by gzip, too.
@@ -67,10 +66,7 @@ class Part:
 
 
 def find_files(paths: Paths) -> list[str]:
-    """Return the files that paths, patterns such as ``data/*.parquet`` and folders name, in order.
-
-    Addresses such as ``s3://bucket/file.parquet`` are taken as they are.
-    """
+    """Return the files that paths, addresses, patterns (``data/*.parquet``) and folders name, in order."""
     listed = [paths] if isinstance(paths, (str, os.PathLike)) else list(paths)
     files: list[str] = []
     for one in listed:

@@ -82,7 +82,7 @@ def summarize(
     paths : path, pattern, folder, or several of these
         Files with the same columns, named as for `calib.read`: a probability for every class, a predicted
         class with its confidence, a confidence with whether it was right, or P(Y = 1); and the true label.
-        CSV has commas and decimal points, TSV tabs; `calib.read` takes others, of files that fit into memory.
+        CSV has commas and decimal points, TSV tabs.
     by : str or sequence of str
         Columns whose groups are summed, too, for `Summary.slices`.
     class_wise : bool
@@ -94,7 +94,7 @@ def summarize(
     scores : {"auto", "probabilities", "logits", "log_probabilities"}
         What the scores are.
     class_names : sequence of str, optional
-        Names of the classes in the order of the columns of scores, if these have none.
+        Names of the classes in the order of the columns of scores.
     faults : {"stop", "drop"}
         Whether a row that cannot be used ends the work, or is left out and told of in `Summary.findings`.
     workers : int, optional
@@ -104,12 +104,7 @@ def summarize(
     progress : callable, optional
         Called with the rows done, all rows and the seconds since the start.
     **columns
-        What columns are, if it is not to be found out: label, score and the like, as for `calib.read`.
-
-    Raises
-    ------
-    InputError
-        If files cannot be read, or a row cannot be used; the message names file, row group and row.
+        Roles of columns, as for `calib.read`: label, score and the like.
 
     Examples
     --------

@@ -70,7 +70,7 @@ class Summary(SummedRows):
 
     @cached_property
     def digest(self) -> str:
-        """Hex digest of all that is known: summaries of equal rows differ in it if they hold other sums."""
+        """Hex digest of all sums."""
         made = hashlib.blake2b(repr((self.fingerprint, self.findings, self.source)).encode(), digest_size=16)
         further = [("", self.class_wise), *((name, cells) for name, (_, cells) in self.by.items())]
         for name, cells in further:

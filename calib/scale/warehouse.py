@@ -55,20 +55,14 @@ def sql(
     Parameters
     ----------
     dialect : {"duckdb", "postgres", "bigquery", "snowflake", "spark"}
-        Of the warehouse.
     table, predicted, confidence, label : str
         Names of the table and of its columns, as they are written in the query.
 
-    Raises
-    ------
-    InputError
-        If the dialect is unknown.
-
     Notes
     -----
-    The cell of a confidence is found by `calib.evidence.binning.BinFinder`: times 2^k its whole part names a
-    step, whose first cell and inner edge are in the table `steps`. Scores are summed as whole numbers of
-    units of 2^-37. Rows without a predicted class, a confidence in [0, 1] or a label are left out.
+    Cells are found as by `calib.evidence.binning.BinFinder`, with its steps in the table `steps`. Scores are
+    summed as whole numbers of units of 2^-37. Rows without a predicted class, a confidence in [0, 1] or a
+    label are left out.
     """
     real, whole = _TYPES[check_choice(dialect, DIALECTS, "dialect")]
     n_steps, first, edge = finder(np.dtype(np.float64)).table
@@ -102,19 +96,9 @@ def sql(
 
 
 def summary_of_counts(result: Any, source: str = "a query") -> Summary:
-    """Return the summary of the result of `sql`.
+    """Return the summary of the result of `sql`, a frame with the columns `COLUMNS`.
 
-    Parameters
-    ----------
-    result : DataFrame
-        With the columns `COLUMNS`.
-    source : str
-        Where the rows come from, for people.
-
-    Raises
-    ------
-    InputError
-        If a column is missing, or holds what the query cannot give.
+    `source` says where the rows come from, for people.
     """
     frame = pd.DataFrame(result)
     missing = [name for name in COLUMNS if name not in frame]
