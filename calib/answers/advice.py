@@ -45,28 +45,28 @@ NONE = "none"
 #: Folds of every cross-validation here.
 N_FOLDS = 5
 
-#: Fewest calibration rows for a recommendation: fewer give folds of less than 10 rows.
+#: Fewest calibration rows for a recommendation, so that folds have 10 rows.
 LEAST_ROWS = 50
 
-#: Wrong rows, or clusters with a wrong row, below which nothing is recommended; right ones, too.
+#: Fewest wrong rows, and fewest right rows (or clusters with them), for a recommendation.
 MIN_WRONG = 10
 
 #: Most scores (rows x classes) for which calibrators of every class are tried.
 MOST_SCORES = 1_000_000
 
-#: Most seconds of processor time, as estimated, for the fits of a candidate to all folds.
+#: Most estimated seconds of processor time for the fits of a candidate to all folds.
 MAX_SECONDS = 2.0
 
-#: Most rows, and scores, on which candidates are tried; of more rows, a sample.
+#: Most rows, and most scores, on which candidates are tried.
 MOST_ROWS, MOST_TRIED = 20_000, 5_000_000
 
 #: The points per bin that are tried.
 POINTS_PER_BIN = (10, 15, 20, 30, 50, 75, 100, 150, 200, 300, 500)
 
-#: Most fits of histogram binning, and most (score, outcome) pairs, for the choice of points per bin: seconds.
+#: Most fits of histogram binning, and most (score, outcome) pairs, to choose points per bin.
 MOST_FITS, MOST_PAIRS = 25_000, 500_000
 
-#: Share of rows that must be in problems which can fill a bin inside a fold, or a k is not tried.
+#: Least share of rows in problems that can fill a bin inside a fold, for a k that is tried.
 FILLED = 0.9
 
 
@@ -78,10 +78,9 @@ class Recommendation(Result):
     #: fitted calibrator or None: Fitted on all calibration rows; None if the name is "none"
     calibrator: Any
     reason: str  #: Why, in one sentence with numbers
-    #: One row per candidate, the lowest score first: "method"; the cross-validated "brier" and "log_loss" of
-    #: whole vectors; "improvement", by how much the deciding score is below the score of "none", with the
-    #: ends "lower" and "upper" of its 95 % interval, which hold for all candidates at once; and "numbers",
-    #: how many numbers it fits
+    #: One row per candidate, the lowest score first: "method"; cross-validated "brier" and "log_loss" of
+    #: whole vectors; "improvement" on the deciding score of "none", with its 95 % interval "lower" to "upper"
+    #: for all candidates at once; "numbers" that it fits
     table: pd.DataFrame
     left_out: dict[str, str]  #: Candidates that were not tried, and why
     #: Calibration rows on which the candidates were tried, and all of them
@@ -97,7 +96,7 @@ class Recommendation(Result):
 
     @property
     def tried(self) -> list[str]:
-        """Names of the candidates that were tried; `choices=len(tried)` belongs to the file of the chosen."""
+        """Names of the candidates that were tried."""
         return [name for name in self.table["method"] if name != NONE]
 
     @property
@@ -112,10 +111,7 @@ class Recommendation(Result):
         return f"{self.n_tried:,} of the {self.n_samples:,} calibration rows, drawn at random"
 
     def words(self, name: str | None = None) -> str:
-        """Say in one sentence what was chosen, on which rows, and what other rows say of it.
-
-        `name` is what the calibrator is called; by default, its full name.
-        """
+        """Say what was chosen (by `name`), on which rows, and what other rows say of it."""
         tried = f"{len(self.tried):,} calibrators tried on {self.rows_words()}"
         if self.calibrator is None:
             best = self.table[self.table["method"] != NONE].iloc[0]
@@ -193,24 +189,21 @@ def recommend(
     Parameters
     ----------
     proba : (n, L) or (n,) array_like, or predictions of any kind
-        Predictions of the base model for calibration rows: rows it was not trained on. Of one score per row,
-        the losses are about its event.
+        Base predictions for calibration rows: rows the model was not trained on.
     y : (n,) array_like of int
         True class codes, or whether the event happened.
     methods : mapping of str to unfitted calibrator, optional
-        The candidates. By default the catalogue's, histogram binning with 50 points per bin and
-        class-wise calibrators normalised, so that all give probabilities; without vector scaling, which
-        depends on the order of the classes.
+        The candidates. By default the catalogue's that give probabilities, histogram binning with 50 points
+        per bin, without vector scaling, which depends on the order of the classes.
     score : {"brier", "log_loss"}
         The score of whole vectors that decides, see `calib.answers.calibrated.vector_losses`.
     sample_weight : (n,) array_like of float, optional
-        Weights of the rows, as for `calib.ece`. Candidates that cannot use them are left out.
+        As for `calib.ece`. Candidates that cannot use weights are left out.
     cluster : (n,) array_like, optional
-        Ids of what rows belong together, as for `calib.Predictions`: by default the ids of `proba`, else
-        exact copies of rows. They are in one fold, and intervals are of their sums.
+        As for `calib.Predictions`; by default the ids of `proba`, else exact copies of rows. They are in one
+        fold, and intervals are of their sums.
     confirm : (proba, y), optional
-        Predictions and labels of other rows. They have no part in the choice: the calibrator that was chosen
-        is tested on them once.
+        Other rows, on which the chosen calibrator is tested once.
     max_rows : int
         Try the candidates on a stratified sample of about this many rows if there are more.
     random_state : int
@@ -227,25 +220,20 @@ def recommend(
     Raises
     ------
     InputError
-        If the data cannot be used, there are fewer than 50 rows, or every candidate is left out.
+        If there are fewer than 50 rows, every candidate is left out, or the data cannot be used.
 
     Notes
     -----
-    Each candidate is fitted and scored in 5 folds, stratified by class. A candidate helps if its score is
-    distinguishably below the base model's (95 % interval for all candidates at once) and its other
-    score is no higher than the base model's. If none helps, the recommendation is to leave the scores as they
-    are. Else it is, among the candidates that help and are within one standard error of the lowest score of
-    these, the one that fits the fewest numbers (Breiman, Friedman, Olshen & Stone 1984, section 3.4.3).
-    Nothing is recommended if fewer than `MIN_WRONG` rows are wrong, or right: the loss of a wrong row
-    decides, and hardly one was seen.
+    Each candidate is fitted and scored in 5 folds, stratified by class. It helps if its score is
+    distinguishably below the base model's (95 % interval for all candidates at once) and its other score is
+    no higher. If none helps, scores stay as they are. Else the recommendation fits the fewest numbers among
+    the candidates that help and are within one standard error of their lowest score (Breiman, Friedman,
+    Olshen & Stone 1984, section 3.4.3). Nothing is recommended if fewer than `MIN_WRONG` rows are wrong, or
+    right.
 
-    The intervals treat rows, or clusters, as independent given the fits, which leaves out that folds share
-    fitting rows.
-    ``python -m benchmarks.choices`` prints how often the choice is worse than the base model on fresh rows.
-
-    For more than `MOST_SCORES` scores, only candidates that fit a few numbers or one event are tried: the
-    others would take minutes.
-    Candidates with more parameters than rows in a fold are never tried.
+    The intervals leave out that folds share fitting rows; ``benchmarks/choosing.py`` prints how often the
+    choice is worse than the base model on fresh rows. Beyond `MOST_SCORES` scores only light candidates are
+    tried, and never one with more parameters than rows in a fold.
 
     Examples
     --------
@@ -352,36 +340,22 @@ def choose_points_per_bin(
 
     Parameters
     ----------
-    proba : (n, L) array_like or Predictions
-        Probabilities of the base model for calibration rows.
-    y : (n,) array_like of int
-        True class codes.
+    proba, y, sample_weight, cluster, random_state
+        As for `recommend`.
     notion, top_k
         As for `calib.MulticlassToBinary`.
     candidates : iterable of int
         The k to try.
-    sample_weight : (n,) array_like of float, optional
-        Weights of the rows, as for `calib.ece`; bins hold k rows whatever their weights.
-    cluster : (n,) array_like of int, str or time, optional
-        As for `recommend`; copies of rows are found if `proba` are labelled predictions.
-    random_state : int
-        Seed of the folds.
-
-    Raises
-    ------
-    InputError
-        If the data cannot be used, or a candidate is not a whole number of at least 1.
 
     Notes
     -----
-    The rows of each binary problem are divided into 5 folds, twice. A fold keeps k as it is, with fewer bins,
-    so that a bin's value is as noisy as in the final fit. A k that too many problems cannot fill inside
-    a fold would be judged by scores left as they are: at least 90 % of the rows must be in problems that can
-    fill it. For many rows folds are drawn once; for many problems fewer k are tried, and if the problems
-    have more than `MOST_PAIRS` pairs of score and outcome, a random sample of the problems is used.
+    The rows of each binary problem are divided into 5 folds, twice. A fold keeps k, with fewer bins, so that
+    a bin's value is as noisy as in the final fit. At least 90 % of the rows must be in problems that can fill
+    a bin inside a fold. For many rows folds are drawn once; for many problems fewer k are tried, and beyond
+    `MOST_PAIRS` pairs of score and outcome a random sample of the problems.
 
     The k proposed is the largest within one standard error of the lowest score (Breiman, Friedman, Olshen &
-    Stone 1984, section 3.4.3): a convention in favour of fewer bins and the stronger guarantee, not a test.
+    Stone 1984, section 3.4.3): a convention in favour of the stronger guarantee, not a test.
 
     Examples
     --------
@@ -556,7 +530,7 @@ def _cross_validated(
 ) -> tuple[dict[str, dict[str, np.ndarray]], dict[str, int], dict[str, dict[str, float]]]:
     """Losses of each row by fits on the other folds, numbers of a fit, and losses if rows were wrong.
 
-    Candidates that refuse the rows are put into `left_out`, with what they say.
+    Candidates that refuse the rows are put into `left_out`.
     """
     losses = {name: {metric: np.empty(len(labels)) for metric in SCORES} for name in candidates}
     numbers, wrong = {NONE: 0}, {name: dict.fromkeys(SCORES, 0.0) for name in (NONE, *candidates)}
@@ -609,8 +583,8 @@ def _mean_and_error(
 def fitted_numbers(calibrator: Any) -> int:
     """Count the numbers that a fitted calibrator has learned: the fewer, the simpler it is.
 
-    A map of all classes has its `n_parameters`; a curve has its knots and values, or, if it is logistic, its
-    different coefficients; the binary calibrators of all problems are added up.
+    A map of all classes has its `n_parameters`, a curve its knots and values or different coefficients;
+    binary calibrators of all problems are added up.
 
     >>> from calib import PlattScaling
     >>> fitted_numbers(PlattScaling().fit([0.1, 0.4, 0.6, 0.9], [0, 1, 0, 1]))

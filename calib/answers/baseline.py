@@ -36,8 +36,8 @@ class Change:
     #: The number now, and of the baseline
     value: float
     before: float
-    #: The number now less before, and the ends of its interval. For an ECE on the same rows it is the
-    #: difference of the debiased squared l2 errors, on other rows of the debiased errors.
+    #: The number now less before, and the ends of its interval; for an ECE debiased (squared on the same
+    #: rows)
     difference: float
     lower: float
     upper: float
@@ -64,9 +64,9 @@ def compare_with_baseline(
 ) -> Compared:
     """Compare accuracy, Brier score and calibration error with a baseline's.
 
-    On the same rows, scores have `paired_interval` and the ECE `paired_difference`. On different rows, the
-    difference is made of two intervals: for scores by `independent_difference`, for the ECE as the farthest
-    points of two intervals that miss half as often (Bonferroni). So is the ECE of rows that belong together.
+    On the same rows, scores have `paired_interval` and the ECE `paired_difference`. On different rows, scores
+    have `independent_difference`; the ECE, also with clusters, the farthest points of two intervals that miss
+    half as often (Bonferroni).
     """
     pair, now, before = None, evidence, baseline
     if not isinstance(baseline, SummedRows):

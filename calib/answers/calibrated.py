@@ -40,16 +40,10 @@ MAX_STATED = 21
 def calibrated_scores(calibrator: Any, proba: Any, *, groups: Any = None) -> Any:
     """Return the scores of a fitted calibrator for base predictions.
 
-    Of (n, L) base probabilities these are (n, L) scores if it gives one per class, else the predicted class
-    and its confidence (of rank 1 for the top-K notions). For predictions of any other kind they are about
-    the same kind, but the predicted class and its confidence if only the first of several ranks is
-    calibrated; of 1-D scores, 1-D scores. `groups` holds the group of each row, for a calibrator that
-    conditions on it; by default it is looked for among the further columns (`groups_in`).
-
-    Raises
-    ------
-    InputError
-        If the calibrator needs more than these predictions have.
+    (n, L) base probabilities give (n, L) scores, or the predicted class and its confidence if the calibrator
+    gives no more (rank 1 for the top-K notions); other predictions give the same kind if they can, 1-D scores
+    1-D scores. `groups` holds the group of each row, if the calibrator needs it; by default `groups_in` finds
+    it.
     """
     check_same_classes(calibrator, proba)
     if isinstance(calibrator, BinaryCalibrator):
@@ -82,8 +76,7 @@ def calibrated_scores(calibrator: Any, proba: Any, *, groups: Any = None) -> Any
 def groups_in(calibrator: Any, rows: Any) -> Any:
     """Return the further column of predictions that holds the groups a calibrator conditions on.
 
-    It is the column most of whose rows are of these groups; None if the calibrator has none, or the rows
-    have no further columns.
+    Most of its rows are of these groups; None if the calibrator or the rows have none.
     """
     table = getattr(rows, "metadata", None)
     if not getattr(calibrator, "has_groups", False) or table is None:
@@ -103,13 +96,7 @@ def groups_in(calibrator: Any, rows: Any) -> Any:
 
 
 def check_calibrates(calibrator: Any, rows: Any) -> None:
-    """Refuse a calibrator, fitted or not, that needs more than predictions of this kind have.
-
-    Raises
-    ------
-    InputError
-        With one sentence on what it needs.
-    """
+    """Refuse a calibrator, fitted or not, that needs more than predictions of this kind have."""
     kind = kind_of(rows)
     notion = getattr(calibrator, "notion", None)
     if isinstance(calibrator, BinaryCalibrator):
@@ -130,7 +117,7 @@ def check_calibrates(calibrator: Any, rows: Any) -> None:
 def fit_on(calibrator: Any, rows: Any, *, sample_weight: Any = None, groups: Any = None) -> Any:
     """Fit a calibrator on labelled predictions of any kind and return it; raises as `check_calibrates`.
 
-    Weights are those given, else those that the predictions came with; `groups` as for `calibrated_scores`.
+    Weights default to the weights of the predictions; `groups` as for `calibrated_scores`.
     """
     sample_weight = weights_of(rows, sample_weight)
     if isinstance(calibrator, BinaryCalibrator):
@@ -194,12 +181,10 @@ def losses_if_wrong(scores: Any, proba: Any) -> dict[str, float]:
 def assessment_strategy(rows: Any, calibrator: Any = None) -> Strategy:
     """Choose the bins in which base predictions are assessed, or a fitted calibrator's scores of them.
 
-    Calibrators that predict one value per bin are assessed at each value (Remark 1 of the paper): "discrete"
-    if one curve serves all classes, else `PerClass`, which keeps equal-width bins for classes that are not
-    binned (a fallback to scores as they were) and for what pools the classes (conf-ECE). All others, and
-    normalised and completed scores, which mix the values of several bins, are assessed with equal-width bins,
-    as the paper does for N-HB: "uniform". So is the base model. Few stated values, as language models give
-    them, are a bin each, before and after calibration.
+    "discrete" for calibrators that predict one value per bin along one curve for all classes; `PerClass` if
+    each class has its own, with equal-width bins for classes that are not binned and for pooled classes
+    (conf-ECE). "uniform" for all others, and for normalised and completed scores, as the paper does for N-HB.
+    Few stated values, as language models give them, are a bin each, before and after calibration.
     """
     strategy: Strategy = "uniform" if calibrator is None else _of_calibrator(calibrator)
     if strategy != "uniform" or not _are_stated(rows):
@@ -238,16 +223,14 @@ def _of_calibrator(calibrator: Any) -> Strategy:
 def applied_frame(
     calibrator: Any, predictions: Any, class_names: Sequence[str] | None = None
 ) -> pd.DataFrame:
-    """Return each row before and after calibration, as a table to save.
+    """Return each row before and after calibration, as a table to save and `calib.read` again.
 
-    Columns: `predicted` and `confidence` of the base model, `true` if labels are known, then
-    `calibrated` (the calibrated confidence of the same class) for confidence and top-label calibrators;
-    `label_k` and `calibrated_k` for ranks k = 1..K; or `announced` (the class predicted after
-    calibration), `calibrated` and a column `p(class)` per class if the calibrator scores every class.
-    Of P(Y = 1): `score`, `true`, and `p(class)` of the positive class. Of a confidence: `confidence`,
-    `correct`, `calibrated`. Of multilabel scores: `p(class)` and `true(class)` per class. Weights and further
-    columns of these rows follow. `calib.read` reads the table back. Of a calibrator with a rule that accepts
-    predictions the last column is `accept`.
+    Columns: `predicted` and `confidence` of the base model, `true` if labels are known, then `calibrated` for
+    confidence and top-label calibrators; `label_k` and `calibrated_k` for ranks k = 1..K; or `announced` (the
+    class predicted after calibration), `calibrated` and a column `p(class)` per class. For P(Y = 1): `score`,
+    `true`, and `p(class)`. For a confidence: `confidence`, `correct`, `calibrated`. For multilabel scores:
+    `p(class)` and `true(class)`. Weights and further columns follow, and `accept` if the calibrator has a
+    rule.
     """
     table = _applied(calibrator, predictions, class_names)
     rule = getattr(calibrator, "rule_", None)

@@ -23,12 +23,12 @@ from calib.stats.intervals import mean_limits, of_few_clusters
 #: How every conclusion begins: labels may be wrong, too.
 BY_LABELS = "By the labels in this file"
 
-#: What is said after a conclusion about rows that look like clusters and count as independent.
+#: Said after a conclusion about rows that look like clusters and count as independent.
 NOT_INDEPENDENT = "This holds for independent rows; these do not look so, and should count as clusters."
 
 Direction = Literal["overconfident", "underconfident"]
 
-#: Most predicted classes that a sentence names, and rows that a class needs to be looked at.
+#: Most predicted classes in a sentence, and fewest rows of a class that is judged.
 MOST_NAMED, MIN_ROWS = 2, 30
 
 
@@ -81,18 +81,16 @@ class Conclusion(Result):
     n_samples: int
     n_ranges: int
     level: float  #: Chance at which the intervals of all ranges hold together
-    #: The range with the clearest gap over all predicted classes and, if there is one that does not
-    #: overlap it, the clearest of the other direction
+    #: The range with the clearest gap over all predicted classes, and the clearest of the other direction
+    #: that does not overlap it, if any
     pooled: tuple[Gap, ...]
-    #: For every predicted class with a known direction its clearest range, the clearest class first. Classes
-    #: of fewer than `MIN_ROWS` rows are not looked at.
+    #: For every predicted class of `MIN_ROWS` rows with a known direction its clearest range, clearest first
     classes: tuple[Gap, ...]
-    #: If the first of `classes`, `MOST_NAMED` at most, are all that was found: how many other classes are
-    #: predicted. No range of their rows together has a known direction.
+    #: Number of other predicted classes, none with a known direction, if a few of `classes` are all that was
+    #: found
     n_others: int | None = None
     n_named: int = 0  #: How many of `classes` come first then
-    #: Whether rows count as independent and a further column says that they are not, see
-    #: `calib.stats.effective.find_alike`: the level is none then
+    #: Whether rows count as independent and `calib.stats.effective.find_alike` says otherwise: no level then
     doubted: bool = False
 
     @property
@@ -109,12 +107,8 @@ class Conclusion(Result):
     def words(self, class_names: Sequence[str] | None = None, floor: NoiseFloor | None = None) -> str:
         """Say it in one or two sentences.
 
-        Parameters
-        ----------
-        class_names : sequence of str, optional
-            Names of the classes as they are to be shown; by default, their codes.
-        floor : NoiseFloor, optional
-            Noise floor of the calibration error, for models of which no direction is known.
+        `class_names` are as shown, by default codes; `floor` is the error's, for models of which no direction
+        is known.
         """
         words = self._words(class_names, floor)
         return f"{words} {NOT_INDEPENDENT}" if self.doubted and (self.pooled or self.classes) else words
@@ -215,42 +209,29 @@ def conclude(
 
     Parameters
     ----------
-    y_true : (n,) array_like of int
-        True class codes, or whether the event happened.
-    scores : (n, L) or (n,) array_like, predictions of any kind, or a summary
-        Scores to judge.
+    y_true, scores, sample_weight
+        As for `calib.ece`.
     n_bins : int
         Ranges begin or end at edges of this number of equal-width bins.
     level : float in (0, 1)
         Chance at which all intervals hold together.
-    sample_weight : (n,) array_like of float, optional
-        As for `calib.ece`.
     cluster : (n,) array_like of int, str or time, optional
         As for `calib.noise_floor`.
 
-    Raises
-    ------
-    InputError
-        If an argument cannot be used.
-
     Notes
     -----
-    The ranges are all scores, those from an edge on, and those below an edge, of all rows together and of
-    each predicted class. Each gets an interval of its mean chance that misses with probability at most
-    (1 - level) / 2 divided by the number of ranges, pooled ranges and ranges of classes each taking one half;
-    for one score per row there are only pooled ones, which take all. The intervals are Clopper-Pearson's,
-    which also hold if chances differ from row to row (Hoeffding 1956), and with weights those by
-    Hoeffding (1963). So with probability `level` all statements are right, whichever is picked afterwards.
-    Which ranges there are depends on the scores alone.
+    The ranges are all scores, scores from an edge on, and scores below an edge, for all rows and for each
+    predicted class. Each interval of a mean chance misses with probability at most (1 - level) / 2 divided by
+    the number of pooled ranges, or of ranges of classes (1 - level for one score per row). The intervals are
+    Clopper-Pearson's, which also hold if chances differ from row to row (Hoeffding 1956), with weights
+    Hoeffding's (1963). So with probability `level` all statements are right, whichever is picked afterwards.
 
     Examples
     --------
     >>> from calib.datasets import load_example
     >>> rows = load_example("two-patients").evaluation
-    >>> print(conclude(rows.labels, rows).words(rows.class_names))
-    Over all predicted classes no direction stands out, but by the labels in this file it is underconfident \
-where it predicts disease 2 (by 40.0 points, 39.0 to 40.0); overconfident where it predicts disease 1 \
-(by 40.0 points, 35.2 to 44.3).
+    >>> conclude(rows.labels, rows).direction
+    'not distinguishable'
     """
     check_count(n_bins, "n_bins")
     check_level(level)
@@ -301,10 +282,9 @@ where it predicts disease 2 (by 40.0 points, 39.0 to 40.0); overconfident where 
 def _gaps(
     evidence: Evidence, cells: BinStatistics, group: np.ndarray, alpha: float
 ) -> tuple[list[tuple[float, Gap]], int]:
-    """Return the gaps of a known direction of every group of cells, the most rows times gap first.
+    """Return the gaps of a known direction of every group of cells, and the number of ranges.
 
-    The number is how many ranges were looked at: `alpha` is what all of them may miss together. Cells of
-    group -1 are left out.
+    `alpha` is what all ranges together may miss. Cells of group -1 are left out.
     """
     n_groups, n_bins = int(group.max()) + 1, cells.n_bins
     held = group >= 0
@@ -324,7 +304,7 @@ def _gaps(
     filled = parts["count"] > 0
     from_on = {name: part[:, ::-1].cumsum(axis=1)[:, ::-1] for name, part in parts.items()}
     below = {name: part.cumsum(axis=1) for name, part in parts.items()}
-    # A range begins, or ends, at a bin with rows; what ends at the last of these is the whole again.
+    # What ends at the last bin with rows is the whole again.
     owner_on, first = np.nonzero(filled)
     whole = below["count"][:, -1:]
     owner_below, last = np.nonzero(filled & (below["count"] < whole))

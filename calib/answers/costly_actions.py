@@ -67,32 +67,24 @@ def choose_actions(
 
     Parameters
     ----------
-    y_true : (n,) array_like of int
-        True class codes.
+    y_true, sample_weight
+        As for `calib.ece`.
     scores : (n, L) array_like, Predictions or BinaryPrediction
-        Probabilities of all classes. The actions are best if these are calibrated.
+        Calibrated probabilities of all classes.
     costs : (L, A) array_like of float
         Cost of each action (column) for each true class (row), in any unit.
     actions : sequence of A str, optional
         Names of the actions; by default their numbers.
-    sample_weight : (n,) array_like of float, optional
-        As for `calib.ece`.
     cluster : (n,) array_like of int, str or time, optional
-        Id of what each row belongs to; by default those that predictions came with.
+        As for `calib.noise_floor`.
     level : float in (0, 1)
         Coverage of the intervals.
-
-    Raises
-    ------
-    InputError
-        If there is no score for each class, or the costs have another number of rows than there are classes.
 
     Notes
     -----
     Action a costs sum over l of p_l C[l, a] by the scores (Berger, "Statistical decision theory and Bayesian
-    analysis", 1985, section 1.5). The intervals are made as in `calib.bootstrap_interval`; costs of a chosen
-    action for a class that never met it are what was not seen. They hold for rows that neither model nor
-    calibrator was fitted on.
+    analysis", 1985, section 1.5). Intervals as for `calib.bootstrap_interval`; they hold for rows that
+    neither model nor calibrator was fitted on.
 
     Examples
     --------

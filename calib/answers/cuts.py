@@ -14,13 +14,13 @@ from calib.base.results import Result
 from calib.data.times import dates_of
 from calib.data.validation import MISSING, check_count, group_name
 
-#: A column of numbers with at most this many values is taken for categories.
+#: Most values of a column of numbers that counts as categories.
 MOST_CODES = 10
 
-#: Quantiles that numbers are cut at, by default: quarters.
+#: Groups that numbers are cut into by default.
 QUANTILES = 4
 
-#: Columns whose values are mostly different have no groups; with fewer rows than this none is refused.
+#: Fewest rows with which a column of mostly different values is refused.
 LEAST_ROWS = 20
 
 #: How dates can be cut, the names of `at`, and how `pandas` writes each.
@@ -64,32 +64,20 @@ def cross_cuts(first: Cut, second: Cut) -> Cut:
 def cut_column(
     values: Any, *, name: str = "group", at: int | Sequence[float] | str | None = None, codes: bool = False
 ) -> Cut:
-    """Cut a column into groups.
+    """Cut a column into groups; rows without a value are a group of their own.
 
     Parameters
     ----------
     values : (n,) array_like
-        Text, categories, numbers, truth values or dates. Dates may be text such as "2024-03-05",
-        "05.03.2024" (day first) or "3/25/2024", if some value shows whether the day or the month is first.
+        Text, categories, numbers, truth values or dates. Dates may be text such as "2024-03-05", "05.03.2024"
+        (day first) or "3/25/2024", if some value shows the order of day and month.
     name : str
         Name of the column.
     at : int, sequence of float or str, optional
-        Of numbers: how many groups of about equal size to cut them into, or the edges to cut at. By default
-        every value is a group if there are at most `MOST_CODES`, else they are cut at their quartiles.
-        Of dates: one of `DATE_PARTS`, "month" by default.
+        For numbers: how many groups of about equal size, or the edges. By default at most `MOST_CODES` values
+        are groups, else quartiles. For dates: one of `DATE_PARTS`, "month" by default.
     codes : bool
-        Whether whole numbers are codes of groups, however many: each is then a group, unless `at` is given.
-
-    Returns
-    -------
-    Cut
-        Rows without a value are a group of their own.
-
-    Raises
-    ------
-    InputError
-        If the column is not 1-D or empty, `at` cannot be used, nearly every text is different, or `at` is
-        missing and every number is another whole number, as ids are.
+        Whether whole numbers are codes of groups, however many, unless `at` is given.
 
     Examples
     --------
@@ -179,7 +167,6 @@ def _cut_values(column: pd.Series, name: str, how: str) -> Cut:
 
 
 def _order(column: pd.Series, code: np.ndarray, n_groups: int, names: list[str]) -> list[int]:
-    """Order of the groups: by number or category, else by name."""
     first = np.unique(code, return_index=True)[1][len(np.unique(code)) - n_groups :]
     if isinstance(column.dtype, pd.CategoricalDtype):
         keys: Any = column.cat.codes.to_numpy()[first]

@@ -29,8 +29,7 @@ class RiskCoverage(Drawn):
     risk: np.ndarray
     n_samples: int  #: Rows
     #: Area under the risk-coverage curve (Geifman & El-Yaniv 2017): the mean risk of the n most confident
-    #: rows, n = 1, 2, ...; rows of equal confidence count in the mean of all their orders. With weights the
-    #: risks are weighted means, and so is their mean; rows of equal confidence share their weight equally.
+    #: rows, n = 1, 2, ..., over all orders of equal confidences; weighted if rows are
     aurc: float
 
     def frame(self) -> pd.DataFrame:
@@ -45,27 +44,18 @@ def risk_coverage(
 
     Parameters
     ----------
-    y_true : (n,) array_like
-        True class codes; for 1-D scores whether the prediction is right.
+    y_true, sample_weight
+        As for `calib.ece`; for 1-D scores whether the prediction is right.
     scores : (n, L) or (n,) array_like, or predictions of any kind
         Scores of the model or of a calibrator.
     label : int, optional
         Only rows with this predicted class.
-    sample_weight : (n,) array_like of float, optional
-        Weights of the rows, as for `reduce_to_binary`; only their ratios matter.
-
-    Raises
-    ------
-    InputError
-        If the scores have no confidence, or no row has this predicted class.
 
     Examples
     --------
     >>> curve = risk_coverage([1, 1, 0, 1], [0.9, 0.8, 0.7, 0.6])
-    >>> curve.risk.tolist()
-    [0.0, 0.0, 0.3333333333333333, 0.25]
-    >>> round(curve.aurc, 4)
-    0.1458
+    >>> curve.risk.tolist(), round(curve.aurc, 4)
+    ([0.0, 0.0, 0.3333333333333333, 0.25], 0.1458)
     """
     scores = predicted_classes(scores)
     problems = as_problems(y_true, scores, _notion(label), sample_weight=sample_weight)
@@ -75,7 +65,7 @@ def risk_coverage(
     rows = np.diff(np.append(-1, ends))
     accepted, errors = np.cumsum(weight)[ends], np.cumsum(lost)[ends]
     before, errors_before = np.append(0, accepted[:-1]), np.append(0, errors[:-1])
-    # Inside a tie every row has the same weight, and the expected errors grow by the same step per row.
+    # Inside a tie every row has the same weight and the same expected error.
     position = np.arange(1, n + 1) - np.repeat(ends + 1 - rows, rows)
     each, step = (accepted - before) / rows, (errors - errors_before) / rows
     weight_so_far = np.repeat(before, rows) + np.repeat(each, rows) * position
@@ -109,7 +99,7 @@ def _accepted_first(problems: BinaryProblems, label: int | None) -> tuple[np.nda
 class DecisionCurve(Drawn):
     """Net benefit of acting where P(Y = 1) is at least a threshold (Vickers & Elkin 2006)."""
 
-    #: (m,) float64: Thresholds t in (0, 1); t / (1 - t) needless actions are as bad as one that is missed
+    #: (m,) float64: Thresholds t in (0, 1); t / (1 - t) needless actions are as bad as a missed action
     threshold: np.ndarray
     #: (m,) float64: Net benefit TP / n - FP / n * t / (1 - t) of acting by the scores, per row
     model: np.ndarray
@@ -127,19 +117,12 @@ def decision_curve(
 
     Parameters
     ----------
-    y_true : (n,) array_like
-        Whether the event happened, 0 or 1.
+    y_true, sample_weight
+        As for `calib.ece`.
     scores : (n,) array_like, or binary predictions
         P(Y = 1).
     thresholds : (m,) array_like, optional
         Thresholds in (0, 1); by default 0.01, 0.02, ..., 0.99.
-    sample_weight : (n,) array_like of float, optional
-        Weights of the rows: n, TP and FP are then sums of weights.
-
-    Raises
-    ------
-    InputError
-        If there is more than one score per row, or a threshold is not in (0, 1).
 
     Examples
     --------
@@ -173,17 +156,16 @@ def _rows_of_event(
 
 
 def _sums_to_the_end(values: np.ndarray) -> np.ndarray:
-    """Return the sum from each place on, and 0 for the place after the last, (n + 1,)."""
+    """Return the sum from each place on, and 0 at the end, (n + 1,)."""
     return np.append(np.cumsum(values[::-1])[::-1], 0)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class ActionCounts(Result):
-    """What acting where P(Y = 1) is at least a threshold does to labelled rows."""
+    """Labelled rows if each with P(Y = 1) of at least a threshold is acted on."""
 
     threshold: float  #: Threshold t
-    #: Rows with the event that are acted on, and that are not; rows without it that are acted on, and that
-    #: are not. Weights are divided by their mean, so that the four sum to the number of rows.
+    #: Rows with the event that are acted on, and that are not; rows without it, likewise
     hits: float
     missed: float
     needless: float
@@ -201,7 +183,7 @@ class ActionCounts(Result):
 
 
 def action_counts(y_true: Any, scores: Any, threshold: float, *, sample_weight: Any = None) -> ActionCounts:
-    """Count what acting where P(Y = 1) is at least a threshold does.
+    """Count hits, missed, needless and left rows of acting from a threshold on.
 
     Examples
     --------

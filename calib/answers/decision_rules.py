@@ -24,18 +24,17 @@ from calib.evidence.rows import Rows
 from calib.stats.effective import doubt_words
 from calib.stats.intervals import of_few_clusters, share_of_rows
 
-#: Accuracies to promise at once, each with `choices` multiplied by their number: any may then be chosen after
-#: a look at what passes.
+#: Accuracies to promise at once, with `choices` times their number: any may be chosen after a look.
 ACCURACIES = (0.99, 0.98, 0.95, 0.9, 0.8, 0.7, 0.5)
-#: Sequences of tests that `decide` starts: from few confident rows on, and from more.
+#: Sequences of tests that `decide` starts, from few to many confident rows.
 STARTS = 4
-#: Rows whose share of wrong ones tells how many rows would do.
+#: Fewest rows whose share of wrong rows tells how many rows would do.
 MIN_SHOWN = 10
-#: Log-odds of the highest threshold; above it rows are accepted with it.
+#: Log-odds of the highest threshold.
 HIGHEST = 12.0
-#: Thresholds go down from a start in steps of this much log-odds.
+#: Distance of thresholds in log-odds.
 STEP = 0.05
-#: Lowest log-odds of a threshold; below it everything is accepted.
+#: Log-odds of the lowest threshold above 0.
 LOWEST = -7.0
 
 
@@ -49,8 +48,8 @@ class Outcome(Result):
     n_wrong: int
     coverage: float  #: Share of rows accepted
     accuracy: float  #: Share of accepted rows that are right; NaN if none is accepted
-    #: 95 % Clopper-Pearson interval of the accuracy; rows of a cluster count for what they are worth. It
-    #: holds for rows the rule was not chosen on.
+    #: 95 % Clopper-Pearson interval of the accuracy, by effective rows of clusters, for rows the rule was not
+    #: chosen on
     lower: float
     upper: float
     cost: float | None  #: Cost per row in reviews, if the rule has a cost
@@ -66,13 +65,12 @@ class DecisionRule(AcceptanceRule):
     """A rule as `decide` chose it, see `AcceptanceRule`, with what it does to the rows it was chosen on."""
 
     outcome: Outcome  #: What the rule does to the rows it was chosen on
-    #: If an accuracy cannot be supported: about how many rows would do at least, if the share of wrong
-    #: ones stayed as it is here; None if the target is supported, or that share is too large
+    #: If an accuracy cannot be supported: about how many rows would do with the same share of wrong rows, if
+    #: any
     needed: int | None
     #: Share of the right predictions that is promised to be accepted, beside the accuracy
     recall: float | None = None
-    #: Why nothing is promised although the rows would support it: they were used to fit the scores, come from
-    #: too few clusters, or look like clusters and count as independent
+    #: Why nothing is promised although the rows would support it: used to fit, too few clusters, or dependent
     unpromised: str | None = None
 
     @property
@@ -140,20 +138,18 @@ def decide(
     Parameters
     ----------
     y_true : (n,) array_like
-        True class codes; for 1-D scores whether the prediction is right, 0 or 1.
+        As for `calib.ece`; for 1-D scores whether the prediction is right, 0 or 1.
     scores : (n, L) or (n,) array_like, or predictions of any kind
-        1-D scores are confidences. A `BinaryPrediction` predicts its class 1 above 0.5 and else 0, with
-        confidence p or 1 - p. Take rows that neither the model nor its calibrator was fitted on: the
-        guarantee needs that.
+        Of rows that neither the model nor its calibrator was fitted on. 1-D scores are confidences; a
+        `BinaryPrediction` predicts class 1 above 0.5, with confidence p or 1 - p.
     accuracy : float in (0, 1), optional
         At least this share of what is accepted is to be right.
     recall : float in (0, 1), optional
         With `accuracy`: at least this share of the right predictions is to be accepted, too.
     reviews : float or int, optional
-        At most this many rows may be left to a person: a share in (0, 1), or a number of rows out of as many
-        as there are here.
+        At most this many rows may be left to a person: a share in (0, 1), or a number of rows.
     cost : float above 1, optional
-        An accepted wrong prediction costs as much as this many reviews; the mean cost is made smallest.
+        Cost of an accepted wrong prediction in reviews; the mean cost is made smallest.
     by : {"class"}, optional
         One threshold for each predicted class, for `accuracy` and `cost`.
     promise : {"overall", "each"}, default "overall"
@@ -161,10 +157,9 @@ def decide(
     alpha : float in (0, 1), default 0.1
         The guarantee misses with at most this probability.
     choices : int, default 1
-        Models, calibrators or accuracies among which these rows are to choose: alpha is divided among them,
-        so that the guarantees of all hold at once.
+        Models, calibrators or accuracies among which these rows are to choose: alpha is divided among them.
     cluster : (n,) array_like of int, str or time, optional
-        Id of what each row belongs to; by default those that predictions came with.
+        As for `calib.noise_floor`.
     overlap : Overlap, optional
         What `calib.data.equal_rows.overlap` found of the rows that the calibrator was fitted on.
     base : predictions of any kind, optional
@@ -173,9 +168,9 @@ def decide(
     Returns
     -------
     DecisionRule
-        It promises nothing if rows were used to fit: if `overlap` says so, or if the scores are the means of
-        these rows' own outcomes; if there are fewer than 10 clusters; or if rows count as independent and a
-        further column of `base` says that they are not, see `calib.stats.effective.find_alike`.
+        It promises nothing if rows were used to fit (by `overlap`, or if the scores are the means of these
+        rows' own outcomes), if there are fewer than 10 clusters, or if a further column of `base` says that
+        rows are dependent (`calib.stats.effective.find_alike`).
 
     Raises
     ------
@@ -186,30 +181,28 @@ def decide(
     Notes
     -----
     **Accuracy.** Fixed-sequence testing (Angelopoulos, Bates, Candès, Jordan & Lei, "Learn then test", 2021).
-    Thresholds are fixed before a label is seen. From each of four starts they go down in steps; at each, the
-    hypothesis "more than 1 - accuracy of what is accepted is wrong" is tested with the exact binomial tail of
-    the wrong rows among the accepted ones, until it is not rejected. Starts are coverages, from few rows to
-    all, and get alpha / 4 each. All thresholds that pass keep the target at once with probability 1 - alpha;
-    the lowest is taken, but none below the lowest confidence that was tested: nothing is known below it.
-    With `recall` half of alpha goes to a sequence for it, which starts at all rows and goes up: "less than
-    this share of the right rows is accepted" is tested in the same way. The lowest threshold that keeps the
-    accuracy must be reached by it; then both hold with probability 1 - alpha.
+    Thresholds are fixed before a label is seen. From each of four starts, at coverages from few rows to all
+    and with alpha / 4 each, they go down in steps; at each, "more than 1 - accuracy of what is accepted is
+    wrong" is tested with the exact binomial tail, until it is not rejected. All thresholds that pass keep the
+    target at once with probability 1 - alpha; the lowest is taken, but none below the lowest confidence that
+    was tested. With `recall` half of alpha goes to a sequence for it, which starts at all rows and goes up;
+    it must reach the lowest threshold that keeps the accuracy.
+
     With `by="class"`, half of the rows rank the rows of all classes by how often their class is right at
     their confidence, and what a rank accepts is tested on the other half. With `promise="each"` each class
     keeps the target for itself, at alpha / L (Bonferroni).
 
-    If rows belong together, accepted rows are taken to be wrong with one chance and the file's one
-    correlation (`calib.evidence.clusters`). The number of rows in the tail is reduced to the number of
-    independent rows with that variance, and further if clusters are few (Korn & Graubard 1998).
-    ``python -m benchmarks.promises rules`` prints how often the target is missed.
+    With clusters, accepted rows are wrong with one chance and the file's one correlation
+    (`calib.evidence.clusters`): the tail has their effective number of rows, fewer if clusters are few (Korn
+    & Graubard 1998). ``benchmarks/decision_guarantee.py`` prints how often the target is missed.
 
     **Reviews.** The share of new rows below the k-th smallest of n confidences has a Beta(k, n - k + 1)
-    distribution, or is smaller if confidences tie; its 1 - alpha quantile is promised. If rows belong
-    together, n and k are reduced to independent rows.
+    distribution, or is smaller if confidences tie; its 1 - alpha quantile is promised. With clusters n and k
+    are effective.
 
-    **Cost.** The smallest mean cost on these rows is not promised for others: see `DecisionRule.evaluate`.
-    If confidence is calibrated, the best threshold is 1 - 1 / cost. A class that is never predicted here is
-    left to a person.
+    **Cost.** The smallest mean cost on these rows is not promised for others: see `DecisionRule.evaluate`. If
+    confidence is calibrated, the best threshold is 1 - 1 / cost. A class that is never predicted here is left
+    to a person.
 
     Examples
     --------
@@ -265,15 +258,14 @@ def _problems(rows: Rows, by: str | None) -> BinaryProblems:
 
 
 def grid() -> np.ndarray:
-    """Return the thresholds that `decide` tests, descending to 0; no data are in them."""
+    """Return the thresholds that `decide` tests, descending to 0, whatever the data."""
     return np.append(expit(np.arange(HIGHEST, LOWEST - STEP / 2, -STEP)), 0.0)
 
 
 def starts_of(accepted: np.ndarray, risk: float, level: float, worth: float = 1.0) -> list[int]:
-    """Return the positions of the thresholds where tests start: coverages in equal ratios, up to all rows.
+    """Return the positions of the thresholds at which tests start: coverages in equal ratios, up to all rows.
 
-    The first accepts twice the rows that could pass with none wrong, since fewer have no power; no label is
-    needed.
+    The first accepts twice the rows that could pass with none wrong: fewer have no power.
     """
     total = float(accepted[-1])
     least = min(2.0 * np.log(level) / np.log1p(-risk) / worth, total)
@@ -369,8 +361,8 @@ def _overall(
 ) -> Found:
     """Search thresholds that trade classes against each other, ranked on half of the rows, tested on half.
 
-    Rows are ranked by how often rows of their class with their confidence are right in the first half, by
-    isotonic regression; any rank is a threshold for each class, and whatever it accepts is tested together.
+    Isotonic regression of the first half ranks rows by how often their class is right at their confidence;
+    any rank is a threshold for each class.
     """
     if dependence is None:
         first = np.zeros(problems.n_samples, dtype=bool)
@@ -404,7 +396,7 @@ def _overall(
         if len(accepted):
             scores = problems.problem(index)[0]
             below = scores[np.searchsorted(scores, accepted[0]) - 1 :][0]
-            # Between two scores: a threshold that is one depends on how the last digit is computed.
+            # Between two scores: equality would depend on the last digit.
             between = (below + accepted[0]) / 2.0 if below < accepted[0] else accepted[0]
             thresholds[index] = max(between, lowest[index])
     return thresholds, ", all classes together,", None
@@ -429,7 +421,7 @@ def _search(
     """Return the position of the last threshold that passes, -1 if none does, and how many rows would do.
 
     `limits` are the largest share of wrong rows and the smallest share of the right rows that is accepted.
-    `confidence`, ascending, with `right` and `rows`, is what thresholds are compared with.
+    Thresholds are compared with the ascending `confidence`.
     """
     if not len(confidence):
         return -1, None

@@ -12,11 +12,11 @@ from calib.data.predictions import MultilabelPrediction, weights_of
 from calib.evidence.binning import BinaryProblems
 from calib.evidence.rows import as_problems
 
-#: Chance that scores which were not fitted to these rows are taken for such.
+#: Chance that scores are wrongly taken for fitted to these rows.
 CHANCE = 1e-3
 #: Exponents of Chernoff's bound that are tried.
 EXPONENTS = np.linspace(0.0, 25.0, 51)
-#: An outcome sum and a score times its rows agree if they differ by less than this share of the rows.
+#: Largest difference of an outcome sum from score times rows, relative to the rows, that counts as equal.
 EXACT = 1e-9
 
 
@@ -43,10 +43,9 @@ def used_rows(y_true: Any, scores: Any, weights: Any, overlap: Overlap | None) -
 def equals_its_outcomes(problems: BinaryProblems) -> bool:
     """Whether scores are the means of their rows' outcomes, as a binned or isotonic fit to them leaves them.
 
-    Rows of equal scores strictly between 0 and 1 are a cell. A cell of n rows with score s has n s right rows
-    with a binomial chance, which is 0 if n s is no whole number. Scores were fitted to these rows if at least
-    half of the rows in cells agree, and chance lets that many cells agree with probability below `CHANCE`
-    (Chernoff's bound for a sum of independent events, at its best exponent on a grid).
+    Rows of equal scores strictly between 0 and 1 are a cell. n rows with score s have n s right rows with a
+    binomial chance. Scores were fitted to these rows if at least half of the rows in cells agree, and chance
+    lets that many agree with probability below `CHANCE` (Chernoff's bound for a sum of independent events).
     """
     cells = [_cells(*problems.problem(index)) for index in range(problems.n_problems)]
     score, rows, right = (np.concatenate(column) for column in zip(*cells, strict=True))

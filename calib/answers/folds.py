@@ -41,7 +41,7 @@ def fold_errors(
     Parameters
     ----------
     rows : labelled predictions of any kind
-        Each row predicted by the model that was fitted without its fold, as of
+        Each row predicted by the model that was fitted without its fold, as by
         `sklearn.model_selection.cross_val_predict`.
     fold : (n,) array_like, optional
         Fold of each row; by default the column of folds that the rows were read with.
@@ -52,17 +52,11 @@ def fold_errors(
     -------
     DataFrame
         One row for each fold and number: fold, rows, measure (its key), title, value, and for errors floor
-        and p_value. The last fold is "pooled": all rows.
-
-    Raises
-    ------
-    InputError
-        If there are no labels, no folds, or only one.
+        and p_value. The last fold is "pooled".
 
     Notes
     -----
-    A fold has fewer rows than all together, so its floor is higher: folds compare with their own floors, and
-    their mean error is no estimate of the pooled one.
+    A fold's floor is higher, because it has fewer rows: compare folds with their own floors.
     """
     rows, names, code = _divided(rows, fold)
     redraws = {"n_resamples": n_resamples, "random_state": random_state}
@@ -76,8 +70,7 @@ class CrossCalibration(Result):
     table: pd.DataFrame  #: Numbers of each fold and pooled, before and after; see `frame`
     scores: Any  #: predictions, (n, L) or (n,): Every row calibrated by the calibrator of the other folds
     fold: np.ndarray  #: (n,) object: Fold of each row
-    #: For new rows: one for each fold, fitted on the other folds, whose scores are averaged; or the one that
-    #: was fitted again on all rows
+    #: For new rows: one for each fold, whose scores are averaged, or a single one, fitted again on all rows
     calibrators: tuple[Any, ...]
 
     def frame(self) -> pd.DataFrame:
@@ -107,8 +100,8 @@ def cross_calibrate(
 ) -> CrossCalibration:
     """Fit a calibrator on predictions of cross-validation without using a row twice.
 
-    For each fold a calibrator is fitted on the rows of the other folds and applied to the rows of the fold.
-    The numbers after calibration are of these scores.
+    For each fold a calibrator is fitted on the other folds and applied to the fold; the numbers are of these
+    scores.
 
     Parameters
     ----------
@@ -117,13 +110,8 @@ def cross_calibrate(
     calibrator : unfitted calibrator, optional
         By default, the kind's default.
     combine : {"refit", "average"}
-        The calibrator for new rows: fitted again on all rows, or the mean of the scores of the folds'
-        calibrators. The classifier for new rows should be combined in the same way.
-
-    Raises
-    ------
-    InputError
-        As of `fold_errors`, or if the calibrator cannot be fitted or gives ranks or scores of several labels.
+        For new rows: a calibrator fitted again on all rows, or the mean of the folds' calibrators. Combine
+        the classifier in the same way.
 
     Examples
     --------

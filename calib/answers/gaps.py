@@ -46,8 +46,7 @@ class SliceGaps(Drawn):
     #: (G,) float64: Interval of the difference of the two true errors
     error_lower: np.ndarray
     error_upper: np.ndarray
-    #: (G,) float64: Difference of the biases that such an interval would tell from 0 in 80 of 100 samples of
-    #: these sizes
+    #: (G,) float64: Difference of biases that would show in 80 of 100 samples of these sizes
     smallest: np.ndarray
 
     def __len__(self) -> int:
@@ -57,7 +56,7 @@ class SliceGaps(Drawn):
     def direction(self) -> list[str]:
         """Of each group: "more" or "less", "overconfident" or "underconfident"; or "not distinguishable".
 
-        A group is "less underconfident" if it is right more often than it says, and others are by more.
+        A "less underconfident" group has accuracy above its confidence, other rows by more.
         """
 
         def words(own: float, low: float, high: float) -> str:
@@ -110,27 +109,20 @@ def slice_gaps(
     y_true, scores, notion, n_bins, strategy, sample_weight
         As for `calib.slices`.
     groups : (n,) array_like, Series or Cut
-        One column, as for `calib.slices`; of a summary, its name.
+        One column, as for `calib.slices`; for a summary, its name.
     only : sequence of str, optional
-        Names of the groups to compare; by default all. The intervals are as wide as for all of them, so that
-        the choice may be made after looking.
+        Names of the groups to compare; by default all. The intervals are as wide as for all of them.
     cuts : optional
         Where the column is cut: `at` of `cut_column`.
     level : float in (0, 1)
         Coverage of all intervals of one kind at once.
 
-    Raises
-    ------
-    InputError
-        If an argument cannot be used, or there is one group only.
-
     Notes
     -----
-    A group and all other rows have no row in common, and 1 - level is divided among the G groups. Errors:
-    `calib.error_interval` of each side at 1 - (1 - level) / (2 G), one end less the other (union bound).
-    Biases: the Clopper-Pearson intervals of the two accuracies at 1 - (1 - level) / G, scores taken as given,
-    combined as the distances of independent estimates (Zou & Donner 2008, after Newcombe 1998).
-    ``python -m benchmarks.gaps slices`` draws populations whose truth is known.
+    1 - level is divided among the G groups. Errors: `calib.error_interval` of each side at 1 - (1 - level) /
+    (2 G), one end less the other (union bound). Biases: the Clopper-Pearson intervals of the two accuracies
+    at 1 - (1 - level) / G, combined as independent estimates (Zou & Donner 2008, after Newcombe 1998).
+    ``python -m benchmarks.slice_gaps`` draws populations whose truth is known.
 
     Examples
     --------

@@ -44,7 +44,7 @@ class Check:
     """One limit, and whether these rows show that it is kept or broken."""
 
     metric: str  #: A key of `calib.stats.measures.MEASURES`, or of `RULED`
-    #: Measured value; of a calibration error the plug-in estimate, which noise makes too large on average
+    #: Measured value; for a calibration error the plug-in estimate
     value: float
     #: Ends of its interval, see `calib.stats.measure_interval`; against a baseline, of the difference
     lower: float
@@ -52,8 +52,8 @@ class Check:
     level: float  #: Coverage of the interval
     limit: float  #: The limit; against a baseline 0, for the difference
     bound: str  #: "max" or "min"
-    #: "kept" if the whole interval keeps the limit, "broken" if the whole interval breaks it, else
-    #: "undecided"; so is what would be kept by an error lower than chance allows
+    #: "kept" or "broken" if the whole interval keeps or breaks the limit; else, or if the error is lower than
+    #: chance allows, "undecided"
     answer: str
     #: The noise floor of a calibration error, if it was computed
     perfect_mean: float | None
@@ -95,7 +95,7 @@ class GateResult:
 
     @property
     def sentence(self) -> str:
-        """The outcome in words, the worst answers first; groups if a limit is kept are counted."""
+        """The outcome in words, the worst answers first; groups with a limit that is kept are counted."""
         ordered = sorted(self.checks, key=lambda check: ANSWERS.index(check.answer))
         told = [check.sentence for check in ordered if check.group is None or check.answer != "kept"]
         if grouped := [check for check in self.checks if check.group is not None]:
@@ -137,7 +137,7 @@ class GateResult:
         return "\n".join([title, markdown_table(("answer", "check", "found"), body, 3), *notes, ""])
 
     def junit(self) -> str:
-        """Return the outcome as JUnit XML: a test for each check; an undecided one is skipped, or fails."""
+        """Return the outcome as JUnit XML: a test for each check; undecided checks are skipped, or fail."""
         failed = sum(map(self.fails, self.checks))
         skipped = sum(check.answer == "undecided" for check in self.checks if not self.fails(check))
         suite = ElementTree.Element(
@@ -185,29 +185,26 @@ def gate(
 
     Parameters
     ----------
-    y_true : (n,) array_like
-        True class codes; for 1-D scores whether the event happened.
-    scores : (n, L) or (n,) array_like, predictions of any kind, or a summary
-        Scores of the model or of its calibrator.
+    y_true, scores, sample_weight
+        As for `calib.ece`.
     most, least : mapping of metric name to limit
         Largest and smallest allowed values; names from `calib.stats.measures.MEASURES`.
     baseline : labelled predictions or a summary, optional
-        Predictions of the last release. Accuracy, Brier score and calibration error must not be worse, by the
-        interval of their difference: on the rows that both share by their ids, else as on different rows.
-        All of them together are called broken with probability 1 - level at most if none is worse.
+        Predictions of the last release. Accuracy, Brier score and calibration error must not be worse, on the
+        rows that both share by their ids, else as on different rows; all of them together are called broken
+        with probability 1 - level at most if none is worse.
     strict : bool, default False
         Whether undecided limits fail the gate as well.
     level : float in (0, 1), default 0.95
         Coverage of the intervals: a limit that holds is called broken with probability 1 - level at most.
-    n_bins, strategy, sample_weight
+    n_bins, strategy
         As for `calib.metrics`.
     cluster : (n,) array_like of int, str or time, optional
-        Id of what each row belongs to; by default those that predictions came with.
+        As for `calib.noise_floor`.
     groups : mapping of str to (n,) array_like, optional
-        The group of each row by the name of what it is a group of, such as {"site": [...]}. Each limit is
-        then checked in every group instead of in all rows together; of a summary, by names of its columns.
-        With G groups in all, each interval has coverage 1 - (1 - level) / G, so that limits that hold in
-        every group are called broken somewhere with probability 1 - level at most, for each metric.
+        The group of each row by column, such as {"site": [...]}; for a summary, names of its columns. Each
+        limit is then checked in every group, with intervals of coverage 1 - (1 - level) / G for G groups in
+        all.
     rule : AcceptanceRule, optional
         Rule that accepts predictions, of which `RULED` can be limited too.
     overlap : Overlap, optional
@@ -219,7 +216,7 @@ def gate(
     ------
     InputError
         If there is no limit, a name is unknown, the scores do not give a metric, or rows were used to fit the
-        scores: `overlap` says so, or the scores are the means of these rows' own outcomes.
+        scores.
 
     Examples
     --------

@@ -60,10 +60,7 @@ WEIGHTED = (
 
 @dataclass(frozen=True)
 class Promise:
-    """A theorem's promise about V(epsilon): at least `share` of the rows are within `epsilon` of the truth.
-
-    `name` says which epsilon it is, and its size.
-    """
+    """A theorem's promise: at least `share` of the rows are within `epsilon` of the truth."""
 
     name: str
     epsilon: float
@@ -103,25 +100,23 @@ class GuaranteeCard(Result):
     choices: int  #: Calibrators from which the labels chose this one, among which alpha is divided
     applies: bool  #: Whether the theorems cover this calibrator; if not, every bound is NaN
     why_not: str  #: The reason if they do not, else ""
-    #: (P,) int64: Problem, its class code (-1 if classes are pooled), its claim (0-based rank for top-K
-    #: notions)
+    #: (P,) int64: Problem, its class code (-1 if classes are pooled), its claim (0-based rank for top-K)
     problem: np.ndarray
     label: np.ndarray
     rank: np.ndarray
     group: np.ndarray  #: (P,) object: Name of the group of each problem; "" if there are none
     n_points: np.ndarray  #: (P,) int64: Calibration rows n_l
-    #: (P,) int64: Bins; 0 if the problem fell back on something that has no bins of its own
+    #: (P,) int64: Bins; 0 if the problem fell back on something without bins of its own
     n_bins: np.ndarray
     points_per_bin: np.ndarray  #: (P,) int64: Fewest points in a bin of the problem; 0 if it fell back
     #: (P,) float64: eps_1, eps_2 and the bound on the expected ECE of each problem; NaN without a guarantee.
-    #: `conditional` holds for all values and problems of a claim at once: for all predicted classes
-    #: (top-label), for one class ("class-wise", Theorem 2), for one rank (top-K notions).
+    #: `conditional` holds for all predicted classes at once (top-label), for one class ("class-wise", Theorem
+    #: 2), or for one rank (top-K notions)
     marginal: np.ndarray
     conditional: np.ndarray
     expected_ece: np.ndarray
     bins: BinIntervals  #: Intervals of the true probability of each bin, which hold as `conditional` does
-    #: (P,) bool: If ``ties="randomize"`` spread equal scores over several bins, or rows have different
-    #: weights, so that no bound holds
+    #: (P,) bool: Whether no bound holds, because ``ties="randomize"`` spread equal scores or weights differ
     void: np.ndarray
     void_because: str  #: The reason, for one of them; "" if there is none
     covered: float  #: Share of the calibration entries that belong to problems with a guarantee
@@ -146,8 +141,7 @@ class GuaranteeCard(Result):
     def reach(self) -> np.ndarray:
         """Largest distance from a calibrated value to an end of its interval, (P,) float64; NaN if uncovered.
 
-        With probability 1 - `alpha` all values of a claim are that near to the truth at once: what
-        `conditional` says of any data, from the outcomes of these.
+        With probability 1 - `alpha` all values of a claim are that near to the truth at once.
         """
         reach = np.where(np.isfinite(self.conditional), 0.0, np.nan)
         np.maximum.at(reach, self.bins.problem, self.bins.reach)
@@ -258,25 +252,18 @@ def guarantee_card(
         Failure probability of each statement.
     choices : int, optional
         Calibrators fitted on these rows from which this one was chosen by their labels, itself included: each
-        may fail with alpha / choices, so that the statements hold whichever was chosen. Default: what the
-        file says that the calibrator was loaded from, else 1.
-
-    Raises
-    ------
-    InputError
-        If `alpha` is outside (0, 1) or `choices` is below 1.
+        may fail with alpha / choices. Default: what the calibrator's file says, else 1.
 
     Notes
     -----
-    k is the fewest points in a bin of the problem, counted in the fitted calibrator. Following the proof of
-    Theorem 1, eps_2 uses log(2 B / alpha) with B the bins of the claim's covered problems together (of the
-    class alone for "class-wise"), which n / k bounds from above: the card is never looser than `guarantee`.
-    The top-K notions apply the same binary bounds (Gupta & Ramdas 2021, Theorem 4) to each claim.
+    k is the fewest points in a bin of the problem. Following the proof of Theorem 1, eps_2 uses log(2 B /
+    alpha) with B the bins of the claim's covered problems together (of the class alone for "class-wise"): the
+    card is never looser than `guarantee`. The top-K notions apply the same binary bounds (Gupta & Ramdas
+    2021, Theorem 4) to each claim.
 
-    Given the calibration scores that bound a bin, its other k - 1 points are independent draws from it
-    (Gupta & Ramdas 2021, the argument of Theorem 4), so that the Clopper-Pearson interval of their outcomes
-    at alpha / B holds for all bins at once. Which outcome belongs to the bounding point is not kept: the
-    lower end takes it for a success, the upper end for a failure.
+    Given the calibration scores that bound a bin, its other k - 1 points are independent draws from it, so
+    that the Clopper-Pearson interval of their outcomes at alpha / B holds for all bins at once. The lower end
+    takes the bounding point for a success, the upper end for a failure.
     """
     check_is_fitted(calibrator)
     if choices is None:
@@ -357,7 +344,7 @@ def _bin_intervals(
     problem = np.repeat([index for index, _ in binned], [len(count) for count in counts]).astype(np.int64)
     count = np.concatenate([np.empty(0, dtype=np.int64), *counts])
     value = np.concatenate([np.empty(0), *(fitted.values_ for _, fitted in binned)])
-    # A randomized value is (mean + noise up to delta) / (1 + delta): take the most and the fewest successes.
+    # A randomized value is (mean + noise up to delta) / (1 + delta).
     most = np.floor(np.minimum(value * (1.0 + delta), 1.0) * count + 1e-6)
     fewest = np.ceil(np.maximum(value * (1.0 + delta) - delta, 0.0) * count - 1e-6)
     lower = binomial_limits(np.maximum(fewest - 1, 0), count - 1, alpha[problem])[0]

@@ -79,8 +79,8 @@ class Entry(Result):
     metrics: Metrics | None = None  #: Its metrics; None if it failed
     seconds: float | None = None  #: Time the fit took; None for a base model
     failure: str | None = None  #: Why it could not be fitted; None if it could
-    #: mapping of str to (n,) float64 array: values of each row of the scores in `RANKING`, from
-    #: `calib.answers.calibrated.vector_losses`; empty if it failed
+    #: (n,) float64 values of each row of the scores in `RANKING`, from
+    #: `calib.answers.calibrated.vector_losses`
     losses: Mapping[str, np.ndarray] = field(default_factory=dict)
     #: Change of the mean of each by one more wrong row, from `calib.answers.calibrated.unseen_losses`
     unseen: Mapping[str, float] = field(default_factory=dict)
@@ -107,7 +107,7 @@ class Leaderboard(Result):
     def improvements(self) -> dict[str, dict[str, tuple[float, float, float]]]:
         """By method and score of `RANKING`: base less method, and the ends of the interval.
 
-        The interval is as in `calib.paired_interval`. Methods that failed are absent.
+        As in `calib.paired_interval`. Methods that failed are absent.
         """
         scored = [one for one in self.ranked if one.losses]
         ends_of: dict[str, dict[str, tuple[float, float, float]]] = {one.method: {} for one in scored}
@@ -159,9 +159,8 @@ class Leaderboard(Result):
     def best(self) -> pd.DataFrame:
         """Return a boolean frame, ranked methods x improvements: the methods that may be the best.
 
-        The set holds the best method with a chance of 95 %, see `calib.stats.best_set`. A method that gave
-        what happened no probability has an infinite log loss. If no method is distinguishably worse than
-        another one, none is marked.
+        The set holds the best method with a chance of 95 %, see `calib.stats.best_set`. If no method is
+        distinguishably worse than another, none is marked.
         """
         return self._marks.copy()
 

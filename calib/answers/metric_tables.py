@@ -39,15 +39,14 @@ BASE = "Base model"
 class Metrics(Result):
     """Every number of one method on one set of rows.
 
-    A number of `calib.stats.MEASURES` is an attribute by its key, such as `metrics.tl_ece`: None if
-    predictions of this kind do not have it, or if only the rows could tell it and there are sums.
+    A number of `calib.stats.MEASURES` is an attribute by its key, such as `metrics.tl_ece`: None if these
+    predictions, or their sums, do not have it.
     """
 
     method: str  #: Name shown in tables
     n_samples: int  #: Rows assessed
     n_bins: int  #: Equal-width bins used if `strategy` asks for them
-    #: "uniform"; for histogram-binned scores and few stated values "discrete", or `PerClass` if each class
-    #: has its own values (Remark 1 of the paper)
+    #: "uniform"; for histogram-binned scores and few stated values "discrete", or `PerClass` by class
     strategy: Strategy
     values: Mapping[str, float | None]  #: mapping of str to float or None: The numbers by key
     #: Number of distinct (predicted class, confidence) pairs; None if the rows are not at hand
@@ -104,26 +103,14 @@ def metrics(
 
     Parameters
     ----------
-    y_true : (n,) array_like of int
-        True class codes.
-    scores : (n, L) or (n,) array_like, predictions of any kind, or a summary of files
-        Scores of the base model, or from `calibrated_scores`.
+    y_true, scores, n_bins, sample_weight
+        As for `calib.ece`; scores of the base model, or from `calibrated_scores`.
     method : str
         Name for tables.
-    n_bins : int
-        Equal-width bins B.
     strategy : {"uniform", "discrete"} or PerClass, optional
-        As `calib.answers.calibrated.assessment_strategy` chooses it: by default for a base model, so that few
-        stated values are a bin each.
+        As `calib.answers.calibrated.assessment_strategy` chooses it: by default for a base model.
     class_wise : bool
-        Whether to compute CW-ECE, the only metric for which all n * L scores are binned.
-    sample_weight : (n,) array_like of float, optional
-        As for `calib.ece`, for every metric.
-
-    Raises
-    ------
-    InputError
-        If the labels or scores cannot be used.
+        Whether to compute CW-ECE, the only metric that bins all n * L scores.
     """
     evidence = as_evidence(y_true, scores, sample_weight)
     strategy = strategy or assessment_strategy(scores)

@@ -94,10 +94,10 @@ class ModelComparison(Drawn):
     def frame(self) -> pd.DataFrame:
         """Return one row for each model, method and number.
 
-        Columns: model, method, measure (its key), title, value; floor, floor_upper and p_value, the mean and
-        95 % quantile of a perfect model and the p-value of the error; difference, lower and upper, of the
-        method less its base, for ECEs of debiased squared l2 errors; mark, "better" or "worse" or empty;
-        bins; and failure, why a method could not be fitted. What there is not is NaN.
+        Columns: model, method, measure (its key), title, value; floor, floor_upper and p_value (mean and 95 %
+        quantile of a perfect model, p of the error); difference, lower and upper (method less its base, for
+        ECEs of debiased squared l2 errors); mark, "better", "worse" or empty; bins; failure, why a method
+        could not be fitted.
         """
         return self.table.copy()
 
@@ -183,10 +183,9 @@ class ModelComparison(Drawn):
         return pd.DataFrame(body, columns=head)
 
     def markdown(self, decimals: int = 3) -> str:
-        """Return the layout of the paper's tables as Markdown.
+        """Return the layout of the paper's tables as Markdown, with notes: better is bold, worse in italics.
 
-        Better than the base is bold, worse in italics. The notes follow as a list. CW-ECE is shown times
-        100, as in the paper.
+        CW-ECE is shown times 100, as in the paper.
         """
         marks = {"better": "**{}**", "worse": "*{}*", "": "{}"}
         head, body = self._printed(decimals, marks, escape_markdown)
@@ -256,17 +255,16 @@ def compare_models(
     Parameters
     ----------
     models : mapping of str to predictions, or to pairs of them
-        By the name of each model: labelled predictions of any kind, which are split once into calibration
-        and evaluation rows, the same for all models; or a pair (calibration, evaluation), with None for
-        calibration if no method is to be fitted for this model. Classes in another order are matched by
-        name, rows by id if the models were read with ids, else by order.
+        Labelled predictions of any kind, which are split once, alike for all models; or a pair (calibration,
+        evaluation), with None for calibration if no method is to be fitted. Classes are matched by name, rows
+        by id if they have ids, else by order.
     methods : iterable of str, or mapping of str to unfitted calibrator
         Names of `calib.calibrators.catalogue.named_methods`, such as "TL-HB", or of
         `calib.calibrators.catalogue.METHODS`, such as "spline". Each model's scores as they are come first.
     n_bins : int
         Bins of histogram binning, and equal-width bins of the errors.
     calibration : float in (0, 1)
-        Share of the rows of models that are no pairs that is for calibration.
+        Share of calibration rows of models that are no pairs.
     level : float in (0, 1)
         Coverage of each interval.
     n_resamples : int
@@ -276,27 +274,14 @@ def compare_models(
     progress : callable, optional
         Called with the share done and what is being fitted.
 
-    Returns
-    -------
-    ModelComparison
-
-    Raises
-    ------
-    InputError
-        If there is no model, a name is unknown, labels are missing, or the models are not on the same rows of
-        the same classes.
-
     Notes
     -----
-    If a method cannot be fitted, its cells say so, and all others are computed. A number is marked by
-    its paired interval: of the squared l2 errors for ECEs (`calib.paired_difference`), of the means over rows
-    for scores and accuracy (`calib.paired_interval`), both over clusters if rows belong together. All marks
-    of one number hold together: each takes an interval of coverage
-    ``1 - (1 - level) / m`` for the m comparisons of a method with its base in the table (Bonferroni). The
-    ends in `frame` are of each interval alone. If the method is assessed at each of its values and the base
-    in equal-width bins, whose error is too low, a higher error of the method is not marked.
-
-    Temperature scaling in the paper picks its temperature by conf-ECE: "TS (conf-ECE grid)".
+    If a method cannot be fitted, its cells say so. A number is marked by its paired interval:
+    `calib.paired_difference` for ECEs, `calib.paired_interval` for scores and accuracy. All marks of one
+    number hold together: each takes an interval of coverage ``1 - (1 - level) / m`` for m comparisons with a
+    base (Bonferroni); the ends in `frame` are of each interval alone. If the method is assessed at each of
+    its values and the base in equal-width bins, whose error is too low, a higher error is not marked. The
+    paper's temperature scaling is "TS (conf-ECE grid)".
 
     Examples
     --------

@@ -100,42 +100,29 @@ def slices(
 
     Parameters
     ----------
-    y_true : (n,) array_like
-        True class codes; for scores of one event, whether it happened.
-    scores : (n, L) or (n,) array_like, predictions of any kind, or a summary
-        Scores in [0, 1].
+    y_true, scores, n_bins, strategy, sample_weight
+        As for `calib.ece`.
     groups : (n,) array_like, Series, DataFrame or sequence of Cut
-        What the groups are cut from (`cut_column`): one column, of which whole numbers are codes of groups,
-        or a table of columns, of which each divides all rows. Of a summary, names of summed columns, or None
-        for all of them.
+        What the groups are cut from (`cut_column`): a column, of which whole numbers are codes, or a table.
+        For a summary, names of summed columns, or None for all.
     notion : {"top-label", "confidence"}
         Whether cells of a group are told apart by predicted class.
-    n_bins, strategy, sample_weight
-        As for `calib.ece`.
     cuts : int, sequence of float, str, or mapping of column to one of these, optional
         Where numbers and dates are cut: `at` of `cut_column`.
     pairs : bool
-        Whether to assess the groups of every two columns at once, too, such as "north, 40 to 60". All groups
-        share the false discovery rate.
+        Whether to assess the groups of every two columns at once, too, such as "north, 40 to 60".
     fdr : float in (0, 1)
-        False discovery rate of `above_noise`.
+        False discovery rate of `above_noise`, over all groups.
     n_resamples : int
-        Redraws of the outcomes for the floors. If p-values of 1 / (n_resamples + 1) are too coarse to
-        decide on this number of groups, the clearest ones get more.
+        Redraws of the outcomes for the floors; the clearest groups get more if p-values are too coarse.
     random_state : int, Generator or None
         Seed of the redraws.
 
-    Raises
-    ------
-    InputError
-        If an argument cannot be used, or the columns have another number of rows than the scores.
-
     Notes
     -----
-    Errors of groups are plug-in errors, which noise raises, the more the fewer rows: they are shown beside
-    their floors, and groups are ranked by p-value, not by error. Groups of several columns overlap; so do the
-    p-values that the false discovery rate is controlled over (Benjamini & Yekutieli 2001 show that this is
-    harmless if they are positively dependent).
+    Noise raises plug-in errors of small groups: groups are ranked by p-value, not by error. Groups of several
+    columns overlap, which is harmless to the false discovery rate if p-values are positively dependent
+    (Benjamini & Yekutieli 2001).
 
     Examples
     --------

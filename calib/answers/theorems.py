@@ -21,15 +21,14 @@ class Guarantee(Result):
     n_samples: int  #: Calibration rows n
     alpha: float  #: Probability with which `marginal` and `conditional` may each fail
     delta: float  #: Tie-breaking noise
-    #: eps_1: with probability 1 - alpha over calibration rows and one new row, the probability predicted for
-    #: that row is within eps_1 of the true one. Above 1 it promises nothing.
+    #: eps_1: with probability 1 - alpha over calibration rows and one new row, the row's predicted
+    #: probability is within eps_1 of the true probability
     marginal: float
-    #: eps_2: with probability 1 - alpha over calibration rows, this holds within eps_2 for every predicted
-    #: class and every predicted probability at once; TL-ECE, TL-MCE and the l_p error of any p >= 1 are then
-    #: at most eps_2
+    #: eps_2: with probability 1 - alpha over calibration rows, this holds for every predicted class and value
+    #: at once; TL-ECE, TL-MCE and the l_p error of any p >= 1 are then at most eps_2
     conditional: float
-    #: Bound on the expected TL-ECE, and on the expected l_p error for p <= 2 (remark at the end of App. H's
-    #: proof of Theorem 1): it bounds the root of the expected squared gap, and l_p grows with p.
+    #: Bound on the expected TL-ECE, and on the expected l_p error for p <= 2 (App. H, end of Theorem 1's
+    #: proof)
     expected_ece: float
 
 
@@ -41,12 +40,10 @@ class ClassWiseGuarantee(Result):
     n_samples: int  #: Calibration rows n; every class uses all of them
     alpha: np.ndarray  #: (L,) float64: alpha_l of each class
     delta: float  #: Tie-breaking noise
-    #: (L,) float64: eps_l of Theorem 2, as in `Guarantee`, each with probability 1 - alpha_l for its class
-    #: alone
+    #: (L,) float64: eps_l of Theorem 2, as in `Guarantee`, for each class alone
     marginal: np.ndarray
     conditional: np.ndarray
-    #: CW-ECE is at most `ece_bound` with probability 1 - `ece_failure` (the sum of the alpha_l; at 1 or more
-    #: it promises nothing)
+    #: CW-ECE is at most `ece_bound` with probability 1 - `ece_failure` (the sum of the alpha_l)
     ece_bound: float
     ece_failure: float
     expected_ece: float  #: Bound on the expected CW-ECE
@@ -62,18 +59,13 @@ def guarantee(*, points_per_bin: int, n_samples: int, alpha: float = 0.1, delta:
     Parameters
     ----------
     points_per_bin : int
-        k, at least 2; every predicted class needs as many calibration rows.
+        k, at least 2; every predicted class needs k calibration rows.
     n_samples : int
         Calibration rows n, at least k.
     alpha : float in (0, 1)
         Failure probability.
     delta : float
         Tie-breaking noise, 0 or more.
-
-    Raises
-    ------
-    InputError
-        If an argument is outside its range.
 
     Examples
     --------
@@ -104,20 +96,12 @@ def guarantee_class_wise(
     ----------
     points_per_bin : int or (L,) array_like of int
         k_l, at least 2 each.
-    n_samples : int
-        Calibration rows n, at least every k_l.
+    n_samples, delta
+        As for `guarantee`.
     n_classes : int
         L.
     alpha : float or (L,) array_like of float
-        alpha_l, in (0, 1) each. For a statement about all classes at once that fails with probability
-        alpha, pass alpha / L.
-    delta : float
-        Tie-breaking noise, 0 or more.
-
-    Raises
-    ------
-    InputError
-        If an argument is outside its range.
+        alpha_l, in (0, 1) each; alpha / L for all classes at once.
     """
     n_classes, n = check_count(n_classes, "n_classes"), check_count(n_samples, "n_samples")
     each = np.broadcast_to(points_per_bin, n_classes).tolist()
@@ -143,27 +127,22 @@ def guarantee_class_wise(
 
 
 def multinomial_bound(counts: Any, n_classes: int, *, alpha: float = 0.1, n_bins: int = 1) -> np.ndarray:
-    """L1 radius around label frequencies that holds with probability 1 - alpha.
+    """L1 radius around label frequencies that holds with probability 1 - alpha, at most 2.
 
     The Bretagnolle-Huber-Carol inequality, P(||freq - p||_1 >= eps) <= 2^L exp(-n eps^2 / 2), solved for eps:
-    sqrt(2 (L log 2 + log(B / alpha)) / n). Capped at 2, the largest L1 distance there is.
+    sqrt(2 (L log 2 + log(B / alpha)) / n).
 
     Parameters
     ----------
     counts : (m,) array_like of int
-        Rows behind each vector of frequencies; 0 gives 2.
+        Rows of each vector of frequencies; 0 gives 2.
     n_classes : int
         L.
     alpha : float in (0, 1)
         Probability that the bound fails.
     n_bins : int
-        B: 1 for each bin alone, the number of bins for all of them at once (Bonferroni, as in Podkopaev &
-        Ramdas 2021, Theorem 3).
-
-    Raises
-    ------
-    InputError
-        If `alpha` is not inside (0, 1).
+        B: 1 for each bin alone, the number of bins for all at once (Bonferroni, as in Podkopaev & Ramdas
+        2021, Theorem 3).
     """
     check_alpha(alpha)
     rows = np.asarray(counts, dtype=np.float64)
@@ -176,13 +155,7 @@ def multinomial_bound(counts: Any, n_classes: int, *, alpha: float = 0.1, n_bins
 def points_needed(expected_ece: float) -> int:
     """Find how many points per bin suffice for an expected TL-ECE (or CW-ECE) of at most `expected_ece`.
 
-    Fewer may do, as the bound holds for every distribution. The smallest k with
-    sqrt(1 / (2 k)) <= `expected_ece`; delta, which can be as small as one likes, is left out.
-
-    Raises
-    ------
-    InputError
-        If `expected_ece` is not inside (0, 1).
+    The smallest k with sqrt(1 / (2 k)) <= `expected_ece` in (0, 1), for any distribution; delta is left out.
 
     Examples
     --------

@@ -13,10 +13,10 @@ from calib.base.exceptions import InputError
 from calib.data.splits import units_of
 from calib.evidence.binning import BinaryProblems
 
-#: Least rows of a block, after which a bet may begin, and most blocks of one update.
+#: Fewest rows of a block, and most blocks of one update; a bet may begin after a block.
 BLOCK, MOST_OF_UPDATE = 50, 50
 
-#: Lowest hashes of rows that are kept to notice rows that come again, and the highest that there is.
+#: Lowest hashes kept to notice rows that come again, and the largest possible hash.
 REMEMBERED, LARGEST_HASH = 1_000, 2**62 - 1
 
 #: What the times of rows are.
@@ -35,12 +35,10 @@ class Entries:
     is_closed : bool
         Whether there are no other classes than these.
     block : (m,) int array
-        Block of each entry.
     blocks : list of (earliest, latest, rows)
     cluster : (m,) int array or None
-        Cluster of each entry.
     hashes : (n,) int64 array
-        Of each row: equal for equal scores, outcomes, times, groups and clusters.
+        Equal for rows with equal scores, outcomes, times, groups and clusters.
     """
 
     def __init__(

@@ -28,8 +28,7 @@ class ConsistencyBand(Result):
     #: (C,) float64: Pointwise band of the frequency of the outcome, in [0, 1]
     lower: np.ndarray
     upper: np.ndarray
-    #: (n_bins,) float64: Mean and upper `level` quantile of the class-averaged gap Delta_b of each bin; NaN
-    #: in empty bins
+    #: (n_bins,) float64: Mean and upper `level` quantile of Delta_b in each bin; NaN if it is empty
     delta_mean: np.ndarray
     delta_upper: np.ndarray
     level: float  #: Probability with which a perfect model's point falls inside, cell by cell
@@ -49,7 +48,7 @@ def consistency_band(
     n_resamples: int = N_RESAMPLES,
     random_state: int | np.random.Generator | None = RANDOM_STATE,
 ) -> ConsistencyBand:
-    """Find where the points of a perfect model would fall on the reliability diagram.
+    """Return the range of a perfect model's points on the reliability diagram.
 
     Parameters
     ----------
@@ -58,16 +57,11 @@ def consistency_band(
     notion : str, optional
         Notion of the evidence, by default the first of its kind.
     n_bins, strategy
-        The cells, as in `bin_statistics`.
+        As for `bin_statistics`.
     level : float in (0, 1)
         Probability that a perfect model's point is inside, for each cell separately.
     n_resamples, random_state
         As for `noise_floor`.
-
-    Raises
-    ------
-    InputError
-        If an argument cannot be used.
     """
     evidence = as_evidence(None, scores)
     cells = evidence.cells(notion, n_bins=n_bins, strategy=strategy, variance=True)
@@ -93,9 +87,9 @@ def consistency_band(
 class CalibrationBand(Result):
     """Bounds of the true frequency of the outcome at every score, which hold at once.
 
-    With probability `level` at least, the frequency at each of the scores is between `lower` and `upper`, if
-    it does not fall as the score rises. Between two scores, it is above the lower bound of the one below and
-    under the upper bound of the one above.
+    With probability `level` at least, the frequency at each score is between `lower` and `upper`, if it does
+    not fall as the score rises. Between two scores, the lower bound of the score below and the upper bound of
+    the score above hold.
     """
 
     score: np.ndarray  #: (G,) float64: Distinct scores, ascending
@@ -103,7 +97,7 @@ class CalibrationBand(Result):
     lower: np.ndarray
     upper: np.ndarray
     level: float  #: Coverage of the whole band
-    #: Groups of neighbouring scores behind the band; its ends move only from one group to the next
+    #: Groups of neighbouring scores: the band changes only from one to the next
     n_groups: int
 
     @property
@@ -112,16 +106,9 @@ class CalibrationBand(Result):
         return bool(((self.score < self.lower) | (self.score > self.upper)).any())
 
     def within(self, above: float = 0.5) -> float:
-        """Find the smallest distance by which the score can be off anywhere above some score.
+        """Return the smallest distance by which the score can be off anywhere from `above` upwards.
 
-        Every score from `above` (or the smallest score there is, if that is larger) to the largest score is
-        meant, also between those that were seen. As the band holds everywhere at once, so does this for every
-        `above`, whether it was chosen before or after looking.
-
-        Raises
-        ------
-        InputError
-            If no score is above.
+        It holds for every `above`, whether chosen before or after looking.
         """
         inside = self.score[self.score > above]
         if not len(inside):
@@ -130,7 +117,7 @@ class CalibrationBand(Result):
         low, high = np.append(0.0, self.lower), np.append(self.upper, 1.0)
         floor = low[np.searchsorted(self.score, at, side="right")]
         ceiling = high[np.searchsorted(self.score, at, side="left")]
-        # in the gap after a score, the lower bound is still its own, the upper bound the next score's
+        # in the gap after a score, its own lower bound holds and the next score's upper bound
         return float(
             max(
                 (ceiling - at).max(),
@@ -174,32 +161,22 @@ def calibration_band(
 
     Parameters
     ----------
-    y_true : (n,) array_like of int
-        True class codes.
-    scores : (n, L) array_like, Predictions, TopLabelPrediction or BinaryProblems
-        What is assessed.
-    notion : str
-        Which binary problem: of all classes ("confidence"), or of one class.
+    y_true, scores, notion
+        As for `calib.ece`; or `BinaryProblems` as `scores`.
     label : int
-        The class, for notions with a problem per class. Bands of several classes hold one by one.
+        The class, for notions with a problem per class. Bands of several classes hold separately.
     level : float in (0, 1)
         Coverage.
     most_groups : int
-        More distinct scores are joined to about this many groups of equal size, without a look at the
-        outcomes. Fix it before looking at the band.
-
-    Raises
-    ------
-    InputError
-        If an argument cannot be used, or the problem has no entries.
+        More distinct scores are joined to about this many groups of equal size. Fix it before looking at the
+        band.
 
     Notes
     -----
     Dimitriadis, Duembgen, Henzi, Puke & Ziegel (2023), "Honest calibration assessment for binary outcome
     predictions". For each of the N (N + 1) / 2 runs of neighbouring groups, the one-sided Clopper-Pearson
-    bounds at (1 - level) / (N (N + 1)) hold together. The lower bound of a run is one of the frequency at its
-    last score, as all others are no larger, and of every later score; the upper bound one of the frequency at
-    its first score and before. `python -m benchmarks.intervals bands` shows how often the band holds.
+    bounds at (1 - level) / (N (N + 1)) hold together. A run's lower bound holds at its last score and after,
+    its upper bound at its first score and before. Coverage: `python -m benchmarks.band_coverage`.
 
     Examples
     --------
@@ -240,7 +217,7 @@ def calibration_band(
 def _lower_bounds(right: np.ndarray, count: np.ndarray, tail: float) -> np.ndarray:
     """Largest one-sided Clopper-Pearson lower bound of the runs that end at each group, or before.
 
-    A run that starts or ends with a group without successes has no larger bound than the run without it.
+    A run that starts or ends without successes has no larger bound than the run without that group.
     """
     rights, counts = (np.concatenate(([0.0], np.cumsum(values))) for values in (right, count))
     starts = np.flatnonzero(right > 0)

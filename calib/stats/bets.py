@@ -12,28 +12,27 @@ from scipy.special import logit
 
 from calib.base.exceptions import InputError
 
-#: A score nearer to 0 or 1 than this counts as this if that is on the safe side; elsewhere no bet is made.
+#: Least distance of a score from 0 and 1 if that is on the safe side; elsewhere no bet is made.
 LEAST = 1e-4
 
-#: Cells of equal width that some bets are for, and in which the gaps of reference rows are bounded.
+#: Equal-width cells of some bets, and of the bounds of reference rows.
 CELLS = 5
 
-#: What bets move the log-odds of the scores by: by so much, in one cell by so much, or by so many times
-#: themselves (what another temperature does); and the shares of the stake.
+#: Moves of the log-odds: of all scores, in a cell, or in proportion to themselves; and shares of the stake.
 SHIFTS, CELL_SHIFTS, STRETCHES = (0.1, 0.25, 0.5, 1.0, 2.0), (0.4, 1.2), (-0.5, -0.2, 0.25, 1.0)
 SHARES = (0.6, 0.2, 0.2)
 
-#: A stretch moves log-odds by at most this.
+#: Largest move of log-odds by a stretch.
 MOST_STRETCHED = 3.0
 
-#: The stake of a bet is divided over the rows from which it may begin: this share for the very first, the
-#: rest spread ever thinner over the others, half of it over this number of rows.
+#: The stake is divided over the rows at which a bet may begin: this share at the first row, the rest over
+#: the others, half of it over `HALF` rows.
 FROM_START, HALF = 1.0 / 3.0, 1000.0
 
 #: Logarithm of what a bet is worth before it begins.
 NOTHING = -1e300
 
-#: Exponents that the confidence sequence of a gap is mixed over, of each of two kinds.
+#: Exponents that the confidence sequence of a gap is mixed over, for each of two kinds.
 EXPONENTS = 0.9 * 0.5 ** np.arange(14.0)
 
 
@@ -52,10 +51,10 @@ _ADDED, _TIMES, _CELL, STAKE = _listed_bets()
 
 
 def log_factors(scores: np.ndarray, outcomes: np.ndarray, lower: Any, upper: Any) -> Iterator[np.ndarray]:
-    """Yield by what each bet multiplies its stake in each row, (n,), as logarithms.
+    """Yield the factor by which each bet multiplies its stake in each row, (n,), as a logarithm.
 
-    A bet takes the log-odds of the score to be moved. It pays the likelihood ratio of the moved probability
-    to the nearest one that the null allows, whose mean is at most 1 if the null holds in the row.
+    A bet pays the likelihood ratio of the moved probability to the nearest that the null allows, whose mean
+    is at most 1 under the null.
     """
     sign, cell = np.where(outcomes, -1.0, 1.0), cell_of(scores)
     own = logit(np.clip(scores, LEAST, 1.0 - LEAST))
@@ -88,12 +87,11 @@ def begun_by(n_bets: Any) -> Any:
 def gap_bounds(sums: np.ndarray, alpha: float) -> tuple[float, float]:
     """Return the confidence sequence of a gap: it holds the gap at all times at once, but with chance alpha.
 
-    The gap is the mean of P(outcome) - score over the rows so far, whatever they are.
-
-    For an outcome Y in [0, 1] with mean p given all before it and a score s, ``exp(x (Y - p) - c)`` has a
-    mean of at most 1 with ``c = (-log(1 - x) - x) (Y - s)**2`` for 0 <= x < 1 (Fan, Grama & Liu 2015; Howard,
-    Ramdas, McAuliffe & Sekhon 2021, "empirical Bernstein") and with ``c = x**2 / 8`` (Hoeffding 1963). The
-    products over rows are mixed over both and over x, on either side.
+    The gap is the mean of P(outcome) - score over the rows so far. For an outcome Y in [0, 1] with mean p
+    given all before it and a score s, ``exp(x (Y - p) - c)`` has a mean of at most 1 with ``c = (-log(1 - x)
+    - x) (Y - s)**2`` for 0 <= x < 1 (Fan, Grama & Liu 2015; Howard, Ramdas, McAuliffe & Sekhon 2021,
+    "empirical Bernstein") and with ``c = x**2 / 8`` (Hoeffding 1963). The products over rows are mixed over
+    both and over x, on either side.
     """
     n, total, square = sums.tolist()
     if n == 0:
@@ -116,16 +114,14 @@ class Level:
 
     names: list[str] = field(default_factory=list)  #: The U units in the order in which they came
     n_first: int = 0  #: Units of the first update
-    #: (U,) array: share of each unit in the evidence of the level; what is left to 1 is for units still to
-    #: come
+    #: (U,): Share of each unit in the evidence of the level; the rest to 1 is for units still to come
     weights: np.ndarray = field(default_factory=lambda: np.zeros(0))
     #: (U,) int array: bets made for each unit: its rows, or clusters of rows
     n_bets: np.ndarray = field(default_factory=lambda: np.zeros(0, dtype=np.int64))
-    #: (U, K) arrays: logarithm of what each bet is worth, its stake 1: over all beginnings, and from the best
-    #: one
+    #: (U, K): Logarithm of what each bet with stake 1 is worth: over all beginnings, and from the best
     mixed: np.ndarray = field(default_factory=lambda: np.zeros((0, len(STAKE))))
     best: np.ndarray = field(default_factory=lambda: np.zeros((0, len(STAKE))))
-    #: (U, K) int array: block in which the best one began
+    #: (U, K) int: Block of the best beginning
     begun: np.ndarray = field(default_factory=lambda: np.zeros((0, len(STAKE)), dtype=np.int64))
     #: Bets, and sums of outcome - score and of its squares, by (block, unit)
     sums: dict[tuple[int, int], np.ndarray] = field(default_factory=dict)

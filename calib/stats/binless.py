@@ -41,30 +41,28 @@ TITLES: dict[Test, str] = {
     "skce": "Kernel calibration error (SKCE)",
 }
 
-#: With more distinct scores than this, p-values come from the limit and not from redraws.
+#: Most distinct scores whose p-values come from redraws and not from the limit.
 MOST_REDRAWN = 20_000
 
-#: Scores are kept this far from 0 and 1 when their log-odds are taken.
+#: Least distance of a score from 0 and 1 before log-odds.
 CLIP = 2.0**-24
 
-#: Scores with at most this many decimals count as rounded.
+#: Most decimals of scores that count as rounded.
 MAX_DECIMALS = 3
 
-#: A slope or intercept with a larger standard error counts as not determined: scores separate the outcomes.
+#: Largest standard error of a slope or intercept that counts as determined.
 LARGEST_ERROR = 1_000.0
 
-#: Pairs times redraws that the kernel test compares; decides the size of its blocks.
+#: Pairs times redraws in a block of the kernel test.
 KERNEL_WORK = 400_000_000
 
-#: Sums in single precision are right to this share of themselves; redrawn statistics that near are ties.
+#: Relative error of sums in single precision; redrawn statistics that near are ties.
 ROUNDING = 1e-6
 
-#: Rows of a label in a redraw, on average, above which products of matrices sum the kernel over its pairs: of
-#: 1,000 classes it takes 4 s, and 18 s by products for all.
+#: Mean rows of a label in a redraw above which matrix products sum the kernel over its pairs.
 OFTEN = 16
 
-#: Rows that the kernel test uses at most, and rows that the width of its kernel is measured on. 20,000 rows,
-#: in blocks half as large, find no more: 48 % of 120 models off by a power of 0.82, and 10,000 rows 52 %.
+#: Most rows of the kernel test, and rows that its width is measured on: 20,000 rows find no more.
 MOST_KERNEL_ROWS, WIDTH_ROWS = 10_000, 500
 
 
@@ -75,8 +73,8 @@ class CalibrationTest(Result):
     test: Test  #: "kuiper", "ks", "spiegelhalter" or "skce"
     notion: str  #: What was tested; "canonical" for "skce", which is about the whole vector
     n_samples: int  #: Rows
-    #: Range or largest absolute value of the standardised cumulative differences, z, or the unbiased estimate
-    #: of the squared kernel calibration error (which can be negative)
+    #: Range or largest absolute value of the standardised cumulative differences, z, or the unbiased squared
+    #: kernel calibration error (can be negative)
     statistic: float
     p_value: float  #: Chance of a statistic as extreme under calibration
     #: Redraws of the outcomes behind the p-value; 0 if it comes from the limit for many rows
@@ -118,16 +116,13 @@ class CalibrationSlope(Result):
     in_the_large: float
     in_the_large_lower: float
     in_the_large_upper: float
-    #: Test of slope 1 and intercept 0 together, with 2 degrees of freedom: of the likelihood ratio, or of the
-    #: score if rows have weights
+    #: Test of slope 1 and intercept 0 together (likelihood ratio; score test for weighted rows)
     p_value: float
-    #: Coverage of each interval (Wald), from the information and, with weights, the variance of the weighted
-    #: sums
+    #: Coverage of each (Wald) interval
     level: float
-    #: False if a slope cannot be estimated, as scores take one value or separate the outcomes; the
-    #: intervals are then without bounds
+    #: False if scores take one value or separate the outcomes; intervals are then without bounds
     determined: bool
-    #: Rows of score 0 or 1 that were left out since all scores are rounded, and their log-odds unknown
+    #: Rows of score 0 or 1 that were left out because all scores are rounded
     n_left_out: int = 0
 
     @property
@@ -161,53 +156,37 @@ def calibration_test(
 
     Parameters
     ----------
-    y_true : (n,) array_like of int
-        True class codes.
-    scores : (n, L) or (n,) array_like, predictions of any kind, or BinaryProblems
-        What is tested; "skce" needs whole vectors that sum to 1.
+    y_true, scores, sample_weight
+        As for `calib.ece`; or `BinaryProblems` as `scores`.
     test : {"kuiper", "ks", "spiegelhalter", "skce"}
-        The tests of Kuiper and of Kolmogorov and Smirnov look at cumulative sums of outcome minus score in
-        the order of the scores: their range, and their largest absolute value. Spiegelhalter's z compares the
-        Brier score with its expectation. "skce" is about the whole vector.
+        "kuiper" and "ks" (Kolmogorov-Smirnov): range and largest absolute value of the cumulative sums of
+        outcome minus score in the order of the scores. "spiegelhalter": the Brier score against its
+        expectation. "skce": the whole vector; it needs unweighted, independent rows that sum to 1.
     notion : {"confidence", "top-label"}
-        What calibration means; not used by "skce". For "top-label", the cumulative sums run through one
-        predicted class after the other.
-    sample_weight : (n,) array_like of float, optional
-        As for `calib.ece`: what each row adds to the sums. "skce" has none.
+        For "top-label", cumulative sums run through one predicted class after the other.
     cluster : (n,) array_like of int, str or time, optional
-        As for `calib.noise_floor`. "skce" has none.
+        As for `calib.noise_floor`.
     n_resamples : int, optional
-        Redraws of the outcomes. Default: 999 (199 for "skce"), or none if there are more than 20,000
-        distinct scores. 0 gives the p-value of the limit for many rows; "skce" has none.
+        Redraws of the outcomes. Default: 999 (199 for "skce"), or none for more than 20,000 distinct scores.
+        0 gives the p-value of the limit for many rows; "skce" has none.
     random_state : int, Generator or None
         Seed of the redraws, for "skce" also of its blocks.
-
-    Returns
-    -------
-    CalibrationTest
-
-    Raises
-    ------
-    InputError
-        If an argument cannot be used; the message says why.
 
     Notes
     -----
     "kuiper", "ks": Arrieta-Ibarra, Gujral, Tannen, Tygert & Xu (2022), "Metrics of calibration for
     probabilistic predictions". Under calibration the sums, divided by sqrt(sum s (1 - s)), tend to a Brownian
-    motion on [0, 1], whose range and largest absolute value have the distributions of Feller (1951). Equal
-    scores have no order: sums are taken where a group of them ends.
+    motion on [0, 1], whose range and largest absolute value have the distributions of Feller (1951).
 
     "spiegelhalter": sum (o - s)(1 - 2 s) over its standard deviation (Spiegelhalter 1986), two-sided.
 
     "skce": the squared kernel calibration error with the kernel ``exp(-|p - q| / w) I`` (Widmann, Lindsten &
-    Zachariah 2019), w the median distance of vectors, averaged over all pairs of rows in random blocks of
-    at most 10,000 random rows; as many pairs of more rows, in smaller blocks, would find no more.
+    Zachariah 2019), w the median distance of vectors, averaged over pairs in random blocks of at most 10,000
+    rows.
 
-    Redrawing the outcomes from the scores makes p-values exact for any number of rows, but for ties: with
-    few failures or few distinct scores several redraws give the statistic that was observed. They count
-    half (mid-p, Lancaster 1961), so that a calibrated model is rejected at 5 % in about 5 %. The p-values of
-    the limits are too large with few rows or few distinct scores: `python -m benchmarks.sizes binless`.
+    Redraws make p-values exact but for ties, which count half (mid-p, Lancaster 1961): a calibrated model is
+    rejected at 5 % in about 5 %. The limits' p-values are too large for few rows or scores: `python -m
+    benchmarks.binless_sizes`.
 
     Examples
     --------
@@ -283,11 +262,7 @@ def calibration_tests(
     random_state: int | None = RANDOM_STATE,
     tests: Sequence[Test] = get_args(Test),
 ) -> list[CalibrationTest]:
-    """Return every test of `calibration_test`: of the predicted class, and of the vector if there is one.
-
-    "skce" is left out if `scores` are not whole vectors of probabilities, of one row only, weighted, or of
-    clusters.
-    """
+    """Return every test of `calibration_test` that applies to the scores."""
     results: dict[Test, CalibrationTest] = {}
     sums: list[Test] = [check_choice(test, get_args(Test), "test") for test in tests if test != "skce"]
     if sums:
@@ -330,8 +305,7 @@ def combined_test(p_values: Sequence[float], n_clusters: int | None = None) -> C
     Notes
     -----
     Liu & Xie (2020), "Cauchy combination test": the mean of tan((1/2 - p) pi) has about a standard Cauchy
-    tail, however the tests depend on each other. Each p-value counts as at most 0.95, as a test that finds
-    nothing does not speak against the others.
+    tail. Each p-value counts as at most 0.95: a test that finds nothing does not speak against the others.
 
     Examples
     --------
@@ -380,33 +354,22 @@ def calibration_slope(
 
     Parameters
     ----------
-    y_true : (n,) array_like of int
-        True class codes.
-    scores : (n, L) or (n,) array_like, predictions of any kind, or BinaryProblems
-        What is assessed. Scores of 0 and 1 are moved by 2^-24, if log-odds end; if all scores have at most
-        3 decimals, their rows are left out: the line of the others is the same.
+    y_true, scores, sample_weight
+        As for `calib.ece`; or `BinaryProblems` as `scores`. Scores of 0 and 1 are moved by 2^-24; if all
+        scores have at most 3 decimals, their rows are left out.
     notion : {"confidence", "top-label"}
         Both give the same line, one for all classes.
-    sample_weight : (n,) array_like of float, optional
-        Weights of the rows, as for `reduce_to_binary`; the likelihood is then a weighted sum.
     cluster : (n,) array_like of int, str or time, optional
-        As for `calib.noise_floor`. The covariance of the score has the pairs of a cluster then, and Student's
-        and Hotelling's distributions, for as many clusters of one size, stand for the normal one.
+        As for `calib.noise_floor`. Student's and Hotelling's distributions then stand for the normal.
     level : float in (0, 1)
         Coverage of the intervals.
 
-    Raises
-    ------
-    InputError
-        If an argument cannot be used.
-
     Notes
     -----
-    Cox (1958), "Two further applications of a model for binary regression"; maximum likelihood by Newton's
-    method, intervals from the observed information. Weights are no numbers of rows: with them the covariance
-    is I^-1 V I^-1, with I the weighted information and V = sum w_i^2 p_i (1 - p_i) x_i x_i' the covariance of
-    the weighted score under the line, and the test is the score test at slope 1 and intercept 0. (Huber's
-    sandwich, with (y_i - p_i)^2 for p_i (1 - p_i), missed up to 20 % of the time with 100 rows.)
+    Cox (1958), "Two further applications of a model for binary regression"; maximum likelihood, intervals
+    from the observed information. With weights the covariance is I^-1 V I^-1, with I the weighted information
+    and V = sum w_i^2 p_i (1 - p_i) x_i x_i' under the line, and the test is the score test at slope 1 and
+    intercept 0. (Huber's sandwich missed up to 20 % of the time with 100 rows.)
 
     Examples
     --------
@@ -510,7 +473,7 @@ class _CumulativeDifferences:
 
 
 def _over(values: np.ndarray, spread: float) -> np.ndarray:
-    """Divide by a spread; if that is 0, what is not 0 cannot be under calibration."""
+    """Divide by a spread; if it is 0, what is not 0 is infinite."""
     if spread > 0:
         return values / spread
     return np.where(np.abs(values) > 1e-9, np.copysign(np.inf, values), 0.0)
@@ -612,7 +575,7 @@ def _newton(design: np.ndarray, offset: np.ndarray, outcomes: np.ndarray, weight
 
 
 def _has_pairs(y_true: Any, scores: Any, sample_weight: Any, cluster: Any) -> bool:
-    """Whether "skce" applies: its pairs of rows count alike, and are independent."""
+    """Whether "skce" applies: its rows are unweighted and independent."""
     apart = weights_of(scores, sample_weight) is None and clusters_of(scores, cluster) is None
     return np.size(y_true) > 1 and apart and _whole_vectors(scores)
 
@@ -714,8 +677,7 @@ def _kernel_sums(
 ) -> np.ndarray:
     """Sum k(p_i, p_j) (e_i - p_i).(e_j - p_j) over the pairs of rows i != j of a block.
 
-    The first of (2 + R,) sums is of the labels, the next are of labels drawn from the rows; the last is of
-    the kernel over the pairs of equal labels.
+    Returns (2 + R,) sums: of the labels, of R redrawn labels, and of the kernel over pairs of equal labels.
     """
     n_rows = len(proba)
     squares = np.sum(proba**2, axis=1)

@@ -93,19 +93,13 @@ def bootstrap_interval(
 
     Parameters
     ----------
-    y_true : (n,) array_like of int
-        True class codes.
-    scores : (n, L) array_like, Predictions or TopLabelPrediction
-        Scores in [0, 1].
-    metric : {"accuracy", "brier", "log_loss"}
-        As `calib.accuracy`, `calib.brier_score` and `calib.log_loss`. Calibration errors have
-        `error_interval`: a bootstrap of the plug-in error counts its bias as error and covers too rarely.
-    sample_weight : (n,) array_like of float, optional
+    y_true, scores, sample_weight
         As for `calib.ece`.
+    metric : {"accuracy", "brier", "log_loss"}
+        Calibration errors have `error_interval`: a bootstrap counts their bias as error and covers too
+        rarely.
     cluster : (n,) array_like of int, str or time, optional
-        Id of what each row belongs to; by default those that predictions came with. The interval is then
-        over clusters: of the sums of their rows, with one degree of freedom less than there are clusters of
-        one size that would tell as much.
+        As for `calib.noise_floor`; the interval is then over clusters.
     n_resamples : int
         Resamples of n rows with replacement, to be returned as `samples`. The ends need none.
     level : float in (0, 1)
@@ -113,15 +107,9 @@ def bootstrap_interval(
     random_state, progress
         As for `calib.noise_floor`; about `samples` alone.
 
-    Raises
-    ------
-    InputError
-        If an argument cannot be used.
-
     Notes
     -----
-    The interval is as in `mean_limits`, within the range of the metric, with what errors that were not seen
-    would add (`with_unseen_errors`).
+    As in `mean_limits`, within the range of the metric, and with `with_unseen_errors`.
     """
     options: dict[str, Any] = {"n_resamples": n_resamples, "random_state": random_state, "progress": progress}
     y_true, scores, weights, codes = counted_rows(y_true, scores, sample_weight, cluster)
@@ -174,9 +162,8 @@ def paired_intervals_of(
 ) -> list[PairedInterval]:
     """Compute `paired_interval` of several methods b, (m, n) values of the rows, against one, (n,) values.
 
-    `cluster` holds the number of the cluster of each row, `unseen` the change of each difference, (m,), by
-    one more wrong row. If there are resamples, all have the same; `options` are n_resamples, random_state and
-    progress.
+    `cluster` has each row's cluster number, `unseen` the change of each difference, (m,), by one more wrong
+    row. `options` are n_resamples, random_state and progress.
     """
     a, of_b = weighted_mean(losses_a, weights), [weighted_mean(losses, weights) for losses in losses_b]
     changes = limits_of_means(losses_b - losses_a, level, MOST[metric], weights, cluster, unseen, **options)
@@ -198,11 +185,11 @@ def _one_row(interval: Interval | PairedInterval, *names: str) -> pd.DataFrame:
 def with_unseen_errors(
     middle: np.ndarray, lower: np.ndarray, upper: np.ndarray, unseen: np.ndarray, alpha: float
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Return the ends of intervals of means that also hold what errors which were not seen would do.
+    """Return the ends of intervals of means that also hold what unseen errors would add.
 
-    If no row is wrong, the values tell nothing of the loss of a wrong one. Of -log(alpha / 2) errors that
-    are expected (3.7 at 95 %), none is seen with a chance of alpha / 2. What they add to the mean and the
-    half-width of the interval are independent, and added as squares.
+    If no row is wrong, values say nothing of a wrong row's loss. Of -log(alpha / 2) expected errors (3.7 at
+    95 %), none is seen with a chance of alpha / 2. Their part and the half-width are independent, and added
+    as squares.
     """
     change = -np.log(alpha / 2.0) * unseen
     down, up = np.minimum(change, 0.0), np.maximum(change, 0.0)
@@ -218,10 +205,8 @@ def mean_limits(
 
     The studentised mean T is made normal by a cubic transformation, T + a (T^2 / 3 + 1 / 6) + a^2 T^3 / 27
     with a the skewness of the values over sqrt(n) (Hall 1992, "On the removal of skewness by
-    transformation"), and the ends are where it reaches Student's quantiles. To that order they are the ends
-    of a studentised bootstrap of ever more resamples, without its chance: ends from 1,000 resamples move by
-    some percent of the width from seed to seed. Values of a log loss are skewed: with 300 rows, intervals of
-    the basic bootstrap held the truth in 90 % where these did in 95 to 97 %.
+    transformation"); the ends are where it reaches Student's quantiles. With 300 rows, intervals of a log
+    loss hold the truth in 95 to 97 %; the basic bootstrap's in 90 %.
     """
     check_level(level)
     n = values.shape[1]

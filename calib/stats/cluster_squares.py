@@ -11,7 +11,7 @@ from scipy import sparse
 from calib.base.results import Result
 from calib.evidence.binning import BinaryProblems, BinStatistics
 
-#: Skewness of a quadratic form that one number dominates, as far as intervals allow for it.
+#: Largest skewness that intervals allow for: of a quadratic form that one number dominates.
 MAX_SKEWNESS = 2.0
 
 
@@ -20,8 +20,8 @@ class ClusterSquares(Result):
     """The debiased squared l2 error of cells whose rows come from clusters, and how it varies.
 
     With e and w the sums of outcome - score and of weights of a cluster in a cell, the squared gap of the
-    cell is the mean of e e' over pairs of different clusters, divided by mean w w': rows of one cluster,
-    which depend on each other, are not compared. Cells of one cluster say nothing and are left out.
+    cell is the mean of e e' over pairs of different clusters, divided by mean w w'. Cells of one cluster are
+    left out.
     """
 
     #: The estimate, which can be negative, and the plug-in one
@@ -29,8 +29,8 @@ class ClusterSquares(Result):
     mean_square: float
     #: (G,) float64 array: what each cluster adds to the estimate through the gaps of its cells
     linear: np.ndarray
-    #: (G, C) csr_array: residuals of each cluster in each cell, scaled: the products of their rows, summed
-    #: over pairs of different clusters, are the noise of a calibrated model's estimate
+    #: (G, C) csr_array: scaled residuals of each cluster in each cell, whose products over pairs of different
+    #: clusters are the noise of a calibrated model's estimate
     noise: Any
 
     @classmethod

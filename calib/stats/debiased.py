@@ -17,19 +17,19 @@ from calib.data.validation import check_norm
 from calib.evidence.binning import BinaryProblems, Strategy, bin_statistics, equal_mass_cuts
 from calib.evidence.rows import as_problems
 
-#: Most bins the sweep tries; only problems with hardly any outcome of one kind stay monotone for longer.
+#: Most bins the sweep tries.
 MAX_BINS = 1000
 
 #: Points of the grid on which SmoothECE is computed, as in the authors' package.
 GRID = 1000
 
-#: SmoothECE is exact to this.
+#: Largest error of SmoothECE.
 SMOOTH_TOLERANCE = 1e-10
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class MonotoneEstimate(Result):
-    """ECE with as many equal-mass bins as keep the outcome frequencies monotone."""
+    """ECE with the most equal-mass bins that keep the outcome frequencies monotone."""
 
     notion: str  #: Notion of the problems
     value: float  #: The estimate, in [0, 1]
@@ -72,23 +72,22 @@ def debiased_l2(
     Parameters
     ----------
     y_true, scores, notion, n_bins, top_k, sample_weight
-        As for `calib.ece`. `scores` may also be ready `BinaryProblems`.
+        As for `calib.ece`; or `BinaryProblems` as `scores`.
     strategy : {"uniform", "quantile", "discrete"} or PerClass
         Bins; equal mass by default, as in the authors' package.
 
     Returns
     -------
     float
-        Square root of the estimate, 0 if that is negative. For several claims (class-wise, top-K) the root
-        of the mean of squares, as in the authors' code.
+        Square root of the estimate, 0 if that is negative; for several claims, the root of the mean of
+        squares.
 
     Notes
     -----
-    Kumar, Liang & Ma (2019), "Verified uncertainty calibration", definition 5.1: from each squared gap the
-    estimated variance of the outcome frequency, f (1 - f) / (count - 1), is subtracted (with weights, count
-    is the effective number of rows, (sum w)^2 / sum w^2). Cells with one row, whose variance cannot be
-    estimated, add nothing. The square is unbiased (but for those) if scores are constant in a cell, and a
-    little too small if they vary; its root is not unbiased.
+    Kumar, Liang & Ma (2019), "Verified uncertainty calibration", definition 5.1: each squared gap less the
+    estimated variance f (1 - f) / (count - 1) of the outcome frequency, with the effective count (sum w)^2 /
+    sum w^2. Cells with one row add nothing. The square is unbiased if scores are constant in a cell, else a
+    little too small.
     """
     problems = as_problems(y_true, scores, notion, top_k, sample_weight)
     cells = bin_statistics(problems, n_bins=n_bins, strategy=strategy)
@@ -111,15 +110,13 @@ def monotone_ece(
 ) -> MonotoneEstimate:
     """Estimate the ECE with the largest number of equal-mass bins that keeps frequencies monotone.
 
-    Parameters as for `calib.ece`; `scores` may also be ready `BinaryProblems`.
+    Parameters as for `calib.ece`; or `BinaryProblems` as `scores`.
 
     Notes
     -----
     Roelofs, Cain, Shlens & Mozer (2022), "Mitigating bias in calibration error estimation", Algorithm 1
-    (ECE_sweep): B grows from 1 while the outcome frequencies of the bins do not decrease. Each binary
-    problem gets its own B, at most `MAX_BINS`. Equal scores are never split over two bins, so B is also
-    at most the number of distinct scores. With weights, bins still hold equal numbers of rows, and their
-    means are weighted.
+    (ECE_sweep): B grows from 1 while the outcome frequencies of the bins do not decrease, separately for each
+    binary problem, up to `MAX_BINS` or the number of distinct scores.
     """
     check_norm(norm)
     problems = as_problems(y_true, scores, notion, top_k, sample_weight)
@@ -145,15 +142,15 @@ def smooth_ece(
 ) -> SmoothEstimate:
     """Estimate calibration error without bins (SmoothECE).
 
-    Parameters as for `calib.ece`; `scores` may also be ready `BinaryProblems`.
+    Parameters as for `calib.ece`; or `BinaryProblems` as `scores`.
 
     Notes
     -----
     Blasiok & Nakkiran (2024), "Smooth ECE: principled reliability diagrams via kernel smoothing": residuals
-    outcome - score are smoothed with a Gaussian kernel of width sigma, reflected at 0 and 1, and the
-    integral of their absolute value is smECE_sigma; SmoothECE is the sigma at which smECE_sigma = sigma,
-    which exists and is unique as smECE_sigma falls with sigma. Here the reflected kernel is applied as the
-    heat equation on [0, 1] it solves, by a cosine transform, to residuals spread linearly over a grid.
+    outcome - score are smoothed with a Gaussian kernel of width sigma, reflected at 0 and 1; the integral of
+    their absolute value is smECE_sigma, which falls with sigma, and SmoothECE is the sigma at which
+    smECE_sigma = sigma. The kernel is applied as the heat equation on [0, 1], by a cosine transform, to
+    residuals spread over a grid.
     """
     problems = as_problems(y_true, scores, notion, top_k, sample_weight)
     owners = np.flatnonzero(np.diff(problems.offsets))
@@ -185,8 +182,8 @@ def _sweep_problem(problems: BinaryProblems, ends: np.ndarray, offset: int, norm
 def _smooth_problems(problems: BinaryProblems, owners: np.ndarray) -> np.ndarray:
     """SmoothECE of a few problems, all at once.
 
-    smECE_sigma - sigma falls by at least as much as sigma grows: where it is within `SMOOTH_TOLERANCE` of 0,
-    so is sigma of the root. It is found by the Illinois variant of false position.
+    smECE_sigma - sigma falls at least as fast as sigma grows: within `SMOOTH_TOLERANCE` of 0, sigma is that
+    near its root. The Illinois variant of false position finds it.
     """
     residuals = np.stack(
         [_residual_grid(*problems.problem(owner), problems.weights_of(owner)) for owner in owners.tolist()]

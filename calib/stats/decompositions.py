@@ -49,8 +49,8 @@ class Decomposition(Drawn):
 class CorpTerms(NamedTuple):
     """Terms of a proper score by the CORP curve: score = miscalibration - discrimination + uncertainty.
 
-    `miscalibration` is what recalibration by an isotonic map can remove, `discrimination` what the order of
-    the scores adds to the base rate, `uncertainty` the score of the base rate. The first two are 0 or more.
+    `miscalibration` is what an isotonic map can remove, `discrimination` what the order of the scores adds to
+    the base rate, `uncertainty` the score of the base rate.
     """
 
     miscalibration: float
@@ -66,17 +66,15 @@ class CorpCurve(Result):
     frequency: np.ndarray  #: (G,) float64: Isotonic estimate of the outcome frequency at each
     count: np.ndarray  #: (G,) int64: Entries with that score
     weight: np.ndarray  #: (G,): Sum of their weights; `count` if rows count alike
-    #: Terms of the Brier score and of the log loss (nats), exact for both: an isotonic regression minimises
-    #: every proper score among maps that do not fall (their Theorem 1)
+    #: Terms of the Brier score and of the log loss (nats), exact for both (their Theorem 1)
     brier: CorpTerms
     log_loss: CorpTerms
 
     @property
     def ici(self) -> float:
-        """Integrated calibration index: mean distance of score and curve over rows, 0 or more.
+        """Integrated calibration index: mean distance of score and curve over rows; noise makes it positive.
 
-        Austin & Steyerberg (2019), with this isotonic curve in place of their loess. A perfect model shows
-        more than 0, too: the curve follows noise.
+        Austin & Steyerberg (2019), with this isotonic curve in place of their loess.
         """
         return float(self.weight @ self._distance / self.weight.sum())
 
@@ -111,7 +109,7 @@ class CorpCurve(Result):
         return float(self._distance[order[at]])
 
     def steps(self) -> tuple[np.ndarray, np.ndarray]:
-        """Return scores and frequencies for drawing: if the frequency changes, and the last."""
+        """Return the scores at which the frequency changes, and the last, with frequencies, for drawing."""
         at = np.append(np.flatnonzero(np.diff(self.frequency, prepend=-1.0)), len(self.score) - 1)
         return self.score[at], self.frequency[at]
 
@@ -137,22 +135,16 @@ def decomposition(
     Parameters
     ----------
     y_true, scores, notion, n_bins, strategy, top_k, sample_weight
-        As for `calib.ece`; `scores` may also be ready `BinaryProblems`, or a summary.
+        As for `calib.ece`; or `BinaryProblems` as `scores`.
     rule : {"brier", "log_loss"}
-        The proper score, of the binary events of the notion: for "confidence" and "top-label" of the event
-        "the predicted class is right", for "class-wise" of Y = l, averaged over classes.
-
-    Raises
-    ------
-    InputError
-        If an argument cannot be used.
+        The proper score of the binary events of the notion, averaged over classes for "class-wise".
 
     Notes
     -----
     Murphy (1973) for the Brier score, Broecker (2009), "Reliability, sufficiency, and the decomposition of
-    proper scores", for both. The terms are exact for the cells' mean scores; `binning` is the remainder
-    because scores of one cell differ from their mean (Stephenson et al. 2008). With few rows per cell
-    `calibration` holds noise, as the plug-in ECE does, and `refinement` is too low by as much.
+    proper scores", for both. `binning` is the remainder because scores of a cell differ from their mean
+    (Stephenson et al. 2008). With few rows per cell `calibration` holds noise, and `refinement` is too low by
+    as much.
     """
     check_choice(rule, ("brier", "log_loss"), "rule")
     evidence = as_evidence(y_true, scores, sample_weight)
@@ -191,17 +183,11 @@ def corp_curve(problems: BinaryProblems, problem: int = 0) -> CorpCurve:
     problems : BinaryProblems
         From `reduce_to_binary`.
     problem : int
-        Its number: 0 for "confidence"; for "top-label" and "class-wise" it is the class code.
-
-    Raises
-    ------
-    InputError
-        If the problem has no entries.
+        0 for "confidence"; the class code for "top-label" and "class-wise".
 
     Notes
     -----
     Dimitriadis, Gneiting & Jordan (2021), "Stable reliability diagrams for probabilistic classifiers".
-    Consistent, optimally binned, reproducible, by the pool-adjacent-violators algorithm.
     """
     scores, outcomes = problems.problem(problem)
     if not len(scores):

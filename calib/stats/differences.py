@@ -23,7 +23,7 @@ from calib.evidence.row_scores import weighted_mean
 from calib.stats.cluster_squares import MAX_SKEWNESS, ClusterSquares
 from calib.stats.intervals import BETWEEN_ROWS, SquaredGaps, of_few_clusters, unseen
 
-#: Factor of the normal quantile, for chances that differ more inside some cells than inside others.
+#: Factor of the normal quantile: chances differ more inside some cells than inside others.
 _ALLOWANCE = 1.05
 
 Verdict = Literal["lower", "higher", "not distinguishable"]
@@ -83,48 +83,34 @@ def paired_difference(
 
     Parameters
     ----------
-    y_true : (n,) array_like of int
-        True class codes.
+    y_true, notion, n_bins, top_k, sample_weight
+        As for `calib.ece`.
     scores_a, scores_b : (n, L) array_like, Predictions or TopLabelPrediction
         Scores of the two models for the same rows in the same order.
-    notion, n_bins, top_k, sample_weight
-        As for `calib.ece`.
     strategy_a, strategy_b : {"uniform", "quantile", "discrete"}
-        How the scores of each are binned; histogram-binned scores are assessed "discrete".
+        Binning of each; histogram-binned scores are assessed "discrete".
     cluster : (n,) array_like of int, str or time, optional
-        Id of what each row belongs to; by default those that predictions came with.
+        As for `calib.noise_floor`.
     level : float in (0, 1)
         Coverage.
 
-    Raises
-    ------
-    InputError
-        If an argument cannot be used, or the two have different numbers of rows.
-
     Notes
     -----
-    The plug-in errors of two models have different biases, which depend on their cells and on how calibrated
-    each is: no difference of plug-in errors is compared here. The difference of the debiased squared l2
-    errors is a quadratic form in the labels. With w the share of a row's cell, D its gap and e the outcome
-    less its probability, it has a linear term, the sum over rows of 2 (D_a e_a - D_b e_b) / n, and a
-    degenerate term, the sum over pairs of rows in a cell, which alone remains if both models are
-    calibrated. The variance estimated from the observed gaps holds the linear term once and the degenerate
-    one twice, so that the larger of (observed - degenerate) and degenerate serves both cases.
+    Plug-in errors of two models have different biases, so debiased squared l2 errors are compared. Their
+    difference is a quadratic form in the labels. With w the share of a row's cell, D its gap and e the
+    outcome less its probability, it has a linear term, the sum over rows of 2 (D_a e_a - D_b e_b) / n, and a
+    degenerate term, the sum over pairs of rows in a cell, which alone remains if both models are calibrated.
+    The variance from the observed gaps holds the linear term once and the degenerate term twice; the larger
+    of (observed - degenerate) and degenerate serves both cases. Models with equal scores and cells have the
+    interval [0, 0].
 
-    Two models with equal scores and cells differ by 0, exactly: the interval is [0, 0].
+    If chances differ between the rows of a cell, part of what was subtracted is no noise
+    (`SquaredGaps.between`): the ends are the farthest over the shares `BETWEEN_ROWS`, in proportion to each
+    model's variance, with the quantile times `_ALLOWANCE`. With clusters, squares and variances use pairs of
+    different clusters (`ClusterSquares`), and Student's quantile.
 
-    If chances differ between the rows of a cell, less than was taken off is noise, and each debiased
-    square is too small by that share of it (`SquaredGaps.between`). The ends are the farthest over the shares
-    `BETWEEN_ROWS`, the same for both models, or as many times larger for one as its cells have less variance:
-    the noise of a row does not depend on the model. The normal quantile is `_ALLOWANCE` times as large, as
-    cells differ in this.
-
-    If rows belong together, both squares and their variances are made of pairs of different clusters
-    (`ClusterSquares`), with Student's quantile for as many clusters of one size.
-
-    In the populations of ``benchmarks/intervals.py`` the 95 % interval covers in 93 % or more.
-    If there is a difference, the wrong direction is claimed in 2.5 % or less; if there is none, any
-    direction in 5 % or less.
+    In the populations of ``benchmarks/intervals.py`` the 95 % interval covers in 93 % or more; a
+    wrong direction is claimed in 2.5 % or less, any direction without a difference in 5 % or less.
     """
     alpha = 1.0 - check_level(level)
     rows = [counted_rows(y_true, scores, sample_weight, cluster) for scores in (scores_a, scores_b)]
@@ -154,7 +140,7 @@ def paired_difference(
 class _Side:
     """One model's entries in an order shared with the other: claim by claim, row by row.
 
-    event holds the class whose occurrence is the outcome of the entry; weight is 1 if rows count alike.
+    `event` is the class whose occurrence is the outcome of the entry.
     """
 
     table: SquaredGaps

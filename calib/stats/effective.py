@@ -18,7 +18,7 @@ from calib.evidence.clusters import MIN_CLUSTERS
 from calib.evidence.likeness import Residuals
 from calib.evidence.rows import Rows
 
-#: Chance that columns which say nothing about the outcome are taken for what rows belong to.
+#: Chance that uninformative columns are taken for clusters.
 CHANCE = 1e-3
 
 
@@ -61,17 +61,7 @@ def effective_sample(
 ) -> EffectiveSample:
     """Estimate how many independent rows the rows of clusters are worth.
 
-    Parameters
-    ----------
-    y_true, scores, sample_weight
-        As for `calib.ece`.
-    cluster : (n,) array_like of int, str or time, optional
-        Id of what each row belongs to; by default those that predictions came with.
-
-    Raises
-    ------
-    InputError
-        If there are no clusters, or an argument cannot be used.
+    Parameters as for `calib.noise_floor`; without clusters it raises `InputError`.
 
     Examples
     --------
@@ -120,9 +110,8 @@ class Alike(Result):
 def find_alike(rows: Any) -> list[Alike]:
     """Look for further columns whose equal values say which rows belong together.
 
-    Columns of text, of whole numbers and blocks of time are tested if they have at least `MIN_CLUSTERS`
-    values, some of which repeat, and are no function of the true or predicted class. `CHANCE` is divided
-    among them.
+    Tested are texts, whole numbers and blocks of time with at least `MIN_CLUSTERS` values, some repeated,
+    that are no function of the true or predicted class. `CHANCE` is divided among them.
     """
     if rows.labels is None or rows.metadata is None or rows.kind == "multilabel":
         return []

@@ -27,16 +27,15 @@ def ece(
     """Estimate the ECE per predicted class (top-label), not the confidence ECE of other libraries.
 
     What they call ECE pools all classes in a bin: ``notion="confidence"``, never greater than top-label.
-
-    conf-ECE (eq. 3), TL-ECE (eq. 4) and CW-ECE (section 4) of the paper: with cells (l, b), shares
-    w and gaps ``|accuracy - confidence|``, the sum of w * gap for "confidence" and "top-label", and else the
-    mean over classes (over ranks k for the top-K notions) of the ECE of each.
+    conf-ECE (eq. 3), TL-ECE (eq. 4) and CW-ECE (section 4) of the paper: with cells (l, b), shares w and gaps
+    ``|accuracy - confidence|``, the sum of w * gap for "confidence" and "top-label", else the mean over
+    classes (over ranks for the top-K notions) of the ECE of each.
 
     Parameters
     ----------
     y_true : (n,) array_like
         True class codes 0..L-1; for 1-D scores, whether the event happened: 0 and 1, or two labels of which
-        the greater one is the event.
+        the greater is the event.
     scores : (n, L) or (n,) array_like, predictions of any kind, or a summary
         Scores in [0, 1]. 1-D scores are one binary problem: P(Y = 1), or confidence with correct or not.
     notion : {"confidence", "top-label", "class-wise", "top-k-confidence", "top-k-label"}
@@ -45,40 +44,34 @@ def ece(
         Bins B per binary problem.
     strategy : {"uniform", "quantile", "discrete"} or PerClass
         Equal width, equal mass, or one bin per distinct score. Assess histogram-binned predictions with
-        "discrete" and all others with "uniform", as the paper does (Remark 1); `PerClass` does so class by
-        class, and `assessment_strategy` gives the one that a fitted calibrator asks for.
+        "discrete", all others with "uniform" (Remark 1 of the paper); `assessment_strategy` does so for a
+        fitted calibrator.
     norm : float
         p of the l_p calibration error, 1 or more; 1 is the ECE, 2 the root mean square error.
     top_k : int, optional
         K of the top-K notions.
     sample_weight : (n,) array_like of float, optional
-        Weights of the rows, 0 or more: shares and means of the cells are weighted. Only their ratios matter,
-        and a row of weight 0 is as if it were not there.
+        Weights, 0 or more. Only their ratios matter, and a row of weight 0 is left out.
 
     Returns
     -------
     float
-        In [0, 1]. A plug-in estimate is above 0 even for a perfect model; see `calib.noise_floor`.
+        In [0, 1]. It is above 0 even for a perfect model; see `calib.noise_floor`.
 
     Raises
     ------
     InputError
-        If an argument cannot be used; the message says why.
+        If an argument cannot be used, as for all functions of calib.
 
     Examples
     --------
-    Example 1 of the paper: both patients hear 0.6; class 0 is right 20 %, class 1 100 % of the time.
+    Example 1 of the paper: confidence is 0.6 in all rows; accuracy is 0.2 for class 0, 1 for class 1.
 
     >>> from calib.data.predictions import TopLabelPrediction
     >>> top = TopLabelPrediction(np.repeat([0, 1], 5), np.full(10, 0.6))
     >>> y = np.array([0, 2, 2, 2, 2, 1, 1, 1, 1, 1])
     >>> round(ece(y, top, notion="confidence"), 12), round(ece(y, top), 12)
     (0.0, 0.4)
-
-    1-D scores: 0.9 comes true in 1 of 2 rows.
-
-    >>> round(ece([1, 0], [0.9, 0.9]), 12)
-    0.4
     """
     check_norm(norm)
     cells = as_evidence(y_true, scores, sample_weight).cells(
@@ -98,25 +91,13 @@ def mce(
     top_k: int | None = None,
     sample_weight: Any = None,
 ) -> float:
-    """Estimate the maximum calibration error of a notion over bins.
+    """Estimate the maximum calibration error of a notion over bins, in [0, 1]. A sparse cell can decide it.
 
     Parameters as for `ece`, and:
-
     aggregate : {"cell", "bin"}
         "cell" is the definition, eq. (TL-MCE): the largest ``|accuracy - confidence|`` over (class, bin).
-        "bin" is what the paper's tables print: the largest Delta_b of section 2.1, where classes are
-        averaged inside each bin by their share; for histogram binning, bin b is the b-th distinct value
-        of each class.
-
-    Returns
-    -------
-    float
-        In [0, 1]. One sparse cell can decide it; look at the counts.
-
-    Raises
-    ------
-    InputError
-        If an argument cannot be used; the message says why.
+        "bin" is what the paper's tables print: the largest Delta_b of section 2.1, with classes averaged
+        inside each bin by their share; for histogram binning, bin b is the b-th distinct value of each class.
     """
     cells = as_evidence(y_true, scores, sample_weight).cells(
         notion, n_bins=n_bins, strategy=strategy, top_k=top_k
@@ -136,8 +117,8 @@ def sharpness(
 ) -> float:
     """Estimate the sharpness E[E[Z | score]^2] of the binary outcomes Z (Gupta & Ramdas 2021, section 2).
 
-    Between E[Z]^2 (the score says nothing) and E[Z] (the score decides the outcome), averaged over
-    claims. Parameters and errors as for `ece`.
+    Between E[Z]^2 (the score says nothing) and E[Z] (the score decides the outcome), averaged over claims.
+    Parameters as for `ece`.
     """
     cells = as_evidence(y_true, scores, sample_weight).cells(
         notion, n_bins=n_bins, strategy=strategy, top_k=top_k
@@ -150,13 +131,11 @@ def accuracy(y_true: Any, predicted: Any, *, sample_weight: Any = None) -> float
 
     Parameters
     ----------
-    y_true : (n,) array_like of int
-        True class codes.
-    predicted : (n,) class codes, (n, L) or (n,) scores, or predictions of any kind
-        Predicted classes; of scores the highest one, ties to the lowest index; of P(Y = 1) whether it is
-        above 0.5. Of a `ConfidencePrediction` it is the share of rows that are right.
-    sample_weight
+    y_true, sample_weight
         As for `ece`.
+    predicted : (n,) class codes, (n, L) or (n,) scores, or predictions of any kind
+        The class of the highest score, ties to the lowest index; for P(Y = 1) whether it is above 0.5; for a
+        `ConfidencePrediction` whether it is right.
     """
     return as_evidence(y_true, predicted, sample_weight).mean("accuracy").value
 
@@ -165,9 +144,9 @@ def brier_score(y_true: Any, scores: Any, *, sample_weight: Any = None) -> float
     """Mean squared distance between prediction and outcome (Brier 1950).
 
     For (n, L) scores or `Predictions`, the mean over rows of sum_l (h_l - 1{Y = l})^2, in [0, 2]. For a
-    `TopLabelPrediction` or the first rank of a `TopKPrediction`, the mean of (h - 1{Y = c})^2, in [0, 1]; for
-    1-D scores of (p - 1{Y = 1})^2; for a `MultilabelPrediction` the mean of this over the classes.
-    `sample_weight` as for `ece`.
+    `TopLabelPrediction` or the first rank of a `TopKPrediction`, the mean of (h - 1{Y = c})^2; for 1-D
+    scores, of (p - 1{Y = 1})^2; for a `MultilabelPrediction`, the mean of this over the classes. Parameters
+    as for `ece`.
     """
     return as_evidence(y_true, scores, sample_weight).mean("brier").value
 
@@ -176,9 +155,7 @@ def log_loss(y_true: Any, scores: Any, *, sample_weight: Any = None) -> float:
     """Mean negative log probability of what happened, in nats.
 
     For (n, L) scores, of the true class; for a `TopLabelPrediction` or a `TopKPrediction`, of the event Y = c
-    or Y != c; for 1-D scores, of the event or its absence; for a `MultilabelPrediction` the mean of this over
-    the classes.
-    Probabilities are clipped below at the float64 machine epsilon (2.2e-16), so the result is finite.
-    `sample_weight` as for `ece`.
+    or Y != c; for 1-D scores, of the event or its absence; for a `MultilabelPrediction`, the mean of this
+    over the classes. Probabilities are clipped at 2.2e-16. Parameters as for `ece`.
     """
     return as_evidence(y_true, scores, sample_weight).mean("log_loss").value

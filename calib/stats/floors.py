@@ -33,7 +33,7 @@ from calib.evidence.sampling import (
 from calib.evidence.sums import SummedRows
 from calib.stats.simplex_errors import cell_means
 
-#: p-values up to this level are called "above noise".
+#: Largest p-value that is called "above noise".
 SIGNIFICANCE = 0.05
 
 #: Number of perfect models among 100 that are within noise.
@@ -42,13 +42,13 @@ CASES = round(100 * (1.0 - SIGNIFICANCE))
 #: The two verdicts. No model is ever called calibrated: noise can hide an error.
 ABOVE_NOISE, WITHIN_NOISE = "above noise", "not distinguishable from noise"
 
-#: Errors that differ by no more than this are equal: sums of the same terms in another order.
+#: Largest difference of equal errors: sums of the same terms in another order.
 TIE = 1e-12
 
-#: Redraws that tie with the observed value count half up to this share of all, and whole above it.
+#: Largest share of redraws that tie with the observed value and count half.
 HALF_TIES = 0.03
 
-#: Lower-tail p-values up to this level are suspicious: were the rows used for fitting?
+#: Largest lower-tail p-value that is suspicious: were the rows used for fitting?
 TOO_LOW = 0.005
 
 
@@ -66,8 +66,7 @@ class NoiseFloor(Drawn):
     observed: float  #: The metric on the observed outcomes, in [0, 1]
     samples: np.ndarray  #: (R,) float64: The metric on outcomes redrawn as Bernoulli(score), ascending
     weighted: bool = False  #: Whether rows have weights, in the observed outcomes and in the redrawn ones
-    #: Clusters of rows that belong together, whose outcomes were redrawn with their dependence; None if the
-    #: rows count as independent
+    #: Clusters, whose outcomes were redrawn with their dependence; None for independent rows
     n_clusters: int | None = None
 
     @property
@@ -79,11 +78,10 @@ class NoiseFloor(Drawn):
     def p_value(self) -> float:
         """(1 + redraws at or above the observed) / (1 + redraws), in (0, 1].
 
-        Uniform for a perfect model. Few distinct scores let redraws tie with the observed value: ties of at
-        most `HALF_TIES` of the redraws count half (mid-p, Lancaster 1961), so that a perfect model is above
-        noise in about 5 %, and never more than 6.5 %. More ties, as if few rows decide the metric (MCE),
-        count whole, and p is too large. If rows of class-wise or top-K scores sum to more than 1, no
-        draw of one class per row has them as its chances, and the spread, hence p, is approximate.
+        Uniform for a perfect model. Ties of at most `HALF_TIES` of the redraws count half (mid-p, Lancaster
+        1961): a perfect model is above noise in about 5 %, never more than 6.5 %. If more redraws tie, they
+        count whole, and p is too large. If class-wise or top-K scores of a row sum to more than 1, the
+        spread, hence p, is approximate.
         """
         whole = p_values(np.array([self.observed]), self.samples[None])[0]
         tied = np.mean(np.abs(self.samples - self.observed) <= TIE)
@@ -96,10 +94,7 @@ class NoiseFloor(Drawn):
 
     @property
     def is_too_low(self) -> bool:
-        """Whether a perfect model shows an error as low as the observed in at most `TOO_LOW` of all cases.
-
-        By the p-value of the lower tail, (1 + redraws at or below the observed) / (1 + redraws).
-        """
+        """Whether a perfect model shows an error as low as the observed in at most `TOO_LOW` of all cases."""
         return bool(p_values(np.array([-self.observed]), -self.samples[None])[0] <= TOO_LOW)
 
     @property
@@ -187,21 +182,20 @@ def noise_floor(
     """Compare a calibration error with a perfectly calibrated model's of the same size.
 
     Outcomes are redrawn as Bernoulli(score) and the metric is computed again on the same cells: the
-    consistency resampling of Broecker & Smith (2007), which as a test of calibration is by Vaicenavicius
-    et al. (2019) and of Widmann et al. (2019).
+    consistency resampling of Broecker & Smith (2007), as a test of calibration Vaicenavicius et al. (2019)
+    and Widmann et al. (2019).
 
     Parameters
     ----------
     y_true, scores, notion, n_bins, strategy, norm, top_k, sample_weight
-        As for `calib.ece`. `scores` may also be ready `BinaryProblems`, or a summary. Weights stay as they
-        are when outcomes are redrawn.
+        As for `calib.ece`; or `BinaryProblems` as `scores`.
     metric : {"ece", "mce"}
         The error.
     aggregate : {"cell", "bin"}
         As for `calib.mce`.
     cluster : (n,) array_like of int, str or time, optional
-        Id of what each row belongs to, such as a patient; by default those that predictions came with. The
-        outcomes of rows of a cluster are then redrawn with one correlation of their latent numbers.
+        Id of what each row belongs to, such as a patient; by default the ids that predictions came with.
+        Outcomes of a cluster are redrawn with one correlation of their latent numbers.
     sampler : {"rows", "sums"}, optional
         Whether the outcomes of rows are redrawn, or the sums of the cells. By default sums, but rows if few
         rows have several claims that exclude each other; see `calib.evidence.rows.Rows.draw`.
@@ -212,14 +206,9 @@ def noise_floor(
     progress : callable, optional
         Called with the share done, in the calling thread.
 
-    Raises
-    ------
-    InputError
-        If an argument cannot be used; the message says why.
-
     Notes
     -----
-    How outcomes are drawn, and what is approximate: `calib.evidence.sampling`.
+    `calib.evidence.sampling` says how outcomes are drawn, and what is approximate.
 
     Examples
     --------
@@ -265,8 +254,7 @@ def noise_floors(
 ) -> dict[str, NoiseFloor]:
     """Compute `noise_floor` of several errors of a notion from the same redraws.
 
-    `measures` gives metric, norm and aggregate of each by a name of its own; the floors are those that
-    `noise_floor` computes one by one from the same seed. The other parameters are as there.
+    `measures` gives metric, norm and aggregate of each by name; the floors equal those of `noise_floor`.
     """
     evidence = as_evidence(y_true, scores, sample_weight, cluster)
     cells = evidence.cells(notion, n_bins=n_bins, strategy=strategy, top_k=top_k, variance=True)
@@ -308,9 +296,9 @@ def _floors_of_claims(
 ) -> dict[str, NoiseFloor]:
     """Compute `noise_floors` of a notion with several claims about each row from sums alone.
 
-    The sums do not tell how the claims about a row go together, so their errors are drawn one by one and put
-    together as if all were high in the same redraws. The mean is a perfect model's; the spread is as
-    large as it can be, so that p of an error above the floor is too large rather than too small.
+    Sums do not tell how claims about a row go together: errors are drawn separately and joined as if all were
+    high in the same redraws. The mean is a perfect model's; the spread is the largest possible, so p is
+    rather too large.
     """
     floors = {}
     for name, measure in measures.items():
@@ -350,8 +338,7 @@ def problem_floors(
         Level of the upper quantile.
     fdr : float, optional
         False discovery rate at which the p-values will be decided. If 1 / (n_resamples + 1) is too coarse for
-        it, the clearest problems get enough redraws. A null problem gets at most its share of small p-values:
-        it must be small in both runs.
+        it, the clearest problems get enough redraws, and must be small in both runs.
     among : int, optional
         How many p-values are decided together; by default the problems that have entries.
     """
@@ -435,15 +422,8 @@ def canonical_noise_floor(
 ) -> NoiseFloor:
     """Compare `canonical_ece` with a canonically calibrated model's of the same size.
 
-    Labels are redrawn from the predicted vectors and the error is computed again on the same cells
-    (consistency resampling: Vaicenavicius et al. 2019, Widmann et al. 2019).
-
-    Parameters
-    ----------
-    y_true, proba, cells, norm, sample_weight
-        As for `canonical_ece`.
-    n_resamples, random_state
-        As for `noise_floor`.
+    Labels are redrawn from the predicted vectors (Vaicenavicius et al. 2019, Widmann et al. 2019). Parameters
+    as for `canonical_ece` and `noise_floor`.
     """
     options: dict[str, Any] = {"sample_weight": sample_weight, "n_resamples": n_resamples}
     return canonical_noise_floors(y_true, proba, cells, (norm,), random_state=random_state, **options)[norm]
@@ -491,20 +471,9 @@ def canonical_noise_floors(
 def verdict(floor: NoiseFloor, name: str) -> str:
     """Say in words whether a calibration error is above noise.
 
-    Parameters
-    ----------
-    floor : NoiseFloor
-        From `noise_floor`.
-    name : str
-        Name of the metric, for example "conf-ECE".
-
-    Returns
-    -------
-    str
-        "above noise" if the p-value is at most 0.05, else "not distinguishable from noise", with the
-        mean and the 95 % quantile of a perfect model of this size, the latter rounded up. Digits are added
-        until the printed numbers agree with the words. An error so low that a perfect model would show it
-        in at most 1 of 200 cases raises the question whether the rows were used for fitting.
+    With the mean and the 95 % quantile (rounded up) of a perfect model of this size, in enough digits. An
+    error so low that a perfect model shows it in at most 1 of 200 cases raises the question whether the rows
+    were used for fitting.
     """
     name += " (weighted)" if floor.weighted else ""
     sentence = f"{name} {floor.observed:.{_printed_upper(floor)[1]}f}, {floor.words}"
@@ -563,7 +532,8 @@ def perfect_words(mean: float, upper: float, digits: int = 4, cases: int = CASES
 def _printed_upper(floor: NoiseFloor) -> tuple[float, int, int]:
     """Round the 95 % quantile up to as many digits as show the verdict; return it, their number, and 95.
 
-    An error above noise that ties with this quantile is above the next lower redraw; then that share of 100.
+    For an error above noise that ties with this quantile, the next lower redraw and its share of 100 are
+    returned.
     """
     upper, above, cases = floor.quantile(1.0 - SIGNIFICANCE), floor.verdict == ABOVE_NOISE, CASES
     lower = floor.samples[floor.samples < floor.observed - TIE]
@@ -578,11 +548,7 @@ def _printed_upper(floor: NoiseFloor) -> tuple[float, int, int]:
 
 
 class CellMetric:
-    """A binned calibration error as a function of absolute gaps, for many draws at once.
-
-    Called with (C, R) absolute gaps of the cells, returns the (R,) metric; the numbers are as in
-    `BinStatistics.ece` and `BinStatistics.mce`.
-    """
+    """A binned calibration error as a function of (C, R) absolute gaps of the cells, for many draws."""
 
     def __init__(self, cells: BinStatistics, *, metric: str, norm: float = 1, aggregate: str = "cell"):
         check_choice(metric, ("ece", "mce"), "metric")

@@ -1,12 +1,9 @@
 """Intervals of calibration errors, valid whatever the true error; the plug-in error is not resampled.
 
-The estimand is the error of these bins given these scores: cell c holds a share w_c of the entries, and
-D_c is the mean over its rows of P(outcome | row) less the mean score. The l1 error is theta = sum w_c |D_c|,
-the l2 error the root of sum w_c D_c^2. Shares sum to 1 over all claims, so that the class-wise l1 error is
-the mean over classes, and the class-wise l2 error the root of the mean of squares (Kumar, Liang & Ma 2019).
-
-With weights, shares and means are weighted. A mean is then as noisy as the mean of as many rows of
-equal weight as are effective, (sum w)^2 / sum w^2 (Kish 1965).
+The estimand is the error of these bins given these scores: cell c holds a share w_c of the entries, and D_c
+is the mean over its rows of P(outcome | row) less the mean score. The l1 error is theta = sum w_c |D_c|, the
+l2 error the root of sum w_c D_c^2. Shares sum to 1 over all claims (Kumar, Liang & Ma 2019). With weights,
+shares and means are weighted, and (sum w)^2 / sum w^2 rows are effective (Kish 1965).
 """
 
 from __future__ import annotations
@@ -34,10 +31,10 @@ from calib.stats.cluster_squares import MAX_SKEWNESS, ClusterSquares
 from calib.stats.floors import CellMetric
 from calib.stats.measures import MEASURES, Measure
 
-#: Cells with at least this many expected outcomes of either kind may show a gap beyond noise.
+#: Fewest expected outcomes of either kind in a cell that may show a gap beyond noise.
 _ENOUGH = 3.0
 
-#: Shares of the variance of outcomes that may lie between the rows of a cell, not in the outcome of each.
+#: Shares of the variance of outcomes that may lie between the rows of a cell.
 BETWEEN_ROWS = (0.0, 0.25, 0.5, 0.75, 1.0)
 
 #: Distances d, and the mean of |N(d, 1)| there, to invert it by interpolation.
@@ -57,9 +54,9 @@ class ErrorInterval(Result):
     norm: int  #: 1 for the ECE, 2 for the l2 error
     #: The plug-in error, as `calib.ece` gives it for ``norm=1``; noise makes it too large on average
     observed: float
-    #: Estimate with noise taken off, inside the interval. For ``norm=1`` the error whose cells, all equally
-    #: far off in units of their noise, show the observed one on average: still too large on average, less
-    #: than `observed` is. For ``norm=2`` the root of the debiased squared error, 0 if that is negative.
+    #: Estimate with noise taken off, inside the interval. For ``norm=1`` the error whose cells, equally far
+    #: off in units of their noise, show the observed error on average; it is still too large on average.
+    #: For ``norm=2`` the root of the debiased squared error, 0 if that is negative.
     estimate: float
     #: Ends of the interval, in [0, 1]
     lower: float
@@ -88,52 +85,39 @@ def error_interval(
 
     Parameters
     ----------
-    y_true : (n,) array_like of int
-        True class codes.
-    scores : (n, L) or (n,) array_like, predictions of any kind, BinaryProblems, or a summary
-        Scores in [0, 1].
-    notion, n_bins, strategy, top_k, sample_weight
-        As for `calib.ece`.
+    y_true, scores, notion, n_bins, strategy, top_k, sample_weight
+        As for `calib.ece`; or `BinaryProblems` as `scores`.
     cluster
         As for `calib.noise_floor`.
     norm : {1, 2}
-        1 for the ECE (the mean absolute gap), 2 for the l2 error (the root of the mean squared gap).
+        1 for the ECE, 2 for the l2 error (the root of the mean squared gap).
     level : float in (0, 1)
         Coverage.
-
-    Raises
-    ------
-    InputError
-        If an argument cannot be used.
 
     Notes
     -----
     For ``norm=1``, with T the plug-in error, S the share-weighted standard errors of the cells and F the
     share-weighted mean absolute deviations of binomials with the cells' sizes and mean scores:
 
-    - T is at most theta + F on average, for cells of every size: Hoeffding (1956) bounds each cell's mean
-      absolute deviation by the binomial's. The lower end is T less F and z standard errors. If cells show
-      gaps that noise does not explain, their share of F is taken off only as far as noise can matter there.
-    - T is at least S m(theta / S) on average, m(d) the mean of the absolute value of a
-      N(d, 1): both sides are convex. The upper end inverts m at T (at least F) plus z standard errors, those
-      of gaps as far from 0 as the upper end allows.
+    - T is at most theta + F on average: Hoeffding (1956) bounds each cell's mean absolute deviation by the
+      binomial's. The lower end is T less F and z standard errors. If cells show gaps that noise does not
+      explain, their share of F is taken off only as far as noise can matter there.
+    - T is at least S m(theta / S) on average, m(d) the mean of the absolute value of a N(d, 1): both sides
+      are convex. The upper end inverts m at T (at least F) plus z standard errors of gaps as far from 0 as
+      the upper end allows.
 
     For ``norm=2`` the estimate is the U-statistic of Sun, Chaudhari, Barnett & Dobriban (arXiv 2408.08998),
     and the interval holds the squared errors t >= 0 whose variance, B + a t + b t^2, explains the distance
-    from it: B is the variance of a calibrated model (rate n), a t of a miscalibrated one (rate sqrt n).
-    The inversion is this library's, not the paper's. Cells of one row say nothing about their gap and are
-    pooled with a neighbour.
+    from it: B is the variance of a calibrated model (rate n), a t of a miscalibrated model (rate sqrt n). The
+    inversion is this library's. Cells of one row are pooled with a neighbour.
 
-    For both, scores do not show how much of a cell's noise lies between its rows: a label that people agree
-    on is no matter of chance, whatever its score. The more of it does, the less noise there is to take off,
-    until the error of these rows is the plug-in error itself. The ends are therefore the farthest over the
-    shares `BETWEEN_ROWS` of the variance.
+    Scores do not show how much of a cell's noise lies between its rows: a label that people agree on is no
+    matter of chance. The ends are therefore the farthest over the shares `BETWEEN_ROWS` of the variance.
 
-    If rows belong together, clusters are a sample: cells have the variance of dependent rows (``norm=1``), or
-    pairs of different clusters make the square and its variance (``norm=2``, `ClusterSquares`), with
-    Student's quantile for as many clusters.
+    With clusters, cells have the variance of dependent rows (``norm=1``), or pairs of different clusters make
+    the square and its variance (``norm=2``, `ClusterSquares`), with Student's quantile.
 
-    In the populations of ``benchmarks/intervals.py`` the 95 % interval covers in 93 % or more.
+    In the populations of ``benchmarks/interval_coverage.py`` the 95 % interval covers in 93 % or more.
     """
     if norm not in (1, 2):
         raise InputError(f"norm must be 1 (ECE) or 2 (l2 error) for an interval; got {norm!r}")
@@ -245,19 +229,12 @@ def measure_interval(
 
     Parameters
     ----------
-    y_true, scores, n_bins, strategy, sample_weight
+    y_true, scores, n_bins, strategy, sample_weight, cluster, level
         As for `error_interval`; for "brier" and "log_loss" the whole vectors.
     key : str
         One of `calib.stats.MEASURES`. An ECE has `error_interval`, an MCE `interval_of_all_cells`, accuracy
-        the Clopper-Pearson interval (with weights Korn & Graubard's, 1998), an AUC `area_limits`, and
-        the means of a score over rows `bootstrap_interval`.
-    level : float in (0, 1)
-        Coverage.
-
-    Raises
-    ------
-    InputError
-        If an argument cannot be used.
+        the Clopper-Pearson interval (with weights Korn & Graubard's, 1998), an AUC `area_limits`, and the
+        means of a score over rows `bootstrap_interval`.
     """
     measure, evidence = MEASURES[key], as_evidence(y_true, scores, sample_weight, cluster)
     if (missing := measure.missing(evidence)) is not None:
@@ -333,9 +310,8 @@ def share_limits(evidence: Rows | SummedRows, alpha: float) -> tuple[float, floa
 def area_limits(evidence: Evidence, notion: Notion, alpha: float) -> tuple[float, float]:
     """Return the ends of the interval of an area under the ROC curve, [0, 1] if there is no area.
 
-    The ends are those of Clopper & Pearson for a share of the same variance (`mean_area`), which keep to
-    [0, 1], with what rows that were not seen would do (`with_unseen_errors`): a row of the rarer outcome
-    whose score is on the wrong side of all others takes the area down by area / fewest.
+    Clopper & Pearson's for a share of the same variance (`mean_area`), with `with_unseen_errors`: a row of
+    the rarer outcome on the wrong side of all others lowers the area by area / fewest.
     """
     area, variance, fewest = evidence.area(notion, variance=True)
     if np.isnan(area):
@@ -350,10 +326,7 @@ def area_limits(evidence: Evidence, notion: Notion, alpha: float) -> tuple[float
 
 
 def share_of_rows(hits: np.ndarray, cluster: np.ndarray | None, alpha: float) -> tuple[float, float]:
-    """Return the ends of the interval of the share of hits among (n,) rows, [0, 1] if there are none.
-
-    By Clopper & Pearson; if rows belong together, `share_limits` of their effective number.
-    """
+    """Return the ends of the interval of the share of hits among (n,) rows, [0, 1] if there are none."""
     if not len(hits):
         return 0.0, 1.0
     return share_limits(Rows(hits, ConfidencePrediction(np.ones(len(hits))), cluster=cluster), alpha)
@@ -364,8 +337,8 @@ def outcome_limits(
 ) -> tuple[np.ndarray, np.ndarray]:
     """Return the ends of intervals of each cell's mean chance, each missing with a chance of at most `alpha`.
 
-    By Clopper & Pearson; with weights, by Hoeffding (1963) for weighted sums.
-    `at` are the cells in question, by default all.
+    By Clopper & Pearson; with weights, by Hoeffding (1963) for weighted sums. `at` are the cells, by default
+    all.
     """
     return mean_limits(cells.mean_outcome[at], cells.effective[at], alpha, weighted=cells.is_weighted)
 
@@ -373,7 +346,7 @@ def outcome_limits(
 def mean_limits(
     mean: np.ndarray, effective: np.ndarray, alpha: float, *, weighted: bool
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Return what `outcome_limits` does, of means of the outcomes of `effective` rows each."""
+    """Return the ends of intervals of means of n outcomes (weighted: effective n), as `outcome_limits`."""
     if not weighted:
         return binomial_limits(mean * effective, effective, alpha)
     reach = np.sqrt(np.log(2.0 / alpha) / (2.0 * effective))
@@ -404,10 +377,9 @@ def interval_of_all_cells(
 ) -> tuple[float, float]:
     """Return the ends of an interval of any binned error, from intervals of all cells at once.
 
-    Each of the C cells gets an interval (`outcome_limits`) at the level 1 - (1 - level) / C, so that all of
-    them hold together; the error of the nearest gaps they allow is the lower end, of the farthest the
-    upper. For the MCE that is what can be said; for an ECE `error_interval` is shorter. Parameters are those
-    of `calib.noise_floor`.
+    Each of the C cells gets an interval (`outcome_limits`) at the level 1 - (1 - level) / C; the ends are the
+    errors of the nearest and of the farthest gaps they allow. For an ECE `error_interval` is shorter.
+    Parameters as for `calib.noise_floor`.
     """
     cells = as_evidence(y_true, scores).cells(notion, n_bins=n_bins, strategy=strategy)
     alpha = (1.0 - check_level(level)) / len(cells.count)
@@ -542,8 +514,7 @@ class SquaredGaps(Result):
     pairs: np.ndarray
     variance: np.ndarray  #: (C,) float64 array: estimated mean of P (1 - P) in the cell
     squared: float  #: Debiased squared l2 error; can be negative
-    #: By how much chances that differ between the rows of a cell can make `squared` too small: what was taken
-    #: off the plug-in square as noise
+    #: How much too small `squared` can be if chances differ between the rows of a cell
     between: float
     degenerate: float  #: Its variance if the model is calibrated
     excess: float  #: Factor of that variance for outcomes of one row in several claims: at most 2
@@ -608,8 +579,8 @@ def _mean_variance(
 def _without_single_rows(problem: np.ndarray, count: np.ndarray, mean_score: np.ndarray) -> np.ndarray:
     """Return the pool of each cell, from 0: no pool has one row unless there is one row in all.
 
-    A cell of one row joins the cell after it in its problem (the last one the cell before it); problems of
-    one row join each other by their score.
+    A cell of one row joins the next cell of its problem (the last cell the previous); problems of one row
+    join by score.
     """
     if (count > 1).all():
         return np.arange(len(count))

@@ -1,8 +1,7 @@
 """Many methods compared on the same rows: which are better than the first, and which may be the best.
 
-Both answers hold for all methods at once. Their critical value belongs to the largest standardised difference
-("max-t"), drawn from a normal distribution with the covariance of the row values (Hothorn, Bretz & Westfall
-2008).
+Both answers hold for all methods at once, by the largest standardised difference ("max-t") of normal draws
+with the covariance of the row values (Hothorn, Bretz & Westfall 2008).
 """
 
 from __future__ import annotations
@@ -22,10 +21,10 @@ from calib.evidence.clusters import even_clusters
 from calib.evidence.reductions import cluster_codes
 from calib.stats.bootstrap import with_unseen_errors
 
-#: Draws of the largest difference: its 95 % quantile is exceeded in 5 % of cases, standard error 0.3 %.
+#: Draws of the largest difference: the standard error of its tail is 0.3 %.
 DRAWS = 5_000
 
-#: Differences whose standard error is below this share of the values are rounding.
+#: Relative standard error below which a difference is rounding.
 ROUNDING = 1e-12
 
 
@@ -58,25 +57,18 @@ def improvements(
     ----------
     losses : (m, n) array_like of float
         Value of each row for each of m methods, for example squared errors; lower is better.
-    sample_weight : (n,) array_like of float, optional
-        As for `calib.ece`; means are weighted, with the standard errors of weighted means.
-    cluster : (n,) array_like of int, str or time, optional
-        Id of what each row belongs to: standard errors come from sums over clusters.
+    sample_weight, cluster
+        As for `calib.noise_floor`.
     unseen : (m,) array_like of float, optional
-        Change of each mean by one more wrong row: intervals hold what errors that were not seen would do.
+        Change of each mean by one more wrong row: intervals hold what unseen errors would do.
     level : float in (0, 1)
         Chance that all intervals hold at once.
     random_state : int
-        Seed of the draws from which the critical value comes.
-
-    Raises
-    ------
-    InputError
-        If there are fewer than 2 rows, or a loss is not finite.
+        Seed of the draws for the critical value.
 
     Notes
     -----
-    The intervals are normal ones: they need enough rows that mean differences are about normal.
+    The intervals are normal: they need enough rows that mean differences are about normal.
     """
     values, mean, error, free = _differences(losses, sample_weight, cluster)
     first = np.arange(len(mean)) == 0
@@ -95,7 +87,7 @@ def best_set(
     level: float = LEVEL,
     random_state: int = RANDOM_STATE,
 ) -> np.ndarray:
-    """Return which methods may be the best: no other one is distinguishably better.
+    """Return which methods may be the best, (m,) bool: no other method is distinguishably better.
 
     Parameters
     ----------
@@ -104,20 +96,10 @@ def best_set(
     level : float in (0, 1)
         Chance that the method with the lowest expected loss is in the set.
 
-    Returns
-    -------
-    (m,) bool array
-        True for the method with the lowest mean, and for all than which no method is distinguishably better.
-
-    Raises
-    ------
-    InputError
-        If there are fewer than 2 rows, or a loss is not finite.
-
     Notes
     -----
     Multiple comparisons with the best: a method is out if its mean exceeds any other mean by more than the
-    critical value of all pairs. ``python -m benchmarks.choices sets`` prints how often it holds the best one.
+    critical value of all pairs. ``benchmarks/choosing.py`` prints how often the best method is in the set.
 
     Examples
     --------
@@ -187,7 +169,7 @@ def _critical_value(
 ) -> float:
     """Quantile of the largest standardised difference from any reference, all expectations being equal.
 
-    The draws are normal, or of Student's distribution with `free` degrees of freedom.
+    Draws are normal, or Student's for clusters.
     """
     check_level(level)
     eigenvalues, axes = np.linalg.eigh(values @ values.T)

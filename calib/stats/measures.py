@@ -20,8 +20,7 @@ Metric = Literal["ece", "mce", "accuracy", "auc", "brier", "log_loss"]
 class Measure:
     """A number that is reported about a method."""
 
-    #: Its name in code, JSON and limits: an attribute of `calib.answers.Summary`, except "conf_mce". Which
-    #: kinds of predictions have it, `calib.data.kinds` says.
+    #: Its name in code, JSON and limits: an attribute of `calib.answers.Summary`, except "conf_mce"
     key: str
     title: str  #: Its name in tables and sentences, in the field's terms
     metric: Metric  #: {"ece", "mce", "accuracy", "auc", "brier", "log_loss"}: the estimator

@@ -20,10 +20,10 @@ from calib.evidence.reductions import reduce_to_binary
 from calib.stats.arrivals import CLOCKS, LARGEST_HASH, REMEMBERED, Entries, as_times, digest
 from calib.stats.bets import CELLS, STAKE, Level, begun_by, cell_of, gap_bounds, log_factors
 
-#: Most blocks of rows whose sums are kept: neighbours are then put together.
+#: Most blocks of rows whose sums are kept; neighbours are then joined.
 MOST_BLOCKS = 256
 
-#: Largest logarithm that is shown as a number, and classes and groups that a sentence says the gap of.
+#: Largest logarithm shown as a number, and most classes and groups in a sentence.
 MOST_LOG, MOST_NAMED = 690.0, 5
 
 
@@ -56,9 +56,9 @@ class Gap:
 class Monitor(Result):
     """Evidence against calibration in a stream of rows, valid whenever and however often one looks.
 
-    Each bet starts with a share of a stake of 1 and stakes it on rows whose outcomes come more or less often
-    than their scores say. While the model is calibrated, the worth of all bets is a supermartingale: the
-    chance that it ever reaches 1 / alpha is at most alpha (Ville 1939). So an alarm is raised when it does.
+    Bets stake shares of 1 on rows whose outcomes come more or less often than their scores say. While the
+    model is calibrated, their worth is a supermartingale: it ever reaches 1 / alpha with a chance of at most
+    alpha (Ville 1939). Then an alarm is raised.
 
     Parameters
     ----------
@@ -66,11 +66,11 @@ class Monitor(Result):
         "top-label" (all rows, and each predicted class), "confidence" (all rows) or "class-wise" (each
         class).
     by : str, optional
-        Name of the groups that `update` is given, each of which is then looked at by itself, too.
+        Name of the groups that `update` is given, each of which is also assessed alone.
     tolerance : float
         The model counts as calibrated if the probability of the outcome is within this of the score.
     alpha : float
-        Chance of ever raising a false alarm, at most.
+        Largest chance of ever raising a false alarm.
 
     Attributes
     ----------
@@ -81,16 +81,15 @@ class Monitor(Result):
     since : float, Timestamp or None
         After an alarm, when the change began that explains it best; rows so far if no times are given.
     n_rows, n_unlabelled : int
-        Rows that were bet on, and rows that came without a label.
+        Rows that were bet on, and rows without a label.
 
     Notes
     -----
-    Bets move the log-odds of all scores, of those in a cell, or stretch them, and may begin at any block of
-    rows. All are mixed before the first row, so that their worth stays a supermartingale; all rows, classes
-    and groups are averaged (Vovk & Wang 2021). After an alarm classes and groups are named by e-BH with the
-    shares as weights (Wang & Ramdas 2022), which keeps the false discovery rate below alpha. Rows must come
-    in an order that tells nothing of outcomes that are still to come: if one outcome is known later than the
-    other, wait until both are.
+    Bets move the log-odds of all scores or of a cell, or stretch them, and may begin at any block of rows;
+    all are mixed before the first row. All rows, classes and groups are averaged (Vovk & Wang 2021). After an
+    alarm classes and groups are named by weighted e-BH (Wang & Ramdas 2022), with a false discovery rate
+    below alpha. The order of rows must tell nothing of outcomes still to come: if one outcome is known later
+    than the other, wait for both.
 
     Examples
     --------
@@ -165,20 +164,10 @@ class Monitor(Result):
         return pd.Timestamp(time, unit="s") if self.clock == "date" else time
 
     def compare_with(self, y: Any, scores: Any, *, groups: Any = None, cluster: Any = None) -> Monitor:
-        """Look for changes from these rows on, in place of departures from the scores.
+        """Look for changes from these rows on, in place of departures from the scores; before any `update`.
 
-        The gap of each cell of scores is then allowed to be what it may be by these rows: bounds hold for all
-        cells at once but with chance alpha / 2, and an alarm takes evidence of 2 / alpha.
-
-        Parameters
-        ----------
-        y, scores, groups, cluster
-            As for `update`: rows of the start, such as the evaluation rows.
-
-        Raises
-        ------
-        InputError
-            As `update` does, or if the monitor has rows already.
+        The gap of each cell of scores may then be what it may be by these rows: bounds hold for all cells at
+        once but with chance alpha / 2, and an alarm takes evidence of 2 / alpha. Parameters as for `update`.
         """
         if self.blocks or self.start:
             raise InputError("compare_with comes before the first update; start another monitor")
@@ -201,22 +190,21 @@ class Monitor(Result):
         Parameters
         ----------
         y : (n,) array_like
-            True class codes, or whether the event of 1-D scores happened. Rows without a label (NaN or None)
-            are left out; send them again when they have one.
+            True class codes, or whether the event happened. Rows without a label (NaN or None) are left out;
+            send them again when they have one.
         scores : (n, L) or (n,) array_like, or predictions of any kind
-            As for `calib.reduce_to_binary`.
+            As for `calib.ece`, unweighted.
         time : (n,) array_like of float, date or str, optional
             When each row was scored. Rows of one update are sorted by it. Default: in the order they come.
         groups : (n,) array_like, optional
             Group of each row, if `by` names groups.
         cluster : (n,) array_like, optional
-            Rows that belong together: they are one bet, by the mean of what each would pay. Keep them in one
-            update.
+            As for `calib.noise_floor`; a cluster is one bet. Keep it in one update.
 
         Raises
         ------
         InputError
-            If arguments are invalid, rows have weights, or the rows, or some of them, were taken in before.
+            If some rows were taken in before, or arguments are invalid.
         """
         rows = self._rows(y, scores, time, groups, cluster)
         if rows is None:
@@ -281,8 +269,8 @@ class Monitor(Result):
         level, name : str
             "all", or "class" or "group" and its name.
         since_alarm : bool
-            Of the rows since the change that explains the evidence of this unit best. The interval then also
-            allows for the choice of the beginning.
+            Only rows since the change that explains the evidence of this unit best; the interval then allows
+            for the choice of the beginning.
         """
         of = self.levels[level]
         unit = of.names.index(name)
@@ -370,7 +358,7 @@ class Monitor(Result):
         )
 
     def save(self, file: Any) -> None:
-        """Write the state to a JSON file that `Monitor.load` reads back; see `calib.files.saved.monitors`."""
+        """Write the state to a JSON file that `Monitor.load` reads back."""
         DELEGATES["save_monitor"](self, file)
 
     @classmethod
@@ -452,7 +440,7 @@ class Monitor(Result):
         )
 
     def _refuse_known(self, hashes: np.ndarray) -> None:
-        """Refuse an update that was there, and one with rows that were, if rows can be told apart."""
+        """Refuse an update that was there, and one with known rows, if rows can be told apart."""
         if digest(hashes) in self.seen:
             raise InputError("these rows were taken in before; pass each row once")
         reach = int(self.hashes[-1]) if len(self.hashes) == REMEMBERED else LARGEST_HASH

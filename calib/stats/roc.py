@@ -59,30 +59,25 @@ def auc(
     y_true, scores, sample_weight
         As for `calib.ece`.
     notion : {"class-wise", "confidence"}, optional
-        "class-wise": of P(Y = 1), or the mean over classes of each class against the rest, without classes
-        that are never true. "confidence": of the confidence for the predicted class being right. By default
-        "class-wise" if every class has a score.
+        "class-wise" (default if every class has a score): of P(Y = 1), or the mean over classes of each class
+        against the rest, without classes that are never true. "confidence": of the confidence for being
+        right.
     interval : bool
-        Whether to return the number with its interval.
+        Whether to return an `Interval`.
     level : float in (0, 1)
         Coverage of the interval.
     cluster : (n,) array_like of int, str or time, optional
-        Id of what each row belongs to; by default those that predictions came with.
+        As for `calib.noise_floor`.
 
     Returns
     -------
     float or Interval
         0.5 if scores say nothing.
 
-    Raises
-    ------
-    InputError
-        If an argument cannot be used, or all rows have the same outcome.
-
     Notes
     -----
-    The variance is that of DeLong, DeLong & Clarke-Pearson (1988), of clusters Obuchowski's (1997); the ends
-    of the interval are those of `calib.stats.intervals.area_limits`.
+    The variance is DeLong, DeLong & Clarke-Pearson's (1988), for clusters Obuchowski's (1997); the interval
+    is `calib.stats.intervals.area_limits`.
 
     Examples
     --------

@@ -45,24 +45,7 @@ class CellMeans(Result):
 
 
 def cell_means(y_true: Any, proba: Any, cells: Any, sample_weight: Any = None) -> CellMeans:
-    """Average predictions and labels over the rows of each cell.
-
-    Parameters
-    ----------
-    y_true : (n,) array_like of int or None
-        True class codes.
-    proba : (n, L) array_like
-        Predicted vectors.
-    cells : (n,) array_like of int
-        Cell number of each row, as from `CanonicalBinning.assign`.
-    sample_weight : (n,) array_like of float, optional
-        As for `calib.ece`.
-
-    Raises
-    ------
-    InputError
-        If shapes disagree or values are out of range.
-    """
+    """Average predictions, (n, L), and labels (or None) over the rows of each of the (n,) cells."""
     check_order(y_true, proba)
     matrix = as_class_scores(proba, "proba")
     numbers = as_labels(cells, len(matrix), None)
@@ -87,11 +70,15 @@ def canonical_ece(y_true: Any, proba: Any, cells: Any, *, norm: int = 1, sample_
 
     Parameters
     ----------
-    y_true, proba, cells, sample_weight
-        As for `cell_means`. Use the same cells for base and recalibrated predictions.
+    y_true, sample_weight
+        As for `calib.ece`.
+    proba : (n, L) array_like
+        Predicted vectors.
+    cells : (n,) array_like of int
+        Cell of each row, as from `CanonicalBinning.assign`; the same for base and calibrated predictions.
     norm : {1, 2}
-        L1 distance (at most 2; twice the total variation) or Euclidean distance (at most sqrt 2) between the
-        vectors (Widmann et al. 2019). The distances are averaged over rows, not squared.
+        L1 distance (at most 2) or Euclidean distance (at most sqrt 2) between the vectors (Widmann et al.
+        2019). Distances are averaged over rows, not squared.
 
     Examples
     --------
