@@ -230,8 +230,8 @@ def conclude(
     --------
     >>> from calib.datasets import load_example
     >>> rows = load_example("two-patients").evaluation
-    >>> conclude(rows.labels, rows).direction
-    'not distinguishable'
+    >>> [(gap.label, gap.direction) for gap in conclude(rows.labels, rows).classes]
+    [(1, 'underconfident'), (0, 'overconfident')]
     """
     check_count(n_bins, "n_bins")
     check_level(level)

@@ -413,16 +413,13 @@ def gate(options: Namespace) -> Outcome:
 
 
 def _of_baseline(options: Namespace) -> Namespace:
-    """Return the options with which the baseline is read: the file's, but for what is only of it."""
+    """Return the options that read the baseline: the file's, but its own columns."""
     only = {"file": options.baseline, "labels": None, "calibrator": None}
     return Namespace(**{**vars(options), **only})
 
 
 def _groups_of(rows: Any, scores: Any, options: Namespace) -> dict[str, np.ndarray]:
-    """Return the group of each row, as text, in the predicted class and each column that options name.
-
-    A summary has the groups of its columns.
-    """
+    """Return the group of each row, as text, by predicted class and by the columns that options name."""
     if isinstance(rows, SummedRows):
         return dict.fromkeys(_summed_columns(rows, options), np.zeros(0))
     groups = {}

@@ -258,7 +258,7 @@ def _is_summary(file: Any) -> bool:
 
 
 def rows_to_assess(options: Namespace, notes: list[str] | None = None) -> Any:
-    """Return the evaluation rows, or with `split` those that `fit` with this share and seed did not use.
+    """Return the evaluation rows, or with `split` the rows that `fit` with this share and seed did not use.
 
     What was fixed in them is added to `notes`.
     """

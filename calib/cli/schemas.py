@@ -6,8 +6,8 @@ from typing import Any
 
 from calib.stats.measures import MEASURES
 
-#: A shape is the name of a type, with "?" if it may be null; a list of a shape, and "?" if it may be null; or
-#: an object, whose keys with "?" may be missing, and "*" stands for further keys.
+#: The name of a type, a list of a shape, or an object; "?" after a type may be null, after a key may be
+#: missing; "*" stands for further keys.
 Shape = str | list[Any] | dict[str, Any]
 
 TYPES = {"text": "string", "number": "number", "whole": "integer", "flag": "boolean"}

@@ -48,10 +48,7 @@ def read_piped(options: Namespace) -> None:
 
 
 def is_piped(output: Any) -> bool:
-    """Whether an output goes to standard output; what the command says then goes to standard error.
-
-    Its name is `-`, or any that leads there, such as /dev/stdout.
-    """
+    """Whether an output goes to standard output, by `-` or a name such as /dev/stdout."""
     if output == PIPE:
         return True
     try:

@@ -1,8 +1,8 @@
 """Binary problems, their bins and cells: the one implementation of bin assignment and of bin statistics.
 
-Every bin in this library, fitted or for display, is half-open on the right: a score s is in the bin
-with the largest lower edge <= s, and the last bin is closed. Scores are compared with the exact float64
-edge j/B; for float32 scores the edge is rounded up to the next float32, which decides the same way.
+Every bin is half-open on the right: a score s is in the bin with the largest lower edge <= s, and the last
+bin is closed. Scores are compared with the exact float64 edge j/B, rounded up to the next float32 for float32
+scores.
 """
 
 from __future__ import annotations
@@ -29,13 +29,12 @@ __all__ = ["BinStatistics", "BinaryProblems", "PerClass", "bin_statistics"]
 
 @dataclass(frozen=True)
 class PerClass:
-    """Cells of scores that were binned class by class: one per value of a class, where it was binned.
+    """Cells of scores that were binned class by class: one per value of a binned class.
 
-    If a notion pools the classes, a bin of equal width holds their values: cells of one value each would
-    hold one class each, and conf-ECE would be TL-ECE.
+    If a notion pools the classes, a bin of equal width holds their values; else conf-ECE would be TL-ECE.
     """
 
-    #: Classes whose scores were not binned: they get bins of equal width, or as `other_strategy` says
+    #: Classes whose scores were not binned: they get bins by `other_strategy`
     others: tuple[int, ...] = ()
     other_strategy: Literal["uniform", "quantile"] = "uniform"  #: Bins of these classes, and of pooled ones
 
@@ -69,8 +68,8 @@ class _Shaped(Result):
 class BinaryProblems(_Shaped):
     """Binary problems (score, outcome), sorted by (problem, score), with prefix sums.
 
-    Any binning is then a few `searchsorted` per problem and differences of prefix sums, so that its cost
-    does not depend on the number of rows.
+    Any binning is a few `searchsorted` per problem and differences of prefix sums, at a cost that does not
+    depend on the number of rows.
     """
 
     #: The M2B notion the problems came from, and their numbers: `notion`, `n_classes`, `n_claims`,
@@ -81,8 +80,7 @@ class BinaryProblems(_Shaped):
     scores: np.ndarray  #: (m,) float: Scores, ascending inside each problem
     rows: np.ndarray  #: (m,) int: The row each entry came from
     outcomes: np.ndarray  #: (m,) bool: Outcome of each entry
-    #: (n,) float64 or None: Weights of the rows, with mean 1; None if rows count alike. Rows of weight 0
-    #: are not among the n.
+    #: (n,) float64 or None: Weights, with mean 1; None if equal. Rows of weight 0 are not among the n.
     row_weights: np.ndarray | None = None
     #: (n,) int64 or None: Number of the cluster of each row, 0..G-1; None if rows are independent
     row_cluster: np.ndarray | None = None
@@ -174,11 +172,11 @@ class BinStatistics(_Shaped):
     #: are
     mean_score: np.ndarray
     mean_outcome: np.ndarray
-    #: (C,): Sum of the weights of the entries, and of their squares: both are `count` if rows count alike
+    #: (C,): Sum of the weights of the entries, and of their squares: `count` without weights
     weight: np.ndarray
     square: np.ndarray
-    #: (C,) float64 or None: Variance of the outcome sum of a perfect model: the sum of w^2 s (1 - s) over the
-    #: entries, with scores s and weights w. None if it was not asked for.
+    #: (C,) float64 or None: Variance of a perfect model's outcome sum, w^2 s (1 - s) over the entries, if
+    #: asked for
     variance: np.ndarray | None = None
 
     def of(self, chosen: np.ndarray) -> BinStatistics:
@@ -268,16 +266,10 @@ def bin_statistics(
     n_bins : int
         Bins per problem, 1 or more; ignored by "discrete".
     strategy : {"uniform", "quantile", "discrete"} or PerClass
-        Equal width [0, 1/B), ..., [1 - 1/B, 1]; equal mass, never splitting equal scores (bins hold equal
-        numbers of rows, whatever their weights); or one bin per
+        Equal width [0, 1/B), ..., [1 - 1/B, 1]; equal mass, never splitting equal scores; or one bin per
         distinct score, as the paper assesses histogram binning (Remark 1). `PerClass` chooses for each class.
     variance : bool
         Whether to compute the `variance` of each cell.
-
-    Raises
-    ------
-    InputError
-        If `n_bins` or `strategy` is not one of these.
     """
     if isinstance(strategy, PerClass):
         labels = problems.shape.labels_of(np.arange(problems.n_problems)).tolist()
@@ -348,22 +340,10 @@ def _variances(problems: BinaryProblems, start: np.ndarray) -> np.ndarray:
 def bin_columns(
     matrix: np.ndarray, true: np.ndarray, shape: NotionShape, n_bins: int, *, variance: bool = False
 ) -> BinStatistics:
-    """Return what `bin_statistics` gives for equal-width bins of one problem per column, without sorting.
+    """Return `bin_statistics` for equal-width bins of one problem per column of scores, unsorted.
 
-    Scores below 1/B, of which most of many classes are, are summed column by column; the others are counted.
-
-    Parameters
-    ----------
-    matrix : (n, L) float32 or float64 array
-        Scores in [0, 1].
-    true : (n,) int64 or (n, L) bool array
-        The column whose event happened, or of each column whether it did.
-    shape : NotionShape
-        One problem per column.
-    n_bins : int
-        Bins B.
-    variance : bool
-        Whether to compute the `variance` of each cell.
+    `true` is (n,) int64, the column whose event happened, or (n, L) bool. Scores below 1/B, of which most of
+    many classes are, are summed column by column; the others are counted.
     """
     n_samples, n_columns = matrix.shape
     n_bins = check_count(n_bins, "n_bins")
@@ -403,27 +383,16 @@ def bin_columns(
 
 
 def _true_places(true: np.ndarray, n_columns: int) -> np.ndarray:
-    """Return where, in rows laid one after the other, an event happened that (n,) or (n, L) `true` tells."""
+    """Return the places, in rows laid end to end, of the events by (n,) or (n, L) `true`."""
     return np.flatnonzero(true) if true.ndim == 2 else np.arange(0, len(true) * n_columns, n_columns) + true
 
 
 def bin_entries(
     owner: np.ndarray | None, scores: np.ndarray, outcomes: np.ndarray, shape: NotionShape, n_bins: int
 ) -> BinStatistics:
-    """Return what `bin_statistics` gives for equal-width bins of one entry per row, without sorting.
+    """Return `bin_statistics` for equal-width bins of one entry per row, without sorting.
 
-    Parameters
-    ----------
-    owner : (n,) int array or None
-        The problem of each entry; None for a single problem.
-    scores : (n,) float32 or float64 array
-        Scores in [0, 1].
-    outcomes : (n,) bool array
-        Whether the event happened.
-    shape : NotionShape
-        The problems.
-    n_bins : int
-        Bins B.
+    `owner` is the problem of each entry, (n,) int; None for a single problem.
     """
     n_bins = check_count(n_bins, "n_bins")
     find = BinFinder(uniform_edges(n_bins), scores.dtype)
@@ -518,7 +487,7 @@ class BinFinder:
     """Finds bins as `assign_bins` does, by one comparison instead of a search: for hundreds of edges.
 
     [0, 1] is cut into steps of 2^-k so short that none holds two edges inside. A score times 2^k is exact,
-    its whole part names the step, and whether the score reaches the edge inside decides.
+    its whole part names the step, and the edge inside decides.
 
     Parameters
     ----------
@@ -558,9 +527,9 @@ class BinFinder:
 def equal_mass_cuts(group_ends: np.ndarray, n_bins: int) -> np.ndarray:
     """Cut a sorted sample of n entries into b <= B bins of about n/B without splitting equal scores.
 
-    `group_ends` are the ascending positions after each run of equal scores; the last is n. Returns the
-    (b + 1,) int64 positions 0 = c_0 < c_1 < ... < c_b = n. Every bin holds at least floor(n/B) entries;
-    without ties the sizes are as in `numpy.array_split`.
+    `group_ends` are the ascending positions after each run of equal scores; the last is n. Returns the (b +
+    1,) int64 positions 0 = c_0 < c_1 < ... < c_b = n. Every bin holds at least floor(n/B) entries; without
+    ties the sizes are as in `numpy.array_split`.
     """
     ends = np.ascontiguousarray(group_ends, dtype=np.int64).data  # its items are numbers of Python
     return _walked_cuts(ends[-1], n_bins, lambda position: ends[bisect_left(ends, position)])

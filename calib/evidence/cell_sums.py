@@ -1,9 +1,7 @@
 """Sums of counts, scores and outcomes over cells of which every equal-width binning is made.
 
-Sums of rows that count alike are exact: each score enters as a whole number of units of 2^-37, which is its
-exact value for float32 scores of 2^-14 or more, and within 4e-12 of it for others. Such sums do not depend on
-how rows are divided into parts, nor on the order in which parts are added. Totals are kept as two float64
-numbers.
+Unweighted sums are exact, in whole units of 2^-37 (float32 scores below 2^-14 are rounded by up to 4e-12),
+and do not depend on how rows are divided into parts. Totals are kept as two float64 numbers.
 """
 
 from __future__ import annotations
@@ -27,15 +25,14 @@ EDGES = np.unique(np.concatenate([uniform_edges(n_bins) for n_bins in range(2, M
 #: Cells of one class: with 0 and 1 their edges are 775 points.
 CELLS = len(EDGES) + 1
 
-#: Units per 1 in which scores and their squares are added up, and the rows up to which float64 adds units
-#: exactly.
+#: Units per 1 of sums, and the rows up to which float64 adds units exactly.
 UNITS = 2.0**37
 EXACT_ROWS = 2**16
 
-#: Number next to which float64 holds whole units and no parts of them.
+#: A number near which float64 holds whole units only.
 TO_UNITS = 1.5 * 2.0**52 / UNITS
 
-#: Most cells for which dense sums are made for each block; above, rows are sorted by cell.
+#: Most cells with dense sums for each block; above, rows are sorted by cell.
 MOST_DENSE = 2**18
 
 #: What is summed of the rows of a cell, besides their number: without weights and with.
@@ -56,9 +53,8 @@ class CellSums(Result):
     #: (C,) int64 array: ``(key * CELLS + cell) * 2 + outcome`` of the cells that have rows, ascending
     place: np.ndarray
     count: np.ndarray  #: (C,) int64 array: rows
-    #: (M, C) float64 arrays: sums of the scores and of their squares (`PLAIN`), or of these times the weights
-    #: w, of the weights, of their squares, and of w^2 s (1 - s) for a score s (`WEIGHTED`): `high` is the sum
-    #: in float64, `low` what it lacks of the whole sum
+    #: (M, C) float64: sums of scores and squares (`PLAIN`), or of these times the weights w, of w, w^2 and
+    #: w^2 s (1 - s) for a score s (`WEIGHTED`): `high` in float64, `low` the remainder
     high: np.ndarray
     low: np.ndarray
 
@@ -93,7 +89,7 @@ class CellSums(Result):
         return CellSums(self.place[chosen], self.count[chosen], self.high[:, chosen], self.low[:, chosen])
 
     def total(self, name: str) -> np.ndarray:
-        """Return one of the sums of `WEIGHTED`, in float64; if rows count alike, the last three follow."""
+        """Return one of the sums of `WEIGHTED`, in float64; without weights, the last three follow."""
         if self.weighted or name in PLAIN:
             row = WEIGHTED.index(name)
             return self.high[row] + self.low[row]
@@ -179,7 +175,7 @@ class CellAdder:
     weighted : bool
         Whether rows come with weights.
     n_rows : int, optional
-        Rows that will be added, if that is known: few are sorted, not spread over all cells.
+        Rows that will be added, if known: few are sorted, not spread over all cells.
     """
 
     def __init__(self, n_keys: int, weighted: bool, n_rows: int | None = None) -> None:

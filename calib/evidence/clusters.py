@@ -1,14 +1,13 @@
 """Rows that belong together (a patient, a question, an image): one correlation of their latent numbers.
 
-A row comes true if a standard normal number falls below z = Phi^-1(score). In a perfect model whose rows
-belong together, the numbers of two rows of a cluster have one correlation r, and the numbers of rows of
-different clusters have none: every row keeps its exact chance. r is estimated from the residuals by the first
-terms of the Hermite expansion of the bivariate normal distribution (Mehler 1866),
+A row comes true if a standard normal number falls below z = Phi^-1(score). In a perfect model, the numbers of
+two rows of a cluster have one correlation r, and rows of different clusters are independent: every row keeps
+its exact chance. r is estimated from the residuals e = outcome - chance by the first terms of the Hermite
+expansion of the bivariate normal distribution (Mehler 1866),
 
     sum e e' = sum over k of r^k sum h_k h_k'
 
-over the pairs of rows of a cluster, with residuals e = outcome - chance, h_k = phi(z) He_k-1(z) / sqrt(k!),
-and Hermite polynomials He.
+over the pairs of rows of a cluster, with h_k = phi(z) He_k-1(z) / sqrt(k!) and Hermite polynomials He.
 """
 
 from __future__ import annotations
@@ -22,13 +21,13 @@ from scipy.special import ndtr, ndtri, owens_t
 
 from calib.evidence.likeness import Residuals, sum_of_pairs
 
-#: Clusters below which the data cannot tell how far their rows depend on each other.
+#: Fewest clusters that can tell how far their rows depend on each other.
 MIN_CLUSTERS = 10
 
-#: Scores are taken as no nearer to 0 and 1 than this, and a correlation as no nearer to 1.
+#: Least distance of scores from 0 and 1, and largest correlation.
 CLIP, MAX_CORRELATION = 1e-6, 0.99
 
-#: Terms of the expansion: two rows at 0.97 with r = 0.8 have 0.7 of their covariance by two, 0.98 by eight.
+#: Terms of the expansion: eight give 98 % of the covariance of two rows at 0.97 with r = 0.8.
 N_TERMS = 8
 
 
@@ -103,8 +102,7 @@ class Dependence:
     def effects_of_first(self, row: np.ndarray, chance: float) -> np.ndarray:
         """Return the design effect of the share of hits among the first k of some rows, (m + 1,) float64.
 
-        Two rows of a cluster are both hits with the chance Phi_2(z, z; r) of the bivariate normal
-        distribution, by Owen's function T (Owen 1956).
+        Two rows of a cluster are both hits with the chance Phi_2(z, z; r), by Owen's function T (Owen 1956).
         """
         z, r = ndtri(chance), self.correlation
         both = chance - 2.0 * owens_t(z, np.sqrt((1.0 - r) / (1.0 + r)))
@@ -196,9 +194,8 @@ def latent_correlation(
 ) -> float:
     """Estimate r of `Dependence`, in [0, `MAX_CORRELATION`].
 
-    Chances are the shares of `Residuals`, so that scores which are off make no rows alike. Residuals lose
-    what a cluster adds to these shares: h_k shrinks by the root of 1 less the share of the cluster in its
-    stratum.
+    Chances are the shares of `Residuals`, so that wrong scores make no rows alike. Residuals lose what a
+    cluster adds to these shares: h_k shrinks by the root of 1 less the share of the cluster in its stratum.
     """
     residuals = Residuals.of(score, outcome, predicted)
     left = np.sqrt(1.0 - residuals.share_of_stratum(cluster))

@@ -91,7 +91,7 @@ class Evidence(Protocol):
         """Return a function that draws the outcome sums of cells for a perfect model."""
 
     def draw_each(self, cells: BinStatistics, chosen: np.ndarray | None = None) -> tuple[Draw, int]:
-        """Return `draw` of cells whose problems are judged one by one, or of some: `chosen` is a mask."""
+        """Return `draw` of cells (all or a mask) whose problems are judged separately."""
 
     def between_cells(self, cells: BinStatistics, slope: np.ndarray) -> float:
         """Covariances between cells in the variance of ``slope @ outcome sums``, estimated."""

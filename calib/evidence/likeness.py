@@ -1,7 +1,7 @@
 """Whether rows are right or wrong together, by more than their scores explain: tests of residuals.
 
-Rows are compared with others of the same predicted class and of about the same score, so that a model which
-is off for a class, or for a range of scores, does not look like rows that depend on each other.
+Rows are compared with others of the same predicted class and of about the same score, so that a wrong model
+does not look like dependent rows.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.special import gammaincc, ndtr
 
-#: Quantile grades of the score that each predicted class is cut into, and rows that a grade needs.
+#: Most quantile grades of the score of a predicted class, and fewest rows of a grade.
 MAX_GRADES, ROWS_PER_GRADE = 10, 50
 
 
@@ -44,9 +44,9 @@ class Residuals:
     def together(self, cluster: np.ndarray) -> float:
         """Return the p-value of "rows of a cluster are no more alike than other rows".
 
-        The statistic is the sum of products of residuals over the pairs of rows of a cluster. If the cluster
-        says nothing about the outcome, its first three moments follow from the residuals of each
-        stratum; a gamma distribution with these moments gives the p-value.
+        The statistic is the sum of products of residuals over pairs of rows of a cluster. If the cluster says
+        nothing, its first three moments follow from the residuals of each stratum; a gamma distribution has
+        these moments.
         """
         variance, third = (_means(self.value**power, self.stratum)[self.stratum] for power in (2, 3))
         spread = sum_of_pairs(variance, cluster)
@@ -59,8 +59,7 @@ class Residuals:
     def products(self, cluster: np.ndarray) -> float:
         """Return the sum of products of residuals over pairs of rows of a cluster, less its mean by chance.
 
-        The residuals of m rows of a stratum sum to 0: two of them have the product -variance / (m - 1) on
-        average.
+        Two of m residuals of a stratum, which sum to 0, have the product -variance / (m - 1) on average.
         """
         n_strata = int(self.stratum.max()) + 1
         both, size = np.unique(cluster * n_strata + self.stratum, return_counts=True)

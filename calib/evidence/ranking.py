@@ -13,8 +13,8 @@ from calib.evidence.binning import BinaryProblems
 class Area(NamedTuple):
     """Mean over binary problems of the area under the ROC curve (AUC); NaN if no problem has both outcomes.
 
-    `variance` is the variance of the mean. `fewest` is the number of rows of the rarer outcome (effective
-    rows if weighted, clusters if rows belong together) times the problems; of several problems, the fewest.
+    `variance` is the mean's. `fewest` is the number of rows of the rarer outcome (effective rows, or
+    clusters) times the problems; for several problems, the fewest.
     """
 
     value: float
@@ -27,10 +27,9 @@ def mean_area(
 ) -> Area:
     """Return the mean area of problems that have one claim about each row.
 
-    The area is the chance that a row whose outcome happened has a higher score than a row whose outcome did
-    not, ties counting one half. Its variance is by DeLong, DeLong & Clarke-Pearson (1988): each row adds
-    the difference of its own component from the area; of clusters, sums are added (Obuchowski 1997), of
-    several problems, means.
+    The area is the chance that a row with the outcome has a higher score than a row without, ties counting
+    one half. Its variance is DeLong, DeLong & Clarke-Pearson's (1988): each row adds the difference of its
+    own component from the area; for clusters sums (Obuchowski 1997), for several problems means.
     """
     values, fewest, added = [], np.inf, np.zeros(1)
     for each in problems:

@@ -62,36 +62,21 @@ def reduce_to_binary(
     Parameters
     ----------
     y_true : (n,) array_like
-        True class codes; for 1-D scores, whether the event happened: 0 and 1, or two labels of which the
-        greater one is the event; for a `MultilabelPrediction`, (n, L), whether each class is true.
+        As for `calib.ece`; for a `MultilabelPrediction`, (n, L), whether each class is true.
     scores : (n, L) or (n,) array_like, or predictions of any kind
-        Scores in [0, 1]; rows need not sum to 1 (class-wise calibrators do not normalise). A column (n, 1)
-        counts as (n,).
-        A `TopLabelPrediction` serves "confidence" and "top-label" only. 1-D scores and a `BinaryPrediction`
-        are one binary problem for every notion but the top-K ones: P(Y = 1) with a 0/1 label, or confidence
-        with correct or not. A `ConfidencePrediction` serves "confidence" only, a `MultilabelPrediction`
-        "class-wise" only.
+        Scores in [0, 1]; rows need not sum to 1. A `TopLabelPrediction` serves "confidence" and "top-label"
+        only, a `ConfidencePrediction` "confidence" only, a `MultilabelPrediction` "class-wise" only. 1-D
+        scores and a `BinaryPrediction` are one problem for every notion but the top-K notions.
     notion : str
         One of the table above.
     top_k : int, optional
-        K for the top-K notions (default min(L, 5), or all ranks of a `TopKPrediction`); not allowed for the
-        others.
-    sample_weight : (n,) array_like of float, optional
-        Weights of the rows, 0 or more; by default those that predictions came with. Only their ratios
-        matter. Rows of weight 0 are left out, and the numbers of rows count the others.
-    cluster : (n,) array_like of int, str or time, optional
-        Id of what each row belongs to; by default those that predictions came with.
-
-    Raises
-    ------
-    InputError
-        If the notion is unknown, shapes disagree, the scores cannot serve the notion, or a weight is negative
-        or not finite.
+        K for the top-K notions (default min(L, 5), or all ranks of a `TopKPrediction`).
+    sample_weight, cluster
+        As for `calib.noise_floor`. Rows of weight 0 are left out.
 
     Notes
     -----
-    Algorithm 7 of the paper (top-K-confidence) prints the outcome as 1{Y = l}; what is meant, and built
-    here, is 1{Y = c^(k)(X)}.
+    Algorithm 7 of the paper (top-K-confidence) prints the outcome 1{Y = l}; 1{Y = c^(k)(X)} is meant.
     """
     check_serves(scores, notion)
     return problems_of(*counted_rows(y_true, scores, sample_weight, cluster), notion, top_k)
@@ -100,9 +85,9 @@ def reduce_to_binary(
 def counted_rows(
     y_true: Any, scores: Any, sample_weight: Any = None, cluster: Any = None
 ) -> tuple[Any, Any, np.ndarray | None, np.ndarray | None]:
-    """Return `weighted_rows`, and the number of the cluster of each of these, from 0; None without clusters.
+    """Return `weighted_rows`, and the cluster number of each, from 0; None without clusters.
 
-    Rows without clusters that are copies of each other, see `exact_copies`, are clusters by themselves.
+    Copies of a row (`exact_copies`) are clusters if rows have none.
     """
     codes = cluster_codes(scores, sample_weight, cluster)
     y_true, scores, weights = weighted_rows(y_true, scores, sample_weight)
@@ -136,10 +121,7 @@ def cluster_codes(scores: Any, sample_weight: Any, cluster: Any) -> np.ndarray |
 
 
 def _copies(y_true: Any, scores: Any) -> np.ndarray | None:
-    """Return the copies among rows that intervals depend on; looked for in some rows first.
-
-    Predicted classes without scores, and labels that are not one for each row, have none.
-    """
+    """Return the copies among rows that intervals depend on, if any; looked for in some rows first."""
     if not isinstance(scores, Announcement) and np.ndim(scores) == 1 and np.asarray(scores).dtype.kind != "f":
         return None
     if np.shape(y_true)[:1] != (getattr(scores, "n_samples", None) or len(scores),):
@@ -259,10 +241,7 @@ def check_serves(scores: Any, notion: str) -> None:
 
 
 def event_scores(scores: Any) -> np.ndarray | None:
-    """Return the (n,) scores of one event in [0, 1]; None for scores of more, such as vectors.
-
-    One event: 1-D scores, a `BinaryPrediction` or a `ConfidencePrediction`.
-    """
+    """Return the (n,) scores in [0, 1] of 1-D scores and predictions of one event; None for all others."""
     if isinstance(scores, BinaryPrediction):
         return scores.score
     if isinstance(scores, ConfidencePrediction):
@@ -282,16 +261,9 @@ def outcomes_of(y_true: Any, scores: Any) -> np.ndarray:
 def fit_classes(
     fit_sorted: Callable[[np.ndarray, np.ndarray], Fitted], y_true: Any, scores: Any
 ) -> list[Fitted]:
-    """Return what a function makes of the class-wise problem of each class, of rows that count alike.
+    """Return what `fit_sorted(scores, outcomes)` makes of each class's sorted, unweighted class-wise problem.
 
-    No more problems are in memory at a time than there are threads.
-
-    Parameters
-    ----------
-    fit_sorted : callable
-        Is given the scores of the problem, (n,), ascending, and whether each row is of the class, (n,) bool.
-    y_true, scores : array_like or predictions
-        As for `reduce_to_binary`.
+    As many problems are in memory as there are threads.
     """
     check_serves(scores, "class-wise")
     y_true, scores = with_codes(y_true, scores)
@@ -306,16 +278,9 @@ def fit_classes(
 def separate_problems(
     y_true: Any, scores: Any, shape: NotionShape
 ) -> tuple[np.ndarray, Callable[[int], tuple[np.ndarray, np.ndarray]]]:
-    """Return the sizes of the problems of the highest score, of rows that count alike, and what gives one.
+    """Return the sizes of the unweighted problems of the highest score, and a function that sorts one.
 
-    Each is sorted when it is asked for, in any thread: its scores, ascending, and its outcomes, (m,) bool.
-
-    Parameters
-    ----------
-    y_true, scores : array_like or predictions
-        As for `reduce_to_binary`.
-    shape : NotionShape
-        The problems of "confidence" or "top-label".
+    It may be called in any thread and returns ascending scores and outcomes, (m,) bool.
     """
     y_true, scores = with_codes(y_true, scores)
     label, confidence = top_label(scores, "proba")
@@ -340,7 +305,7 @@ def has_columns(scores: Any) -> bool:
 def top_label(scores: Any, what: str = "scores") -> tuple[np.ndarray, np.ndarray]:
     """Predicted class c(x) and its score h(x), both (n,), of whatever `reduce_to_binary` takes.
 
-    Of P(Y = 1) these are 1 if it is above 0.5 and else 0, and the larger of p and 1 - p.
+    For P(Y = 1) the class is 1 above 0.5, and the score the larger of p and 1 - p.
     """
     if isinstance(scores, (ConfidencePrediction, MultilabelPrediction)):
         raise InputError(str(lacks(scores.kind, "notion:top-label")))
@@ -352,10 +317,7 @@ def top_label(scores: Any, what: str = "scores") -> tuple[np.ndarray, np.ndarray
 
 
 def ranked_classes(scores: np.ndarray, k: int) -> tuple[np.ndarray, np.ndarray]:
-    """Return the k <= L highest classes of each row, best first, and their scores, both (n, k).
-
-    Ties go to the lowest index.
-    """
+    """Return the k highest classes of each row, best first, and their scores, both (n, k)."""
     few = 8 * k <= scores.shape[1]
     ranked = map_row_blocks(
         lambda block: _best_by_rounds(block, k) if few else np.argsort(-block, axis=1, kind="stable")[:, :k],
@@ -365,7 +327,7 @@ def ranked_classes(scores: np.ndarray, k: int) -> tuple[np.ndarray, np.ndarray]:
 
 
 def _best_by_rounds(block: np.ndarray, k: int) -> np.ndarray:
-    """Take the highest of what is left, k times: for few of many classes faster than a full sort."""
+    """Take the highest of the rest, k times: for few of many classes faster than a full sort."""
     left, rows = block.copy(), np.arange(len(block))
     ranked = np.empty((len(block), k), dtype=np.int64)
     for rank in range(k):
@@ -409,9 +371,9 @@ def _sorted_entries(
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Sort entries by (owner, score): scores, entry numbers and outcomes in that order.
 
-    Owner, score, entry and outcome are packed into one uint64 and sorted as numbers, several times
-    faster than an argsort: floats that are not negative order like their bits, and float32 up to 1.0
-    takes 30 of them. float64 scores are then almost sorted, and a stable sort per problem finishes them.
+    All are packed into one uint64 and sorted as numbers, several times faster than an argsort: floats of at
+    least 0 order like their bits. float64 scores are then almost sorted, and a stable sort per problem
+    finishes them.
     """
     low_bits = len(scores).bit_length() + 1
     low_mask = 2**low_bits - 1
@@ -515,7 +477,7 @@ def bin_each_class(
 
 
 def _sorted_scores(scores: np.ndarray, outcomes: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Sort scores with their outcomes, as `_sorted_entries` does, if nobody asks which row they are of."""
+    """Sort scores with their outcomes, as `_sorted_entries` does, without row numbers."""
     if scores.dtype != np.float32:
         ordered, _, happened = _sorted_entries(scores, outcomes, None, np.array([0, len(scores)]))
         return ordered, happened

@@ -21,10 +21,10 @@ from calib.data.predictions import (
 from calib.data.validation import as_labels, as_outcomes, check_choice, n_axes, plain
 from calib.evidence.reductions import event_scores, outcomes_of, top_label
 
-#: Rows on which the loss of a wrong prediction is averaged.
+#: Most rows on which the loss of a wrong prediction is averaged.
 MAX_WRONG_ROWS = 1_000
 
-#: Probabilities are clipped below at the float64 machine epsilon before their logarithm is taken.
+#: Least probability of a logarithm.
 TINY = float(np.finfo(np.float64).eps)
 
 
@@ -87,10 +87,9 @@ def unseen_error(
     weights: np.ndarray | None,
     cluster: np.ndarray | None,
 ) -> float:
-    """Return by how much one more row whose prediction is wrong changes the mean of `row_values`.
+    """Return by how much one more wrong row changes the mean of `row_values`.
 
-    0 if several classes can be true. Every error costs the accuracy the same: if one was seen, its variance
-    tells, and this is 0, too.
+    0 if several classes can be true, and for the accuracy once an error was seen.
     """
     if isinstance(scores, MultilabelPrediction):
         return 0.0
@@ -106,7 +105,7 @@ def unseen_error(
 def error_share(y_true: Any, scores: Any, weights: np.ndarray | None, cluster: np.ndarray | None) -> float:
     """Return the share of rows that one more error is: a row, or a cluster's rows that are wrong together.
 
-    If no row is wrong, nothing tells how many would be wrong together: all rows of a cluster.
+    If no row is wrong, it is all rows of a cluster.
     """
     wrong = row_values(y_true, scores, "accuracy") == 0.0
     n_rows = len(wrong) if weights is None else weights.sum() ** 2 / (weights @ weights)
@@ -120,7 +119,7 @@ def error_share(y_true: Any, scores: Any, weights: np.ndarray | None, cluster: n
 def wrong_rows(scores: Any) -> tuple[np.ndarray, np.ndarray]:
     """Return some rows, evenly chosen, and outcomes that make the prediction of each wrong.
 
-    A whole vector's wrong class is drawn with the probabilities of the classes that are not predicted.
+    The wrong class of a vector is drawn with its probabilities of the other classes.
     """
     n_rows = getattr(scores, "n_samples", None) or len(scores)
     some = np.unique(np.linspace(0, n_rows - 1, min(n_rows, MAX_WRONG_ROWS)).astype(np.int64))

@@ -52,12 +52,11 @@ from calib.evidence.row_scores import row_values, vector_values, weighted_mean
 from calib.evidence.sampling import Draw, Sampler, correlation_factor, draw_rows, draw_sums_of
 from calib.evidence.sums import SummedRows
 
-#: Claims (rows times claims about each) up to which outcomes are drawn row by row: a thousand redraws then
-#: take a hundredth of a second.
+#: Most claims (rows times claims about each) whose outcomes are drawn row by row by default.
 MAX_ROW_CLAIMS = 1_000
 
-#: Cells up to which sums are drawn with their correlations, and claims from which these are estimated. With
-#: more cells there are many classes, and the spread of an error without them is 3 to 6 % too large.
+#: Most cells whose sums are drawn with correlations (without, spreads of many classes are 3 to 6 % too
+#: large), and claims that these are estimated from.
 MAX_CORRELATED_CELLS, CORRELATION_CLAIMS = 2_000, 500_000
 
 
@@ -66,21 +65,10 @@ class Rows:
 
     Parameters
     ----------
-    y_true : (n,) array_like
-        True class codes, or whether the event happened; None with ready problems.
-    scores : (n, L) or (n,) array_like, predictions of any kind, or BinaryProblems
-        As for `reduce_to_binary`.
-    sample_weight : (n,) array_like of float, optional
-        Weights, 0 or more; by default those that predictions came with.
-    cluster : (n,) array_like of int, str or time, optional
-        Id of what each row belongs to; by default those that predictions came with.
+    y_true, scores, sample_weight, cluster
+        As for `reduce_to_binary`; None and `BinaryProblems` for ready problems.
     problems : sequence of BinaryProblems
         What `reduce_to_binary` gives for these rows, if it is there already.
-
-    Raises
-    ------
-    InputError
-        If the rows cannot be used.
     """
 
     def __init__(
@@ -208,7 +196,7 @@ class Rows:
         """Return the cells (problem, bin) of a notion; parameters as for `bin_statistics`.
 
         Equal-width bins of one number per row, and of columns, need no sorting. Other class-wise problems are
-        sorted and binned class by class, so that 1,000 classes of 50,000 rows need no more memory than one.
+        sorted class by class, to save memory.
         """
         notion = notion or self.notion
         if self._ready is None:
@@ -271,8 +259,8 @@ class Rows:
             From `cells` with ``variance=True``.
         sampler : {"rows", "sums"}, optional
             `draw_rows` or `draw_sums`. By default rows up to `MAX_ROW_CLAIMS` claims, and if several claims
-            about a row can be true or rows belong together; else sums, with the correlations of claims that
-            exclude each other.
+            about a row can be true or rows belong together; else sums, with the correlations of exclusive
+            claims.
 
         Returns
         -------
@@ -292,7 +280,7 @@ class Rows:
         return draw_sums_of(cells, factor)
 
     def draw_each(self, cells: BinStatistics, chosen: np.ndarray | None = None) -> tuple[Draw, int]:
-        """Return `draw` of cells whose problems are judged one by one, or of some: `chosen` is a mask."""
+        """Return `draw` of cells (all or a mask) whose problems are judged separately."""
         if self.cluster is None:
             return draw_sums_of(cells if chosen is None else cells.of(chosen))
         draw, width = self.draw(cells, "rows")
@@ -340,7 +328,7 @@ class Rows:
     def between_cells(self, cells: BinStatistics, slope: np.ndarray) -> float:
         """Covariances between cells in the variance of ``slope @ outcome sums``, estimated from residuals.
 
-        Cells covary if a row, or rows that belong together, are in several of them.
+        Cells covary if a row or a cluster is in several of them.
         """
         problems = self._problems_of(cells)
         residual = problems.outcomes - np.repeat(cells.mean_outcome, cells.count)
@@ -466,5 +454,5 @@ def as_evidence(
 def as_problems(
     y_true: Any, scores: Any, notion: Notion, top_k: int | None = None, sample_weight: Any = None
 ) -> BinaryProblems:
-    """Return the binary problems of evidence, which is made of rows if need be; ready ones as they are."""
+    """Return the binary problems of evidence or of rows; ready problems as they are."""
     return as_evidence(y_true, scores, sample_weight).problems(notion, top_k)

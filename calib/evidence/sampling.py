@@ -1,8 +1,7 @@
 """Outcomes of a perfect model, redrawn as Bernoulli(score) and summed over cells.
 
-Binned calibration errors depend only on the sums of the outcomes in the cells. There are two samplers:
 `draw_rows` draws the outcome of every row and is exact; `draw_sums` draws the sum of each cell from its first
-two moments and takes a time that does not depend on the number of rows.
+two moments, in a time that does not depend on the number of rows.
 """
 
 from __future__ import annotations
@@ -21,11 +20,10 @@ from calib.data.validation import check_count
 from calib.evidence.binning import BinaryProblems, BinStatistics
 from calib.evidence.clusters import Dependence
 
-#: Numbers that one block of redraws may hold: it bounds the memory of each thread.
+#: Most numbers in a block of redraws: it bounds the memory of each thread.
 BLOCK_ELEMENTS = 4_000_000
 
-#: Sums with at least this variance are drawn as rounded normal numbers if they depend on each other; their
-#: skewness is then below 0.05.
+#: Least variance of dependent sums that are drawn as rounded normal numbers: their skewness is below 0.05.
 NORMAL_FROM = 400.0
 
 Draw = Callable[[np.random.Generator, int], np.ndarray]
@@ -47,7 +45,7 @@ def draw_sums(
     count : (C,) int64 array
         Entries of each cell, at least 1.
     weight : (C,) array
-        Sum of their weights; `count` itself if all weights are 1.
+        Sum of their weights; `count` itself without weights.
     expected, variance : (C,) float64 arrays
         Sums over the entries of w s and of w^2 s (1 - s), with scores s and weights w.
     factor : (C, r) float64 array, optional
@@ -63,10 +61,9 @@ def draw_sums(
     Notes
     -----
     A sum is drawn as a binomial of the rarer outcome with the same mean and, up to rounding its number of
-    trials, the same variance. The scores of a cell lie within a bin, so the total variation error is small:
-    Ehm (1991), "Binomial approximation to the Poisson binomial distribution", bounds it without matching by
-    sum (s - mean)^2 / (count mean (1 - mean)). A weighted sum is a binomial of entries of one weight.
-    Sums that depend on each other come from a Gaussian copula.
+    trials, the same variance; Ehm (1991), "Binomial approximation to the Poisson binomial distribution",
+    bounds the error without matching by sum (s - mean)^2 / (count mean (1 - mean)). Dependent sums come from
+    a Gaussian copula.
     """
     weighted = weight.dtype.kind == "f"
     if weighted:
@@ -162,17 +159,12 @@ def draw_rows(
 
     Notes
     -----
-    One uniform number u decides all claims about a row, so each comes true with its score as its chance. The
-    claims of a row exclude each other: claim k comes true if u, u + 1, ... hits the interval from the sum of
-    the scores before it to the sum up to it (systematic sampling, Madow 1949). One class or none is drawn if
-    the scores of a row sum to at most 1; more than one, up to rounding their sum, if they sum to more, as
-    scores of class-wise calibrators may. Claims of which several can be true come true if u is below their
-    score: no two can come together more often (the upper bound of Frechet and Hoeffding), so p-values err
-    towards "not distinguishable from noise".
-
-    The uniform numbers of rows that belong together depend on each other (`calib.evidence.clusters`), in each
-    redraw by as much as their clusters leave possible; the claims of a row are then laid out from the most to
-    the least likely one.
+    One uniform number u decides all claims about a row. Exclusive claims: claim k comes true if u, u + 1, ...
+    hits the interval from the sum of the scores before it to the sum up to it (systematic sampling, Madow
+    1949); scores that sum to more than 1 draw more than one class. Other claims come true if u is below their
+    score, together as often as possible (Frechet and Hoeffding), so p-values err towards "not distinguishable
+    from noise". The numbers of a cluster depend on each other (`calib.evidence.clusters`), in each redraw by
+    as much as the clusters leave possible; claims are then laid out from the most to the least likely.
     """
     uniform = _independent_rows(problems.n_samples) if dependence is None else dependence.uniform_as_known
     n_samples, n_cells = problems.n_samples, len(cells.count)
@@ -256,8 +248,7 @@ def correlation_factor(row: np.ndarray, cell: np.ndarray, scores: np.ndarray, n_
 def semidefinite_factor(correlation: np.ndarray) -> np.ndarray:
     """Factor a correlation matrix of any rank by Cholesky's method with pivots (Higham 1990).
 
-    What is left of a variance at the rounding of the matrix is 0, so that rows and columns that depend on
-    each other, and eigenvalues that rounding made negative, are no error.
+    What is left of a variance at the rounding of the matrix counts as 0.
     """
     packed, pivot, rank, _ = dpstrf(correlation, lower=1)
     factor = np.empty((len(packed), rank))

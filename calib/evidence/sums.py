@@ -27,8 +27,8 @@ from calib.evidence.evidence import Groups, Mean
 from calib.evidence.ranking import Area
 from calib.evidence.sampling import Draw, Sampler, draw_sums_of
 
-#: Means over rows that no cell holds: the scores of the whole prediction, and the log loss of the event that
-#: the predicted class is right (of one score, its own).
+#: Means over rows that no cell holds: of the whole prediction, and the log loss of being right (of one score,
+#: its own).
 LOSSES = ("brier", "log_loss", "event_log_loss", "accuracy")
 
 #: Lower edge of each cell.
@@ -41,29 +41,24 @@ class SummedRows(Result):
 
     Notes
     -----
-    The sums are of 774 cells, whose edges are all fractions j/B, B = 2..50: an equal-width binning of
-    up to 50 bins is made of whole cells, and what follows from one is what follows from the rows. Sums of
-    unweighted rows are exact (see `calib.evidence.cell_sums`): they are equal for every division of the rows
-    into parts and every order of the parts. Sums of weighted rows agree to the last digits of float64.
+    The edges of the 774 cells are all fractions j/B, B = 2..50: equal-width bins are made of whole cells, and
+    give what the rows give. Unweighted sums are exact (`calib.evidence.cell_sums`), whatever the division
+    into parts; weighted sums agree to the last digits of float64.
     """
 
     kind: str  #: Kind of the predictions, see `calib.data.kinds`
-    #: Names of the classes: of the columns ("vectors", "binary"), or those that rows name ("top-label"); none
-    #: of a confidence
+    #: Names of the classes: of the columns ("vectors", "binary"), or those that rows name ("top-label")
     class_names: tuple[str, ...]
-    #: Rows that are summed (rows of weight 0 are not among them), rows without an answer, and rows that were
-    #: left out because of a fault
+    #: Rows that are summed, without weight 0; rows without an answer; rows left out because of a fault
     n_samples: int
     n_abstained: int
     n_faulty: int
     top: CellSums  #: Of the confidence, by predicted class; of P(Y = 1) and of a confidence alone by 0
     class_wise: CellSums | None  #: Of the score of every class, by class
-    #: mapping of str to (tuple of str, CellSums): Of each column of groups: their names, and the sums by
-    #: group
+    #: By column of groups: their names, and the sums by group
     by: Mapping[str, tuple[tuple[str, ...], CellSums]]
     true_rows: np.ndarray  #: (L,) int64: Rows of each true class, as far as it is known
-    #: mapping of str to (float, float): Sums of the values whose means are the scores of `LOSSES`, each as a
-    #: pair as in `CellSums`
+    #: Sums of the values whose means are the scores of `LOSSES`, each as a pair as in `CellSums`
     losses: Mapping[str, tuple[float, float]]
 
     @property
@@ -108,7 +103,7 @@ class SummedRows(Result):
 
     @property
     def n_clusters(self) -> int | None:
-        """None: rows that belong together are not told apart in sums."""
+        """None: sums do not tell which rows belong together."""
         return None
 
     even_clusters = n_clusters
@@ -191,15 +186,14 @@ class SummedRows(Result):
     def draw(self, cells: BinStatistics, sampler: Sampler | None = None) -> tuple[Draw, int]:
         """Return a function that draws the outcome sums of cells for a perfect model; see `draw_sums`.
 
-        The sums do not tell which claims about a row exclude each other: of several claims, each is drawn on
-        its own.
+        Of several claims, each is drawn separately: sums do not tell which exclude each other.
         """
         if sampler == "rows":
             raise InputError('sampler="rows" needs the rows; a summary holds sums of them')
         return draw_sums_of(cells)
 
     def draw_each(self, cells: BinStatistics, chosen: np.ndarray | None = None) -> tuple[Draw, int]:
-        """Return `draw` of cells whose problems are judged one by one, or of some: `chosen` is a mask."""
+        """Return `draw` of cells (all or a mask) whose problems are judged separately."""
         return draw_sums_of(cells if chosen is None else cells.of(chosen))
 
     def between_cells(self, cells: BinStatistics, slope: np.ndarray) -> float:
@@ -222,10 +216,7 @@ class SummedRows(Result):
         return Mean(mean, spread / self._weight**2)
 
     def event_mean(self, rule: str, notion: Notion | None = None, top_k: int | None = None) -> float:
-        """Return the mean "brier" score or "log_loss" of the event that the predicted class is right.
-
-        Of P(Y = 1), that Y is 1.
-        """
+        """Return the mean "brier" score or "log_loss" of being right, or of Y = 1 for P(Y = 1)."""
         if (notion or self.notion) == "class-wise" and self._by_class:
             raise InputError(f'the mean {rule} of the events of notion "class-wise" needs the rows')
         if rule == "log_loss":

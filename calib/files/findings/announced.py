@@ -22,7 +22,7 @@ from calib.files.readers.raw_predictions import (
 from calib.files.readers.roles import Roles
 from calib.files.readers.tables import some_names, words_in
 
-#: Below this many rows nothing can be said about a calibration error.
+#: Fewest rows for a calibration error.
 FEWEST_ROWS = 30
 ROWS_PER_BIN = 5
 

@@ -72,14 +72,13 @@ class Finding:
     """One fault of the data, or a fact worth knowing."""
 
     code: str  #: One of `CODES`
-    #: "error": the data cannot be used as they are. "warning": they can, but are probably not what was meant.
-    #: "note": worth knowing.
+    #: "error": the data cannot be used as they are; "warning": probably not what was meant; "note": worth
+    #: knowing
     severity: str
     message: str  #: One or two sentences with numbers: what is wrong, and what to do
-    #: (k,) int64 array: rows concerned, counted from 0; empty when the finding is about all rows or none in
-    #: particular
+    #: (k,) int64 array: rows concerned, from 0; empty for all rows or none in particular
     rows: np.ndarray = field(default_factory=lambda: np.empty(0, dtype=np.int64))
-    #: Names of the classes or columns concerned; empty when the finding is about all of them
+    #: Names of the classes or columns concerned; empty for all
     columns: tuple[str, ...] = ()
     repair: Repair | None = None
     raw: RawPredictions | None = None

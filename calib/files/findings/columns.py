@@ -83,7 +83,7 @@ def find_guessed_label(raw: RawPredictions) -> Finding | None:
 
 
 def find_unused_columns(raw: RawPredictions) -> Finding | None:
-    """Name the columns of a known name that no number uses, and rows if a prediction is another one."""
+    """Name known columns that no number uses, and predicted classes that the scores contradict."""
     unused = () if raw.roles is None else raw.roles.ignored
     names = tuple(name for name in unused if normalised(name) in KNOWN_NAMES and name in raw.metadata)
     if not names:

@@ -12,19 +12,17 @@ from calib.files.findings.codes import Finding
 from calib.files.readers.raw_predictions import RawPredictions
 from calib.files.readers.tables import some_names
 
-#: Applying softmax to probabilities confines them; undoing it must give probabilities within this.
+#: Largest distance from probabilities of what undoing a second softmax gives.
 DOUBLE_TOLERANCE = 5e-3
-#: If every row undoes to probabilities, with confidences this near 1, softmax was applied twice; a model
-#: that is merely unsure does not undo so.
+#: Confidence from which undone rows show a second softmax; an unsure model does not undo so.
 DOUBLE_CONFIDENCE = 0.99
-#: Mean log loss that undoing the second softmax must save when labels are known (0.02 per row, over any
-#: 50 rows or more, is 10 times what a fitted model would gain by chance).
+#: Mean log loss that undoing the second softmax must save: 10 times what chance gives for 50 rows.
 DOUBLE_GAIN = 0.02
-#: One-hot rows in at least this share make a matrix of decisions, not of probabilities.
+#: Least share of one-hot rows in a matrix of decisions.
 ONE_HOT_SHARE = 0.99
-#: Saturation and ties in up to this share of rows are worth a note, above it a warning.
+#: Share of rows with saturation or ties above which the note is a warning.
 NOTE_SHARE = 0.01
-#: Fewer distinct confidences than this cannot fill 15 bins; up to FEW_NOTE with many rows each, a note.
+#: Distinct confidences that cannot fill 15 bins, and, with `FEW_ROWS` each, that are worth a note.
 FEW_WARNING, FEW_NOTE, FEW_ROWS = 20, 200, 10
 
 

@@ -181,17 +181,10 @@ def examine(
         Row ids.
     calibration : as `table_or_arrays`, or a pair (scores, labels), optional
         Calibration data to compare with: rows that reappear, class mix.
-    roles : Roles, optional
-        Roles of the columns of a table, instead of the guess.
+    roles, limits, progress
+        As for `read_predictions`.
     n_bins, points_per_bin : int
         Bins, and calibration rows per bin, that the rows should suffice for.
-    limits, progress
-        As for `read_predictions`.
-
-    Raises
-    ------
-    InputError
-        If there are no scores, the numbers of labels and rows differ, or an option is not a positive integer.
 
     Examples
     --------
@@ -231,13 +224,7 @@ def check(
     Returns
     -------
     dict of str to Examination
-        "evaluation", and "calibration" if the file has such rows. A fix is applied to both if both
-        have the finding.
-
-    Raises
-    ------
-    InputError
-        If the file cannot be read, or a code in `fix` has no finding.
+        "evaluation", and "calibration" if the file has such rows. Fixes are applied to both.
     """
     limits = (limits or Limits()).begun()
     progress = limits.timed(progress)

@@ -23,7 +23,7 @@ from calib.files.readers.conventions import normalised
 from calib.files.readers.raw_predictions import RawPredictions, label_text
 from calib.files.readers.tables import some_names
 
-#: P-value below which rows without labels have other confidences than labelled ones (Kolmogorov & Smirnov).
+#: P-value below which rows without labels have other confidences (Kolmogorov & Smirnov).
 OTHER_P_VALUE = 1e-3
 
 

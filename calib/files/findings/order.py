@@ -13,19 +13,18 @@ from calib.files.findings.codes import Finding, Repair
 from calib.files.readers.raw_predictions import RawPredictions
 from calib.files.readers.tables import words_in
 
-#: Another reading of the labels must raise accuracy by this much (and by 4 standard errors) on rows
-#: that were not used to find it; biased models gain less when their columns are renamed.
+#: Gain in accuracy (and 4 standard errors) of another reading of the labels, on rows not used to find it.
 ACCURACY_GAIN = 0.1
 STANDARD_ERRORS = 4.0
-#: Accuracy this close to what unrelated labels give, in standard errors, is no better than chance.
+#: Standard errors from unrelated labels' accuracy within which a model is at chance.
 CHANCE_ERRORS = 3.0
-#: A model at chance whose mean confidence is higher by this much claims to know what it does not.
+#: Excess of the mean confidence over accuracy from which a model at chance is sure.
 CONFIDENCE_GAP = 0.2
-#: Fewer labelled rows than this say nothing about order.
+#: Fewest labelled rows that say anything about order.
 MIN_ROWS = 30
-#: Shifts of the labels against the rows that are tried; a header read as a row gives 1.
+#: Most shifts of the labels against the rows that are tried; a header read as a row gives 1.
 MAX_SHIFT = 3
-#: The table of counts has L * L cells; above this many classes only the order of text is tried.
+#: Most classes with a table of L * L counts; above, only the order of text is tried.
 MAX_MATCHED = 2_000
 
 

@@ -15,14 +15,13 @@ from calib.files.findings.together import copies_in, raw_keys
 from calib.files.readers.raw_predictions import RawPredictions
 from calib.files.readers.tables import as_keys, some_names
 
-#: Rows a cell (class, bin) should have on average for its accuracy to mean something (+-0.4 at 5 rows).
+#: Mean rows of a cell (class, bin) for its accuracy to mean something (+-0.4 at 5 rows).
 ROWS_PER_CELL = 5
-#: Below this many rows, or below one row a class, no top-label number means anything.
+#: Fewest rows for any top-label number.
 FEWEST_ROWS = 30
-#: A class that is never true is suspicious when the scores expect this many rows of it: chance leaves
-#: out that number with probability e**-30, and a model twice too flat rarely does.
+#: Expected rows of a class from which it is suspicious that it is never true (probability e**-30).
 EXPECTED_ROWS = 30.0
-#: Up to this share of equal rows is what a few identical examples in a data set give.
+#: Share of equal rows that a few identical examples give.
 NOTE_OVERLAP = 0.01
 #: Class mix: p-value of the chi-square test, and the least total variation distance worth a word.
 MIX_P_VALUE, MIX_DISTANCE = 1e-5, 0.05
@@ -82,7 +81,7 @@ def find_mix_shift(
     from scipy import stats  # takes a second to import; few files come to this
 
     p_value = float(stats.chi2_contingency(counts).pvalue)
-    # With classes of a few rows the chi-square law is rough; chance alone moves this much.
+    # The chi-square law is rough for small classes; chance alone moves this much.
     chance = 0.5 * float(np.sqrt(shares.mean(axis=0) * (1 / counts.sum(axis=1)).sum()).sum())
     if p_value > MIX_P_VALUE or distance < max(MIX_DISTANCE, 1.5 * chance):
         return None
@@ -125,10 +124,7 @@ def class_faults(
     n_bins: int = N_BINS,
     points_per_bin: int = 50,
 ) -> list[Finding]:
-    """Find what `find_class_faults` does, from the rows of each predicted and of each true class.
-
-    `expected` is how many rows of each class the scores expect, if that is known.
-    """
+    """As `find_class_faults`, from the rows of each predicted, true and (if known) expected class."""
     size = len(class_names)
     findings: list[Finding] = []
     names = np.array(class_names, dtype=object)

@@ -20,15 +20,15 @@ from calib.files.readers.raw_predictions import (
     exp_normalised,
 )
 
-#: Row sums this close to 1 are not reported: float32 over 1,000 classes gives up to 1e-5.
+#: Largest distance of a row's sum from 1 that is not reported: float32 over 1,000 classes gives 1e-5.
 SILENT = 1e-5
-#: Renormalising rows that miss 1 by more than this would be inventing numbers, however they were printed.
+#: Largest distance of a row's sum from 1 that is renormalised.
 MOST_ROUNDING = 0.25
-#: A fault in fewer rows than this share is a fault of those rows; in more, the scale is another one.
+#: Largest share of rows with a fault; in more, the scale is another.
 MOST_ROWS = 0.5
-#: Negative values this small are rounding noise of an earlier computation and may be set to 0.
+#: Largest negative value that counts as rounding and may be set to 0.
 NEGATIVE_NOISE = 1e-3
-#: Rows looked at to find how many decimals were printed, and the most decimals looked for.
+#: Rows looked at to find printed decimals, and most decimals.
 PRINT_ROWS, PRINT_DECIMALS = 2_000, 6
 
 

@@ -12,7 +12,7 @@ import pandas as pd
 from calib.files.readers.conventions import words_of
 from calib.files.readers.tables import words_in
 
-#: Cells that say whether a prediction is right, in the languages of spreadsheets, and the letters of graders.
+#: Cells that say whether a prediction is right, in several languages, and the letters of graders.
 RIGHT = words_of(
     "true t yes y 1 right correct pass passed success c wahr ja j richtig korrekt vrai oui juste exact v "
     "verdadero sí si s cierto correcto verdadeiro sim correto vero sì giusto waar juist sant rätt sand tosi "
@@ -23,7 +23,7 @@ WRONG = words_of(
     "incorrecto não nao incorreto sbagliato onwaar nee onjuist falskt nej fel falsk epätosi ei fałsz falsz "
     "nie нет ложь неверно いいえ 误 否 错 错误 假 ✗ ✘ ❌"
 )
-#: Names that stand for the event if two labels are given and nothing says which is positive.
+#: Names of the event if two labels are given and nothing says which is positive.
 POSITIVE = RIGHT - words_of("c j v s") | words_of("positive pos positiv positif positivo")
 NEGATIVE = WRONG | words_of("negative neg negativ negatif negativo")
 #: Predictions that are no answer, if they are never true.
@@ -94,10 +94,9 @@ def abstaining(predicted: np.ndarray, labels: np.ndarray | None, named: Sequence
 
 
 def no_classes(words: Iterable[str], known: Collection[str] = ()) -> set[str]:
-    """Return the words of a column of classes that stand for none, such as "-" and "n/a"; empty ones too.
+    """Return the words of a column of classes that stand for none, such as "-" and "n/a"; empty cells too.
 
-    Words such as "none" are classes if they are `known` from another column; "-" is a class beside "+", and
-    any word is if the column holds two.
+    "none" is a class if it is `known` from another column, "-" beside "+", and any word of a column of two.
     """
     words = set(words) | set(known)
     found = {
@@ -158,9 +157,8 @@ def _answer(text: str) -> str:
 def same_classes(labels: Sequence[str], predicted: Sequence[str]) -> dict[str, str] | None:
     """Return which predicted class each label is; None unless one rule tells all labels apart.
 
-    The rules: without case, marks and prefixes such as __label__; without a word that all begin with; what
-    stands for yes and for no; by initials; numbers that count the classes, from 0 or from 1, in the order of
-    their names.
+    The rules: without case, marks and prefixes such as __label__; without a word that all begin with; words
+    for yes and no; initials; numbers that count the classes, from 0 or from 1, in the order of their names.
     """
     heads = {re.sub(r"[^\W_]*$", "", commonprefix(names)) for names in (labels, predicted) if len(names) > 1}
 

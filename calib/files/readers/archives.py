@@ -11,8 +11,7 @@ from typing import BinaryIO
 
 from calib.base.exceptions import InputError
 
-#: What reading a damaged archive or compressed file raises: RuntimeError for members with a password or an
-#: unknown compression, ValueError (in memory) and OSError (on disk) for a place before the start of the file.
+#: What reading a damaged archive or compressed file raises.
 DAMAGED = (zipfile.BadZipFile, zlib.error, struct.error, EOFError, OSError, RuntimeError, ValueError)
 
 

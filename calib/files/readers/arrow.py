@@ -43,8 +43,7 @@ def read_parquet(source: Source, limits: Limits, progress: Progress | None = Non
     if any(_is_list(field.type) for field in schema):
         values = max(values, stated_values(data))
     limits.check_expanded(max(8 * values, encoded), len(data))
-    # Columns of other types are not even decoded, and text stays dictionary-coded: a long string
-    # repeated a million times must not be written out.
+    # Columns of other types are not decoded, and text stays dictionary-coded: repeats take no memory.
     usable = [field.name for field in schema if _is_usable(field.type)]
     coded = [field.name for field in schema if _is_text(field.type)]
     file = pq.ParquetFile(pa.BufferReader(data), read_dictionary=coded)

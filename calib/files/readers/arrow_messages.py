@@ -1,7 +1,6 @@
-"""What a message of an Arrow IPC file expands to, read from its metadata without expanding it.
+"""What a message of an Arrow IPC file expands to, read from its metadata (flatbuffers, Arrow's Message.fbs).
 
-pyarrow decompresses a record batch as soon as it is read, and allocates whatever size the file
-states. Sizes are therefore added up first, from the flatbuffers described in Arrow's Message.fbs.
+pyarrow decompresses a record batch when it is read, and allocates whatever size the file states.
 """
 
 from __future__ import annotations

@@ -1,7 +1,6 @@
-"""Candidate readings of a table: which columns are scores, classes and labels, each held against the data.
+"""Candidate readings of a table: which columns are scores, classes and labels.
 
-What contradicts the data rules a reading out, support ranks the others. Rules are general; names that tools
-write stand in `calib.files.readers.conventions`.
+What contradicts the data rules a reading out; support ranks the others.
 """
 
 from __future__ import annotations
@@ -49,13 +48,13 @@ from calib.files.readers.votes import MAJORITY, classes_counted, votes_in
 
 #: A reading, and how much speaks for it.
 Weighed = tuple[int, Roles]
-#: Standard errors of the AUC from which scores say that they are higher for a class.
+#: Standard errors of the AUC above 1/2 from which scores are higher for a class.
 SEPARATES = 2.0
-#: Rows from which texts that mostly differ are answers of their own.
+#: Fewest rows from which texts that mostly differ are free answers.
 LEAST_TEXTS = 10
 #: Logarithm of the chance that all rows are right, below which a label is taken for the decision.
 LOG_CHANCE = -20.0
-#: Rows from which scores of classes must separate them if nothing but their sums supports them.
+#: Fewest rows in which scores must separate classes if nothing but their sums supports them.
 FEW_ROWS = 30
 #: Words in names of columns that hold classes and neither the predicted nor the true class.
 OTHER_WORDS = words_of("second third runner alternative alt next other previous old")
@@ -88,13 +87,7 @@ SUFFICIENT = {"names are the labels", "rows sum to 1", "most rows sum to 1", "a 
 
 
 def guess_roles(table: Table, given: Given | None = None) -> Roles:
-    """Find the reading of a table that names and values support, or the proposals if there are several.
-
-    Raises
-    ------
-    InputError
-        If no column can be a probability or score, or a cell makes text of a column of numbers.
-    """
+    """Return the reading of a table that names and values support, or the proposals if there are several."""
     given = (given or Given()).of(table)
     table = numbered(table, given.words)
     called = KNOWN_NAMES | WEAK_SCORE_NAMES | SCORE_WORDS
@@ -832,9 +825,8 @@ def _of_predicted(columns: Columns, base: Roles, predicted: str, support: str) -
 def _decided_event(columns: Columns, predicted: str, label: str, score: str) -> str | None:
     """Return the class whose probability a score is, if another column says whether it passes a threshold.
 
-    Of two classes, one is predicted for all high scores and the other for all low ones, some below 1/2: no
-    confidence in whichever class was predicted does that, but P(Y = 1) beside the decision made from it does.
-    If one class alone is predicted, some scores below 1/2 say the same; the event is "", to be found out.
+    One of two classes is predicted for all high scores and the other for all low scores, some below 1/2: only
+    P(Y = 1) does that. If one class alone is predicted, the event is "", to be found out.
     """
     decided = columns.words(predicted)
     codes, words = words_in(columns[predicted])

@@ -35,15 +35,15 @@ from calib.files.readers.conventions import (
 from calib.files.readers.roles import SIDE_ROLES, Given
 from calib.files.readers.tables import Table, as_float_column, words_in
 
-#: A score may be this far outside [0, 1] by rounding.
+#: Largest distance of a score from [0, 1] by rounding.
 ROUNDING = 1e-3
 #: Characters that part a class from the words around it.
 MARKS = tuple("_ .:/()[]{}=-")
-#: Rows from which sums and separation are judged, and others from which words are counted.
+#: Most rows from which sums and separation are judged, and words are counted.
 LOOKED_AT, FIRST = 20_000, 2_000
-#: A consecutive column this long is a row number; three rows may well be 0, 1, 2 by chance.
+#: Fewest rows of a column of consecutive numbers that counts the rows.
 MIN_INDEX_ROWS = 10
-#: Places in a name between which a class name is looked for.
+#: Most places in a name between which a class name is looked for.
 MOST_BOUNDARIES = 12
 #: Where a class can begin or end in a name: between letters and digits, before capitals, at marks.
 BOUNDARY = re.compile(r"(?<=[a-z])(?=[A-Z0-9])|(?<=[A-Z])(?=[0-9])|(?<=[0-9])(?=[A-Za-z])|(?<=\W|_)|(?=\W|_)")
@@ -227,7 +227,7 @@ class Columns:
     def frames_of(self, names: Sequence[str], classes: Collection[str]) -> list[Frame]:
         """Return the groups of columns named like classes, with the same text around, the largest first.
 
-        Classes that no label has are in the group too, if the text around ends in a mark or rows sum to 1.
+        Classes without a label are in the group, too, if the text around ends in a mark or rows sum to 1.
         """
         around: dict[tuple[str, str], list[str]] = {}
         for name in names:

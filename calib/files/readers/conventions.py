@@ -169,9 +169,8 @@ class Convention:
     """How a tool names columns of a role."""
 
     tool: str  #: Who writes such names
-    #: {"score", "confidence", "predicted", "label", "correct", "annotator", "votes"}: what the column is: the
-    #: score of the class in the group `name`, or of one of two classes without it; what an annotator says; or
-    #: how many say the class in the group `name`
+    #: {"score", "confidence", "predicted", "label", "correct", "annotator", "votes"}: what the column is; the
+    #: group `name` is the class of a score, or of a number of votes
     role: str
     pattern: str  #: Regular expression of the whole name. The group `of` is the name of the label's column.
 

@@ -25,7 +25,7 @@ from calib.files.readers.tables import (
 
 #: Objects inside objects in which rows are looked for.
 DEEPEST = 3
-#: Bytes that Python takes for an object, a list, and a value or key, all of at least this size.
+#: Bytes of memory for an object, a list, and a value or key.
 OBJECT_BYTES = {b"{": 184, b"[": 64, b",": 32, b":": 32}
 
 
@@ -46,10 +46,7 @@ def read_json(source: Source, limits: Limits, progress: Progress | None = None) 
 
 
 def check_objects(raw: bytes, limits: Limits) -> None:
-    """Refuse JSON whose objects would take too much memory, by the marks that begin them.
-
-    "[{},{},...]" grows two hundred times.
-    """
+    """Refuse JSON whose objects would take too much memory, by the marks that begin them."""
     objects = sum(size * raw.count(mark) for mark, size in OBJECT_BYTES.items())
     limits.check_expanded(objects, limits.expanded_bytes)
 

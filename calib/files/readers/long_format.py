@@ -40,8 +40,8 @@ def wide(table: Table) -> Table:
     """Return a long table with one line for each row, and any other table as it is.
 
     A long table has a column that numbers the rows, the class and its score, and the true class or whether
-    the class of the line is the true one. Scores become the columns ``p(class)``, or where a row lists only
-    some classes, the ranks ``label_1``, ``score_1``, ...
+    the line's class is true. Scores become the columns ``p(class)``, or the ranks ``label_1``, ``score_1``,
+    ... if rows list only some classes.
     """
     word = {name: normalised(name) for name in table.columns}
     row = next((name for name in word if word[name] in ROW_NAMES), None)

@@ -1,7 +1,4 @@
-"""Lists and objects inside cells to flat columns: scores by class, ranked classes, logs of evaluations.
-
-What comes out are columns of single values, and matrices: lists of equally many numbers.
-"""
+"""Lists and objects inside cells to columns of single values and matrices: scores by class, ranks, logs."""
 
 from __future__ import annotations
 
@@ -63,13 +60,13 @@ ARRAY = re.compile(
 SCALAR = re.compile(
     r"(?:(?:np|numpy|torch)\.)?(?:tensor|array|float\d*|u?int\d+|str_)\(([^()\[\],]*)(?:,[^()\[\]]*)?\)"
 )
-#: Digits of other alphabets, with _ or in hexadecimal, which are numbers neither in cells nor in lists.
+#: Digits of other alphabets, with _ or in hexadecimal, which are no numbers.
 OTHER_NUMBER, QUOTED = re.compile(r"[^\x00-\x7f]|\d_\d|\b0[xX]"), re.compile(r"'[^']*'|\"[^\"]*\"")
-#: Scores of a row that sum to 1 up to this cover all classes that are not 0.
+#: Largest distance from 1 of a row's sum that covers all classes.
 SUM_TOLERANCE = 5e-3
-#: Logits this far below the highest have a probability of 0.
+#: Distance of logits from the highest at which the probability is 0.
 NO_CHANCE = 1000.0
-#: Keys of an object that become columns of their own, and objects inside objects; what has more stays text.
+#: Most keys of an object that become columns, and deepest objects; others stay text.
 MOST_KEYS, DEEPEST = 100, 5
 #: Characters of a text that is read as a list.
 LONGEST_LIST = 100_000
@@ -83,8 +80,8 @@ def flattened(lists: Mapping[str, Cells], limits: Limits) -> dict[str, Cells]:
     """Return columns without lists and objects in their cells, but for lists of equally many numbers.
 
     Scores of all classes become the columns ``name[class]``, the highest classes ``label_1``, ``score_1``,
-    ..., a list of true classes ``true[class]``. An object of other values becomes the columns ``name.key``,
-    those without the name that say what the model announced, and everything else its text.
+    ..., a list of true classes ``true[class]``. Other objects become the columns ``name.key`` (known keys
+    without the name), everything else its text.
     """
     columns: dict[str, Cells] = {}
     spreads: dict[str, Spread] = {}
@@ -220,8 +217,8 @@ def _tags(columns: Mapping[str, Cells], classes: Sequence[str]) -> str | None:
 def _with_known_keys(columns: dict[str, Cells], unfolded: Sequence[str]) -> dict[str, Cells]:
     """Return columns with the keys of objects for names, if only these say what the model announced.
 
-    That is a confidence, whether it was right, the predicted class and the true one, each if no column
-    outside of objects has such a name, and one inside has.
+    A confidence, whether it was right, the predicted class and the true class, if no other column has such a
+    name.
     """
     bare: dict[str, str] = {}
     for names in (CONFIDENCE_NAMES, CORRECT_NAMES, PREDICTED_CLASS_NAMES, TRUE_NAMES):
@@ -263,8 +260,8 @@ def _unwrapped(text: str) -> str:
 def lists_in_texts(columns: Mapping[str, Cells]) -> dict[str, Cells]:
     """Return columns with the lists that texts write: of scores, of their classes and of true classes.
 
-    Lists are written as JSON, as Python or as NumPy prints them: ["a", "b"], ['a', 'b'], [0.7 0.3]. A column
-    with a cell that writes none stays text.
+    As JSON, Python or NumPy prints them: ["a", "b"], ['a', 'b'], [0.7 0.3]. A column with any other cell
+    stays text.
     """
     named = LIST_NAMES | LABEL_NAMES
     return {
@@ -320,10 +317,7 @@ def _plain(value: Any) -> Any:
 def ranked_matrices(
     columns: dict[str, np.ndarray], matrices: dict[str, np.ndarray]
 ) -> tuple[dict[str, np.ndarray], dict[str, np.ndarray]]:
-    """Return columns and matrices with the columns label_1, score_1, ... in place of two matrices of ranks.
-
-    These are the matrix of classes (whole numbers or text) and the one of their scores.
-    """
+    """Return columns and matrices with label_1, score_1, ... in place of two matrices of ranks."""
     labelled = any(normalised(name) in LABEL_NAMES for name in columns)
     for classes, names in matrices.items():
         if _last_word(classes) not in LIST_NAMES or not _whole(names):
@@ -402,8 +396,7 @@ def _as_texts(cells: Cells) -> Cells:
 def _by_class(name: str, spread: Spread, limits: Limits) -> tuple[dict[str, Cells], list[str]]:
     """Return columns of scores by class, and the classes; or of ranks, and no classes.
 
-    Scores cover all classes if every row lists every class, or if every row sums to 1: classes that a
-    row leaves out are 0 then.
+    Scores cover all classes if every row lists every class, or sums to 1: classes left out are 0 then.
     """
     rows = [row or [] for row in spread]
     for at, row in enumerate(rows):
@@ -433,10 +426,7 @@ def _by_class(name: str, spread: Spread, limits: Limits) -> tuple[dict[str, Cell
 
 
 def ranked_columns(rows: Sequence[Sequence[tuple[Any, float]]]) -> dict[str, Cells]:
-    """Return the columns label_1, score_1, ... of listed classes, the highest first.
-
-    There are as many ranks as every row has that lists any.
-    """
+    """Return the columns label_1, score_1, ... of listed classes, as far as every row goes."""
     n_ranks = min((len(row) for row in rows if row), default=1)
     ordered = [sorted(row, key=lambda pair: -pair[1]) + [(None, None)] * n_ranks for row in rows]
     columns: dict[str, Cells] = {}
@@ -476,10 +466,8 @@ def _true_sets(
 def _of_harness(columns: dict[str, Cells]) -> dict[str, Cells]:
     """Return the columns of a log of lm-evaluation-harness (`--log_samples`), a line for each question.
 
-    `filtered_resps` holds for every choice its log-likelihood and whether it is the greedy answer, as numbers
-    or as text: these become `logits`, whose softmax over the choices of a question are probabilities. Of text
-    that was generated it holds the answer, which becomes `predicted_answer`. Choices that a question does
-    not have get no chance.
+    `filtered_resps` holds the log-likelihood of every choice, which become `logits`, or the generated answer,
+    which becomes `predicted_answer`. Choices that a question does not have get no chance.
     """
     source = next((name for name in ("filtered_resps", "resps") if name in columns), None)
     if source is None:

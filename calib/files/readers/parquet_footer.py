@@ -1,7 +1,7 @@
 """How many values a Parquet file says it holds, read from its footer without pyarrow.
 
-pyarrow gives this number column by column, and ends the whole process if the description of a column is
-damaged. The footer is a Thrift structure in the compact protocol (parquet.thrift, FileMetaData).
+pyarrow ends the whole process if the description of a column is damaged. The footer is a Thrift structure in
+the compact protocol (parquet.thrift, FileMetaData).
 """
 
 from __future__ import annotations

@@ -64,9 +64,9 @@ from calib.files.readers.tables import Table, as_keys, check_words, frozen, some
 from calib.files.readers.votes import Votes, votes_in
 
 SCALES = ("auto", "probabilities", "logits", "log_probabilities")
-#: exp of log-probabilities sums to 1 as well as the logarithms were printed.
+#: Largest distance from 1 of a sum of exp of printed log-probabilities.
 LOG_SUM_TOLERANCE = 0.02
-#: Rows of percentages sum to 100; printed with one decimal over many classes they miss it by about 1.
+#: Largest distance from 100 of a sum of percentages printed with a decimal over many classes.
 PERCENT_TOLERANCE = 1.5
 #: The largest label that is compared as a number.
 MOST_INT64 = np.iinfo(np.int64).max
@@ -75,12 +75,8 @@ MOST_INT64 = np.iinfo(np.int64).max
 class RemedyError(InputError):
     """Input that one argument makes usable.
 
-    Attributes
-    ----------
-    fact : str
-        What is wrong, a sentence without its full stop.
-    argument, value : str
-        The argument ("fix", "scores" or "split") and the value to pass.
+    `fact` is a sentence without its full stop; `argument` ("fix", "scores" or "split") and `value` are what
+    to pass.
     """
 
     def __init__(self, fact: str, advice: str, argument: str, value: str) -> None:
@@ -106,23 +102,18 @@ def read_predictions(
     source : str, path, bytes, binary file object or Table
         CSV or TSV, Parquet, Feather, NPY, NPZ or JSON, see `read_table`.
     labels : file, Table or array_like, optional
-        True labels when they are not in `source`: another file, or one label per row.
+        True labels if they are not in `source`: another file, or one label per row.
     format : str, optional
-        Format of `source`; recognised from the content when not given.
+        Format of `source`; by default recognised from the content.
     split : str, optional
-        Rows to take: "calibration", "evaluation" or a value of the split column. By default the
-        evaluation rows, which are all rows if the file names none.
+        Rows to take: "calibration", "evaluation" or a value of the split column. By default the evaluation
+        rows, or all rows if the file names none.
     scores : {"auto", "probabilities", "logits", "log_probabilities"}
         What the scores are; "auto" decides by names such as `test_logits`.
     roles : Roles, optional
         Roles of the columns, instead of the guess of `guess_roles`.
     limits, progress
         As for `read_table`.
-
-    Raises
-    ------
-    InputError
-        If the file cannot be read or used; one sentence says why.
 
     Examples
     --------
@@ -165,18 +156,16 @@ def read(
     Parameters
     ----------
     source : str, path, bytes, binary file object, frame or mapping of arrays
-        As for `read_predictions`; a frame of pandas or polars, a LazyFrame, a table of Arrow, or a
-        relation of DuckDB.
+        As for `read_predictions`; a frame of pandas or polars, a LazyFrame, a table of Arrow, or a relation
+        of DuckDB.
     labels, format, split, scores, roles, limits, progress
-        As for `read_predictions`. Of a binary score, logits are log-odds.
+        As for `read_predictions`. Logits of a binary score are log-odds.
     abstentions : sequence of str, optional
-        Predictions that are no answer. By default an empty cell, "IDK" and the like, if they are never
-        the true class.
+        Predictions that are no answer. By default an empty cell, "IDK" and the like, if they are never the
+        true class.
     label, predicted, correct, weight, id, cluster, group, fold : str, optional
-        Columns, if they are not to be found out: the true class, the predicted class, whether it is
-        right, weights, ids of rows, what rows belong together, groups, and folds of a cross-validation. A
-        cluster may be a block of time: "day" of the column of dates, or "date=day"; see
-        `calib.data.times.BLOCKS`.
+        Columns, if they are not to be found out. A cluster may be a block of time: "day" of the column of
+        dates, or "date=day"; see `calib.data.times.BLOCKS`.
     score : str or sequence of str, optional
         The column of scores, or the columns of all classes in their order; * stands for any text.
     votes : str or sequence of str, optional
@@ -185,10 +174,9 @@ def read(
     model : str, optional
         The model to read from a file that holds several.
     positive : str, optional
-        The class that a binary score is the probability of. By default the one in the name of its column,
-        such as "yes" in p(yes); else the one that a column of decisions, such as y_pred, gives to high
-        scores; else true, yes and the like, or the last of the two labels. Of multilabel scores, the class
-        to look at alone.
+        The class that a binary score is the probability of. By default the class in the name of its column,
+        such as p(yes); else the class that a column of decisions gives to high scores; else true, yes and the
+        like, or the last label. For multilabel scores, the only class to read.
     words : mapping of str to float, optional
         Probabilities that the words of a confidence stand for, such as {"high": 0.9, "low": 0.3}.
 
@@ -201,8 +189,7 @@ def read(
     Raises
     ------
     InputError
-        If the file cannot be read or used, or its columns can be read in several ways; one sentence says
-        why, and what to pass.
+        If the file cannot be read or used, or its columns can be read in several ways; it says what to pass.
 
     Examples
     --------
@@ -224,22 +211,15 @@ def read_models(source: Any, *, limits: Limits | None = None, **options: Any) ->
     Parameters
     ----------
     source : file, or list of paths
-        As for `read`; of a list, each file holds one model, named like the file.
-    limits
-        As for `read_table`.
-    **options
-        Further arguments of `read`.
+        As for `read`; in a list, each file holds one model, named like the file.
+    limits, **options
+        As for `read`.
 
     Returns
     -------
     dict of str to predictions
-        By the value of the column of models, by the column of scores, or by the file. A file of one model has
-        the name "model".
-
-    Raises
-    ------
-    InputError
-        As of `read`.
+        By the value of the column of models, by the column of scores, or by the file; "model" for a single
+        model.
 
     Examples
     --------
@@ -307,13 +287,8 @@ def read_pair(
     """Read (calibration, evaluation) predictions of any kind from one file that may hold both.
 
     An NPZ file is divided by its array names (`calibration_logits`, `val_probs`, `test_labels`), a table by
-    its split column (values such as val, calibration, test). Rows named train are left out. A file that
-    names no calibration rows gives (None, all rows). Arguments as for `read`.
-
-    Raises
-    ------
-    InputError
-        As for `read`, or if the file names calibration rows alone.
+    its split column (values such as val, calibration, test), without rows named train. A file that names no
+    calibration rows gives (None, all rows). Arguments as for `read`.
     """
     given = given_columns(columns)
     raw = divide(read_table(source, format=format, limits=limits, progress=progress), roles, given=given)
@@ -361,8 +336,7 @@ class RawPredictions:
     """Scores and labels as the file has them."""
 
     proba: np.ndarray  #: (n, L) float32 or float64 array: scores, not necessarily probabilities
-    #: (n,) array: true labels: whole numbers, floats with NaN if missing, or an object array of names with
-    #: "" if missing
+    #: (n,) array: true labels: whole numbers, floats with NaN, or names with "" if missing
     labels: np.ndarray | None = None
     class_names: tuple[str, ...] | None = None  #: One name per column of `proba`, when the source gives names
     scale: str = "unknown"  #: What the names of the source say about the scores; "unknown" if nothing
@@ -373,15 +347,13 @@ class RawPredictions:
     cluster: np.ndarray | None = None
     roles: Roles | None = None  #: The columns that the other fields came from
     no_labels: tuple[str, ...] = ()  #: Cells of the label, such as "-", that stand for none
-    #: Kind of the predictions, see `calib.data.kinds`. Of all but vectors, `proba` is one column: the
-    #: confidence in `predicted`, or P(Y = 1).
+    #: Kind of the predictions; `proba` of all but vectors is one column, the confidence or P(Y = 1)
     kind: str = "vectors"
     predicted: np.ndarray | None = None  #: (n,) array: cells of the predicted class
     #: (n, K) object array: names of the highest classes, best first; `proba` holds their scores
     ranked: np.ndarray | None = None
     votes: Votes | None = None  #: Votes whose majority `labels` are
-    #: mapping of str to (n,) array: every column but the scores, the predicted class, the label and the
-    #: weights
+    #: Every column but scores, predicted class, label and weights, (n,) each
     metadata: Mapping[str, np.ndarray] = field(default_factory=dict)
 
     @property
@@ -434,8 +406,8 @@ class RawPredictions:
     def codes(self) -> np.ndarray | None:
         """Class codes of `labels`, int64; -1 if a label is missing or names no class.
 
-        Text labels are looked up among the names. Whole numbers are looked up among names that are all
-        numbers too (columns "1", "10", "2" and label 10); otherwise they are codes.
+        Whole numbers are names if all names are numbers too (columns "1", "10", "2" and label 10), else
+        codes.
         """
         if self.labels is None:
             return None
@@ -502,15 +474,8 @@ class RawPredictions:
     def predictions(self, scores: str = "auto") -> Predictions:
         """Check everything and return `Predictions`.
 
-        Parameters
-        ----------
-        scores : {"auto", "probabilities", "logits", "log_probabilities"}
-            What the scores are. "auto" trusts the names of the source unless the values contradict them.
-
-        Raises
-        ------
-        InputError
-            If the values contradict `scores`, or a label is missing or names no class.
+        `scores` says what the scores are; "auto" trusts the names of the source unless the values contradict
+        them.
         """
         self.check_decided()
         if scores not in SCALES:
@@ -939,7 +904,7 @@ def _without_empty(
 def _ranks_of(table: Table, roles: Roles, scores: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Return (n, K) scores and names of the highest classes, best first.
 
-    There are as many ranks as every row has that has any. Calibrated scores keep the rank they had before.
+    K is the ranks that every row with any has. Calibrated scores keep the rank they had before.
     """
     cells = [_stripped(table.columns[name], name) for name in roles.ranked]
     ranked = np.stack([as_keys(one) for one in cells], axis=1)
@@ -1003,9 +968,8 @@ def divide(
 ) -> Mapping[str, RawPredictions]:
     """Return the raw predictions of each part of a table; of `split` alone if it is a split value.
 
-    Without `roles` they are found out, as far as the user has not `given` them.
-
-    The parts are "calibration" and "evaluation"; a table that names neither is all "evaluation".
+    The parts are "calibration" and "evaluation"; a table that names neither is all "evaluation". Without
+    `roles` they are found out, as far as the user has not `given` them.
     """
     tables = {} if roles else part_tables(table)
     if tables:
@@ -1167,7 +1131,7 @@ def label_column(table: Table) -> tuple[np.ndarray, np.ndarray | None]:
 def names_that_fit(labels: np.ndarray | None, roles: Roles, n_columns: int) -> tuple[str, ...] | None:
     """Return class names without column prefixes, or with them if that is how the labels are written.
 
-    Columns of a matrix have no names: they are the labels, in order, if there are as many of these.
+    A matrix has the labels, in order, for names, if there are L.
     """
     short, long = roles.class_names, tuple(name.strip() for name in roles.probabilities)
     if short is None and labels is not None and labels.dtype == object and labels.ndim == 1:

@@ -62,11 +62,6 @@ def read_table(
         Bounds enforced while reading.
     progress : callable, optional
         Called with the share done and a word.
-
-    Raises
-    ------
-    InputError
-        If the file cannot be read; one sentence says why.
     """
     if isinstance(source, Table):
         return source
@@ -94,10 +89,7 @@ def read_table(
 
 
 def table_from(data: Any, limits: Limits | None = None, progress: Progress | None = None) -> Table | None:
-    """Return a table of a file, a frame or a mapping of arrays; None for anything else, such as an array.
-
-    A frame is of pandas, or gives batches of Arrow: of polars, a table of Arrow, a relation of DuckDB.
-    """
+    """Return a table of a file, a frame (pandas, or Arrow's batches) or a mapping of arrays; else None."""
     if hasattr(data, "collect_schema") and hasattr(data, "collect"):  # a LazyFrame of polars
         data = data.collect()
     if isinstance(data, pd.DataFrame):

@@ -27,12 +27,8 @@ SIDE_ROLES = ("id", "split", "fold", "weight", "group", "cluster", "model")
 class ChoiceError(InputError):
     """Input that can be read in several ways, or in none, until the user says what columns are.
 
-    Attributes
-    ----------
-    fact : str
-        What has to be decided, a sentence without its full stop.
-    choices : tuple of str
-        The options that decide, such as "label=repaid"; empty if any column can be meant.
+    `fact` is what has to be decided, a sentence without its full stop; `choices` are the options that decide,
+    such as "label=repaid", empty if any column can be meant.
     """
 
     def __init__(self, fact: str, choices: Sequence[str]) -> None:
@@ -77,8 +73,7 @@ class Roles:
     fold: str | None = None
     #: The probability that each word of a confidence in words stands for, such as "high=0.9"
     words: tuple[str, ...] = ()
-    #: Why the file can be read in several ways, or in none, as a sentence without its full stop. The other
-    #: fields are then the first proposal.
+    #: Why the file can be read in several ways, or in none; the other fields are then the first proposal
     doubt: str | None = None
     choices: tuple[str, ...] = ()  #: The options that decide, such as "label=repaid"
 

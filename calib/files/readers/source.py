@@ -1,4 +1,4 @@
-"""If a file comes from and how much of it is read: sources, gzip, and limits named in errors."""
+"""Sources of files, gzip included, and the limits within which they are read."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from typing import Any, BinaryIO
 from calib.base.exceptions import InputError
 from calib.files.readers.archives import refuse_damage
 
-#: Bytes of a gzip file that are expanded at a time; what is left of a piece is copied for each member.
+#: Bytes of a gzip file that are expanded at a time.
 PIECE = 1 << 14
 
 #: Called with the share done (0..1) and a few words about the step.
@@ -27,20 +27,20 @@ Progress = Callable[[float, str], None]
 class Limits:
     """Bounds enforced while a file is read; the `InputError` names the one that was exceeded."""
 
-    #: Size of the file as it is stored. 1 GiB holds 250,000 rows of 1,000 float32 classes.
+    #: Size of the stored file: 1 GiB holds 250,000 rows of 1,000 float32 classes.
     file_bytes: int = 1 << 30
     expanded_bytes: int = 2 << 30  #: Size after decompression, and size of the arrays made from it
-    #: Expanded size over stored size. Predictions as text shrink 2 to 20 times; a bomb, 1,000 times.
+    #: Expanded size over stored size: text shrinks 2 to 20 times, a bomb 1,000 times.
     expansion: int = 100
-    #: Expanded size up to which `expansion` is not checked: one-hot matrices shrink a lot
+    #: Expanded size up to which `expansion` is not checked: one-hot matrices shrink more
     free_bytes: int = 256 << 20
     #: ImageNet-21k, the widest classifier in common use, has 21,841 classes
     rows: int = 20_000_000
     columns: int = 32_768
     members: int = 1_000  #: Arrays in an NPZ file
-    #: Size of a JSON text: its objects take about ten times as much while they are read
+    #: Size of a JSON text: its objects take about ten times as much
     json_bytes: int = 256 << 20
-    #: Time to read and examine a file in, looked at between blocks and steps; no limit by default
+    #: Seconds to read and examine a file, checked between blocks
     seconds: float = math.inf
     #: When that time is over, by `time.monotonic`; set when reading begins
     until: float = field(default=math.inf, repr=False)

@@ -24,14 +24,12 @@ class Table:
     """Named content of one file, untouched."""
 
     format: str  #: "csv", "parquet", "feather", "npy", "npz", "json" or "frame"
-    #: dict of str to (n,) array: one-dimensional content in file order: floats, integers, or text as object
-    #: arrays of str
+    #: One-dimensional content in file order, (n,): floats, integers, or text as object arrays of str
     columns: Mapping[str, np.ndarray]
-    #: dict of str to (n, m) float array: two-dimensional content: arrays of NPY and NPZ, list columns of
-    #: Parquet, nested lists of JSON
+    #: Two-dimensional content, (n, m) float: arrays of NPY and NPZ, list columns of Parquet, nested lists of
+    #: JSON
     matrices: Mapping[str, np.ndarray] = field(default_factory=dict)
-    #: (n, m) array: the floats of a file of columns side by side: `columns` are views into it, and matrices
-    #: of neighbouring columns are cut out of it without touching the others
+    #: (n, m) array: the floats of a file side by side: `columns` and matrices are views into it
     packed: np.ndarray | None = None
     packed_names: tuple[str, ...] = ()  #: Names of the columns of `packed`
     ignored: tuple[str, ...] = ()  #: Columns of types that hold neither numbers nor text
@@ -116,7 +114,7 @@ def one_line(cell: str) -> str:
 def words_in(values: np.ndarray) -> tuple[np.ndarray, list[str]]:
     """Return (codes, words) of a column: its distinct cells as stripped text, and the place of each row.
 
-    Text that many rows share is looked at once. Whole floats are written as integers, NaN as "".
+    Whole floats are written as integers, NaN as "".
     """
     if values.dtype == object:
         distinct: Any = {}  # a dict looks at a text once, pandas at every row

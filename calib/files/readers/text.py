@@ -21,9 +21,9 @@ from calib.base.exceptions import InputError
 from calib.files.readers.source import Expander, Limits, Progress, Source
 from calib.files.readers.tables import Table, check_distinct, one_line, packed_table
 
-#: Bytes parsed at a time; tables of many columns take `WIDE` such blocks, so that one holds many rows.
+#: Bytes parsed at a time; tables of `MANY_COLUMNS` take `WIDE` times as much.
 BLOCK, WIDE, MANY_COLUMNS = 1 << 20, 8, 100
-#: Bytes looked at to find delimiter, decimal sign, header and column types: 20,000 long names fit in.
+#: Bytes looked at to find delimiter, decimal sign, header and column types.
 HEAD = 4 << 20
 #: Cells looked at for column types, below the header.
 SNIFFED_CELLS = 100_000
@@ -37,7 +37,7 @@ THOUSANDS = {
 }
 #: Seconds to wait until pyarrow lets go of a file; it takes less than a millisecond.
 LONGEST_WAIT = 2.0
-#: Integers longer than this do not survive a float64 (2**53 has 16 digits) and are read as text.
+#: Most digits of an integer that float64 holds exactly; longer integers are text.
 EXACT_DIGITS = 15
 
 
@@ -95,7 +95,7 @@ def read_delimited(source: Source, limits: Limits, progress: Progress | None = N
         except pa.ArrowInvalid as error:
             if "conversion error" not in str(error):
                 raise
-        # A column that looked numeric at first is not: read all as text, then convert column by column.
+        # A column that looked numeric is not: read all as text, then convert column by column.
         return _read(source, limits, dialect, (False,) * len(dialect.names), progress)
     except pa.ArrowInvalid as error:
         if "straddling object" in str(error):

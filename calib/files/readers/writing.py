@@ -10,8 +10,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-#: A cell that starts with one of these is run as a formula by spreadsheets (OWASP, "CSV injection").
-#: Full-width signs count, because some spreadsheets read them as the narrow ones.
+#: Starts of cells that spreadsheets run as formulas (OWASP, "CSV injection"), also in full-width signs.
 FORMULA = re.compile(r"\s*[=+\-@|%\uff1d\uff0b\uff0d\uff20\t\r\n]")
 PLAIN_NUMBER = re.compile(r"[+-]?(\d+(\.\d*)?|\.\d+)([eE][+-]?\d+)?")
 
@@ -19,8 +18,7 @@ PLAIN_NUMBER = re.compile(r"[+-]?(\d+(\.\d*)?|\.\d+)([eE][+-]?\d+)?")
 def write_csv(frame: pd.DataFrame) -> bytes:
     r"""Return a frame as CSV (UTF-8, no index) whose text no spreadsheet runs as a formula.
 
-    Text cells and column names that begin with ``=``, ``+``, ``-``, ``@`` (also full-width), ``|``, ``%``,
-    tab or a line break get an apostrophe in front, unless they are numbers; line breaks inside text become
+    Text that looks like a formula gets an apostrophe in front, unless it is a number; line breaks become
     spaces; numbers are written bit for bit.
 
     Examples

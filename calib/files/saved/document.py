@@ -35,8 +35,7 @@ FORMAT = "calib-calibrator"
 VERSION = 1
 KEYS = ("format", "version", "type", "params", "state", "classes", "fitted_on", "checksum")
 
-#: Files above these are refused before they are parsed. Dirichlet scaling of 2,000 classes, the largest
-#: calibrator there is any use for, has 4 million numbers and 84 MB.
+#: Most bytes of a file: Dirichlet scaling of 2,000 classes has 4 million numbers and 84 MB.
 MAX_BYTES = 128 * 2**20
 MAX_VALUES = 5_000_000
 MAX_CONTAINERS = 1_000_000
@@ -58,32 +57,26 @@ def save(
     calibrator : fitted calibrator
         `MulticlassToBinary`, a scaling, `CanonicalBinning` or a binary calibrator.
     file : path or binary file object
-        Where to write.
     class_names : sequence of str, optional
-        L names in column order. Default: from `fitted_on`, else `class_names_` of the calibrator,
-        else "0", "1", ...
+        L names in column order. Default: from `fitted_on`, else the calibrator's, else "0", "1", ...
     fitted_on : predictions of any kind, optional
-        The calibration rows; only their number and fingerprint are recorded.
+        The calibration rows, recorded by number, fingerprint and hashes of some scores.
     log : sequence of str
         Fixes applied to these rows (`Examination.log`), one line each.
     choices : int
         Calibrators fitted on these rows from which this one was chosen by their labels, itself included;
-        `guarantee_card` of the loaded one divides alpha by it.
+        `guarantee_card` divides alpha by it.
 
     Raises
     ------
     CalibratorFileError
         If a file cannot hold a calibrator of this type or size.
-    InputError
-        If `class_names` or `fitted_on` do not belong to the calibrator.
-    NotFittedError
-        If the calibrator is not fitted.
     OSError
-        If a path cannot be written, for example because the disk is full; an earlier file is unchanged.
+        If a path cannot be written; an earlier file is unchanged.
 
     Notes
     -----
-    A seed that is a generator is written as null: predictions do not depend on it.
+    A seed that is a generator is written as null.
     """
     data = dumps(calibrator, class_names=class_names, fitted_on=fitted_on, log=log, choices=choices)
     if isinstance(file, (str, os.PathLike)):
@@ -103,15 +96,13 @@ def load(file: str | os.PathLike[str] | BinaryIO) -> Any:
     Returns
     -------
     calibrator
-        Predicts bit for bit what the saved one did. It carries `class_names_` (tuple of str, or None for
-        a binary calibrator), `fitted_on_` (`FittedOn`), and `rule_` if it was saved with a rule.
+        Predicts bit for bit what the saved calibrator did. It carries `class_names_` (tuple of str, or None
+        for a binary calibrator), `fitted_on_` (`FittedOn`), and `rule_` if it was saved with a rule.
 
     Raises
     ------
     CalibratorFileError
         If the file is invalid; the message says what is wrong and where.
-    OSError
-        If a path cannot be read.
     """
     if isinstance(file, (str, os.PathLike)):
         with Path(file).open("rb") as stream:
@@ -176,8 +167,8 @@ def read_document(
 ) -> dict[str, Any]:
     """Return the document in the bytes of a file, without its checksum, which is checked.
 
-    Nothing is said of the values yet but that they are JSON: no key twice, no number that is not finite, and
-    at most `n_values` values. Keys in `may_lack` may be there or not.
+    It is JSON without repeated keys or infinite numbers, with at most `n_values` values. Keys in `may_lack`
+    may be missing.
     """
     if not isinstance(data, (bytes, bytearray)):
         raise CalibratorFileError("a calibrator file is read as bytes; open it in binary mode")
@@ -219,8 +210,8 @@ def read_document(
 def aligned(predictions: Any, calibrator: Any) -> Any:
     """Put the columns or codes of predictions in the order of the classes that a calibrator was fitted on.
 
-    If both name their classes, they are matched by name; default names "0", "1", ... count as unnamed.
-    Predictions already in order are returned unchanged. P(Y = 1) of the other class becomes 1 - p.
+    Classes are matched by name if both have names; default names "0", "1", ... count as unnamed. P(Y = 1) of
+    the other class becomes 1 - p.
     """
     n_classes, names = getattr(calibrator, "n_classes_", None), getattr(calibrator, "class_names_", None)
     if n_classes is None:
@@ -241,10 +232,7 @@ def aligned(predictions: Any, calibrator: Any) -> Any:
 
 
 def matched_by_position(predictions: Any, calibrator: Any) -> bool:
-    """Whether columns are taken to be in order, because predictions or calibrator name no classes.
-
-    In place of a calibrator, `calibrator` may be the predictions that it was fitted on.
-    """
+    """Whether columns are taken to be in order, because predictions or calibrator name no classes."""
     held = getattr(predictions, "class_names", None)
     names = getattr(calibrator, "class_names_", getattr(calibrator, "class_names", None))
     if held is None or names is None:
@@ -256,7 +244,7 @@ def matched_by_position(predictions: Any, calibrator: Any) -> bool:
 def checksum(document: dict[str, Any]) -> str:
     """Return the SHA-256 of a file's content without its checksum: keys sorted, no spaces, ASCII.
 
-    It detects damage. It is not a signature: whoever changes a file can compute it again.
+    It detects damage. It is not a signature.
     """
     text = json.dumps(document, sort_keys=True, separators=(",", ":"), allow_nan=False)
     return "sha256:" + hashlib.sha256(text.encode()).hexdigest()
@@ -265,8 +253,7 @@ def checksum(document: dict[str, Any]) -> str:
 def schema() -> dict[str, Any]:
     """Return the JSON Schema (draft 2020-12) of version 1 files, shipped as calibrator.schema.json.
 
-    It describes keys, types and ranges of single values. `load` also checks what a schema cannot say:
-    order, agreement of sizes and counts, finiteness, and the checksum.
+    `load` also checks order, agreement of sizes and counts, finiteness, and the checksum.
     """
     shared = {
         "format": {"const": FORMAT},

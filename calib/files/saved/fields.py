@@ -1,8 +1,7 @@
 """What one value of a calibrator file may be: how it is written, checked, read and described.
 
-A field writes a Python or NumPy value as JSON (`encode`), checks a JSON value and returns the Python or
-NumPy value (`decode`), and describes itself in JSON Schema (`schema`). `decode` raises
-`CalibratorFileError` and nothing else, whatever the JSON value is.
+A field writes a value as JSON (`encode`), checks a JSON value and returns it (`decode`), and describes itself
+in JSON Schema (`schema`). `decode` raises `CalibratorFileError` and nothing else.
 """
 
 from __future__ import annotations
@@ -160,8 +159,8 @@ SEED = Maybe(
 class Array:
     """An array of float64 (or int64, `whole`) with values in [low, high] and named dimensions."""
 
-    #: Names of the one or two dimensions, each a letter that stands for the same number throughout one
-    #: calibrator, possibly less one: ("b",), ("L-1",), ("m", "L")
+    #: Names of the dimensions, each a letter for the same number throughout one calibrator: ("b",), ("L-1",),
+    #: ("m", "L")
     dims: tuple[str, ...]
     low: float = -math.inf
     high: float = math.inf

@@ -21,9 +21,9 @@ from calib.files.readers.archives import DAMAGED, open_archive
 from calib.files.saved.document import MAX_BYTES, dumps, loads
 
 FORMAT, VERSION = "calib-model", 1
-#: Sizes beyond which a file is refused before it is read: of a model, and of its members together.
+#: Largest file of a model, and largest sum of its members.
 MAX_MODEL_BYTES = 4 * 2**30
-#: Parameters of the model that are kept; folds are not, because the pairs are what came of them.
+#: Parameters of the model that are kept; the pairs replace the folds.
 PARAMETERS = ("calibration", "random_state", "ensemble", "response")
 
 
@@ -37,14 +37,11 @@ def save_model(model: CalibratedModel, file: str | os.PathLike[str] | BinaryIO) 
     model : fitted CalibratedModel
         Its classifier is anything that skops can store.
     file : path or binary file object
-        Where to write.
 
     Raises
     ------
     CalibratorFileError
         If a file cannot hold one of the calibrators.
-    InputError
-        If skops is not installed.
     OSError
         If a path cannot be written; an earlier file is unchanged.
     """
@@ -80,22 +77,21 @@ def load_model(file: str | os.PathLike[str] | BinaryIO, *, trusted: Sequence[str
     Parameters
     ----------
     file : path or binary file object
-        The file.
     trusted : sequence of str
-        Types of the classifier that may be built besides those that skops trusts, NumPy's and scikit-learn's.
-        Building a type runs its code: trust what you know.
+        Types of the classifier that may be built besides skops's, NumPy's and scikit-learn's. Building a type
+        runs its code: trust what you know.
 
     Returns
     -------
     CalibratedModel
-        It predicts what the saved one did. `cv` and `n_jobs` are not kept.
+        It predicts what the saved model did. `cv` and `n_jobs` are not kept.
 
     Raises
     ------
     CalibratorFileError
-        If the file is invalid, or a calibrator in it is.
+        If the file, or a calibrator in it, is invalid.
     InputError
-        If the classifier has types that are not trusted (the message names them), or skops is not installed.
+        If the classifier has types that are not trusted (the message names them).
     """
     content = Path(file).read_bytes() if isinstance(file, (str, os.PathLike)) else file.read()
     try:

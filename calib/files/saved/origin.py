@@ -101,11 +101,9 @@ class FittedOn:
     calib_version: str  #: Version of calib that saved it
     #: Fixes applied to the calibration rows; if there are none, the file has no log
     log: tuple[str, ...] = ()
-    #: Calibrators fitted on these rows from which this one was chosen by their labels, itself included; if it
-    #: was the only one, the file does not say so
+    #: Calibrators fitted on these rows from which this one was chosen by their labels, itself included
     choices: int = 1
-    #: The smallest hashes of the calibration rows' scores (`calib.data.equal_rows.smallest_keys`), by which
-    #: `overlap` finds some of them among other rows; files of former versions have none
+    #: The smallest hashes of the calibration rows' scores (`calib.data.equal_rows.smallest_keys`)
     keys: tuple[int, ...] = ()
     #: Clusters that the calibration rows belong to; None if they count as independent
     n_clusters: int | None = None

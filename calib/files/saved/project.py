@@ -1,7 +1,7 @@
 """Project files: everything a session holds, in one file that is data and never code.
 
-A project is a zip archive of `project.json`, of arrays as NPY and of calibrator files. Nothing in it is
-executed when it is read; sizes and headers are checked before data are read.
+A project is a zip archive of `project.json`, of arrays as NPY and of calibrator files. Sizes and headers are
+checked before data are read.
 """
 
 from __future__ import annotations
@@ -60,8 +60,7 @@ class Upload:
 
     #: Content of the files: predictions, labels, calibration predictions, calibration labels
     tables: tuple[Table | None, ...]
-    #: mapping of str to tuple of str: By part, "evaluation" or "calibration", the codes of the fixes, in the
-    #: order they were accepted
+    #: By part, "evaluation" or "calibration", the codes of the fixes in the order they were accepted
     accepted: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
 
 
@@ -79,12 +78,6 @@ class FurtherModel:
 @dataclass(frozen=True, eq=False)
 class Project:
     """Predictions with what was decided about them: roles, fixes, calibrators, settings, notes.
-
-    Raises
-    ------
-    InputError
-        If the rows disagree (in kind, in classes, or in number if models and truth belong to them), or a
-        calibrator is of other classes.
 
     Examples
     --------
@@ -110,8 +103,7 @@ class Project:
     fixes: tuple[str, ...] = ()  #: Fixes that were accepted, one line each
     #: mapping of str to fitted calibrator: Calibrators by the name they are shown under
     calibrators: Mapping[str, Any] = field(default_factory=dict)
-    #: mapping of str to int: By the name of a calibrator, how many the labels of the calibration rows chose
-    #: it from, if several
+    #: By the name of a calibrator, how many the labels of the calibration rows chose it from, if several
     choices: Mapping[str, int] = field(default_factory=dict)
     model: str = ""  #: Name of the model whose rows these are; empty if it is alone
     #: mapping of str to FurtherModel: Further models on the same rows
@@ -147,24 +139,14 @@ class Project:
                 aligned(self.evaluation, calibrator)
 
     def save(self, file: str | os.PathLike[str] | BinaryIO) -> None:
-        """Write the project to a file that `load` reads back to the last bit.
+        """Write the project to a file, by custom named ``.calib``, that `load` reads back to the last bit.
 
-        Parameters
-        ----------
-        file : path or binary file object
-            Where to write; by custom its name ends in ``.calib``.
+        Metadata keep numbers, times without a zone, texts and missing values; other values become text.
 
         Raises
         ------
-        InputError
-            If a text is too long, or a calibrator cannot be stored (`CalibratorFileError`).
         OSError
             If a path cannot be written; an earlier file is unchanged.
-
-        Notes
-        -----
-        Columns of metadata keep numbers, times without a zone, texts and missing values. Values of other
-        types are stored as their text.
         """
         data = self._bytes()
         if isinstance(file, (str, os.PathLike)):
@@ -176,14 +158,7 @@ class Project:
     def load(
         cls, source: str | os.PathLike[str] | bytes | BinaryIO, *, limits: Limits | None = None
     ) -> Project:
-        """Read a project file; nothing in it is executed.
-
-        Parameters
-        ----------
-        source : path, bytes or binary file object
-            What `save` wrote.
-        limits : Limits, optional
-            Bounds of sizes, checked while reading.
+        """Read a project file (path, bytes or binary file object) within `limits`; nothing in it is executed.
 
         Raises
         ------

@@ -46,8 +46,7 @@ class Layout:
     """One type of calibrator (or scheme) in a file."""
 
     make: type  #: Its class
-    #: Constructor parameters and fitted attributes. A `whole` that names a size comes before arrays that use
-    #: it.
+    #: Constructor parameters and fitted attributes, each `whole` that names a size before arrays that use it
     params: Record
     state: Record
     #: Raises `CalibratorFileError` if decoded params and state do not agree; may add to the sizes
@@ -218,7 +217,7 @@ def _layouts(methods: Mapping[str, Method], rows: Mapping[str, tuple[Any, ...]])
     }
 
 
-#: Largest weight or bias: the least ridge keeps fitted ones below 1e6, and no product overflows at 1e12.
+#: Largest weight or bias: fitted ones are below 1e6, and no product overflows.
 _MAX_WEIGHT = 1e12
 _WEIGHT = real(-_MAX_WEIGHT, _MAX_WEIGHT)
 
