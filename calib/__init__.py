@@ -1,10 +1,35 @@
 """Calibration diagnostics of classifiers: confidence, top-label, class-wise and top-K calibration.
 
-The definitions are from Gupta & Ramdas, "Top-label calibration and multiclass-to-binary
-reductions" (ICLR 2022). Nothing here imports Streamlit.
+==========  ==========================================================================================
+task        names
+==========  ==========================================================================================
+read        read, read_predictions, read_pair, read_models, check, examine (Report)
+hold        Predictions, TopLabelPrediction, TopKPrediction, BinaryPrediction, ConfidencePrediction,
+            MultilabelPrediction, reduce_to_binary, BinaryProblems, bin_statistics
+measure     metrics, ece, mce, smooth_ece, debiased_l2, accuracy, auc, brier_score, log_loss, sharpness,
+            decomposition, corp_curve, fold_errors
+judge       conclude, noise_floor, verdict, error_interval, bootstrap_interval, calibration_test,
+            calibration_slope, calibration_band, effective_sample, slices, slice_gaps, Monitor
+draw        reliability_diagram, bin_zoom, class_table, class_diagram, ece_sweep, validity_curve,
+            recalibration_map, ReliabilityDisplay
+calibrate   recommend, choose_points_per_bin, calibrated_scores, cross_calibrate, CalibratedModel,
+            MulticlassToBinary with HistogramBinning, IsotonicCalibration, PlattScaling,
+            BetaCalibration, SplineCalibration or VennAbersCalibration; TemperatureScaling,
+            EnsembleTemperatureScaling, VectorScaling, DirichletScaling, StructuredVectorScaling,
+            StructuredMatrixScaling, TopVersusAllScaling; CanonicalBinning with SierpinskiScheme,
+            GridScheme or ProjectionScheme; LabelShiftCorrection, ForeignCalibrator
+compare     compare_models, sweep_models, best_set, paired_difference, paired_interval
+decide      decide, risk_coverage, decision_curve, guarantee, guarantee_card
+save        report, save, load, save_model, load_model, Project
+more        datasets, diagrams, export, scale, testing
+==========  ==========================================================================================
 
-`__init__.pyi` lists the public names with their packages. A package is imported when one of its names is
-first asked for, because some of them import scikit-learn, which takes a second.
+Functions are described below; for classes see ``help(calib.TemperatureScaling)``, or a package, such as
+``help(calib.calibrators)``. Arguments that cannot be used raise InputError, files CalibratorFileError; the
+message says what was received and what to do. LongFitWarning and TooManyParametersWarning precede a fit.
+
+Definitions are from Gupta & Ramdas, "Top-label calibration and multiclass-to-binary reductions" (ICLR 2022).
+A package is imported when one of its names is first asked for: scikit-learn takes a second.
 """
 
 from calib.base.interrupts import *  # first of all
@@ -17,7 +42,10 @@ import lazy_loader
 
 from calib.base.delegates import DELEGATES
 
-__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)
+__getattr__, __dir__, _names = lazy_loader.attach_stub(__name__, __file__)
+
+#: Functions and packages, for `help(calib)`; `dir(calib)` has all names of `__init__.pyi`.
+__all__ = [name for name in _names if name.islower()]
 
 
 def _plot(result: Any, **options: Any) -> Any:

@@ -1,4 +1,4 @@
-"""The public face of the library: what `__all__` of calib and of each of its packages names."""
+"""The public face of the library: what calib and `__all__` of each of its packages name."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def public_objects() -> dict[str, Any]:
     found = {
         f"scale.{name}" if face is calib.scale else name: getattr(face, name)
         for face in FACES
-        for name in face.__all__
+        for name in (dir(face) if face is calib else face.__all__)
     }
     return {name: each for name, each in found.items() if not isinstance(each, ModuleType)}
 

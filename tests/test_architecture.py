@@ -81,9 +81,13 @@ def test_import_loads_nothing_heavy():
 
 
 def test_every_name_of_the_library_is_found():
-    assert {"ece", "HistogramBinning", "read_predictions", "__version__"} <= set(calib.__all__)
-    assert all(hasattr(face, name) for face in FACES for name in face.__all__)
-    assert len(calib.__all__) <= 100
+    names = set(dir(calib))
+    assert {"ece", "HistogramBinning", "read_predictions", "__version__"} <= names
+    assert all(hasattr(face, name) for face in FACES for name in {*face.__all__, *dir(face)})
+    assert names - {"__version__"} == names & set(re.findall(r"\w+", calib.__doc__)), (
+        "in the map of `help(calib)`"
+    )
+    assert len(names) <= 100
     with pytest.raises(AttributeError, match="eec"):
         calib.eec  # noqa: B018
 
