@@ -313,7 +313,6 @@ def recommend(
 
 
 def _too_few(labels: np.ndarray, rows: Any, cluster: np.ndarray | None) -> str | None:
-    """Say that too few rows are wrong, or right, to tell what a calibrator does to their losses."""
     right = row_values(labels, rows, "accuracy") > 0.0
     unit = units_of(cluster, len(right))
     for word, which in (("wrong", ~right), ("right", right)):
@@ -433,7 +432,6 @@ def choose_points_per_bin(
 def _labelled(
     proba: Any, y: Any, sample_weight: Any, cluster: Any = None
 ) -> tuple[Any, np.ndarray, np.ndarray | None]:
-    """Return labelled predictions, their labels, and the weights of the rows that count."""
     rows: Any = proba
     if isinstance(proba, ConfidencePrediction):
         rows = replace(proba, correct=y)
@@ -478,7 +476,6 @@ def tried_rows(
 def _candidates(
     methods: Mapping[str, Any] | None, n_samples: int, n_classes: int
 ) -> tuple[dict[str, Any], dict[str, str]]:
-    """Candidates that can be tried on scores of this size, and why others are left out."""
     candidates: dict[str, Any] = {}
     left_out: dict[str, str] = {}
     if methods is None:

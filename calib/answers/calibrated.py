@@ -317,7 +317,6 @@ def _applied_to_one_score(calibrator: Any, rows: Any) -> pd.DataFrame:
 
 
 def _with_further(table: pd.DataFrame, rows: Any) -> pd.DataFrame:
-    """Return a table with the further columns of its rows, and their weights."""
     if rows.sample_weight is not None:
         table = table.assign(sample_weight=rows.sample_weight)
     if rows.metadata is None:

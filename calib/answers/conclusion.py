@@ -370,7 +370,6 @@ def _of_label(gap: Gap, label: int | None) -> Gap:
 
 
 def _listed(gaps: Sequence[Gap], class_names: Sequence[str] | None, *, sizes: bool = False) -> str:
-    """Return the names of the classes of gaps, with the size of each if asked for."""
     names = []
     for gap in gaps:
         assert gap.label is not None

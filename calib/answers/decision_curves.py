@@ -156,7 +156,6 @@ def _rows_of_event(
 
 
 def _sums_to_the_end(values: np.ndarray) -> np.ndarray:
-    """Return the sum from each place on, and 0 at the end, (n + 1,)."""
     return np.append(np.cumsum(values[::-1])[::-1], 0)
 
 

@@ -253,7 +253,6 @@ def _rows(y_true: Any, scores: Any, cluster: Any) -> Rows:
 
 
 def _problems(rows: Rows, by: str | None) -> BinaryProblems:
-    """Return (confidence, right) of each predicted class, or of all."""
     return rows.problems("top-label" if by else "confidence")
 
 
@@ -337,7 +336,6 @@ def _for_accuracy(
 def _each(
     problems: BinaryProblems, dependence: Dependence | None, limits: tuple[float, float], level: float
 ) -> Found:
-    """Search a threshold for each class on its own, at a level divided among them."""
     level, tested = level / problems.n_problems, grid()
     thresholds = np.full(problems.n_problems, np.inf)
     needed = []

@@ -61,7 +61,6 @@ def equals_its_outcomes(problems: BinaryProblems) -> bool:
 
 
 def _cells(scores: np.ndarray, outcomes: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Return score, rows and right rows of each cell, from ascending scores."""
     starts = np.flatnonzero(np.diff(scores, prepend=-1.0))
     score, rows = scores[starts].astype(np.float64), np.diff(starts, append=len(scores))
     right = np.add.reduceat(outcomes, starts, dtype=np.int64) if len(starts) else rows

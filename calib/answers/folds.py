@@ -142,7 +142,6 @@ def cross_calibrate(
 
 
 def _divided(rows: Any, fold: Any) -> tuple[Any, list[str], np.ndarray]:
-    """Return the rows that count, the names of the folds and the code of each row's fold."""
     check_labelled(rows.labels, "folds")
     values = fold_column(rows) if fold is None else np.asarray(fold)
     if values is None:
@@ -165,7 +164,6 @@ def _score_of(scores: Any) -> str:
 
 
 def _joined(parts: list[Any], code: np.ndarray, rows: Any) -> Any:
-    """Join the scores of the folds into the scores of all rows, in their order."""
     order = np.argsort(np.argsort(code, kind="stable"), kind="stable")
     if isinstance(parts[0], np.ndarray):
         return np.concatenate(parts)[order]

@@ -163,7 +163,6 @@ def _chosen(part: Groups, only: Sequence[str] | None) -> list[int]:
 
 
 def _side(side: Any, alpha: float, options: dict[str, Any]) -> Side:
-    """Bias and error of some rows, each with the ends of its interval."""
     cells = side.cells(**options)
     says, happened = float(cells.share @ cells.mean_score), side.mean("accuracy").value
     low, high = share_limits(side, alpha)

@@ -323,7 +323,6 @@ def _checked(
     upper: float,
     floor: NoiseFloor | None = None,
 ) -> Check:
-    """Say whether a number and its interval keep a limit."""
     name, bound, limit = asked
     near, far, allowed = (lower, upper, limit) if bound == "max" else (-upper, -lower, -limit)
     answer = "kept" if far <= allowed else "broken" if near > allowed else "undecided"
@@ -356,7 +355,6 @@ def _checked(
 
 
 def _against(change: Change, compared: Compared, level: float, strategy: Strategy) -> Check:
-    """Say whether a number is worse than the baseline's."""
     measure = change.measure
     bound = "min" if measure.higher_is_better else "max"
     worse, better = change.lower > 0.0, change.upper < 0.0

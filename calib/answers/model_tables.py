@@ -379,7 +379,6 @@ class _Model:
         )
 
     def rows(self, board: Leaderboard) -> list[dict[str, Any]]:
-        """Return the rows of the table."""
         return [
             {
                 "model": self.name,

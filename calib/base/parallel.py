@@ -32,7 +32,6 @@ class _Shared:
             os.register_at_fork(after_in_child=self.renew)
 
     def renew(self) -> None:
-        """Start over; the executor starts its threads when they are first needed."""
         self.executor = ThreadPoolExecutor(max(WORKERS - 1, 1), thread_name_prefix="calib")
         self.blas, self.inside = threading.Lock(), threading.local()
 

@@ -40,7 +40,6 @@ class Result:
         return pd.DataFrame(single | columns, index=None if columns else [0])
 
     def _repr_html_(self) -> str:
-        """Return the first rows of its table as HTML, all text escaped."""
         table = self.frame()
         return str(table.to_html(max_rows=ROWS_SHOWN, float_format=lambda value: f"{value:.4g}", escape=True))
 

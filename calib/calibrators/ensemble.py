@@ -68,7 +68,6 @@ class EnsembleTemperatureScaling(LogScaling):
             self.mixture_ = _nearest_mixture(products / n_samples, mean)
 
     def _components(self, log_p: np.ndarray) -> np.ndarray:
-        """Return the temperature-scaled, given and uniform probabilities, (n, L, 3)."""
         scaled, original = softmax(log_p / self.temperature_), softmax(log_p)
         return np.stack([scaled, original, np.full(log_p.shape, 1.0 / self.n_classes_)], axis=2)
 

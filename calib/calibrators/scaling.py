@@ -225,7 +225,6 @@ class AffineScaling(LogScaling):
 
     @property
     def _ridges(self) -> dict[str, float | str]:
-        """Weights of the ridge by the name of their parameter."""
         return {"l2": self.l2}
 
     @property

@@ -149,7 +149,6 @@ def metrics(options: Namespace) -> Outcome:
 
 
 def _folds(rows: Any, options: Namespace) -> pd.DataFrame | None:
-    """Return the numbers of each fold of the file's cross-validation; None without folds."""
     if isinstance(rows, SummedRows) or fold_column(rows) is None:
         return None
     redraws = {"n_resamples": options.resamples, "random_state": options.seed}
@@ -157,7 +156,6 @@ def _folds(rows: Any, options: Namespace) -> pd.DataFrame | None:
 
 
 def _fold_lines(folds: pd.DataFrame) -> list[str]:
-    """Return each fold's numbers as a table, an error with its floor in parentheses."""
     text = folds["value"].map("{:.4f}".format)
     floors = folds["floor"].map(lambda floor: "" if math.isnan(floor) else f" ({floor:.4f})")
     wide = folds.assign(text=text + floors).pivot(index="title", columns="fold", values="text")
@@ -235,7 +233,6 @@ def fit(options: Namespace) -> Outcome:
 
 
 def _groups_by(by: str | None, rows: Announcement) -> tuple[Any, pd.Series | None]:
-    """Return `by` as `MulticlassToBinary` takes it, and the group of each row."""
     if by is None or by == "class":
         return None, None
     column = by.removeprefix("class,")
@@ -292,7 +289,6 @@ def apply(options: Namespace) -> Outcome:
 
 
 def _corrected(calibrator: Any, rows: Any, options: Namespace) -> tuple[Any, LabelShift]:
-    """Correct a calibrator for the class shares of the rows: known, or estimated with labelled rows."""
     if bool(options.label_shift) == bool(options.target_shares):
         raise InputError(
             "pass --label-shift em or bbse, to estimate class shares, or --target-shares if known"
@@ -435,7 +431,6 @@ def _groups_of(rows: Any, scores: Any, options: Namespace) -> dict[str, np.ndarr
 
 
 def _summed_columns(summary: SummedRows, options: Namespace) -> list[str]:
-    """Return the columns of `--by`, which must be summed."""
     if options.cut:
         raise InputError("--cut needs the rows, and a summary holds sums of groups; pass the rows")
     for name in options.by:
@@ -446,7 +441,6 @@ def _summed_columns(summary: SummedRows, options: Namespace) -> list[str]:
 
 
 def _cut_columns(rows: Any, names: Sequence[str], cuts: Sequence[str]) -> list[Cut]:
-    """Cut further columns of the rows into groups, as `--cut` says."""
     at = parse_cuts(cuts, names)
     if not names:
         return []
@@ -534,7 +528,6 @@ def decide(options: Namespace) -> Outcome:
 
 
 def _costs(options: Namespace, rows: Any, scores: Any, fixed: list[str]) -> Outcome:
-    """Give each evaluation row the action that costs least."""
     with Path(options.costs).open(newline="", encoding="utf-8-sig") as file:
         head, *lines = [line for line in csv.reader(file) if line] or [[]]
     given = {name: costs for name, *costs in lines}
@@ -715,7 +708,6 @@ def tables(options: Namespace) -> Outcome:
 
 
 def _models_of(file: Any, options: Namespace) -> dict[str, FileRows]:
-    """Return the rows of every model of a file, by name."""
     given = vars(options) | {"file": file}
     try:
         return {Path(file).stem: read_rows(Namespace(**given))}
@@ -727,7 +719,6 @@ def _models_of(file: Any, options: Namespace) -> dict[str, FileRows]:
 
 
 def _swept(models: Mapping[str, Any], methods: Iterable[str], options: Namespace) -> Outcome:
-    """Return errors for 5 to 25 bins, and write them as a table or a figure."""
     redraws = {"n_resamples": options.resamples, "random_state": options.seed}
     with progress_line() as progress:
         swept = sweep_models(models, methods, calibration=options.split, progress=progress, **redraws)
@@ -784,7 +775,6 @@ def _leaderboard(methods: Sequence[_Assessed]) -> Leaderboard:
 
 
 def _data(methods: Sequence[_Assessed]) -> list[dict[str, Any]]:
-    """Each method's numbers, their intervals, and its improvement over the first, in JSON types."""
     improved = _leaderboard(methods).improvements
     return [
         method.metrics.row()
@@ -801,7 +791,6 @@ def _data(methods: Sequence[_Assessed]) -> list[dict[str, Any]]:
 
 
 def _table(methods: Sequence[_Assessed]) -> list[str]:
-    """One line per number, one column per method, and how to read them."""
     board = _leaderboard(methods)
     texts = interval_texts([one.metrics for one in methods], [one.intervals for one in methods])
     if len(methods) > 1:
@@ -818,7 +807,6 @@ def _table(methods: Sequence[_Assessed]) -> list[str]:
 def _binless(
     rows: Any, scores: Any, options: Namespace, floors: dict[str, NoiseFloor]
 ) -> tuple[list[str], dict[str, Any]]:
-    """Return what the tests without bins say, in words and as JSON types; nothing without redraws."""
     if options.resamples == 0:
         return [], {}
     if isinstance(rows, SummedRows):

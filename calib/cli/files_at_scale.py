@@ -145,7 +145,6 @@ def _told() -> Iterator[Progress | None]:
 
 
 def _grouped(by: str | None) -> tuple[Any, str | None]:
-    """Return `by` as `MulticlassToBinary` takes it, and the column of the groups."""
     if by is None or by == "class":
         return None, None
     column = by.removeprefix("class,")
@@ -153,7 +152,6 @@ def _grouped(by: str | None) -> tuple[Any, str | None]:
 
 
 def _outcome(summary: Summary, options: Namespace) -> Outcome:
-    """Describe a summary: rows, classes, numbers, and what was left out."""
     table = summary.frame(options.bins)
     lines = [
         f"{summary.n_samples:,} rows" + (f", {summary.n_classes:,} classes" if summary.n_classes else "")

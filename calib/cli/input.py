@@ -72,7 +72,6 @@ def run_command(command: Callable[[Namespace], Outcome], options: Namespace) -> 
 
 
 def _output_of(model: str, output: str) -> str:
-    """Return the path of what a command writes about one of several models."""
     if is_piped(output):
         raise InputError("--each-model writes a file for each model; name a file, not -")
     path, safe = Path(output), re.sub(r"[^\w.-]+", "_", model)
@@ -182,7 +181,6 @@ def read_rows(options: Namespace, *, labelled: bool = True, examined: bool = Fal
 
 
 def _counted(rows: Any, options: Namespace) -> Any:
-    """Return the rows that count, with their weights unless the options say to count every row once."""
     return rows.unweighted() if options.unweighted else rows_that_count(rows)
 
 

@@ -272,8 +272,6 @@ table is, save the result as CSV or Parquet, and make the summary of it with --r
 
 
 class _Usage(SystemExit):
-    """Options that cannot be parsed."""
-
     def __init__(self, program: str, message: str) -> None:
         super().__init__(2)
         self.program, self.message = program, message
@@ -356,7 +354,6 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _module_of(options: argparse.Namespace) -> str:
-    """Return the module of a command, with its options."""
     if options.command in ("fit", "apply"):
         spread = getattr(options, "scheduler", None) or getattr(options, "workers", None)
         return "commands" if spread is None and not is_of_many(options.file) else "files_at_scale"
@@ -706,7 +703,6 @@ def _add_reading(command: argparse.ArgumentParser) -> None:
 
 
 def _add_columns(command: argparse.ArgumentParser) -> None:
-    """Add what a user says of the columns, which overrules what is found out."""
     columns = command.add_argument_group("columns", "found out by default; `check` prints them")
     one_each = {
         "label": "the true class",

@@ -14,7 +14,6 @@ TYPES = {"text": "string", "number": "number", "whole": "integer", "flag": "bool
 
 
 def _each(shape: str, names: str) -> dict[str, str]:
-    """Return keys that all have one shape."""
     return dict.fromkeys(names.split(), shape)
 
 

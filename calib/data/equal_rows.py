@@ -224,7 +224,6 @@ def _n_pairs(keys: np.ndarray) -> float:
 
 
 def _ids(rows: Any) -> pd.Series | None:
-    """Return the ids of rows as text, if the file that was read has them."""
     table = getattr(rows, "metadata", None)
     name = None if table is None else table.attrs.get(ID)
     return table[name].map(str, na_action="ignore") if table is not None and name in table else None

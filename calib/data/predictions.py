@@ -169,7 +169,6 @@ class Announcement:
         return {name: value for name, value in values.items() if isinstance(value, np.ndarray)}
 
     def _header(self) -> Any:
-        """Return what belongs to the content besides the values of the arrays."""
         shapes = {name: (array.shape, str(array.dtype)) for name, array in self._arrays().items()}
         return self.kind, shapes, self.class_names
 
@@ -330,13 +329,10 @@ class Announcement:
 
 
 class _OfColumns(Announcement):
-    """Kinds with a score for every class: a column for each."""
-
     class_names: tuple[str, ...]
 
     @property
     def n_classes(self) -> int:
-        """Number of classes L, the number of columns."""
         return self._scores.shape[1]
 
     def _reordered(self, names: tuple[str, ...]) -> Self:
@@ -353,8 +349,6 @@ class _OfColumns(Announcement):
 
 
 class _OfLists(Announcement):
-    """Kinds that announce a class, or several, for each row by its code."""
-
     #: Name of the field that holds the announced classes.
     announced_by: ClassVar[str]
 
@@ -768,7 +762,6 @@ def columns_in_order(held: tuple[str, ...], names: tuple[str, ...]) -> np.ndarra
 
 
 def _moved(arrays: Sequence[np.ndarray | None], held: tuple[str, ...], names: tuple[str, ...]) -> list[Any]:
-    """Translate codes of the classes `held` into codes of `names`; refuse other classes."""
     place = {name: code for code, name in enumerate(names)}
     table = np.array([place.get(name, -1) for name in held])
     moved = [None if codes is None else table[codes] for codes in arrays]

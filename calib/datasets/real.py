@@ -228,7 +228,6 @@ def _predict(
     report: Progress,
     stop: Callable[[], bool],
 ) -> Arrays:
-    """Split, fit and predict: return probabilities (n, L) float64 and labels (n,) of both sets of rows."""
     from sklearn.model_selection import train_test_split
 
     n_classes = len(COVER_TYPES)
@@ -290,7 +289,6 @@ def _check(stop: Callable[[], bool]) -> None:
 
 
 def _load(file: Path) -> Arrays | None:
-    """Read cached predictions; None if there are none or the file is damaged."""
     names = [f"{rows}_{array}" for rows in ("calibration", "evaluation") for array in ("proba", "labels")]
     if not file.is_file():
         return None

@@ -139,7 +139,6 @@ class _Swept:
         self.weights: dict[str, Any] = {"sample_weight": evaluation.sample_weight}
 
     def base(self, redraws: Mapping[str, Any]) -> list[dict[str, Any]]:
-        """Return the errors of the scores as they are, with their floors."""
         rows = self.evaluation
         evidence = Rows(rows.labels, rows, **self.weights)
         strategy = assessment_strategy(rows)
@@ -154,7 +153,6 @@ class _Swept:
         return values
 
     def method(self, name: str, calibrator: Any) -> list[dict[str, Any]]:
-        """Return the errors after calibration; histogram binning by bins is fitted for each B."""
         rows = self.evaluation
         by_bins = getattr(getattr(calibrator, "binary", None), "n_bins", None) is not None
         if by_bins and isinstance(rows, Predictions):

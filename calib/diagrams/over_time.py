@@ -103,7 +103,6 @@ def _times(curve: pd.DataFrame) -> list[Any]:
 
 
 def _gaps(curve: pd.DataFrame, place: int) -> list[dict[str, Any]]:
-    """Draw marks of blocks, and the gap of all rows so far in its confidence sequence."""
     known = curve[curve["rows"].cumsum() > 0]
     times = _times(known)
     band = scatter(

@@ -538,7 +538,6 @@ def draw_reliability(
 def _chosen_note(
     diagram: ReliabilityDiagram, bin_: int, coloured: dict[int, str] | None, names: Sequence[str], place: int
 ) -> Properties:
-    """Return what the marked bin shows: pooled, or for the coloured classes."""
     cells = diagram.cells
     if coloured is None:
         says, right = (
@@ -595,7 +594,6 @@ def _pooled_dots(diagram: ReliabilityDiagram, event: str | None, on: Properties)
 def _class_dots(
     diagram: ReliabilityDiagram, colours: dict[int, str], names: Sequence[str], on: Properties
 ) -> list[Properties]:
-    """Return dots of coloured classes, joined if they have rows enough, and the fullest others."""
     cells = diagram.cells
     lower, upper = wilson_interval(cells.mean_outcome, cells.effective)
     other = np.flatnonzero(~np.isin(cells.label, list(colours)))

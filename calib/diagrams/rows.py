@@ -140,6 +140,5 @@ def row_table(
 
 
 def _score(scores: Any) -> np.ndarray:
-    """Score of each row: of the event, or of the predicted class."""
     event = event_scores(scores)
     return event if event is not None else top_label(scores)[1]

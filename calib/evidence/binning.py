@@ -421,7 +421,6 @@ def _cells_of_sums(
     n_bins: int,
     n_samples: int,
 ) -> BinStatistics:
-    """Return the cells of equal-width bins, from sums over the rows of each problem and bin."""
     cell = np.flatnonzero(counts)
     count = counts[cell]
     means = score_sums[cell] / count, outcome_sums[cell] / count

@@ -139,7 +139,6 @@ class Dependence:
                 return np.cumsum(table(index, n_rows, values)[:, side], axis=1)[:, side]
 
             def products(values: np.ndarray) -> np.ndarray:
-                """Sum over the ordered pairs of different entries of a cluster."""
                 whole = np.zeros((n_groups, n_bins))
                 np.add.at(whole, owner, cumulated(at, len(pair), values) ** 2)
                 return whole - cumulated(group, n_groups, values**2)

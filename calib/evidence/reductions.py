@@ -446,8 +446,6 @@ def _neighbours(n_classes: int) -> list[range]:
 def _each_class(
     function: Callable[[int, np.ndarray, np.ndarray], Fitted], labels: np.ndarray, matrix: np.ndarray
 ) -> list[Fitted]:
-    """Return what a function, called on threads, makes of each class: its code, scores and outcomes."""
-
     def of_neighbours(codes: range) -> list[Fitted]:
         columns = np.ascontiguousarray(matrix[:, codes.start : codes.stop].T)
         single = labels.ndim == 1

@@ -137,7 +137,6 @@ def wrong_rows(scores: Any) -> tuple[np.ndarray, np.ndarray]:
 
 
 def _mean_over_classes(y_true: Any, rows: MultilabelPrediction, metric: str) -> np.ndarray:
-    """Mean over the classes of the score of each one's event, (n,)."""
     if metric == "accuracy":
         raise InputError(
             "accuracy needs a predicted class for each row; of these predictions several classes can be true"
@@ -150,7 +149,6 @@ def _mean_over_classes(y_true: Any, rows: MultilabelPrediction, metric: str) -> 
 
 
 def _are_texts(values: Any) -> bool:
-    """Whether these are names of classes, one for each row."""
     if isinstance(values, Announcement):
         return False
     array = np.asarray(plain(values))
@@ -158,7 +156,6 @@ def _are_texts(values: Any) -> bool:
 
 
 def _predicted(predicted: Any) -> np.ndarray | None:
-    """Class codes of what `accuracy` takes; None for the scores of one event."""
     if isinstance(predicted, Announcement) or n_axes(predicted) != 1:
         return None if isinstance(predicted, BinaryPrediction) else top_label(predicted)[0]
     given = np.asarray(plain(predicted))

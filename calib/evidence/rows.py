@@ -307,7 +307,6 @@ class Rows:
         return bool((true != 1).any())
 
     def _entries_of_some(self, cells: BinStatistics) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Row, cell and score of every claim about some rows, chosen at random."""
         n_rows = min(cells.n_samples, max(CORRELATION_CLAIMS // cells.n_claims, 1))
         chosen = np.random.default_rng(0).choice(cells.n_samples, n_rows, replace=False)
         unsorted = self._ready is None and (cells.notion, None) not in self._problems

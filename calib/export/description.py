@@ -82,7 +82,6 @@ def _whole_rows(program: Program, matrix: Value) -> tuple[Value, Value]:
 
 
 def _probabilities(program: Program, calibrator: Any, proba: Value) -> Value:
-    """Describe the probabilities of whole rows; without a calibrator, rows stay as they are."""
     if calibrator is None:
         return proba
     if type(calibrator) is CanonicalBinning:
@@ -152,7 +151,6 @@ def _completed(program: Program, proba: Value, label: Value, confidence: Value) 
 
 
 def _calibrated(program: Program, calibrators: ProblemCalibrators, problem: Value, scores: Value) -> Value:
-    """Send each score through the calibrator of its problem; shapes are kept."""
     for one in calibrators.distinct[0]:
         if method_of(one) not in BINARY:
             raise _unknown(one)

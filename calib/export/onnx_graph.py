@@ -192,7 +192,6 @@ class Graph:
         return [one.name for one in self._outputs]
 
     def _input(self, name: str, columns: int, dtype: str) -> Any:
-        """Declare an input, and widen it under the name that the program has for it."""
         kind = _FLOAT64 if dtype == "DOUBLE" else _FLOAT32
         self._node("Cast", f"wide_{name}", name, to=_FLOAT64 if columns >= 0 else _INT64)
         return self._declared(name, kind if columns >= 0 else _INT64, columns)

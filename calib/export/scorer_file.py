@@ -97,6 +97,5 @@ def _literal(data: dict[str, Any]) -> str:
 
 
 def _template() -> str:
-    """Return the code of every scorer file, which ends before the literal."""
     code, _, _ = _TEMPLATE.read_text(encoding="utf-8").partition(_BEFORE.rstrip("{\n"))
     return code

@@ -111,7 +111,6 @@ FUNCTIONS = {name: getattr(np, name) for name in NUMPY} | {
 
 
 def _arrays(data):
-    """Return the data with the constants, which are written as (type, shape, text), as arrays."""
     types = {"int": np.int64, "float": np.float64}
     constants = {}
     for name, (kind, shape, text) in data["constants"].items():

@@ -151,7 +151,6 @@ def report(
 
 
 def _labelled(y_true: Any, scores: Any, sample_weight: Any) -> Any:
-    """Return labelled predictions with weights, or a summary."""
     if isinstance(scores if y_true is None else y_true, SummedRows):
         return scores if y_true is None else y_true
     if scores is None:

@@ -256,7 +256,6 @@ def data_section(about: ReportInput) -> list[str]:
 
 
 def _one_score_section(about: ReportInput) -> list[str]:
-    """Sizes of rows that hold one score each, and how often its event happens."""
     evaluation, calibration = about.evaluation, about.calibration
     sizes = f"{evaluation.n_samples:,} evaluation rows of {about.kind.title}"
     if calibration is not None:

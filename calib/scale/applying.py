@@ -128,7 +128,6 @@ def _targets(inputs: list[str], output: str) -> list[str]:
 
 
 def _origin(path: str, digest: str) -> bytes:
-    """Return what an output file says of its input and of the calibrator."""
     size = time = 0
     if "://" not in path:
         found = os.stat(path)
@@ -168,7 +167,6 @@ def _write(
 
 
 def _calibrated(calibrator: Any, batch: pa.RecordBatch, rows: Rows, layout: Layout) -> pa.Table:
-    """Return a batch with the columns that calibrate its rows."""
     if not rows.n_rows:
         raise InputError("a whole batch of rows holds no answer; leave such rows out before")
     frame = applied_frame(calibrator, aligned(_predictions(rows, layout), calibrator))
@@ -189,7 +187,6 @@ def _column(values: pd.Series, rows: Rows, n_rows: int) -> pa.Array:
 
 
 def _predictions(rows: Rows, layout: Layout) -> Any:
-    """Return the rows of a batch as predictions, with their groups."""
     table = None
     if layout.by:
         table = pd.DataFrame(

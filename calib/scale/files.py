@@ -43,7 +43,6 @@ _DIGEST = text("16 hex digits", lambda line: len(line) == 16 and not set(line) -
 
 
 def _sums_record(n_sums: int) -> Record:
-    """Return the fields of `CellSums`: a list for each of its sums."""
     fields: dict[str, Field] = {
         "place": Array(("C",), low=0, order="increasing", whole=True),
         "count": Array(("C",), low=1, whole=True),
@@ -133,7 +132,6 @@ def _encoded(sums: CellSums) -> dict[str, Any]:
 
 
 def _decoded(document: dict[str, Any]) -> Summary:
-    """Check every value of a document and return the summary."""
     if document["bins"] != MOST_BINS:
         raise mismatch("bins", str(MOST_BINS), document["bins"])
     kind = choice(*STREAMED).decode(document["kind"], "kind", {})

@@ -185,25 +185,20 @@ def fit(
 
 @dataclass(frozen=True)
 class _Passes:
-    """Passes over all rows: a function of each part, in the order of the parts."""
-
     scan: Scan
     engine: Engine
     progress: Progress | None
 
     @property
     def layout(self) -> Layout:
-        """What the columns are."""
         return self.scan.layout
 
     def over(self, function: Callable[..., Any], **options: Any) -> Iterable[Any]:
-        """Yield what `function(part, layout, **options)` returns of each part."""
         work = partial(function, layout=self.layout, **options)
         return timed(self.engine.map(work, self.scan.parts), self.scan.parts, self.progress)
 
 
 def _rows_of(part: Part, layout: Layout) -> Iterable[Rows]:
-    """Yield the rows of a part, all of which must be usable."""
     row = part.first
     for batch in part.batches(layout.columns):
         rows = read_batch(batch, layout)
@@ -373,7 +368,6 @@ def _fit_one_score(binning: HistogramBinning, passes: _Passes) -> int:
 def _fit_problems(
     calibrator: MulticlassToBinary, passes: _Passes, groups: str | None
 ) -> tuple[tuple[str, ...], int]:
-    """Fit one histogram binning per problem; return names of classes and the number of rows."""
     binning, layout = _check_binning(calibrator.binary_calibrator), passes.layout
     if layout.kind not in ("vectors", "top-label"):
         raise InputError("these rows have one score each; fit HistogramBinning itself")
@@ -465,7 +459,6 @@ def _begin_scaling(calibrator: Any, passes: _Passes) -> int:
 
 
 def _slopes(part: Part, layout: Layout, floor: float, b: float) -> Slopes:
-    """Return the first three derivatives in b = 1 / T of the log loss of a part."""
     total = np.zeros(3)
     for rows in _rows_of(part, layout):
         matrix, codes = _matrix(rows)
@@ -496,7 +489,6 @@ def _log_odds_of(rows: Rows, floor: float) -> tuple[np.ndarray, np.ndarray]:
 
 
 def _sum_log_odds(part: Part, layout: Layout, floor: float) -> np.ndarray:
-    """Return the sums over rows of the log-odds of the classes but the last."""
     total = np.zeros(len(layout.class_names or ()) - 1)
     for rows in _rows_of(part, layout):
         total += _log_odds_of(rows, floor)[0].sum(axis=0)

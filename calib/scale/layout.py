@@ -170,14 +170,12 @@ def _only_model(table: Table, without: set[str | None]) -> tuple[str, str] | Non
 
 
 def _known(raw: RawPredictions) -> tuple[str, ...]:
-    """Return the classes that are true in the first rows, or that have a column."""
     if raw.kind == "vectors" and raw.class_names is not None:
         return raw.class_names
     return () if raw.labels is None or raw.labels.ndim > 1 else classes_in(raw.labels)
 
 
 def _of_vectors(raw: RawPredictions, class_names: Sequence[str] | None) -> dict[str, Any]:
-    """Return the names of the classes, and the codes of the texts that labels can be."""
     names = tuple(class_names) if class_names is not None else raw.names
     if len(names) != raw.n_classes:
         raise InputError(f"class_names needs one name per column: got {len(names)} for {raw.n_classes}")
@@ -252,8 +250,6 @@ class Rows:
 
 
 class _Batch:
-    """One batch while its rows are looked through."""
-
     def __init__(self, batch: pa.RecordBatch, layout: Layout) -> None:
         self.batch, self.layout = batch, layout
         self.keep = np.ones(batch.num_rows, dtype=bool)
@@ -287,7 +283,6 @@ class _Batch:
         return values if values.dtype in (np.float32, np.float64) else values.astype(np.float64)
 
     def words(self, name: str) -> tuple[np.ndarray, list[str]]:
-        """Return (codes, words) of a column, as `words_in` does of an array."""
         column = self.column(name)
         if not pa.types.is_dictionary(column.type):
             column = column.dictionary_encode()
@@ -393,7 +388,6 @@ def _keep_part(at: _Batch, layout: Layout) -> None:
 
 
 def _score_columns(at: _Batch, layout: Layout) -> list[np.ndarray]:
-    """Return the scores of each class as probabilities, one array per class."""
     if len(layout.scores) == 1:
         matrix = column_values(at.column(layout.scores[0]))
         if not isinstance(matrix, np.ndarray) or matrix.ndim != 2:
@@ -521,7 +515,6 @@ def _vector_labels(at: _Batch, layout: Layout, n_classes: int) -> np.ndarray:
 
 
 def _one_score(at: _Batch, layout: Layout) -> np.ndarray:
-    """Return the one score of each row as a probability."""
     score = at.floats(layout.scores[0])
     at.refuse("not_finite", np.isnan(score), lambda row: "the score is missing")
     given = score
@@ -572,7 +565,6 @@ def _outcomes(at: _Batch, name: str) -> np.ndarray:
 
 
 def _events(at: _Batch, layout: Layout) -> np.ndarray:
-    """Return whether the positive class of a binary score is the true one."""
     names = layout.class_names or ("0", "1")
     codes, words = _true_words(at, layout, str(layout.label))
     event = codes_of(as_cells(words), names, set(names) == {"0", "1"})[codes]

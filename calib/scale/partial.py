@@ -205,7 +205,6 @@ class Accumulator:
 
 
 def _minus_log(chance: np.ndarray) -> np.ndarray:
-    """Return the log loss, in nats, of what had these chances."""
     logs = np.maximum(chance, TINY)
     np.log(logs, out=logs)
     return np.negative(logs, out=logs)

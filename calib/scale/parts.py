@@ -114,7 +114,6 @@ def _told(path: str) -> Iterator[None]:
 
 
 def _format_of(path: str, coded: Sequence[str] = ()) -> tuple[str, Any]:
-    """Return the name of the format of a file, and what reads it."""
     if path.endswith(FEATHER):
         return "Feather", pads.IpcFileFormat()
     text = path.removesuffix(".gz")

@@ -219,7 +219,6 @@ def _redrawn_tests(
     n_resamples: int | None,
     random_state: int | np.random.Generator | None,
 ) -> dict[Test, CalibrationTest]:
-    """Return tests of the predicted class; one set of redraws serves all."""
     path = _CumulativeDifferences(problems)
     clustered = problems.row_cluster is not None
     if n_resamples is None:
@@ -461,7 +460,6 @@ class _CumulativeDifferences:
         self.brier_spread = np.sqrt(square @ (variance * (1.0 - 2.0 * self.score) ** 2))
 
     def statistics(self, differences: np.ndarray) -> dict[str, np.ndarray]:
-        """Return the three statistics of (G, R) sums of outcome - score, each (R,)."""
         path = np.cumsum(differences, axis=0)
         high, low = np.maximum(path.max(axis=0), 0.0), np.minimum(path.min(axis=0), 0.0)
         brier = (1.0 - 2.0 * self.score) @ differences
@@ -541,7 +539,6 @@ def _products(design: np.ndarray, factor: np.ndarray) -> np.ndarray:
 
 
 def _newton(design: np.ndarray, offset: np.ndarray, outcomes: np.ndarray, weights: np.ndarray | None) -> _Fit:
-    """Maximise the likelihood, any weighted, of log-odds offset + design @ theta."""
     theta = np.zeros(design.shape[1])
     theta[1:] = 1.0
     each = 1.0 if weights is None else weights

@@ -229,7 +229,6 @@ def mean_limits(
 
 
 def _moments(values: np.ndarray) -> tuple[float, float, float]:
-    """Return the mean, the standard deviation and the third central moment of (n,) values."""
     mean = values.mean()
     away = values - mean
     square = away * away

@@ -194,7 +194,6 @@ class _Side:
 
     @property
     def squared(self) -> float:
-        """The debiased squared error."""
         return self.table.squared if self.clusters is None else self.clusters.squared
 
     @property
@@ -322,7 +321,6 @@ def _degenerate_covariance(a: _Side, b: _Side, covariance: np.ndarray) -> float:
 
 
 def _third_moment(table: SquaredGaps) -> float:
-    """Third central moment of the debiased squared error."""
     noise = table.share * table.variance / table.count
     far = table.share * np.maximum(table.gap**2 - table.variance / table.count, 0.0)
     return 8.0 * table.excess**2 * float((noise**3).sum()) + 24.0 * table.excess**2 * float(noise**2 @ far)

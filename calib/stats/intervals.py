@@ -199,12 +199,10 @@ def _l1_limits(
         return float(scale * _folded_inverse(shown / scale)) if scale > 0 else shown
 
     def most(between: float) -> float:
-        """Return the upper end if this share of the variance lies between rows."""
         left = 1.0 - between
         least = max(observed, floor * np.sqrt(left))
 
         def end(distance: float) -> float:
-            """Return the upper end if the gap of each cell may be that far from 0."""
             more = float(squares @ (_folded_variance(np.maximum(x, distance)) - folded))
             return behind(least + z * np.sqrt((variance + more) * left + of_rows), left)
 
@@ -448,7 +446,6 @@ def _l2_limits(problems: BinaryProblems, cells: BinStatistics, z: float) -> tupl
     bend_rate = 24.0 * table.excess**2 * float(noise**2 @ (share * gap**2)) / mean_square
 
     def ends(between: float) -> tuple[float, float]:
-        """Return the ends if this share of the variance lies between rows."""
         left = 1.0 - between
         constant = table.degenerate * left**2 + (z**3 / n**2 / claims) ** 2
         rate = 4.0 * linear / mean_square * left + 4.0 * unseen(n, claims, z)

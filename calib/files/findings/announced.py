@@ -54,7 +54,6 @@ def find_announced_faults(raw: RawPredictions, *, n_bins: int, points_per_bin: i
 
 
 def _of_several(raw: RawPredictions, n_bins: int) -> list[Finding]:
-    """Return the findings about scores of classes several of which can be true."""
     finite = np.isfinite(raw.proba).all(axis=1)
     found: list[Finding | None] = [_not_finite(raw, finite)]
     usable = raw.proba[finite]
@@ -325,7 +324,6 @@ def _disagreement(raw: RawPredictions) -> Finding | None:
 
 
 def _classes(raw: RawPredictions, points_per_bin: int) -> list[Finding]:
-    """Note classes that are never true or seldom predicted, and true classes that are not known."""
     predicted, names = raw.predicted_codes(), np.array(raw.names, dtype=object)
     if raw.kind not in ("top-label", "top-k") or predicted is None:
         return []

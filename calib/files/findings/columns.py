@@ -111,7 +111,6 @@ def find_unused_columns(raw: RawPredictions) -> Finding | None:
 
 
 def _names_another(raw: RawPredictions, cells: np.ndarray) -> np.ndarray:
-    """Whether each cell names a class, and not the class of the highest score."""
     codes, words = words_in(cells)
     place = {name: code for code, name in enumerate(raw.names)}
     class_of = np.array([place.get(word, -1) for word in words])[codes]

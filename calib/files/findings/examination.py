@@ -252,7 +252,6 @@ def _raw_of_input(
     limits: Limits | None,
     progress: Progress | None,
 ) -> tuple[RawPredictions, RawPredictions | None]:
-    """Return the raw predictions of any accepted input, and of its calibration rows or None."""
     if isinstance(data, tuple) and len(data) == 2 and labels is None and np.ndim(data[0]) == 2:
         data, labels = data
     other = None
@@ -313,7 +312,6 @@ def _examine(
     n_bins: int = N_BINS,
     points_per_bin: int = 50,
 ) -> Examination:
-    """Run every check on data in which earlier findings are already repaired."""
     options = {"n_bins": n_bins, "points_per_bin": points_per_bin}
     findings: list[Finding] = []
     origin = np.arange(raw.n_samples)
@@ -382,7 +380,6 @@ def _mended_columns(
     add: Callable[[Finding | None], Finding | None],
     structural: list[Repair],
 ) -> RawPredictions:
-    """Return the data without columns that are no scores, so that later checks see scores alone."""
     for find in (find_index_column, find_binary):
         finding = add(find(working))
         if finding is not None and finding.repair is not None and finding.severity == "error":

@@ -45,7 +45,6 @@ def find_label_faults(raw: RawPredictions) -> list[Finding]:
 
 
 def _assumed_names(raw: RawPredictions) -> Finding | None:
-    """Say that columns without names were taken to be the labels in order."""
     if raw.labels is None or raw.labels.dtype != object or raw.roles is None or not raw.class_names:
         return None
     if raw.roles.class_names is not None or len(raw.roles.probabilities) > 1:

@@ -159,8 +159,6 @@ def _too_few(rows: Any) -> Finding | None:
 
 
 def _clustered(column: str) -> Any:
-    """Return the repair that takes equal values of a column for rows that belong together."""
-
     def repair(data: RawPredictions) -> RawPredictions:
         name, _, block = column.rpartition("=")
         values = _further(data).get(name or column)
@@ -176,7 +174,6 @@ def _clustered(column: str) -> Any:
 
 
 def _further(raw: RawPredictions) -> dict[str, np.ndarray]:
-    """Return the further columns that may say what belongs together, with ids that came without a table."""
     roles = raw.roles or Roles(())
     aside = {roles.split, roles.weight, roles.correct, roles.model, roles.index, *roles.label}
     columns = {name: values for name, values in raw.metadata.items() if name not in aside}

@@ -197,7 +197,6 @@ def nearly_same(labels: Sequence[str], predicted: Sequence[str]) -> dict[str, st
 
 
 def _bare(name: str) -> str | None:
-    """Return a name without case, marks and a prefix in underscores."""
     return re.sub(r"[\W_]+", "", name.lower().removeprefix("__label__")) or None
 
 

@@ -130,7 +130,6 @@ def _is_list(kind: pa.DataType) -> bool:
 
 
 def _is_nested(kind: pa.DataType) -> bool:
-    """Whether cells are lists or objects of what is usable itself."""
     if _is_list(kind):
         return _is_usable(kind.value_type)
     if pa.types.is_struct(kind):
@@ -200,7 +199,6 @@ def _table_of_batches(
 
 
 def _cells(array: Any) -> list[Any]:
-    """Return the cells of a column as JSON values: missing text as None."""
     if isinstance(array, list):
         return array
     cells: list[Any] = array.tolist()

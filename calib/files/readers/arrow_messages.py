@@ -63,7 +63,6 @@ def _field(data: memoryview, table: int, index: int) -> int | None:
 
 
 def _pointed(data: memoryview, table: int, index: int) -> int:
-    """Position of the table or vector that a field points to."""
     at = _field(data, table, index)
     if at is None:
         raise IndexError(index)

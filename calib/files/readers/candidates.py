@@ -168,7 +168,6 @@ def _refuse_fractions(columns: Columns, roles: Roles) -> None:
 
 
 def _readings(columns: Columns) -> list[Weighed]:
-    """Return every reading that names or values propose, best supported first."""
     every = [*_ranks(columns), *_vectors(columns), *_several(columns)]
     sure = any(roles.doubt is None and weight >= SUPPORT["most rows sum to 1"] for weight, roles in every)
     if not sure or "calibrated" in columns.word.values():
@@ -177,7 +176,6 @@ def _readings(columns: Columns) -> list[Weighed]:
 
 
 def _all_labels(columns: Columns, roles: Roles) -> list[str]:
-    """Return the columns that are called the true label, which have to say the same."""
     if columns.given.label is not None or not set(roles.label) <= set(columns.labels):
         return []
     called = {name for name in columns.labels if columns.word[name] not in ("class", "correct", "answer")}
@@ -203,7 +201,6 @@ def _with_doubt(best: Roles, rivals: Sequence[Roles]) -> Roles:
 
 
 def _of_model(columns: Columns, roles: Roles) -> Roles:
-    """Return roles with the model whose rows count, or with the question which."""
     given = columns.given
     said, _, name = (given.model or "").rpartition("=")
     column = said or roles.model or _repeats_rows(columns, roles)
@@ -254,7 +251,6 @@ def _repeats_rows(columns: Columns, roles: Roles) -> str | None:
 
 
 def _words_of_confidence(columns: Columns) -> tuple[str, ...]:
-    """Return a proposal of what the words of a confidence stand for."""
     for name, word in columns.word.items():
         said = (
             sorted(columns.words(name)) if word in CONFIDENCE_NAMES and columns[name].dtype == object else []
@@ -349,7 +345,6 @@ def _truths(columns: Columns, scores: Sequence[str], names: Sequence[str] = (), 
 
 
 def _free_classes(columns: Columns, without: Iterable[str]) -> list[str]:
-    """Return the columns of texts and whole numbers that have no other role."""
     taken = {*columns.side.values(), columns.correct, *columns.predicted, *without}
     return [
         name for name in columns.word
@@ -431,7 +426,6 @@ def _vectors(columns: Columns) -> Iterator[Weighed]:
 
 
 def _pattern(columns: Columns, frame: Frame) -> str:
-    """Return what names the columns of a group: a pattern with *, or all of them."""
     pattern = f"{frame.before}*{frame.after}"
     return (
         pattern
@@ -445,7 +439,6 @@ def _holds_truth(columns: Columns, name: str) -> bool:
 
 
 def _can_be_scores(columns: Columns, frame: Frame) -> bool:
-    """Whether the columns of a frame can be scores: fractions, or one-hot decisions."""
     whole = all(is_whole(columns[name]) for name in frame.columns)
     numbered = (
         frame.word and frame.is_run and columns.event_of(frame.columns[0]) is None
@@ -485,7 +478,6 @@ def _labelled(
     support: Sequence[str] = (),
     chosen: bool = False,
 ) -> Iterator[Weighed]:
-    """Propose a group of scores with the columns that can be its labels."""
     others = [name for name in columns.word if name not in frame.columns]
     one_hot = _one_hot_columns(columns, others, frame.names)
     if one_hot and not columns.labels and not labels:
@@ -504,7 +496,6 @@ def _labelled(
 def _weighed(
     columns: Columns, frame: Frame, label: tuple[str, ...], support: Sequence[str], chosen: bool
 ) -> Weighed:
-    """Return the reading of a group of scores, with what speaks for it and against it."""
     scale = columns.scale_of(frame.columns[0]) if frame.word else "unknown"
     reasons = list(support)
     if columns.sum_to_one(frame.columns):
@@ -519,7 +510,6 @@ def _weighed(
 
 
 def _against(columns: Columns, frame: Frame, label: tuple[str, ...], reasons: set[str]) -> str | None:
-    """Say what speaks against a group of columns as scores of all classes."""
     words = columns.words(*label) if len(label) == 1 and label[0] in columns.word else frozenset()
     listed, unnamed = some_names(frame.columns), not words & set(frame.names)
     if frame.word and all(columns.is_predicted(name) and is_flag(columns[name]) for name in frame.columns):
@@ -651,7 +641,6 @@ def _ranks(columns: Columns) -> Iterator[Weighed]:
 
 
 def _single(columns: Columns) -> Iterator[Weighed]:
-    """Propose one score for each row: the confidence in the predicted class, or P(Y = 1)."""
     possible = _one_score(columns)
     for score, support in possible if len(possible) <= MOST_MODELS else ():
         scale = columns.scale_of(score)
@@ -690,7 +679,6 @@ def _tells_right(columns: Columns, score: str, predicted: str, label: str | None
 
 
 def _one_score(columns: Columns) -> list[tuple[str, str]]:
-    """Return the columns that can be the one score, each with what speaks for it."""
     numeric, word, given = columns.scores, columns.word, columns.given.score
     if given:
         return [(given[0], "called so")] if len(given) == 1 else []
@@ -736,7 +724,6 @@ def _is_constant(values: np.ndarray) -> bool:
 
 
 def _classes_beside(columns: Columns, score: str) -> Iterator[tuple[str | None, str | None, tuple[str, ...]]]:
-    """Return (predicted, label, choices) for every way to take the columns beside a score."""
     predicted = _predicted_beside(columns, score)
     labels = [name for name in columns.labels if name != predicted]
     free = [name for name in labels if not _decided_event(columns, name, name, score)]
@@ -939,7 +926,6 @@ def _refuse_stray_cells(columns: Columns, labelled: bool, read: bool) -> None:
 
 
 def _instead(cell: str, name: str) -> str:
-    """Return what to write in place of a cell that is no number."""
     if cell.strip()[:1] in "<>":
         bound = cell.strip()[1:].strip("= ")
         return f"write a number, such as the bound {bound} or half of it, or remove the row"

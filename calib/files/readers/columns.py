@@ -96,7 +96,6 @@ class Columns:
         self._find_roles()
 
     def _find_roles(self) -> None:
-        """Give columns the roles that their names say and their values allow."""
         given, word = self.given, self.word
         self.numeric = [name for name in word if self[name].dtype.kind in "fiu"]
         self.fractions = {name for name in self.numeric if not is_whole(self[name])}
@@ -125,7 +124,6 @@ class Columns:
         ]  # fmt: skip
 
     def _side(self) -> dict[str, Any]:
-        """Return the columns of ids, splits, weights, groups, clusters, models and row numbers."""
         given = self.given
         roles: dict[str, Any] = {role: getattr(given, role, None) for role in SIDE_ROLES}
         roles |= {"model": None, "index": None}
@@ -368,6 +366,5 @@ def classes_in_name(name: str, classes: Collection[str]) -> list[tuple[str, str,
 
 
 def _inside_number(before: str, part: str, after: str) -> bool:
-    """Whether the cut divides a number, or takes its sign away."""
     divided = before[-1:].isdigit() or (before[-1:] == "." and before[-2:-1].isdigit())
     return (part[:1].isdigit() and divided) or (part[-1:].isdigit() and after[:1].isdigit())

@@ -64,7 +64,6 @@ def _record(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 
 def _records_in(content: Any, depth: int = 0) -> list[Any]:
-    """Return the lists of records inside an object, such as the samples of a log."""
     if type(content) is not dict or depth > DEEPEST:
         return []
     lists = [one for one in content.values() if type(one) is list and one and type(one[0]) is dict]

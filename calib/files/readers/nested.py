@@ -133,7 +133,6 @@ def _unfold(
 
 
 def _vector_of(cell: Mapping[str, Any]) -> list[Any]:
-    """Return the numbers of a vector of Spark, dense or sparse."""
     if cell.get("indices") is None or type(cell.get("size")) is not int:
         return list(cell["values"])
     numbers = dict(zip(cell["indices"], cell["values"], strict=False))
@@ -527,7 +526,6 @@ def _gold(target: Any, doc: Any, row: Sequence[float]) -> int | None:
 
 
 def _first_text(cell: Any) -> str | None:
-    """Return the first text in a cell of lists and objects."""
     if type(cell) is str:
         return cell
     inner: Iterable[Any] = cell.values() if type(cell) is dict else cell if type(cell) is list else ()

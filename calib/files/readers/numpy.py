@@ -100,7 +100,6 @@ def _check_members(members: list[zipfile.ZipInfo], source: Source, limits: Limit
 
 
 def _text_of(array: np.ndarray, name: str) -> np.ndarray:
-    """Return fixed-width text as an object array of str."""
     if array.dtype.kind == "S":
         return np.array([cell.decode("utf-8", "replace") for cell in array.tolist()], dtype=object)
     code_points = array.view(np.uint32).reshape(len(array), -1)

@@ -259,7 +259,6 @@ def with_choices(
 
 
 def _of_class(raw: RawPredictions, name: str) -> RawPredictions:
-    """Return the scores of one class, if several classes can be true."""
     if name not in raw.names:
         raise InputError(f"the classes are {some_names(raw.names)}; got positive={name!r}")
     at = raw.names.index(name)
@@ -441,7 +440,6 @@ class RawPredictions:
         return np.where((numbers >= 0) & (numbers < self.n_classes), numbers, -1)
 
     def _names_by_number(self) -> dict[int, str]:
-        """Return the names that are whole numbers, by number."""
         by_number: dict[int, str] = {}
         for name in self.names:
             for number in _as_integers([name]):
@@ -564,7 +562,6 @@ class RawPredictions:
         return TopKPrediction(ranked, values, self._checked_labels(), self.names, **options)
 
     def _of_several(self, scores: str) -> MultilabelPrediction:
-        """Return scores of classes several of which can be true."""
         labels = self.labels
         if labels is not None and np.isnan(missing := labels.astype(np.float64)).any():
             row = int(np.isnan(missing).any(axis=1).argmax())
@@ -648,7 +645,6 @@ class RawPredictions:
             )
 
     def _ones_of(self, values: np.ndarray, scores: str) -> np.ndarray:
-        """Return scores, each of one event, as probabilities."""
         if scores not in SCALES:
             raise InputError(f"scores must be one of {', '.join(SCALES)}; got {scores!r}")
         scale = self.scale if scores == "auto" else scores
@@ -687,7 +683,6 @@ class RawPredictions:
         return values
 
     def _further(self) -> dict[str, Any]:
-        """Return what the file says about the rows besides predictions and labels."""
         table = pd.DataFrame(dict(self.metadata)) if self.metadata else None
         if table is not None and self.roles is not None and self.roles.id in table:
             table.attrs[ID] = self.roles.id
@@ -921,7 +916,6 @@ def _ranks_of(table: Table, roles: Roles, scores: np.ndarray) -> tuple[np.ndarra
 def _names_of(
     roles: Roles, labels: np.ndarray | None, predicted: np.ndarray | None
 ) -> tuple[str, ...] | None:
-    """Return the class names of predictions that have no column for each class."""
     if roles.kind == "confidence":
         return ConfidencePrediction.class_names
     if roles.kind == "binary":
@@ -937,7 +931,6 @@ def _names_of(
 
 
 def _metadata(table: Table, roles: Roles, n_rows: int) -> dict[str, np.ndarray]:
-    """Return every column that is neither score, label, predicted class nor weight."""
     used = {*roles.probabilities, *roles.label, *roles.votes, *roles.ranked, roles.weight, roles.predicted}
     used |= {roles.index}
     used -= {*roles.label, roles.predicted} if roles.kind == "confidence" and roles.predicted else set()
@@ -1080,7 +1073,6 @@ def decided_but_for_labels(raw: RawPredictions) -> RawPredictions:
 
 
 def _rows_with(wanted: np.ndarray, given: np.ndarray) -> np.ndarray:
-    """Return the row of the label file that has each wanted id."""
     if len(wanted) == len(given) and (wanted == given).all():
         return np.arange(len(given))
     index = pd.Index(given, dtype=object)
@@ -1182,7 +1174,6 @@ def from_one_hot(matrix: np.ndarray) -> np.ndarray:
 
 
 def _as_integers(names: Sequence[str] | np.ndarray) -> list[int]:
-    """Return the integers that the names write, or an empty list if one of them writes none."""
     texts = [str(name) for name in names]
     whole = all(len(t) < 19 and t.isascii() and t.removeprefix("-").isdigit() for t in texts)
     return [int(text) for text in texts] if whole else []

@@ -147,7 +147,6 @@ def _is_ragged(values: Any) -> bool:
 
 
 def _as_json(cell: Any) -> Any:
-    """Return a cell of a frame as a JSON value; missing values as None."""
     if isinstance(cell, np.ndarray):
         return [_as_json(one) for one in cell.tolist()]
     if isinstance(cell, (list, tuple)):

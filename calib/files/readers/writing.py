@@ -36,7 +36,6 @@ def write_csv(frame: pd.DataFrame) -> bytes:
 
 
 def _cells(column: pd.Series) -> list[Any]:
-    """Return the cells of a column as `csv` writes them; those that are missing are empty."""
     kind, cells = column.dtype.kind, column.tolist()
     if kind in "iub" and isinstance(column.dtype, np.dtype):
         return cells

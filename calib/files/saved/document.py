@@ -275,7 +275,6 @@ def schema() -> dict[str, Any]:
 def _decode(
     document: dict[str, Any],
 ) -> tuple[Layout, dict, dict, tuple[str, ...] | None, FittedOn, AcceptanceRule | None]:
-    """Check every value of a document and return what a calibrator is built from."""
     layout = layout_named(document["type"], TYPES, "type")
     sizes: dict[str, int] = {}
     params = layout.params.decode(document["params"], "params", sizes)

@@ -136,7 +136,6 @@ def load_model(file: str | os.PathLike[str] | BinaryIO, *, trusted: Sequence[str
 
 
 def _pairs_of(about: Any) -> list[dict[str, Any]]:
-    """Check what model.json says, and return its entry for each pair."""
     known = isinstance(about, dict) and about.get("format") == FORMAT
     if not known or about.get("version") != VERSION:
         raise CalibratorFileError(f'model file: expected "format": "{FORMAT}" and "version": {VERSION}')

@@ -265,7 +265,6 @@ class _Writing:
         self.written: dict[int, tuple[Any, str]] = {}
 
     def array(self, array: np.ndarray | None) -> str | None:
-        """Store an array once and return its name in the archive."""
         if array is None:
             return None
         if id(array) not in self.written:
@@ -276,7 +275,6 @@ class _Writing:
         return self.written[id(array)][1]
 
     def rows(self, rows: Announcement) -> dict[str, Any]:
-        """Describe predictions in JSON types and store their arrays."""
         values: dict[str, Any] = {}
         arrays: dict[str, str | None] = {}
         for name, value in rows.__getstate__().items():
@@ -302,7 +300,6 @@ class _Writing:
         return {"name": str(name), "dtype": dtype, "words": list(words), "array": self.array(codes)}
 
     def table(self, table: Table | None) -> dict[str, Any] | None:
-        """Describe the content of a file; its floats side by side are one array."""
         if table is None:
             return None
         columns = [
@@ -321,7 +318,6 @@ class _Writing:
         }
 
     def calibrators(self, model: Project | FurtherModel, project: Project) -> list[dict[str, Any]]:
-        """Store calibrator files and describe them."""
         described = []
         for name, calibrator in model.calibrators.items():
             file = f"calibrators/{next(self.names)}.json"
@@ -346,7 +342,6 @@ class _Reading:
         self.cells = 0
 
     def content(self, name: Any, most: int) -> bytes:
-        """Return a member of the archive."""
         info = self.members.get(name) if isinstance(name, str) else None
         if info is None:
             raise InputError(f"the project file lacks the member {str(name)[:60]!r}; save it again")
@@ -358,7 +353,6 @@ class _Reading:
             return self.archive.read(info)
 
     def project(self) -> Project:
-        """Return the project."""
         text = self.content(MANIFEST, self.limits.json_bytes)
         check_objects(text, self.limits)
         try:
@@ -393,7 +387,6 @@ class _Reading:
         )
 
     def model(self, data: dict[str, Any]) -> dict[str, Any]:
-        """Return the rows of a model and what was fitted on it, by field."""
         calibration = data.get("calibration")
         calibrators = _entries(data, "calibrators", {"name", "choices", "file"})
         return {
@@ -410,7 +403,6 @@ class _Reading:
         }
 
     def upload(self, data: Any) -> Upload | None:
-        """Return the files that the rows were read from."""
         if data is None:
             return None
         given = data if isinstance(data, dict) else {}
@@ -430,7 +422,6 @@ class _Reading:
         return Upload(tuple(None if one is None else self.table(one) for one in tables), found)
 
     def table(self, data: Any) -> Table:
-        """Return the content of a file, checked as the columns of rows are."""
         keys = {"format", "columns", "matrices", "packed", "packed_names", "ignored"}
         if not isinstance(data, dict) or set(data) != keys:
             raise InputError(f"the project file: a table has the keys {', '.join(sorted(keys))}")
@@ -474,7 +465,6 @@ class _Reading:
         return replace(table, ignored=tuple(data["ignored"]))
 
     def array(self, name: Any) -> np.ndarray:
-        """Return an array, read once and read-only."""
         info = self.members.get(name) if isinstance(name, str) else None
         if info is None:
             raise InputError(f"the project file lacks the array {str(name)[:60]!r}; save it again")
@@ -486,7 +476,6 @@ class _Reading:
         return self.arrays[name]
 
     def rows(self, data: Any) -> Any:
-        """Return predictions, checked as any other file's."""
         kind = data.get("kind") if isinstance(data, dict) else None
         if not isinstance(kind, str) or kind not in KINDS:
             raise InputError(
@@ -511,7 +500,6 @@ class _Reading:
             ) from None
 
     def metadata(self, columns: Any) -> pd.DataFrame | None:
-        """Return the table of further columns."""
         if columns is None:
             return None
         if not isinstance(columns, list) or not all(isinstance(one, dict) for one in columns):
@@ -592,7 +580,6 @@ def _closed(data: Mapping[str, Any], known: set[str], what: str) -> None:
 
 
 def _entries(manifest: dict[str, Any], key: str, known: set[str]) -> list[dict[str, Any]]:
-    """Return a list of objects that have names of their own."""
     entries = manifest.get(key)
     if not isinstance(entries, list) or len(entries) > MOST_ENTRIES:
         raise InputError(f"the project file: {key} must be a list of at most {MOST_ENTRIES:,} entries")

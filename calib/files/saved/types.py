@@ -362,11 +362,9 @@ class _By:
     schema = {"enum": list(allowed)}  # noqa: RUF012
 
     def encode(self, value: Any) -> Any:
-        """Return a word, or the list of both."""
         return value if isinstance(value, str) else "class" if tuple(value) == ("class",) else list(value)
 
     def decode(self, value: Any, where: str, sizes: Sizes) -> Any:
-        """Check that it is one of the three."""
         if value not in self.allowed:
             raise mismatch(where, 'one of "class", "group", ["class", "group"]', value)
         return tuple(value) if isinstance(value, list) else value
@@ -379,7 +377,6 @@ class _MulticlassLayout(Layout):
     """
 
     def encode_state(self, estimator: Any) -> Values:
-        """Return the fitted state as JSON types."""
         layout = layout_of(estimator.binary_calibrator, _BINARY)
         fell_back = {fallback.problem for fallback in estimator.fallbacks_}
         fitted = [None if i in fell_back else binary for i, binary in enumerate(estimator.calibrators_)]
@@ -399,7 +396,6 @@ class _MulticlassLayout(Layout):
         )
 
     def decode_state(self, params: Values, raw: Any, where: str, sizes: Sizes) -> Values:
-        """Return the checked state, with what follows from it."""
         fields = self.state.fields
         closed(raw, (*fields, "calibrators_", "pooled_", *_OPTIONAL), where, _OPTIONAL)
         n_classes = fields["n_classes_"].decode(raw["n_classes_"], f"{where}.n_classes_", sizes)
@@ -464,7 +460,6 @@ class _MulticlassLayout(Layout):
 
     @property
     def state_schema(self) -> dict[str, Any]:
-        """JSON Schema of the state."""
         states = {"anyOf": [{"type": "null"}, *(layout.state_schema for layout in _BINARY.values())]}
         of_states = ("calibrators_", "pooled_", "by_class_")
         lists: dict[str, Any] = dict.fromkeys(of_states, {"type": "array", "items": states})
