@@ -231,8 +231,8 @@ def recommend(
     Olshen & Stone 1984, section 3.4.3). Nothing is recommended if fewer than `MIN_WRONG` rows are wrong, or
     right.
 
-    The intervals leave out that folds share fitting rows; ``benchmarks/choosing.py`` prints how often the
-    choice is worse than the base model on fresh rows. Beyond `MOST_SCORES` scores only light candidates are
+    The intervals leave out that folds share fitting rows; ``benchmarks.choices`` prints how often the choice
+    is worse than the base model on fresh rows. Beyond `MOST_SCORES` scores only light candidates are
     tried, and never one with more parameters than rows in a fold.
 
     Examples

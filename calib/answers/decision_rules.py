@@ -194,7 +194,7 @@ def decide(
 
     With clusters, accepted rows are wrong with one chance and the file's one correlation
     (`calib.evidence.clusters`): the tail has their effective number of rows, fewer if clusters are few (Korn
-    & Graubard 1998). ``benchmarks/decision_guarantee.py`` prints how often the target is missed.
+    & Graubard 1998). ``python -m benchmarks.promises rules`` prints how often the target is missed.
 
     **Reviews.** The share of new rows below the k-th smallest of n confidences has a Beta(k, n - k + 1)
     distribution, or is smaller if confidences tie; its 1 - alpha quantile is promised. With clusters n and k

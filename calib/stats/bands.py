@@ -176,7 +176,7 @@ def calibration_band(
     Dimitriadis, Duembgen, Henzi, Puke & Ziegel (2023), "Honest calibration assessment for binary outcome
     predictions". For each of the N (N + 1) / 2 runs of neighbouring groups, the one-sided Clopper-Pearson
     bounds at (1 - level) / (N (N + 1)) hold together. A run's lower bound holds at its last score and after,
-    its upper bound at its first score and before. Coverage: `python -m benchmarks.band_coverage`.
+    its upper bound at its first score and before. Coverage: `python -m benchmarks.intervals bands`.
 
     Examples
     --------

@@ -186,7 +186,7 @@ def calibration_test(
 
     Redraws make p-values exact but for ties, which count half (mid-p, Lancaster 1961): a calibrated model is
     rejected at 5 % in about 5 %. The limits' p-values are too large for few rows or scores: `python -m
-    benchmarks.binless_sizes`.
+    benchmarks.sizes binless`.
 
     Examples
     --------

@@ -117,7 +117,7 @@ def error_interval(
     With clusters, cells have the variance of dependent rows (``norm=1``), or pairs of different clusters make
     the square and its variance (``norm=2``, `ClusterSquares`), with Student's quantile.
 
-    In the populations of ``benchmarks/interval_coverage.py`` the 95 % interval covers in 93 % or more.
+    In the populations of ``benchmarks/intervals.py`` the 95 % interval covers in 93 % or more.
     """
     if norm not in (1, 2):
         raise InputError(f"norm must be 1 (ECE) or 2 (l2 error) for an interval; got {norm!r}")

@@ -99,7 +99,7 @@ def best_set(
     Notes
     -----
     Multiple comparisons with the best: a method is out if its mean exceeds any other mean by more than the
-    critical value of all pairs. ``benchmarks/choosing.py`` prints how often the best method is in the set.
+    critical value of all pairs. ``benchmarks.choices sets`` prints how often the best method is in the set.
 
     Examples
     --------
