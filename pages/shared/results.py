@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
+from functools import reduce
 from typing import Any
 
 import numpy as np
@@ -32,7 +33,7 @@ from calib.answers import (
 from calib.answers.calibrated import vector_losses
 from calib.answers.change import Change, change
 from calib.answers.costly_actions import ActionCosts, choose_actions
-from calib.answers.cuts import LEAST_ROWS
+from calib.answers.cuts import LEAST_ROWS, cross_cuts
 from calib.answers.decision_curves import ActionCounts, action_counts
 from calib.calibrators.canonical import SimplexScheme
 from calib.data.equal_rows import overlap
@@ -198,8 +199,7 @@ def rows_of_group(
     """Return the evaluation rows of a group of a column, of one bin or predicted class; None of a summary."""
     if method.sums is not None:
         return None
-    (cut,) = _cuts(column)
-    inside = cut.code == group
+    inside = cut_of(methods()[BASE].scores, column).code == group
     if predicted is not None:
         inside &= top_label(method.scores)[0] == predicted
     if bin_ is None:
@@ -377,11 +377,18 @@ def _cuts(at: CutsAt) -> list[Cut]:
     return [one for one in cuts(methods()[BASE].scores, at).values() if isinstance(one, Cut)]
 
 
+def cut_of(rows: Any, column: CutsAt) -> Cut:
+    """Return the groups of one column, or of two at once."""
+    return reduce(cross_cuts, (one for one in cuts(rows, column).values() if isinstance(one, Cut)))
+
+
 @kept()
 def slice_table(method: Method, at: CutsAt, n_bins: int, *, pairs: bool = False) -> SliceTable:
     options: dict[str, Any] = {"notion": slice_notion(method), "n_bins": n_bins, "random_state": 0}
     options["pairs"] = pairs
-    return compute("Assessing every group", slices, method.labels, *_grouped(method, at), **options)
+    of_sums = method.sums, [name for name, _ in at]
+    of_rows = of_sums if method.sums is not None else (tops(method)[0], _cuts(at))
+    return compute("Assessing every group", slices, method.labels, *of_rows, **options)
 
 
 @kept()
@@ -399,14 +406,15 @@ def watched(method: Method, time: str | None, tolerance: float) -> OverTime:
 @kept()
 def gaps(method: Method, column: CutsAt, only: tuple[str, ...], n_bins: int) -> SliceGaps:
     options: dict[str, Any] = {"notion": slice_notion(method), "n_bins": n_bins, "only": list(only)}
-    return compute("Comparing groups", slice_gaps, method.labels, *_grouped(method, column), **options)
+    of_rows = _grouped_by(method, column)
+    return compute("Comparing groups", slice_gaps, method.labels, *of_rows, **options)
 
 
-def _grouped(method: Method, at: CutsAt) -> tuple[Any, Any]:
-    """Return what is announced for every row and the cut columns, or a summary and names of its columns."""
+def _grouped_by(method: Method, column: CutsAt) -> tuple[Any, Any]:
+    """Return what is announced for every row, and the groups; or a summary and the name of its column."""
     if method.sums is not None:
-        return method.sums, [name for name, _ in at]
-    return tops(method)[0], _cuts(at)
+        return method.sums, column[0][0]
+    return tops(method)[0], cut_of(methods()[BASE].scores, column)
 
 
 @kept()
@@ -414,7 +422,7 @@ def slice_maps(
     method: Method, column: CutsAt, groups: tuple[int, ...], classes: tuple[int, ...], n_bins: int
 ) -> tuple[diagrams.ClassHeat, diagrams.ClassHeat | None]:
     """Return group x bin and, of predicted classes, group x class."""
-    top, (cut,) = _grouped(method, column)
+    top, cut = _grouped_by(method, column)
     shown = slice_heat(method.labels, top, cut, groups=groups, n_bins=n_bins)
     if not classes:
         return shown, None

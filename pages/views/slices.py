@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from functools import partial
+from itertools import combinations
 from typing import Any
 
 import numpy as np
@@ -20,6 +21,7 @@ from calib.evidence.reductions import top_label
 from pages.shared.panels.rows import rows_panel
 from pages.shared.results import (
     CutsAt,
+    cut_of,
     cuts,
     further_columns,
     gaps,
@@ -63,7 +65,7 @@ def open_group(group: str, bin_: int | None = None, predicted: int | None = None
 
 def pick_row() -> None:
     row = ticked("slice-table")
-    if row is not None and shown["column"].iloc[row] in chosen:  # a pair of columns has no rows panel
+    if row is not None:
         st.session_state["slice-column"] = shown["column"].iloc[row]
         open_group(shown["group"].iloc[row])
 
@@ -214,11 +216,15 @@ with main:
 
     st.header("The groups of one column", anchor=False)
     left, right = st.columns([2, 1], vertical_alignment="bottom")
-    if st.session_state.get("slice-column") not in chosen:
-        st.session_state["slice-column"] = next(one for one in map(str, table.column) if one in chosen)
-    name = left.selectbox("Column", chosen, key="slice-column")
-    one: CutsAt = ((name, where.get(name)),)
-    cut = cuts(rows, one)[name]
+    parts = {column: (column,) for column in chosen}
+    parts |= {", ".join(both): both for both in combinations(chosen, 2)} if pairs else {}
+    if st.session_state.get("slice-column") not in parts:
+        st.session_state["slice-column"] = next(
+            column for column in map(str, table.column) if column in chosen
+        )
+    name = left.selectbox("Column", list(parts), key="slice-column")
+    one: CutsAt = tuple((column, where.get(column)) for column in parts[name])
+    cut = cut_of(rows, one)
     place = {group: code for code, group in enumerate(cut.groups)}
     ranked = [place[group] for group in shown["group"][shown["column"] == name]]
     if not ranked:
@@ -361,7 +367,9 @@ next_line("Slices")
 st.header("What to do about it", anchor=False)
 if say_rows_needed("Calibration by group"):
     st.stop()
-if data.calibration is None or method.one_event:
+if name not in chosen:
+    st.markdown("Calibration by group takes one column: choose one of the two above.")
+elif data.calibration is None or method.one_event:
     st.markdown("Calibration by group needs predicted classes and calibration rows.")
 else:
     st.markdown(

@@ -60,6 +60,13 @@ def test_groups_are_ranked_searched_and_compared(n_groups):
     assert {"below 30", "30 to 60", "60 and more"} <= set(app.dataframe[0].value["group"])
     app.text_input(key="cut-age").set_value("old").run()
     assert "cut 'age' at numbers" in app.error[0].value.replace("\\", "")
+    app.text_input(key="cut-age").set_value("30, 60").run()
+    app.multiselect(key="slice-columns").set_value(["region", "age"]).run()
+    app.toggle(key="pairs").set_value(True).run()
+    app.session_state["slice-group"] = "region 0, below 30"
+    app.selectbox(key="slice-column").set_value("region, age").run()
+    assert not app.exception
+    assert any("region 0, below 30" in one.value for one in app.subheader)
 
 
 def test_a_column_leads_to_calibration_by_its_groups():
