@@ -251,6 +251,7 @@ class LabelShiftCorrection(BaseEstimator):
             return self
         self.shares_ = np.bincount(codes, minlength=n_classes) / n_samples
         self.mean_proba_ = matrix.mean(axis=0)
+        self.usual_ = self._seen(matrix)
         return self
 
     def predict_proba(self, proba: Any) -> np.ndarray:
@@ -285,6 +286,8 @@ class LabelShiftCorrection(BaseEstimator):
         scale = 1.0 / len(matrix) + 1.0 / self.n_samples_
         reach = float(norm.isf(ALPHA / 2.0 / len(source))) * np.sqrt(variance * scale)
         ends = np.clip([target - reach, target + reach], 0.0, 1.0)
+        if self.training_shares is None and self._is_as_usual(matrix, scale):
+            ends = np.array([np.minimum(ends[0], source), np.maximum(ends[1], source)])
         shift = LabelShift(self.method, source, target, np.ones(len(source)), len(matrix), *ends)
         if not shift.is_shift:
             return shift
@@ -292,9 +295,22 @@ class LabelShiftCorrection(BaseEstimator):
         weights = np.divide(shares, source, out=np.ones(len(source)), where=source > 0.0)
         return replace(shift, weights=weights)
 
+    def _seen(self, matrix: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Return mean and variance of what the method sees: probabilities, or predicted classes."""
+        if self.method == "em":
+            return matrix.mean(axis=0), matrix.var(axis=0)
+        share = np.bincount(highest(matrix)[0], minlength=self.n_classes_) / len(matrix)
+        return share, share * (1.0 - share)
+
+    def _is_as_usual(self, matrix: np.ndarray, scale: float) -> bool:
+        """Whether all means of what the method sees are within chance of those in the calibration rows."""
+        (mean, variance), bound = self.usual_, float(np.log(2.0 * self.n_classes_ / ALPHA))
+        away = np.abs(self._seen(matrix)[0] - mean)
+        return bool((away <= np.sqrt(2.0 * bound * variance * scale) + bound * scale / 3.0).all())
+
     def _bbse_variance(self, matrix: np.ndarray) -> np.ndarray:
         """Variance of the shares for one row: the predicted classes', through the inverse confusion."""
-        predicted = np.bincount(highest(matrix)[0], minlength=self.n_classes_) / len(matrix)
+        predicted = self._seen(matrix)[0]
         inverse = np.linalg.pinv(self.confusion_) * self.shares_[:, None]
         moved = inverse @ predicted
         return np.maximum(np.square(inverse) @ predicted - moved**2, 0.0)
@@ -308,7 +324,7 @@ class LabelShiftCorrection(BaseEstimator):
                 f"predicted classes tell only {rank} of {joint.shape[1]} classes apart in the calibration "
                 'rows, so BBSE has no unique answer; use method="em" or merge classes'
             )
-        predicted = np.bincount(highest(matrix)[0], minlength=self.n_classes_) / len(matrix)
+        predicted = self._seen(matrix)[0]
         weights = np.ones(self.n_classes_)
         weights[seen] = nnls(joint, predicted)[0]
         total = float(weights @ self.shares_)
