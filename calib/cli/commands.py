@@ -101,10 +101,8 @@ def metrics(options: Namespace) -> Outcome:
     notes = [size_words(rows), *fixed]
     sources: dict[str, Any] = {BASE: rows}
     if options.calibrator:
-        calibrator, rows = calibrator_for(options.calibrator, rows, notes)
+        calibrator, rows, _ = calibrator_for(options.calibrator, rows, notes)
         sources = {BASE: rows, name_of(calibrator): calibrator}
-        if (used := overlap(rows, calibrator)) is not None:
-            notes.append(f"warning: {used.words}; assess the calibrator on other rows")
     methods = [_Assessed(name, rows, source, options.bins) for name, source in sources.items()]
     floors = [_floors(rows, method.scores, options, method.strategy) for method in methods]
     tests = [
@@ -213,6 +211,8 @@ def fit(options: Namespace) -> Outcome:
     methods: list[_Assessed] = []
     if unseen is not None and unseen.labels is not None:
         unseen = aligned(unseen, calibrator)
+        if (again := overlap(unseen, calibrator)) is not None:
+            notes.append(f"warning: {again.words}; assess the calibrator on other rows")
         methods = [
             _Assessed("before", unseen, unseen, options.bins),
             _Assessed(name_of(calibrator), unseen, calibrator, options.bins),
@@ -255,7 +255,7 @@ def apply(options: Namespace) -> Outcome:
     """Calibrate new predictions with a calibrator file and write them as a table."""
     rows = read_rows(options, labelled=False).evaluation
     notes: list[str] = []
-    calibrator, rows = calibrator_for(options.calibrator, rows, notes)
+    calibrator, rows, _ = calibrator_for(options.calibrator, rows, notes)
     shares = None
     if any((options.label_shift, options.calibration, options.target_shares, options.training_shares)):
         calibrator, shift = _corrected(calibrator, rows, options)
@@ -374,8 +374,8 @@ def gate(options: Namespace) -> Outcome:
     scores: Any = rows
     calibrator = rule = used = None
     if options.calibrator:
-        calibrator, rows = calibrator_for(options.calibrator, rows, [])
-        rule, used = getattr(calibrator, "rule_", None), overlap(rows, calibrator)
+        calibrator, rows, used = calibrator_for(options.calibrator, rows, [])
+        rule = getattr(calibrator, "rule_", None)
         scores = calibrated_scores(calibrator, rows)
     strategy = assessment_strategy(rows, calibrator)
     groups = _groups_of(rows, scores, options) if options.by else None
@@ -478,8 +478,7 @@ def decide(options: Namespace) -> Outcome:
         raise InputError("--output writes a calibrator file with the rule in it; add --calibrator CAL.JSON")
     used = None
     if options.calibrator:
-        calibrator, rows = calibrator_for(options.calibrator, rows, [])
-        used = overlap(rows, calibrator)
+        calibrator, rows, used = calibrator_for(options.calibrator, rows, fixed if options.costs else [])
         scores = calibrated_scores(calibrator, rows)
     if options.costs:
         return _costs(options, rows, scores, fixed)
@@ -558,8 +557,9 @@ def slices(options: Namespace) -> Outcome:
     of_sums = isinstance(rows, SummedRows)
     columns: Any = _summed_columns(rows, options) if of_sums else _cut_columns(rows, options.by, options.cut)
     scores: Any = rows
+    notes: list[str] = []
     if options.calibrator:
-        calibrator, rows = calibrator_for(options.calibrator, rows, [])
+        calibrator, rows, _ = calibrator_for(options.calibrator, rows, notes)
         scores = calibrated_scores(calibrator, rows)
     notion = kind_of(rows).notion
     about: dict[str, Any] = {
@@ -584,7 +584,7 @@ def slices(options: Namespace) -> Outcome:
         for name in ("accuracy", "confidence", "error", "floor", "floor_upper", "smallest")
     }
     formats = {head: text.format for head, text in (digits | four).items()}
-    lines = [size_words(rows), f"{table.words()}.", ""]
+    lines = [size_words(rows), *notes, f"{table.words()}.", ""]
     lines += shown.to_string(index=False, formatters=formats).splitlines()
     lines += [f"{len(table) - len(shown):,} more groups: --rows"] if len(table) > len(shown) else []
     for name, of in gaps.items():

@@ -13,6 +13,7 @@ from typing import Any
 from calib.base.exceptions import InputError
 from calib.base.outputs import check_output
 from calib.cli.streams import PIPE, is_piped, progress_line
+from calib.data.equal_rows import Overlap, overlap
 from calib.data.kinds import kind_of
 from calib.data.predictions import in_common_classes, rows_that_count, weight_words
 from calib.files.findings.examination import Examination, check
@@ -272,8 +273,11 @@ def rows_to_assess(options: Namespace, notes: list[str] | None = None) -> Any:
     return rows.evaluation.split(options.split, options.seed)[1]
 
 
-def calibrator_for(file: str, rows: Any, notes: list[str]) -> tuple[Any, Any]:
-    """Load a calibrator file and put the columns of the rows in its order; add a note if they moved."""
+def calibrator_for(file: str, rows: Any, notes: list[str]) -> tuple[Any, Any, Overlap | None]:
+    """Load a calibrator file, put the columns of the rows in its order, and find rows that it was fitted on.
+
+    A note says that columns moved, or that rows were used to fit.
+    """
     from calib.files.saved.document import (  # scikit-learn, which reading rows does without
         aligned,
         load,
@@ -285,4 +289,6 @@ def calibrator_for(file: str, rows: Any, notes: list[str]) -> tuple[Any, Any]:
         what = "P(Y = 1) was switched" if rows.kind == "binary" else "columns were reordered"
         if rows.kind != "top-label":
             notes.append(f"{what} to match the calibrator's classes")
-    return calibrator, reordered
+    if (used := overlap(reordered, calibrator)) is not None:
+        notes.append(f"warning: {used.words}; assess the calibrator on other rows")
+    return calibrator, reordered, used

@@ -19,6 +19,7 @@ from calib.answers.metric_tables import metric_intervals
 from calib.calibrators.binary import BinaryCalibrator
 from calib.calibrators.catalogue import full_name, name_of
 from calib.calibrators.multiclass import of_one_score
+from calib.data.equal_rows import overlap
 from calib.files.saved import aligned
 from calib.files.saved.document import matched_by_position
 from pages.shared.isolation.reader import start
@@ -115,6 +116,7 @@ if calibrator is None or predictions is None:
         else "These predictions cannot be used yet. The findings above say why."
     )
     st.stop()
+fitted_on = calibrator if source == FILE else data.calibration
 try:
     if source != FILE:  # a calibrator of this session expects the loaded data's order of columns
         predictions = predictions.in_order_of(data.evaluation.class_names)
@@ -153,6 +155,8 @@ st.markdown(
     f"at most by {change.max():.3f}."
 )
 if predictions.labels is not None:
+    if (used := overlap(predictions, fitted_on)) is not None:
+        st.warning(f"{used.words.capitalize()}: the numbers below promise nothing for new rows.")
     labels, scores = predictions.labels, calibrated_scores(calibrator, predictions)
     weights = predictions.sample_weight
     strategy = assessment_strategy(predictions)

@@ -119,6 +119,7 @@ def test_commands_know_the_rows_of_a_calibrator_file(tmp_path, capsys):
     score, right = drawn(5)
     rows = BinaryPrediction(score.round(6), right)
     table = pd.DataFrame({"p(yes)": rows.score, "label": np.where(right, "yes", "no")})
+    table["site"] = np.where(np.arange(len(table)) % 2, "north", "south")
     fitted = BinaryPrediction(rows.score[:600], right[:600], ("no", "yes"))
     save(PlattScaling().fit(fitted.score, fitted.labels), tmp_path / "c.json", fitted_on=fitted)
     for name, chosen in (("part", table[300:]), ("new", table[600:])):
@@ -126,7 +127,8 @@ def test_commands_know_the_rows_of_a_calibrator_file(tmp_path, capsys):
 
     def run(command, name, *options):
         file, calibrator = str(tmp_path / f"{name}.csv"), str(tmp_path / "c.json")
-        code = main([command, file, "--calibrator", calibrator, *options])
+        given = [calibrator, file] if command == "apply" else [file, "--calibrator", calibrator]
+        code = main([command, *given, *options])
         return code, capsys.readouterr()
 
     promised = {}
@@ -139,8 +141,10 @@ def test_commands_know_the_rows_of_a_calibrator_file(tmp_path, capsys):
         2,
         0,
     ]
-    assert "rows were used to fit" in run("metrics", "part")[1].out
-    assert "rows were used to fit" not in run("metrics", "new")[1].out
+    slices, applied = ("--by", "site", "--resamples", "50"), ("--output", str(tmp_path / "out.csv"))
+    for command, *options in (("metrics",), ("slices", *slices), ("apply", *applied)):
+        assert "of 700 rows were used to fit" in run(command, "part", *options)[1].out
+        assert "rows were used to fit" not in run(command, "new", *options)[1].out
 
 
 @pytest.mark.parametrize("options", [{"accuracy": 0.6}, {"cost": 2.0}, {"reviews": 0.0}])
