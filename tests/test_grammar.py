@@ -7,7 +7,7 @@ import inspect
 import pytest
 
 from calib.data import defaults
-from tests.public import public_functions
+from tests.public import public_functions, public_objects
 
 FUNCTIONS = public_functions()
 
@@ -62,3 +62,18 @@ def test_options_are_named():
         and parameter.kind is not inspect.Parameter.KEYWORD_ONLY
     ]
     assert not by_position
+
+
+def documented():
+    """Public functions and classes, and the public methods and properties that calib gives these."""
+    for name, each in public_objects().items():
+        if callable(each):
+            yield name, each
+        for owner in each.__mro__ if isinstance(each, type) else ():
+            for member, value in vars(owner).items() if owner.__module__.startswith("calib.") else ():
+                if not member.startswith("_") and hasattr(value, "__get__"):
+                    yield f"{name}.{member}", value
+
+
+def test_public_names_and_their_methods_have_docstrings():
+    assert [name for name, each in documented() if not inspect.getdoc(each)] == []

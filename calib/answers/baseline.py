@@ -30,8 +30,6 @@ from calib.stats.measures import MEASURES, Measure, ece_of
 
 @dataclass(frozen=True)
 class Change:
-    """A number of predictions beside the same number of a baseline."""
-
     measure: Measure  #: The number
     #: The number now, and of the baseline
     value: float
@@ -53,7 +51,6 @@ class Compared:
 
     @property
     def words(self) -> str:
-        """Say on which rows both are compared."""
         if self.n_paired is None:
             return "compared with the baseline as on different rows, as no ids pair them"
         return f"compared with the baseline on {self.n_paired:,} rows paired by id"

@@ -42,7 +42,6 @@ class Confirmation(Result):
 
     @property
     def verdict(self) -> Verdict:
-        """What the interval says."""
         return "better" if self.upper < 0.0 else "worse" if self.lower > 0.0 else "no clear change"
 
     @property

@@ -69,5 +69,4 @@ def _cells(scores: np.ndarray, outcomes: np.ndarray) -> tuple[np.ndarray, np.nda
 
 
 def log_binomial(n: np.ndarray, k: np.ndarray) -> np.ndarray:
-    """Return the logarithm of n over k."""
     return gammaln(n + 1.0) - gammaln(k + 1.0) - gammaln(n - k + 1.0)

@@ -66,19 +66,15 @@ class Check:
 
     @property
     def name(self) -> str:
-        """What is checked, without the outcome."""
         return self.sentence.rpartition(f" is {self.answer}: ")[0]
 
     @property
     def outcome(self) -> str:
-        """The outcome in words."""
         return self.sentence.rpartition(f" is {self.answer}: ")[2]
 
 
 @dataclass(frozen=True)
 class GateResult:
-    """Outcome of a gate."""
-
     checks: tuple[Check, ...]  #: One per limit
     strict: bool = False  #: Whether an undecided limit fails the gate
     pairing: str = ""  #: On which rows a baseline is compared, in words
@@ -106,7 +102,6 @@ class GateResult:
         return ("passed: " if self.passed else "failed: ") + "; ".join(told)
 
     def data(self) -> dict[str, Any]:
-        """Return the outcome as JSON types."""
         checks = [asdict(check) for check in self.checks]
         for check in checks:
             if check["group"] is None:  # there are no groups
@@ -116,7 +111,6 @@ class GateResult:
         return {"passed": self.passed, "answer": self.answer, "sentence": self.sentence, "checks": checks}
 
     def fails(self, check: Check) -> bool:
-        """Whether a check fails the gate."""
         return check.answer == "broken" or (self.strict and check.answer == "undecided")
 
     def markdown(self) -> str:

@@ -87,7 +87,6 @@ class BinIntervals:
         return np.maximum(self.value - self.lower, self.upper - self.value)
 
     def frame(self) -> pd.DataFrame:
-        """Return one row per bin, for CSV downloads."""
         return pd.DataFrame({name: getattr(self, name) for name in self.__dataclass_fields__})
 
 

@@ -73,8 +73,6 @@ HOW_RANKED = (
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Entry(Result):
-    """One method of a leaderboard."""
-
     method: str  #: Name of the method
     metrics: Metrics | None = None  #: Its metrics; None if it failed
     seconds: float | None = None  #: Time the fit took; None for a base model
@@ -193,7 +191,6 @@ class Leaderboard(Result):
         return pd.DataFrame(texts)
 
     def words(self, name: Callable[[str], str] = str) -> str:
-        """Say which methods are best and by how much they improve on the base model, in one sentence."""
         marked, base = self.best()[RANKING["brier"]], self.entries[0]
         best = [one.method for one, is_best in zip(self.ranked, marked, strict=True) if is_best]
         if not best:
@@ -211,12 +208,10 @@ class Leaderboard(Result):
         return sentence + "."
 
     def markdown(self, decimals: int = 4) -> str:
-        """Return the leaderboard as a Markdown table, the best in bold."""
         head, body = self._printed(decimals, bold="**{}**", escape=escape_markdown)
         return markdown_table(head, body)
 
     def latex(self, decimals: int = 4) -> str:
-        """Return the leaderboard as a LaTeX tabular, the best in bold."""
         head, body = self._printed(decimals, bold=r"\textbf{{{}}}", escape=escape_latex)
         lines = [r"\hline", latex_row(head) + r" \hline", *map(latex_row, body), r"\hline"]
         return latex_tabular("l" + "r" * (len(head) - 1), lines)
@@ -326,7 +321,6 @@ def entry_of(
     sample_weight: Any = None,
     cluster: np.ndarray | None = None,
 ) -> Entry:
-    """Return the entry of a method that gave these scores of the evaluation rows."""
     bins: dict[str, Any] = {"n_bins": n_bins, "strategy": strategy, "sample_weight": sample_weight}
     numbers = metrics(evaluation.labels, scores, method=name, **bins)
     given = evaluation.labels, scores, evaluation

@@ -13,22 +13,18 @@ def markdown_table(head: Sequence[str], body: Iterable[Sequence[str]], n_names: 
 
 
 def latex_row(cells: Iterable[str]) -> str:
-    """Return a row of a LaTeX tabular."""
     return " & ".join(cells) + r" \\"
 
 
 def latex_tabular(columns: str, lines: Iterable[str]) -> str:
-    """Return a LaTeX tabular with these columns and lines."""
     return "\n".join([rf"\begin{{tabular}}{{{columns}}}", *lines, r"\end{tabular}"]) + "\n"
 
 
 def escape_markdown(text: str) -> str:
-    """Return a text that Markdown shows as it is."""
     return "".join("\\" + sign if sign in "\\`*_{}[]<>()#+!|~$" else sign for sign in text.replace("\n", " "))
 
 
 def escape_latex(text: str) -> str:
-    """Return a text that LaTeX shows as it is."""
     signs = {"\\": r"\textbackslash{}", "~": r"\textasciitilde{}", "^": r"\textasciicircum{}"}
     signs |= {sign: "\\" + sign for sign in "&%$#_{}"}
     return "".join(signs.get(sign, sign) for sign in text.replace("\n", " "))

@@ -27,7 +27,6 @@ MINE, ENDING = f".calib-{zlib.crc32(platform.node().encode()):08x}-", ".partial"
 
 
 def write_whole(file: str | os.PathLike[str], content: bytes) -> None:
-    """Write a file as `whole_file` does."""
     with whole_file(file) as stream:
         stream.write(content)
 

@@ -45,8 +45,6 @@ class Result:
 
 
 class Drawn(Result):
-    """A result that has a figure."""
-
     def plot(self, **options: Any) -> Any:
         """Return its plotly figure, or with ``backend="matplotlib"`` one for papers.
 

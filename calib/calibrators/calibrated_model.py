@@ -90,7 +90,6 @@ class FittedPair:
     def fit_calibrator(
         self, unfitted: Any, values: np.ndarray, codes: np.ndarray, weights: Any
     ) -> FittedPair:
-        """Fit the calibrator on `values` of the classifier, and return the pair."""
         if self.response == "decision_function":
             self.scale = max(1.0, float(np.abs(values[np.isfinite(values)]).max()) / LARGEST_DECISION)
         self.calibrator = fit_rows(clone(unfitted), self.scores(values), codes, weights)

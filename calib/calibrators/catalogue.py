@@ -42,7 +42,6 @@ class Method(NamedTuple):
 
     @property
     def options(self) -> tuple[str, ...]:
-        """Names of the parameters that its constructor takes."""
         return _parameters(self.make)
 
 

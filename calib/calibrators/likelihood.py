@@ -33,8 +33,6 @@ Steps = Callable[[np.ndarray], tuple[float, np.ndarray, Callable[[np.ndarray], n
 
 
 class Optimum(NamedTuple):
-    """Where `newton` stopped."""
-
     theta: np.ndarray  #: (k,) array
     #: Half the Newton decrement before the last step: about how far the value was above the minimum.
     loss_gap: float

@@ -177,7 +177,6 @@ def fallback_records(calibrator: Any, class_names: Sequence[str]) -> list[dict[s
 
 
 def fit_rows(calibrator: Any, inputs: Any, outcomes: Any, sample_weight: Any) -> Any:
-    """Fit a calibrator, with weights if there are any, and return it."""
     if sample_weight is None:
         return calibrator.fit(inputs, outcomes)
     if not has_fit_parameter(calibrator, "sample_weight"):
@@ -189,7 +188,6 @@ def fit_rows(calibrator: Any, inputs: Any, outcomes: Any, sample_weight: Any) ->
 
 
 def with_values(binning: HistogramBinning, values: np.ndarray) -> HistogramBinning:
-    """Return the same bins with other values."""
     other = clone(binning)
     other.edges_, other.values_, other.counts_ = binning.edges_, values, binning.counts_
     other.misplaced_ = other.effective_ = None

@@ -405,7 +405,6 @@ class DirichletScaling(AffineScaling):
 
 
 def least_positive(proba: np.ndarray) -> float:
-    """Return the smallest positive probability, 1 if there is none."""
     least = float(proba.min())
     return least if least > 0.0 else float(np.where(proba > 0, proba, 1).min())
 
@@ -416,7 +415,6 @@ def floor_of(least: float, n_classes: int) -> float:
 
 
 def log_floored(proba: np.ndarray, floor: float, dtype: Precision = np.float64) -> np.ndarray:
-    """Logarithm of probabilities raised to `floor`."""
     log_p = proba.astype(dtype)
     np.maximum(log_p, dtype(floor), out=log_p)
     return np.log(log_p, out=log_p)
@@ -574,7 +572,6 @@ _SEARCHES = {
 
 
 def highest_of(proba: np.ndarray) -> np.ndarray:
-    """Return the highest probability of each row."""
     return proba.max(axis=1)
 
 

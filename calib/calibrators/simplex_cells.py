@@ -48,7 +48,6 @@ def grid_ranks(tuples: np.ndarray, left: np.ndarray) -> np.ndarray:
 
 
 def grid_cells(proba: np.ndarray, side: int, left: np.ndarray) -> np.ndarray:
-    """Cell of each row on the grid with `side` cells along an edge."""
     return grid_ranks(grid_tuples(proba, side), left)
 
 

@@ -27,8 +27,6 @@ _LEAST_LOGIT = {np.dtype(np.float64): -300.0, np.dtype(np.float32): -40.0}
 
 
 class SoftmaxFit(NamedTuple):
-    """A fitted map and how near the optimum it is."""
-
     weights: np.ndarray  #: (m,) array for a diagonal map, (L, L) for a full one
     biases: np.ndarray  #: (m,) array
     #: See `calib.calibrators.likelihood.Optimum`
@@ -66,7 +64,6 @@ class DiagonalMap:
         return np.column_stack([theta[:, 0], theta[:, 1] + theta[:, 0] * shift])
 
     def logits(self, theta: np.ndarray, x: np.ndarray, out: np.ndarray) -> np.ndarray:
-        """Write (n, L) logits to `out`."""
         weights, biases = self._by_class(theta, x.dtype)
         np.multiply(x, weights, out=out)
         out += biases
@@ -132,20 +129,16 @@ class FullMap:
         return np.column_stack([features - shift.astype(features.dtype), ones])
 
     def moved(self, theta: np.ndarray, shift: np.ndarray) -> np.ndarray:
-        """Return the parameters that give for x - shift what `theta` gives for x."""
         return np.column_stack([theta[:, :-1], theta[:, -1] + theta[:, :-1] @ shift])
 
     def logits(self, theta: np.ndarray, x: np.ndarray, out: np.ndarray) -> np.ndarray:
-        """Write (n, L) logits to `out`."""
         return np.matmul(x, np.ascontiguousarray(theta.T, x.dtype), out=out)
 
     def observed(self, codes: np.ndarray, x: np.ndarray, row_weights: np.ndarray | None) -> np.ndarray:
-        """Return the weighted sum over rows of the derivative of the true class's logit."""
         each = np.ones(len(codes), dtype=x.dtype) if row_weights is None else row_weights
         return csr_array((each, (codes, np.arange(len(codes)))), shape=(self.n_classes, len(x))) @ x
 
     def expected(self, p: np.ndarray, x: np.ndarray, scratch: np.ndarray) -> np.ndarray:
-        """Return the sum over rows and classes of p times the derivative of the class's logit."""
         return p.T @ x
 
     def alone(self, direction: np.ndarray, blocks: np.ndarray) -> np.ndarray:
@@ -160,7 +153,6 @@ class FullMap:
         row_weights: np.ndarray | None,
         scratch: np.ndarray,
     ) -> np.ndarray:
-        """Return the Hessian of the weighted sum of log losses times a direction."""
         u = np.matmul(x, np.ascontiguousarray(direction.T, x.dtype), out=scratch)
         u -= np.einsum("ij,ij->i", p, u)[:, None]
         u *= p
@@ -188,7 +180,6 @@ def softmax_fit(
     begin: SoftmaxFit | None = None,
     gap: float | None = None,
 ) -> SoftmaxFit:
-    """Fit a softmax regression."""
     mean = np.zeros(features.shape[1])
     if row_weights is not None:
         row_weights = (row_weights / row_weights.mean()).astype(features.dtype)

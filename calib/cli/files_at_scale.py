@@ -54,7 +54,6 @@ def summarize(options: Namespace) -> Outcome:
 
 
 def merge(options: Namespace) -> Outcome:
-    """Add up summaries, and write the sum."""
     total = load(options.files[0])
     for file in options.files[1:]:
         total = total.merge(load(file))

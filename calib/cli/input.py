@@ -80,7 +80,6 @@ def _output_of(model: str, output: str) -> str:
 
 
 def fix_codes(options: Namespace) -> list[str]:
-    """Return the codes of the fixes to apply."""
     return [code for code in options.fix.split(",") if code]
 
 
@@ -125,7 +124,6 @@ def check_numbers(options: Namespace) -> None:
 
 
 def is_of_many(paths: Any) -> bool:
-    """Return whether a command is to go over files batch by batch: given a folder or a pattern."""
     if not isinstance(paths, str):
         return False
     return os.path.isdir(paths) or (not os.path.exists(paths) and any(mark in paths for mark in "*?["))
@@ -186,7 +184,6 @@ def _counted(rows: Any, options: Namespace) -> Any:
 
 
 def columns(options: Namespace) -> dict[str, Any]:
-    """Return what the options say of the columns of a file, as for `calib.read`."""
     return {each.name: getattr(options, each.name) for each in fields(Given)}
 
 

@@ -91,7 +91,6 @@ def app(options: Namespace) -> NoReturn:
 
 
 def completion(options: Namespace) -> Outcome:
-    """Print the script with which a shell completes commands, options and names of files."""
     if find_spec("shtab") is None:
         raise InputError("shtab, which writes the script, is not installed; run: pip install shtab")
     import shtab  # only here
@@ -107,7 +106,6 @@ def completion(options: Namespace) -> Outcome:
 
 
 def schema(options: Namespace) -> Outcome:
-    """Print the JSON Schema of what a command prints with --json."""
     from calib.cli.schemas import schema as schema_of
 
     return Outcome(json.dumps(schema_of(options.of), indent=1))

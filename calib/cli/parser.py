@@ -296,7 +296,6 @@ class _Parser(argparse.ArgumentParser):
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run one command and return its exit code."""
     words = sys.argv[1:] if arguments is None else list(arguments)
     program = PROGRAM
 
@@ -410,7 +409,6 @@ def _tables_examples() -> str:
 
 
 def parser() -> argparse.ArgumentParser:
-    """Return the parser of all commands."""
     parser = _Parser(
         prog=PROGRAM,
         description="Calibration of classifiers: metrics, calibrators and checks.",

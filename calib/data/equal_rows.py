@@ -46,7 +46,6 @@ class Overlap:
 
     @property
     def words(self) -> str:
-        """Say how many rows were used to fit."""
         if self.by == "content":
             return f"all {self.n_rows:,} rows were used to fit"
         seen = "their ids" if self.by == "id" else f"their scores, equal to {DECIMALS} decimals"

@@ -21,8 +21,6 @@ from calib.data.validation import n_axes
 
 @dataclass(frozen=True)
 class Kind:
-    """A kind of predictions."""
-
     type: type[Announcement]  #: Its class; the name is that class's `kind`
     title: str  #: What it is, for headings and messages
     columns: str  #: Columns of a file that holds it, as an example
@@ -31,7 +29,6 @@ class Kind:
 
     @property
     def name(self) -> str:
-        """The kind, as in `rows.kind`."""
         return self.type.kind
 
     @property
@@ -222,5 +219,4 @@ def check_equal_rows(rows: Any, what: str) -> None:
 
 
 def notions_of(kind: Kind | str) -> list[Notion]:
-    """Return the notions that apply to a kind."""
     return [notion for notion in NOTIONS if lacks(kind, f"notion:{notion}") is None]

@@ -36,8 +36,6 @@ def highest_and_checked(scores: np.ndarray) -> tuple[np.ndarray, np.ndarray, boo
 
 
 def row_sums(matrix: np.ndarray) -> np.ndarray:
-    """Return the sums of rows in float64, (n,)."""
-
     def sums(block: np.ndarray) -> np.ndarray:
         with np.errstate(invalid="ignore", over="ignore"):  # inside: threads do not inherit it
             return block.sum(axis=1, dtype=np.float64)
@@ -46,7 +44,6 @@ def row_sums(matrix: np.ndarray) -> np.ndarray:
 
 
 def softmax_rows(block: np.ndarray) -> np.ndarray:
-    """Return the softmax of each row of finite numbers, (m, L) float64."""
     with np.errstate(over="ignore"):  # -1e308 - 1e308 is minus infinity, and its exp 0, as it should
         exps = np.exp(block.astype(np.float64) - block.max(axis=1, keepdims=True))
     return exps / exps.sum(axis=1, keepdims=True)

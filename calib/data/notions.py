@@ -69,7 +69,6 @@ class NotionShape:
 
     @property
     def n_problems(self) -> int:
-        """Number of binary problems P: 1, L, K or K * L."""
         return self.n_claims * self.problems_per_claim
 
     def claims_of(self, problem: Any) -> np.ndarray:

@@ -333,6 +333,7 @@ class _OfColumns(Announcement):
 
     @property
     def n_classes(self) -> int:
+        """Number of classes L, the number of columns."""
         return self._scores.shape[1]
 
     def _reordered(self, names: tuple[str, ...]) -> Self:
@@ -732,7 +733,6 @@ def _top_of(rows: Predictions | TopKPrediction) -> TopLabelPrediction:
 
 
 def as_vectors(rows: BinaryPrediction) -> Predictions:
-    """Return binary predictions as the two columns 1 - p and p."""
     score = rows.score.astype(np.float64)
     both = np.stack([1.0 - score, score], axis=1)
     return Predictions(both, rows.labels, rows.class_names, **rows.carried)
@@ -785,7 +785,6 @@ def _names_within(*columns: Any) -> tuple[str, ...] | None:
 
 
 def check_metadata(table: pd.DataFrame | None, n_samples: int) -> None:
-    """Refuse metadata that are no frame with one row per prediction."""
     if table is None:
         return
     if not isinstance(table, pd.DataFrame) or len(table) != n_samples:

@@ -77,7 +77,6 @@ def pairs_of_models(
 
 
 def rows_to_fit(model: str, calibration: Any) -> Any:
-    """Return the calibration rows of a model."""
     if calibration is None:
         raise InputError(f"model {model!r} has no calibration rows; give them to fit calibrators for it")
     return calibration

@@ -12,7 +12,6 @@ FOLD = "fold"
 
 
 def fold_column(rows: Any) -> np.ndarray | None:
-    """Return the fold of each row, if the rows were read with a column of folds."""
     name = None if rows.metadata is None else rows.metadata.attrs.get(FOLD)
     return None if name is None or name not in rows.metadata else rows.metadata[name].to_numpy()
 

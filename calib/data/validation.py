@@ -295,7 +295,6 @@ def group_name(value: Any) -> str:
 
 
 def check_labelled(labels: np.ndarray | None, purpose: str) -> np.ndarray:
-    """Return the labels of predictions, or raise `InputError` if they have none."""
     if labels is None:
         raise InputError(f"{purpose} needs true labels; these predictions have none")
     return labels
@@ -384,7 +383,6 @@ def check_count(value: object, name: str, least: int = 1) -> int:
 
 
 def check_choice(value: Any, allowed: Sequence[Any], name: str) -> Any:
-    """Return one of the allowed words, or raise `InputError`."""
     if value not in allowed:
         *words, last = (f'"{word}"' if isinstance(word, str) else repr(word) for word in allowed)
         raise InputError(f"{name} must be {', '.join(words)} or {last}; got {value!r}")
@@ -445,12 +443,10 @@ def check_share(value: float, name: str, example: float) -> float:
 
 
 def check_alpha(alpha: float) -> float:
-    """Return a failure probability inside (0, 1), or raise `InputError`."""
     return check_share(alpha, "alpha", 0.1)
 
 
 def check_level(level: float) -> float:
-    """Return a confidence level inside (0, 1), or raise `InputError`."""
     return check_share(level, "level", 0.95)
 
 

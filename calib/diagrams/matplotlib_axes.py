@@ -38,7 +38,6 @@ def matplotlib_pyplot() -> Iterator[Any]:
 
 
 def on_matplotlib(figure: Figure) -> MatplotlibFigure:
-    """Return a figure of plotly's properties as a figure of matplotlib."""
     layout = figure["layout"]
     with matplotlib_pyplot() as plt:
         size = layout.get("width", WIDTH * PIXELS) / PIXELS, layout.get("height", HEIGHT * PIXELS) / PIXELS

@@ -101,7 +101,6 @@ addEventListener("afterprint", () =>
 
 
 def theme(dark: bool = False) -> Properties:
-    """Return what a layout has for a light or a dark page."""
     text, surface = ("#E6EAED", "#14181C") if dark else ("#1B2026", "#FFFFFF")
     return {"font": {"color": text}, "paper_bgcolor": surface, "plot_bgcolor": surface}
 
@@ -175,7 +174,6 @@ def in_json(value: Any) -> Any:
 
 
 def plotted(figure: Figure) -> PlotlyFigure:
-    """Return plotly's Figure, in no template."""
     from plotly.graph_objects import Figure as PlotlyFigure
 
     return PlotlyFigure(with_layout(figure, template="none"))
@@ -202,7 +200,6 @@ def _grid(rows: int, columns: int, n_titles: int, options: tuple[tuple[str, Any]
 
 
 def axes(layout: Properties, letter: str) -> list[Properties]:
-    """Return the x or y axes of a grid in the order of its places."""
     return [axis for name, axis in layout.items() if name.startswith(f"{letter}axis")]
 
 
@@ -218,7 +215,6 @@ def scatter(**trace: Any) -> list[Properties]:
 
 
 def bar(**trace: Any) -> list[Properties]:
-    """Return bars as a list of one trace."""
     return [{"type": "bar", **_unfaded(trace)}]
 
 
@@ -236,7 +232,6 @@ def escape(name: str) -> str:
 
 
 def shorten(name: str, length: int = 22) -> str:
-    """Cut a name for an axis."""
     return name if len(name) <= length else name[: length - 1] + "\u2026"
 
 
@@ -272,7 +267,6 @@ def named_rows(names: Iterable[str], *, margin: Properties | None = None, **axis
 
 
 def diagonal(place: int) -> Properties:
-    """Return the diagonal at a place of a grid."""
     return {**DIAGONAL, "xref": at(place)["xaxis"], "yref": at(place)["yaxis"]}
 
 
@@ -286,12 +280,10 @@ def span(low: float, high: float, *, across: bool = False, place: int = 1) -> Pr
 
 
 def method_colour(position: int) -> str:
-    """Colour of the method at this position, from 0."""
     return OKABE_ITO[METHOD_COLOURS[position % len(METHOD_COLOURS)]]
 
 
 def translucent(colour: str, opacity: float) -> str:
-    """Return a colour #rrggbb with an opacity."""
     red, green, blue = (int(colour[at : at + 2], 16) for at in (1, 3, 5))
     return f"rgba({red},{green},{blue},{opacity:g})"
 
@@ -330,7 +322,6 @@ def share_bars(
 
 
 def count_bars(count: np.ndarray, colour: Any, custom: Any, hover: str, **trace: Any) -> list[Properties]:
-    """Return horizontal bars with their counts written at the end."""
     return bar(
         x=count,
         orientation="h",

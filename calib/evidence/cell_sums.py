@@ -42,7 +42,6 @@ WEIGHTED = ("score", "square", "weight", "weight_square", "variance")
 
 @cache
 def finder(dtype: np.dtype) -> BinFinder:
-    """Return what finds the cell of scores of a type."""
     return BinFinder(EDGES, dtype)
 
 
@@ -60,28 +59,23 @@ class CellSums(Result):
 
     @classmethod
     def empty(cls, weighted: bool) -> CellSums:
-        """Return the sums of no rows."""
         nothing = np.empty((len(WEIGHTED if weighted else PLAIN), 0))
         return cls(np.empty(0, np.int64), np.empty(0, np.int64), nothing, nothing)
 
     @property
     def weighted(self) -> bool:
-        """Whether rows have weights."""
         return len(self.high) == len(WEIGHTED)
 
     @property
     def key(self) -> np.ndarray:
-        """Key of each entry, (C,) int64."""
         return self.place // (2 * CELLS)
 
     @property
     def cell(self) -> np.ndarray:
-        """Cell of each entry, (C,) int64."""
         return self.place // 2 % CELLS
 
     @property
     def outcome(self) -> np.ndarray:
-        """Outcome of each entry, 0 or 1, (C,) int64."""
         return self.place % 2
 
     def of(self, chosen: np.ndarray) -> CellSums:
@@ -98,7 +92,6 @@ class CellSums(Result):
         return self.count.astype(np.float64)
 
     def with_keys(self, keys: Sequence[int] | np.ndarray) -> CellSums:
-        """Return the sums with other keys: `keys` holds the new one of each."""
         moved = np.asarray(keys, dtype=np.int64)
         place = moved[self.key] * (2 * CELLS) + self.place % (2 * CELLS)
         order = np.argsort(place, kind="stable")
@@ -258,7 +251,6 @@ class CellAdder:
             self.parts = [added(self.parts)]
 
     def sums(self) -> CellSums:
-        """Return the sums of all rows so far."""
         if self.dense and self.rows:
             self._flush()
         self.parts = [added(self.parts)] if self.parts else [CellSums.empty(self.weighted)]

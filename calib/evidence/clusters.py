@@ -61,7 +61,6 @@ class Dependence:
 
     @property
     def n_clusters(self) -> int:
-        """Number of clusters G."""
         return int(self.cluster.max()) + 1
 
     def even_clusters(self, rows: np.ndarray | slice = slice(None)) -> float:

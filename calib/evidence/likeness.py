@@ -25,7 +25,6 @@ class Residuals:
 
     @classmethod
     def of(cls, score: np.ndarray, outcome: np.ndarray, predicted: np.ndarray | None = None) -> Residuals:
-        """Return the residuals of claims."""
         n = len(score)
         label = np.zeros(n, dtype=np.int64) if predicted is None else predicted - predicted.min() + 1
         rows = np.bincount(label)
@@ -75,7 +74,6 @@ class Residuals:
 
 
 def sum_of_pairs(values: np.ndarray, cluster: np.ndarray) -> float:
-    """Return the sum of products over the pairs of rows of a cluster."""
     sums = np.bincount(cluster, values)
     return float(sums @ sums - values @ values) / 2.0
 

@@ -102,7 +102,6 @@ def problems_of(
     notion: Notion,
     top_k: int | None = None,
 ) -> BinaryProblems:
-    """Return the binary problems of `counted_rows`."""
     check_serves(scores, notion)
     problems = _reduced(y_true, scores, notion, top_k, weights)
     return problems if cluster is None else replace(problems, row_cluster=cluster)
@@ -296,7 +295,6 @@ def separate_problems(
 
 
 def has_columns(scores: Any) -> bool:
-    """Whether there is a score for every class."""
     if isinstance(scores, Announcement):
         return isinstance(scores, (Predictions, MultilabelPrediction))
     return n_axes(scores) == 2

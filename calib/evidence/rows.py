@@ -111,29 +111,24 @@ class Rows:
 
     @property
     def notion(self) -> Notion:
-        """The notion that is looked at first."""
         return KINDS[self.kind].notion if self._ready is None else self._ready.notion
 
     @property
     def class_names(self) -> tuple[str, ...] | None:
-        """Names of the classes, if the predictions have them."""
         return getattr(self.scores, "class_names", None)
 
     @property
     def n_samples(self) -> int:
-        """Rows; rows of weight 0 are not among them."""
         if self._ready is not None:
             return self._ready.n_samples
         return getattr(self.scores, "n_samples", None) or len(self.scores)
 
     @property
     def is_weighted(self) -> bool:
-        """Whether rows have weights that differ."""
         return self.weights is not None
 
     @property
     def n_clusters(self) -> int | None:
-        """Number of clusters of rows that belong together; None if rows are independent."""
         return None if self.cluster is None else int(self.cluster.max()) + 1
 
     @cached_property
@@ -146,7 +141,6 @@ class Rows:
 
     @property
     def even_clusters(self) -> float | None:
-        """Clusters of one size that tell a variance as well (Satterthwaite 1946); None without clusters."""
         return None if self.dependence is None else self.dependence.even_clusters()
 
     def first_claims(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
@@ -160,23 +154,19 @@ class Rows:
 
     @property
     def effective_samples(self) -> float:
-        """Rows of equal weight that means over all rows would need (Kish 1965)."""
         if self.weights is None:
             return float(self.n_samples)
         return float(self.weights.sum() ** 2 / (self.weights @ self.weights))
 
     @property
     def true(self) -> np.ndarray:
-        """Rows of each true class, (L,) int64."""
         n_classes = self.problems(self.notion).n_classes
         return np.bincount(as_labels(self.y_true, self.n_samples, n_classes), minlength=n_classes)
 
     def lacks(self, what: str) -> str | None:
-        """Say what is missing for a notion, measure or page of `calib.data.kinds`; None if nothing is."""
         return lacks(self.kind, what)
 
     def problems(self, notion: Notion | None = None, top_k: int | None = None) -> BinaryProblems:
-        """Return the sorted binary problems of a notion; see `reduce_to_binary`."""
         if self._ready is not None:
             return self._ready
         key = notion or self.notion, top_k
@@ -342,7 +332,6 @@ class Rows:
         return float(whole @ whole - residual @ residual)
 
     def mean(self, name: str) -> Mean:
-        """Return the mean over rows of "accuracy", "brier" or "log_loss" of the whole prediction."""
         values = row_values(self.y_true, self.scores, name)
         mean, weights = weighted_mean(values, self.weights), self.weights
         away = values - mean if weights is None else weights * (values - mean)
@@ -353,13 +342,11 @@ class Rows:
         return Mean(mean, float(sums @ sums) / total**2 * len(sums) / max(len(sums) - 1, 1))
 
     def event_mean(self, rule: str, notion: Notion | None = None, top_k: int | None = None) -> float:
-        """Return the mean "brier" score or "log_loss" of all binary events of a notion."""
         problems = self.problems(notion, top_k)
         event = ConfidencePrediction(problems.scores)
         return weighted_mean(row_values(problems.outcomes, event, rule), problems.weights)
 
     def area(self, notion: Notion, *, variance: bool = False) -> Area:
-        """Return the mean area under the ROC curve of the binary events of a notion; see `mean_area`."""
         if notion != "class-wise" or self._ready is not None or not has_columns(self.scores):
             return mean_area([self.problems(notion)], self.cluster, variance=variance)
         matrix = score_matrix(self.scores)
@@ -383,7 +370,6 @@ class Rows:
         return {name: weighted_mean(of_rows, self.weights) for name, of_rows in values.items()}
 
     def of_class(self, label: int, notion: str = "top-label") -> Rows:
-        """Return the evidence of one class alone, as a confidence that is right or wrong."""
         if notion == "top-label":
             predicted, score = top_label(self.scores)
             rows = predicted == label
@@ -406,7 +392,6 @@ class Rows:
         return Rows(happened, ConfidencePrediction(score), sample_weight=weights, cluster=cluster)
 
     def groups(self, column: str, names: Sequence[str], code: np.ndarray, notion: Notion) -> Groups:
-        """Return evidence of each group of a column."""
         code = code if self.counts is None else code[self.counts]
         label, score, right = self.claims()
         if notion == "confidence":

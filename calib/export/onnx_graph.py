@@ -29,7 +29,6 @@ def _onnx() -> Any:
 
 
 def as_model(model: Any) -> Any:
-    """Return an ONNX model of a model or its bytes."""
     onnx = _onnx()
     if isinstance(model, onnx.ModelProto):
         return model
@@ -45,7 +44,6 @@ def dtype_of(value: Any) -> str | None:
 
 
 def opset_of(model: Any) -> int:
-    """Return the version of the operators that a model uses."""
     return max(one.version for one in model.opset_import if one.domain in ("", "ai.onnx"))
 
 
@@ -188,7 +186,6 @@ class Graph:
 
     @property
     def outputs(self) -> list[str]:
-        """Names of the outputs."""
         return [one.name for one in self._outputs]
 
     def _input(self, name: str, columns: int, dtype: str) -> Any:
@@ -234,7 +231,6 @@ class Graph:
             self._node(operator, result, *inputs, *map(self._named, more), **attributes)
 
     def serialised(self) -> bytes:
-        """Check the model and return its bytes."""
         read = {name for node in self._nodes for name in node.input}
         stored = [
             self._stored(np.asarray(array), self._prefix + name)

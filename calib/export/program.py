@@ -47,7 +47,6 @@ class Value(NDArrayOperatorsMixin):
         return self.program.step("take", self, index)
 
     def softmax(self) -> Any:
-        """Softmax of each row."""
         return self.program.step("softmax", self)
 
     def top(self) -> Any:
@@ -55,7 +54,6 @@ class Value(NDArrayOperatorsMixin):
         return self.program.step("top", self)
 
     def largest(self) -> Any:
-        """Largest entry of each row."""
         return self.program.step("largest", self)
 
     def sums(self) -> Any:
@@ -100,7 +98,6 @@ class Program:
 
     @property
     def n_classes(self) -> int:
-        """Columns of the first input."""
         return next(iter(self.inputs.values()))
 
     @property
@@ -114,12 +111,10 @@ class Program:
         return self.constants | ({"eps": np.array(np.finfo(kind).eps, np.float64)} if used else {})
 
     def input(self, name: str, columns: int) -> Any:
-        """Declare an input."""
         self.inputs[name] = columns
         return Value(self, name, "i" if columns < 0 else "f")
 
     def output(self, name: str, value: Value, columns: int = 0) -> None:
-        """Declare an output."""
         self.outputs[name] = (value, columns)
 
     def constant(self, values: Any, kind: str = "") -> Any:

@@ -59,12 +59,10 @@ def text(value: object) -> str:
 
 
 def paragraph(content: str, style: str = "") -> str:
-    """Return a paragraph of escaped HTML, in a class of `STYLE` if one is named."""
     return f'<p class="{style}">{content}</p>' if style else f"<p>{content}</p>"
 
 
 def bullets(contents: Iterable[str]) -> str:
-    """Return a bulleted list of escaped HTML."""
     return "<ul>" + "".join(f"<li>{content}</li>" for content in contents) + "</ul>"
 
 
@@ -104,7 +102,6 @@ def table(
 
 
 def page(title: str, body: str, script: str) -> str:
-    """Return the whole page."""
     return (
         '<!DOCTYPE html>\n<html lang="en"><head><meta charset="utf-8">\n'
         f'<meta http-equiv="Content-Security-Policy" content="{POLICY}">\n'

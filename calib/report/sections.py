@@ -222,7 +222,6 @@ def report_html(about: ReportInput) -> str:
 
 
 def data_section(about: ReportInput) -> list[str]:
-    """Sizes, accuracy and class shares of the rows."""
     evaluation, calibration = about.evaluation, about.calibration
     labels = evaluation.labels
     if lacks(about.kind, "page:Classes") is not None:
@@ -293,7 +292,6 @@ def coverage_words(rows: Any) -> str:
 
 
 def checks_section(about: ReportInput) -> list[str]:
-    """List the findings about the input, and what was fixed."""
     blocks: list[str] = []
     if isinstance(about.evaluation, Summary):
         found = (*about.evaluation.findings, *about.evaluation.remarks)

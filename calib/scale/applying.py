@@ -33,8 +33,6 @@ MADE_OF = b"calib_applied"
 
 @dataclass(frozen=True)
 class Applied:
-    """What `apply` did."""
-
     files: tuple[str, ...]  #: Output files, in the order of the input
     n_rows: int  #: Their rows
     n_resumed: int  #: Files that an earlier run had finished, and that were left as they are

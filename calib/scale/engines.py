@@ -50,7 +50,6 @@ class Threads:
         self.workers, self.processes = workers, processes
 
     def map(self, function: Callable[[Part], Found], parts: Sequence[Part]) -> Iterator[Found]:
-        """Yield the results in the order of the parts."""
         window: deque[tuple[Part, Future[Found], int]] = deque()
         waiting = iter(parts)
         pool = self._pool()
@@ -138,7 +137,6 @@ class DaskCluster:
         return str(self.client.dashboard_link)
 
     def map(self, function: Callable[[Part], Found], parts: Sequence[Part]) -> Iterator[Found]:
-        """Yield the results in the order of the parts."""
         futures = self.client.map(function, list(parts), pure=False, retries=ATTEMPTS - 1)
         for part, future in zip(parts, futures, strict=True):
             try:

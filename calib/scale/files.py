@@ -54,7 +54,6 @@ def _sums_record(n_sums: int) -> Record:
 
 
 def dumps(summary: Summary) -> bytes:
-    """Return the bytes of a summary file."""
     document: dict[str, Any] = {
         "format": FORMAT,
         "version": VERSION,

@@ -79,18 +79,15 @@ class ScoreCounts:
 
     @classmethod
     def none(cls) -> ScoreCounts:
-        """Return the counts of no points."""
         empty = np.empty(0, dtype=np.int64)
         return cls(empty, np.empty(0), empty, empty)
 
     @classmethod
     def joined(cls, parts: Sequence[ScoreCounts]) -> ScoreCounts:
-        """Add up the counts of parts."""
         columns = zip(*((one.key, one.score, one.count, one.happened) for one in parts), strict=True)
         return cls.of(*(np.concatenate(column) for column in columns))
 
     def of_key(self, key: int) -> ScoreCounts:
-        """Return the counts of a problem."""
         rows = slice(*np.searchsorted(self.key, [key, key + 1]))
         return ScoreCounts(self.key[rows], self.score[rows], self.count[rows], self.happened[rows])
 

@@ -81,7 +81,6 @@ class Layout:
 
     @property
     def columns(self) -> list[str]:
-        """Every column that is read."""
         single = (self.label, self.predicted, self.correct, self.weight, self.split, self.model)
         return list(dict.fromkeys([*self.scores, *(name for name in single if name), *self.by]))
 
@@ -245,7 +244,6 @@ class Rows:
 
     @property
     def n_rows(self) -> int:
-        """Rows that are used."""
         return len(self.score)
 
 
@@ -469,7 +467,6 @@ class Sweep:
 
 
 def refuse_vectors(at: _Batch, columns: list[np.ndarray]) -> None:
-    """Leave out rows that are no probabilities."""
     with np.errstate(invalid="ignore"):
         matrix = np.stack(columns, axis=1).astype(np.float64)
         lowest, highest, sums = matrix.min(axis=1), matrix.max(axis=1), matrix.sum(axis=1)
@@ -575,7 +572,6 @@ def _events(at: _Batch, layout: Layout) -> np.ndarray:
 
 
 def as_cells(words: Sequence[str]) -> np.ndarray:
-    """Return texts as a column of cells."""
     cells = np.empty(len(words), dtype=object)
     cells[:] = list(words)
     return cells

@@ -178,7 +178,6 @@ class Accumulator:
             self.units[name] += exact_units(values)
 
     def sums(self) -> SummedRows:
-        """Return the sums of all rows so far."""
         weighted = self.layout.weight is not None
         none = CellSums.empty(weighted)
         top = self.adder.sums() if self.adder is not None else added(self.top or [none])
@@ -249,19 +248,16 @@ class Findings:
         self.counts: Counter[str] = Counter()
 
     def add(self, code: str, line: str) -> None:
-        """Add one."""
         self.counts[code] += 1
         if self.counts[code] <= MOST_ALIKE:
             self.lines.setdefault(code, []).append(line)
 
     def include(self, other: Findings) -> None:
-        """Add the lines of the next part."""
         self.counts += other.counts
         for code, lines in other.lines.items():
             self.lines[code] = [*self.lines.get(code, []), *lines][:MOST_ALIKE]
 
     def told(self) -> tuple[str, ...]:
-        """Return all lines, sorted by code."""
         found = []
         for code, lines in self.lines.items():
             found += lines
@@ -356,7 +352,6 @@ def check_groups(column: str, n_groups: int) -> None:
 
 
 def combined(parts: Iterable[SummedRows]) -> SummedRows:
-    """Return the sums over the rows of all parts."""
     listed = list(parts)
     first = listed[0]
     if len(listed) == 1:

@@ -40,7 +40,6 @@ class Scan:
 
     @property
     def n_rows(self) -> int:
-        """Rows of all parts."""
         return sum(part.n_rows for part in self.parts)
 
     @classmethod

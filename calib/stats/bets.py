@@ -74,7 +74,6 @@ def log_factors(scores: np.ndarray, outcomes: np.ndarray, lower: Any, upper: Any
 
 
 def cell_of(scores: np.ndarray) -> np.ndarray:
-    """Return the cell of each score, 0..CELLS - 1."""
     return np.minimum((scores * CELLS).astype(np.int64), CELLS - 1)
 
 
@@ -158,7 +157,6 @@ class Level:
         self.sums |= {(block, unit): sums[unit] for unit in units.tolist()}
 
     def log_evidence(self) -> np.ndarray:
-        """Return the logarithm of the e-value of each unit, (U,)."""
         waiting = np.log1p(-begun_by(self.n_bets))
         return np.logaddexp(np.logaddexp.reduce(self.mixed + STAKE, axis=1), waiting)
 

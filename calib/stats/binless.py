@@ -287,7 +287,6 @@ class CombinedTest(Result):
 
     @property
     def words(self) -> str:
-        """The result as a sentence without its end."""
         return f"All {self.n_tests} tests together (p = {self.p_value:.2g}): {self.verdict}"
 
 

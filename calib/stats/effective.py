@@ -93,12 +93,10 @@ class Alike(Result):
 
     @property
     def is_sure(self) -> bool:
-        """Whether the rows of equal values are alike."""
         return self.p_value < self.level
 
     @property
     def words(self) -> str:
-        """Say that rows are alike, and what they are worth."""
         name, _, block = self.column.rpartition("=")
         rows = f"rows of equal {self.column[:60]!r}"
         if name:

@@ -18,8 +18,6 @@ Metric = Literal["ece", "mce", "accuracy", "auc", "brier", "log_loss"]
 
 @dataclass(frozen=True)
 class Measure:
-    """A number that is reported about a method."""
-
     #: Its name in code, JSON and limits: an attribute of `calib.answers.Summary`, except "conf_mce"
     key: str
     title: str  #: Its name in tables and sentences, in the field's terms
@@ -62,12 +60,10 @@ class Measure:
 
     @property
     def is_error(self) -> bool:
-        """Whether it is a calibration error, which has a noise floor."""
         return self.metric in ("ece", "mce")
 
     @property
     def options(self) -> dict[str, Any]:
-        """Arguments of an error for `calib.noise_floor`."""
         options = {"notion": self.notion, "metric": self.metric, "aggregate": self.aggregate}
         return options | {"norm": self.norm}
 

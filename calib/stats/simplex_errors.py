@@ -28,7 +28,6 @@ class CellMeans(Result):
 
     @property
     def share(self) -> np.ndarray:
-        """Share of the rows, or of their weight, in each cell, (m,)."""
         return self.weight / self.weight.sum()
 
     def distance(self, norm: int = 1) -> np.ndarray:

@@ -119,7 +119,6 @@ class Effect:
         return ", ".join(changes) or "neither rows, accuracy nor row sums"
 
     def frame(self) -> pd.DataFrame:
-        """Return a table with a row before and a row after."""
         sums = np.array(self.row_sums)
         return pd.DataFrame(
             {
@@ -180,7 +179,6 @@ def _sum_range(raw: RawPredictions) -> tuple[float, float]:
 
 
 def confidences(raw: RawPredictions) -> np.ndarray:
-    """Return the score of the predicted class of each row, (n,)."""
     if raw.kind in ("vectors", "multilabel"):
         return raw.proba.max(axis=1)
     score: np.ndarray = raw.proba[:, 0]

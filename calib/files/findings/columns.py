@@ -118,7 +118,6 @@ def _names_another(raw: RawPredictions, cells: np.ndarray) -> np.ndarray:
 
 
 def find_binary(raw: RawPredictions) -> Finding | None:
-    """Note that two columns are a binary problem."""
     if raw.n_classes == 2:
         return Finding(
             "binary_input",

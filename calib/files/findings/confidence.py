@@ -107,7 +107,6 @@ def _saturated(
 
 
 def few_distinct(top: np.ndarray) -> Finding | None:
-    """Find scores that take few distinct values."""
     distinct = len(np.unique(top))
     if distinct > FEW_NOTE or len(top) < FEW_ROWS * distinct:
         return None

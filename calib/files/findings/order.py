@@ -45,7 +45,6 @@ def whole_numbers(labels: np.ndarray) -> np.ndarray | None:
 
 
 def minus_one(data: RawPredictions) -> RawPredictions:
-    """Return the data with 1 subtracted from every label."""
     assert data.labels is not None
     numbers = whole_numbers(data.labels)
     assert numbers is not None

@@ -65,7 +65,6 @@ def copies_in(raw: RawPredictions) -> np.ndarray | None:
 
 
 def find_copies(raw: RawPredictions) -> Finding | None:
-    """Find rows that are exact copies of others."""
     if raw.cluster is not None or (copies := copies_in(raw)) is None:
         return None
     known = copies[copies >= 0]

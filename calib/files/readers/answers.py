@@ -80,7 +80,6 @@ def no_attempt(correct: np.ndarray) -> np.ndarray:
 
 
 def abstaining(predicted: np.ndarray, labels: np.ndarray | None, named: Sequence[str] | None) -> np.ndarray:
-    """Return the mask of rows whose prediction is no answer."""
     codes, words = words_in(predicted)
     if named is None:
         true = set() if labels is None else set(words_in(labels)[1]) - {""}
@@ -114,7 +113,6 @@ def classes_in(*columns: np.ndarray | None) -> tuple[str, ...]:
 
 
 def two_classes(labels: np.ndarray | None, positive: str | None) -> tuple[str, str]:
-    """Return the names of the negative and the positive class of a binary score."""
     seen = () if labels is None else classes_in(labels)
     if positive is not None and positive in seen and len(seen) <= 2:
         other = [name for name in seen if name != positive]
@@ -221,7 +219,6 @@ def codes_of(values: np.ndarray, names: Sequence[str], numbered: bool) -> np.nda
 
 
 def missing_cells(values: np.ndarray) -> np.ndarray:
-    """Return the mask of rows without a label."""
     if values.dtype == object:
         return np.asarray(pd.Series(values, dtype=object).isin(MISSING))
     return np.isnan(values) if values.dtype.kind == "f" else np.zeros(len(values), dtype=bool)

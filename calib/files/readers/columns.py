@@ -280,7 +280,6 @@ class Columns:
         return float(auc), float((auc - 0.5) / np.sqrt((n_event + n_other + 1) / (12 * n_event * n_other)))
 
     def scale_of(self, name: str) -> str:
-        """Return the scale that the name of a score says."""
         return scale_of(self.word[name])
 
     @cached_property

@@ -11,7 +11,6 @@ from dataclasses import dataclass
 
 
 def words_of(text: str) -> frozenset[str]:
-    """Return the words of a text as a set."""
     return frozenset(text.split())
 
 
@@ -241,7 +240,6 @@ def conventions_of(name: str) -> dict[str, re.Match[str]]:
 
 
 def scale_of(word: str) -> str:
-    """Return the scale that the words around a class name say."""
     squeezed = normalised(word).replace("_", "")
     if "logit" in squeezed:
         return "logits"

@@ -357,12 +357,10 @@ class RawPredictions:
 
     @property
     def n_samples(self) -> int:
-        """Number of rows."""
         return self.proba.shape[0]
 
     @property
     def n_classes(self) -> int:
-        """Number of score columns."""
         return self.proba.shape[1]
 
     @property
@@ -372,7 +370,6 @@ class RawPredictions:
         return self.class_names or tuple(str(code) for code in range(size))
 
     def take(self, rows: Any) -> RawPredictions:
-        """Return the chosen rows (mask or indices)."""
         fields = ("labels", "votes", "ids", "weight", "group", "cluster", "predicted", "ranked")
         columns = {name: getattr(self, name) for name in fields}
         chosen = {name: values[rows] for name, values in columns.items() if values is not None}
@@ -766,7 +763,6 @@ def is_outside(values: np.ndarray) -> bool:
 
 
 def from_log_odds(values: np.ndarray) -> np.ndarray:
-    """Return the probabilities of log-odds, float64."""
     with np.errstate(over="ignore"):
         return 1.0 / (1.0 + np.exp(-values.astype(np.float64)))
 
@@ -811,7 +807,6 @@ def exp_normalised(block: np.ndarray) -> np.ndarray:
 
 
 def raw_of(table: Table, roles: Roles) -> RawPredictions:
-    """Take scores, labels and the other columns from a table by their roles."""
     table = numbered(table, roles.words)
     cluster = None if roles.cluster is None else column_of_block(roles.cluster, table.columns)
     one_each = (
@@ -1013,7 +1008,6 @@ def _refuse_part(column: str, codes: np.ndarray, words: Sequence[str], parts: np
 def parts_of(
     tables: Sequence[Table | None], roles: Roles | None = None, *, evaluation_only: bool = False
 ) -> dict[str, RawPredictions]:
-    """Return the raw predictions of each part of files that belong together."""
     table, labels, calibration, calibration_labels = tables
     assert table is not None
     guess = guess_roles(table) if roles is not None and table.tabular and not table.matrices else None

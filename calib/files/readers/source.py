@@ -52,7 +52,6 @@ class Limits:
         return self if self.until < math.inf else replace(self, until=time.monotonic() + self.seconds)
 
     def check_time(self) -> None:
-        """Refuse to read longer than allowed."""
         if time.monotonic() > self.until:
             raise InputError(
                 f"the file takes more than {self.seconds:g} seconds to read and examine (limit seconds); "
@@ -70,7 +69,6 @@ class Limits:
         return step
 
     def check_rows(self, n_rows: int) -> None:
-        """Refuse more rows than allowed."""
         self.check_time()
         if n_rows > self.rows:
             raise InputError(
@@ -78,7 +76,6 @@ class Limits:
             )
 
     def check_columns(self, n_columns: int) -> None:
-        """Refuse more columns than allowed."""
         self.check_time()
         if n_columns > self.columns:
             raise InputError(
@@ -119,12 +116,10 @@ class Source:
     content: bytes | memoryview | Path
 
     def head(self, n_bytes: int) -> bytes:
-        """First bytes."""
         with self.open() as file:
             return file.read(n_bytes)
 
     def open(self) -> BinaryIO:
-        """Open for reading from the start."""
         return self.content.open("rb") if isinstance(self.content, Path) else io.BytesIO(self.content)
 
     @contextmanager

@@ -107,7 +107,6 @@ def _as_float(word: str) -> float:
 
 
 def one_line(cell: str) -> str:
-    """Return the text of a cell with a space in place of each line break."""
     return LINE_BREAK.sub(" ", cell) if "\n" in cell or "\r" in cell else cell
 
 

@@ -118,7 +118,6 @@ def dumps(
     log: Sequence[str] = (),
     choices: int = 1,
 ) -> bytes:
-    """Return what `save` writes, as bytes."""
     layout = layout_of(calibrator, TYPES)
     check_is_fitted(calibrator)
     n_classes = getattr(calibrator, "n_classes_", None)

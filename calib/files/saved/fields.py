@@ -38,8 +38,6 @@ def mismatch(where: str, expected: str, value: Any) -> CalibratorFileError:
 
 
 class Field(Protocol):
-    """One value of a file."""
-
     @property
     def schema(self) -> dict[str, Any]:
         """JSON Schema of the value."""
@@ -63,7 +61,6 @@ class Scalar:
     size: str | None = None
 
     def decode(self, value: Any, where: str, sizes: Sizes) -> Any:
-        """Return the value if it is sound."""
         if not self.is_sound(value):
             raise mismatch(where, self.expected, value)
         if self.size is not None and sizes.setdefault(self.size, value) != value:
@@ -72,7 +69,6 @@ class Scalar:
 
 
 def whole(low: int = 1, high: int = LARGEST, *, size: str | None = None) -> Scalar:
-    """Return the field of a whole number from `low` to `high`."""
     return Scalar(
         f"a whole number from {low} to {high}",
         lambda value: type(value) is int and low <= value <= high,
@@ -83,8 +79,6 @@ def whole(low: int = 1, high: int = LARGEST, *, size: str | None = None) -> Scal
 
 
 def real(low: float = -math.inf, high: float = math.inf) -> Scalar:
-    """Return the field of a finite number from `low` to `high`."""
-
     def is_sound(value: Any) -> bool:
         finite = (
             math.isfinite(value) if type(value) is float else type(value) is int and abs(value) <= LARGEST
@@ -100,7 +94,6 @@ def real(low: float = -math.inf, high: float = math.inf) -> Scalar:
 
 
 def choice(*words: str) -> Scalar:
-    """Return the field of one of a few words."""
     expected = "one of " + ", ".join(map(repr, words))
     return Scalar(
         expected, lambda value: isinstance(value, str) and value in words, {"enum": list(words)}, str
@@ -118,7 +111,6 @@ def either(one: Scalar, other: Scalar) -> Scalar:
 
 
 def text(expected: str, is_sound: Callable[[str], Any], **schema: Any) -> Scalar:
-    """Return the field of a text that `is_sound` accepts."""
     return Scalar(
         expected,
         lambda value: isinstance(value, str) and bool(is_sound(value)),
@@ -135,15 +127,12 @@ class Maybe:
 
     @property
     def schema(self) -> dict[str, Any]:
-        """Either of the two."""
         return {"anyOf": [{"type": "null"}, self.field.schema]}
 
     def encode(self, value: Any) -> Any:
-        """Return None or the other field's JSON."""
         return None if value is None else self.field.encode(value)
 
     def decode(self, value: Any, where: str, sizes: Sizes) -> Any:
-        """Check what is there unless it is null."""
         return None if value is None else self.field.decode(value, where, sizes)
 
 
@@ -175,7 +164,6 @@ class Array:
         return inner if len(self.dims) == 1 else {"type": "array", "items": inner}
 
     def encode(self, value: Any) -> Any:
-        """Return nested lists."""
         return np.asarray(value, dtype=np.int64 if self.whole else np.float64).tolist()
 
     def decode(self, value: Any, where: str, sizes: Sizes) -> Any:
@@ -222,11 +210,9 @@ class WordOrArray:
 
     @property
     def schema(self) -> dict[str, Any]:
-        """Either of the two."""
         return {"anyOf": [self.word.schema, self.array.schema]}
 
     def encode(self, value: Any) -> Any:
-        """Return the word, or nested lists."""
         return (self.word if isinstance(value, str) else self.array).encode(value)
 
     def decode(self, value: Any, where: str, sizes: Sizes) -> Any:
@@ -246,11 +232,9 @@ class Record:
 
     @property
     def schema(self) -> dict[str, Any]:
-        """An object with exactly these keys."""
         return closed_schema({name: field.schema for name, field in self.fields.items()}, self.later)
 
     def encode(self, value: Any) -> dict[str, Any]:
-        """Return the attributes of these names as JSON types."""
         return {
             name: field.encode(getattr(value, name))
             for name, field in self.fields.items()
@@ -258,7 +242,6 @@ class Record:
         }
 
     def decode(self, value: Any, where: str, sizes: Sizes) -> dict[str, Any]:
-        """Check the keys, then each value."""
         closed(value, self.fields, where, self.later)
         return {
             name: field.decode(value[name], f"{where}.{name}", sizes) if name in value else self.later[name]

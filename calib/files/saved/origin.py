@@ -110,7 +110,6 @@ class FittedOn:
 
 
 def today() -> str:
-    """Return the time now, UTC, as files write it."""
     return datetime.now(UTC).strftime(_DATE)
 
 
@@ -221,12 +220,10 @@ def decode_rule(raw: Any, n_classes: int | None) -> AcceptanceRule:
 
 
 def rule_schema() -> dict[str, Any]:
-    """Return the JSON Schema of the rule."""
     return _RULE.schema
 
 
 def names_schema() -> dict[str, Any]:
-    """Return the JSON Schema of the names."""
     return {
         "anyOf": [
             {"type": "null"},
@@ -236,7 +233,6 @@ def names_schema() -> dict[str, Any]:
 
 
 def origin_schema() -> dict[str, Any]:
-    """Return the JSON Schema of the origin."""
     schema = _ORIGIN.schema
     log = {"type": "array", "items": _LINE.schema, "minItems": 1, "maxItems": MAX_FIXES}
     return schema | {

@@ -53,23 +53,19 @@ class Layout:
     check: Check | None = None
 
     def encode(self, estimator: Any, *, fitted: bool = True) -> Values:
-        """Return type, params and, if fitted, state as JSON types."""
         coded = {"type": self.make.__name__, "params": self.params.encode(estimator)}
         return coded | ({"state": self.encode_state(estimator)} if fitted else {})
 
     def encode_state(self, estimator: Any) -> Values:
-        """Return the fitted state as JSON types."""
         return self.state.encode(estimator)
 
     def decode_state(self, params: Values, raw: Any, where: str, sizes: Sizes) -> Values:
-        """Return the checked state that belongs to checked params."""
         state = self.state.decode(raw, where, sizes)
         if self.check is not None:
             self.check(params, state, where, sizes)
         return state
 
     def build(self, params: Values, state: Values) -> Any:
-        """Make the calibrator from checked values."""
         estimator = self.make(**params)
         for name, value in state.items():
             setattr(estimator, name, value)
@@ -77,11 +73,9 @@ class Layout:
 
     @property
     def state_schema(self) -> dict[str, Any]:
-        """JSON Schema of the state."""
         return self.state.schema
 
     def schema(self, *, fitted: bool = True) -> dict[str, Any]:
-        """Return the JSON Schema of an object with type, params and, if fitted, state."""
         keys = {"type": {"const": self.make.__name__}, "params": self.params.schema}
         return closed_schema(keys | ({"state": self.state_schema} if fitted else {}))
 
@@ -116,15 +110,12 @@ class OneOf:
 
     @property
     def schema(self) -> dict[str, Any]:
-        """Any of the types."""
         return {"anyOf": [layout.schema(fitted=self.fitted) for layout in self.layouts.values()]}
 
     def encode(self, value: Any) -> Any:
-        """Return type, params and state."""
         return layout_of(value, self.layouts).encode(value, fitted=self.fitted)
 
     def decode(self, value: Any, where: str, sizes: Sizes) -> Any:
-        """Check all values and make the object."""
         closed(value, ("type", "params", "state") if self.fitted else ("type", "params"), where)
         layout = layout_named(value["type"], self.layouts, f"{where}.type")
         params = layout.params.decode(value["params"], f"{where}.params", sizes)
