@@ -93,7 +93,10 @@ def mce(
 ) -> float:
     """Estimate the maximum calibration error of a notion over bins, in [0, 1]. A sparse cell can decide it.
 
-    Parameters as for `ece`, and:
+    Other parameters as for `ece`.
+
+    Parameters
+    ----------
     aggregate : {"cell", "bin"}
         "cell" is the definition, eq. (TL-MCE): the largest ``|accuracy - confidence|`` over (class, bin).
         "bin" is what the paper's tables print: the largest Delta_b of section 2.1, with classes averaged
