@@ -117,7 +117,7 @@ class Conclusion(Result):
         if self.n_others:
             return f"{BY_LABELS} {self._alone_words(class_names)}."
         if self.pooled:
-            subject = "the score" if self._event else "it"
+            subject = "the score" if self._event else "the model"
             text = f"{BY_LABELS} {subject} is {'; '.join(map(self.gap_words, self.pooled))}"
             named, others = self.named(), self.named(other=True)
             if named:
@@ -132,8 +132,8 @@ class Conclusion(Result):
                 if gaps
             ]
             return (
-                f"Over all predicted classes no direction stands out, but by the labels in this file it is "
-                f"{'; '.join(parts)}."
+                f"Over all predicted classes no direction stands out, but by the labels in this file the "
+                f"model is {'; '.join(parts)}."
             )
         what = "score" if self._event else "confidence"
         nothing = f"No range of the {what} stands out among {self.n_samples:,} rows"
@@ -161,7 +161,7 @@ class Conclusion(Result):
             if self.n_others != 1
             else "other predicted class"
         )
-        return f"it claims {' and '.join(parts)}; nothing was found in the {others}"
+        return f"the model claims {' and '.join(parts)}; nothing was found in the {others}"
 
     def gap_words(self, gap: Gap) -> str:
         """Say direction, size and range of a gap."""

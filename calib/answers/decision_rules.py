@@ -98,7 +98,7 @@ class DecisionRule(AcceptanceRule):
         elif self.target == "accuracy" and self.needed is not None:
             words += (
                 f" These rows are too few to promise an accuracy of {self.value:.4g}: it takes "
-                f"{self.needed:,} rows at least, if of the most confident ones the same share is wrong."
+                f"at least {self.needed:,} rows, if the same share of the most confident rows is wrong there."
             )
         elif self.recall is not None:
             words += f" No threshold keeps an accuracy of {self.value:.4g} and a recall of {self.recall:.4g}."

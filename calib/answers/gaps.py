@@ -79,8 +79,8 @@ class SliceGaps(Drawn):
     @property
     def hidden(self) -> str:
         """Say which differences in bias could be hidden if groups are not distinguishable."""
-        least, most = self.smallest.min(), self.smallest.max()
-        return f"differences of {least:.3f} to {most:.3f} would show in {100 * POWER:.0f} of 100 such samples"
+        ends = dict.fromkeys(f"{end:.3f}" for end in (self.smallest.min(), self.smallest.max()))
+        return f"differences of {' to '.join(ends)} would show in {100 * POWER:.0f} of 100 such samples"
 
     def frame(self) -> pd.DataFrame:
         """Return one row per group."""

@@ -25,9 +25,10 @@ from calib.evidence.likeness import Residuals, sum_of_pairs
 MIN_CLUSTERS = 10
 
 #: Least distance of scores from 0 and 1, and largest correlation.
-CLIP, MAX_CORRELATION = 1e-6, 0.99
+CLIP, MAX_CORRELATION = 1e-6, 0.999
 
 #: Terms of the expansion: eight give 98 % of the covariance of two rows at 0.97 with r = 0.8.
+#: The rest of the variance is one term more, so that copies have all of it.
 N_TERMS = 8
 
 
@@ -181,10 +182,13 @@ def expansion(chance: np.ndarray) -> Iterator[tuple[int, np.ndarray]]:
     """Yield k and h_k, (m,) float64: two outcomes have the covariance sum of r^k h_k h_k'."""
     z = ndtri(np.clip(chance, CLIP, 1.0 - CLIP))
     before, h = np.zeros_like(z), np.exp(-z * z / 2.0) / np.sqrt(2.0 * np.pi)
+    rest = chance * (1.0 - chance)
     for k in range(1, N_TERMS + 1):
         yield k, h
+        rest = rest - h * h
         # He_k(z) = z He_k-1(z) - (k - 1) He_k-2(z), each over the square root of its factorial.
         before, h = h, (z * h - (k - 1) / np.sqrt(k) * before) / np.sqrt(k + 1)
+    yield N_TERMS + 1, np.sqrt(np.maximum(rest, 0.0))
 
 
 def latent_correlation(

@@ -73,6 +73,12 @@ def show_verdict() -> None:
         f"{said.level:.0%}, by exact intervals of the {said.n_ranges:,} ranges of the confidence that were "
         "looked at.",
     )
+    if data.split is not None:
+        st.caption(
+            f"About {data.evaluation.n_samples:,} rows; {data.split:.0%} of the file's rows are set aside "
+            f"for calibration. `calib metrics FILE --split {data.split:g}` is about the same rows, without "
+            "`--split` about all."
+        )
 
 
 def show_signature() -> None:

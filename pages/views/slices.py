@@ -216,7 +216,7 @@ with main:
 
     st.header("The groups of one column", anchor=False)
     left, right = st.columns([2, 1], vertical_alignment="bottom")
-    parts = {column: (column,) for column in chosen}
+    parts: dict[str, tuple[str, ...]] = {column: (column,) for column in chosen}
     parts |= {", ".join(both): both for both in combinations(chosen, 2)} if pairs else {}
     if st.session_state.get("slice-column") not in parts:
         st.session_state["slice-column"] = next(

@@ -62,7 +62,7 @@ def test_interval_is_that_of_the_stated_level_by_hand():
     assert (gap.least, gap.most) == pytest.approx((0.8 - exact.high, 0.8 - exact.low))
     assert (gap.lower, gap.upper, gap.bin, gap.count) == (0.0, 1.0, 12, 100)
     assert conclusion.words() == (
-        "By the labels in this file it is overconfident by 20.0 points (10.3 to 30.3)."
+        "By the labels in this file the model is overconfident by 20.0 points (10.3 to 30.3)."
     )
     assert conclusion.direction == "overconfident"
 
@@ -109,7 +109,7 @@ def test_one_bad_class_is_named_alone():
     assert (conclusion.headline, conclusion.n_named, conclusion.n_others) == ([3], 1, 10)
     assert [gap.label for gap in conclusion.classes] == [3]  # 20 rows are too few to be named
     assert conclusion.words(list("abcdefghijk")).startswith(
-        "By the labels in this file it claims 40.0 points too much ("
+        "By the labels in this file the model claims 40.0 points too much ("
     )
     assert conclusion.words(list("abcdefghijk")).endswith(
         " where it predicts d; nothing was found in the 10 other predicted classes together."

@@ -66,7 +66,7 @@ def test_pairs_are_counted_by_hand():
     each by chance, so that r is 0.
     """
     half, cluster = np.full(4, 0.5), np.array([0, 0, 1, 1])
-    assert latent_correlation(half, np.array([1, 1, 0, 0]), cluster) == 0.99
+    assert latent_correlation(half, np.array([1, 1, 0, 0]), cluster) == 0.999
     assert latent_correlation(half, np.array([1, 1, 0, 1]), cluster) == 0.0
 
 
