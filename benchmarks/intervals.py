@@ -150,7 +150,7 @@ def areas(shape: str, area: float, n_true: int, n_false: int) -> Draws:
         score = norm.cdf(score.round() if shape == "rounded" else score)
         rows = Rows(y, score, cluster=cluster if shape == "clusters" else None)
         lower, upper = measure_interval(None, rows, "auc")
-        found, variance, _ = rows.area("class-wise", variance=True)
+        found, variance, _ = rows.area("class-wise")
         half = norm.ppf(0.975) * np.sqrt(variance)
         beside = sides(found - half, found + half, area, "DeLong's, ")
         yield sides(lower, upper, area) | beside | {"width": upper - lower}

@@ -72,7 +72,7 @@ from calib.cli.input import (
 from calib.cli.light import serve
 from calib.cli.streams import deliver, is_piped, progress_line
 from calib.data.equal_rows import overlap
-from calib.data.kinds import check_equal_rows, kind_of, lacks, without_weights
+from calib.data.kinds import check_equal_rows, kind_of, lacks, needs_rows, without_weights
 from calib.data.notions import TOP_NOTIONS
 from calib.data.predictions import Announcement, in_common_classes, vote_words, weight_words
 from calib.data.splits import fold_column
@@ -80,6 +80,7 @@ from calib.diagrams.model_sweeps import draw_model_sweeps, sweep_models
 from calib.diagrams.style import figure_html, plotly_script
 from calib.evidence.binning import Strategy
 from calib.evidence.reductions import cluster_codes, top_label
+from calib.evidence.rows import as_evidence
 from calib.evidence.sums import SummedRows
 from calib.files.readers.roles import ChoiceError, models_in
 from calib.files.readers.tables import some_names
@@ -756,11 +757,10 @@ class _Assessed:
         self.strategy: Strategy = assessment_strategy(rows, None if is_base else source)
         self.weights = rows.sample_weight
         self.cluster = None if of_sums else cluster_codes(rows, rows.sample_weight, None)
-        weighted: dict[str, Any] = {"sample_weight": self.weights}
         options: dict[str, Any] = {"method": name, "n_bins": n_bins, "strategy": self.strategy}
-        self.metrics = compute_metrics(rows.labels, self.scores, **options, **weighted)
-        weighted["cluster"] = rows.cluster
-        self.intervals = metric_intervals(rows.labels, self.scores, self.metrics, **weighted)
+        evidence = as_evidence(rows.labels, self.scores, self.weights, rows.cluster)
+        self.metrics = compute_metrics(None, evidence, **options)
+        self.intervals = metric_intervals(None, evidence, self.metrics)
         losses, unseen = {}, {}
         if not of_sums:
             losses = vector_losses(rows.labels, self.scores, rows)
@@ -807,10 +807,10 @@ def _table(methods: Sequence[_Assessed]) -> list[str]:
 def _binless(
     rows: Any, scores: Any, options: Namespace, floors: dict[str, NoiseFloor]
 ) -> tuple[list[str], dict[str, Any]]:
+    if isinstance(rows, SummedRows):
+        return [needs_rows("The AUC"), needs_rows("A test or an estimate without bins")], {}
     if options.resamples == 0:
         return [], {}
-    if isinstance(rows, SummedRows):
-        return ["tests without bins need the rows, and a summary holds sums of them"], {}
     if (missing := lacks(kind_of(rows), "tests without bins")) is not None:
         return [missing], {}
     weights = rows.sample_weight

@@ -102,7 +102,7 @@ class Evidence(Protocol):
     def event_mean(self, rule: str, notion: Notion | None = None, top_k: int | None = None) -> float:
         """Return the mean "brier" score or "log_loss" of all binary events of a notion."""
 
-    def area(self, notion: Notion, *, variance: bool = False) -> Area:
+    def area(self, notion: Notion) -> Area:
         """Return the mean area under the ROC curve of the binary events of a notion."""
 
     def of_class(self, label: int, notion: str = "top-label") -> Any:

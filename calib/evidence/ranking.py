@@ -22,9 +22,7 @@ class Area(NamedTuple):
     fewest: float
 
 
-def mean_area(
-    problems: Iterable[BinaryProblems], cluster: np.ndarray | None, *, variance: bool = True
-) -> Area:
+def mean_area(problems: Iterable[BinaryProblems], cluster: np.ndarray | None) -> Area:
     """Return the mean area of problems that have one claim about each row.
 
     The area is the chance that a row with the outcome has a higher score than a row without, ties counting
@@ -39,27 +37,27 @@ def mean_area(
         if min(true[-1], false[-1]) <= 0.0:
             continue
         beaten = (false[1:] + false[:-1]) / (2.0 * false[-1])
+        beating = 1.0 - (true[1:] + true[:-1]) / (2.0 * true[-1])
         value = float(np.diff(true) @ beaten / true[-1])
         values.append(value)
-        if not variance:
-            continue
-        beating = 1.0 - (true[1:] + true[:-1]) / (2.0 * true[-1])
-        tie, happened = np.repeat(np.arange(len(beaten)), np.diff(edges)), each.outcomes.astype(bool)
-        weights = np.ones(len(happened)) if each.weights is None else each.weights
-        own = weights * (np.where(happened, beaten[tie], beating[tie]) - value)
-        for side, total in ((happened, true[-1]), (~happened, false[-1])):
+        happened = each.outcomes.astype(bool)
+        own = np.empty(len(happened))
+        size = np.diff(edges)
+        for side, component, total in ((happened, beaten, true[-1]), (~happened, beating, false[-1])):
             n_rows = int(side.sum())
-            own[side] *= np.sqrt(n_rows / max(n_rows - 1, 1)) / total
-            worth = total**2 / (weights[side] @ weights[side])
+            component = (component - value) * np.sqrt(n_rows / max(n_rows - 1, 1)) / total
+            np.copyto(own, component if len(size) == len(own) else np.repeat(component, size), where=side)
+            worth = float(n_rows)
+            if each.weights is not None:
+                worth = total**2 / (each.weights[side] @ each.weights[side])
             if cluster is not None:
                 worth = min(worth, len(np.unique(cluster[each.rows[side]])))
-            fewest = min(fewest, float(worth))
+            fewest = min(fewest, worth)
+        own = own if each.weights is None else own * each.weights
         added = added + np.bincount(each.rows, own, each.n_samples)
     if not values:
         return Area(np.nan, np.nan, 0.0)
-    spread = np.nan
-    if variance:
-        sums = added if cluster is None else np.bincount(cluster, added)
-        few = 1.0 if cluster is None else len(sums) / max(len(sums) - 1, 1)
-        spread = few * float(sums @ sums) / len(values) ** 2
+    sums = added if cluster is None else np.bincount(cluster, added)
+    few = 1.0 if cluster is None else len(sums) / max(len(sums) - 1, 1)
+    spread = few * float(sums @ sums) / len(values) ** 2
     return Area(float(np.mean(values)), spread, fewest * len(values))

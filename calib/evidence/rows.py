@@ -99,6 +99,7 @@ class Rows:
         self._problems: dict[tuple[str, int | None], BinaryProblems] = {
             (one.notion, None): one for one in problems
         }
+        self._areas: dict[Notion, Area] = {}
 
     @property
     def kind(self) -> str:
@@ -346,9 +347,14 @@ class Rows:
         event = ConfidencePrediction(problems.scores)
         return weighted_mean(row_values(problems.outcomes, event, rule), problems.weights)
 
-    def area(self, notion: Notion, *, variance: bool = False) -> Area:
+    def area(self, notion: Notion) -> Area:
+        if notion not in self._areas:
+            self._areas[notion] = self._area(notion)
+        return self._areas[notion]
+
+    def _area(self, notion: Notion) -> Area:
         if notion != "class-wise" or self._ready is not None or not has_columns(self.scores):
-            return mean_area([self.problems(notion)], self.cluster, variance=variance)
+            return mean_area([self.problems(notion)], self.cluster)
         matrix = score_matrix(self.scores)
         truth = class_labels(self.y_true, self.scores, matrix)
         events = (
@@ -361,7 +367,7 @@ class Rows:
             )
             for code, column in enumerate(matrix.T)
         )
-        return mean_area(events, self.cluster, variance=variance)
+        return mean_area(events, self.cluster)
 
     def losses(self) -> dict[str, float]:
         """Return the Brier score and the log loss of whole vectors, from one pass."""

@@ -227,7 +227,7 @@ class SummedRows(Result):
         )
         return float(total / self._weight)
 
-    def area(self, notion: Notion, *, variance: bool = False) -> Area:
+    def area(self, notion: Notion) -> Area:
         """Raise `InputError`: sums do not hold the order of single rows."""
         raise InputError(needs_rows("The AUC"))
 

@@ -279,7 +279,7 @@ def coverage_words(rows: Any) -> str:
     """Say whether rows are weighted, and in how many the model gave an answer; nothing if in all."""
     words = "" if rows.sample_weight is None else f" Rows are {weight_words(rows.sample_weight)}."
     if isinstance(rows, Summary):
-        words = " This report is made from a summary, which holds sums of the rows."
+        words = f" This report is made from a summary. {needs_rows('The AUC')}"
         if rows.is_weighted:
             words += f" Rows are {effective_words(rows.effective_samples, rows.n_samples)}."
     if worth := dependence_words(rows):

@@ -311,7 +311,7 @@ def area_limits(evidence: Evidence, notion: Notion, alpha: float) -> tuple[float
     Clopper & Pearson's for a share of the same variance (`mean_area`), with `with_unseen_errors`: a row of
     the rarer outcome on the wrong side of all others lowers the area by area / fewest.
     """
-    area, variance, fewest = evidence.area(notion, variance=True)
+    area, variance, fewest = evidence.area(notion)
     if np.isnan(area):
         return 0.0, 1.0
     low = high = middle = np.array([area])

@@ -71,7 +71,7 @@ def test_variance_is_delongs_by_all_pairs(weighted, clustered):
         if clustered:
             sums = np.array([added[cluster == code].sum() for code in np.unique(cluster)])
             variance = sums @ sums * len(sums) / (len(sums) - 1)
-        area = rows.area(notion, variance=True)
+        area = rows.area(notion)
         assert area.value == pytest.approx(np.mean([one for one, _ in found]), abs=1e-12)
         assert area.variance == pytest.approx(variance, rel=1e-10)
     happened, score = y == 1, proba[:, 1]
@@ -79,7 +79,7 @@ def test_variance_is_delongs_by_all_pairs(weighted, clustered):
         order = np.sign(score[happened][:, None] - score[~happened]) / 2 + 0.5
         m, n = order.shape
         paper = order.mean(axis=1).var(ddof=1) / m + order.mean(axis=0).var(ddof=1) / n
-        assert Rows(happened, score).area("class-wise", variance=True).variance == pytest.approx(paper)
+        assert Rows(happened, score).area("class-wise").variance == pytest.approx(paper)
 
 
 def test_ends_allow_for_rows_that_were_not_seen():
