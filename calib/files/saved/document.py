@@ -29,7 +29,7 @@ from calib.files.saved.origin import (
     origin_schema,
     rule_schema,
 )
-from calib.files.saved.types import TYPES, Layout, layout_named, layout_of
+from calib.files.saved.types import TYPES, Layout, binary_state_schema, layout_named, layout_of
 
 FORMAT = "calib-calibrator"
 VERSION = 1
@@ -254,12 +254,11 @@ def schema() -> dict[str, Any]:
 
     `load` also checks order, agreement of sizes and counts, finiteness, and the checksum.
     """
+    parts = {"classes": names_schema(), "fitted_on": origin_schema(), "rule": rule_schema()}
     shared = {
         "format": {"const": FORMAT},
         "version": {"const": VERSION},
-        "classes": names_schema(),
-        "fitted_on": origin_schema(),
-        "rule": rule_schema(),
+        **{name: {"$ref": f"#/$defs/{name}"} for name in parts},
         "checksum": {"type": "string", "pattern": "^sha256:[0-9a-f]{64}$"},
     }
     return {
@@ -268,6 +267,7 @@ def schema() -> dict[str, Any]:
         "anyOf": [
             closed_schema(shared | layout.schema()["properties"], ("rule",)) for layout in TYPES.values()
         ],
+        "$defs": parts | {"binary_state": binary_state_schema()},
     }
 
 

@@ -451,7 +451,7 @@ class _MulticlassLayout(Layout):
 
     @property
     def state_schema(self) -> dict[str, Any]:
-        states = {"anyOf": [{"type": "null"}, *(layout.state_schema for layout in _BINARY.values())]}
+        states = {"$ref": "#/$defs/binary_state"}
         of_states = ("calibrators_", "pooled_", "by_class_")
         lists: dict[str, Any] = dict.fromkeys(of_states, {"type": "array", "items": states})
         lists["groups_"] = {"type": "array", "items": {"type": "string"}, "minItems": 1, "uniqueItems": True}
@@ -573,3 +573,8 @@ TYPES |= {
         _check_two_classes,
     ),
 }
+
+
+def binary_state_schema() -> dict[str, Any]:
+    """Return the JSON Schema of the state of a calibrator of one binary problem; null if it has none."""
+    return {"anyOf": [{"type": "null"}, *(layout.state_schema for layout in _BINARY.values())]}
