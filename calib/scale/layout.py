@@ -37,7 +37,7 @@ from calib.files.readers.raw_predictions import (
     raw_of,
 )
 from calib.files.readers.roles import Given, part_of
-from calib.files.readers.tables import Table, words_in
+from calib.files.readers.tables import Table, some_names, words_in
 from calib.scale.parts import BLOCK
 
 #: Kinds of predictions that one pass of sums can describe.
@@ -141,7 +141,7 @@ def layout_of(
     elif raw.kind == "binary":
         raw.check_two_labels()
         classes = {"class_names": raw.names}
-    return Layout(
+    layout = Layout(
         kind=raw.kind,
         scores=roles.probabilities,
         label=label if labelled else None,
@@ -159,6 +159,12 @@ def layout_of(
         known=_known(raw),
         **{"class_names": None, **classes},
     )
+    if inside := [name for name in layout.columns if name not in batch.schema.names]:
+        raise InputError(
+            f"{some_names(inside)} are made of lists, objects or long tables, and sums over parts need "
+            "columns of single values; use calib.read on a part that fits into memory, or write such columns"
+        )
+    return layout
 
 
 def _only_model(table: Table, without: set[str | None]) -> tuple[str, str] | None:

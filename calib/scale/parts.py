@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import glob
+import gzip
 import os
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -14,6 +15,7 @@ import pyarrow.csv as pacsv
 import pyarrow.dataset as pads
 
 from calib.base.exceptions import InputError
+from calib.files.readers.text import HEAD, dialect_of
 
 #: Rows of a batch that is read, and of a block that is computed with: in smaller blocks threads wait for
 #: each other, larger ones leave the cache.
@@ -21,9 +23,9 @@ BATCH = BLOCK = 64_000
 
 #: Formats by the ending of a file; all others are taken as Parquet. Texts may be packed by gzip, too.
 FEATHER = (".feather", ".arrow")
-DELIMITERS = {".csv": ",", ".tsv": "\t"}
+DELIMITED = (".csv", ".tsv")
 JSON_LINES = (".jsonl", ".ndjson")
-TEXTS = (*DELIMITERS, *JSON_LINES)
+TEXTS = (*DELIMITED, *JSON_LINES)
 #: Endings of files in folders that are read; texts only if there are no others.
 ENDINGS = (".parquet", ".pq", *FEATHER)
 
@@ -119,10 +121,25 @@ def _format_of(path: str, coded: Sequence[str] = ()) -> tuple[str, Any]:
     text = path.removesuffix(".gz")
     if text.endswith(JSON_LINES):
         return "JSON lines", pads.JsonFileFormat()
-    for ending, delimiter in DELIMITERS.items():
-        if text.endswith(ending):
-            return "CSV", pads.CsvFileFormat(pacsv.ParseOptions(delimiter=delimiter))
+    if text.endswith(DELIMITED):
+        return "CSV", pads.CsvFileFormat() if "://" in path else _delimited(path)
+    if text.endswith((".json", ".npy", ".npz")):
+        raise InputError(
+            f"{path!r} is no Parquet, Feather, CSV or JSON lines; read other formats with calib.read"
+        )
     return "Parquet", pads.ParquetFileFormat(dictionary_columns=set(coded))
+
+
+def _delimited(path: str) -> pads.CsvFileFormat:
+    with gzip.open(path) if path.endswith(".gz") else open(path, "rb") as file:
+        dialect = dialect_of(file.read(HEAD), path)
+    return pads.CsvFileFormat(
+        pacsv.ParseOptions(delimiter=dialect.delimiter),
+        convert_options=pacsv.ConvertOptions(decimal_point=dialect.decimal),
+        read_options=pacsv.ReadOptions(
+            column_names=list(dialect.names), skip_rows=dialect.skipped, encoding=dialect.encoding
+        ),
+    )
 
 
 def _parts_of(path: str, coded: Sequence[str]) -> list[Part]:

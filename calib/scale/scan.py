@@ -81,7 +81,7 @@ def summarize(
     paths : path, pattern, folder, or several of these
         Files with the same columns, named as for `calib.read`: a probability for every class, a predicted
         class with its confidence, a confidence with whether it was right, or P(Y = 1); and the true label.
-        CSV has commas and decimal points, TSV tabs.
+        Scores and labels stand in columns of single values or in lists of equally many numbers.
     by : str or sequence of str
         Columns whose groups are summed, too, for `Summary.slices`.
     class_wise : bool

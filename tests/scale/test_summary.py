@@ -599,3 +599,30 @@ def test_top_label_matches_the_pair_of_class_and_confidence(rows, whole):
     proba, labels = rows
     pair = TopLabelPrediction(proba.argmax(axis=1), proba.max(axis=1))
     assert whole.ece("top-label", 15) == pytest.approx(calib.ece(labels, pair), abs=1e-12)
+
+
+@pytest.mark.parametrize(
+    "lines",
+    [
+        ["score,label", *(f"0.{n % 9 + 1},{int(n % 9 + n % 4 > 5)}" for n in range(90))],
+        [f"0.{n % 9 + 1},{int(n % 9 + n % 4 > 5)}" for n in range(90)],
+        ["score;label", *(f"0,{n % 9 + 1};{int(n % 9 + n % 4 > 5)}" for n in range(90))],
+        ["score\tlabel", *(f"0.{n % 9 + 1}\t{int(n % 9 + n % 4 > 5)}" for n in range(90))],
+    ],
+    ids=["commas", "no header", "decimal commas", "tabs"],
+)
+def test_texts_are_read_as_by_read(lines, tmp_path):
+    file = tmp_path / "rows.csv"
+    file.write_text("\n".join(lines))
+    rows, summary = calib.read(file), scale.summarize(file)
+    assert (summary.n_samples, summary.ece()) == (90, pytest.approx(calib.ece(rows.labels, rows)))
+
+
+def test_cells_of_lists_and_other_files_are_named(tmp_path):
+    file = tmp_path / "rows.jsonl"
+    rows = [{"label": "ab"[n % 2], "scores": {"a": 0.7, "b": 0.3}} for n in range(20)]
+    file.write_text("\n".join(map(json.dumps, rows)))
+    with pytest.raises(InputError, match=r"scores\[a\]"):
+        scale.summarize(file)
+    with pytest.raises(InputError, match="calib.read"):
+        scale.summarize(file.rename(tmp_path / "rows.json"))

@@ -76,19 +76,8 @@ class Lines(Expander):
 def read_delimited(source: Source, limits: Limits, progress: Progress | None = None) -> Table:
     """Read delimited text with any delimiter, decimal sign, BOM and quoting, gzipped or not."""
     with source.expanded(limits) as file:
-        head = file.read(HEAD)
-    encoding = _encoding(head)
-    text = head.decode(encoding, errors="replace").removeprefix("\ufeff")
-    if "\x00" in text[:4096]:
-        raise InputError(
-            f"{source.name!r} is neither text nor a format that can be read; use CSV, Parquet, Feather, NPY, "
-            "NPZ or JSON"
-        )
-    if len(head) == HEAD:  # the last line may be cut
-        text = text[: max(text.rfind("\n"), text.rfind("\r")) + 1] or text
-    dialect = _sniff(text, encoding)
+        dialect = dialect_of(file.read(HEAD), source.name)
     limits.check_columns(len(dialect.names))
-    check_distinct(dialect.names)
     try:
         try:
             return _read(source, limits, dialect, dialect.numeric, progress)
@@ -106,7 +95,24 @@ def read_delimited(source: Source, limits: Limits, progress: Progress | None = N
         reason = " ".join(str(error).split())[:200]
         raise InputError(f"the text cannot be read as a table: {reason}") from None
     except UnicodeDecodeError as error:
-        raise InputError(f"the text is not valid {encoding}: {error.reason}; save it as UTF-8") from None
+        reason = f"the text is not valid {dialect.encoding}: {error.reason}"
+        raise InputError(f"{reason}; save it as UTF-8") from None
+
+
+def dialect_of(head: bytes, name: str) -> Dialect:
+    """Return how a text is delimited, and its columns, by its first `HEAD` bytes."""
+    encoding = _encoding(head)
+    text = head.decode(encoding, errors="replace").removeprefix("\ufeff")
+    if "\x00" in text[:4096]:
+        raise InputError(
+            f"{name!r} is neither text nor a format that can be read; use CSV, Parquet, Feather, NPY, NPZ or "
+            "JSON"
+        )
+    if len(head) == HEAD:  # the last line may be cut
+        text = text[: max(text.rfind("\n"), text.rfind("\r")) + 1] or text
+    dialect = _sniff(text, encoding)
+    check_distinct(dialect.names)
+    return dialect
 
 
 def _encoding(head: bytes) -> str:
