@@ -199,7 +199,7 @@ def _table(
             measure = MEASURES[key]
             line = {"fold": name, "rows": len(chosen), "measure": key, "title": measure.title, "value": value}
             line |= {"floor": np.nan, "p_value": np.nan}
-            if measure.is_error:
+            if measure.is_error and redraws["n_resamples"]:
                 options = {part: measure.options[part] for part in ("metric", "norm", "aggregate")}
                 notion = measure.notion or evidence.notion
                 floor = noise_floors(None, evidence, {key: options}, notion=notion, **bins, **redraws)[key]
