@@ -398,7 +398,7 @@ def _vectors(columns: Columns) -> Iterator[Weighed]:
     found: dict[tuple[str, ...], list[Weighed]] = {}
     frames: dict[tuple[str, ...], Frame] = {}
     named: dict[Frame, list[str]] = {}
-    for label in labels:
+    for label in labels if columns.has_header else ():
         scores = [name for name in numeric if name != label and not _holds_truth(columns, name)]
         for frame in columns.frames_of(scores, columns.words(label)):
             if len(labels) > 1 and columns.word[label] == normalised(frame.word):
@@ -544,6 +544,8 @@ def _against_vectors(columns: Columns, frame: Frame, words: frozenset[str]) -> s
             return None
         of = some_names(sorted(words))
         return f"{listed} are no scores of classes: their rows do not sum to 1, and the labels are {of}"
+    if flags := [name for name in frame.columns if is_flag(columns[name])]:
+        return f"{some_names(flags)} of {listed} hold 0 and 1 alone, and rows do not sum to 1"
     if columns.predicted or columns.correct or any(map(columns.is_predicted, frame.columns)):
         lead = f"{columns.decided}; " * bool(columns.predicted)
         return (

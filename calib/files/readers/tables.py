@@ -187,10 +187,10 @@ def table_from_frame(frame: pd.DataFrame) -> Table:
         if isinstance(series.dtype, np.dtype) and series.dtype.kind in "iuf":
             columns[name] = series.to_numpy()
         elif pd.api.types.is_numeric_dtype(series.dtype) and not pd.api.types.is_bool_dtype(series.dtype):
-            if pd.api.types.is_float_dtype(series.dtype):
-                columns[name] = series.to_numpy(dtype=np.float64, na_value=np.nan)
-            else:
+            if pd.api.types.is_integer_dtype(series.dtype):
                 columns[name] = whole_column(series.astype(object).where(series.notna(), None).tolist())
+            else:
+                columns[name] = series.to_numpy(dtype=np.float64, na_value=np.nan)
         else:
             columns[name] = as_text(series.tolist())
     return table_from_columns(columns, format="frame")
