@@ -54,6 +54,8 @@ SEPARATES = 2.0
 LEAST_TEXTS = 10
 #: Logarithm of the chance that all rows are right, below which a label is taken for the decision.
 LOG_CHANCE = -20.0
+#: A highest score below this is sometimes wrong.
+UNSURE = 0.6
 #: Fewest rows in which scores must separate classes if nothing but their sums supports them.
 FEW_ROWS = 30
 #: Words in names of columns that hold classes and neither the predicted nor the true class.
@@ -129,7 +131,7 @@ def _decision(columns: Columns, roles: Roles) -> str | None:
     if columns.word[label] in TRUE_NAMES or not all(is_within(columns[name]) for name in roles.probabilities):
         return None
     high = _decided(columns, roles.probabilities, label)
-    if high is None or not np.log(high.clip(0.5)).sum() < LOG_CHANCE:
+    if high is None or not (np.log(high.clip(0.5)).sum() < LOG_CHANCE and high.min() < UNSURE):
         return None
     lowest = f"{high.min():.4g}"
     return f"{label!r} is always the class of the highest score, also where that is {lowest}: a decision"
