@@ -44,7 +44,7 @@ GLOSSARY = "pages/views/glossary.py"
 MADE_AT_ONCE = 20_000
 ARROW = ":material/arrow_forward:"
 #: Size of the type in a figure that is presented, of its usual size.
-PRESENTED = 1.125
+PRESENTED = 1.25
 #: What a page with an example of its own calls the data on screen.
 LOADED = "Loaded predictions"
 #: What a session can lose, by its word in the address.

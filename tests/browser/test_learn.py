@@ -10,7 +10,7 @@ from tests.browser.accessibility import findings
 from tests.browser.screen import keep_picture, settled, unfold, whole
 
 TITLES = (
-    "Right 60 % of the time: among whom?",
+    "Right 60\u00a0% of the time: among whom?",
     "Ten classes in one bin",
     "A perfect model, and what it shows",
     "Why it can never be better",

@@ -16,6 +16,8 @@ TEXT = 16
 #: Pixels of a step's picture: with question and controls it fits a screen of 720 lines.
 LESSON_HEIGHT = 370
 INK = "#14181C"
+#: What the vertical axis of a square picture has.
+SQUARE = {"scaleanchor": "x", "constrain": "domain"}
 #: Colour and symbol of patients a and b (problem 0 and 1), and of both pooled.
 SIDES = (("vermillion", "circle"), ("green", "square"))
 

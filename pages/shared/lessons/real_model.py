@@ -13,6 +13,7 @@ from calib.diagrams.style import OKABE_ITO, Figure, escape, figure, scatter, spa
 from pages.shared.lessons.interaction import (
     INK,
     LESSON_HEIGHT,
+    SQUARE,
     TEXT,
     draggable,
     guess,
@@ -59,6 +60,7 @@ def one_bin(diagram: ReliabilityDiagram, bin_: int, names: Sequence[str], *, spl
         "<extra></extra>",
     )
     layout = unit_axes(data, "Confidence", "Accuracy", LESSON_HEIGHT, marked=[frame])
+    layout["yaxis"] |= SQUARE
     return figure(data, **layout, font={"size": TEXT})
 
 

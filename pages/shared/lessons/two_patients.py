@@ -14,9 +14,11 @@ from calib.diagrams.style import BARS, OKABE_ITO, Figure, figure, scatter, unit_
 from calib.evidence.binning import BinStatistics, bin_statistics
 from calib.evidence.reductions import reduce_to_binary
 from calib.stats.errors import ece
+from pages.shared.address import presenting
 from pages.shared.lessons.interaction import (
     LESSON_HEIGHT,
     SIDES,
+    SQUARE,
     TEXT,
     between,
     draggable,
@@ -162,6 +164,7 @@ def patients(pooled: BinStatistics, apart: BinStatistics, *, split: bool) -> Fig
     )
     axes = unit_axes(data, "Confidence told", "How often it was right", LESSON_HEIGHT)
     axes["xaxis"]["range"] = [-0.01, 1.1]
+    axes["yaxis"] |= SQUARE
     return figure(data, **axes, font={"size": TEXT})
 
 
@@ -202,7 +205,7 @@ def crowd(population: TwoPatients, *, split: bool, people: int = 100) -> Figure:
         margin={"l": 10, "r": 10, "t": 10, "b": 10},
         annotations=notes,
         xaxis={**bare, "range": [-0.8, 23.5], "fixedrange": True, "constrain": "domain"},
-        yaxis={**bare, "range": [12.5, -2], "fixedrange": True, "scaleanchor": "x", "constrain": "domain"},
+        yaxis={**bare, "range": [12.5, -2], "fixedrange": True, **SQUARE},
     )
 
 
@@ -213,7 +216,7 @@ def _people(x: np.ndarray, y: np.ndarray, filled: np.ndarray, colour: str, opaci
         mode="markers",
         marker={
             "symbol": np.where(filled, "circle", "circle-open").tolist(),
-            "size": 12,
+            "size": 16 if presenting() else 12,
             "color": colour,
             "line": {"width": 1.5, "color": colour},
         },
