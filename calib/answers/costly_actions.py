@@ -42,8 +42,8 @@ class ActionCosts(Result):
     def sentence(self) -> str:
         """What the actions cost, and what the scores save."""
         return (
-            f"The mean cost is {self.cost:.4g} per row ({self.level:.0%} interval {self.lower:.4g} to "
-            f"{self.upper:.4g}); {self.actions[self.alone]} for every row costs {self.saved:.4g} more "
+            f"The mean cost is {self.cost:.4g} per row ({100 * self.level:g} % interval {self.lower:.4g} to "
+            f"{self.upper:.4g}); {self.actions[self.alone]!r} for every row costs {self.saved:.4g} more "
             f"({self.saved_lower:.4g} to {self.saved_upper:.4g})."
         )
 

@@ -265,7 +265,7 @@ if data.weighted:
     if classes and len(names) == 2:
         show_benefit(compared)
     st.stop()
-left, middle, whose, right = st.columns([11, 8, 8, 5], vertical_alignment="bottom")
+left, middle, whose, right = st.columns([14, 8, 8, 5], vertical_alignment="bottom")
 with left:
     target = st.segmented_control(
         "What is given",
