@@ -815,15 +815,20 @@ def draw_stars(diagram: ReliabilityDiagram, *, chosen: int | None = None) -> Fig
 
 
 def draw_zoom(
-    diagram: BinZoom, class_names: Sequence[str], *, chosen: int | None = None, shrunk: bool = False
+    diagram: BinZoom,
+    class_names: Sequence[str],
+    *,
+    chosen: int | None = None,
+    shrunk: bool = False,
+    most: int = MAX_NAMED,
 ) -> Figure:
     """Draw accuracy minus confidence of each predicted class of one bin, with 95 % intervals (Figure 1b).
 
-    At most the 30 classes with the clearest evidence, sorted by their gap; classes beyond noise have colours.
-    Marks carry the class code last in their customdata; `chosen` is the code of a class to be marked;
-    `shrunk` adds diamonds at the shrunken accuracies.
+    At most `most` classes, those with the clearest evidence, sorted by their gap; classes beyond noise have
+    colours. Marks carry the class code last in their customdata; `chosen` is the code of a class to be
+    marked; `shrunk` adds diamonds at the shrunken accuracies.
     """
-    shown = np.arange(len(diagram.label))[:MAX_NAMED]
+    shown = np.arange(len(diagram.label))[:most]
     shown = shown[np.argsort(diagram.class_accuracy[shown] - diagram.class_confidence[shown], kind="stable")]
     fields = ("label", "class_count", "class_confidence", "class_accuracy", "class_lower", "class_upper")
     label, count, says, right, low, high = (getattr(diagram, name)[shown] for name in fields)

@@ -28,7 +28,7 @@ from pages.shared.widgets import (
     ticked,
 )
 
-HEAT_ROWS = 20
+HEAT_ROWS = 12
 FORMATS = {"predicted": "localized", "true": "localized", "p_value": "%.2g", "share": "percent"}
 FORMATS |= {"accuracy": "%.3f", "confidence": "%.3f", "class_ece": "%.4f", "floor": "%.4f"}
 FORMATS |= {"smallest": "%.4f"}
@@ -106,9 +106,7 @@ def show_classes(method: Method, by_class: ClassTable, n_bins: int) -> None:
             diagram = class_heat(by_cell, codes[(page - 1) * HEAT_ROWS : page * HEAT_ROWS])
             # The scale is of all classes: a colour keeps its meaning when they are searched.
             limit = class_heat(by_cell).limit
-            st.caption(
-                "Orange-red: right less often than the confidence; blue: more. Outlined: beyond noise."
-            )
+            st.caption("Orange-red: overconfident; blue: underconfident. Outlined: beyond noise.")
             chart(
                 diagrams.draw_heat(diagram, names, chosen=chosen_cell(n_bins), limit=limit),
                 "class-heat",

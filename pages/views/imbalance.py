@@ -23,7 +23,7 @@ from pages.shared.widgets import (
     show_dataset,
 )
 
-MAX_BARS = 20
+MAX_BARS = 12
 MAX_PANELS = 6
 #: Classes are about equally frequent if the most frequent has at most this many times the rows of the rarest,
 #: or as many standard errors of its share more.

@@ -151,13 +151,13 @@ def show_map() -> None:
         on_select=pick,
     )
     st.caption(
-        "Orange-red is right less often than the confidence says, blue more often"
+        "Orange-red: overconfident; blue: underconfident"
         + (
             f"; {len(shown.label)} of {len(everything.label):,} classes"
             if len(everything.label) > MAP_ROWS
             else ""
         )
-        + ". A click on a mark or a cell lists its rows below the first figure."
+        + ". A click lists rows below the first figure."
     )
 
 

@@ -14,9 +14,9 @@ from calib.data.notions import Notion
 from calib.diagrams import BinZoom, ReliabilityDiagram
 from calib.diagrams.reliability import PANELS, Panel
 from calib.evidence.reductions import top_label
-from calib.stats import NoiseFloor, verdict
+from calib.stats import NoiseFloor
 from calib.stats.decompositions import corp_curve
-from calib.stats.measures import MEASURES, ece_of
+from calib.stats.measures import ece_of
 from pages.shared.address import keep_in_address
 from pages.shared.panels.model_difference import show_difference
 from pages.shared.panels.rows import rows_panel
@@ -39,6 +39,9 @@ from pages.shared.widgets import (
     say_rows_needed,
     shortfall,
 )
+
+#: Classes in the figure of one bin.
+MOST_CLASSES = 12
 
 
 def pick_bin(key: str) -> None:
@@ -198,17 +201,16 @@ def show_zoom(zoom: BinZoom) -> int | None:
         )
     with figure:
         chart(
-            diagrams.draw_zoom(zoom, names, chosen=st.session_state.get("bin-class"), shrunk=shrunk),
+            diagrams.draw_zoom(
+                zoom, names, chosen=st.session_state.get("bin-class"), shrunk=shrunk, most=MOST_CLASSES
+            ),
             "bin-zoom",
             table=zoom.frame(names),
             on_select=pick_class,
             alt="Accuracy minus confidence of every predicted class in the chosen bin",
         )
-        if len(zoom.label) > diagrams.MAX_NAMED:
-            st.caption(
-                f"The {diagrams.MAX_NAMED} of {len(zoom.label):,} classes with the clearest evidence; the "
-                "CSV has all."
-            )
+        if len(zoom.label) > MOST_CLASSES:
+            st.caption(f"{MOST_CLASSES} of {len(zoom.label):,} classes, by their evidence; the CSV has all.")
     code: int | None = st.selectbox(
         "Rows of",
         of_bin,
@@ -229,7 +231,7 @@ def show_rows(method: Method, n_bins: int, bin_: int, code: int | None, edges: s
 def show_assessment(
     method: Method, n_bins: int, diagram: ReliabilityDiagram, options: dict[str, Any], said: DeltaGenerator
 ) -> None:
-    """Say how large the errors are, what the band holds, and whether the errors are above noise."""
+    """Say how large the errors are, and what the band holds."""
     with said:
         # As the method is assessed, which for histogram binning is not in the bins drawn.
         errors = {
@@ -251,7 +253,6 @@ def show_assessment(
             + ("" if diagram.one_event else " It is about all predicted classes pooled.")
         )
         download(bounds.frame(), "calibration-band", label="Band (CSV)", key="band-csv")
-    st.markdown("\n".join("- " + verdict(noise, MEASURES[key].title) for key, noise in errors.items()))
     if method.strategy == "discrete":
         st.caption("Both errors assess these scores at each distinct value, not in the bins drawn.")
     elif method.strategy != "uniform":
@@ -262,7 +263,7 @@ def show_assessment(
 
 
 def error_words(errors: dict[str, NoiseFloor], diagram: ReliabilityDiagram, event: str | None) -> str:
-    observed = {key: f"**{noise.observed:.4f}**" for key, noise in errors.items()}
+    observed = {key: f"**{noise.observed:.4f}**, {noise.verdict}" for key, noise in errors.items()}
     if event is not None:
         return (
             f"The score is the probability of {literal(event)}, from 0 to 1; the mean gap between it and how "
@@ -270,8 +271,8 @@ def error_words(errors: dict[str, NoiseFloor], diagram: ReliabilityDiagram, even
         )
     if diagram.one_event:
         return (
-            "The mean gap between the confidence and how often it is right is "
-            f"{next(iter(observed.values()))} (conf-ECE)."
+            "The mean gap between the confidence and how often it is right (conf-ECE) is "
+            f"{next(iter(observed.values()))}."
         )
     return (
         f"Classes pooled: conf-ECE {observed['conf_ece']}; each predicted class: TL-ECE "

@@ -106,7 +106,7 @@ def test_main_job(open_page, upload, tmp_path):
     page.wait_for_url(f"**bins={n_bins}*")
     settled(page)
     diagram = reliability_diagram(evaluation.labels, evaluation, n_bins=n_bins)
-    shown = numbers_after(page, r"conf-ECE ([\d.]+); each predicted class: TL-ECE ([\d.]+)\.")
+    shown = numbers_after(page, r"conf-ECE ([\d.]+), [^;]+; each predicted class: TL-ECE ([\d.]+),")
     assert shown == pytest.approx((diagram.conf_ece, diagram.tl_ece), abs=5.1e-5)
 
     opened = diagram.clearest_bin

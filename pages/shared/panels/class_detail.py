@@ -11,7 +11,6 @@ from calib import diagrams
 from calib.data.notions import Notion
 from calib.diagrams import ClassTable, confusions
 from calib.evidence.reductions import top_label
-from calib.stats.floors import perfect_words
 from pages.shared.address import keep_in_address
 from pages.shared.panels.rows import rows_panel
 from pages.shared.results import cells, class_diagram, class_floor, rows_of
@@ -76,8 +75,7 @@ def show_class(method: Method, table: ClassTable, n_bins: int) -> None:
             diagram = class_diagram(method, code, notion, n_bins)
             floor = ""
             if notion == "class-wise" and method.sums is None:  # the other notion's is in the sentence above
-                perfect = class_floor(method, code, n_bins)
-                floor = f" ({perfect_words(perfect.mean, perfect.quantile(0.95))})"
+                floor = f" (a perfect model: {class_floor(method, code, n_bins).mean:.4f})"
             st.markdown(f"**{notion.capitalize()}**, ECE {diagram.ece:.4f}{floor}")
             chart(
                 diagrams.draw_class(
