@@ -8,15 +8,19 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+from scipy.special import chdtr
 
 from calib.base.exceptions import InputError
 from calib.base.results import Result
-from calib.data.equal_rows import design_effect
+from calib.data.equal_rows import design_effect, row_keys, sample_by_content
 from calib.data.predictions import Announcement, ConfidencePrediction, vote_words
 from calib.data.times import BLOCKS, N_BLOCKS, blocks_of, dates_of, is_time
 from calib.evidence.clusters import MIN_CLUSTERS
 from calib.evidence.likeness import Residuals
 from calib.evidence.rows import Rows
+
+#: What stands for the column of groups of equal scores.
+EQUAL_SCORES = "scores"
 
 #: Chance that uninformative columns are taken for clusters.
 CHANCE = 1e-3
@@ -98,7 +102,7 @@ class Alike(Result):
     @property
     def words(self) -> str:
         name, _, block = self.column.rpartition("=")
-        rows = f"rows of equal {self.column[:60]!r}"
+        rows = f"rows of equal {self.column if self.column == EQUAL_SCORES else repr(self.column[:60])}"
         if name:
             rows = f"rows of the same {block if block in BLOCKS else 'stretch'} of {name[:60]!r}"
         worth = self.sample.words
@@ -109,19 +113,23 @@ def find_alike(rows: Any) -> list[Alike]:
     """Look for further columns whose equal values say which rows belong together.
 
     Tested are texts, whole numbers and blocks of time with at least `MIN_CLUSTERS` values, some repeated,
-    that are no function of the true or predicted class. `CHANCE` is divided among them.
+    that are no function of the true or predicted class, and equal scores with about as many rows each.
+    `CHANCE` is divided among them.
     """
-    if rows.labels is None or rows.metadata is None or rows.kind == "multilabel":
+    if rows.labels is None or rows.kind == "multilabel":
         return []
-    evidence = Rows(rows.labels, rows.unweighted().with_cluster(None))
-    score, outcome, predicted = evidence.first_claims()
     classes = [values for values in (rows.labels, getattr(rows, "label", None)) if values is not None]
     tried = {
         name: codes
-        for column, values in rows.metadata.items()
+        for column, values in ({} if rows.metadata is None else rows.metadata).items()
         for name, codes in _groupings(str(column), values)
         if MIN_CLUSTERS <= codes.max() + 1 < len(codes) and not any(_says(one, codes) for one in classes)
     }
+    if (equal := _equal_scores(rows)) is not None:
+        tried[EQUAL_SCORES] = equal
+    if not tried:
+        return []
+    score, outcome, predicted = Rows(rows.labels, rows.unweighted().with_cluster(None)).first_claims()
     residuals = Residuals.of(score, outcome, predicted)
     found = []
     for name, codes in tried.items():
@@ -129,6 +137,19 @@ def find_alike(rows: Any) -> list[Alike]:
         worth = effective_sample(outcome, ConfidencePrediction(score), cluster=codes)
         found.append(Alike(name, p_value, CHANCE / len(tried), design_effect(codes), worth))
     return sorted(found, key=lambda one: (not one.is_sure, one.sample.effective))
+
+
+def _equal_scores(rows: Any) -> np.ndarray | None:
+    """Return groups of equal scores if there are about as many rows in each, as if each was asked so often.
+
+    The numbers of rows vary less than by chance; those of rounded scores, leaves and bins do not.
+    """
+    some = sample_by_content(getattr(rows, rows.scored_by))
+    size = np.unique(row_keys(rows[some]), return_counts=True)[1]
+    if len(size) < MIN_CLUSTERS or size.mean() < 2.0:
+        return None
+    apart = float(np.sum((size - size.mean()) ** 2) / size.mean())
+    return pd.factorize(row_keys(rows))[0] if chdtr(len(size) - 1, apart) < CHANCE else None
 
 
 def _groupings(name: str, values: pd.Series) -> Iterator[tuple[str, np.ndarray]]:

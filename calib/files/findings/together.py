@@ -92,7 +92,11 @@ def find_rows_together(raw: RawPredictions) -> Finding | None:
     rows = _rows_of(raw)
     if rows is None:
         return None
-    from calib.stats.effective import effective_sample, find_alike  # scipy, which reading rows does without
+    from calib.stats.effective import (
+        EQUAL_SCORES,
+        effective_sample,
+        find_alike,
+    )  # scipy, which reading rows does without
 
     if raw.cluster is not None:
         name = "cluster" if raw.roles is None or raw.roles.cluster is None else raw.roles.cluster
@@ -115,10 +119,8 @@ def find_rows_together(raw: RawPredictions) -> Finding | None:
     if not sure and not named:
         return _too_few(rows)
     chosen = (sure or named)[0]
-    how = (
-        f"The fix counts them as clusters, as --cluster {chosen.column} does, or the menu Rows that belong "
-        "together; it removes no row."
-    )
+    named_too = f", as --cluster {chosen.column} does, or the menu Rows that belong together"
+    how = f"The fix counts them as clusters{named_too * (chosen.column != EQUAL_SCORES)}; it removes no row."
     if not sure:
         what = (
             f"values of {chosen.column[:60]!r} repeat, so rows of equal values may belong together; nothing "
@@ -135,7 +137,7 @@ def find_rows_together(raw: RawPredictions) -> Finding | None:
         "warning",
         f"{chosen.words}.{also} {how} If the column describes a row instead, as an age does, the scores are "
         "off by it: see Slices.",
-        columns=tuple(one.column for one in sure),
+        columns=tuple(one.column for one in sure if one.column != EQUAL_SCORES),
         repair=_clustered(chosen.column),
     )
 
@@ -158,9 +160,13 @@ def _too_few(rows: Any) -> Finding | None:
 
 
 def _clustered(column: str) -> Any:
+    from calib.stats.effective import EQUAL_SCORES  # scipy, which reading rows does without
+
     def repair(data: RawPredictions) -> RawPredictions:
         name, _, block = column.rpartition("=")
         values = _further(data).get(name or column)
+        if values is None and column == EQUAL_SCORES:
+            return replace(data, cluster=raw_keys(data).astype(str))
         if values is None:
             return data
         cells = as_keys(blocks_of(values, block) if name else values)

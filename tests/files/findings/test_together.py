@@ -53,6 +53,17 @@ def test_a_column_whose_rows_are_alike_is_proposed(name, values, column):
     assert "clusters none -> 2" in fixed.log[0]
 
 
+def test_questions_that_share_a_score_are_found_without_a_column():
+    """Scores that recur as often each, and whose rows are right together; copies would all agree."""
+    random = np.random.default_rng(0)
+    confidence = random.uniform(0.5, 1.0, GROUPS).round(6)[PLACE]
+    correct = Dependence(PLACE, 0.6).uniform(random) < confidence
+    table = pd.DataFrame({"confidence": confidence, "correct": correct.astype(int)})
+    assert examine(table)["rows_together"].severity == "warning"
+    assert examine(table).fix("rows_together").announced().n_clusters == GROUPS
+    assert "rows_together" not in examine(table.assign(confidence=random.choice(confidence, 1000))).codes
+
+
 @pytest.mark.parametrize(
     "columns",
     [
