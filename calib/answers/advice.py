@@ -409,7 +409,7 @@ def choose_points_per_bin(
                         of_bins[n_bins] = (binning.curve_(scores[at]) - outcomes[at]) ** 2 / repeats
                     losses[position, at] += of_bins[n_bins]
     n_samples = problems.n_samples
-    by_row = np.array([np.bincount(problems.rows[pairs], one, n_samples) for one in losses])
+    by_row = np.array([np.bincount(problems.rows[pairs], loss, n_samples) for loss in losses])
     by_row *= n_samples / len(pairs)  # a row can be in several problems, or, if they are a sample, in none
     mean = _mean_and_error(by_row, *of_rows)[0]
     best = int(mean.argmin())

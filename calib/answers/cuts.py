@@ -56,7 +56,7 @@ class Cut(Result):
 def cross_cuts(first: Cut, second: Cut) -> Cut:
     """Return the groups of two columns at once: a group for each pair of groups that has rows."""
     pair, code = np.unique(first.code * len(second.groups) + second.code, return_inverse=True)
-    names = [divmod(one, len(second.groups)) for one in pair.tolist()]
+    names = [divmod(joint, len(second.groups)) for joint in pair.tolist()]
     groups = tuple(f"{first.groups[one]}, {second.groups[other]}" for one, other in names)
     return Cut(f"{first.name}, {second.name}", "values", code.astype(np.int64), groups)
 
@@ -134,7 +134,7 @@ def parse_cuts(texts: Sequence[str], columns: Sequence[str]) -> dict[str, int | 
             elif where.startswith("="):
                 found[name] = int(where[1:])
             else:
-                found[name] = tuple(float(one) for one in where.split(","))
+                found[name] = tuple(float(edge) for edge in where.split(","))
         except ValueError:
             raise InputError(
                 f"cut {name!r} at numbers such as 30,50, a number of groups such as =4, or by one of "

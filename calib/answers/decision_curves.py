@@ -139,7 +139,7 @@ def decision_curve(
     happened, event, weight = _rows_of_event(y_true, scores, event, sample_weight)
     order = np.argsort(event, kind="stable")
     first = np.searchsorted(event[order], grid)  # rows from here on have a score of at least t
-    hits, acted = (_sums_to_the_end(one[order])[first] for one in (weight * happened, weight))
+    hits, acted = (_sums_to_the_end(mass[order])[first] for mass in (weight * happened, weight))
     odds, total = grid / (1 - grid), weight.sum()
     share = (weight * happened).sum() / total
     return DecisionCurve(grid, (hits - (acted - hits) * odds) / total, share - (1 - share) * odds)

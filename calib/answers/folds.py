@@ -79,13 +79,13 @@ class CrossCalibration(Result):
 
     def predict(self, rows: Any) -> Any:
         """Return calibrated scores of new rows: by the calibrator, or the mean of the folds' calibrators."""
-        found = [calibrated_scores(one, rows) for one in self.calibrators]
+        found = [calibrated_scores(calibrator, rows) for calibrator in self.calibrators]
         if len(found) == 1:
             return found[0]
         if isinstance(found[0], np.ndarray):
             return np.mean(found, axis=0)
         name = _score_of(found[0])
-        return replace(found[0], **{name: np.mean([getattr(one, name) for one in found], axis=0)})
+        return replace(found[0], **{name: np.mean([getattr(part, name) for part in found], axis=0)})
 
 
 def cross_calibrate(
@@ -156,7 +156,7 @@ def _divided(rows: Any, fold: Any) -> tuple[Any, list[str], np.ndarray]:
         raise InputError(f"{int((code < 0).sum()):,} rows have no fold; complete them, or remove the rows")
     if not 2 <= len(found) <= counted.n_samples // 2:
         raise InputError(f"folds must be 2 or more, of 2 rows or more on average; got {len(found):,}")
-    return counted, [str(one) for one in found], code
+    return counted, [str(name) for name in found], code
 
 
 def _score_of(scores: Any) -> str:

@@ -97,7 +97,8 @@ class Leaderboard(Result):
     def ranked(self) -> tuple[Entry, ...]:
         """The entries from the lowest Brier score on; those that failed come last."""
         mean = [
-            weighted_mean(one.losses["brier"], self.weights) if one.losses else np.inf for one in self.entries
+            weighted_mean(entry.losses["brier"], self.weights) if entry.losses else np.inf
+            for entry in self.entries
         ]
         return tuple(self.entries[position] for position in np.argsort(mean, kind="stable"))
 
@@ -107,10 +108,10 @@ class Leaderboard(Result):
 
         As in `calib.paired_interval`. Methods that failed are absent.
         """
-        scored = [one for one in self.ranked if one.losses]
-        ends_of: dict[str, dict[str, tuple[float, float, float]]] = {one.method: {} for one in scored}
+        scored = [entry for entry in self.ranked if entry.losses]
+        ends_of: dict[str, dict[str, tuple[float, float, float]]] = {entry.method: {} for entry in scored}
         for metric in RANKING if scored else ():
-            losses = np.array([one.losses[metric] for one in scored])
+            losses = np.array([entry.losses[metric] for entry in scored])
             base = self.entries[0].losses[metric]
             options: dict[str, Any] = {"weights": self.weights, "cluster": self.cluster}
             options["unseen"] = self._unseen(scored, metric) - self._unseen(self.entries[:1], metric)
@@ -121,12 +122,12 @@ class Leaderboard(Result):
         return ends_of
 
     def _unseen(self, entries: Iterable[Entry], metric: str) -> np.ndarray:
-        return np.array([one.unseen.get(metric, 0.0) for one in entries])
+        return np.array([entry.unseen.get(metric, 0.0) for entry in entries])
 
     @property
     def shown(self) -> list[str]:
         """Keys of the diagnostics that apply to the kind of the predictions."""
-        kind = next((one.metrics.kind for one in self.entries if one.metrics), "vectors")
+        kind = next((entry.metrics.kind for entry in self.entries if entry.metrics), "vectors")
         return [key for key in METRICS if key not in MEASURES or MEASURES[key].missing(kind) is None]
 
     def frame(self) -> pd.DataFrame:
@@ -166,17 +167,17 @@ class Leaderboard(Result):
     def _marks(self) -> pd.DataFrame:
         marks = {}
         for metric, head in RANKING.items():
-            finite = np.array([_is_finite(one, metric) for one in self.ranked], dtype=bool)
+            finite = np.array([_is_finite(entry, metric) for entry in self.ranked], dtype=bool)
             marked = np.zeros(len(self.ranked), dtype=bool)
             if finite.any():
-                scored = [one for one in self.ranked if _is_finite(one, metric)]
+                scored = [entry for entry in self.ranked if _is_finite(entry, metric)]
                 marked[finite] = best_set(
-                    [one.losses[metric] for one in scored],
+                    [entry.losses[metric] for entry in scored],
                     sample_weight=self.weights,
                     cluster=self.cluster,
                     unseen=self._unseen(scored, metric),
                 )
-            n_scored = sum(bool(one.losses) for one in self.ranked)
+            n_scored = sum(bool(entry.losses) for entry in self.ranked)
             marks[head] = marked & (marked.sum() < n_scored)
         return pd.DataFrame(marks)
 

@@ -200,7 +200,7 @@ def interval_frame(methods: Sequence[Metrics], intervals: Sequence[Intervals]) -
     """Return `metric_frame` with the ends of each number's interval in columns beside it."""
     table = metric_frame(methods)
     for key, head in heads_of(methods).items():
-        ends = [one.get(key, (np.nan, np.nan)) for one in intervals]
+        ends = [interval.get(key, (np.nan, np.nan)) for interval in intervals]
         if not np.isnan(ends).all():
             position = list(table.columns).index(head) + 1
             table.insert(position, f"{head}, lower", [low for low, _ in ends])

@@ -419,7 +419,11 @@ class _Model:
         if name == BASE:
             self.base, self.base_unseen = values, unseen
         numbers: dict[str, dict[str, Any]] = {}
-        told = [one for one in self.measures if one.key in entry.losses or one.missing(evidence) is None]
+        told = [
+            reported
+            for reported in self.measures
+            if reported.key in entry.losses or reported.missing(evidence) is None
+        ]
         for measure in told:
             value = entry.metrics.values.get(measure.key) if entry.metrics else None
             if measure.key in entry.losses:
@@ -427,8 +431,10 @@ class _Model:
             numbers[measure.key] = {"value": np.nan if value is None else value}
             if name != BASE:
                 numbers[measure.key] |= self._difference(measure, scores, strategy, values, unseen)
-        for notion in dict.fromkeys(one.notion for one in told if one.is_error):
-            errors = {one.key: one for one in told if one.is_error and one.notion == notion}
+        for notion in dict.fromkeys(reported.notion for reported in told if reported.is_error):
+            errors = {
+                reported.key: reported for reported in told if reported.is_error and reported.notion == notion
+            }
             options = {
                 key: {part: error.options[part] for part in ("metric", "norm", "aggregate")}
                 for key, error in errors.items()
@@ -501,7 +507,7 @@ class _Model:
         for key in values.keys() - unseen.keys():
             scores, predicted = evidence.scores, self.evaluation
             if key != "accuracy" and event_scores(scores) is None:
-                scores, predicted = (TopLabelPrediction(*top_label(one)) for one in (scores, predicted))
+                scores, predicted = (TopLabelPrediction(*top_label(rows)) for rows in (scores, predicted))
             given = evidence.y_true, scores, predicted, MEASURES[key].metric
             unseen[key] = unseen_error(*given, evidence.weights, evidence.cluster)
         return unseen

@@ -792,7 +792,7 @@ def _data(methods: Sequence[_Assessed]) -> list[dict[str, Any]]:
 
 def _table(methods: Sequence[_Assessed]) -> list[str]:
     board = _leaderboard(methods)
-    texts = interval_texts([one.metrics for one in methods], [one.intervals for one in methods])
+    texts = interval_texts([method.metrics for method in methods], [method.intervals for method in methods])
     if len(methods) > 1:
         texts = pd.concat([board.improvement_texts()[texts.columns], texts])
     wide = [max(30, len(name) + 2) for name in texts.columns]
@@ -823,7 +823,11 @@ def _binless(
     if weights is not None and (lost := without_weights(kind_of(rows))):
         words.append(lost)
     line = calibration_slope(rows.labels, scores, **of_rows)
-    chances = [*(one.p_value for one in floors.values()), *(one.p_value for one in tests), line.p_value]
+    chances = [
+        *(floor.p_value for floor in floors.values()),
+        *(floor.p_value for floor in tests),
+        line.p_value,
+    ]
     together = combined_test(chances, next(iter(floors.values())).n_clusters)
     results |= {"slope": _finite(asdict(line)), "together": asdict(together)}
     return [together.words, *words, line.words], results
@@ -857,7 +861,7 @@ def _floors(
 def _floor_measures(rows: Any) -> dict[str, Measure]:
     """Return the errors that are shown with their noise floor, by their notion, or "binary"."""
     errors = ece_of(kind_of(rows)).values()
-    by_notion = {str(one.notion): one for one in errors if one.notion in TOP_NOTIONS}
+    by_notion = {str(error.notion): error for error in errors if error.notion in TOP_NOTIONS}
     return by_notion or {"binary": next(iter(errors))}
 
 

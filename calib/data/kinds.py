@@ -159,7 +159,7 @@ def lacks_any(kind: Kind | str, needed: tuple[str, ...], subject: str) -> str | 
     known = KINDS[kind] if isinstance(kind, str) else kind
     if not needed or known.has & set(needed):
         return None
-    wanted = ", or ".join(INGREDIENTS[one] for one in needed)
+    wanted = ", or ".join(INGREDIENTS[ingredient] for ingredient in needed)
     return f"{subject} needs {wanted}; these predictions are {known.title}."
 
 

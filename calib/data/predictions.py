@@ -778,10 +778,12 @@ def _listed(names: tuple[str, ...]) -> str:
 
 def _names_within(*columns: Any) -> tuple[str, ...] | None:
     """Return the texts that predicted and true classes are given by, ascending; None for codes."""
-    arrays = [np.asarray(plain(one)) for one in columns if one is not None]
-    if not all(one.dtype.kind in "OUST" and any(isinstance(x, str) for x in one.flat) for one in arrays):
+    arrays = [np.asarray(plain(column)) for column in columns if column is not None]
+    if not all(
+        array.dtype.kind in "OUST" and any(isinstance(x, str) for x in array.flat) for array in arrays
+    ):
         return None
-    return tuple(np.unique(np.concatenate([one.ravel().astype(str) for one in arrays])).tolist())
+    return tuple(np.unique(np.concatenate([array.ravel().astype(str) for array in arrays])).tolist())
 
 
 def check_metadata(table: pd.DataFrame | None, n_samples: int) -> None:
@@ -809,7 +811,7 @@ def _labelled(
     given = np.asarray(plain(labels))
     if given.dtype.kind in "OUST":
         known = np.array(
-            [one is not None and one == one and str(one) not in ("", "-1") for one in given.ravel()]
+            [value is not None and value == value and str(value) not in ("", "-1") for value in given.ravel()]
         )
     else:
         known = np.isfinite(given.astype(np.float64)).ravel() & (given.ravel() != -1)
@@ -842,7 +844,11 @@ def with_codes(values: Any, scores: Any) -> tuple[Any, Any]:
     if values is None or (names is None and not of_matrix):
         return values, scores
     given = np.asarray(plain(values))
-    if given.dtype.kind not in "OUST" or given.ndim != 1 or not any(isinstance(one, str) for one in given):
+    if (
+        given.dtype.kind not in "OUST"
+        or given.ndim != 1
+        or not any(isinstance(value, str) for value in given)
+    ):
         return values, scores
     if names is None:
         return as_labels(given, *np.shape(scores)), scores

@@ -179,7 +179,7 @@ def as_labels(y_true: Any, n_samples: int, n_classes: int | None, what: str = "l
         array.dtype.kind in "OUST"
         and array.ndim == 1
         and n_classes
-        and any(isinstance(one, str) for one in array)
+        and any(isinstance(value, str) for value in array)
     ):
         names = tuple(np.unique(array.astype(str)).tolist())
         if len(names) != n_classes:

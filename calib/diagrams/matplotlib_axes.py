@@ -245,7 +245,7 @@ def _numbers(values: Any) -> np.ndarray:
 
 def _colours(colour: Any) -> Any:
     if isinstance(colour, list):
-        return [_colours(one) for one in colour]
+        return [_colours(shade) for shade in colour]
     if isinstance(colour, str) and (found := re.fullmatch(r"rgba?\(([^)]*)\)", colour)):
         red, green, blue, *alpha = (float(part) for part in found[1].split(","))
         return red / 255, green / 255, blue / 255, alpha[0] if alpha else 1.0

@@ -143,13 +143,13 @@ class _Swept:
         evidence = Rows(rows.labels, rows, **self.weights)
         strategy = assessment_strategy(rows)
         values = self._values(rows, strategy)
-        for one in values:
-            measure = MEASURES[one["measure"]]
+        for value in values:
+            measure = MEASURES[value["measure"]]
             wanted = {"it": {part: measure.options[part] for part in ("metric", "norm", "aggregate")}}
-            options = {"notion": measure.notion, "n_bins": one["n_bins"], "strategy": strategy, **redraws}
+            options = {"notion": measure.notion, "n_bins": value["n_bins"], "strategy": strategy, **redraws}
             floor = noise_floors(None, evidence, wanted, **options)["it"]
             low, high = float(floor.quantile(0.05)), float(floor.quantile(0.95))
-            one |= {"floor": floor.mean, "floor_lower": low, "floor_upper": high}
+            value |= {"floor": floor.mean, "floor_lower": low, "floor_upper": high}
         return values
 
     def method(self, name: str, calibrator: Any) -> list[dict[str, Any]]:
@@ -164,8 +164,8 @@ class _Swept:
         every_class = calibrator.notion == "class-wise"
         found = []
         for metric in ("ece", "mce"):
-            of = [one for one in self._measures(every_class) if one.metric == metric]
-            notions = [one.notion for one in of if one.notion is not None]
+            of = [measure for measure in self._measures(every_class) if measure.metric == metric]
+            notions = [measure.notion for measure in of if measure.notion is not None]
             options: dict[str, Any] = {"notions": notions, "metric": metric}
             swept = binned_sweeps(calibrator, self.calibration, self.evaluation, self.counts, **options)
             found += [self._rows(one.key, swept[notion].ece) for one, notion in zip(of, notions, strict=True)]
@@ -183,7 +183,7 @@ class _Swept:
 
     def _measures(self, every_class: bool) -> list[Measure]:
         known = [MEASURES[key] for key in SWEPT if MEASURES[key].missing(kind_of(self.evaluation)) is None]
-        found = [one for one in known if every_class or one.notion != "class-wise"]
+        found = [measure for measure in known if every_class or measure.notion != "class-wise"]
         return found or list(ece_of(kind_of(self.evaluation)).values())
 
     def _rows(self, key: str, values: np.ndarray) -> list[dict[str, Any]]:

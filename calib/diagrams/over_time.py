@@ -80,7 +80,7 @@ def draw_over_time(result: OverTime) -> Figure:
 def draw_units_over_time(result: OverTime, shown: Sequence[int]) -> Figure:
     """Draw the gaps of some units over time, each on axes of its own."""
     down = -(-len(shown) // ACROSS)
-    names = [escape(shorten(str(result.units["name"].iloc[one]), 18)) for one in shown]
+    names = [escape(shorten(str(result.units["name"].iloc[unit]), 18)) for unit in shown]
     titles = (*names, *[""] * (down * ACROSS - len(names)))
     spacing: dict[str, Any] = {"vertical_spacing": 0.3 / (down + 1), "horizontal_spacing": 0.05}
     layout = grid(down, ACROSS, titles, shared_xaxes="all", shared_yaxes="all", **spacing)
@@ -99,7 +99,7 @@ def draw_units_over_time(result: OverTime, shown: Sequence[int]) -> Figure:
 
 def _times(curve: pd.DataFrame) -> list[Any]:
     last = curve["last"]
-    return [str(one) for one in last] if last.dtype.kind == "M" else last.tolist()
+    return [str(moment) for moment in last] if last.dtype.kind == "M" else last.tolist()
 
 
 def _gaps(curve: pd.DataFrame, place: int) -> list[dict[str, Any]]:

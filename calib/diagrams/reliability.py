@@ -485,7 +485,7 @@ def draw_reliability(
     names = [escape(shorten(name, 12)) for name in class_names or map(str, range(diagram.cells.n_classes))]
     coloured = _class_colours(diagram, diagram.clearest if named is None else named)
     every = [diagram, *same_axis, *(() if other is None else other[1:])]
-    lowest = 0.0 if event is not None else np.floor(10 * min(one.lower.min() for one in every)) / 10
+    lowest = 0.0 if event is not None else np.floor(10 * min(each.lower.min() for each in every)) / 10
     room = 0.22 * (1.0 - lowest) if coloured else 0.03
     data, notes, marked = [], [], []
     for place, panel in enumerate(shown, start=1):

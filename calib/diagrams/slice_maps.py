@@ -74,7 +74,8 @@ def slice_class_heat(
     cell, each = (row * shape[1] + column)[shown], np.ones(len(row)) if weights is None else weights
     values = (np.ones(len(row)), each, each**2, each * score.astype(np.float64), each * right)
     count, weight, square, says, happened = (
-        np.bincount(cell, weights=one[shown], minlength=shape[0] * shape[1]).reshape(shape) for one in values
+        np.bincount(cell, weights=value[shown], minlength=shape[0] * shape[1]).reshape(shape)
+        for value in values
     )
     with np.errstate(invalid="ignore"):
         confidence, accuracy, effective = says / weight, happened / weight, weight**2 / square

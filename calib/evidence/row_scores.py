@@ -152,7 +152,7 @@ def _are_texts(values: Any) -> bool:
     if isinstance(values, Announcement):
         return False
     array = np.asarray(plain(values))
-    return array.ndim == 1 and array.dtype.kind in "OUST" and any(isinstance(one, str) for one in array)
+    return array.ndim == 1 and array.dtype.kind in "OUST" and any(isinstance(value, str) for value in array)
 
 
 def _predicted(predicted: Any) -> np.ndarray | None:

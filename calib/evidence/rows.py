@@ -97,7 +97,7 @@ class Rows:
         #: Which of the given rows count, because their weight is above 0; None for all.
         self.counts = None if given is None else np.asarray(given) > 0.0
         self._problems: dict[tuple[str, int | None], BinaryProblems] = {
-            (one.notion, None): one for one in problems
+            (problem.notion, None): problem for problem in problems
         }
         self._areas: dict[Notion, Area] = {}
 

@@ -151,9 +151,9 @@ def _completed(program: Program, proba: Value, label: Value, confidence: Value) 
 
 
 def _calibrated(program: Program, calibrators: ProblemCalibrators, problem: Value, scores: Value) -> Value:
-    for one in calibrators.distinct[0]:
-        if method_of(one) not in BINARY:
-            raise _unknown(one)
+    for calibrator in calibrators.distinct[0]:
+        if method_of(calibrator) not in BINARY:
+            raise _unknown(calibrator)
     curves = calibrators.curves
     if curves is None:
         return scores

@@ -44,7 +44,7 @@ def dtype_of(value: Any) -> str | None:
 
 
 def opset_of(model: Any) -> int:
-    return max(one.version for one in model.opset_import if one.domain in ("", "ai.onnx"))
+    return max(known.version for known in model.opset_import if known.domain in ("", "ai.onnx"))
 
 
 def to_go_before(model: Any) -> Any:
@@ -52,24 +52,24 @@ def to_go_before(model: Any) -> Any:
     onnx = _onnx()
     copy = onnx.ModelProto()
     copy.CopyFrom(model)
-    once = {one.domain: one.version for one in copy.opset_import if one.domain not in ("", "ai.onnx")}
+    once = {known.domain: known.version for known in copy.opset_import if known.domain not in ("", "ai.onnx")}
     once[""] = opset_of(copy)
     del copy.opset_import[:]
-    copy.opset_import.extend(onnx.helper.make_opsetid(*one) for one in once.items())
+    copy.opset_import.extend(onnx.helper.make_opsetid(*version) for version in once.items())
     if once[""] < OLDEST:
         from onnx.version_converter import convert_version
 
         copy = convert_version(copy, OLDEST)
         copy.ir_version = max(copy.ir_version, onnx.helper.find_min_ir_version_for(copy.opset_import))
     nodes, outputs = copy.graph.node, copy.graph.output
-    for node in [one for one in nodes if one.op_type == "ZipMap"]:
-        (old,) = [one for one in outputs if one.name == node.output[0]]
+    for node in [zip_map for zip_map in nodes if zip_map.op_type == "ZipMap"]:
+        (old,) = [output for output in outputs if output.name == node.output[0]]
         nodes.remove(node)
         for other in nodes:  # the tensor gets the name of the output
             other.output[:] = [old.name if name == node.input[0] else name for name in other.output]
             other.input[:] = [old.name if name == node.input[0] else name for name in other.input]
         new = onnx.helper.make_tensor_value_info(old.name, onnx.TensorProto.FLOAT, [None, None])
-        place = [one.name for one in outputs].index(old.name)
+        place = [output.name for output in outputs].index(old.name)
         del outputs[place]
         outputs.insert(place, new)
     return copy
@@ -182,11 +182,11 @@ class Graph:
     @property
     def inputs(self) -> list[str]:
         """Names of the inputs, the scores first."""
-        return [one.name for one in self._inputs]
+        return [declared.name for declared in self._inputs]
 
     @property
     def outputs(self) -> list[str]:
-        return [one.name for one in self._outputs]
+        return [output.name for output in self._outputs]
 
     def _input(self, name: str, columns: int, dtype: str) -> Any:
         kind = _FLOAT64 if dtype == "DOUBLE" else _FLOAT32
@@ -218,7 +218,7 @@ class Graph:
         self._nodes.append(self._helper.make_node(operator, names, results, name=name, **attributes))
 
     def _step(self, function: str, result: str, operands: list[Any]) -> None:
-        inputs = [self._named(one) for one in operands]
+        inputs = [self._named(operand) for operand in operands]
         if function == "log1p":
             self._node("Add", f"{result}_more", *inputs, "one")
             self._node("Log", result, f"{result}_more")

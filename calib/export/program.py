@@ -134,20 +134,27 @@ class Program:
         steps = []
         for step in reversed(self.steps):
             if step[1] in used:
-                used.update(one for one in step[2:] if isinstance(one, str))
+                used.update(operand for operand in step[2:] if isinstance(operand, str))
                 steps.append(step)
         self.steps = steps[::-1]
         self.constants = {name: array for name, array in self.constants.items() if name in used}
 
     def step(self, function: str, *operands: Any) -> Any:
         """Add a step: whole numbers beside a method of `Value` stay numbers, others become constants."""
-        kind = [one.kind for one in operands if isinstance(one, Value)][-1]
+        kind = [operand.kind for operand in operands if isinstance(operand, Value)][-1]
         if function not in ("columns", "ranked"):
-            operands = tuple(one if isinstance(one, Value) else self.constant(one, kind) for one in operands)
+            operands = tuple(
+                operand if isinstance(operand, Value) else self.constant(operand, kind)
+                for operand in operands
+            )
         if function in ("take", "along"):
             kind = operands[0].kind
         name = f"v{len(self.steps)}"
         self.steps.append(
-            (function, name, *(one.name if isinstance(one, Value) else one for one in operands))
+            (
+                function,
+                name,
+                *(operand.name if isinstance(operand, Value) else operand for operand in operands),
+            )
         )
         return Value(self, name, _KINDS.get(function, kind))

@@ -38,8 +38,8 @@ def calibrate(proba, group=None):
         given["group"] = _checked_groups(np.asarray(group), len(given[name]))
     rows = max(BLOCK // max(columns, 1), 1)
     starts = range(0, max(len(given[name]), 1), rows)
-    blocks = [_outputs({one: given[one][start : start + rows] for one in given}, name) for start in starts]
-    return {one: np.concatenate([block[one] for block in blocks]) for one in DATA["outputs"]}
+    blocks = [_outputs({key: given[key][start : start + rows] for key in given}, name) for start in starts]
+    return {output: np.concatenate([block[output] for block in blocks]) for output in DATA["outputs"]}
 
 
 def _checked(proba, columns):
@@ -63,7 +63,7 @@ def _outputs(given, first):
     values = {**DATA["constants"], **given, "eps": np.float64(np.finfo(given[first].dtype).eps)}
     values[first] = values[first].astype(np.float64)
     for function, result, *operands in DATA["steps"]:
-        values[result] = FUNCTIONS[function](*(values.get(one, one) for one in operands))
+        values[result] = FUNCTIONS[function](*(values.get(operand, operand) for operand in operands))
     return {name: values[value] for name, value in DATA["outputs"].items()}
 
 

@@ -35,7 +35,7 @@ def torch_module(calibrator: Any, *, logits: bool = False) -> Any:
         root.register_buffer(name, torch.from_numpy(np.array(array)))
         values[name] = graph.get_attr(name)
     for function, result, *operands in program.steps:
-        inputs = [values.get(one, one) for one in operands]
+        inputs = [values.get(operand, operand) for operand in operands]
         values[result] = _step(torch, graph, function, inputs)
     outputs = {}
     for name, (value, _) in program.outputs.items():

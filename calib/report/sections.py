@@ -331,7 +331,7 @@ def verdict_section(about: ReportInput) -> list[str]:
         paragraph("The (class, bin) cells of 20 rows or more that add most to TL-ECE:"),
         bullets(cells or ["none: no cell holds 20 rows"]),
     ]
-    together, without_bins = _tests_without_bins(about, [one.p_value for one in floors.values()])
+    together, without_bins = _tests_without_bins(about, [drawn.p_value for drawn in floors.values()])
     return [
         paragraph(text(conclusion.words(rows.class_names, floor))),
         *together,
@@ -352,7 +352,7 @@ def _tests_without_bins(about: ReportInput, chances: list[float]) -> tuple[list[
     tested = calibration_frame(tests, about.kind.scored)
     line = calibration_slope(rows.labels, rows, sample_weight=about.weights)
     slope = recalibration_words(line, about.kind.scored)
-    chances = [*chances, *(one.p_value for one in tests), line.p_value]
+    chances = [*chances, *(test.p_value for test in tests), line.p_value]
     together = combined_test(chances, about.evidence.n_clusters)
     if about.weights is not None:
         slope += " " + without_weights(about.kind)

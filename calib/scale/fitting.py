@@ -74,7 +74,7 @@ class ScoreCounts:
         starts = np.flatnonzero(new)
         if not len(key):
             return cls(key, score, count, happened)
-        sums = (np.add.reduceat(one[order], starts, dtype=np.int64) for one in (count, happened))
+        sums = (np.add.reduceat(points[order], starts, dtype=np.int64) for points in (count, happened))
         return cls(key[starts], score[starts], *sums)
 
     @classmethod
@@ -84,7 +84,7 @@ class ScoreCounts:
 
     @classmethod
     def joined(cls, parts: Sequence[ScoreCounts]) -> ScoreCounts:
-        columns = zip(*((one.key, one.score, one.count, one.happened) for one in parts), strict=True)
+        columns = zip(*((part.key, part.score, part.count, part.happened) for part in parts), strict=True)
         return cls.of(*(np.concatenate(column) for column in columns))
 
     def of_key(self, key: int) -> ScoreCounts:
@@ -244,9 +244,9 @@ def _count_scores(
         if wanted is not None:
             keep = np.zeros(len(key), dtype=bool)
             cell = np.floor(score * FIRST_CELLS).astype(np.int64)
-            for one in np.unique(key).tolist():
-                name = (list(groups)[one // SHIFT] if groups else "", list(classes)[one % SHIFT])
-                mine = key == one
+            for problem in np.unique(key).tolist():
+                name = (list(groups)[problem // SHIFT] if groups else "", list(classes)[problem % SHIFT])
+                mine = key == problem
                 keep[mine] = wanted[name][cell[mine]]
             key, score, outcome = key[keep], score[keep], outcome[keep]
         ones = np.ones(len(score), dtype=np.int64)
@@ -261,21 +261,21 @@ def _count_scores(
 
 def _joined(found: Sequence[_Found], names: tuple[str, ...] | None) -> _Found:
     """Add up what was found in parts, with classes and groups in the order of their names."""
-    if not sum(one.n_rows for one in found):
+    if not sum(part.n_rows for part in found):
         raise InputError(NO_ROWS)
-    every = dict.fromkeys(name for one in found for name in one.classes)
+    every = dict.fromkeys(name for part in found for name in part.classes)
     classes = names if names is not None else in_order([name for name in every if name]) or ("",)
-    groups = tuple(sorted({name for one in found for name in one.groups}))
+    groups = tuple(sorted({name for part in found for name in part.groups}))
     class_of = {name: code for code, name in enumerate(classes)}
     group_of = {name: code for code, name in enumerate(groups)}
     moved = []
-    for one in found:
-        class_code = np.array([class_of.get(name, 0) for name in one.classes] or [0], dtype=np.int64)
-        group_code = np.array([group_of[name] for name in one.groups], dtype=np.int64)
-        counts = one.counts
+    for part in found:
+        class_code = np.array([class_of.get(name, 0) for name in part.classes] or [0], dtype=np.int64)
+        group_code = np.array([group_of[name] for name in part.groups], dtype=np.int64)
+        counts = part.counts
         key = group_code[counts.key // SHIFT] * len(classes) + class_code[counts.key % SHIFT]
         moved.append(ScoreCounts(key, counts.score, counts.count, counts.happened))
-    return _Found(classes, groups, ScoreCounts.joined(moved), sum(one.n_rows for one in found))
+    return _Found(classes, groups, ScoreCounts.joined(moved), sum(part.n_rows for part in found))
 
 
 def _collect(passes: _Passes, names: tuple[str, ...] | None, problems: Callable[..., Any]) -> _Found:
@@ -287,7 +287,7 @@ def _collect(passes: _Passes, names: tuple[str, ...] | None, problems: Callable[
 
     def counted(advice: str, **options: Any) -> _Found:
         found = list(passes.over(_count_scores, most=MOST_COUNTED, **options))
-        if any(one is None for one in found):
+        if any(part is None for part in found):
             raise InputError(f"there are more than {MOST_COUNTED:,} counts to keep; {advice}")
         return _joined(found, names)
 

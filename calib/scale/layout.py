@@ -353,7 +353,7 @@ def read_batch(batch: pa.RecordBatch, layout: Layout, *, squares: bool = False) 
     if not at.keep.all():
         index = np.flatnonzero(at.keep)
         if columns is not None:
-            columns = [one[index] for one in columns]
+            columns = [column[index] for column in columns]
             swept = Sweep.of(columns, squares)
         score, predicted, label, outcome, weights = (
             None if one is None else one[index] for one in (score, predicted, label, outcome, weights)
@@ -412,8 +412,8 @@ def _score_columns(at: _Batch, layout: Layout) -> list[np.ndarray]:
             matrix[~at.keep] = np.log(1.0 / matrix.shape[1])
             proba = whole.predictions(layout.scale).proba
         return list(np.ascontiguousarray(proba.T))
-    if len({one.dtype for one in columns}) > 1:
-        columns = [one.astype(np.float64) for one in columns]
+    if len({column.dtype for column in columns}) > 1:
+        columns = [column.astype(np.float64) for column in columns]
     return columns
 
 
@@ -436,13 +436,13 @@ class Sweep:
         score, label = np.empty(n_rows, dtype), np.zeros(n_rows, kind)
         total = np.empty(n_rows) if squares else None
         size = min(n_rows, BLOCK)
-        space: Any = (np.empty(size, one) for one in (dtype, dtype, bool, kind, np.float64))
+        space: Any = (np.empty(size, kept) for kept in (dtype, dtype, bool, kind, np.float64))
         space = tuple(space)
         fine = True
         for start in range(0, n_rows, BLOCK):
             rows = slice(start, min(start + BLOCK, n_rows))
-            sums, lowest, higher, place, exact = (one[: rows.stop - start] for one in space)
-            block = [one[rows] for one in columns]
+            sums, lowest, higher, place, exact = (array[: rows.stop - start] for array in space)
+            block = [column[rows] for column in columns]
             best, of_best = score[rows], label[rows]
             np.copyto(best, block[0])
             np.copyto(sums, best)

@@ -84,7 +84,7 @@ class Accumulator:
         for start in range(0, len(label), BLOCK):
             part = slice(start, start + BLOCK)
             weights = None if rows.weights is None else rows.weights[part]
-            block = [one[part] for one in columns]
+            block = [column[part] for column in columns]
             one_block = (rows.score[part], label[part], truth[part], outcome[part], squares[part])
             self._add_block(block, *one_block, weights)
         return rows.score, outcome
@@ -369,7 +369,7 @@ def combined(parts: Iterable[SummedRows]) -> SummedRows:
     losses: dict[str, Any] = dict.fromkeys(LOSSES, (0.0, 0.0))
     for part in listed:
         for name, pair in part.losses.items():
-            high, low = two_sum(*(np.array(one) for one in (*losses[name], *pair)))
+            high, low = two_sum(*(np.array(loss) for loss in (*losses[name], *pair)))
             losses[name] = float(high), float(low)
     return SummedRows(
         kind=first.kind,

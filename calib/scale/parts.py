@@ -90,7 +90,7 @@ def find_files(paths: Paths) -> list[str]:
         files += found
     if not files:
         raise InputError("no paths were given")
-    real = [one if "://" in one else os.path.realpath(one) for one in files]
+    real = [file if "://" in file else os.path.realpath(file) for file in files]
     for at, one in enumerate(real):
         if one in real[:at]:
             raise InputError(f"{files[at]!r} is named twice; its rows would count twice")

@@ -136,7 +136,7 @@ def summarize(
         total.merge(sums)
     if not total.n_samples:
         raise InputError(NO_ROWS)
-    source = ", ".join(dict.fromkeys(one.path for one in scan.parts))[:1000]
+    source = ", ".join(dict.fromkeys(piece.path for piece in scan.parts))[:1000]
     return total.summary(tuple(sorted(digests)), findings.told(), source)
 
 

@@ -72,6 +72,6 @@ def summarize_spark(
     if not parts:
         raise InputError("no row can be used: all are of another part, or without an answer")
     summaries = [load(bytes(one["sums"])) for one in parts]
-    digests = sorted(part for one in summaries for part in one.parts)
+    digests = sorted(part for summary in summaries for part in summary.parts)
     found = tuple(line for _, line in examined(first[0], "the data frame"))
     return Summary.of(combined(summaries), tuple(digests), found, "a Spark data frame")

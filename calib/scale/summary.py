@@ -65,7 +65,7 @@ class Summary(SummedRows):
     def n_bytes(self) -> int:
         """Bytes of all sums."""
         cells = [self.top, self.class_wise, *(one for _, one in self.by.values())]
-        arrays = [(one.place, one.count, one.high, one.low) for one in cells if one is not None]
+        arrays = [(cell.place, cell.count, cell.high, cell.low) for cell in cells if cell is not None]
         return sum(array.nbytes for four in arrays for array in four)
 
     @cached_property
@@ -95,7 +95,7 @@ class Summary(SummedRows):
                 f"{len(other.parts):,} "
                 "parts have the same content, and their rows would count twice; summarize the files once"
             )
-        sources = dict.fromkeys(one for one in (self.source, other.source) if one)
+        sources = dict.fromkeys(text for text in (self.source, other.source) if text)
         return Summary.of(
             combined([self, other]),
             tuple(sorted((*self.parts, *other.parts))),

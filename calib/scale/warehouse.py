@@ -133,7 +133,7 @@ def summary_of_counts(result: Any, source: str = "a query") -> Summary:
     scores, squares = high + low
     brier = float(squares.sum() - 2.0 * scores[cells.outcome == 1].sum() + right)
     log_loss = float(frame["log_loss"].astype(np.float64).sum())
-    losses = dict(zip(LOSSES, ((one, 0.0) for one in (brier, log_loss, log_loss, right)), strict=True))
+    losses = dict(zip(LOSSES, ((total, 0.0) for total in (brier, log_loss, log_loss, right)), strict=True))
     sums = SummedRows("top-label", names, int(count.sum()), 0, 0, cells, None, {}, true, losses)
     sums = sorted_names(sums)
     return Summary.of(sums, (sums.fingerprint,), (), source)

@@ -66,8 +66,8 @@ class Entries:
             of_row[row],
             None if cluster is None else units_of(cluster, len(times))[row],
         )
-        inside = [times[of_row == one] for one in range(of_row.max() + 1)]
-        self.blocks = [(float(one.min()), float(one.max()), len(one)) for one in inside]
+        inside = [times[of_row == number] for number in range(of_row.max() + 1)]
+        self.blocks = [(float(moments.min()), float(moments.max()), len(moments)) for moments in inside]
         entry = _spread(
             self.scores.view(np.uint64) ^ _spread((2 * problem + self.outcomes).astype(np.uint64))
         )

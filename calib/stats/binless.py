@@ -240,7 +240,7 @@ def _redrawn_tests(
     for number, test in enumerate(tests):
         statistic = float(observed[test][0])
         if n_resamples:
-            size = np.concatenate([one[number] for one in drawn])
+            size = np.concatenate([part[number] for part in drawn])
             above, reached = size > abs(statistic) + 1e-9, size >= abs(statistic) - 1e-9
             p_value = (1.0 + (above.sum() + reached.sum()) / 2.0) / (1.0 + n_resamples) if statistic else 1.0
         else:

@@ -123,7 +123,8 @@ def find_alike(rows: Any) -> list[Alike]:
         name: codes
         for column, values in ({} if rows.metadata is None else rows.metadata).items()
         for name, codes in _groupings(str(column), values)
-        if MIN_CLUSTERS <= codes.max() + 1 < len(codes) and not any(_says(one, codes) for one in classes)
+        if MIN_CLUSTERS <= codes.max() + 1 < len(codes)
+        and not any(_says(class_, codes) for class_ in classes)
     }
     if (equal := _equal_scores(rows)) is not None:
         tried[EQUAL_SCORES] = equal

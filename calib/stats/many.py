@@ -141,7 +141,7 @@ def _differences(
         values = values * weights
     n_units: float = n_samples
     if codes is not None:
-        values = np.array([np.bincount(codes, one) for one in values])
+        values = np.array([np.bincount(codes, value) for value in values])
         if values.shape[1] < 2:
             raise InputError("comparing methods needs at least 2 clusters; got 1")
         n_units = max(even_clusters(np.bincount(codes), 1.0), 2.0)
@@ -179,8 +179,8 @@ def _critical_value(
         drawn /= np.sqrt(generator.chisquare(free, (DRAWS, 1)) / free)
     drawn = drawn @ (axes * np.sqrt(np.maximum(eigenvalues, 0.0))).T
     largest = np.zeros(DRAWS)
-    for one in np.flatnonzero(references):
-        differs = (error[one] > 0.0) & (~references | (np.arange(len(values)) > one))
-        ratio = np.abs(drawn[:, [one]] - drawn[:, differs]) / error[one, differs]
+    for reference in np.flatnonzero(references):
+        differs = (error[reference] > 0.0) & (~references | (np.arange(len(values)) > reference))
+        ratio = np.abs(drawn[:, [reference]] - drawn[:, differs]) / error[reference, differs]
         np.maximum(largest, ratio.max(axis=1, initial=0.0), out=largest)
     return float(np.quantile(largest, level))

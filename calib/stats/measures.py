@@ -207,4 +207,4 @@ ECES: dict[str, Measure] = {
 def ece_of(kind: Kind | str) -> dict[str, Measure]:
     """Return the expected calibration errors that apply to a kind of predictions, by key."""
     errors = [measure for measure in MEASURES.values() if measure.metric == "ece"]
-    return {one.key: one for one in errors if one.missing(kind) is None}
+    return {error.key: error for error in errors if error.missing(kind) is None}

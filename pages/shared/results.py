@@ -374,12 +374,12 @@ def cuts(rows: Any, at: CutsAt) -> dict[str, Cut | str]:
 
 
 def _cuts(at: CutsAt) -> list[Cut]:
-    return [one for one in cuts(methods()[BASE].scores, at).values() if isinstance(one, Cut)]
+    return [cut for cut in cuts(methods()[BASE].scores, at).values() if isinstance(cut, Cut)]
 
 
 def cut_of(rows: Any, column: CutsAt) -> Cut:
     """Return the groups of one column, or of two at once."""
-    return reduce(cross_cuts, (one for one in cuts(rows, column).values() if isinstance(one, Cut)))
+    return reduce(cross_cuts, (cut for cut in cuts(rows, column).values() if isinstance(cut, Cut)))
 
 
 @kept()
@@ -437,10 +437,12 @@ def slice_notion(method: Method) -> Notion:
 def tops(*methods: Method) -> list[Any]:
     """Return what each method announces for every row: a class and its confidence, or the one score."""
     return [
-        one.scores
-        if one.one_event
-        else calib.TopLabelPrediction(*top_label(one.scores), sample_weight=one.weights, cluster=one.cluster)
-        for one in methods
+        method.scores
+        if method.one_event
+        else calib.TopLabelPrediction(
+            *top_label(method.scores), sample_weight=method.weights, cluster=method.cluster
+        )
+        for method in methods
     ]
 
 

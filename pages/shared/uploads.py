@@ -237,7 +237,7 @@ def why_not(reading: Reading) -> str:
 
 def accepted(reading: Reading, split: float) -> Dataset:
     """Return the upload, with its further models, as data for every page."""
-    readings = {one.model: one for one in (reading, *further())}
+    readings = {model.model: model for model in (reading, *further())}
     if len(readings) <= len(further()):
         raise InputError("two models have the same name; models are named after files: rename a file")
     given = {name: given_rows(one) for name, one in readings.items()}

@@ -199,7 +199,7 @@ with no_bins:
     tests, line = binless(method)
     tested = calibration_frame(tests, scored)
     chances = [floor.p_value for floor in by_error.values() if floor.metric == "ece"]
-    chances += [*(one.p_value for one in tests), line.p_value]
+    chances += [*(test.p_value for test in tests), line.p_value]
     together = combined_test(chances, next(iter(by_error.values())).n_clusters)
     st.markdown(f"{together.words}, with the noise floors above.")
     st.dataframe(

@@ -84,7 +84,7 @@ st.caption(
 units = result.units
 next_line("Over time")
 order = np.argsort(-units["log_evidence"].to_numpy(), kind="stable")
-several = [one for one in order.tolist() if units["level"].iloc[one] != "all"]
+several = [unit for unit in order.tolist() if units["level"].iloc[unit] != "all"]
 if several:
     st.header("Classes and groups", anchor=False)
     chart(

@@ -178,8 +178,8 @@ if models := base_models():
             pd.DataFrame(
                 {
                     "Model": list(tables),
-                    "Groups": [len(one) for one in tables.values()],
-                    "Above noise": [int(np.count_nonzero(one.above_noise)) for one in tables.values()],
+                    "Groups": [len(found) for found in tables.values()],
+                    "Above noise": [int(np.count_nonzero(found.above_noise)) for found in tables.values()],
                     "Clearest": [f"{one.column[0]} {one.group[0]}" for one in tables.values()],
                 }
             ),

@@ -109,7 +109,7 @@ def find_rows_together(raw: RawPredictions) -> Finding | None:
         )
     id_name = "id" if raw.roles is None else raw.roles.id
     tested = find_alike(rows)
-    sure = [one for one in tested if one.is_sure]
+    sure = [column for column in tested if column.is_sure]
     named = [
         one
         for one in tested
@@ -137,7 +137,7 @@ def find_rows_together(raw: RawPredictions) -> Finding | None:
         "warning",
         f"{chosen.words}.{also} {how} If the column describes a row instead, as an age does, the scores are "
         "off by it: see Slices.",
-        columns=tuple(one.column for one in sure if one.column != EQUAL_SCORES),
+        columns=tuple(found.column for found in sure if found.column != EQUAL_SCORES),
         repair=_clustered(chosen.column),
     )
 

@@ -174,13 +174,13 @@ def same_classes(labels: Sequence[str], predicted: Sequence[str]) -> dict[str, s
         if None not in named and None not in found.values() and len(set(found.values())) == len(labels):
             return {label: name for label, name in found.items() if name is not None}
     for numbers, names in ((labels, predicted), (predicted, labels)):
-        first = min((int(one) for one in numbers if one.isascii() and one.isdigit()), default=-1)
-        whole = all(one.isascii() and one.isdigit() and len(one) < 9 for one in numbers)
+        first = min((int(number) for number in numbers if number.isascii() and number.isdigit()), default=-1)
+        whole = all(number.isascii() and number.isdigit() and len(number) < 9 for number in numbers)
         if not whole or first not in (0, 1) or len(numbers) > len(names) or len(numbers) < 2:
             continue
         order = sorted(names, key=_natural)
         if max(map(int, numbers)) - first < len(order):
-            pairs = {one: order[int(one) - first] for one in numbers}
+            pairs = {number: order[int(number) - first] for number in numbers}
             by_label = pairs if numbers is labels else {name: one for one, name in pairs.items()}
             return by_label if set(by_label) == set(labels) else None
     return None

@@ -261,5 +261,5 @@ def _cells_within(column: pa.Array) -> int:
         flat = column.flatten()
         return len(flat) + _cells_within(flat)
     if pa.types.is_struct(kind):
-        return sum(len(column) + _cells_within(one) for one in column.flatten())
+        return sum(len(column) + _cells_within(part) for part in column.flatten())
     return 2 * len(column.keys) if pa.types.is_map(kind) else 0

@@ -193,7 +193,10 @@ def _with_doubt(best: Roles, rivals: Sequence[Roles]) -> Roles:
         "predicted": "is the predicted class, if any is",
         "positive": "is the class whose probability the score is, if it is one",
     }
-    values = {option: list(dict.fromkeys(one[option] for one in said if option in one)) for option in asked}
+    values = {
+        option: list(dict.fromkeys(chosen[option] for chosen in said if option in chosen))
+        for option in asked
+    }
     open_ = {o: found for o, found in values.items() if len({one.get(o) for one in said}) > 1}
     if not open_:
         return replace(best, choices=())
@@ -290,7 +293,7 @@ def _votes(columns: Columns) -> tuple[str, ...]:
         return ()
     free = [name for name in columns.word if name not in {*columns.side.values(), *given.score}]
     people = [name for name in free if "annotator" in tools[name] and name not in columns.fractions]
-    others = {name: columns.words(*(one for one in people if one != name)) for name in people}
+    others = {name: columns.words(*(person for person in people if person != name)) for name in people}
     people = [name for name in people if columns.words(name) & others[name]]
     if len(people) > 1 and not _one_hot_columns(columns, people) and not any(_ranks(columns)):
         return tuple(people)
@@ -372,7 +375,7 @@ def _sharing(columns: Columns, known: str, among: Iterable[str], without: Sequen
         if name not in free or both or OTHER_WORDS & set(columns.word[name].split("_")):
             continue
         codes, others = words_in(columns[name])
-        shared = np.array([one in words for one in others])
+        shared = np.array([other in words for other in others])
         enough = shared.sum() >= min(2, len(words)) and shared[codes].mean() > 0.5
         alike = columns[name].dtype == columns[known].dtype == object or len(others) <= max(2, 2 * len(words))
         if enough and alike and (len(words) > 1 or len(others) == 2):
@@ -388,7 +391,7 @@ def _vectors(columns: Columns) -> Iterator[Weighed]:
     given, numeric = columns.given.score, columns.scores
     if len(given) > 1:
         words = columns.words(*(columns.labels[:1] or _free_classes(columns, given)))
-        known = {one.columns: one for one in (*columns.frames(given), *columns.frames_of(given, words))}
+        known = {group.columns: group for group in (*columns.frames(given), *columns.frames_of(given, words))}
         yield from _labelled(columns, known.get(given, Frame(given, given)), chosen=True)
         return
     if given or _is_class_wise_output(columns) or len(numeric) < 2:
@@ -419,9 +422,9 @@ def _vectors(columns: Columns) -> Iterator[Weighed]:
             frames[frame.columns] = frame
             found[frame.columns] = list(_labelled(columns, frame))
     for at, weighed in found.items():
-        rivals = [one for one in frames.values() if set(one.names) == set(frames[at].names)]
+        rivals = [group for group in frames.values() if set(group.names) == set(frames[at].names)]
         pattern = _pattern(columns, frames[at]) if len(rivals) > 1 else ""
-        most = max(weight for one in rivals for weight, _ in found[one.columns])
+        most = max(weight for rival in rivals for weight, _ in found[rival.columns])
         for weight, roles in weighed:
             choices = (*roles.choices, f"score={pattern}") if pattern else roles.choices
             yield most if pattern else weight, replace(roles, choices=choices)
@@ -626,7 +629,9 @@ def _ranks(columns: Columns) -> Iterator[Weighed]:
     of_scores = [base for base in of_scores if set(families[base].values()) <= set(columns.numeric)]
     for base in sorted(of_scores, key=lambda base: base != "calibrated"):
         scores, order = families[base], sorted(families[base])
-        for other in [one for one in families if one in LIST_NAMES | {""} and one not in of_scores]:
+        for other in [
+            family for family in families if family in LIST_NAMES | {""} and family not in of_scores
+        ]:
             classes = families[other]
             if classes.keys() != scores.keys() or columns.fractions & set(classes.values()):
                 continue
@@ -663,8 +668,10 @@ def _single(columns: Columns) -> Iterator[Weighed]:
             asked = () if columns.given.score else (f"score={score}",)
             if asked and is_flag(columns[score]):
                 hard = f"{score!r} holds decisions, 0 and 1 alone, and calibration needs their probabilities"
-                readings = (replace(one, doubt=one.doubt or hard) for one in readings)
-            yield from ((SUPPORT[support], replace(one, choices=one.choices + asked)) for one in readings)
+                readings = (replace(reading, doubt=reading.doubt or hard) for reading in readings)
+            yield from (
+                (SUPPORT[support], replace(reading, choices=reading.choices + asked)) for reading in readings
+            )
 
 
 def _tells_right(columns: Columns, score: str, predicted: str, label: str | None) -> bool:
@@ -804,8 +811,8 @@ def _of_predicted(columns: Columns, base: Roles, predicted: str, support: str) -
         event = _decided_event(columns, predicted, base.label[0], score)
     if event is not None:
         chosen = replace(base, positive=event or None)
-        for one in _of_event(columns, chosen, support):
-            yield replace(one, doubt=one.doubt or doubt)
+        for reading in _of_event(columns, chosen, support):
+            yield replace(reading, doubt=reading.doubt or doubt)
         doubt = (
             f"{score!r} is no confidence in {predicted!r}: one of two classes that is predicted has 1/2 or "
             f"more, and it goes down to {float(np.nanmin(columns[score])):.4g}"
@@ -853,7 +860,7 @@ def _of_event(columns: Columns, base: Roles, support: str) -> Iterator[Roles]:
     for word in [_last(words)] if by_convention else words:
         auc, errors = columns.separation(score, label, word)
         if errors <= -SEPARATES:
-            other = next(one for one in words if one != word)
+            other = next(term for term in words if term != word)
             doubt = f"{score!r} separates the labels the wrong way round: as the probability of {word!r} its "
             both = (f"positive={other}", f"positive={word}")
             yield replace(base, positive=word, doubt=f"{doubt}AUC is {auc:.2f}", choices=both)

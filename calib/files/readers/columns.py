@@ -243,7 +243,9 @@ class Columns:
             whole = alike if summed[1] or (marked and not summed[0]) else named
             cut = slice(len(before), -len(after) or None)
             frames.append(Frame(tuple(whole), tuple(n.strip()[cut].strip() for n in whole), before, after))
-        return sorted((one for one in frames if len(one.columns) > 1), key=lambda one: -len(one.columns))
+        return sorted(
+            (frame for frame in frames if len(frame.columns) > 1), key=lambda one: -len(one.columns)
+        )
 
     def sum_to_one(self, names: Sequence[str], share: float = 0.5, tolerance: float = 0.02) -> bool:
         """Whether most rows of columns sum to 1 or to 100, or exp of them does."""
@@ -258,7 +260,7 @@ class Columns:
                 self._sums[key] = np.exp(rows).sum(axis=0) if logs else sums
             sums = self._sums[key]
             near = np.abs(sums - 1.0) < tolerance, np.abs(sums - 100.0) < 2.0
-            return bool(sums.size) and max(float(np.mean(one)) for one in near) > share
+            return bool(sums.size) and max(float(np.mean(column)) for column in near) > share
 
     def separation(self, score: str, label: str, positive: str) -> tuple[float, float]:
         """Return the AUC of a score for a class, and by how many standard errors it is above 1/2."""

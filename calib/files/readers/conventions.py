@@ -245,4 +245,4 @@ def scale_of(word: str) -> str:
         return "logits"
     if "logprob" in squeezed:
         return "log_probabilities"
-    return "probabilities" if any(one in squeezed for one in ("prob", "softmax")) else "unknown"
+    return "probabilities" if any(part in squeezed for part in ("prob", "softmax")) else "unknown"

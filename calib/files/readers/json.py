@@ -66,8 +66,10 @@ def _record(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 def _records_in(content: Any, depth: int = 0) -> list[Any]:
     if type(content) is not dict or depth > DEEPEST:
         return []
-    lists = [one for one in content.values() if type(one) is list and one and type(one[0]) is dict]
-    return lists + [found for one in content.values() for found in _records_in(one, depth + 1)]
+    lists = [
+        member for member in content.values() if type(member) is list and member and type(member[0]) is dict
+    ]
+    return lists + [found for member in content.values() for found in _records_in(member, depth + 1)]
 
 
 def _unwrapped(content: Any) -> Any:
@@ -77,15 +79,15 @@ def _unwrapped(content: Any) -> Any:
     if content.keys() >= {"columns", "data"}:
         return [dict(zip(content["columns"], row, strict=True)) for row in content["data"]]
     columns = list(content.values())
-    if all(type(one) is dict for one in columns):
-        plain = not any(type(cell) in (list, dict) for one in columns for cell in one.values())
+    if all(type(column) is dict for column in columns):
+        plain = not any(type(cell) in (list, dict) for column in columns for cell in column.values())
         if all(name.isdigit() for name in content) and plain:
             return columns
         if len(columns) > max(map(len, columns)):
             return [{"id": name, **one} for name, one in content.items()]
-        if plain and all(one.keys() == columns[0].keys() for one in columns):
+        if plain and all(column.keys() == columns[0].keys() for column in columns):
             return {name: list(values.values()) for name, values in content.items()}
-    found = [] if all(type(one) is list for one in columns) else _records_in(content)
+    found = [] if all(type(column) is list for column in columns) else _records_in(content)
     return max(found, key=len, default=content)
 
 
@@ -98,7 +100,7 @@ def _table_of_json(content: Any, limits: Limits) -> Table:
         limits.check_filled(len(content) * len(names), sum(map(len, content)))
         lists = {name: [row.get(name) for row in content] for name in names}
     elif isinstance(content, list) and content and all(isinstance(row, list) for row in content):
-        objects = any(isinstance(one, dict) for row in content for one in row)
+        objects = any(isinstance(cell, dict) for row in content for cell in row)
         lists = {"predictions" if objects else "array": content}
     elif isinstance(content, dict) and content and all(isinstance(v, list) for v in content.values()):
         lists = content

@@ -58,7 +58,7 @@ def wide(table: Table) -> Table:
     classed = [n for names in tiers for n in word if word[n] in names and table.columns[n].dtype.kind != "f"]
     for name in classed:
         codes, classes = words_in(table.columns[name])
-        score = next((one for one in scores if one != name), None)
+        score = next((column for column in scores if column != name), None)
         if score is None or not 2 <= len(classes) <= len(line_of) // 2 or "" in classes:
             continue
         values = np.asarray(table.columns[score], dtype=np.float64)
@@ -70,7 +70,7 @@ def wide(table: Table) -> Table:
         whole = (np.bincount(at) == len(classes)).all() or (summed <= SUM_TOLERANCE).all()
         head = {"logits": "logit", "log_probabilities": "logprob"}.get(scale_of(word[score]), "p")
         spread = _matrix(at, codes, classes, values, head) if whole else _ranks(at, codes, classes, values)
-        further = [one for one in table.columns if one not in (row, name, score)]
+        further = [column for column in table.columns if column not in (row, name, score)]
         flags, true = _truth(table, further, at, codes, classes)
         columns = {"row_id" if word[row] in INDEX_NAMES else row: table.columns[row][first], **spread, **true}
         for one in further:
@@ -98,7 +98,7 @@ def _matrix(
 ) -> dict[str, np.ndarray]:
     grid = _grid(at, codes, classes, values)
     known = set(classes)
-    names = [one for one in classes_in(np.array(classes, dtype=object)) if one in known]
+    names = [class_ for class_ in classes_in(np.array(classes, dtype=object)) if class_ in known]
     return {f"{head}({one})": grid[:, classes.index(one)] for one in names}
 
 
@@ -123,11 +123,11 @@ def _truth(
     starts = np.unique(at, return_index=True)[1]
     for name in further:
         flags, words = words_in(table.columns[name])
-        low = [one.lower().removesuffix(".0") for one in words]
+        low = [word.lower().removesuffix(".0") for word in words]
         by_line = (flags != flags[starts][at]).any()
         if normalised(name) not in FLAGS or not by_line or not set(low) <= {"0", "1", "true", "false"}:
             continue
-        true = np.array([one in ("1", "true") for one in low])[flags]
+        true = np.array([cell in ("1", "true") for cell in low])[flags]
         counts, complete = np.bincount(at, weights=true), np.bincount(at) == len(classes)
         if (counts == 1).all() or ((counts <= 1).all() and not complete.any()):
             labels = np.full(len(counts), ANOTHER, dtype=object)

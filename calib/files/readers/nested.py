@@ -160,7 +160,7 @@ def _pairs_of(cell: Any, known: bool) -> list[tuple[str, float]] | None:
         return [(key, float(value)) for key, value in filled.items()] if known or whole else None
     if type(cell) is not list:
         return None
-    pairs = [_pair_of(one) for one in cell]
+    pairs = [_pair_of(entry) for entry in cell]
     return None if None in pairs else pairs  # type: ignore[return-value]
 
 
@@ -183,7 +183,7 @@ def _pair_lists(columns: dict[str, Cells], spreads: dict[str, Spread]) -> None:
     listed = [
         name for name in columns if _last_word(name) in LIST_NAMES and _are_lists(columns[name], (str, int))
     ]
-    listed.sort(key=lambda name: all(str(one).isdigit() for cell in columns[name] for one in cell or ()))
+    listed.sort(key=lambda name: all(str(entry).isdigit() for cell in columns[name] for entry in cell or ()))
     for scores in scored:
         if not any(
             type(one) is float and not one.is_integer() for cell in columns[scores] for one in cell or ()
@@ -209,7 +209,7 @@ def _tags(columns: Mapping[str, Cells], classes: Sequence[str]) -> str | None:
         return None
     free = [name for name in columns if normalised(name) not in PREDICTED_CLASS_NAMES]
     lists = [name for name in free if _is_nested(columns[name]) and _are_lists(columns[name], (str,))]
-    found = [name for name in lists if {one for cell in columns[name] for one in cell or ()} <= known]
+    found = [name for name in lists if {entry for cell in columns[name] for entry in cell or ()} <= known]
     return found[0] if len(found) == 1 else None
 
 
@@ -292,7 +292,7 @@ def _list_of(text: str) -> Any:
         return _single(_plain(ast.literal_eval(text)))
     if "..." not in text:
         with contextlib.suppress(ValueError):
-            return [float(one) for one in text[1:-1].replace(",", " ").split()]
+            return [float(part) for part in text[1:-1].replace(",", " ").split()]
     return None
 
 
@@ -300,14 +300,14 @@ def _single(value: Any) -> Any:
     """Return the list of numbers in a list of one, or in lists of one each, as tensors of one row have it."""
     if type(value) is list and len(value) == 1 and type(value[0]) is list:
         return _single(value[0])
-    if type(value) is list and value and all(type(one) is list and len(one) == 1 for one in value):
-        return [one[0] for one in value]
+    if type(value) is list and value and all(type(entry) is list and len(entry) == 1 for entry in value):
+        return [entry[0] for entry in value]
     return value
 
 
 def _plain(value: Any) -> Any:
     if isinstance(value, (list, tuple)):
-        return [_plain(one) for one in value]
+        return [_plain(entry) for entry in value]
     if isinstance(value, dict):
         return {str(key): _plain(one) for key, one in value.items()}
     return value if value is None or isinstance(value, (str, int, float)) else str(value)
@@ -354,7 +354,9 @@ def _is_number(value: Any) -> bool:
 
 
 def _all_numbers(cells: Cells) -> bool:
-    return all(type(cell) is list and all(_is_number(one) or one is None for one in cell) for cell in cells)
+    return all(
+        type(cell) is list and all(_is_number(entry) or entry is None for entry in cell) for cell in cells
+    )
 
 
 def _numbers_alike(cells: Cells) -> bool:
@@ -377,7 +379,7 @@ def _several_true(cells: Cells) -> bool:
 def _are_lists(cells: Cells, kinds: tuple[type, ...]) -> bool:
     lists = [cell for cell in cells if cell is not None]
     return bool(lists) and all(
-        type(cell) is list and all(type(one) in kinds for one in cell) for cell in lists
+        type(cell) is list and all(type(entry) in kinds for entry in cell) for cell in lists
     )
 
 
@@ -445,17 +447,17 @@ def _true_sets(
     if not classes:
         matrices = [rows for other, rows in columns.items() if other != name and _numbers_alike(rows)]
         width = len(matrices[0][0]) if matrices else 0
-        if not all(type(one) is int and 0 <= one < width for each in sets for one in each) or not width:
+        if not all(type(entry) is int and 0 <= entry < width for each in sets for entry in each) or not width:
             return None
         return {name: [[int(code in true) for code in range(width)] for true in sets]}
-    sets = [{str(one) for one in each} for each in sets]
-    every = list(dict.fromkeys([*classes, *(one for each in sets for one in sorted(each))]))
+    sets = [{str(entry) for entry in each} for each in sets]
+    every = list(dict.fromkeys([*classes, *(entry for each in sets for entry in sorted(each))]))
     limits.check_columns(len(every))
     limits.check_filled(len(every) * len(sets), len(classes) + sum(map(len, sets)))
     place = {one: at for at, one in enumerate(every)}
     table = np.zeros((len(every), len(sets)), dtype=np.int64)
     for row, each in enumerate(sets):
-        table[[place[one] for one in each], row] = 1
+        table[[place[class_] for class_ in each], row] = 1
     return {f"true[{one}]": table[at] for one, at in place.items()}
 
 
@@ -483,7 +485,7 @@ def _of_harness(columns: dict[str, Cells]) -> dict[str, Cells]:
     gold = [_gold(*each) for each in zip(targets, docs, rows, strict=True)]
     if None in gold and "acc" in columns:
         kept["predicted"] = [max(range(len(row)), key=row.__getitem__) for row in rows]
-        kept["confidence"] = [1.0 / math.fsum(math.exp(one - max(row)) for one in row) for row in rows]
+        kept["confidence"] = [1.0 / math.fsum(math.exp(value - max(row)) for value in row) for row in rows]
         return kept | {"correct": kept.pop("acc")}
     width = max(map(len, rows))
     kept["logits"] = [row + [max(row) - NO_CHANCE] * (width - len(row)) for row in rows]
@@ -519,7 +521,7 @@ def _gold(target: Any, doc: Any, row: Sequence[float]) -> int | None:
     choices = doc.get("choices", doc.get("options")) if type(doc) is dict else None
     for listed in choices.values() if type(choices) is dict else [choices]:
         if type(listed) is list and len(listed) == len(row):
-            stripped = [str(one).strip() for one in listed]
+            stripped = [str(choice).strip() for choice in listed]
             if stripped.count(text) == 1:
                 return stripped.index(text)
     return None

@@ -301,7 +301,7 @@ def read_pair(
     read = {
         name: with_choices(one, abstentions, given.positive).announced(scores) for name, one in raw.items()
     }
-    if len({one.n_classes for one in raw.values() if one.kind in ("vectors", "multilabel")}) > 1:
+    if len({part.n_classes for part in raw.values() if part.kind in ("vectors", "multilabel")}) > 1:
         sizes = " and ".join(f"{name} has {one.n_classes} classes" for name, one in raw.items())
         raise InputError(f"{sizes}; both need the same columns")
     return read.get("calibration"), read["evaluation"]
@@ -897,7 +897,7 @@ def _ranks_of(table: Table, roles: Roles, scores: np.ndarray) -> tuple[np.ndarra
     K is the ranks that every row with any has. Calibrated scores keep the rank they had before.
     """
     cells = [_stripped(table.columns[name], name) for name in roles.ranked]
-    ranked = np.stack([as_keys(one) for one in cells], axis=1)
+    ranked = np.stack([as_keys(cell) for cell in cells], axis=1)
     filled = np.isfinite(scores)
     answered = filled.any(axis=1)
     n_ranks = int(filled[answered].sum(axis=1).min()) if answered.any() else 1

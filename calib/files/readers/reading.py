@@ -143,14 +143,14 @@ def _is_ragged(values: Any) -> bool:
     if any(isinstance(cell, dict) for cell in cells):
         return True
     sizes = {len(cell) if isinstance(cell, (list, tuple, np.ndarray)) else None for cell in cells}
-    return len(sizes) > 1 or any(isinstance(one, (dict, list)) for cell in cells for one in cell)
+    return len(sizes) > 1 or any(isinstance(entry, (dict, list)) for cell in cells for entry in cell)
 
 
 def _as_json(cell: Any) -> Any:
     if isinstance(cell, np.ndarray):
-        return [_as_json(one) for one in cell.tolist()]
+        return [_as_json(entry) for entry in cell.tolist()]
     if isinstance(cell, (list, tuple)):
-        return [_as_json(one) for one in cell]
+        return [_as_json(entry) for entry in cell]
     if isinstance(cell, dict):
         return {str(key): _as_json(one) for key, one in cell.items()}
     if isinstance(cell, np.generic):

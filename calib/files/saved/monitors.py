@@ -73,7 +73,7 @@ _START = Record({"lower": Array(("C",), -1.0, 1.0), "upper": Array(("C",), -1.0,
 
 def save_monitor(monitor: Monitor, file: str | os.PathLike[str] | BinaryIO) -> None:
     """Write the state of a monitor; see `Monitor.save`."""
-    blocks = {name: np.array([getattr(one, name) for one in monitor.blocks]) for name in _BLOCKS.fields}
+    blocks = {name: np.array([getattr(block, name) for block in monitor.blocks]) for name in _BLOCKS.fields}
     document = {
         "format": FORMAT,
         "version": VERSION,
@@ -128,7 +128,7 @@ def _built(document: dict[str, Any]) -> Monitor:
     monitor.blocks = [
         Block(*one) for one in zip(*(blocks[name].tolist() for name in _BLOCKS.fields), strict=True)
     ]
-    if monitor.n_rows != sum(one.n_rows for one in monitor.blocks):
+    if monitor.n_rows != sum(block.n_rows for block in monitor.blocks):
         raise mismatch("state.n_rows", "the rows of all blocks", monitor.n_rows)
     allowed = {"all", "class"} | ({"group"} if monitor.by else set())
     levels = document["levels"]
@@ -170,13 +170,13 @@ def _level(raw: Any, where: str, n_blocks: int) -> Level:
 
 
 def _start(raw: Any, levels: set[str]) -> dict[tuple[str, str], np.ndarray]:
-    if not isinstance(raw, list) or not all(isinstance(one, dict) for one in raw):
+    if not isinstance(raw, list) or not all(isinstance(entry, dict) for entry in raw):
         raise mismatch("start", "a list of objects", raw)
     found = {}
-    for one in raw:
-        level = choice(*sorted(levels)).decode(one.get("level"), "start.level", {})
-        name = _LINE.decode(one.get("name"), "start.name", {})
-        bounds = {key: value for key, value in one.items() if key not in ("level", "name")}
+    for entry in raw:
+        level = choice(*sorted(levels)).decode(entry.get("level"), "start.level", {})
+        name = _LINE.decode(entry.get("name"), "start.name", {})
+        bounds = {key: value for key, value in entry.items() if key not in ("level", "name")}
         of = _START.decode(bounds, "start", {"C": CELLS})
         if (of["lower"] > of["upper"]).any():
             raise mismatch("start.lower", "at most start.upper", of["lower"].max())

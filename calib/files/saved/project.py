@@ -134,7 +134,7 @@ class Project:
                 raise InputError(f"{what!r} has {n:,} rows where there are {n_samples:,} evaluation rows")
         if self.evaluation.labels is None:
             raise InputError("the evaluation rows of a project need true labels")
-        for calibrators in (self.calibrators, *(one.calibrators for one in self.models.values())):
+        for calibrators in (self.calibrators, *(further.calibrators for further in self.models.values())):
             for calibrator in calibrators.values():
                 aligned(self.evaluation, calibrator)
 
@@ -232,7 +232,7 @@ class Project:
             }
             if self.upload is not None:
                 manifest["upload"] = {
-                    "tables": [writing.table(one) for one in self.upload.tables],
+                    "tables": [writing.table(table) for table in self.upload.tables],
                     "accepted": {part: list(codes) for part, codes in self.upload.accepted.items()},
                 }
             _check_texts(manifest)
@@ -294,7 +294,7 @@ class _Writing:
             return {"name": str(name), "dtype": values.dtype.str, "array": self.array(array)}
         words: dict[Any, int] = {}
         codes = np.fromiter(
-            (words.setdefault(_word(one), len(words)) for one in values.tolist()), np.int64, len(values)
+            (words.setdefault(_word(value), len(words)) for value in values.tolist()), np.int64, len(values)
         )
         dtype = "str" if isinstance(values.dtype, pd.StringDtype) else "object"
         return {"name": str(name), "dtype": dtype, "words": list(words), "array": self.array(codes)}
@@ -379,7 +379,7 @@ class _Reading:
             roles=_roles(manifest.get("roles")),
             fixes=tuple(manifest["fixes"]),
             model=manifest["model"],
-            models={one["name"]: FurtherModel(**self.model(one)) for one in models},
+            models={described["name"]: FurtherModel(**self.model(described)) for described in models},
             settings=manifest["settings"],
             notes=manifest["notes"],
             upload=self.upload(manifest.get("upload")),
@@ -393,12 +393,13 @@ class _Reading:
             "evaluation": self.rows(data.get("evaluation")),
             "calibration": None if calibration is None else self.rows(calibration),
             "calibrators": {
-                one["name"]: loads(self.content(one.get("file"), MAX_BYTES)) for one in calibrators
+                calibrator["name"]: loads(self.content(calibrator.get("file"), MAX_BYTES))
+                for calibrator in calibrators
             },
             "choices": {
-                one["name"]: one["choices"]
-                for one in calibrators
-                if type(one.get("choices")) is int and one["choices"] > 1
+                calibrator["name"]: calibrator["choices"]
+                for calibrator in calibrators
+                if type(calibrator.get("choices")) is int and calibrator["choices"] > 1
             },
         }
 
@@ -419,7 +420,7 @@ class _Reading:
             if len(_listed(codes, "accepted")) > MOST_ENTRIES or not all(isinstance(c, str) for c in codes):
                 raise InputError("the project file: accepted fixes must be codes of findings")
             found[part] = tuple(codes)
-        return Upload(tuple(None if one is None else self.table(one) for one in tables), found)
+        return Upload(tuple(None if table is None else self.table(table) for table in tables), found)
 
     def table(self, data: Any) -> Table:
         keys = {"format", "columns", "matrices", "packed", "packed_names", "ignored"}
@@ -429,10 +430,10 @@ class _Reading:
         texts = (data["format"], *_listed(names, "packed_names"), *_listed(data["ignored"], "ignored"))
         if not all(isinstance(text, str) for text in texts) or not isinstance(matrices, dict):
             raise InputError("the project file: the names of a table must be texts")
-        if not all(isinstance(one, dict) for one in _listed(columns, "columns")):
+        if not all(isinstance(entry, dict) for entry in _listed(columns, "columns")):
             raise InputError("the project file: the columns of a table must be objects")
         self.limits.check_columns(len(columns))
-        check_distinct([str(one.get("name")) for one in columns])
+        check_distinct([str(described.get("name")) for described in columns])
         packed = None if data["packed"] is None else self.array(data["packed"])
         given: dict[str, Any] = {}
         side_by_side = set(names)
@@ -443,7 +444,7 @@ class _Reading:
                 given[name] = None
                 continue
             values = self.column(column)
-            if values.dtype == object and not all(isinstance(one, str) for one in set(values.tolist())):
+            if values.dtype == object and not all(isinstance(value, str) for value in set(values.tolist())):
                 raise InputError(f"the project file: column {str(name)[:60]!r} must hold texts or numbers")
             given[name] = values
         if packed is not None and (
@@ -484,7 +485,7 @@ class _Reading:
         _closed(data, {"kind", "values", "arrays", "metadata"}, "predictions")
         values, arrays = data.get("values"), data.get("arrays")
         made_of: Any = KINDS[kind].type
-        known = {one.name for one in fields(made_of)} - {"metadata"}
+        known = {field_.name for field_ in fields(made_of)} - {"metadata"}
         if not isinstance(values, dict) or not isinstance(arrays, dict) or {*values, *arrays} - known:
             raise InputError(f"the project file: rows of kind {kind!r} have the fields {', '.join(known)}")
         coverage = values.get("coverage", 1.0)
@@ -502,7 +503,7 @@ class _Reading:
     def metadata(self, columns: Any) -> pd.DataFrame | None:
         if columns is None:
             return None
-        if not isinstance(columns, list) or not all(isinstance(one, dict) for one in columns):
+        if not isinstance(columns, list) or not all(isinstance(entry, dict) for entry in columns):
             raise InputError("the project file: metadata must be a list of columns")
         self.limits.check_columns(len(columns))
         table: dict[str, Any] = {}
@@ -583,13 +584,13 @@ def _entries(manifest: dict[str, Any], key: str, known: set[str]) -> list[dict[s
     entries = manifest.get(key)
     if not isinstance(entries, list) or len(entries) > MOST_ENTRIES:
         raise InputError(f"the project file: {key} must be a list of at most {MOST_ENTRIES:,} entries")
-    names = [one.get("name") if isinstance(one, dict) else None for one in entries]
+    names = [entry.get("name") if isinstance(entry, dict) else None for entry in entries]
     if not all(isinstance(name, str) and 0 < len(name) <= LONGEST_TEXT for name in names):
         raise InputError(f"the project file: every one of {key} needs a name")
     if len(set(names)) < len(names):
         raise InputError(f"the project file: two of {key} have one name")
-    for one in entries:
-        _closed(one, known, f"one of {key}")
+    for entry in entries:
+        _closed(entry, known, f"one of {key}")
     return entries
 
 
@@ -602,7 +603,7 @@ def _share(value: Any) -> float | None:
 def _roles(data: Any) -> Roles | None:
     if data is None:
         return None
-    names = {one.name for one in fields(Roles)}
+    names = {field_.name for field_ in fields(Roles)}
     if not isinstance(data, dict) or not set(data) <= names or "probabilities" not in data:
         raise InputError("the project file: roles must name what columns are taken for, and nothing else")
     texts = [
@@ -627,7 +628,7 @@ def _check_texts(manifest: dict[str, Any]) -> None:
     fixes, settings = manifest.get("fixes"), manifest.get("settings")
     if not isinstance(fixes, list) or len(fixes) > MOST_ENTRIES:
         raise InputError(f"a project's fixes must be at most {MOST_ENTRIES:,} lines")
-    if not isinstance(settings, dict) or not all(isinstance(one, dict) for one in settings.values()):
+    if not isinstance(settings, dict) or not all(isinstance(setting, dict) for setting in settings.values()):
         raise InputError("a project's settings must be parameters by page")
     of_pages = [text for page, values in settings.items() for text in (page, *values, *values.values())]
     if len(of_pages) > MOST_ENTRIES:

@@ -440,7 +440,7 @@ class _MulticlassLayout(Layout):
                 for one, values in zip(calibrators, shrunk, strict=True)
             )
         groups |= {"by_class_": tuple(by_class)} if both else {}
-        own = [one for one in by_class if one is not None]
+        own = [calibrator for calibrator in by_class if calibrator is not None]
         return groups | {
             "calibrators_": calibrators,
             "pooled_": tuple(pooled),

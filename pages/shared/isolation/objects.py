@@ -46,7 +46,7 @@ class Packer:
         if isinstance(value, np.ndarray):
             return self._packed_array(value)
         if type(value) in (list, tuple):
-            return {type(value).__name__: [self.pack(one) for one in value]}
+            return {type(value).__name__: [self.pack(member) for member in value]}
         if isinstance(value, Mapping):
             return {"dict": [[self.pack(key), self.pack(one)] for key, one in value.items()]}
         if isinstance(value, pd.DataFrame):
@@ -78,7 +78,7 @@ class Packer:
         if isinstance(column.dtype, np.dtype) and column.dtype.kind in "mM":
             return {"times": self._stored(column.to_numpy().view(np.int64)), "dtype": column.dtype.str}
         words: dict[Any, int] = {}  # by type, too: 1, 1.0 and True are equal
-        codes = [words.setdefault((type(one), one), len(words)) for one in column.tolist()]
+        codes = [words.setdefault((type(cell), cell), len(words)) for cell in column.tolist()]
         return {
             "words": [self.pack(one) for _, one in words],
             "codes": self._stored(np.array(codes, dtype=np.int64)),
@@ -88,7 +88,7 @@ class Packer:
     def _packed_array(self, array: np.ndarray) -> Any:
         if array.dtype.kind in "biuf" and array.size:
             return {"array": self._stored(array)}
-        values = [self.pack(one) for one in array.ravel().tolist()]
+        values = [self.pack(cell) for cell in array.ravel().tolist()]
         return {"values": values, "shape": list(array.shape), "dtype": array.dtype.str}
 
 
@@ -104,7 +104,7 @@ def _unpacked(data: Any, arrays: Sequence[np.ndarray], made: list[Any]) -> Any:
         return arrays[data["number"]][0]
     if "words" in data:
         words = np.empty(len(data["words"]), dtype=object)
-        words[:] = [_unpacked(one, arrays, made) for one in data["words"]]
+        words[:] = [_unpacked(word, arrays, made) for word in data["words"]]
         return pd.Series(words[arrays[data["codes"]]], dtype=data["dtype"])
     if "times" in data:
         return arrays[data["times"]].view(np.dtype(data["dtype"]))
@@ -113,12 +113,12 @@ def _unpacked(data: Any, arrays: Sequence[np.ndarray], made: list[Any]) -> Any:
         return arrays[data["array"]]
     if "values" in data:
         array = np.empty(len(data["values"]), dtype=np.dtype(data["dtype"]))
-        array[:] = [_unpacked(one, arrays, made) for one in data["values"]]
+        array[:] = [_unpacked(cell, arrays, made) for cell in data["values"]]
         return array.reshape(data["shape"])
     if "list" in data:
-        return [_unpacked(one, arrays, made) for one in data["list"]]
+        return [_unpacked(member, arrays, made) for member in data["list"]]
     if "tuple" in data:
-        return tuple(_unpacked(one, arrays, made) for one in data["tuple"])
+        return tuple(_unpacked(member, arrays, made) for member in data["tuple"])
     if "dict" in data:
         return {_unpacked(key, arrays, made): _unpacked(one, arrays, made) for key, one in data["dict"]}
     if "table" in data:
@@ -155,12 +155,12 @@ def _counted(value: Any, seen: set[int]) -> int:
     if isinstance(value, pd.DataFrame):
         return int(value.memory_usage(deep=True).sum())
     if isinstance(value, Mapping):
-        return sum(_counted(one, seen) for pair in value.items() for one in pair)
+        return sum(_counted(member, seen) for pair in value.items() for member in pair)
     if isinstance(value, (list, tuple)):
-        return 8 * len(value) + sum(_counted(one, seen) for one in value)
+        return 8 * len(value) + sum(_counted(member, seen) for member in value)
     if hasattr(value, "__dict__") and not isinstance(value, type):
         seen.add(id(value))
-        return sum(_counted(one, seen) for one in vars(value).values())
+        return sum(_counted(member, seen) for member in vars(value).values())
     return 0
 
 

@@ -93,9 +93,9 @@ def _table(
     shown = dataset().evaluation
     if rows is not None and rows is not shown:  # an example of the page's own: nothing is fitted on it
         return row_table(rows.labels, rows, which, by=by)
-    others = [one for one in methods().values() if one.name != BASE]
+    others = [other for other in methods().values() if other.name != BASE]
     compared = [one for one in beside if one.name != BASE]
-    compared = compared or [one for one in others if one.name == method.name] or others[:1]
+    compared = compared or [other for other in others if other.name == method.name] or others[:1]
     after: dict[str, Any] = {f"after {one.name}": one.scores for one in compared}
     base = methods()[BASE]
     return row_table(base.labels, shown, which, after=after, by=by)
