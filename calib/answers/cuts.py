@@ -115,7 +115,7 @@ def cut_column(
 
 
 def parse_cuts(texts: Sequence[str], columns: Sequence[str]) -> dict[str, int | tuple[float, ...] | str]:
-    """Read where columns are cut: "age=30,50", "age==4" for 4 groups of equal size, "day=quarter".
+    """Read cuts of columns: "age=30,50", "age==4" for 4 groups of equal size, "day=quarter".
 
     Examples
     --------

@@ -97,7 +97,7 @@ def _accepted_first(problems: BinaryProblems, label: int | None) -> tuple[np.nda
 
 @dataclass(frozen=True, eq=False, repr=False)
 class DecisionCurve(Drawn):
-    """Net benefit of acting where P(Y = 1) is at least a threshold (Vickers & Elkin 2006)."""
+    """Net benefit of acting if P(Y = 1) is at least a threshold (Vickers & Elkin 2006)."""
 
     #: (m,) float64: Thresholds t in (0, 1); t / (1 - t) needless actions are as bad as a missed action
     threshold: np.ndarray

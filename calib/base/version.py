@@ -1,4 +1,4 @@
-"""Version of calib: the one place where it is written."""
+"""Version of calib, written here only."""
 
 __all__ = ["__version__"]
 __version__ = "0.2.0"

@@ -84,7 +84,7 @@ class HistogramBinning(BinaryCalibrator):
 
     @property
     def min_points(self) -> int:
-        """Fewest calibration points: those of one full bin, or one for each of `n_bins`."""
+        """Fewest calibration points: a full bin's, or one for each of `n_bins`."""
         if self.n_bins is None:
             return check_count(self.points_per_bin, "points_per_bin")
         return check_count(self.n_bins, "n_bins")

@@ -598,7 +598,7 @@ def parser() -> argparse.ArgumentParser:
     add("-o", "--output", required=True, metavar="OUT", help="summary to write, such as run.calib.json.gz")
     add("--by", action="append", default=[], metavar="COLUMN", help="also sum its groups; repeatable")
     add("--class-wise", action="store_true", help="also sum the scores of every class")
-    add("--class-names", metavar="A,B,...", help="names of the classes, where the columns have none")
+    add("--class-names", metavar="A,B,...", help="names of the classes, if the columns have none")
     add("--drop", action="store_true", help="leave out rows that cannot be used, and list where they are")
     _add_scan(summarize)
     _add_bins(summarize)
@@ -629,7 +629,7 @@ def _add_scan(command: argparse.ArgumentParser) -> None:
     add = command.add_argument
     _add_columns(command)
     parts = ("evaluation", "calibration")
-    add("--part", choices=parts, default=parts[0], help="rows to use, where a column says which are which")
+    add("--part", choices=parts, default=parts[0], help="rows to use, if a column says which are which")
     add("--unweighted", action="store_true", help="count every row once, whatever column of weights there is")
     add(
         "--scores", choices=SCALES, default="auto", help="scale of the scores; default: recognised from names"

@@ -832,7 +832,7 @@ def with_codes(values: Any, scores: Any) -> tuple[Any, Any]:
     """Return labels as codes if they are class names, and scores without names; refuse the two swapped.
 
     Names come from predictions, or from the columns of a frame. True classes that were never predicted are
-    classes beyond those of a predicted class or a ranked list.
+    classes beyond the classes of a predicted class or a ranked list.
     """
     of_matrix = False
     if isinstance(scores, Announcement):

@@ -217,7 +217,7 @@ def _from_one_hot(matrix: np.ndarray, what: str) -> np.ndarray:
     if not good.all():
         raise InputError(
             f"{what} are a matrix, and row {int((~good).argmax())} is not one 1 among zeros; pass one "
-            "class per row, or scores as MultilabelPrediction where several classes can be true"
+            "class per row, or scores as MultilabelPrediction if several classes can be true"
         )
     return matrix.argmax(axis=1)
 

@@ -67,10 +67,10 @@ class ClassTable(Result):
     strategy: Strategy  #: How each class was binned
     fdr: float  #: False discovery rate of `flagged`
     tl_ece: float  #: TL-ECE over all classes
-    #: (L,) int64: Rows where the class is predicted, and rows where it is the true class
+    #: (L,) int64: Rows of each predicted class, and rows of each true class
     predicted: np.ndarray
     true: np.ndarray
-    #: (L,) float64: Accuracy and mean confidence where the class is predicted; NaN if it never is
+    #: (L,) float64: Accuracy and mean confidence of each predicted class; NaN if it is never predicted
     accuracy: np.ndarray
     confidence: np.ndarray
     #: (L,) float64: TL-ECE of the class, E[``|P(Y = l | c = l, h) - h|`` | c = l]; NaN if never predicted
@@ -221,7 +221,7 @@ class ClassDiagram(Drawn):
     """Reliability diagram of one class: one entry per non-empty bin."""
 
     label: int  #: The class
-    notion: str  #: "top-label": rows where it is predicted, score h(x). "class-wise": all rows, score h_l(x).
+    notion: str  #: "top-label": rows predicted as the class, with h(x); "class-wise": all rows, h_l(x)
     ece: float  #: Calibration error of the class over these bins
     #: float64: Edges of the bins
     lower: np.ndarray
@@ -245,13 +245,13 @@ class Confusions(Result):
     """What one class is confused with, most rows first."""
 
     label: int  #: The class
-    #: Rows where it is predicted, and rows where it is the true class
+    #: Rows predicted as the class, and rows whose true class it is
     predicted: int
     true: int
-    #: int64: True classes of the rows where the class is wrongly predicted, and their rows
+    #: int64: True classes of rows wrongly predicted as the class, and their rows
     truth_when_predicted: np.ndarray
     count_when_predicted: np.ndarray
-    #: int64: Classes predicted for the rows where this one is missed, and their rows
+    #: int64: Classes predicted for rows that miss the class, and their rows
     announced_when_true: np.ndarray
     count_when_true: np.ndarray
 

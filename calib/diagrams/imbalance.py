@@ -50,9 +50,9 @@ class ClassBinning(Result):
     """
 
     name: str  #: "k = 100 points per bin" or "B = 50 bins per class"
-    n_calibration: np.ndarray  #: (L,) int64: Calibration rows where each class is predicted
+    n_calibration: np.ndarray  #: (L,) int64: Calibration rows of each predicted class
     n_bins: np.ndarray  #: (L,) int64: Bins of each class; 0 if it could not be calibrated
-    n_evaluation: np.ndarray  #: (L,) int64: Evaluation rows where each class is predicted
+    n_evaluation: np.ndarray  #: (L,) int64: Evaluation rows of each predicted class
     #: (L,) float64: TL-ECE of each class, base model and calibrated; NaN if it is never predicted
     base_ece: np.ndarray
     ece: np.ndarray
@@ -132,7 +132,7 @@ class BinPlan(Drawn):
     points_per_bin: np.ndarray  #: (K,) int64: The k tried
     #: (K, L) int64: Bins of each class for each k; 0 if the class keeps its base scores
     n_bins: np.ndarray
-    n_calibration: np.ndarray  #: (L,) int64: Calibration rows where each class is predicted
+    n_calibration: np.ndarray  #: (L,) int64: Calibration rows of each predicted class
     covered: np.ndarray  #: (K,) float64: Share of the evaluation rows whose predicted class is calibrated
     #: (K,) float64: TL-ECE on the evaluation rows over 15 equal-width bins, the same bins for every k
     tl_ece: np.ndarray

@@ -875,7 +875,7 @@ def draw_zoom(
             customdata=custom,
             showlegend=False,
             hovertemplate="Predicted %{customdata[0]}<br>gap about %{x:+.3f}, from its %{customdata[5]:,} "
-            "rows and those of all classes<extra></extra>",
+            "rows and all classes' rows<extra></extra>",
         )
     written = ["all classes", *(f"{name} ({rows:,})" for name, rows in zip(names, count, strict=True))]
     zero = {"type": "line", "x0": 0, "x1": 0, "y0": 0, "y1": 1, "yref": "paper", "line": {"dash": "solid"}}

@@ -204,7 +204,7 @@ def _projection(scheme: ProjectionScheme) -> dict[int, np.ndarray]:
 
 
 def _clip(corners: np.ndarray, height: np.ndarray) -> np.ndarray:
-    """Clip a convex polygon to where the linear function with these corner values is <= 0."""
+    """Clip a convex polygon to the part on which the linear function with these corner values is <= 0."""
     clipped = []
     for index in range(len(corners)):
         here, there = height[index - 1], height[index]
@@ -300,7 +300,7 @@ def draw_recalibration(
 
 
 def _subdivided(corners: np.ndarray, pieces: int = 24) -> np.ndarray:
-    """Divide each edge of a polygon, more finely towards its ends, where log-ratios change fastest."""
+    """Divide each edge of a polygon, more finely at its ends: log-ratios change fastest there."""
     steps = np.linspace(0.0, 1.0, pieces + 1)
     steps = steps**3 * (10 - 15 * steps + 6 * steps**2)
     edges = corners[:-1, None] + steps[:, None] * np.diff(corners, axis=0)[:, None]

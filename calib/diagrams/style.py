@@ -43,7 +43,7 @@ LINES = "rgba(110,122,134,0.75)"
 #: Marks of cells with fewer rows are lighter: their gaps are mostly noise.
 FEW_ROWS = 20
 MAX_NAMED = 30
-#: Where prediction equals truth.
+#: The line on which prediction equals truth.
 DIAGONAL = {"type": "line", "x0": 0, "y0": 0, "x1": 1, "y1": 1, "layer": "below"}
 
 LAYOUT: Properties = {

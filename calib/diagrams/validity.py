@@ -90,7 +90,7 @@ class ValidityCurve(Drawn):
 
     @property
     def worst(self) -> float:
-        """Gap of the worst cell: where the conditional curve reaches 1."""
+        """Gap of the worst cell, at which the conditional curve reaches 1."""
         return float(self.gap[-1])
 
     @property

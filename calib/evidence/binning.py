@@ -124,7 +124,7 @@ class BinaryProblems(_Shaped):
 
     @cached_property
     def tie_starts(self) -> np.ndarray:
-        """Positions where a run of equal scores inside one problem starts, ascending int64."""
+        """Starts of the runs of equal scores inside one problem, ascending int64."""
         starts = np.ones(len(self.scores), dtype=bool)
         np.not_equal(self.scores[1:], self.scores[:-1], out=starts[1:])
         starts[self.offsets[:-1][np.diff(self.offsets) > 0]] = True

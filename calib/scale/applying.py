@@ -80,7 +80,7 @@ def apply(
     Notes
     -----
     Rows and columns stay as they are; a column called like a new column gets " (before)" behind its name. New
-    columns are those of `applied_frame`; they are missing in rows without an answer. A file appears when all
+    columns are `applied_frame`'s; they are missing in rows without an answer. A file appears when all
     of it is written, and names its calibrator and input: a second run leaves finished files alone.
     """
     inputs = find_files(paths)

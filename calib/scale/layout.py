@@ -244,7 +244,7 @@ class Rows:
     weights: np.ndarray | None  #: (n,) float64 array: weights
     groups: list[tuple[np.ndarray, tuple[str, ...]]]  #: Groups of each column of `by`
     faults: list[Fault]  #: What was wrong with rows that were left out
-    #: Rows of the batch, and those of the part that counts whose prediction is no answer
+    #: Rows of the batch, and rows of the part that counts whose prediction is no answer
     n_read: int
     n_abstained: int
 
@@ -456,7 +456,7 @@ class Sweep:
                     np.minimum(lowest, one, out=lowest)
                     np.greater(one, best, out=higher)
                     np.maximum(best, one, out=best)
-                    if kind is np.uint8:  # all bits if it is higher: those of its code remain
+                    if kind is np.uint8:  # all bits if it is higher: its code's bits remain
                         np.negative(higher.view(np.int8), out=place.view(np.int8))
                         np.bitwise_and(place, np.uint8(code), out=place)
                     else:

@@ -106,7 +106,7 @@ class Accumulator:
             for code, column in enumerate(columns):
                 capped = np.minimum(column, column.dtype.type(1.0))
                 self.class_wise.add(np.full(len(score), code), capped, truth == code, weights)
-        at_true = score.astype(np.float64)  # where the predicted class is the true one, as in most rows
+        at_true = score.astype(np.float64)  # if the predicted class is true, as in most rows
         wrong = np.flatnonzero(~outcome)
         missed = at_true[wrong]
         places = truth[wrong].astype(np.intp)

@@ -1,4 +1,4 @@
-"""Bands on a reliability diagram: where a perfect model's points fall, and where the true curve runs."""
+"""Bands on a reliability diagram: the range of a perfect model, and bounds of the true curve."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from calib.evidence.sampling import adder, resample
 
 @dataclass(frozen=True, eq=False, repr=False)
 class ConsistencyBand(Result):
-    """Where the points of a perfect model would fall in each cell (Broecker & Smith 2007)."""
+    """Range of a perfect model's points in each cell (Broecker & Smith 2007)."""
 
     cells: BinStatistics  #: The cells the band belongs to; C of them
     #: (C,) float64: Pointwise band of the frequency of the outcome, in [0, 1]

@@ -196,7 +196,7 @@ def _smooth_problems(problems: BinaryProblems, owners: np.ndarray) -> np.ndarray
         smoothed = idct(spectrum[which] * kernel, axis=1, norm="ortho", overwrite_x=True)
         return np.abs(smoothed).sum(axis=1) - sigma
 
-    ends = np.stack([np.zeros(len(owners)), np.ones(len(owners))])  # where it is above 0, and below
+    ends = np.stack([np.zeros(len(owners)), np.ones(len(owners))])  # sigma with a function above 0, and below
     values = np.stack([np.abs(residuals).sum(axis=1), excess(ends[1], np.arange(len(owners)))])
     found, last = ends[0].copy(), np.full(len(owners), -1)
     open_ = np.flatnonzero(values[0] > SMOOTH_TOLERANCE)

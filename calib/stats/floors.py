@@ -254,7 +254,7 @@ def noise_floors(
 ) -> dict[str, NoiseFloor]:
     """Compute `noise_floor` of several errors of a notion from the same redraws.
 
-    `measures` gives metric, norm and aggregate of each by name; the floors equal those of `noise_floor`.
+    `measures` gives metric, norm and aggregate of each by name; the floors equal `noise_floor`'s.
     """
     evidence = as_evidence(y_true, scores, sample_weight, cluster)
     cells = evidence.cells(notion, n_bins=n_bins, strategy=strategy, top_k=top_k, variance=True)

@@ -106,7 +106,7 @@ MEASURES: dict[str, Measure] = {
             "AUC, top label",
             "auc",
             "confidence",
-            "Chance that the confidence is higher where the predicted class is right than where it is wrong.",
+            "Chance that a row with the right predicted class has a higher confidence than a wrong row.",
             needs=("confidence",),
         ),
         Measure(

@@ -1,4 +1,4 @@
-"""Results kept in memory: in bytes, with an owner, and dropped where they were not used for longest.
+"""Results kept in memory: in bytes, with an owner, and dropped if not used for longest.
 
 Streamlit's own caches count entries, and hash a sample of a large array. Here whatever contains rows goes by
 its digest. Results with rows belong to a session and end with it; shared results hold summaries only.

@@ -173,7 +173,7 @@ def class_floor(method: Method, label: int, n_bins: int) -> NoiseFloor:
 
 @kept()
 def band(method: Method, n_bins: int) -> ConsistencyBand:
-    """Return where the points of a perfect model would fall on the reliability diagram."""
+    """Return the range of a perfect model on the reliability diagram."""
     return consistency_band(evidence(method, "confidence"), "confidence", n_bins=n_bins, random_state=0)
 
 
@@ -621,7 +621,7 @@ def benefit(method: Method) -> DecisionCurve:
 
 @kept()
 def actions(method: Method, threshold: float) -> ActionCounts:
-    """Return what acting where the score of the second of two classes is at least a threshold does."""
+    """Return what acting on scores of the second class from a threshold on does."""
     return action_counts(method.labels, _second(method), threshold, **method.of_rows)
 
 

@@ -43,7 +43,7 @@ def of_rows() -> OverTime:
         0.0,
         0.01,
         key="time-tolerance",
-        help="The model counts as calibrated where the probability is within this of the score.",
+        help="The model counts as calibrated if the probability is within this of the score.",
     )
     try:
         return watched(chosen, None if name == IN_ORDER else name, tolerance)

@@ -188,14 +188,13 @@ def _with_doubt(best: Roles, rivals: Sequence[Roles]) -> Roles:
     """Return the best roles with what has to be decided, if others are supported as well."""
     said = [dict(choice.split("=", 1) for choice in roles.choices) for roles in rivals]
     asked = {
-        "score": "is the score, or each of them that of a model",
+        "score": "is the score, or whether each is the score of a model",
         "label": "is the true label",
         "predicted": "is the predicted class, if any is",
         "positive": "is the class whose probability the score is, if it is one",
     }
     values = {
-        option: list(dict.fromkeys(chosen[option] for chosen in said if option in chosen))
-        for option in asked
+        option: list(dict.fromkeys(chosen[option] for chosen in said if option in chosen)) for option in asked
     }
     open_ = {o: found for o, found in values.items() if len({one.get(o) for one in said}) > 1}
     if not open_:
@@ -1014,7 +1013,7 @@ def _roles_of_arrays(columns: Columns) -> Roles:
     rivals = [n for n in summed if matrices[n].shape == scores.shape and n not in other_scale]
     if given.score or len(rivals) < 2 or chosen not in rivals:
         return roles
-    asked = f"{some_names(rivals)}: nothing says which is the score, or each of them that of a model"
+    asked = f"{some_names(rivals)}: nothing says which is the score, or whether each is the score of a model"
     return replace(roles, doubt=asked, choices=tuple(f"score={name}" for name in rivals))
 
 

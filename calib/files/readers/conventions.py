@@ -56,7 +56,7 @@ TOGETHER_NAMES = words_of(
     "video scan site"
 )
 TOGETHER_NAMES |= {f"{word}_{end}" for word in TOGETHER_NAMES for end in words_of("id no nr number code key")}
-#: Labels whose name says that they are true, where another column may be called "label" and be predicted.
+#: Labels whose name says that they are true: another column called "label" may then be predicted.
 TRUE_NAMES = words_of(
     "y_true ytrue true true_label true_labels true_class target targets truth ground_truth groundtruth "
     "gt actual y_test labels_true gold answer obs observed "

@@ -82,7 +82,7 @@ def wide(table: Table) -> Table:
 
 
 def _grid(at: np.ndarray, codes: np.ndarray, classes: list[str], values: np.ndarray) -> np.ndarray:
-    """Return values by row and class, 0 where a row does not list the class."""
+    """Return values by row and class, 0 if a row does not list the class."""
     n_rows = int(at.max()) + 1
     if n_rows * len(classes) > MOST_CELLS:
         raise InputError(

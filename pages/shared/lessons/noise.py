@@ -316,7 +316,7 @@ def score(answers: dict[tuple[int, int], str]) -> None:
         "The noise floor",
         f"{test} of {len(answers)}",
         border=True,
-        help="Miscalibrated where p is at most 0.05",
+        help="Miscalibrated if p is at most 0.05",
     )
 
 

@@ -147,7 +147,7 @@ def _abstentions(reading: Reading, roles: Roles) -> tuple[str, ...] | None:
         seen[:LISTED_VALUES],
         found,
         key="role-abstentions",
-        help="Left empty: IDK, an empty cell and the like, where they are never the true class.",
+        help="Left empty: IDK, an empty cell and the like, if they are never the true class.",
     )
     return tuple(picked) or None
 
