@@ -525,10 +525,7 @@ def _cross_validated(
     left_out: dict[str, str],
     progress: Callable[[float, str], object] | None,
 ) -> tuple[dict[str, dict[str, np.ndarray]], dict[str, int], dict[str, dict[str, float]]]:
-    """Losses of each row by fits on the other folds, numbers of a fit, and losses if rows were wrong.
-
-    Candidates that refuse the rows are put into `left_out`.
-    """
+    """Losses by fits on other folds, numbers of a fit, losses of wrong rows; refusals go to `left_out`."""
     losses = {name: {metric: np.empty(len(labels)) for metric in SCORES} for name in candidates}
     numbers, wrong = {NONE: 0}, {name: dict.fromkeys(SCORES, 0.0) for name in (NONE, *candidates)}
     told = data.kind != "multilabel" if isinstance(data, Announcement) else True

@@ -74,10 +74,7 @@ def calibrated_scores(calibrator: Any, proba: Any, *, groups: Any = None) -> Any
 
 
 def groups_in(calibrator: Any, rows: Any) -> Any:
-    """Return the further column of predictions that holds the groups a calibrator conditions on.
-
-    Most of its rows are of these groups; None if the calibrator or the rows have none.
-    """
+    """Return the column of predictions with mostly a calibrator's groups; None if either has none."""
     table = getattr(rows, "metadata", None)
     if not getattr(calibrator, "has_groups", False) or table is None:
         return None
@@ -115,10 +112,7 @@ def check_calibrates(calibrator: Any, rows: Any) -> None:
 
 
 def fit_on(calibrator: Any, rows: Any, *, sample_weight: Any = None, groups: Any = None) -> Any:
-    """Fit a calibrator on labelled predictions of any kind and return it; raises as `check_calibrates`.
-
-    Weights default to the weights of the predictions; `groups` as for `calibrated_scores`.
-    """
+    """Fit a calibrator on labelled predictions of any kind and return it; raises as `check_calibrates`."""
     sample_weight = weights_of(rows, sample_weight)
     if isinstance(calibrator, BinaryCalibrator):
         score = event_scores(rows)

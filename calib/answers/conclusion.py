@@ -282,10 +282,7 @@ def conclude(
 def _gaps(
     evidence: Evidence, cells: BinStatistics, group: np.ndarray, alpha: float
 ) -> tuple[list[tuple[float, Gap]], int]:
-    """Return the gaps of a known direction of every group of cells, and the number of ranges.
-
-    `alpha` is what all ranges together may miss. Cells of group -1 are left out.
-    """
+    """Return known gaps of groups of cells (but -1), all together at `alpha`, and the number of ranges."""
     n_groups, n_bins = int(group.max()) + 1, cells.n_bins
     held = group >= 0
     at = (group * n_bins + cells.bin)[held]

@@ -104,10 +104,7 @@ class Leaderboard(Result):
 
     @cached_property
     def improvements(self) -> dict[str, dict[str, tuple[float, float, float]]]:
-        """By method and score of `RANKING`: base less method, and the ends of the interval.
-
-        As in `calib.paired_interval`. Methods that failed are absent.
-        """
+        """Base less method with its interval (`calib.paired_interval`), by score of `RANKING` and method."""
         scored = [entry for entry in self.ranked if entry.losses]
         ends_of: dict[str, dict[str, tuple[float, float, float]]] = {entry.method: {} for entry in scored}
         for metric in RANKING if scored else ():
@@ -131,10 +128,7 @@ class Leaderboard(Result):
         return [key for key in METRICS if key not in MEASURES or MEASURES[key].missing(kind) is None]
 
     def frame(self) -> pd.DataFrame:
-        """Return one row per method, ranked: improvements, diagnostics, and why a method failed.
-
-        "Brier" and "Log loss" are of whole vectors, as in `calib.answers.calibrated.vector_losses`.
-        """
+        """Return one row per method, ranked: improvements, diagnostics, and why a method failed."""
         return self._table.copy()
 
     @cached_property
@@ -273,10 +267,7 @@ def compare(
     assess: Callable[[str, Any], Entry] | None = None,
     progress: Callable[[float, str], object] | None = None,
 ) -> Leaderboard:
-    """Fit every method on the calibration rows and assess it on the evaluation rows.
-
-    If a method raises `InputError`, its entry says why, and the other methods are still fitted.
-    """
+    """Fit every method on calibration rows and assess it on evaluation rows; entries tell failures."""
     _, evaluation, weights, cluster = counted_rows(evaluation.labels, evaluation, evaluation_weight)
     bins: dict[str, Any] = {"n_bins": n_bins, "sample_weight": weights}
 

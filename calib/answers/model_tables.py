@@ -336,11 +336,6 @@ def methods_to_compare(methods: Iterable[str] | Mapping[str, Any], kind: Kind, n
 
 
 class _Model:
-    """One model: fits its methods, and tells their numbers, floors and differences from the base.
-
-    `mark_level` is the coverage of each interval by which a number is marked.
-    """
-
     def __init__(
         self,
         name: str,

@@ -46,10 +46,7 @@ class Result:
 
 class Drawn(Result):
     def plot(self, **options: Any) -> Any:
-        """Return its plotly figure, or with ``backend="matplotlib"`` one for papers.
-
-        Other options go to the function in `calib.diagrams` that draws it.
-        """
+        """Return its figure by plotly (options of `calib.diagrams`) or ``backend="matplotlib"``."""
         return DELEGATES["plot"](self, **options)
 
 

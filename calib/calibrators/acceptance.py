@@ -74,10 +74,7 @@ class AcceptanceRule(Result):
 
 
 def predicted_classes(scores: Any) -> Any:
-    """Return binary predictions as predicted classes with confidence, all others unchanged.
-
-    P(Y = 1) = 0.02 is a confident prediction of class 0, which can be accepted.
-    """
+    """Return binary predictions as predicted classes: P(Y = 1) = 0.02 is a confident class 0."""
     if not isinstance(scores, BinaryPrediction):
         return scores
     return TopLabelPrediction(

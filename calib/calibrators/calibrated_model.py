@@ -63,10 +63,7 @@ class FittedPair:
         self.scale = 1.0
 
     def values(self, X: Any) -> np.ndarray:
-        """Return what the classifier gives: (n, L), or (n,) decision values of two classes.
-
-        Classes it has not seen get probability 0, or decision value -inf.
-        """
+        """Return what the classifier gives; unseen classes get probability 0, or decision value -inf."""
         values = np.asarray(getattr(self.estimator, self.response)(X))
         own = np.asarray(self.estimator.classes_)
         if len(own) == len(self.classes):

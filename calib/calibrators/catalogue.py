@@ -30,10 +30,7 @@ from calib.data.notions import TOP_NOTIONS, Notion
 
 
 class Method(NamedTuple):
-    """One line of the catalogue: the class of a calibrator (or scheme), its name in tables and in menus.
-
-    `about` is a sentence or two for whoever chooses it.
-    """
+    """A calibrator or scheme, its names in tables and menus, and what it does."""
 
     make: type
     short: str
@@ -165,11 +162,7 @@ def make_calibrator(method: str = "histogram", *, random_state: int | None = Non
 
 
 def for_kind(calibrator: Any, kind: Kind | str) -> Any:
-    """Return the unfitted calibrator that serves predictions of a kind.
-
-    If there is one score per row and no class, as P(Y = 1) or a confidence that is right or not, this is
-    the binary calibrator itself: one for the one score.
-    """
+    """Return the unfitted calibrator for a kind: for one score per row, the binary calibrator itself."""
     one_score = (KINDS[kind] if isinstance(kind, str) else kind).name in ("binary", "confidence")
     if not isinstance(calibrator, MulticlassToBinary):
         missing = None if isinstance(calibrator, BinaryCalibrator) else lacks(kind, "calibrator:whole vector")

@@ -65,10 +65,7 @@ class Logistic(NamedTuple):
 
 
 class Spline(NamedTuple):
-    """The curve ``expit(z)``, z a smooth function of the log-odds: parabolas between knots, straight outside.
-
-    Log-odds are of scores clipped to [`SCORE_CLIP`, 1 - `SCORE_CLIP`].
-    """
+    """The curve ``expit(z)``, z parabolas of clipped log-odds between knots, straight outside."""
 
     knots: np.ndarray  #: (m,) float64 array: increasing log-odds
     slopes: np.ndarray  #: (m,) float64 array: slope of z at each, not negative; linear between them

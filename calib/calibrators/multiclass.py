@@ -92,10 +92,7 @@ class ProblemCalibrators(tuple[Any, ...]):
         return CurveSet(curves, index) if len({type(curve) for curve in curves}) == 1 else None
 
     def predict(self, scores: np.ndarray, problem: np.ndarray) -> np.ndarray:
-        """Send each of the (n,) or (n, m) scores through the calibrator of its problem; float64.
-
-        `problem` has the problem of each score, or of each column, (m,).
-        """
+        """Send (n,) or (n, m) scores through the calibrator of each score's, or each column's, problem."""
         (calibrators, _), curves = self.distinct, self.curves
         if curves is None:
             result = np.array(scores, dtype=np.float64, order="C")
@@ -690,10 +687,7 @@ class MulticlassToBinary(BaseEstimator):
 
 
 def of_one_score(calibrator: BinaryCalibrator, rows: Any) -> MulticlassToBinary | None:
-    """Return a fitted calibrator of one score as one pooled problem, for what describes problems.
-
-    `rows`, or None, tell the number of calibration rows as ``n_samples``.
-    """
+    """Return a fitted calibrator of one score as one pooled problem of known rows."""
     if rows is None:
         return None
     reduction = MulticlassToBinary(calibrator, notion="confidence")

@@ -27,10 +27,7 @@ WORSE = 1e-3
 
 
 def folds(matrix: np.ndarray, codes: np.ndarray) -> np.ndarray:
-    """Return the fold of each row, (n,) int64, stratified by class.
-
-    Folds follow from a hash of the probabilities, so that rows in another order give the same fit.
-    """
+    """Return the fold of each row, stratified by class, whatever the order of rows."""
 
     def hashed(rows: np.ndarray) -> np.ndarray:
         bits = (rows.astype(np.float64) + 0.0).view(np.uint64)  # + 0.0: no negative zeros

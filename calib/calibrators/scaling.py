@@ -208,10 +208,7 @@ class TemperatureScaling(LogScaling):
 
 
 class AffineScaling(LogScaling):
-    """A scaling with weights and biases, fitted by maximum likelihood with a ridge.
-
-    `l2` and `off_diagonal` may be "cv": see `calib.calibrators.ridge_choice`.
-    """
+    """A softmax with weights and biases, by maximum likelihood with a ridge, which may be "cv"."""
 
     weights_: np.ndarray
     biases_: np.ndarray
@@ -529,10 +526,7 @@ def _conf_ece_temperature(
 def top_versus_all_temperature(
     proba: np.ndarray, codes: np.ndarray, floor: float, weights: np.ndarray | None = None
 ) -> float:
-    """Minimise the log loss of the event that the top class is right, over T in `TEMPERATURE_RANGE`.
-
-    The loss need not be convex: the root of its slope is taken around the best of a few temperatures.
-    """
+    """Minimise the log loss of the event that the top class is right: by a grid, then a root of the slope."""
 
     def of_blocks(log_temperature: float) -> np.ndarray:
         """Sum of the loss, and its derivative in b = 1 / T."""

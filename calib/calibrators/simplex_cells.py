@@ -52,10 +52,7 @@ def grid_cells(proba: np.ndarray, side: int, left: np.ndarray) -> np.ndarray:
 
 
 def project(proba: np.ndarray, direction: np.ndarray) -> np.ndarray:
-    """Return `proba @ direction` in float64, each row's value independent of its neighbours.
-
-    A product by BLAS may round a row differently in another batch; a row on a cut would then leave it.
-    """
+    """Return `proba @ direction` row by row: BLAS may round a row on a cut differently in another batch."""
     total = np.zeros(len(proba))
     for column in np.flatnonzero(direction):
         total += proba[:, column] * direction[column]

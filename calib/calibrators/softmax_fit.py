@@ -35,20 +35,14 @@ class SoftmaxFit(NamedTuple):
 
 
 class DiagonalMap:
-    """Logit j is ``weights[j] * x[j] + biases[j]``; classes beyond the columns of x have logit 0.
-
-    Parameters are rows (weight, bias), one per column of x.
-    """
+    """Logit j is ``weights[j] * x[j] + biases[j]``, and 0 beyond the columns of x."""
 
     def __init__(self, n_columns: int, n_classes: int) -> None:
         self.shape, self.n_classes = (n_columns, 2), n_classes
         self.identity = np.tile([1.0, 0.0], (n_columns, 1))
 
     def design(self, features: np.ndarray, shift: np.ndarray) -> np.ndarray:
-        """Return what the other methods take as `x`: the features less `shift`, and 0 for classes beyond.
-
-        Whole rows in one piece of memory are two or three times as fast as parts of rows.
-        """
+        """Return the features less `shift`, and 0 for classes beyond: whole rows are faster."""
         (n_rows, m), shift = features.shape, shift.astype(features.dtype)
         x = np.empty((n_rows, self.n_classes), features.dtype)
 

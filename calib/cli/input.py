@@ -254,10 +254,7 @@ def _is_summary(file: Any) -> bool:
 
 
 def rows_to_assess(options: Namespace, notes: list[str] | None = None) -> Any:
-    """Return the evaluation rows, or with `split` the rows that `fit` with this share and seed did not use.
-
-    What was fixed in them is added to `notes`.
-    """
+    """Return the evaluation rows, or with `split` rows that `fit` did not use; fixes are added to `notes`."""
     rows = read_rows(options)
     if notes is not None:
         notes += [f"fixed in {line}" for line in rows.log]

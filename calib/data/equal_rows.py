@@ -174,10 +174,7 @@ def _outcomes(rows: Any, labels: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 
 
 def overlap(rows: Any, fitted_on: Any) -> Overlap | None:
-    """Return how many rows were used to fit, or None if no row is known to have been.
-
-    Scores of different rows are equal by chance, too: how often, pairs inside `rows` show.
-    """
+    """Return how many rows were used to fit, more than chance makes equal; None if none."""
     origin = getattr(fitted_on, "fitted_on_", fitted_on)
     if origin is None:
         return None

@@ -867,10 +867,7 @@ def names_given(scores: Any) -> tuple[str, ...] | None:
 
 
 def check_same_classes(calibrator: Any, scores: Any) -> None:
-    """Refuse scores whose classes are others than, or in another order than, a calibrator's `class_names_`.
-
-    Default names "0", "1", ... count as unnamed, in order.
-    """
+    """Refuse scores whose named classes are not a calibrator's `class_names_` in their order."""
     fitted, given = bare_names(getattr(calibrator, "class_names_", None)), names_given(scores)
     if fitted is None or given is None or given == fitted:
         return
@@ -888,10 +885,7 @@ def check_same_classes(calibrator: Any, scores: Any) -> None:
 
 
 def checked_rows(values: Any, scores: Any, what: str) -> tuple[Any, Announcement]:
-    """Return `with_codes`, the scores as predictions that need no further check.
-
-    Rows of a matrix share its memory, know their highest score, and need not sum to 1.
-    """
+    """Return `with_codes` as predictions that need no further check, and may not sum to 1."""
     values, scores = with_codes(values, scores)
     if isinstance(scores, Announcement):
         return values, scores

@@ -17,10 +17,7 @@ from calib.data.validation import check_labelled
 
 
 def on_common_rows(models: Mapping[str, Any]) -> dict[str, Any]:
-    """Return every model's predictions with the classes and the rows in the order of the first model.
-
-    Rows are matched by id if both models have a column of ids, else by order.
-    """
+    """Return every model's predictions in the first one's classes and rows, by id, else by order."""
     names = list(models)
     first = models[names[0]]
     for name in names:
@@ -46,10 +43,7 @@ def on_common_rows(models: Mapping[str, Any]) -> dict[str, Any]:
 def split_together(
     models: Mapping[str, Any], calibration: float = 0.5, random_state: int | None = RANDOM_STATE
 ) -> dict[str, tuple[Any, Any]]:
-    """Split rows from `on_common_rows` into calibration and evaluation rows, the same for every model.
-
-    Parameters as for `Predictions.split`.
-    """
+    """Split rows from `on_common_rows` as `Predictions.split`, the same for every model."""
     fitted, unseen = next(iter(models.values())).split_rows(calibration, random_state)
     return {name: (rows.take(fitted), rows.take(unseen)) for name, rows in models.items()}
 

@@ -22,10 +22,7 @@ def units_of(cluster: np.ndarray | None, n_samples: int) -> np.ndarray:
 
 
 def in_order_of_strata(labels: np.ndarray, unit: np.ndarray, random_state: Any) -> np.ndarray:
-    """Return the units in random order, sorted by class: every k-th of them is a stratified draw.
-
-    The class of a unit is its first row's, or its number of true labels.
-    """
+    """Return units in random order, sorted by their first row's class: every k-th is a stratified draw."""
     strata = labels if labels.ndim == 1 else labels.sum(axis=1)
     first = np.unique(unit, return_index=True)[1]
     shuffled = np.random.default_rng(random_state).permutation(len(first))

@@ -57,10 +57,7 @@ def n_axes(values: Any) -> int:
 
 
 def check_order(labels: Any, scores: Any) -> None:
-    """Raise `InputError` if labels and scores are swapped.
-
-    They are if the labels are predictions, or hold a fraction, and the scores are names or whole numbers.
-    """
+    """Raise `InputError` if labels are predictions or fractions, and scores are names or whole numbers."""
     if labels is None or hasattr(scores, "n_samples"):
         return
     if hasattr(labels, "n_samples"):
@@ -83,10 +80,7 @@ def check_order(labels: Any, scores: Any) -> None:
 
 
 def as_scores(values: Any, *, ndim: int, what: str) -> np.ndarray:
-    """Return a finite float32 or float64 array with values in [0, 1], or raise `InputError`.
-
-    A column (n, 1) counts as (n,).
-    """
+    """Return a finite float32 or float64 array (or column) with values in [0, 1], or raise `InputError`."""
     array = as_floats(values, ndim=ndim, what=what, column=True)
     low, high = array.min(), array.max()  # NaN if any is
     if low >= 0.0 and high <= 1.0:
@@ -133,10 +127,7 @@ def check_columns(matrix: np.ndarray, n_classes: int) -> np.ndarray:
 
 
 def as_floats(values: Any, *, ndim: int | None, what: str, column: bool = False) -> np.ndarray:
-    """Return a float32 or float64 array with at least one value, of any shape if `ndim` is None, or raise.
-
-    With `column`, (n, 1) counts as (n,).
-    """
+    """Return a float32 or float64 array of any `ndim`, or with `column` a column as (n,), or raise."""
     try:
         array = np.asarray(plain(values))
         if array.dtype not in (np.float32, np.float64):
@@ -238,10 +229,7 @@ def as_weights(sample_weight: Any, n_samples: int) -> np.ndarray:
 
 
 def as_clusters(cluster: Any, n_samples: int) -> np.ndarray:
-    """Return (n,) int64 ids of clusters, equal for rows that belong together, or raise `InputError`.
-
-    Whole numbers and times stay as they are; the id of a text is 64 bits of its hash.
-    """
+    """Return (n,) int64 ids of clusters: whole numbers and times as they are, 64 bits of a text's hash."""
     given = pd.Series(plain(cluster)) if np.ndim(cluster) == 1 else None
     if given is None or len(given) != n_samples:
         raise InputError(

@@ -30,10 +30,7 @@ def binned_sweeps(
     notions: Sequence[Notion] = ("top-label", "confidence"),
     metric: str = "ece",
 ) -> dict[Notion, EceSweep]:
-    """Return errors of histogram binning refitted with every number of bins, by notion (Appendix E).
-
-    `notions` and `metric` as for `ece_sweep`; `calibrator` is not changed.
-    """
+    """Return errors of histogram binning refitted with every number of bins, by notion (Appendix E)."""
     counts = np.array(list(n_bins), dtype=np.int64)
     by_scores = keeps_classes(calibrator, calibration, evaluation, notions)
     refit = (_of_sorted_scores if by_scores else _of_rows)(calibrator, calibration, evaluation)

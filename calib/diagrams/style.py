@@ -106,11 +106,7 @@ def theme(dark: bool = False) -> Properties:
 
 
 def figure(data: Sequence[Properties], **layout: Any) -> Figure:
-    """Return a figure of traces and a layout, for a light page.
-
-    Defaults are written here, not in a template: plotly.js takes every template for a new one, and draws
-    again.
-    """
+    """Return a figure for a light page, without a template, which plotly.js would take for new each time."""
     layout = _merged(_merged(LAYOUT, theme()), layout)
     for trace in data:
         axes = {letter: f"{letter}axis{trace.get(f'{letter}axis', letter)[1:]}" for letter in "xy"}

@@ -390,10 +390,7 @@ def _true_places(true: np.ndarray, n_columns: int) -> np.ndarray:
 def bin_entries(
     owner: np.ndarray | None, scores: np.ndarray, outcomes: np.ndarray, shape: NotionShape, n_bins: int
 ) -> BinStatistics:
-    """Return `bin_statistics` for equal-width bins of one entry per row, without sorting.
-
-    `owner` is the problem of each entry, (n,) int; None for a single problem.
-    """
+    """Return `bin_statistics` for equal-width bins of one entry per row, of the problem `owner`, unsorted."""
     n_bins = check_count(n_bins, "n_bins")
     find = BinFinder(uniform_edges(n_bins), scores.dtype)
     size = shape.n_problems * n_bins

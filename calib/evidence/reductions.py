@@ -85,10 +85,7 @@ def reduce_to_binary(
 def counted_rows(
     y_true: Any, scores: Any, sample_weight: Any = None, cluster: Any = None
 ) -> tuple[Any, Any, np.ndarray | None, np.ndarray | None]:
-    """Return `weighted_rows`, and the cluster number of each, from 0; None without clusters.
-
-    Copies of a row (`exact_copies`) are clusters if rows have none.
-    """
+    """Return `weighted_rows` and the cluster number of each, or of its copies; None without clusters."""
     codes = cluster_codes(scores, sample_weight, cluster)
     y_true, scores, weights = weighted_rows(y_true, scores, sample_weight)
     return y_true, scores, weights, _copies(y_true, scores) if codes is None else codes
@@ -260,10 +257,7 @@ def outcomes_of(y_true: Any, scores: Any) -> np.ndarray:
 def fit_classes(
     fit_sorted: Callable[[np.ndarray, np.ndarray], Fitted], y_true: Any, scores: Any
 ) -> list[Fitted]:
-    """Return what `fit_sorted(scores, outcomes)` makes of each class's sorted, unweighted class-wise problem.
-
-    As many problems are in memory as there are threads.
-    """
+    """Return what `fit_sorted` makes of each class's sorted, unweighted problem, a few at a time."""
     check_serves(scores, "class-wise")
     y_true, scores = with_codes(y_true, scores)
     matrix = score_matrix(scores)
@@ -301,10 +295,7 @@ def has_columns(scores: Any) -> bool:
 
 
 def top_label(scores: Any, what: str = "scores") -> tuple[np.ndarray, np.ndarray]:
-    """Predicted class c(x) and its score h(x), both (n,), of whatever `reduce_to_binary` takes.
-
-    For P(Y = 1) the class is 1 above 0.5, and the score the larger of p and 1 - p.
-    """
+    """Predicted class c(x) and its score h(x), both (n,); for P(Y = 1) the larger of p and 1 - p."""
     if isinstance(scores, (ConfidencePrediction, MultilabelPrediction)):
         raise InputError(str(lacks(scores.kind, "notion:top-label")))
     if (event := event_scores(scores)) is not None:

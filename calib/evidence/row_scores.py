@@ -103,10 +103,7 @@ def unseen_error(
 
 
 def error_share(y_true: Any, scores: Any, weights: np.ndarray | None, cluster: np.ndarray | None) -> float:
-    """Return the share of rows that one more error is: a row, or a cluster's rows that are wrong together.
-
-    If no row is wrong, it is all rows of a cluster.
-    """
+    """Return the share of rows that one more error is: a row, or a cluster's rows that are wrong together."""
     wrong = row_values(y_true, scores, "accuracy") == 0.0
     n_rows = len(wrong) if weights is None else weights.sum() ** 2 / (weights @ weights)
     if cluster is None:
@@ -117,10 +114,7 @@ def error_share(y_true: Any, scores: Any, weights: np.ndarray | None, cluster: n
 
 
 def wrong_rows(scores: Any) -> tuple[np.ndarray, np.ndarray]:
-    """Return some rows, evenly chosen, and outcomes that make the prediction of each wrong.
-
-    The wrong class of a vector is drawn with its probabilities of the other classes.
-    """
+    """Return some rows, and outcomes that make each wrong, drawn with the other classes' probabilities."""
     n_rows = getattr(scores, "n_samples", None) or len(scores)
     some = np.unique(np.linspace(0, n_rows - 1, min(n_rows, MAX_WRONG_ROWS)).astype(np.int64))
     if isinstance(scores, ConfidencePrediction):

@@ -316,10 +316,7 @@ class Rows:
         return place[problems.rows[entries]], cell, problems.scores[entries]
 
     def between_cells(self, cells: BinStatistics, slope: np.ndarray) -> float:
-        """Covariances between cells in the variance of ``slope @ outcome sums``, estimated from residuals.
-
-        Cells covary if a row or a cluster is in several of them.
-        """
+        """Covariances of cells, which share rows or clusters, in the variance of ``slope @ outcome sums``."""
         problems = self._problems_of(cells)
         residual = problems.outcomes - np.repeat(cells.mean_outcome, cells.count)
         residual *= np.repeat(slope, cells.count)

@@ -246,10 +246,7 @@ def correlation_factor(row: np.ndarray, cell: np.ndarray, scores: np.ndarray, n_
 
 
 def semidefinite_factor(correlation: np.ndarray) -> np.ndarray:
-    """Factor a correlation matrix of any rank by Cholesky's method with pivots (Higham 1990).
-
-    What is left of a variance at the rounding of the matrix counts as 0.
-    """
+    """Factor a correlation matrix of any rank by Cholesky's method with pivots (Higham 1990)."""
     packed, pivot, rank, _ = dpstrf(correlation, lower=1)
     factor = np.empty((len(packed), rank))
     factor[pivot - 1] = np.tril(packed)[:, :rank]

@@ -77,10 +77,7 @@ def to_go_before(model: Any) -> Any:
 
 @cache
 def newest_opset() -> int:
-    """Return the newest operator set that the installed onnx writes and the installed onnxruntime runs.
-
-    Without onnxruntime: `EVERYWHERE`, or what onnx knows if that is less.
-    """
+    """Return the newest operator set that onnx writes and onnxruntime (without it: `EVERYWHERE`) runs."""
     onnx = _onnx()
     known: int = onnx.defs.onnx_opset_version()
     try:

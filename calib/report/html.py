@@ -74,10 +74,7 @@ def section(key: str, title: str, *blocks: str) -> str:
 def table(
     frame: pd.DataFrame, formats: Mapping[str, str] | None = None, *, words: Iterable[str] | None = None
 ) -> str:
-    """Return a frame as a table: numbers aligned right in the given formats, missing values as a dash.
-
-    `words` are the columns aligned left, by default all without numbers.
-    """
+    """Return a frame as a table: numbers aligned right, `words` (all others) left, missing as a dash."""
     formats = formats or {}
     if words is None:
         words = [column for column in frame.columns if frame[column].dtype.kind not in "iufb"]

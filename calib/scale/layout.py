@@ -302,10 +302,7 @@ class _Batch:
 
 
 def read_batch(batch: pa.RecordBatch, layout: Layout, *, squares: bool = False) -> Rows:
-    """Return the rows of a batch that can be used, and what is wrong with the others.
-
-    With `squares`, the squares of the scores of vectors are summed, too.
-    """
+    """Return the rows of a batch that can be used, and what is wrong with the others."""
     at = _Batch(batch, layout)
     _keep_part(at, layout)
     n_part, n_abstained = int(at.keep.sum()), 0

@@ -138,10 +138,7 @@ def paired_difference(
 
 @dataclass(frozen=True, eq=False)
 class _Side:
-    """One model's entries in an order shared with the other: claim by claim, row by row.
-
-    `event` is the class whose occurrence is the outcome of the entry.
-    """
+    """One model's entries in an order shared with the other; `event` is the class that is the outcome."""
 
     table: SquaredGaps
     clusters: ClusterSquares | None

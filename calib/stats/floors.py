@@ -252,10 +252,7 @@ def noise_floors(
     random_state: int | np.random.Generator | None = RANDOM_STATE,
     progress: Progress | None = None,
 ) -> dict[str, NoiseFloor]:
-    """Compute `noise_floor` of several errors of a notion from the same redraws.
-
-    `measures` gives metric, norm and aggregate of each by name; the floors equal `noise_floor`'s.
-    """
+    """Compute `noise_floor` of several `measures` (metric, norm, aggregate by name) from the same redraws."""
     evidence = as_evidence(y_true, scores, sample_weight, cluster)
     cells = evidence.cells(notion, n_bins=n_bins, strategy=strategy, top_k=top_k, variance=True)
     options: dict[str, Any] = {"n_resamples": n_resamples, "random_state": random_state, "progress": progress}

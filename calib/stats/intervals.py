@@ -470,10 +470,7 @@ def _l2_limits_of_clusters(table: ClusterSquares, z: float) -> tuple[float, floa
 def _explained(
     squared: float, z: float, variance: tuple[float, float, float], third: tuple[float, float]
 ) -> tuple[float, float]:
-    """Return the ends of the squared errors t >= 0 with |squared - t| <= z(t) sd(t), sd^2 = B + a t + b t^2.
-
-    z(t) is the normal quantile corrected for skewness (Cornish & Fisher 1938).
-    """
+    """Return the ends of t >= 0 with |squared - t| <= z(t) sd(t), z skewed by Cornish & Fisher (1938)."""
     b0, b1, b2 = variance
     correction = (z * z - 1.0) / 6.0
 

@@ -404,10 +404,7 @@ def recalled(
     effects: Mapping[str, Effect],
     calibration: RawPredictions | None,
 ) -> Examination:
-    """Return an examination that was made elsewhere, from its findings without their repairs.
-
-    A finding whose effect is known can be repaired: the fault is looked for again when its fix is accepted.
-    """
+    """Return an examination made elsewhere; known effects are looked for again when they are fixed."""
 
     def again(data: RawPredictions, code: str) -> RawPredictions:
         fix = _examine(data, calibration)[code].fix

@@ -128,10 +128,7 @@ def two_classes(labels: np.ndarray | None, positive: str | None) -> tuple[str, s
 
 
 def same_answers(given: np.ndarray, true: np.ndarray) -> np.ndarray:
-    """Return 1.0 if an answer is the true one but for case, marks and the format of numbers, else 0.0.
-
-    NaN if either is empty.
-    """
+    """Return 1.0 if answers are equal but for case, marks and formats of numbers, else 0.0; NaN if empty."""
     plain = [_answers(values) for values in (given, true)]
     equal = (plain[0] == plain[1]).astype(np.float64)
     equal[(plain[0] == "") | (plain[1] == "")] = np.nan
@@ -207,10 +204,7 @@ def _polarity(name: str) -> str | None:
 
 
 def codes_of(values: np.ndarray, names: Sequence[str], numbered: bool) -> np.ndarray:
-    """Return the class code of each cell, int64; -1 if it is missing or names no class.
-
-    Whole numbers that are no names are codes if `numbered`.
-    """
+    """Return the class code of each cell (`numbered`: a whole number is its code), else -1."""
     code_of = {name: code for code, name in enumerate(names)}
     positions, words = words_in(values)
     if numbered and not any(word in code_of for word in words):

@@ -223,10 +223,7 @@ class Columns:
         return sorted(found, key=lambda frame: -len(frame.columns))
 
     def frames_of(self, names: Sequence[str], classes: Collection[str]) -> list[Frame]:
-        """Return the groups of columns named like classes, with the same text around, the largest first.
-
-        Classes without a label are in the group, too, if the text around ends in a mark or rows sum to 1.
-        """
+        """Return the groups of columns named like classes, with the same text around, the largest first."""
         around: dict[tuple[str, str], list[str]] = {}
         for name in names:
             for before, inside, after in classes_in_name(name, classes):

@@ -73,11 +73,7 @@ MOST_INT64 = np.iinfo(np.int64).max
 
 
 class RemedyError(InputError):
-    """Input that one argument makes usable.
-
-    `fact` is a sentence without its full stop; `argument` ("fix", "scores" or "split") and `value` are what
-    to pass.
-    """
+    """Input that `value` of `argument` ("fix", "scores" or "split") makes usable; `fact` has no full stop."""
 
     def __init__(self, fact: str, advice: str, argument: str, value: str) -> None:
         super().__init__(f"{fact}. {advice}")
@@ -400,11 +396,7 @@ class RawPredictions:
         return self.roles is not None and self.roles.class_names is not None
 
     def codes(self) -> np.ndarray | None:
-        """Class codes of `labels`, int64; -1 if a label is missing or names no class.
-
-        Whole numbers are names if all names are numbers too (columns "1", "10", "2" and label 10), else
-        codes.
-        """
+        """Class codes of `labels`, else -1; whole numbers are names if all names are numbers."""
         if self.labels is None:
             return None
         labels = self.labels
@@ -467,11 +459,7 @@ class RawPredictions:
         return bool(numbers) and sorted(numbers) != list(range(self.n_classes))
 
     def predictions(self, scores: str = "auto") -> Predictions:
-        """Check everything and return `Predictions`.
-
-        `scores` says what the scores are; "auto" trusts the names of the source unless the values contradict
-        them.
-        """
+        """Check everything and return `Predictions`; "auto" trusts names unless values contradict."""
         self.check_decided()
         if scores not in SCALES:
             raise InputError(f"scores must be one of {', '.join(SCALES)}; got {scores!r}")
@@ -892,10 +880,7 @@ def _without_empty(
 
 
 def _ranks_of(table: Table, roles: Roles, scores: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Return (n, K) scores and names of the highest classes, best first.
-
-    K is the ranks that every row with any has. Calibrated scores keep the rank they had before.
-    """
+    """Return (n, K) scores and names of the highest classes, as far as every row goes."""
     cells = [_stripped(table.columns[name], name) for name in roles.ranked]
     ranked = np.stack([as_keys(cell) for cell in cells], axis=1)
     filled = np.isfinite(scores)
@@ -1115,10 +1100,7 @@ def label_column(table: Table) -> tuple[np.ndarray, np.ndarray | None]:
 
 
 def names_that_fit(labels: np.ndarray | None, roles: Roles, n_columns: int) -> tuple[str, ...] | None:
-    """Return class names without column prefixes, or with them if that is how the labels are written.
-
-    A matrix has the labels, in order, for names, if there are L.
-    """
+    """Return class names as labels are written, with or without prefixes."""
     short, long = roles.class_names, tuple(name.strip() for name in roles.probabilities)
     if short is None and labels is not None and labels.dtype == object and labels.ndim == 1:
         found = classes_in(labels)

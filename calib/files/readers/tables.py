@@ -111,10 +111,7 @@ def one_line(cell: str) -> str:
 
 
 def words_in(values: np.ndarray) -> tuple[np.ndarray, list[str]]:
-    """Return (codes, words) of a column: its distinct cells as stripped text, and the place of each row.
-
-    Whole floats are written as integers, NaN as "".
-    """
+    """Return (codes, words) of a column: its distinct cells as stripped text, whole floats as integers."""
     if values.dtype == object:
         distinct: Any = {}  # a dict looks at a text once, pandas at every row
         codes = np.fromiter((distinct.setdefault(v, len(distinct)) for v in values.tolist()), np.int64)

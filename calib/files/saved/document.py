@@ -241,10 +241,7 @@ def matched_by_position(predictions: Any, calibrator: Any) -> bool:
 
 
 def checksum(document: dict[str, Any]) -> str:
-    """Return the SHA-256 of a file's content without its checksum: keys sorted, no spaces, ASCII.
-
-    It detects damage. It is not a signature.
-    """
+    """Return the SHA-256 of a file's sorted content: it detects damage, and is no signature."""
     text = json.dumps(document, sort_keys=True, separators=(",", ":"), allow_nan=False)
     return "sha256:" + hashlib.sha256(text.encode()).hexdigest()
 

@@ -362,10 +362,7 @@ class _By:
 
 
 class _MulticlassLayout(Layout):
-    """`MulticlassToBinary`: its state holds the states of its binary calibrators.
-
-    A problem with too few rows has null; its fallback follows from `pooled_`.
-    """
+    """`MulticlassToBinary` with its binary calibrators' states, null for problems with too few rows."""
 
     def encode_state(self, estimator: Any) -> Values:
         layout = layout_of(estimator.binary_calibrator, _BINARY)
