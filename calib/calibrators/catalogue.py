@@ -147,13 +147,13 @@ def make_calibrator(method: str = "histogram", *, random_state: int | None = Non
     if method not in METHODS:
         raise InputError(f"method must be one of {', '.join(METHODS)}; got {method!r}")
     options = {name: value for name, value in options.items() if value is not None and value is not False}
-    of_method = METHODS[method].options
-    of_reduction = set(_parameters(MulticlassToBinary)) - {"binary"} if method in BINARY else set()
-    wrong = [name for name in options if name not in of_method and name not in of_reduction]
+    own = METHODS[method].options
+    shared = set(_parameters(MulticlassToBinary)) - {"binary"} if method in BINARY else set()
+    wrong = [name for name in options if name not in own and name not in shared]
     if wrong:
         raise InputError(f"{wrong[0]} does not belong to method {method!r}; leave it out")
-    parameters = {name: options.pop(name) for name in of_method if name in options}
-    if "random_state" in of_method:
+    parameters = {name: options.pop(name) for name in own if name in options}
+    if "random_state" in own:
         parameters["random_state"] = random_state
     calibrator = METHODS[method].make(**parameters)
     if method in BINARY:
@@ -198,11 +198,11 @@ def methods_of_kind(
     if lacks(kind, "calibrator:whole vector") is None:
         return everything
     found: dict[str, Any] = {}
-    of_classes = lacks(kind, "notion:class-wise") is None
+    by_score = lacks(kind, "notion:class-wise") is None
     by_class = lacks(kind, "notion:top-label") is None
     for calibrator in everything.values():
         reduction = calibrator if isinstance(calibrator, MulticlassToBinary) else None
-        if reduction is None or reduction.normalize or (reduction.notion == "class-wise") != of_classes:
+        if reduction is None or reduction.normalize or (reduction.notion == "class-wise") != by_score:
             continue
         if not by_class and reduction.notion == "top-label":
             continue

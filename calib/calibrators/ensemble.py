@@ -51,7 +51,7 @@ class EnsembleTemperatureScaling(LogScaling):
         n_samples, n_classes = matrix.shape
         truth = np.empty((n_samples, 3))
 
-        def of_rows(rows: slice) -> np.ndarray:
+        def sum_rows(rows: slice) -> np.ndarray:
             """Fill in what each part says of the true class, and return the sums of products of parts."""
             components = self._components(log_floored(matrix[rows], self.floor_))
             truth[rows] = np.take_along_axis(components, codes[rows, None, None], axis=1)[:, 0]
@@ -60,7 +60,7 @@ class EnsembleTemperatureScaling(LogScaling):
                 return flat.T @ flat
             return (components * weights[rows, None, None]).reshape(-1, 3).T @ flat
 
-        products = np.asarray(sum(map_threads(of_rows, row_blocks(n_samples, 3 * n_classes))))
+        products = np.asarray(sum(map_threads(sum_rows, row_blocks(n_samples, 3 * n_classes))))
         if by_log_loss:
             self.mixture_ = _likeliest_mixture(truth, weights)
         else:
@@ -93,7 +93,7 @@ def _brier_temperature(
     def brier(log_t: float) -> np.ndarray:
         """Return the Brier score, less what does not depend on T, and its slope."""
 
-        def of_rows(rows: slice) -> np.ndarray:
+        def sum_rows(rows: slice) -> np.ndarray:
             z = log_floored(proba[rows], floor) / np.exp(log_t)
             q = softmax(z)
             falls = q * (z - (q * z).sum(axis=1, keepdims=True))
@@ -104,7 +104,7 @@ def _brier_temperature(
             slope = 2.0 * (np.take_along_axis(falls, truth, axis=1).sum() - (q * falls).sum())
             return np.array([score, slope])
 
-        return np.asarray(sum(map_threads(of_rows, slices))) / len(codes)
+        return np.asarray(sum(map_threads(sum_rows, slices))) / len(codes)
 
     grid = np.linspace(np.log(TEMPERATURE_RANGE[0]), np.log(TEMPERATURE_RANGE[1]), 41)
     tried = np.array([brier(log_t) for log_t in grid])

@@ -429,11 +429,11 @@ def log_loss_temperature(
 
     def slopes_in(dtype: Precision) -> Callable[[float], Slopes]:
         def slopes(b: float) -> Slopes:
-            def of_rows(rows: slice) -> Slopes:
+            def sum_rows(rows: slice) -> Slopes:
                 block = None if weights is None else weights[rows]
                 return log_loss_slopes(proba[rows], top[rows], codes[rows], floor, b, block, dtype)
 
-            first, second, third = np.sum(map_threads(of_rows, blocks), axis=0).tolist()
+            first, second, third = np.sum(map_threads(sum_rows, blocks), axis=0).tolist()
             return first, second, third
 
         return slopes
@@ -528,11 +528,11 @@ def top_versus_all_temperature(
 ) -> float:
     """Minimise the log loss of the event that the top class is right: by a grid, then a root of the slope."""
 
-    def of_blocks(log_temperature: float) -> np.ndarray:
+    def loss_and_slope(log_temperature: float) -> np.ndarray:
         """Sum of the loss, and its derivative in b = 1 / T."""
         b = np.exp(-log_temperature)
 
-        def of_rows(rows: slice) -> tuple[float, float]:
+        def sum_rows(rows: slice) -> tuple[float, float]:
             below, top = _below_top(proba[rows], floor), proba[rows].argmax(axis=1)
             wrong = top != codes[rows]
             logits = b * below
@@ -545,16 +545,18 @@ def top_versus_all_temperature(
             loss = (np.logaddexp(0.0, others) - np.where(wrong, others, 0.0)) @ weights[rows]
             return float(loss), float((expit(others) - wrong) @ (mean * weights[rows]))
 
-        return np.sum(map_threads(of_rows, row_blocks(*proba.shape)), axis=0)
+        return np.sum(map_threads(sum_rows, row_blocks(*proba.shape)), axis=0)
 
     low, high = np.log(TEMPERATURE_RANGE)
     grid = np.linspace(low, high, 15)
-    derivatives = np.array([of_blocks(at) for at in grid])
+    derivatives = np.array([loss_and_slope(at) for at in grid])
     best = int(derivatives[:, 0].argmin())
     left, right = max(best - 1, 0), min(best + 1, len(grid) - 1)
     if derivatives[left, 1] * derivatives[right, 1] >= 0.0:
         return float(np.exp(grid[best]))
-    return float(np.exp(brentq(lambda at: of_blocks(at)[1], grid[left], grid[right], xtol=1e-13, rtol=1e-13)))
+    return float(
+        np.exp(brentq(lambda at: loss_and_slope(at)[1], grid[left], grid[right], xtol=1e-13, rtol=1e-13))
+    )
 
 
 #: How T is found for each objective.

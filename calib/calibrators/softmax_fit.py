@@ -65,10 +65,10 @@ class DiagonalMap:
 
     def observed(self, codes: np.ndarray, x: np.ndarray, row_weights: np.ndarray | None) -> np.ndarray:
         """Return the weighted sum over rows of the derivative of the true class's logit."""
-        of_truth = x[np.arange(len(x)), codes]
+        true_part = x[np.arange(len(x)), codes]
         if row_weights is not None:
-            of_truth = of_truth * row_weights
-        sums = (np.bincount(codes, each, self.n_classes) for each in (of_truth, row_weights))
+            true_part = true_part * row_weights
+        sums = (np.bincount(codes, each, self.n_classes) for each in (true_part, row_weights))
         return self._of_features(*sums)
 
     def expected(self, p: np.ndarray, x: np.ndarray, scratch: np.ndarray) -> np.ndarray:
@@ -245,11 +245,11 @@ class _SoftmaxLoss:
     def __call__(self, theta: np.ndarray) -> tuple[float, np.ndarray, Callable[[np.ndarray], np.ndarray]]:
         shaped = theta.reshape(self.kind.shape)
 
-        def of_rows(rows: slice, scratch: np.ndarray) -> tuple[Any, ...]:
+        def sum_rows(rows: slice, scratch: np.ndarray) -> tuple[Any, ...]:
             x, z = self.x[rows], self.kind.logits(shaped, self.x[rows], self.p[rows])
             z -= z.max(axis=1, keepdims=True)
-            of_truth = self._weighed(z[np.arange(len(z)), self.codes[rows]], rows)
-            loss = -float(of_truth.sum(dtype=np.float64))
+            true_part = self._weighed(z[np.arange(len(z)), self.codes[rows]], rows)
+            loss = -float(true_part.sum(dtype=np.float64))
             if z.min() < _LEAST_LOGIT[z.dtype]:
                 np.maximum(z, _LEAST_LOGIT[z.dtype], out=z)
             p = np.exp(z, out=z)
@@ -258,7 +258,7 @@ class _SoftmaxLoss:
             loss += float(self._weighed(np.log(norm, dtype=np.float64), rows).sum())
             return loss, self.kind.expected(self._weighed(p, rows), x, scratch[0])
 
-        loss, expected = self._summed(of_rows)
+        loss, expected = self._summed(sum_rows)
         away = shaped - self.target
         value = loss / self.n_samples + 0.5 * float((self.ridge * away**2).sum())
         gradient = ((expected - self.observed) / self.n_samples + self.ridge * away).ravel()
@@ -270,21 +270,23 @@ class _SoftmaxLoss:
         weights = self.row_weights[rows]
         return values * (weights if values.ndim == 1 else weights[:, None])
 
-    def _summed(self, of_rows: Callable[[slice, np.ndarray], tuple[Any, ...]]) -> list[Any]:
-        """Add up in float64 what `of_rows` returns for blocks of rows; each is given (2, rows, L) scratch."""
+    def _summed(self, sum_rows: Callable[[slice, np.ndarray], tuple[Any, ...]]) -> list[Any]:
+        """Add up in float64 what `sum_rows` returns for blocks of rows, given (2, rows, L) scratch."""
 
-        def of_chunk(chunk: Iterable[slice]) -> list[Any]:
+        def sum_chunk(chunk: Iterable[slice]) -> list[Any]:
             total: list[Any] = []
             scratch = np.empty(self.scratch, self.x.dtype)
             for rows in chunk:
-                sums_of_block = of_rows(rows, scratch[:, : rows.stop - rows.start])
+                sums_of_block = sum_rows(rows, scratch[:, : rows.stop - rows.start])
                 if not total:
                     total = [np.asarray(addend, dtype=np.float64).copy() for addend in sums_of_block]
                 else:
                     total = [sums + addend for sums, addend in zip(total, sums_of_block, strict=True)]
             return total
 
-        return [sum(sums_of_block) for sums_of_block in zip(*map_threads(of_chunk, self.chunks), strict=True)]
+        return [
+            sum(sums_of_block) for sums_of_block in zip(*map_threads(sum_chunk, self.chunks), strict=True)
+        ]
 
     def _step(self, gradient: np.ndarray) -> np.ndarray:
         return newton_step(self._hessian_times, self._preconditioner(), gradient, self.gap)
@@ -292,11 +294,11 @@ class _SoftmaxLoss:
     def _hessian_times(self, direction: np.ndarray) -> np.ndarray:
         shaped = direction.reshape(self.kind.shape)
 
-        def of_rows(rows: slice, scratch: np.ndarray) -> tuple[Any, ...]:
+        def sum_rows(rows: slice, scratch: np.ndarray) -> tuple[Any, ...]:
             weights = None if self.row_weights is None else self.row_weights[rows]
             return (self.kind.coupled(shaped, self.p[rows], self.x[rows], weights, scratch[0]),)
 
-        (product,) = self._summed(of_rows)
+        (product,) = self._summed(sum_rows)
         product += self.kind.alone(shaped, self.blocks)
         return (product / self.n_samples + self.ridge * shaped).ravel()
 
@@ -306,13 +308,13 @@ class _SoftmaxLoss:
             return self._shared_preconditioner()
         kind, (m, width) = self.kind, self.kind.shape
 
-        def of_rows(rows: slice, scratch: np.ndarray) -> tuple[Any, ...]:
+        def sum_rows(rows: slice, scratch: np.ndarray) -> tuple[Any, ...]:
             p, x, v = self.p[rows], self.x[rows], scratch[1]
             np.subtract(1.0, p, out=v)
-            of_variance = kind.blocks(self._weighed(np.multiply(v, p, out=v), rows), x, scratch[0])
-            return of_variance, kind.blocks(self._weighed(p, rows), x, scratch[0])
+            spread = kind.blocks(self._weighed(np.multiply(v, p, out=v), rows), x, scratch[0])
+            return spread, kind.blocks(self._weighed(p, rows), x, scratch[0])
 
-        blocks, self.blocks = self._summed(of_rows)
+        blocks, self.blocks = self._summed(sum_rows)
         blocks /= self.n_samples
         j = np.arange(width)
         blocks[:, j, j] = blocks[:, j, j] * (1.0 + 1e-9) + self.ridge
@@ -322,12 +324,12 @@ class _SoftmaxLoss:
     def _shared_preconditioner(self) -> Callable[[np.ndarray], np.ndarray]:
         """Return the same with one block for all classes, scaled to each: its eigenvectors serve all."""
 
-        def of_rows(rows: slice, scratch: np.ndarray) -> tuple[Any, ...]:
+        def sum_rows(rows: slice, scratch: np.ndarray) -> tuple[Any, ...]:
             p, x = self.p[rows], self.x[rows]
             v = self._weighed(p * (1.0 - p), rows)
             return (x * v.mean(axis=1, keepdims=True)).T @ x, v.sum(axis=0)
 
-        square, mass = self._summed(of_rows)
+        square, mass = self._summed(sum_rows)
         values, vectors = np.linalg.eigh(square / self.n_samples)
         scaled = mass[:, None] / max(float(mass.mean()), 1e-300) * np.maximum(values, 0.0)
         scaled += self.ridge.mean(axis=1, keepdims=True)

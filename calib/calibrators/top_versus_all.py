@@ -98,7 +98,7 @@ class _TopLoss:
         self.blocks = row_blocks(*x.shape)
 
     def __call__(self, weights: np.ndarray) -> tuple[float, np.ndarray, Callable[[np.ndarray], np.ndarray]]:
-        def of_rows(rows: slice) -> tuple[float, np.ndarray]:
+        def sum_rows(rows: slice) -> tuple[float, np.ndarray]:
             logits, at, top = self.slope[rows], np.arange(rows.stop - rows.start), self.tops[rows]
             np.multiply(self.x[rows], weights, out=logits)
             own = logits[at, top]
@@ -118,7 +118,7 @@ class _TopLoss:
             losses = np.logaddexp(0.0, t) - np.where(self.wrong[rows], t, 0.0)
             return float(losses @ weight), self.residual[rows] @ share
 
-        loss, slope = self._summed(of_rows)
+        loss, slope = self._summed(sum_rows)
         away = weights - 1.0
         value = loss / len(self.x) + 0.5 * self.ridge * float(away @ away)
         return value, slope / len(self.x) + self.ridge * away, self._step
@@ -137,18 +137,18 @@ class _TopLoss:
         scale = (squares + positive) / len(self.x) + self.ridge
 
         def times(direction: np.ndarray) -> np.ndarray:
-            def of_rows(rows: slice) -> tuple[np.ndarray, np.ndarray]:
+            def sum_rows(rows: slice) -> tuple[np.ndarray, np.ndarray]:
                 slope, at, top = self.slope[rows], np.arange(rows.stop - rows.start), self.tops[rows]
-                of_top = self.x[rows][at, top]
+                top_part = self.x[rows][at, top]
                 along = slope @ direction
-                others = self.residual[rows] * (along + of_top * direction[top])
+                others = self.residual[rows] * (along + top_part * direction[top])
                 whole = (self.spread[rows] * along - others) @ slope
-                return whole, np.bincount(top, of_top * others, len(direction))
+                return whole, np.bincount(top, top_part * others, len(direction))
 
-            whole, of_top = self._summed(of_rows)
-            return (whole - of_top + bent * direction) / len(self.x) + self.ridge * direction
+            whole, top_part = self._summed(sum_rows)
+            return (whole - top_part + bent * direction) / len(self.x) + self.ridge * direction
 
         return newton_step(times, lambda left: left / scale, gradient, self.gap)
 
-    def _summed(self, of_rows: Callable[[slice], tuple[Any, ...]]) -> list[Any]:
-        return [sum(parts) for parts in zip(*map_threads(of_rows, self.blocks), strict=True)]
+    def _summed(self, sum_rows: Callable[[slice], tuple[Any, ...]]) -> list[Any]:
+        return [sum(parts) for parts in zip(*map_threads(sum_rows, self.blocks), strict=True)]
