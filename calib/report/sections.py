@@ -458,7 +458,7 @@ def comparison_section(about: ReportInput) -> list[str]:
         numbers = pd.concat([board.improvement_texts(), numbers])[numbers.columns]
         ranking = [paragraph(text(board.words())), paragraph(text(HOW_RANKED))]
     numbers.insert(0, "", numbers.index)
-    swept = [each.method for each in assessed if each.strategy == "uniform"]
+    swept = [each.method for each in assessed if each.method == BASE or each.strategy == "uniform"]
     sweep = partial(ece_sweep, about.evaluation.labels, n_bins=range(2, 51))
     pair: tuple[Notion, ...] = ("top-label", "confidence")
     notions: dict[str, Notion] = {one: one for one in pair if one in notions_of(about.kind)}

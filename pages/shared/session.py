@@ -143,7 +143,7 @@ class Method:
     labels: np.ndarray | None  #: (n,) int64 array: true class codes of the evaluation rows; None of a summary
     #: predictions of any kind, (n, L) array, or Summary: its predictions for them, or the sums of these
     scores: Any
-    strategy: Strategy  #: How it is assessed: "discrete" for histogram-binned scores, else "uniform"
+    strategy: Strategy  #: How it is assessed: by `calib.answers.calibrated.assessment_strategy`
     key: str  #: Digest of data and settings: results are cached under it
     calibrator: Any = None  #: The fitted calibrator; None for a base model
     choices: int = 1  #: Calibrators from which the labels of the calibration rows chose it, itself included

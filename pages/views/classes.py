@@ -89,8 +89,8 @@ def show_classes(method: Method, by_class: ClassTable, n_bins: int) -> None:
         file = st.container()
         if method.strategy != "uniform":
             st.caption(
-                "Classes that this calibrator binned are assessed with one bin per distinct score, as in the "
-                "paper (Remark 1)."
+                "Few stated values, and classes that a calibrator binned, are assessed with one bin per "
+                "distinct score, as in the paper (Remark 1)."
             )
 
         st.header("Each class by confidence", anchor=False)

@@ -257,8 +257,7 @@ def show_assessment(
         st.caption("Both errors assess these scores at each distinct value, not in the bins drawn.")
     elif method.strategy != "uniform":
         st.caption(
-            "TL-ECE assesses the binned classes of this calibrator at each distinct score, not in the bins "
-            "drawn."
+            "TL-ECE assesses classes with few distinct scores at each of these, not in the bins drawn."
         )
 
 

@@ -152,6 +152,8 @@ def test_base_model_alone_makes_a_report():
     assert "40 evaluation rows" in outline.text
     assert "pass --split 0.5 or a file with calibration rows" in outline.text
     assert "guarantee" not in [attributes.get("id") for _, attributes in outline.tags]
+    stated = ConfidencePrediction(np.tile([0.5, 0.9], 20), np.arange(40) % 3 > 0)
+    assert "one per value" in Outline(report_html(ReportInput(stated, n_resamples=50))).text
 
 
 def test_bins_are_the_same_everywhere_and_the_named_one_adds_most():
