@@ -34,7 +34,7 @@ FORMATS |= {"accuracy": "%.3f", "confidence": "%.3f", "class_ece": "%.4f", "floo
 FORMATS |= {"smallest": "%.4f"}
 COLUMNS = columns_of({name: head for name, head in CLASS_COLUMNS.items() if name != "floor_upper"}, FORMATS)
 #: Columns that are on the screen before one scrolls to the others.
-FIRST = ("class", "class_ece", "floor", "smallest", "flagged", "confidence", "accuracy", "predicted")
+FIRST = ("class", "class_ece", "floor", "flagged", "smallest", "confidence", "accuracy", "predicted")
 
 
 def pick_row(labels: np.ndarray) -> None:
