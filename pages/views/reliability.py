@@ -160,9 +160,7 @@ def show_signature(
     for column, panel in zip(st.columns(2), PANELS, strict=True):
         with column:
             show_panel(diagram, panel, as_in_paper, chosen=at, **names, **options)
-    st.caption(
-        "Classes in colour are off beyond noise. Below: the gap of each bin, in grey a perfect model's."
-    )
+    st.caption("In colour: classes off beyond noise. Below: gaps, in grey a perfect model's.")
 
 
 def show_panel(diagram: ReliabilityDiagram, panel: Panel, as_in_paper: bool, **options: Any) -> None:
@@ -210,7 +208,7 @@ def show_zoom(zoom: BinZoom) -> int | None:
             alt="Accuracy minus confidence of every predicted class in the chosen bin",
         )
         if len(zoom.label) > MOST_CLASSES:
-            st.caption(f"{MOST_CLASSES} of {len(zoom.label):,} classes, by their evidence; the CSV has all.")
+            st.caption(f"{MOST_CLASSES} of {len(zoom.label):,} classes, by evidence.")
     code: int | None = st.selectbox(
         "Rows of",
         of_bin,

@@ -10,7 +10,7 @@ import streamlit as st
 
 from calib.base.exceptions import InputError
 from calib.data.predictions import TopLabelPrediction
-from calib.diagrams.style import BARS, OKABE_ITO, Figure, figure, scatter, unit_axes
+from calib.diagrams.style import OKABE_ITO, Figure, figure, scatter, unit_axes
 from calib.evidence.binning import BinStatistics, bin_statistics
 from calib.evidence.reductions import reduce_to_binary
 from calib.stats.errors import ece
@@ -186,7 +186,7 @@ def crowd(population: TwoPatients, *, split: bool, people: int = 100) -> Figure:
     apart = (number % 10 + 13, number // 10 + below * side)
     words = [f"<b>{ill.sum()} of {people}</b> were told right"]
     notes = [_note(0, 10.2, words[0]), _note(0, -1.2, "<b>All together</b>")]
-    data = _people(x, y, ill, BARS)
+    data = _people(x, y, ill, OKABE_ITO["grey"])
     for code in (0, 1):
         mine = side == code
         colour = OKABE_ITO[SIDES[code][0]]
