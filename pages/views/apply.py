@@ -111,7 +111,8 @@ if reading is not None and show_faults(reading, labelled=False):
 next_line("Apply")
 if calibrator is None or predictions is None:
     st.info(
-        "Choose a calibrator and upload predictions. The calibrated predictions appear here."
+        f"{'Choose a calibrator and upload' if calibrator is None else 'Upload'} predictions. The calibrated "
+        "predictions appear here."
         if reading is None or predictions is not None
         else "These predictions cannot be used yet. The findings above say why."
     )
