@@ -73,7 +73,7 @@ def effective_sample(
     >>> y = np.repeat(np.arange(40) % 10 < 7, 10)  # the ten rows of a patient come true together
     >>> found = effective_sample(y, score, cluster=np.repeat(np.arange(40), 10))
     >>> found.n_clusters, round(found.effective)
-    (40, 48)
+    (40, 40)
     """
     rows = Rows(y_true, scores, sample_weight=sample_weight, cluster=cluster)
     if rows.dependence is None or rows.n_clusters is None:
