@@ -795,8 +795,8 @@ def _table(methods: Sequence[_Assessed]) -> list[str]:
     texts = interval_texts([method.metrics for method in methods], [method.intervals for method in methods])
     if len(methods) > 1:
         texts = pd.concat([board.improvement_texts()[texts.columns], texts])
-    wide = [max(30, len(name) + 2) for name in texts.columns]
     rows = [["", *texts.columns], *texts.itertuples()]
+    wide = [max(30, *(len(cell) + 2 for cell in cells)) for cells in list(zip(*rows, strict=True))[1:]]
     lines = [
         f"{head:<22}" + "".join(f"{cell:>{width}}" for cell, width in zip(cells, wide, strict=True))
         for head, *cells in rows
