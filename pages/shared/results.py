@@ -102,7 +102,6 @@ class ThreeClasses:
 
     @property
     def digest(self) -> str:
-        """Digest of all rows."""
         return f"{self.calibration.fingerprint}/{self.evaluation.fingerprint}"
 
 
@@ -166,14 +165,12 @@ def class_diagram(method: Method, label: int, notion: Notion, n_bins: int) -> di
 
 @kept()
 def class_floor(method: Method, label: int, n_bins: int) -> NoiseFloor:
-    """Return the noise floor of the class-wise ECE of one class, in the bins of its diagram."""
     alone = as_evidence(method.labels, method.scores, method.weights).of_class(label, "class-wise")
     return calib.noise_floor(None, alone, notion="confidence", n_bins=n_bins, random_state=0)
 
 
 @kept()
 def band(method: Method, n_bins: int) -> ConsistencyBand:
-    """Return the range of a perfect model on the reliability diagram."""
     return consistency_band(evidence(method, "confidence"), "confidence", n_bins=n_bins, random_state=0)
 
 
@@ -228,7 +225,6 @@ def how_wrong(method: Method) -> np.ndarray:
 
 
 def floor(method: Method, key: str, n_bins: int) -> NoiseFloor:
-    """Return the noise floor of a calibration error: what a perfect model of this size would show."""
     return _floors(method, MEASURES[key].notion, n_bins)[key]
 
 
@@ -247,13 +243,11 @@ def _floors(method: Method, notion: Notion, n_bins: int) -> dict[str, NoiseFloor
 
 
 def floors(method: Method, n_bins: int) -> dict[str, NoiseFloor]:
-    """Return the noise floor of every calibration error that a method is judged by, by key."""
     keys = [measure.key for measure in judged(method) if measure.is_error]
     return {key: floor(method, key, n_bins) for key in keys}
 
 
 def judged(method: Method) -> list[Measure]:
-    """Return the reported numbers that a method is judged by, of its notions."""
     notions = {*method.notions, *((None, "top-label") if method.one_event else ())}
     return [
         measure
@@ -313,7 +307,6 @@ def binless(method: Method) -> tuple[list[CalibrationTest], CalibrationSlope]:
 
 @kept()
 def pairs(method: Method) -> CalibrationTest | None:
-    """Return the test of calibration that compares pairs of rows; None if it does not apply."""
     rows = compared_rows(method.labels, method.scores, cluster=method.cluster, **method.of_rows)
     if rows is None:
         return None
@@ -326,7 +319,6 @@ def bounds_of(method: Method) -> CalibrationBand:
 
 
 def intervals(method: Method, n_bins: int) -> dict[str, tuple[float, float]]:
-    """Return the ends of the 95 % interval of every metric of a method, by key."""
     numbers = metrics(method, n_bins)
     keys = [key for key in MEASURES if getattr(numbers, key, None) is not None]
     ends = {key: interval(method, key, n_bins) for key in keys}
@@ -393,7 +385,6 @@ def slice_table(method: Method, at: CutsAt, n_bins: int, *, pairs: bool = False)
 
 @kept()
 def watched(method: Method, time: str | None, tolerance: float) -> OverTime:
-    """Return what a monitor sees of a method's rows in the order of a column of times, or as they are."""
     base = methods()[BASE].scores
     times = None if time is None else base.metadata[time].astype(str).to_numpy(dtype=object)
     scores = method.scores
@@ -448,7 +439,6 @@ def tops(*methods: Method) -> list[Any]:
 
 @kept()
 def error_difference(a: Method, b: Method, key: str, n_bins: int) -> PairedDifference:
-    """Return the difference of the debiased squared error of a and of b on the same rows."""
     options: dict[str, Any] = {"notion": MEASURES[key].notion, "n_bins": n_bins, **a.of_rows}
     options |= {"strategy_a": a.strategy, "strategy_b": b.strategy}
     return compute("Comparing on the same rows", calib.paired_difference, a.labels, *tops(a, b), **options)
@@ -456,7 +446,6 @@ def error_difference(a: Method, b: Method, key: str, n_bins: int) -> PairedDiffe
 
 @kept()
 def effect(before: Method, after: Method, n_bins: int) -> Change:
-    """Return whether a method is better than another on the evaluation rows, or worse, or neither."""
     options: dict[str, Any] = {"notion": before.notions[0], "n_bins": n_bins, **before.of_rows}
     options |= {"strategy_before": before.strategy, "strategy_after": after.strategy}
     return compute("Comparing with before", change, before.labels, *tops(before, after), **options)
@@ -498,7 +487,6 @@ def _in_cells(
 
 @kept()
 def held_out_accuracy(data: Dataset, key: str, _calibrator: Any) -> PairedInterval:
-    """Return how a calibrator fitted on half of the calibration rows changes the accuracy on the others."""
     rows = data.calibration
     first, second = halves(rows)
     fitting, checking = rows.take(np.flatnonzero(first)), rows.take(np.flatnonzero(second))
@@ -537,7 +525,6 @@ def ranks(before: Method, after: Method, data: Dataset, n_bins: int) -> Any:
 
 @kept()
 def score_difference(a: Method, b: Method, key: str) -> PairedInterval:
-    """Return b's score less a's on the same rows, both of the event that the predicted class is right."""
     metric: Any = MEASURES[key].metric
     options: dict[str, Any] = {"metric": metric, **a.of_rows}
     return compute("Comparing on the same rows", calib.paired_interval, a.labels, *tops(a, b), **options)
@@ -602,7 +589,6 @@ def checking_rows(rows: Predictions) -> np.ndarray:
 
 @kept(rows=True)
 def risk_curve(method: Method, label: int | None = None) -> RiskCoverage:
-    """Return risk against coverage on `checking_rows` of the evaluation rows, of a predicted class or all."""
     rows = checking_rows(methods()[BASE].scores)
     weights = None if method.weights is None else method.weights[rows]
     return calib.risk_coverage(*_half(method, rows), label=label, sample_weight=weights)
@@ -621,7 +607,6 @@ def benefit(method: Method) -> DecisionCurve:
 
 @kept()
 def actions(method: Method, threshold: float) -> ActionCounts:
-    """Return what acting on scores of the second class from a threshold on does."""
     return action_counts(method.labels, _second(method), threshold, **method.of_rows)
 
 
@@ -632,7 +617,6 @@ def _second(method: Method) -> np.ndarray:
 
 @kept()
 def estimates(method: Method, notion: Notion) -> dict[str, float]:
-    """Return the estimates of an error that depend less on noise or bins, by name."""
     binary = problems(method, notion)
     strategy: Strategy = "quantile" if method.strategy == "uniform" else method.strategy
     if isinstance(strategy, PerClass):
@@ -649,7 +633,6 @@ def estimates(method: Method, notion: Notion) -> dict[str, float]:
 
 @kept()
 def score_terms(method: Method, rule: str, n_bins: int) -> Decomposition:
-    """Return the decomposed Brier score or log loss of the event that the class is right, or Y = 1."""
     options: dict[str, Any] = {"rule": rule, "n_bins": n_bins, "strategy": method.strategy}
     notion = method.notions[0]
     return calib.decomposition(None, evidence(method, notion), notion=notion, **options)
@@ -672,7 +655,6 @@ def cells_of(method: Method, notion: Notion, label: int | None) -> diagrams.Vali
 def validity(
     method: Method, notion: Notion, cells: diagrams.ValidityCells, n_bins: int
 ) -> dict[str, ValidityCurve]:
-    """Return V(epsilon) of a method and, for comparison, of the base model, by name."""
     base = methods()[BASE]
     curves = {}
     if method.name != BASE:
@@ -714,7 +696,6 @@ def model_sweeps(data: Dataset, calibrators: Mapping[str, Any]) -> diagrams.Mode
 def sweeps(
     method: Method, data: Dataset, notions: tuple[Notion, ...], metric: str
 ) -> Mapping[Notion, diagrams.EceSweep]:
-    """Return errors for B = 5 to 25 by notion; histogram binning by bins is refitted for each B."""
     if refits(method, data):
         return refitted(method, data, notions, metric)
     return {notion: _sweep(method, notion, metric) for notion in notions}
@@ -751,13 +732,11 @@ def _sweep(method: Method, notion: Notion, metric: str) -> diagrams.EceSweep:
 
 @kept(rows=True)
 def binning(data: Dataset, **options: int) -> diagrams.ClassBinning:
-    """Return top-label histogram binning for each class, with fixed points per bin or fixed bins."""
     return compute("Calibrating every class", class_binning, data.calibration, data.evaluation, **options)
 
 
 @kept()
 def plan(data: Dataset) -> diagrams.BinPlan:
-    """Return how many classes get how many bins for k = 20, 40, ..., 200."""
     return compute("Trying k = 20 to 200", plan_bins, data.calibration, data.evaluation)
 
 
@@ -794,7 +773,6 @@ class SchemeResult:
 
 @kept(rows=True)
 def apply_scheme(view: ThreeClasses, scheme: SimplexScheme) -> SchemeResult:
-    """Fit a scheme and compute arrows, validity curves and noise floors."""
     rows = view.evaluation
     calibrator = calib.CanonicalBinning(scheme).fit(view.calibration.proba, view.calibration.labels)
     cells = calibrator.assign(rows.proba)
@@ -818,7 +796,6 @@ def apply_scheme(view: ThreeClasses, scheme: SimplexScheme) -> SchemeResult:
 
 @kept()
 def scheme_comparison(view: ThreeClasses, schemes: Mapping[str, SimplexScheme]) -> diagrams.SchemeComparison:
-    """Return the comparison of all schemes."""
     arguments = (view.calibration, view.evaluation, schemes)
     return compute("Comparing the schemes", compare_schemes, *arguments, epsilon=EPSILON)
 

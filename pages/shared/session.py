@@ -100,12 +100,10 @@ class Dataset:
 
     @property
     def sums(self) -> Summary | None:
-        """The summary that stands for rows that are elsewhere; None if the rows are here."""
         return self.evaluation if isinstance(self.evaluation, Summary) else None
 
     @property
     def weighted(self) -> bool:
-        """Whether rows have weights."""
         return self.evaluation.sample_weight is not None if self.sums is None else self.sums.is_weighted
 
     @property
@@ -120,18 +118,15 @@ class Dataset:
 
     @property
     def digest(self) -> str:
-        """What tells these data from others."""
         return self.key
 
     @property
     def size(self) -> int:
-        """Bytes of all probabilities and labels."""
         pairs = self.models.values() or [(self.calibration, self.evaluation)]
         return sum(rows.n_bytes for pair in pairs for rows in pair if rows is not None)
 
     @property
     def kind(self) -> Kind:
-        """Kind of the predictions: what it has decides which pages, numbers and calibrators apply."""
         return kind_of(self.evaluation)
 
 
@@ -172,7 +167,6 @@ class Method:
 
     @property
     def of_rows(self) -> dict[str, Any]:
-        """Arguments about the rows of whatever assesses its scores."""
         return {"sample_weight": self.weights}
 
     @property
@@ -417,7 +411,6 @@ def _found(data: Dataset, of: Project | FurtherModel) -> list[Method]:
 
 
 def notes() -> str:
-    """Return what the user wrote about the data."""
     text: str = st.session_state.get("notes", "")
     return text
 
@@ -634,7 +627,6 @@ def remove(name: str) -> Method | None:
 
 
 def class_wise() -> bool:
-    """Whether class-wise numbers are shown: always for small data, for large data once the user asks."""
     data = dataset()
     few = data.sums is not None or data.evaluation.n_scores <= MANY_SCORES
     return few or st.session_state.get("class_wise", False)

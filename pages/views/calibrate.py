@@ -86,7 +86,6 @@ assert data.calibration is not None
 
 
 def costs_accuracy() -> str:
-    """Return a sentence if a calibrator that can change the predicted class makes it right less often."""
     if getattr(calibrator, "notion", None) != "class-wise" or data.kind.name != "vectors" or by is not None:
         return ""
     held_out = held_out_accuracy(data, repr(calibrator), calibrator)

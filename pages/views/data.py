@@ -182,7 +182,6 @@ def wanted(reading: Reading, share: int) -> tuple[Any, ...]:
 
 
 def put_in_use(reading: Reading, share: int) -> None:
-    """Put an upload on every page; if it does not fit, say why and leave what is there."""
     found, *how = wanted(reading, share)
     try:
         use(accepted(reading, share / 100))
@@ -202,7 +201,6 @@ def uploaded(key: str) -> list[Any]:
 
 
 def show_state(reading: Reading, data: Dataset, *, used: bool, missing: bool) -> None:
-    """Say whether an upload is on every page, with the way back, and show its first rows if it is not."""
     with st.container(horizontal=True, vertical_alignment="center"):
         if not used and missing:
             st.text(f"{', '.join(one.name for one in (reading, *further()))}, uploaded earlier")

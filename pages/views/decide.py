@@ -197,7 +197,6 @@ def show_benefit(few: list[str]) -> None:
 
 
 def show_cost_matrix() -> None:
-    """Let the costs of actions be written, and show what the cheapest action for each row costs."""
     scored_all = {name: model for name, model in models.items() if model.scores_every_class or binary}
     if not scored_all or len(names) > MAX_CLASSES:
         st.info(

@@ -66,7 +66,6 @@ def pick_part() -> None:
 
 
 def list_behind(*places: str) -> None:
-    """List the rows of the last click, below the figure that was clicked."""
     what, of = st.session_state.get("noise-behind", ("", ""))
     if what not in places or data.sums is not None:
         return

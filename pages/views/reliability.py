@@ -151,7 +151,6 @@ def show_bins(
 def show_signature(
     method: Method, n_bins: int, diagram: ReliabilityDiagram, options: dict[str, Any], as_in_paper: bool
 ) -> None:
-    """Show all classes together beside each predicted class on its own, or the paper's own figure."""
     at = st.session_state["bin"]
     if as_in_paper:
         show_panel(diagram, "pooled", as_in_paper, chosen=at)
@@ -180,7 +179,6 @@ def show_panel(diagram: ReliabilityDiagram, panel: Panel, as_in_paper: bool, **o
 
 
 def show_zoom(zoom: BinZoom) -> int | None:
-    """Show the predicted classes of a bin, and return the code of the class whose rows are listed."""
     names = dataset().evaluation.class_names
     st.markdown(zoom.words([literal(name) for name in names], strong="**{}**"))
     of_bin = [None, *zoom.label.tolist()]

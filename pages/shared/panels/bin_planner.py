@@ -13,7 +13,6 @@ from pages.shared.widgets import chart, download
 
 @st.fragment
 def planner() -> None:
-    """Show bins per class for k = 20..200, which classes fall back, and the resulting error."""
     if not st.toggle("Plan bins for sparse classes", key="show-plan"):
         return
     bin_plan = plan(dataset())

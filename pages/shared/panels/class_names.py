@@ -51,7 +51,6 @@ def offer_class_names() -> None:
 
 
 def renamed(rows: Any, names: Sequence[str]) -> Any:
-    """Return predictions with other names of the classes."""
     if len(set(names)) < len(names) or "" in names:
         raise InputError("every class needs a name of its own")
     if not isinstance(rows, Predictions):

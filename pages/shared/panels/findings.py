@@ -158,7 +158,6 @@ def _blocked(reading: Reading) -> bool:
 
 
 def show_findings(reading: Reading) -> None:
-    """List the findings, each with what its fix would change; a fix is applied only when accepted."""
     total = sum(len(report.findings) for report in reading.reports.values())
     if not total:
         st.success("Nothing suspicious was found in this file.")

@@ -18,7 +18,6 @@ from pages.shared.widgets import download
 
 
 def show_guarantee(calibrator: Any, choices: int) -> None:
-    """Show Theorem 1 or 2 for the calibrator, class by class, or say why neither applies."""
     if not isinstance(calibrator, MulticlassToBinary):
         st.markdown("Scaling methods have no distribution-free guarantee; histogram binning has one.")
         return

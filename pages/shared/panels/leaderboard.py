@@ -69,7 +69,6 @@ def show_leaderboard(leaderboard: Leaderboard, n_bins: int, proposed: str) -> No
     styled = styled.apply(mark_proposed, subset=["Method"])
 
     def pick_method() -> None:
-        """Compare the method whose row was ticked with the first in the table, and list the rows behind."""
         row = ticked("leaderboard")
         if row is not None and compared[row] is not None:
             st.session_state["pair-first"] = shown["Method"].iloc[row]
@@ -135,7 +134,6 @@ def show_pair(candidates: list[Method], n_bins: int, proposed: str) -> None:
 
 
 def rows_apart(first: Method, second: Method, key: str, panel: str, title: str = BEHIND) -> None:
-    """List the rows behind a difference of two methods: those whose scores differ most, up to `MOST_ROWS`."""
     score = "log_loss" if "log_loss" in key else "brier"
     apart = losses(first)[score] - losses(second)[score]
     most = highest_rows(np.abs(apart))
@@ -155,7 +153,6 @@ def rows_apart(first: Method, second: Method, key: str, panel: str, title: str =
 
 
 def difference_sentence(first: Method, second: Method, key: str, n_bins: int) -> str:
-    """Say how the first method compares with the second on the same rows."""
     names = literal(first.name), literal(second.name)
     if MEASURES[key].is_error:
         errors = error_difference(first, second, key, n_bins)

@@ -82,7 +82,6 @@ def _file() -> bytes:
 
 
 def show_origin(data: Dataset) -> None:
-    """Show what the columns were taken for, and the fixes that were accepted."""
     if data.roles is not None:
         st.text(f"Columns: {in_words(data.roles)}")
     for line in data.log:

@@ -16,7 +16,6 @@ from pages.shared.work import compute
 
 
 def offer_report(n_bins: int) -> None:
-    """Offer one self-contained HTML page about the data on screen and the fitted calibrators."""
     if not st.toggle(
         "Make a report",
         key="make-report",

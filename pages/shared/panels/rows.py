@@ -82,7 +82,6 @@ def highest_rows(by: np.ndarray) -> np.ndarray:
 
 
 def list_most(method: Method, by: np.ndarray, of: str, key: str, order: str) -> None:
-    """List the rows that come first by `by`, up to `MOST_ROWS`."""
     what = f"Behind the {of} of {literal(method.name)}"
     rows_panel(method, highest_rows(by), what, key, by, (method,), order, title="")
 
