@@ -70,6 +70,7 @@ COLUMNS_OF_COUNTS = {
         "rest",
         "slice_gaps.error",
         "slice_gaps.smallest",
+        "smallest",
     ),
     *("slope_lower", "slope_upper", "standard_error", "true", "upper", "validity_curve.validity"),
     "weighted",

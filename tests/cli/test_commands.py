@@ -808,7 +808,7 @@ def test_every_number_has_its_interval(capsys, table, tmp_path):
     rows = calib.read_predictions(table)
     base, scaled = data["methods"]
     interval = calib.error_interval(rows.labels, rows)
-    assert base["intervals"]["tl_ece"] == [interval.lower, interval.upper]
+    assert base["intervals"]["tl_ece"] == pytest.approx([interval.lower, interval.upper], rel=1e-12)
     applying = {key for key in MEASURES if base.get(key) is not None}
     no_vectors = {"ece", "mce", "auc"}  # and conf-MCE has a limit, but no line in the table
     assert set(base["intervals"]) == applying == set(MEASURES) - no_vectors - {"conf_mce"}

@@ -97,7 +97,8 @@ def _other_confidences(raw: RawPredictions, missing: np.ndarray) -> str:
         return ""
     lowest = float(labelled.min())
     below = int((without < lowest).sum())
-    beyond = f", and {below:,} of them lie below {lowest:.4g}, the lowest labelled one" if below else ""
+    who = "all" if below == len(without) else f"{below:,}"
+    beyond = f", and {who} of them lie below {lowest:.4g}, the lowest labelled one" if below else ""
     return (
         f"They are other rows: their mean confidence is {without.mean():.3f}, against {labelled.mean():.3f} "
         f"of the labelled ones{beyond}. Results hold for rows like the labelled ones only. "
