@@ -14,8 +14,8 @@ from calib.data.notions import Notion
 from calib.diagrams.style import OKABE_ITO, Figure, at, axes, escape, figure, grid, scatter, shorten
 from calib.stats.monitor import Monitor
 
-#: Most marks of a chart, for which blocks of rows are joined, and most units side by side.
-MOST_MARKS, ACROSS = 60, 3
+#: Most marks of a chart, for which blocks of rows are joined, most units side by side, and most with a curve.
+MOST_MARKS, ACROSS, MAX_CURVES = 60, 3, 50
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -25,14 +25,15 @@ class OverTime(Drawn):
     words: str  #: In a sentence or two
     alarm: bool
     log_threshold: float  #: Logarithm of the evidence from which there is an alarm
-    units: pd.DataFrame  #: As `Monitor.frame` gives it
-    curves: tuple[pd.DataFrame, ...]  #: For each unit, as `Monitor.over_time` gives it
+    units: pd.DataFrame  #: As `Monitor.frame` gives it, "all" first, then by evidence
+    #: Of the first units, at most `MAX_CURVES`, as `Monitor.over_time` gives it
+    curves: tuple[pd.DataFrame, ...]
 
     def frame(self) -> pd.DataFrame:
-        """Return a row for each unit and block of rows."""
+        """Return a row for each block of rows of each unit with a curve."""
         parts = [
             curve.assign(level=level, name=name)
-            for level, name, curve in zip(self.units["level"], self.units["name"], self.curves, strict=True)
+            for level, name, curve in zip(self.units["level"], self.units["name"], self.curves, strict=False)
         ]
         return pd.concat(parts, ignore_index=True)
 
@@ -40,8 +41,11 @@ class OverTime(Drawn):
 def monitor_diagram(monitor: Monitor) -> OverTime:
     """Return what a monitor with rows has seen, to be drawn."""
     units = monitor.frame()
+    by_evidence = np.lexsort((-units["log_evidence"].to_numpy(), units["level"] != "all"))
+    units = units.iloc[by_evidence].reset_index(drop=True)
+    first = units.head(MAX_CURVES)
     curves = tuple(
-        monitor.over_time(level, name) for level, name in zip(units["level"], units["name"], strict=True)
+        monitor.over_time(level, name) for level, name in zip(first["level"], first["name"], strict=True)
     )
     return OverTime(monitor.words(), monitor.alarm, float(np.log(monitor.threshold)), units, curves)
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
+from weakref import WeakKeyDictionary
 
 import numpy as np
 import pandas as pd
@@ -183,9 +184,15 @@ def dependence_words(rows: Any) -> str:
     return "; ".join(filter(None, (vote_words(rows), worth)))
 
 
+#: What `doubt_words` says of rows, which many conclusions about them ask for.
+_doubts: WeakKeyDictionary[Announcement, str] = WeakKeyDictionary()
+
+
 def doubt_words(rows: Any) -> str:
     """Say that rows which count as independent look like clusters; "" for others, and what has no rows."""
     if not isinstance(rows, Announcement) or rows.cluster is not None:
         return ""
-    found = [one for one in find_alike(rows) if one.is_sure]
-    return f"they count as independent, but {found[0].words}" if found else ""
+    if rows not in _doubts:
+        sure = [found for found in find_alike(rows) if found.is_sure]
+        _doubts[rows] = f"they count as independent, but {sure[0].words}" if sure else ""
+    return _doubts[rows]

@@ -83,8 +83,7 @@ st.caption(
 )
 units = result.units
 next_line("Over time")
-order = np.argsort(-units["log_evidence"].to_numpy(), kind="stable")
-several = [unit for unit in order.tolist() if units["level"].iloc[unit] != "all"]
+several = np.flatnonzero(units["level"] != "all").tolist()
 if several:
     st.header("Classes and groups", anchor=False)
     chart(

@@ -33,5 +33,7 @@ def test_each_unit_has_axes_of_its_own(monitor):
     result = monitor_diagram(monitor)
     data = draw_units_over_time(result, [1, 3])["data"]
     assert {trace["xaxis"] for trace in data} == {"x", "x2"}
-    assert data[1]["y"] == monitor.over_time("class", "0")["gap_so_far"].tolist()
+    level, name = result.units[["level", "name"]].iloc[1]
+    assert data[1]["y"] == monitor.over_time(level, name)["gap_so_far"].tolist()
+    assert result.units["log_evidence"][1:].is_monotonic_decreasing
     assert len(result.frame()) == 4 * len(monitor.blocks)
