@@ -146,7 +146,7 @@ def _copies(y_true: Any, scores: Any) -> np.ndarray | None:
             return copies_of(keys_of(some, top), top[1], top[0] == true, true)
 
     some = sample_by_content(matrix)
-    found = noticeable(among(some)) if len(some) else None
+    found = noticeable(among(some if len(some) else slice(None)))
     return found if found is None or len(some) == len(matrix) else noticeable(among(slice(None)))
 
 

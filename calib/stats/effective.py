@@ -147,7 +147,7 @@ def _equal_scores(rows: Any) -> np.ndarray | None:
     The numbers of rows vary less than by chance; those of rounded scores, leaves and bins do not.
     """
     some = sample_by_content(getattr(rows, rows.scored_by))
-    size = np.unique(row_keys(rows[some]), return_counts=True)[1]
+    size = np.unique(row_keys(rows[some] if len(some) else rows), return_counts=True)[1]
     if len(size) < MIN_CLUSTERS or size.mean() < 2.0:
         return None
     apart = float(np.sum((size - size.mean()) ** 2) / size.mean())

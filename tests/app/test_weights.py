@@ -53,7 +53,8 @@ def test_numbers_are_weighted(weighted):
     assert shown.startswith(f"{ece(rows.labels, rows):.4f}")
     assert not shown.startswith(f"{ece(rows.labels, rows.unweighted()):.4f}")
     app.switch_page("pages/views/calibrate.py").run()
-    with_binning(app)
+    name = with_binning(app)
+    app.selectbox(key="chosen").set_value(name).run()
     assert "rows have different weights" in words(app)
     assert "The plan of bins cannot use weights" in words(app)
 

@@ -118,8 +118,10 @@ def test_a_presentation_by_keyboard_and_its_link(open_page):
         keep_picture(page, f"learn-presented-{number}-light-1280")
         page.keyboard.press("PageDown")
     assert not cut
-    page.keyboard.press("PageUp")
-    page.keyboard.press("PageUp")
+    for number in (8, 7):
+        page.get_by_role("heading", level=1, name=f"{number}. {TITLES[number - 1]}").wait_for()
+        settled(page)
+        page.keyboard.press("PageUp")
     page.get_by_role("heading", level=1, name=f"6. {TITLES[5]}").wait_for()
     settled(page)
     page.locator(".st-key-lesson-guess").get_by_text("4", exact=True).click()
