@@ -21,15 +21,14 @@ from tests import ROOT
 
 PART = (
     "tests/browser/test_keyboard.py",
-    "tests/cli",
-    "tests/datasets",
+    "tests/cli/test_streams.py",
+    "tests/cli/test_tables.py",
     "tests/files/readers/test_formats.py",
     "tests/files/saved",
     "tests/report",
     "tests/test_architecture.py",
     "tests/test_docs.py",
     "tests/test_links.py",
-    "tests/base/test_outputs.py",
     "tests/test_package.py",
     "tests/test_production.py",
 )

@@ -112,7 +112,7 @@ def test_a_presentation_by_keyboard_and_its_link(open_page):
         settled(page)
         for height, width in ((1080, 1920), (720, 1280)):
             page.set_viewport_size({"width": width, "height": height})
-            settled(page)
+            settled(page, calm=200)
             if rest := main.evaluate("main => main.scrollHeight - main.clientHeight"):
                 cut.append((title, height, rest))
         keep_picture(page, f"learn-presented-{number}-light-1280")

@@ -141,17 +141,20 @@ OWN = {
 
 
 def seconds(content, read=check):
-    best = float("inf")
-    for _ in range(3):
-        begin = time.process_time()
-        with contextlib.suppress(InputError):
-            read(content)
-        best = min(best, time.process_time() - begin)
-    return best
+    begin = time.process_time()
+    with contextlib.suppress(InputError):
+        read(content)
+    return time.process_time() - begin
 
 
 @pytest.mark.parametrize("name", [*FILES, *OWN])
 def test_time_is_linear_in_bytes(name):
     read, make, n = OWN.get(name) or (check, *FILES[name])
-    first, last = seconds(make(n), read), seconds(make(4 * n), read)
-    assert last <= RATIO * max(first, SECONDS / RATIO), f"{first:.3f} s, then {last:.3f} s"
+    small, large = make(n), make(4 * n)
+    tried = []
+    for _ in range(3):  # another process may slow one try down
+        tried.append((seconds(small, read), seconds(large, read)))
+        first, last = map(min, zip(*tried, strict=True))
+        if last <= RATIO * max(first, SECONDS / RATIO):
+            return
+    pytest.fail(f"{first:.3f} s, then {last:.3f} s")
