@@ -29,7 +29,7 @@ from calib.evidence.binning import BinaryProblems
 from calib.evidence.clusters import too_few
 from calib.evidence.rows import Rows, as_evidence
 from calib.evidence.sampling import draw_sums, resample
-from calib.stats.floors import ABOVE_NOISE, SIGNIFICANCE, WITHIN_NOISE
+from calib.stats.floors import SIGNIFICANCE
 
 Test = Literal["kuiper", "ks", "spiegelhalter", "skce"]
 
@@ -40,6 +40,9 @@ TITLES: dict[Test, str] = {
     "spiegelhalter": "Spiegelhalter's z",
     "skce": "Kernel calibration error (SKCE)",
 }
+
+#: Verdicts of tests of "the model is calibrated", which estimate no error.
+REJECTED, NOT_REJECTED = "calibration rejected", "calibration not rejected"
 
 #: Most distinct scores whose p-values come from redraws and not from the limit.
 MOST_REDRAWN = 20_000
@@ -87,8 +90,8 @@ class CalibrationTest(Result):
 
     @property
     def verdict(self) -> str:
-        """Return "above noise" if p is at most 0.05, else "not distinguishable from noise"."""
-        return ABOVE_NOISE if self.p_value <= SIGNIFICANCE else WITHIN_NOISE
+        """Return `REJECTED` if p is at most `SIGNIFICANCE`, else `NOT_REJECTED`."""
+        return REJECTED if self.p_value <= SIGNIFICANCE else NOT_REJECTED
 
     @property
     def words(self) -> str:
@@ -194,7 +197,7 @@ def calibration_test(
     >>> y = np.repeat([0, 1], [50, 50])
     >>> result = calibration_test(y, proba, test="spiegelhalter")
     >>> round(result.statistic, 2), result.verdict
-    (7.5, 'above noise')
+    (7.5, 'calibration rejected')
     """
     check_choice(test, get_args(Test), "test")
     if n_resamples:
@@ -282,8 +285,8 @@ class CombinedTest(Result):
 
     @property
     def verdict(self) -> str:
-        """`ABOVE_NOISE` if p is at most `SIGNIFICANCE`, `WITHIN_NOISE`, or "too few clusters to tell"."""
-        return too_few(self.n_clusters) or (ABOVE_NOISE if self.p_value <= SIGNIFICANCE else WITHIN_NOISE)
+        """`REJECTED` if p is at most `SIGNIFICANCE`, `NOT_REJECTED`, or "too few clusters to tell"."""
+        return too_few(self.n_clusters) or (REJECTED if self.p_value <= SIGNIFICANCE else NOT_REJECTED)
 
     @property
     def words(self) -> str:
@@ -308,7 +311,7 @@ def combined_test(p_values: Sequence[float], n_clusters: int | None = None) -> C
     Examples
     --------
     >>> combined_test([0.04, 0.5, 0.5, 0.5]).verdict
-    'not distinguishable from noise'
+    'calibration not rejected'
     """
     chance = np.minimum(np.asarray(p_values, dtype=np.float64), 1.0 - SIGNIFICANCE)
     if not len(chance):

@@ -22,6 +22,7 @@ from calib import (
 )
 from calib.stats import binless
 from calib.stats.binless import (
+    REJECTED,
     calibration_frame,
     calibration_tests,
     combined_test,
@@ -161,7 +162,7 @@ def test_overconfidence_is_found():
     for test in ("kuiper", "ks", "spiegelhalter", "skce"):
         found = calibration_test(y, sharper, test=test)
         assert found.p_value == pytest.approx(1 / (1 + found.n_resamples))
-        assert "above noise" in found.words
+        assert REJECTED in found.words
     line = calibration_slope(y, sharper)
     assert line.slope_upper < 1.0
     assert line.p_value < 1e-6
@@ -278,5 +279,5 @@ def test_one_answer_of_several_tests_keeps_the_level():
     assert np.mean([combined_test(one).p_value <= 0.05 for one in chances]) <= 0.07
     assert np.mean((chances <= 0.05).any(axis=1)) >= 0.15
     assert combined_test([0.03]).p_value == pytest.approx(0.03)
-    assert combined_test([1e-6, 1.0, 1.0, 1.0]).verdict == "above noise"
+    assert combined_test([1e-6, 1.0, 1.0, 1.0]).verdict == REJECTED
     assert "too few clusters" in combined_test([1e-6], 6).verdict
