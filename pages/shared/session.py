@@ -222,9 +222,9 @@ def dataset() -> Dataset:
         "model": data.model if data.model != next(iter(data.models), data.model) else "",
     }
     for name, value in speaks.items():
-        if value:
+        if value and st.query_params.get(name) != value:  # whatever is set is sent to the browser
             st.query_params[name] = value
-        else:
+        elif not value:
             st.query_params.pop(name, None)
     return data
 

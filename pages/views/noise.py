@@ -84,11 +84,9 @@ def list_behind(*places: str) -> None:
 
 def intervals(method: Method) -> pd.DataFrame:
     measures = judged(method)
-    bar = st.progress(0.0)
     rows = []
     numbers = metrics(method, n_bins)
-    for position, measure in enumerate(measures):
-        bar.progress(position / len(measures), f"Computing the interval of {measure.title}")
+    for measure in measures:
         floor = by_error.get(measure.title)
         value = floor.observed if floor else getattr(numbers, measure.key)
         lower, upper = interval(method, measure.key, n_bins)  # NaN if sums give none
@@ -103,7 +101,6 @@ def intervals(method: Method) -> pd.DataFrame:
                 "p": None if floor is None else floor.p_value,
             }
         )
-    bar.empty()
     return pd.DataFrame(rows)
 
 
@@ -139,11 +136,14 @@ with certain:
         sure = intervals(method)
         numbers = [column for column in sure.columns if column not in ("Number", "p")]
         st.dataframe(
-            sure.style.format(dict.fromkeys(numbers, "{:.4g}") | {"p": p_words}, na_rep="\u2013"),
+            sure.assign(p=sure["p"].map(p_words, na_action="ignore")),
             hide_index=True,
             height="content",
             placeholder="\u2013",
-            column_config={"Number": st.column_config.TextColumn(pinned=True)},
+            column_config={
+                "Number": st.column_config.TextColumn(pinned=True),
+                **dict.fromkeys(numbers, st.column_config.NumberColumn(format="%.4g")),
+            },
         )
         download(sure, "intervals", key="intervals-csv")
         st.caption(
@@ -202,7 +202,9 @@ with no_bins:
     together = combined_test(chances, next(iter(by_error.values())).n_clusters)
     st.markdown(f"{together.words}, with the noise floors above.")
     st.dataframe(
-        tested.drop(columns="Redraws").style.format({"Statistic": "{:.4g}", "p": p_words}), hide_index=True
+        tested.drop(columns="Redraws").assign(p=tested["p"].map(p_words)),
+        hide_index=True,
+        column_config={"Statistic": st.column_config.NumberColumn(format="%.4g")},
     )
     download(tested, "tests-without-bins", key="tests-csv")
     st.markdown(recalibration_words(line, scored))
