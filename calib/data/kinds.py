@@ -170,7 +170,7 @@ COUNTS_ROWS = {
     "Imbalance": "it compares bins by how many rows they hold",
     "The plan of bins": "it counts the rows of each class and bin",
     "Simplex": "its cells and their bounds are about how many rows they hold",
-    "The kernel test of whole vectors": "its pairs of rows count alike",
+    "The kernel test of whole vectors": "its pairs of rows are unweighted",
     "The band of the true curve": "its bounds are for unweighted rows",
     "The correction for label shift": "it counts the rows of each class",
 }

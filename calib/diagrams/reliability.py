@@ -75,7 +75,7 @@ class ReliabilityDiagram(Drawn):
     lower: np.ndarray
     upper: np.ndarray
     count: np.ndarray  #: int64: Rows in the bin
-    #: Sum of their weights, which have mean 1 over all rows; `count` if rows count alike
+    #: Sum of their weights, which have mean 1 over all rows; `count` if rows are unweighted
     weight: np.ndarray
     #: float64: conf_b and acc_b: the star of Figure 1a; weighted if rows are
     mean_confidence: np.ndarray

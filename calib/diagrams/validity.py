@@ -51,7 +51,7 @@ class ValidityCurve(Drawn):
     gap: np.ndarray  #: (C,) float64: ``|outcome frequency - mean score|`` of every cell, ascending
     label: np.ndarray  #: (C,) int64: Class code of each cell, -1 if classes are pooled
     count: np.ndarray  #: (C,) int64: Entries (rows; for "class-wise", rows times classes) of each cell
-    weight: np.ndarray  #: (C,): Sum of their weights; `count` if rows count alike
+    weight: np.ndarray  #: (C,): Sum of their weights; `count` if rows are unweighted
     #: (C,) float64: Mean score and outcome frequency of the cell
     mean_score: np.ndarray
     mean_outcome: np.ndarray

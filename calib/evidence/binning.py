@@ -94,12 +94,12 @@ class BinaryProblems(_Shaped):
 
     @cached_property
     def weights(self) -> np.ndarray | None:
-        """Weight of each entry, (m,) float64; None if rows count alike."""
+        """Weight of each entry, (m,) float64; None if rows are unweighted."""
         return None if self.row_weights is None else self.row_weights[self.rows]
 
     @cached_property
     def weight_sums(self) -> np.ndarray:
-        """Prefix sums of the weights, (m + 1,), starting with 0: whole numbers if rows count alike."""
+        """Prefix sums of the weights, (m + 1,), starting with 0: whole numbers if rows are unweighted."""
         if self.weights is None:
             return np.arange(len(self.scores) + 1)
         return _prefix_sums(self.weights, np.float64)
@@ -136,7 +136,7 @@ class BinaryProblems(_Shaped):
         return self.scores[entries], self.outcomes[entries]
 
     def weights_of(self, index: int) -> np.ndarray | None:
-        """Weights of the entries of one problem, in their order; None if rows count alike."""
+        """Weights of the entries of one problem, in their order; None if rows are unweighted."""
         entries = slice(self.offsets[index], self.offsets[index + 1])
         return None if self.weights is None else self.weights[entries]
 
@@ -196,7 +196,7 @@ class BinStatistics(_Shaped):
 
     @property
     def effective_samples(self) -> float:
-        """Effective number of all rows: n if rows count alike."""
+        """Effective number of all rows: n if rows are unweighted."""
         return float(self.n_samples * (self.n_samples * self.n_claims / self.square.sum()))
 
     @property

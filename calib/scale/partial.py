@@ -169,7 +169,7 @@ class Accumulator:
                 self.by[at] = [added(self.by[at])]
 
     def _lose(self, name: str, values: np.ndarray, weights: np.ndarray | None) -> None:
-        """Add up a value of each row: exactly, in whole units, if rows count alike."""
+        """Add up a value of each row: exactly, in whole units, if rows are unweighted."""
         if weights is not None:
             self.weighted[name].append(float(weights @ values))
         elif values.dtype == bool:

@@ -65,7 +65,7 @@ class CorpCurve(Result):
     score: np.ndarray  #: (G,) float64: Distinct scores, ascending
     frequency: np.ndarray  #: (G,) float64: Isotonic estimate of the outcome frequency at each
     count: np.ndarray  #: (G,) int64: Entries with that score
-    weight: np.ndarray  #: (G,): Sum of their weights; `count` if rows count alike
+    weight: np.ndarray  #: (G,): Sum of their weights; `count` if rows are unweighted
     #: Terms of the Brier score and of the log loss (nats), exact for both (their Theorem 1)
     brier: CorpTerms
     log_loss: CorpTerms

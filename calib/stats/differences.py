@@ -307,7 +307,7 @@ def _degenerate_covariance(a: _Side, b: _Side, covariance: np.ndarray) -> float:
     total, squares = (
         np.bincount(joint, weights=each, minlength=len(keys)) for each in (weighted, weighted**2)
     )
-    # Products of pairs over weight: count - 1 if rows count alike. A cell with 0 has no pairs.
+    # Products of pairs over weight: count - 1 if rows are unweighted. A cell with 0 has no pairs.
     (pairs_a, paired_a), (pairs_b, paired_b) = (
         ((side.table.pairs / side.table.weight)[cell], side.table.share[cell] > 0)
         for side, cell in zip((a, b), np.divmod(keys, len(b.table.count)), strict=True)

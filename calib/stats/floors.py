@@ -134,7 +134,7 @@ class ProblemFloors(Result):
     problem: np.ndarray  #: (Q,) int64: Problems that have entries, or their owners
     label: np.ndarray  #: (Q,) int64: Class code of each, -1 if classes are pooled; with owners, these
     count: np.ndarray  #: (Q,) int64: Entries of each
-    #: (Q,): Sum of their weights, which have mean 1 over the rows; `count` if rows count alike
+    #: (Q,): Sum of their weights, which have mean 1 over the rows; `count` if rows are unweighted
     weight: np.ndarray
     #: (Q,) float64: ECE observed; mean and upper `level` quantile of the ECE of a perfect model
     observed: np.ndarray

@@ -19,7 +19,7 @@ class CellMeans(Result):
 
     cell: np.ndarray  #: (m,) int64 array: cell numbers, ascending
     count: np.ndarray  #: (m,) int64 array: rows in each
-    weight: np.ndarray  #: (m,) array: sum of their weights; `count` if rows count alike
+    weight: np.ndarray  #: (m,) array: sum of their weights; `count` if rows are unweighted
     predicted: np.ndarray  #: (m, L) float64 array: mean predicted vector
     observed: np.ndarray | None  #: (m, L) float64 array: label frequencies; None without labels
     position: np.ndarray  #: (n,) int64 array: index of every row's cell in these arrays

@@ -93,7 +93,8 @@ if several:
         alt="The same for each class or group, those with the clearest evidence first",
     )
     if len(several) > SHOWN:
-        st.caption(f"The {SHOWN} of {len(several):,} with the clearest evidence.")
+        in_file = f"the figure's data hold {len(result.curves) - 1:,}"
+        st.caption(f"The {SHOWN} of {len(several):,} with the clearest evidence; {in_file}.")
     table = units.iloc[several]
     st.dataframe(
         table,
