@@ -75,9 +75,9 @@ def show_verdict() -> None:
     )
     if data.split is not None:
         st.caption(
-            f"About {data.evaluation.n_samples:,} rows; {data.split:.0%} of the file's rows are set aside "
-            f"for calibration. `calib metrics FILE --split {data.split:g}` is about the same rows, without "
-            "`--split` about all."
+            f"These are {data.evaluation.n_samples:,} of the file's rows; {data.split:.0%} are kept to fit "
+            f"calibrators. `calib metrics FILE --split {data.split:g}` measures the same rows; without "
+            "`--split` it measures all."
         )
 
 
