@@ -86,7 +86,7 @@ class Recommendation(Result):
     #: Calibration rows on which the candidates were tried, and all of them
     n_tried: int
     n_samples: int
-    few: str | None = None  #: Why nothing can be recommended, whatever the table says: too few rows are wrong
+    few: str | None = None  #: Why nothing can be entry, whatever the table says: too few rows are wrong
     #: What the recommended calibrator does on the rows given as `confirm`
     confirmation: Confirmation | None = None
 
@@ -255,31 +255,32 @@ def recommend(
     cluster = exact_copies(rows, labels) if rows.cluster is None else rows.cluster
     sample = tried_rows(labels, size, max_rows, random_state, cluster)
     tried, codes = data[sample], labels[sample]
-    of_tried = None if weights is None else weights[sample]
+    tried_weights = None if weights is None else weights[sample]
     if methods is None and not isinstance(rows, Predictions):
         methods = methods_of_kind(rows.kind, None)
     candidates, left_out = _candidates(methods, len(codes), size // rows.n_samples)
-    of_folds = None if cluster is None else units_of(cluster[sample], len(codes))
-    fold = stratified_folds(codes, N_FOLDS, random_state, of_folds)
+    tried_unit = None if cluster is None else units_of(cluster[sample], len(codes))
+    fold = stratified_folds(codes, N_FOLDS, random_state, tried_unit)
     losses = {NONE: vector_losses(codes, tried, tried)}
-    of_candidates, numbers, wrong = _cross_validated(
-        candidates, tried, codes, fold, of_tried, left_out, progress
+    candidate_losses, numbers, wrong = _cross_validated(
+        candidates, tried, codes, fold, tried_weights, left_out, progress
     )
-    losses |= of_candidates
+    losses |= candidate_losses
     if len(losses) == 1:
         raise InputError(f"no candidate can be tried: {'; '.join(left_out.values())}")
     names = list(losses)
     deciding = np.array([losses[name][score] for name in names])
     few, unseen = None, None
     if rows.kind != "multilabel":
-        few = _too_few(codes, tried, of_folds)
-        one_more = error_share(codes, tried, of_tried, of_folds)
+        few = _too_few(codes, tried, tried_unit)
+        one_more = error_share(codes, tried, tried_weights, tried_unit)
         unseen = np.array([one_more * wrong[name][score] for name in names])
-        unseen -= one_more * np.array([weighted_mean(values, of_tried) for values in deciding])
-    options: dict[str, Any] = {"sample_weight": of_tried, "cluster": of_folds}
+        unseen -= one_more * np.array([weighted_mean(values, tried_weights) for values in deciding])
+    options: dict[str, Any] = {"sample_weight": tried_weights, "cluster": tried_unit}
     result = improvements(deciding, unseen=unseen, **options)
     means = {
-        metric: [weighted_mean(values[metric], of_tried) for values in losses.values()] for metric in SCORES
+        metric: [weighted_mean(values[metric], tried_weights) for values in losses.values()]
+        for metric in SCORES
     }
     table = pd.DataFrame(
         {
@@ -296,9 +297,9 @@ def recommend(
     chosen = lowest = 0
     if len(helps):
         lowest = int(helps[result.mean[helps].argmin()])
-        mean, error = _mean_and_error(deciding[helps] - deciding[lowest], of_tried, of_folds)
+        mean, error = _mean_and_error(deciding[helps] - deciding[lowest], tried_weights, tried_unit)
         tied = helps[mean <= error]
-        chosen = int(min(tied, key=lambda one: (numbers[names[one]], result.mean[one])))
+        chosen = int(min(tied, key=lambda place: (numbers[names[place]], result.mean[place])))
     reason = _reason(table, chosen, lowest, score, len(codes), rows.n_samples)
     if few is not None:
         reason = f"Leave the scores as they are: {few}."
@@ -306,8 +307,8 @@ def recommend(
     fitted = _fitted(candidates[names[chosen]], data, labels, weights) if chosen else None
     confirmation = None
     if fitted is not None and confirm is not None:
-        others, of_others, weights = _labelled(*confirm, None)
-        confirmation = confirm_choice(fitted, others, of_others, weights, score=score)
+        others, other_labels, weights = _labelled(*confirm, None)
+        confirmation = confirm_choice(fitted, others, other_labels, weights, score=score)
     counts = len(codes), rows.n_samples
     return Recommendation(names[chosen], fitted, reason, table, left_out, *counts, few, confirmation)
 
@@ -380,40 +381,42 @@ def choose_points_per_bin(
     repeats = 2 if 2 * fits.sum() <= MOST_FITS and 4 * sizes[drawn].sum() <= MOST_PAIRS else 1
     while repeats * fits.sum() > MOST_FITS and len(tried) > 2:
         tried, fits = tried[::2], fits[::2]
-    pairs = np.concatenate([np.arange(problems.offsets[one], problems.offsets[one + 1]) for one in drawn])
+    pairs = np.concatenate(
+        [np.arange(problems.offsets[problem], problems.offsets[problem + 1]) for problem in drawn]
+    )
     scores, outcomes = problems.scores[pairs].astype(np.float64), problems.outcomes[pairs]
     weights = None if problems.weights is None else problems.weights[pairs]
-    of_rows = problems.row_weights, problems.row_cluster
+    weighting = problems.row_weights, problems.row_cluster
     losses = np.zeros((len(tried), len(pairs)))
     ends = sizes[drawn].cumsum()
     for first, last in zip(ends - sizes[drawn], ends, strict=True):
-        together = None if of_rows[1] is None else of_rows[1][problems.rows[pairs[first:last]]]
+        together = None if weighting[1] is None else weighting[1][problems.rows[pairs[first:last]]]
         unit = units_of(together, last - first)
         for _ in range(repeats):
             fold = (generator.permutation(unit.max() + 1) % N_FOLDS)[unit]
             for held_out in (fold == number for number in range(N_FOLDS)):
                 fit_on, at = first + np.flatnonzero(~held_out), first + np.flatnonzero(held_out)
                 points = scores[fit_on], outcomes[fit_on]  # ascending, as problems are
-                of_bins: dict[int, np.ndarray] = {}  # several k can give a small problem the same bins
+                tried_bins: dict[int, np.ndarray] = {}  # several k can give a small problem the same bins
                 for position, k in enumerate(tried):
                     if len(fit_on) < k or not len(at):
                         losses[position, at] += (scores[at] - outcomes[at]) ** 2 / repeats
                         continue
                     binning = HistogramBinning(points_per_bin=int(k))
                     n_bins = binning.bins_for(len(fit_on))
-                    if n_bins not in of_bins:
+                    if n_bins not in tried_bins:
                         if weights is None:
                             binning.fit_sorted(*points)
                         else:
                             binning.fit(*points, weights[fit_on])
-                        of_bins[n_bins] = (binning.curve_(scores[at]) - outcomes[at]) ** 2 / repeats
-                    losses[position, at] += of_bins[n_bins]
+                        tried_bins[n_bins] = (binning.curve_(scores[at]) - outcomes[at]) ** 2 / repeats
+                    losses[position, at] += tried_bins[n_bins]
     n_samples = problems.n_samples
     by_row = np.array([np.bincount(problems.rows[pairs], loss, n_samples) for loss in losses])
     by_row *= n_samples / len(pairs)  # a row can be in several problems, or, if they are a sample, in none
-    mean = _mean_and_error(by_row, *of_rows)[0]
+    mean = _mean_and_error(by_row, *weighting)[0]
     best = int(mean.argmin())
-    error = _mean_and_error(by_row - by_row[best], *of_rows)[1]
+    error = _mean_and_error(by_row - by_row[best], *weighting)[1]
     chosen = int(np.flatnonzero(mean <= mean[best] + error).max())
     return PointsPerBinChoice(
         notion=notion,
@@ -479,13 +482,15 @@ def _candidates(
     candidates: dict[str, Any] = {}
     left_out: dict[str, str] = {}
     if methods is None:
-        methods = {name: one for name, one in named_methods(None).items() if _gives_probabilities(one)}
+        methods = {
+            name: method for name, method in named_methods(None).items() if _gives_probabilities(method)
+        }
         for name, calibrator in methods.items():
             if isinstance(calibrator, VectorScaling):
                 left_out[name] = "it changes with the class that is last, and SVS does not; pass it to try it"
             elif CROSS_VALIDATED in calibrator.get_params(deep=False).values():
                 left_out[name] = "choosing its ridge anew in every fold would take long; pass it to try it"
-        methods = {name: one for name, one in methods.items() if name not in left_out}
+        methods = {name: method for name, method in methods.items() if name not in left_out}
     rows_of_fold = n_samples * (N_FOLDS - 1) // N_FOLDS
     for name, calibrator in methods.items():
         parameters = getattr(calibrator, "n_parameters", lambda n_classes: 0)(n_classes)
@@ -539,12 +544,12 @@ def _cross_validated(
                     wrong[name][metric] += loss / N_FOLDS
 
         add_wrong(NONE, outside)
-        of_rows = None if weights is None else weights[~out]
+        outside_weights = None if weights is None else weights[~out]
         for position, name in enumerate(list(losses)):
             if progress:
                 progress((number + position / len(losses)) / N_FOLDS, name)
             try:
-                fitted = _fitted(candidates[name], rows, codes, of_rows)
+                fitted = _fitted(candidates[name], rows, codes, outside_weights)
                 scores = calibrated_scores(fitted, outside)
             except InputError as refusal:
                 left_out[name] = str(refusal)
@@ -568,7 +573,7 @@ def _mean_and_error(
     n_units = values.shape[1]
     if cluster is not None:
         unit = units_of(cluster, n_units)
-        away = np.array([np.bincount(unit, one) for one in away])
+        away = np.array([np.bincount(unit, row) for row in away])
         n_units = away.shape[1]
     spread = np.sqrt(np.sum(away**2, axis=1) * n_units / max(n_units - 1, 1))
     return mean, spread / values.shape[1]
@@ -585,8 +590,8 @@ def fitted_numbers(calibrator: Any) -> int:
     2
     """
     if isinstance(calibrator, MulticlassToBinary):
-        distinct = {id(one): one for one in calibrator.calibrators_ if one is not None}
-        return sum(fitted_numbers(one) for one in distinct.values())
+        distinct = {id(binary): binary for binary in calibrator.calibrators_ if binary is not None}
+        return sum(fitted_numbers(binary) for binary in distinct.values())
     if hasattr(calibrator, "n_parameters"):
         return int(calibrator.n_parameters(calibrator.n_classes_))
     curve = getattr(calibrator, "curve_", None)
@@ -610,16 +615,16 @@ def _reason(table: pd.DataFrame, chosen: int, lowest: int, score: str, n_tried: 
             f"{closest['method']}, {closest[score]:.4f}, improvement {closest['improvement']:+.4f}, 95 % "
             f"interval for all at once {interval_words(closest['lower'], closest['upper'], sign='+')})."
         )
-    one, best = table.iloc[chosen], table.iloc[lowest]
+    entry, best = table.iloc[chosen], table.iloc[lowest]
     sentence = (
-        f"{one['method']} is recommended: {how} its {title} is {one[score]:.4f} against the base model's "
-        f"{base[score]:.4f} (improvement {one['improvement']:.4f}, 95 % interval for all {count} "
-        f"calibrators at once {interval_words(one['lower'], one['upper'])})"
+        f"{entry['method']} is recommended: {how} its {title} is {entry[score]:.4f} against the base model's "
+        f"{base[score]:.4f} (improvement {entry['improvement']:.4f}, 95 % interval for all {count} "
+        f"calibrators at once {interval_words(entry['lower'], entry['upper'])})"
     )
     if chosen == lowest:
         return f"{sentence}, and no simpler one that helps is within one standard error of it."
     return (
-        f"{sentence}; it fits {one['numbers']:,} numbers and is the simplest of those that help and are "
+        f"{sentence}; it fits {entry['numbers']:,} numbers and is the simplest of those that help and are "
         f"within one standard error of the lowest ({best['method']}, {best[score]:.4f}, "
         f"{best['numbers']:,} numbers)."
     )

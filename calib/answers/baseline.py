@@ -78,7 +78,9 @@ def compare_with_baseline(
         kinds = f"{kind_of(now.kind).title} and {kind_of(before.kind).title}"
         raise InputError(f"predictions and their baseline are of different kinds: {kinds}")
     measures = [
-        one for one in _compared(now) if not any(interval_needs_rows(of, one) for of in (now, before))
+        measure
+        for measure in _compared(now)
+        if not any(interval_needs_rows(rows, measure) for rows in (now, before))
     ]
     each = 1.0 - (1.0 - level) / len(measures)
     strategies = strategy, assessment_strategy(baseline)
@@ -97,7 +99,7 @@ def compare_with_baseline(
 
 def _compared(evidence: Rows | SummedRows) -> list[Measure]:
     """Return the numbers that are compared: accuracy, a proper score and the calibration error."""
-    errors = [one for one in ece_of(evidence.kind).values() if one.notion == evidence.notion]
+    errors = [error for error in ece_of(evidence.kind).values() if error.notion == evidence.notion]
     scores = [MEASURES[key] for key in ("brier", "top_brier") if MEASURES[key].missing(evidence) is None]
     accuracy = [MEASURES["accuracy"]] if MEASURES["accuracy"].missing(evidence) is None else []
     return [*accuracy, *scores[:1], *errors[:1]]
@@ -113,8 +115,8 @@ def _of_pairs(
 ) -> tuple[float, float, float]:
     if not measure.is_error:
         values = [_values(measure, rows) for rows in (before, now)]
-        of_rows = now.weights, now.cluster
-        (change,) = paired_intervals_of(values[0], values[1][None], measure.metric, level, *of_rows)
+        weighting = now.weights, now.cluster
+        (change,) = paired_intervals_of(values[0], values[1][None], measure.metric, level, *weighting)
         return change.difference, change.lower, change.upper
     notion = measure.notion or now.notion
     asked: dict[str, Any] = {

@@ -236,9 +236,9 @@ def applied_frame(
 def _applied(calibrator: Any, predictions: Any, class_names: Sequence[str] | None) -> pd.DataFrame:
     if isinstance(predictions, MultilabelPrediction):
         return _with_further(_applied_to_classes(calibrator, predictions), predictions)
-    of_ranks = hasattr(calibrator, "predict_top_k")
+    maps_ranks = hasattr(calibrator, "predict_top_k")
     if not isinstance(predictions, Predictions) and not (
-        of_ranks and isinstance(predictions, TopKPrediction)
+        maps_ranks and isinstance(predictions, TopKPrediction)
     ):
         return _applied_to_one_score(calibrator, predictions)
     given = class_names or predictions.class_names or [str(code) for code in range(predictions.n_classes)]
@@ -246,7 +246,7 @@ def _applied(calibrator: Any, predictions: Any, class_names: Sequence[str] | Non
     columns: dict[str, Any] = {"predicted": names[predictions.label], "confidence": predictions.confidence}
     if predictions.labels is not None:
         columns["true"] = names[predictions.labels]
-    if of_ranks:
+    if maps_ranks:
         base: Any = predictions if isinstance(predictions, TopKPrediction) else predictions.proba
         labels, confidences = calibrator.predict_top_k(base)
         for rank in range(labels.shape[1]):

@@ -237,8 +237,8 @@ def conclude(
     check_level(level)
     evidence = as_evidence(y_true, scores, sample_weight, cluster)
     cells = evidence.cells(evidence.notion, n_bins=n_bins)
-    of_class = cells.problem if cells.n_problems > 1 else np.zeros(len(cells.count), dtype=np.int64)
-    enough = np.bincount(of_class, cells.count)[of_class] >= MIN_ROWS
+    cell_class = cells.problem if cells.n_problems > 1 else np.zeros(len(cells.count), dtype=np.int64)
+    enough = np.bincount(cell_class, cells.count)[cell_class] >= MIN_ROWS
     by_class = cells.n_problems > 1 and bool(enough.any())
     alpha = (1.0 - level) / (2.0 if by_class else 1.0)
     pooled, n_pooled = _gaps(evidence, cells, np.zeros(len(cells.count), dtype=np.int64), alpha)

@@ -108,14 +108,14 @@ def choose_actions(
         raise InputError("costs must have one column for each action; got none")
     names = as_names(actions, costs.shape[1])
     action = np.argmin(proba @ costs, axis=1)
-    of_rows = costs[labels, action]
+    row_cost = costs[labels, action]
     alone = int(np.argmin([weighted_mean(costs[labels, at], weights) for at in range(costs.shape[1])]))
     count = np.zeros(costs.shape, dtype=np.int64)
     np.add.at(count, (labels, action), 1)
     not_seen = costs[:, np.unique(action)][count[:, np.unique(action)] == 0]
-    cost = weighted_mean(of_rows, weights)
+    cost = weighted_mean(row_cost, weights)
     most_unseen = max(float(np.max(not_seen, initial=cost)) - cost, 0.0) / len(labels)
-    losses = np.stack([of_rows, costs[labels, alone] - of_rows])
+    losses = np.stack([row_cost, costs[labels, alone] - row_cost])
     most = float(np.ptp(costs)) + float(np.abs(costs).max())
     unseen = np.array([most_unseen, -most_unseen])
     own, others = limits_of_means(losses, level, most, weights, codes, unseen)

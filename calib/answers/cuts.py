@@ -57,7 +57,7 @@ def cross_cuts(first: Cut, second: Cut) -> Cut:
     """Return the groups of two columns at once: a group for each pair of groups that has rows."""
     pair, code = np.unique(first.code * len(second.groups) + second.code, return_inverse=True)
     names = [divmod(joint, len(second.groups)) for joint in pair.tolist()]
-    groups = tuple(f"{first.groups[one]}, {second.groups[other]}" for one, other in names)
+    groups = tuple(f"{first.groups[left]}, {second.groups[right]}" for left, right in names)
     return Cut(f"{first.name}, {second.name}", "values", code.astype(np.int64), groups)
 
 
@@ -124,7 +124,7 @@ def parse_cuts(texts: Sequence[str], columns: Sequence[str]) -> dict[str, int | 
     """
     found: dict[str, int | tuple[float, ...] | str] = {}
     for text in texts:
-        name = next((one for one in columns if text.startswith(f"{one}=")), None)
+        name = next((column for column in columns if text.startswith(f"{column}=")), None)
         if name is None:
             raise InputError(f"write a cut as COLUMN=AT, of a column that is asked for; got {text!r}")
         where = text[len(name) + 1 :]

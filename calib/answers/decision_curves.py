@@ -170,10 +170,10 @@ class ActionCounts(Result):
     needless: float
     left: float
 
-    def cost(self, of_missed: float) -> float:
-        """Mean cost per row in needless actions, if a missed event costs `of_missed` of them."""
+    def cost(self, missed_cost: float) -> float:
+        """Mean cost per row in needless actions, if a missed event costs `missed_cost` of them."""
         rows = self.hits + self.missed + self.needless + self.left
-        return (of_missed * self.missed + self.needless) / rows
+        return (missed_cost * self.missed + self.needless) / rows
 
     def frame(self) -> pd.DataFrame:
         """Return the confusion matrix: a row for each action, a column for what happened."""

@@ -374,8 +374,8 @@ def _overall(
         confidence, outcome = problems.problem(index)
         rows = problems.rows[problems.offsets[index] : problems.offsets[index + 1]]
         mine = first[rows]
-        score, count, of_score = _distinct(confidence[mine], outcome[mine])
-        curve = isotonic_regression(of_score / np.maximum(count, 1), weights=count).x
+        score, count, happened = _distinct(confidence[mine], outcome[mine])
+        curve = isotonic_regression(happened / np.maximum(count, 1), weights=count).x
         rank[rows] = np.append(0.0, curve)[np.searchsorted(score, confidence, side="right")]
         right[rows] = outcome
         curves.append((score, curve))
@@ -519,8 +519,8 @@ def _for_cost(
 
 
 def _outcome(problems: BinaryProblems, thresholds: np.ndarray, cost: float | None) -> Outcome:
-    of_problem = np.repeat(thresholds, np.diff(problems.offsets)) if len(thresholds) > 1 else thresholds
-    taken = problems.scores >= of_problem
+    threshold = np.repeat(thresholds, np.diff(problems.offsets)) if len(thresholds) > 1 else thresholds
+    taken = problems.scores >= threshold
     n, accepted = problems.n_samples, int(taken.sum())
     wrong = accepted - int(problems.outcomes[taken].sum())
     accuracy = 1.0 - wrong / accepted if accepted else float("nan")

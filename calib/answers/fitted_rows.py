@@ -34,9 +34,9 @@ def used_words(overlap: Overlap | None, problems: BinaryProblems | None) -> str 
 
 def used_rows(y_true: Any, scores: Any, weights: Any, overlap: Overlap | None) -> str | None:
     """Return `used_words` of labels and scores; weighted and multilabel scores show nothing themselves."""
-    of_many = isinstance(scores, MultilabelPrediction)
+    is_multilabel = isinstance(scores, MultilabelPrediction)
     weighted = weights_of(scores, weights) is not None
-    problems = None if of_many or weighted else as_problems(y_true, scores, "confidence")
+    problems = None if is_multilabel or weighted else as_problems(y_true, scores, "confidence")
     return used_words(overlap, problems)
 
 

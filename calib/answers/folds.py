@@ -126,12 +126,12 @@ def cross_calibrate(
     unfitted = default_calibrator(kind_of(rows)) if calibrator is None else calibrator
     fitted, parts = [], []
     for number in range(len(names)):
-        one = fit_on(clone(unfitted), rows.take(np.flatnonzero(code != number)))
-        fitted.append(one)
-        parts.append(calibrated_scores(one, rows.take(np.flatnonzero(code == number))))
+        fitted_there = fit_on(clone(unfitted), rows.take(np.flatnonzero(code != number)))
+        fitted.append(fitted_there)
+        parts.append(calibrated_scores(fitted_there, rows.take(np.flatnonzero(code == number))))
     scores = _joined(parts, code, rows)
     redraws = {"n_resamples": n_resamples, "random_state": random_state}
-    strategies = [assessment_strategy(rows, one) for one in fitted]
+    strategies = [assessment_strategy(rows, fitted_there) for fitted_there in fitted]
     before = _table(rows, rows, [assessment_strategy(rows)] * (len(names) + 1), names, code, n_bins, redraws)
     after = _table(rows, scores, [*strategies, strategies[0]], names, code, n_bins, redraws)
     stages = {"before": before, "after": after}
@@ -191,11 +191,11 @@ def _table(
     found = []
     for (name, chosen), strategy in zip(parts.items(), strategies, strict=True):
         taken = scores.take(chosen) if hasattr(scores, "kind") else scores[chosen]
-        of_rows = rows.take(chosen)
-        evidence = Rows(of_rows.labels, taken, sample_weight=of_rows.sample_weight, cluster=of_rows.cluster)
+        part = rows.take(chosen)
+        evidence = Rows(part.labels, taken, sample_weight=part.sample_weight, cluster=part.cluster)
         bins: dict[str, Any] = {"n_bins": n_bins, "strategy": strategy}
-        weights = of_rows.sample_weight
-        for key, value in metrics(of_rows.labels, taken, sample_weight=weights, **bins).values.items():
+        weights = part.sample_weight
+        for key, value in metrics(part.labels, taken, sample_weight=weights, **bins).values.items():
             measure = MEASURES[key]
             line = {"fold": name, "rows": len(chosen), "measure": key, "title": measure.title, "value": value}
             line |= {"floor": np.nan, "p_value": np.nan}

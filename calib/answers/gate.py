@@ -253,8 +253,8 @@ def gate(
         raise InputError("a baseline is compared on all rows together; leave out the groups, or the baseline")
     parts = list(_parts(y_true, scores, weights, cluster, groups))
     each = 1.0 - (1.0 - level) / len(parts)
-    of_groups = (_check(part, limit, each, bins, draws, rule) for part in parts for limit in limits)
-    return GateResult(tuple(of_groups), strict)
+    checked = (_check(part, limit, each, bins, draws, rule) for part in parts for limit in limits)
+    return GateResult(tuple(checked), strict)
 
 
 class _Part(NamedTuple):
@@ -278,11 +278,11 @@ def _parts(
     y_true, scores = np.asarray(y_true), scores if hasattr(scores, "take") else np.asarray(scores)
     for name, values in groups.items():
         code, names = as_groups(values, len(y_true))
-        for place, one in enumerate(names):
+        for place, group in enumerate(names):
             chosen = np.flatnonzero(code == place)
             weight, ids = (None if values is None else values[chosen] for values in (weights, cluster))
             part = Rows(y_true[chosen], scores[chosen], sample_weight=weight, cluster=ids)
-            yield _Part(f"{name} = {one}", part)
+            yield _Part(f"{name} = {group}", part)
 
 
 def _check(

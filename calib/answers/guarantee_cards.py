@@ -158,9 +158,9 @@ class GuaranteeCard(Result):
 
     def promises(self, label: int | None = None) -> list[Promise]:
         """Return eps_1 and eps_2 of one class, by default the worst; without those that exclude nothing."""
-        of_class = label is not None and self.notion != "confidence"
-        first = float(self.marginal[label]) if of_class else self.worst_marginal
-        second = float(self.conditional[label]) if of_class else self.worst_conditional
+        by_class = label is not None and self.notion != "confidence"
+        first = float(self.marginal[label]) if by_class else self.worst_marginal
+        second = float(self.conditional[label]) if by_class else self.worst_conditional
         promises = (
             Promise(f"\u03b5\u2081 = {first:.3f}", first, 1.0 - self.alpha),
             Promise(f"\u03b5\u2082 = {second:.3f}", second, 1.0),
@@ -204,18 +204,18 @@ class GuaranteeCard(Result):
     def _scope(self) -> tuple[str, str]:
         """Say which values a statement is about at once, and what holds for all claims together."""
         if self.notion == "class-wise":
-            one, many = "every calibrated value of one class", "classes"
+            scope, many = "every calibrated value of one class", "classes"
         elif self.notion in TOP_K_NOTIONS:
-            one, many = "every calibrated value of one rank", "ranks"
+            scope, many = "every calibrated value of one rank", "ranks"
         else:
             return "every calibrated value", ""
         claims = len(np.unique(self.rank[np.isfinite(self.conditional)]))
         failing = claims * self.alpha
         if claims == 1:
-            return one, ""
+            return scope, ""
         says = "which promises nothing" if failing >= 1 else f"so it holds with at least {1 - failing:.0%}"
         return (
-            one,
+            scope,
             f" For all {claims:,} {many} at once the chances of failure add up to {failing:.0%}, {says}.",
         )
 

@@ -113,9 +113,11 @@ class Leaderboard(Result):
             options: dict[str, Any] = {"weights": self.weights, "cluster": self.cluster}
             options["unseen"] = self._unseen(scored, metric) - self._unseen(self.entries[:1], metric)
             changes = paired_intervals_of(base, losses, metric, **options)
-            for one, change in zip(scored, changes, strict=True):  # 0 -, so that the base model has 0, not -0
+            for scored_entry, change in zip(
+                scored, changes, strict=True
+            ):  # 0 -, so that the base model has 0, not -0
                 ends = (0.0 - change.difference, 0.0 - change.upper, 0.0 - change.lower)
-                ends_of[one.method][metric] = ends
+                ends_of[scored_entry.method][metric] = ends
         return ends_of
 
     def _unseen(self, entries: Iterable[Entry], metric: str) -> np.ndarray:
@@ -187,7 +189,7 @@ class Leaderboard(Result):
 
     def words(self, name: Callable[[str], str] = str) -> str:
         marked, base = self.best()[RANKING["brier"]], self.entries[0]
-        best = [one.method for one, is_best in zip(self.ranked, marked, strict=True) if is_best]
+        best = [entry.method for entry, is_best in zip(self.ranked, marked, strict=True) if is_best]
         if not best:
             return "No method has a distinguishably lower Brier score than another."
         gain, lower, upper = self.improvements[self.ranked[0].method]["brier"]

@@ -63,7 +63,7 @@ class Metrics(Result):
     def row(self) -> dict[str, Any]:
         """Return every number and what it is about, by key, in one level."""
         about = {name: value for name, value in vars(self).items() if name != "values"}
-        return about | {key: self.values.get(key) for key, one in MEASURES.items() if one.listed}
+        return about | {key: self.values.get(key) for key, measure in MEASURES.items() if measure.listed}
 
     def frame(self) -> pd.DataFrame:
         """Return one row with every number, by key."""
@@ -120,8 +120,8 @@ def metrics(
     values: dict[str, float | None] = {}
     whole = isinstance(evidence, SummedRows) or evidence.kind != "vectors" or _sum_to_one(evidence.scores)
     for key, measure in MEASURES.items():
-        of_columns = measure.notion == "class-wise" and evidence.kind != "binary"
-        if not measure.listed or measure.missing(evidence) or (of_columns and not class_wise):
+        needs_columns = measure.notion == "class-wise" and evidence.kind != "binary"
+        if not measure.listed or measure.missing(evidence) or (needs_columns and not class_wise):
             continue
         if key == "log_loss" and not whole:
             continue

@@ -492,9 +492,9 @@ class _Model:
         )
 
     def _score_change(self, measure: Measure, values: np.ndarray, unseen: np.ndarray, level: float) -> Any:
-        of_rows = self.evaluation.sample_weight, self.cluster, unseen
+        weighting = self.evaluation.sample_weight, self.cluster, unseen
         base = self.base[measure.key]
-        return paired_intervals_of(base, values[None], measure.metric or "", level, *of_rows)[0]
+        return paired_intervals_of(base, values[None], measure.metric or "", level, *weighting)[0]
 
     def _unseen(self, evidence: Rows, entry: Entry, values: Mapping[str, np.ndarray]) -> dict[str, float]:
         """Return by how much one more wrong row changes the mean of each of `_values_of_rows`."""

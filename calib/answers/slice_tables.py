@@ -166,7 +166,7 @@ def _cut_all(groups: Any, cuts: Any) -> list[Cut]:
             raise InputError(f"cuts names column {min(map(str, unknown))!r}, which groups does not have")
         at = cuts if isinstance(cuts, Mapping) else dict.fromkeys(groups.columns, cuts)
         return [cut_column(groups[name], name=str(name), at=at.get(name)) for name in groups.columns]
-    if not isinstance(groups, pd.Series) and len(groups) and all(isinstance(one, Cut) for one in groups):
+    if not isinstance(groups, pd.Series) and len(groups) and all(isinstance(cut, Cut) for cut in groups):
         return list(groups)
     name = getattr(groups, "name", None)
     name = "group" if name is None else str(name)

@@ -73,17 +73,17 @@ def guarantee(*, points_per_bin: int, n_samples: int, alpha: float = 0.1, delta:
     >>> round(promise.marginal, 3), round(promise.conditional, 3), round(promise.expected_ece, 3)
     (0.175, 0.278, 0.1)
     """
-    one = guarantee_class_wise(
+    guarantee = guarantee_class_wise(
         points_per_bin=points_per_bin, n_samples=n_samples, n_classes=1, alpha=alpha, delta=delta
     )
     return Guarantee(
-        points_per_bin=int(one.points_per_bin[0]),
-        n_samples=one.n_samples,
+        points_per_bin=int(guarantee.points_per_bin[0]),
+        n_samples=guarantee.n_samples,
         alpha=float(alpha),
-        delta=one.delta,
-        marginal=float(one.marginal[0]),
-        conditional=one.ece_bound,
-        expected_ece=one.expected_ece,
+        delta=guarantee.delta,
+        marginal=float(guarantee.marginal[0]),
+        conditional=guarantee.ece_bound,
+        expected_ece=guarantee.expected_ece,
     )
 
 

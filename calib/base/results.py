@@ -65,7 +65,7 @@ def _short(value: Any) -> str:
     if isinstance(value, (float, np.floating)):
         return f"{value:.6g}"
     if isinstance(value, dict):
-        return f"{{{', '.join(f'{key}={_short(one)}' for key, one in value.items())}}}"
+        return f"{{{', '.join(f'{key}={_short(field)}' for key, field in value.items())}}}"
     if isinstance(value, (tuple, list)) and len(value) > 6:
         return f"<{len(value):,} of {type(value).__name__}: {_cut(repr(value[0]), 20)}, ...>"
     if hasattr(value, "to_html") and hasattr(value, "shape"):

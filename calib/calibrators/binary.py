@@ -106,8 +106,10 @@ class PlattScaling(BinaryCalibrator):
     """
 
     def _fit(self, scores: np.ndarray, outcomes: np.ndarray, weights: np.ndarray | None) -> None:
-        ones = int(outcomes.sum()) if weights is None else float(weights @ outcomes)
-        targets = np.where(outcomes, (ones + 1.0) / (ones + 2.0), 1.0 / (len(outcomes) - ones + 2.0))
+        happened = int(outcomes.sum()) if weights is None else float(weights @ outcomes)
+        targets = np.where(
+            outcomes, (happened + 1.0) / (happened + 2.0), 1.0 / (len(outcomes) - happened + 2.0)
+        )
         log_p, log_q = clipped_logs(scores)
         features = (log_p - log_q)[:, None] if _varies(scores) else np.empty((len(scores), 0))
         theta, _ = logistic_fit(features, targets, weights)

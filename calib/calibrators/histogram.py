@@ -114,14 +114,14 @@ class HistogramBinning(BinaryCalibrator):
         ends = np.cumsum(counts)
         cuts = equal_mass_cuts(ends, self.bins_for(int(ends[-1])))
         last = np.searchsorted(ends, cuts[1:])  # the last score of each bin
-        ones = np.diff(np.cumsum(happened)[last], prepend=0)
-        return self._of_bins(cuts, scores[last[:-1]], scores[last[:-1] + 1], ones)
+        happened_in = np.diff(np.cumsum(happened)[last], prepend=0)
+        return self._of_bins(cuts, scores[last[:-1]], scores[last[:-1] + 1], happened_in)
 
     def fit_sorted(self, scores: np.ndarray, outcomes: np.ndarray) -> Self:
         """Fit to unweighted (n,) scores in ascending order and (n,) outcomes, with ``ties="group"``."""
         cuts = sorted_cuts(scores, self.bins_for(len(scores)))
-        ones = np.add.reduceat(outcomes, cuts[:-1], dtype=np.int64)
-        return self._of_bins(cuts, scores[cuts[1:-1] - 1], scores[cuts[1:-1]], ones)
+        happened = np.add.reduceat(outcomes, cuts[:-1], dtype=np.int64)
+        return self._of_bins(cuts, scores[cuts[1:-1] - 1], scores[cuts[1:-1]], happened)
 
     def _of_bins(self, cuts: np.ndarray, below: np.ndarray, above: np.ndarray, happened: np.ndarray) -> Self:
         """Take the scores beside each interior cut, and the outcomes 1 of each bin."""

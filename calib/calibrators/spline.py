@@ -57,18 +57,18 @@ class SplineCalibration(BinaryCalibrator):
     def _fit(self, scores: np.ndarray, outcomes: np.ndarray, weights: np.ndarray | None) -> None:
         odds = log_odds(scores)
         order = np.lexsort((outcomes, odds))
-        odds, ones = odds[order], outcomes[order]
+        odds, events = odds[order], outcomes[order]
         ends = np.append(np.flatnonzero(np.diff(odds) > 0.0) + 1, len(odds))
         if len(ends) > RUNS:
             ends = equal_mass_cuts(ends, RUNS)[1:]
         run = np.repeat(np.arange(len(ends)), np.diff(ends, prepend=0))
-        counted: tuple[Any, Any] = (None, ones)
+        counted: tuple[Any, Any] = (None, events)
         if weights is None:
             middle = np.bincount(run, odds) / np.bincount(run)
         else:
             weights = weights[order]
             middle = np.bincount(run, odds * weights) / np.bincount(run, weights)
-            counted = (weights, weights * ones)
+            counted = (weights, weights * events)
         knots = np.unique(np.quantile(odds, np.linspace(MARGIN, 1.0 - MARGIN, KNOTS)))
         knots = knots if len(knots) > 1 else np.unique(odds[[0, -1]])
         fold = np.arange(len(odds)) % FOLDS
@@ -104,10 +104,10 @@ class SplineCalibration(BinaryCalibrator):
         return Spline(self.knots_, self.slopes_, self.level_)
 
 
-def _targets(rows: np.ndarray, ones: np.ndarray) -> np.ndarray:
+def _targets(rows: np.ndarray, happened: np.ndarray) -> np.ndarray:
     """Return sums of Platt's targets, (runs,), of rows and ones, (runs,) each."""
-    n, n1 = rows.sum(), ones.sum()
-    return ones * (n1 + 1.0) / (n1 + 2.0) + (rows - ones) / (n - n1 + 2.0)
+    n, n1 = rows.sum(), happened.sum()
+    return happened * (n1 + 1.0) / (n1 + 2.0) + (rows - happened) / (n - n1 + 2.0)
 
 
 def _design(odds: np.ndarray, knots: np.ndarray) -> np.ndarray:

@@ -51,10 +51,10 @@ class VennAbersCalibration(BinaryCalibrator):
                 "rows; use IsotonicCalibration, or another calibrator"
             )
         distinct, group = np.unique(scores, return_inverse=True)
-        rows, ones = np.bincount(group), np.bincount(group[outcomes], minlength=len(distinct))
-        upper = _with_a_one(rows, ones)
+        rows, happened = np.bincount(group), np.bincount(group[outcomes], minlength=len(distinct))
+        upper = _with_a_one(rows, happened)
         # With scores and outcomes reversed, an added 0 is an added 1.
-        lower = 1.0 - _with_a_one(rows[::-1], (rows - ones)[::-1])[::-1]
+        lower = 1.0 - _with_a_one(rows[::-1], (rows - happened)[::-1])[::-1]
         rises, is_higher = np.diff(lower) > 0.0, np.diff(upper) > 0.0
         self.lower_scores_, self.lower_ = distinct[rises], lower[np.append(True, rises)]
         self.upper_scores_, self.upper_ = distinct[is_higher], upper[np.append(True, is_higher)]
@@ -79,7 +79,7 @@ class VennAbersCalibration(BinaryCalibrator):
         )
 
 
-def _with_a_one(rows: np.ndarray, ones: np.ndarray) -> np.ndarray:
+def _with_a_one(rows: np.ndarray, happened: np.ndarray) -> np.ndarray:
     """Isotonic regression at the place of an added outcome 1, (m + 1,), for each place among m groups.
 
     The regression is the slope of the greatest convex minorant of the points (rows so far, ones so far). The
@@ -87,7 +87,7 @@ def _with_a_one(rows: np.ndarray, ones: np.ndarray) -> np.ndarray:
     and moves past the groups in turn. The corners kept belong to the minorant from the step on, the leftmost
     last; each point enters and leaves them at most once. Whole numbers keep all comparisons exact.
     """
-    xs, ys = np.cumsum(rows).tolist(), np.cumsum(ones).tolist()
+    xs, ys = np.cumsum(rows).tolist(), np.cumsum(happened).tolist()
     corners: list[tuple[int, int]] = []
     for x, y in zip([*reversed(xs), 0, -1], [*reversed(ys), 0, -1], strict=True):
         _put(corners, x, y)

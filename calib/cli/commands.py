@@ -107,8 +107,8 @@ def metrics(options: Namespace) -> Outcome:
     methods = [_Assessed(name, rows, source, options.bins) for name, source in sources.items()]
     floors = [_floors(rows, method.scores, options, method.strategy) for method in methods]
     tests = [
-        _binless(rows, method.scores, options, of_method)
-        for method, of_method in zip(methods, floors, strict=True)
+        _binless(rows, method.scores, options, method_floors)
+        for method, method_floors in zip(methods, floors, strict=True)
     ]
     data = {
         "file": str(options.file),
@@ -555,8 +555,10 @@ def _costs(options: Namespace, rows: Any, scores: Any, fixed: list[str]) -> Outc
 def slices(options: Namespace) -> Outcome:
     """Assess the groups of further columns of the evaluation rows, and compare the groups of each column."""
     rows = evidence_to_assess(options)
-    of_sums = isinstance(rows, SummedRows)
-    columns: Any = _summed_columns(rows, options) if of_sums else _cut_columns(rows, options.by, options.cut)
+    is_summed = isinstance(rows, SummedRows)
+    columns: Any = (
+        _summed_columns(rows, options) if is_summed else _cut_columns(rows, options.by, options.cut)
+    )
     scores: Any = rows
     notes: list[str] = []
     if options.calibrator:
@@ -564,7 +566,7 @@ def slices(options: Namespace) -> Outcome:
         scores = calibrated_scores(calibrator, rows)
     notion = kind_of(rows).notion
     about: dict[str, Any] = {
-        "notion": notion if notion in TOP_NOTIONS and not of_sums else "confidence",
+        "notion": notion if notion in TOP_NOTIONS and not is_summed else "confidence",
         "n_bins": options.bins,
         "sample_weight": rows.sample_weight,
     }
@@ -572,7 +574,7 @@ def slices(options: Namespace) -> Outcome:
     table = assess_slices(
         rows.labels, scores, columns, fdr=options.fdr, pairs=options.pairs, **about, **redraws
     )
-    if of_sums:
+    if is_summed:
         several = {name: name for name in columns if len(rows.groups(name).present) > 1}
     else:
         several = {cut.name: cut for cut in columns if len(np.unique(cut.code)) > 1}
@@ -588,25 +590,25 @@ def slices(options: Namespace) -> Outcome:
     lines = [size_words(rows), *notes, f"{table.words()}.", ""]
     lines += shown.to_string(index=False, formatters=formats).splitlines()
     lines += [f"{len(table) - len(shown):,} more groups: --rows"] if len(table) > len(shown) else []
-    for name, of in gaps.items():
-        apart = [one for one, word in enumerate(of.direction) if word != "not distinguishable"]
+    for name, rest in gaps.items():
+        apart = [place for place, word in enumerate(rest.direction) if word != "not distinguishable"]
         lines.append("")
         lines += [
-            f"{name} {of.group[one]}: {of.direction[one]} than all other rows (right minus says "
-            f"{of.bias[one]:+.4f} against {of.bias_of_rest[one]:+.4f}, difference "
-            f"{interval_words(of.bias_lower[one], of.bias_upper[one], sign='+')})"
-            for one in apart[: options.rows]
+            f"{name} {rest.group[place]}: {rest.direction[place]} than all other rows (right minus says "
+            f"{rest.bias[place]:+.4f} against {rest.bias_of_rest[place]:+.4f}, difference "
+            f"{interval_words(rest.bias_lower[place], rest.bias_upper[place], sign='+')})"
+            for place in apart[: options.rows]
         ] or [
-            f"{name}: no group is distinguishable from all other rows in how often it is right; {of.hidden}"
+            f"{name}: no group is distinguishable from all other rows in how often it is right; {rest.hidden}"
         ]
     data = {
         "file": str(options.file),
         "n_samples": rows.n_samples,
-        "weighted": rows.is_weighted if of_sums else rows.sample_weight is not None,
+        "weighted": rows.is_weighted if is_summed else rows.sample_weight is not None,
         "notion": table.notion,
         "fdr": table.fdr,
         "groups": table.frame().to_dict("records"),
-        "gaps": {name: of.frame().to_dict("records") for name, of in gaps.items()},
+        "gaps": {name: rest.frame().to_dict("records") for name, rest in gaps.items()},
     }
     return Outcome("\n".join(lines), data)
 
@@ -632,7 +634,7 @@ def report(options: Namespace) -> Outcome:
     if calibration is not None:
         rows, calibration = in_common_classes(rows, calibration)
         methods = methods_of_kind(kind_of(rows), None, options.points_per_bin)
-        for name in [one for one in REPORTED if one in methods] or list(methods)[:3]:
+        for name in [name for name in REPORTED if name in methods] or list(methods)[:3]:
             calibrators[name] = fit_on(methods[name], calibration)
     command = f"calib report {shlex.join(options.arguments)}"
     html = report_html(
@@ -751,18 +753,18 @@ class _Assessed:
     """The base model or a fitted calibrator on labelled rows: numbers, intervals and losses of the rows."""
 
     def __init__(self, name: str, rows: Any, source: Any, n_bins: int) -> None:
-        is_base, of_sums = source is rows, isinstance(rows, SummedRows)
+        is_base, is_summed = source is rows, isinstance(rows, SummedRows)
         self.name = name
         self.scores = source if is_base else calibrated_scores(source, rows)
         self.strategy: Strategy = assessment_strategy(rows, None if is_base else source)
         self.weights = rows.sample_weight
-        self.cluster = None if of_sums else cluster_codes(rows, rows.sample_weight, None)
+        self.cluster = None if is_summed else cluster_codes(rows, rows.sample_weight, None)
         options: dict[str, Any] = {"method": name, "n_bins": n_bins, "strategy": self.strategy}
         evidence = as_evidence(rows.labels, self.scores, self.weights, rows.cluster)
         self.metrics = compute_metrics(None, evidence, **options)
         self.intervals = metric_intervals(None, evidence, self.metrics)
         losses, unseen = {}, {}
-        if not of_sums:
+        if not is_summed:
             losses = vector_losses(rows.labels, self.scores, rows)
             unseen = unseen_losses(rows.labels, self.scores, rows, losses, self.cluster)
         self.entry = Entry(name, self.metrics, losses=losses, unseen=unseen)
@@ -770,8 +772,8 @@ class _Assessed:
 
 def _leaderboard(methods: Sequence[_Assessed]) -> Leaderboard:
     first = methods[0] if methods else None
-    of_rows = (None, None) if first is None else (first.weights, first.cluster)
-    return Leaderboard(tuple(method.entry for method in methods), *of_rows)
+    weighting = (None, None) if first is None else (first.weights, first.cluster)
+    return Leaderboard(tuple(method.entry for method in methods), *weighting)
 
 
 def _data(methods: Sequence[_Assessed]) -> list[dict[str, Any]]:
@@ -814,15 +816,15 @@ def _binless(
     if (missing := lacks(kind_of(rows), "tests without bins")) is not None:
         return [missing], {}
     weights = rows.sample_weight
-    of_rows: dict[str, Any] = {"sample_weight": weights, "cluster": rows.cluster}
-    tests = calibration_tests(rows.labels, scores, **of_rows, random_state=options.seed)
+    weighting: dict[str, Any] = {"sample_weight": weights, "cluster": rows.cluster}
+    tests = calibration_tests(rows.labels, scores, **weighting, random_state=options.seed)
     results: dict[str, Any] = {
         test.test: _finite({"statistic": test.statistic, "p_value": test.p_value}) for test in tests
     }
     words = [test.words for test in tests]
     if weights is not None and (lost := without_weights(kind_of(rows))):
         words.append(lost)
-    line = calibration_slope(rows.labels, scores, **of_rows)
+    line = calibration_slope(rows.labels, scores, **weighting)
     chances = [
         *(floor.p_value for floor in floors.values()),
         *(floor.p_value for floor in tests),

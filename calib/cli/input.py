@@ -225,10 +225,10 @@ def summary_of(options: Namespace) -> Any:
         return None
     from calib.scale.files import load  # scikit-learn, which reading rows does without
 
-    of_rows = {
+    row_options = {
         name: getattr(options, name, None) for name in ("calibrator", "split", "labels", "fix", "part")
     }
-    if named := [name for name, value in of_rows.items() if value]:
+    if named := [name for name, value in row_options.items() if value]:
         raise InputError(f"--{named[0]} needs the rows, and a summary holds sums of them; pass the rows")
     return load(options.file, limits=Limits(seconds=options.time_limit))
 

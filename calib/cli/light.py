@@ -95,7 +95,7 @@ def completion(options: Namespace) -> Outcome:
         raise InputError("shtab, which writes the script, is not installed; run: pip install shtab")
     import shtab  # only here
 
-    (commands,) = [one.choices for one in options.parser._actions if isinstance(one.choices, dict)]
+    (commands,) = [action.choices for action in options.parser._actions if isinstance(action.choices, dict)]
     for command in commands.values():
         for action in command._actions:
             if action.choices is not None:

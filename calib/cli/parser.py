@@ -637,10 +637,14 @@ def _add_scan(command: argparse.ArgumentParser) -> None:
     _add_workers(command)
 
 
-def _add_workers(command: argparse.ArgumentParser, of: str = "") -> None:
+def _add_workers(command: argparse.ArgumentParser, topic: str = "") -> None:
     add = command.add_argument
-    add("--workers", type=int, metavar="N", help=f"{of}parts at a time; default: one per processor")
-    add("--scheduler", metavar="ADDRESS", help=f"{of}a Dask scheduler, tcp://..., or local to start one here")
+    add("--workers", type=int, metavar="N", help=f"{topic}parts at a time; default: one per processor")
+    add(
+        "--scheduler",
+        metavar="ADDRESS",
+        help=f"{topic}a Dask scheduler, tcp://..., or local to start one here",
+    )
 
 
 def _command(

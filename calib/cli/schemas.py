@@ -221,7 +221,7 @@ def _expanded(shape: Shape) -> dict[str, Any]:
         return {"type": ["array", "null"] if "?" in shape else "array", "items": _expanded(shape[0])}
     if isinstance(shape, dict):
         further = shape.get("*")
-        named = {name.removesuffix("?"): _expanded(of) for name, of in shape.items() if name != "*"}
+        named = {name.removesuffix("?"): _expanded(field) for name, field in shape.items() if name != "*"}
         required = [name for name in shape if name in named]
         return {
             "type": "object",

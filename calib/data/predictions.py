@@ -742,8 +742,8 @@ def in_common_classes(a: Any, b: Any) -> tuple[Any, Any]:
     """Return two sets of rows of one kind with the same classes, in the order of the first."""
     if a.kind != b.kind:
         raise InputError(f"calibration and evaluation rows are of different kinds, {a.kind!r} and {b.kind!r}")
-    of_lists = isinstance(a, (TopLabelPrediction, TopKPrediction))
-    if of_lists and a.class_names is not None and b.class_names is not None:
+    are_lists = isinstance(a, (TopLabelPrediction, TopKPrediction))
+    if are_lists and a.class_names is not None and b.class_names is not None:
         names = tuple(dict.fromkeys((*a.class_names, *b.class_names)))
         return a.in_order_of(names), b.in_order_of(names)
     return a, b.in_order_of(a.class_names)
@@ -834,14 +834,14 @@ def with_codes(values: Any, scores: Any) -> tuple[Any, Any]:
     Names come from predictions, or from the columns of a frame. True classes that were never predicted are
     classes beyond the classes of a predicted class or a ranked list.
     """
-    of_matrix = False
+    is_matrix = False
     if isinstance(scores, Announcement):
         names = scores.class_names if isinstance(scores, (Predictions, _OfLists)) else None
     else:
         check_order(values, scores)
         names, scores = opened(scores)
-        of_matrix = names is None and np.ndim(scores) == 2 and np.shape(scores)[1] != 1
-    if values is None or (names is None and not of_matrix):
+        is_matrix = names is None and np.ndim(scores) == 2 and np.shape(scores)[1] != 1
+    if values is None or (names is None and not is_matrix):
         return values, scores
     given = np.asarray(plain(values))
     if (
@@ -875,7 +875,7 @@ def check_same_classes(calibrator: Any, scores: Any) -> None:
         return  # the codes are the same
     if strange := [name for name in given if name not in fitted]:
         raise InputError(f"class {strange[0]!r} was not in the fit, whose classes are {_listed(fitted)}")
-    differs = [one != other for one, other in zip(given, fitted, strict=False)]
+    differs = [given_name != fitted_name for given_name, fitted_name in zip(given, fitted, strict=False)]
     at = differs.index(True) if any(differs) else len(given)
     held = f"{given[at]!r} is at place {at}" if at < len(given) else f"there are {len(given)} classes"
     raise InputError(

@@ -52,20 +52,20 @@ def _iso_dates(texts: list[str]) -> dict[str, str] | None:
     parts = [match.groupdict() for match in found if match is not None]
     if len(parts) < len(texts):
         return None
-    first, second = (max(int(one[part]) for one in parts) for part in "ab")
+    first, second = (max(int(parsed[part]) for parsed in parts) for part in "ab")
     year_first = {match.re is _YEAR_FIRST for match in found if match is not None}
     if len(year_first) > 1:
         return None
     if year_first == {True}:
         order = "ab"
-    elif all(one["mark"] == "." for one in parts) or (first > 12 and second <= 12):
+    elif all(parsed["mark"] == "." for parsed in parts) or (first > 12 and second <= 12):
         order = "ba"
     elif second > 12:
         order = "ab"
     else:
         return None
-    days = (f"{one['year']}-{int(one[order[0]]):02}-{int(one[order[1]]):02}" for one in parts)
-    times = ("" if one["time"] is None else f"T{one['time'].strip():0>5}" for one in parts)
+    days = (f"{part['year']}-{int(part[order[0]]):02}-{int(part[order[1]]):02}" for part in parts)
+    times = ("" if part["time"] is None else f"T{part['time'].strip():0>5}" for part in parts)
     return {text: day + time for text, day, time in zip(texts, days, times, strict=True)}
 
 

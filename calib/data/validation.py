@@ -203,8 +203,8 @@ def as_labels(y_true: Any, n_samples: int, n_classes: int | None, what: str = "l
 
 
 def _from_one_hot(matrix: np.ndarray, what: str) -> np.ndarray:
-    ones = (matrix == 1) | (matrix == 0)
-    good = ones.all(axis=1) & (matrix.sum(axis=1) == 1)
+    is_certain = (matrix == 1) | (matrix == 0)
+    good = is_certain.all(axis=1) & (matrix.sum(axis=1) == 1)
     if not good.all():
         raise InputError(
             f"{what} are a matrix, and row {int((~good).argmax())} is not one 1 among zeros; pass one "

@@ -132,8 +132,8 @@ def gap_colours(gap: np.ndarray, limit: float) -> list[str]:
     stops = [[int(colour[at : at + 2], 16) for at in (1, 3, 5)] for _, colour in GAP_COLOURS]
     share = np.clip((gap / limit + 1.0) / 2.0, 0.0, 1.0)
     red, green, blue = (
-        np.rint(np.interp(share, [place for place, _ in GAP_COLOURS], one)).astype(int)
-        for one in zip(*stops, strict=True)
+        np.rint(np.interp(share, [place for place, _ in GAP_COLOURS], channel)).astype(int)
+        for channel in zip(*stops, strict=True)
     )
     return [f"rgb({r},{g},{b})" for r, g, b in zip(red, green, blue, strict=True)]
 
@@ -177,10 +177,10 @@ def draw_heat(
     is_chosen = (diagram.label[row] == code) & (bin_ == at)
     names = [escape(class_names[code]) for code in diagram.label]
     if columns:
-        of_column = [f"predicted {escape(columns[b])}" for b in bin_.tolist()]
+        column_words = [f"predicted {escape(columns[b])}" for b in bin_.tolist()]
     else:
         ends = zip(diagram.edges[bin_], diagram.edges[bin_ + 1], strict=True)
-        of_column = [f"{low:.3g} to {high:.3g}" for low, high in ends]
+        column_words = [f"{low:.3g} to {high:.3g}" for low, high in ends]
     data += scatter(
         x=middles[bin_],
         y=row,
@@ -202,7 +202,7 @@ def draw_heat(
             for r, b, *values in zip(
                 row,
                 bin_,
-                of_column,
+                column_words,
                 diagram.confidence[row, bin_],
                 diagram.accuracy[row, bin_],
                 diagram.gap[row, bin_],

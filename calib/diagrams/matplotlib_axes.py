@@ -127,8 +127,8 @@ def _draw_points(axes: Axes, trace: Properties) -> None:
         )
     if "text" in mode:
         texts = [trace["text"]] * len(y) if isinstance(trace["text"], str) else trace["text"]
-        for one, other, text in zip(x, y, texts, strict=True):
-            axes.annotate(_plain(text), (one, other), fontsize="small")
+        for place, value, text in zip(x, y, texts, strict=True):
+            axes.annotate(_plain(text), (place, value), fontsize="small")
 
 
 def _fill(axes: Axes, trace: Properties, x: Any, y: np.ndarray) -> None:

@@ -164,11 +164,14 @@ class _Swept:
         every_class = calibrator.notion == "class-wise"
         found = []
         for metric in ("ece", "mce"):
-            of = [measure for measure in self._measures(every_class) if measure.metric == metric]
-            notions = [measure.notion for measure in of if measure.notion is not None]
+            measures = [measure for measure in self._measures(every_class) if measure.metric == metric]
+            notions = [measure.notion for measure in measures if measure.notion is not None]
             options: dict[str, Any] = {"notions": notions, "metric": metric}
             swept = binned_sweeps(calibrator, self.calibration, self.evaluation, self.counts, **options)
-            found += [self._rows(one.key, swept[notion].ece) for one, notion in zip(of, notions, strict=True)]
+            found += [
+                self._rows(measure.key, swept[notion].ece)
+                for measure, notion in zip(measures, notions, strict=True)
+            ]
         return sum(found, [])
 
     def _values(self, scores: Any, strategy: Strategy) -> list[dict[str, Any]]:
@@ -211,8 +214,8 @@ def draw_model_sweeps(sweeps: ModelSweeps) -> Figure:
     panels = sweeps.table.groupby(["measure", "model", "method"], sort=False)
     lines = {key: rows for key, rows in panels}
     for row, measure in enumerate(measures):
-        of_measure = sweeps.table[sweeps.table["measure"] == measure]
-        highest = float(np.nanmax(of_measure[["value", "floor_upper"]].to_numpy(dtype=float), initial=0.0))
+        measured = sweeps.table[sweeps.table["measure"] == measure]
+        highest = float(np.nanmax(measured[["value", "floor_upper"]].to_numpy(dtype=float), initial=0.0))
         for column, model in enumerate(models):
             place = row * len(models) + column + 1
             first = place == 1

@@ -91,8 +91,8 @@ def draw_units_over_time(result: OverTime, shown: Sequence[int]) -> Figure:
     for axis in axes(layout, "x"):
         axis["nticks"] = 3
     layout["shapes"], data = [], []
-    for place, one in enumerate(shown, start=1):
-        data += _gaps(result.curves[one], place)
+    for place, shown_curve in enumerate(shown, start=1):
+        data += _gaps(result.curves[shown_curve], place)
         where = at(place)
         layout["shapes"].append(
             {"type": "line", "xref": f"{where['xaxis']} domain", "yref": where["yaxis"], "x0": 0, "x1": 1}

@@ -113,10 +113,10 @@ def _calibrated(calibrator: MulticlassToBinary, before: BinaryProblems, notion: 
     weights = np.stack([count - happened, happened], axis=1).ravel()  # two entries a cell: not, and happened
     value, owner = np.repeat(np.concatenate(values), 2), np.repeat(owner, 2)
     shape = NotionShape.of(notion, before.n_classes)
-    of = shape.problems_of(owner)
-    order = np.lexsort((value, of))
+    problem = shape.problems_of(owner)
+    order = np.lexsort((value, problem))
     order = order[weights[order] > 0]
-    offsets = np.concatenate(([0], np.cumsum(np.bincount(of[order], minlength=shape.n_problems))))
+    offsets = np.concatenate(([0], np.cumsum(np.bincount(problem[order], minlength=shape.n_problems))))
     return BinaryProblems(
         shape=shape,
         n_samples=before.n_samples,

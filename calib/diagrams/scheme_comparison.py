@@ -81,7 +81,7 @@ def compare_schemes(
             "evaluation rows in empty bins": int((calibrator.count_of(cells) == 0).sum()),
             "zero probability": int((np.take_along_axis(after, labels[:, None], axis=1) == 0).sum()),
         }
-        for when, proba, of_rows in (
+        for when, proba, row_scores in (
             ("before", evaluation.proba, scores_before),
             ("after", after, _scores(labels, after)),
         ):
@@ -89,7 +89,7 @@ def compare_schemes(
             curves[name] = CanonicalValidity.of_cells(means)  # the last is after
             row[f"V({epsilon:g}) {when}"] = float(curves[name].at(epsilon))
             row[f"canonical-ECE {when}"] = means.error()
-            row |= {f"{name} {when}": value for name, value in of_rows.items()}
+            row |= {f"{name} {when}": value for name, value in row_scores.items()}
         calibrators[name] = calibrator
         rows.append(row)
     return SchemeComparison(

@@ -140,14 +140,14 @@ class ValidityCells:
     """The cells in which a validity curve compares a base model with its calibrator."""
 
     #: Whether both are judged in the calibrator's cells (Appendix F of the paper); else in equal-width bins
-    of_calibrator: bool
+    calibrators_own: bool
     labels: tuple[int, ...] | None = None  #: Classes whose cells are counted; None for all
     left_out: int = 0  #: Classes that are not counted, because the calibrator has no bins for them
 
     def words(self, n_bins: int) -> str:
         """Say which cells these are."""
         words = f"Cells: {n_bins} equal-width bins."
-        if self.of_calibrator:
+        if self.calibrators_own:
             words = (
                 "Cells: each distinct score; the base model is judged in the calibrator's (Appendix F of the "
                 "paper)."
@@ -179,7 +179,7 @@ def validity_cells(
     shared = shared or np.array_equal(top_label(base)[0], top_label(scores)[0])
     by_value = strategy == "discrete" or (strategy == PerClass() and notion not in POOLED_NOTIONS)
     if by_value and shared:
-        return ValidityCells(of_calibrator=True, labels=counted)
+        return ValidityCells(calibrators_own=True, labels=counted)
     fell_back = getattr(calibrator, "fallbacks_", ())
     if (
         not fell_back
@@ -187,13 +187,13 @@ def validity_cells(
         or notion not in ("top-label", "class-wise")
         or calibrator.notion != notion
     ):
-        return ValidityCells(of_calibrator=False, labels=counted)
+        return ValidityCells(calibrators_own=False, labels=counted)
     card = guarantee_card(calibrator)
     binned = tuple(card.label[card.n_bins > 0].tolist())
     if not binned or (label is not None and label not in binned):
-        return ValidityCells(of_calibrator=False, labels=counted)
+        return ValidityCells(calibrators_own=False, labels=counted)
     left_out = 0 if counted else len(card.label) - len(binned)
-    return ValidityCells(of_calibrator=True, labels=counted or binned, left_out=left_out)
+    return ValidityCells(calibrators_own=True, labels=counted or binned, left_out=left_out)
 
 
 def validity_words(
@@ -276,8 +276,8 @@ def validity_curve(
     """
     evidence = as_evidence(y_true, scores, sample_weight)
     if reference is None:
-        of_cells: dict[str, Any] = {"n_bins": n_bins, "strategy": strategy or "uniform", "top_k": top_k}
-        cells = evidence.cells(notion, variance=n_resamples > 0, **of_cells)
+        cutting: dict[str, Any] = {"n_bins": n_bins, "strategy": strategy or "uniform", "top_k": top_k}
+        cells = evidence.cells(notion, variance=n_resamples > 0, **cutting)
     else:
         problems = evidence.problems(notion, top_k)
         cut = as_problems(y_true, reference, problems.notion, top_k, sample_weight)

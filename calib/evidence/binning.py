@@ -273,16 +273,16 @@ def bin_statistics(
     """
     if isinstance(strategy, PerClass):
         labels = problems.shape.labels_of(np.arange(problems.n_problems)).tolist()
-        of_problem = np.array([strategy.of_class(label) for label in labels])
+        strategies = np.array([strategy.of_class(label) for label in labels])
     else:
         check_choice(strategy, ("uniform", "quantile", "discrete"), "strategy")
-        of_problem = np.full(problems.n_problems, strategy)
-    used = [name for name in _CELLS if (of_problem == name).any()]
+        strategies = np.full(problems.n_problems, strategy)
+    used = [name for name in _CELLS if (strategies == name).any()]
     n_bins = check_count(n_bins, "n_bins") if used != ["discrete"] else 1
     tables = []
     for name in used:
         table = _CELLS[name](problems, n_bins)
-        tables.append([column[of_problem[table[1]] == name] for column in table])
+        tables.append([column[strategies[table[1]] == name] for column in table])
     start, problem, bin_ = (np.concatenate(columns) for columns in zip(*tables, strict=True))
     if len(used) > 1:
         order = np.lexsort((bin_, problem))
@@ -300,7 +300,7 @@ def bin_statistics(
             for factor in (1.0, problems.weights, problems.scores, problems.outcomes)
         )
         mean_score, mean_outcome = scores / weight, outcomes / weight
-    by_value, by_width = of_problem[problem] == "discrete", of_problem[problem] == "uniform"
+    by_value, by_width = strategies[problem] == "discrete", strategies[problem] == "uniform"
     # one value per cell: its mean needs no rounding
     mean_score[by_value] = problems.scores[start[by_value]].astype(np.float64)
     lower, upper = (problems.scores[at].astype(np.float64) for at in (start, stop - 1))
@@ -363,12 +363,12 @@ def bin_columns(
         true_cell = true_at % n_columns * n_bins + find(block.ravel()[true_at])
         found = [np.bincount(cell, minlength=size), np.bincount(true_cell, minlength=size)]
         for power in powers:
-            of_high, of_low = (
-                one if power == 1 else np.square(one, dtype=np.float64) for one in (values, low)
+            high_power, low_power = (
+                numbers if power == 1 else np.square(numbers, dtype=np.float64) for numbers in (values, low)
             )
             added = np.zeros(size)
-            added[::n_bins] = of_low.sum(axis=0, dtype=np.float64)
-            added += np.bincount(cell, of_high, size)
+            added[::n_bins] = low_power.sum(axis=0, dtype=np.float64)
+            added += np.bincount(cell, high_power, size)
             found.append(added)
         return found
 

@@ -174,8 +174,8 @@ class Dependence:
         sums = sums_of(residual[:, None] * design)
         sums -= size[:, None] / size.sum() * sums.sum(axis=0)
         even = max(self.even_clusters(row), 2.0)
-        of_sums = sums.T @ sums * even / (even - 1.0)
-        return (sum((self.correlation**k * products(h) for k, h in expansion(chance)), own) + of_sums) / 2.0
+        summed = sums.T @ sums * even / (even - 1.0)
+        return (sum((self.correlation**k * products(h) for k, h in expansion(chance)), own) + summed) / 2.0
 
 
 def expansion(chance: np.ndarray) -> Iterator[tuple[int, np.ndarray]]:

@@ -204,8 +204,8 @@ def _problems_of_ranks(
 ) -> BinaryProblems:
     owner = shape.problems_of(ranked, np.arange(shape.n_ranks))
     outcome = ranked == labels[:, None]
-    of_owner, of_score, of_outcome = (array.T.ravel() for array in (owner, confidences, outcome))
-    return _sorted_problems(shape, len(labels), of_owner, of_score, of_outcome, weights)
+    flat_owner, flat_score, flat_outcome = (array.T.ravel() for array in (owner, confidences, outcome))
+    return _sorted_problems(shape, len(labels), flat_owner, flat_score, flat_outcome, weights)
 
 
 def class_labels(y_true: Any, scores: Any, matrix: np.ndarray) -> np.ndarray:
@@ -454,11 +454,11 @@ def bin_each_class(
 ) -> list[Fitted]:
     """Return what a function makes of the class-wise problem of each class, sorted class by class."""
     n_samples, n_classes = matrix.shape
-    whole, one = np.array([0, n_samples]), NotionShape("confidence", n_classes)
+    whole, single = np.array([0, n_samples]), NotionShape("confidence", n_classes)
 
     def bin_class(code: int, column: np.ndarray, happened: np.ndarray) -> Fitted:
         entries = _sorted_entries(column, happened, None, whole)
-        return function(code, BinaryProblems(one, n_samples, whole, *entries, weights))
+        return function(code, BinaryProblems(single, n_samples, whole, *entries, weights))
 
     return _each_class(bin_class, labels, matrix)
 

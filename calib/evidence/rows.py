@@ -223,8 +223,8 @@ class Rows:
                 return bin_columns(matrix, labels, shape, n_bins, variance=variance)
 
             def bin_class(code: int, problem: BinaryProblems) -> BinStatistics:
-                of_class = strategy.of_class(code) if isinstance(strategy, PerClass) else strategy
-                return bin_statistics(problem, n_bins=n_bins, strategy=of_class, variance=variance)
+                class_strategy = strategy.of_class(code) if isinstance(strategy, PerClass) else strategy
+                return bin_statistics(problem, n_bins=n_bins, strategy=class_strategy, variance=variance)
 
             return stack_problems(bin_each_class(bin_class, labels, matrix, self.weights), shape)
         has_top = has_columns(self.scores) or isinstance(self.scores, TopLabelPrediction)
@@ -370,7 +370,7 @@ class Rows:
         """Return the Brier score and the log loss of whole vectors, from one pass."""
         matrix = score_matrix(self.scores)
         values = vector_values(as_labels(self.y_true, *matrix.shape), matrix, ("brier", "log_loss"))
-        return {name: weighted_mean(of_rows, self.weights) for name, of_rows in values.items()}
+        return {name: weighted_mean(row_values, self.weights) for name, row_values in values.items()}
 
     def of_class(self, label: int, notion: str = "top-label") -> Rows:
         if notion == "top-label":

@@ -69,8 +69,8 @@ def _one_score(
         sums = happens + (1.0 - calibrated) * float(weights[0])
         calibrated = np.where(sums > 0.0, happens / np.where(sums > 0.0, sums, 1.0), calibrated)
     program.output("scores", calibrated)
-    of_event = rule is not None and rule.of_event
-    confidence = np.maximum(calibrated, 1.0 - calibrated) if of_event else calibrated
+    is_event = rule is not None and rule.of_event
+    confidence = np.maximum(calibrated, 1.0 - calibrated) if is_event else calibrated
     return (calibrated > 0.5).astype(int), confidence
 
 

@@ -69,8 +69,8 @@ def onnx_behind(
         Put before the calibrator's names.
     """
     first = to_go_before(as_model(model))
-    named = [one.name for one in first.graph.output]
-    floats = {one.name: dtype for one in first.graph.output if (dtype := dtype_of(one)) is not None}
+    named = [tensor.name for tensor in first.graph.output]
+    floats = {tensor.name: dtype for tensor in first.graph.output if (dtype := dtype_of(tensor)) is not None}
     if output is None:
         known = [name for name in ("probabilities", "logits") if name in floats] or list(floats)
         if len(known) != 1:

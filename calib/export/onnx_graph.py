@@ -174,7 +174,7 @@ class Graph:
         self._inputs = [self._input(name, columns, dtype) for name, columns in program.inputs.items()]
         for function, result, *operands in program.steps:
             self._step(function, result, operands)
-        self._outputs = [self._output(name, *one) for name, one in program.outputs.items()]
+        self._outputs = [self._output(name, *declared) for name, declared in program.outputs.items()]
 
     @property
     def inputs(self) -> list[str]:

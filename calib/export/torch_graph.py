@@ -108,7 +108,7 @@ def _step(torch: Any, graph: Any, function: str, inputs: list[Any]) -> Any:
         "top": (torch.argmax, {}),
     }
     if function in along_rows:
-        of_rows, options = along_rows[function]
-        return call(of_rows, (*inputs, [1] if function == "sums" else 1), options)
+        operation, options = along_rows[function]
+        return call(operation, (*inputs, [1] if function == "sums" else 1), options)
     others = {"equal": torch.eq, "expit": torch.sigmoid, "rint": torch.round, "take": getitem}
     return call(others.get(function) or getattr(torch, function), tuple(inputs))

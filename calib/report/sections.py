@@ -270,8 +270,8 @@ def _one_score_section(about: ReportInput) -> list[str]:
     share = float(about.evidence.cells(n_bins=1).mean_outcome[0])
     event = "the model is right"
     if about.kind.name == "binary":
-        one, other = text(evaluation.positive), text(evaluation.class_names[0])
-        event = f"the class is {one} (Y = 1; the other is {other})"
+        positive, negative = text(evaluation.positive), text(evaluation.class_names[0])
+        event = f"the class is {positive} (Y = 1; the other is {negative})"
     return [paragraph(f"{sizes}; {event} in {share:.2%} of the evaluation rows.{coverage_words(evaluation)}")]
 
 
@@ -323,7 +323,7 @@ def verdict_section(about: ReportInput) -> list[str]:
     if (missing := lacks(about.kind, "tests without bins")) is not None:
         return [said, bullets(sentences), paragraph(text(missing[0].upper() + missing[1:]))]
     conclusion = conclude(rows.labels, rows, n_bins=about.n_bins, sample_weight=about.weights)
-    floor = next((one for measure, one in floors.items() if measure.key in ("tl_ece", "ece")), None)
+    floor = next((found for measure, found in floors.items() if measure.key in ("tl_ece", "ece")), None)
     by_class = lacks(about.kind, "page:Classes") is None
     names = [text(name) for name in rows.class_names]
     cells = worst_cells_words(about.cells, names, 5) if by_class else []
@@ -448,9 +448,9 @@ def comparison_section(about: ReportInput) -> list[str]:
     assessed = [entry.metrics for entry in board.ranked if entry.metrics]
     intervals = [
         metric_intervals(
-            rows.labels, scores[one.method], one, sample_weight=about.weights, cluster=rows.cluster
+            rows.labels, scores[entry.method], entry, sample_weight=about.weights, cluster=rows.cluster
         )
-        for one in assessed
+        for entry in assessed
     ]
     numbers = interval_texts(assessed, intervals)
     ranking: list[str] = []
@@ -461,7 +461,7 @@ def comparison_section(about: ReportInput) -> list[str]:
     swept = [each.method for each in assessed if each.method == BASE or each.strategy == "uniform"]
     sweep = partial(ece_sweep, about.evaluation.labels, n_bins=range(2, 51))
     pair: tuple[Notion, ...] = ("top-label", "confidence")
-    notions: dict[str, Notion] = {one: one for one in pair if one in notions_of(about.kind)}
+    notions: dict[str, Notion] = {notion: notion for notion in pair if notion in notions_of(about.kind)}
     sweeps: dict[str, dict[str, Any]] = {
         name: {
             key: sweep(about.methods[name][1], notion=notion)
@@ -541,12 +541,12 @@ def _validity(about: ReportInput, name: str, card: GuaranteeCard) -> list[str]:
         notion=notion,
         label=cells.labels,
         n_bins=about.n_bins,
-        strategy="discrete" if cells.of_calibrator else "uniform",
+        strategy="discrete" if cells.calibrators_own else "uniform",
         n_resamples=min(about.n_resamples, 200),
         random_state=about.random_state,
     )
     curves = {
-        BASE: curve(scores=rows, reference=top if cells.of_calibrator else None),
+        BASE: curve(scores=rows, reference=top if cells.calibrators_own else None),
         name: curve(scores=top),
     }
     promises = card.promises()

@@ -159,7 +159,7 @@ def _decoded(document: dict[str, Any]) -> Summary:
         if column in by or len(set(groups)) != len(groups):
             raise CalibratorFileError(f"calibrator file: {where} names a column or a group twice")
         by[column] = groups, _cells(entry["sums"], f"{where}.sums", len(groups), rows["n_samples"])
-    if len({one.weighted for one in (top, *(cells for _, cells in by.values()))}) > 1:
+    if len({table.weighted for table in (top, *(cells for _, cells in by.values()))}) > 1:
         raise CalibratorFileError("calibrator file: only some of the sums have weights")
     sums = SummedRows(
         kind=kind,

@@ -249,8 +249,8 @@ def _count_scores(
                 mine = key == problem
                 keep[mine] = wanted[name][cell[mine]]
             key, score, outcome = key[keep], score[keep], outcome[keep]
-        ones = np.ones(len(score), dtype=np.int64)
-        parts.append(ScoreCounts.of(key, score, ones, outcome.astype(np.int64)))
+        once = np.ones(len(score), dtype=np.int64)
+        parts.append(ScoreCounts.of(key, score, once, outcome.astype(np.int64)))
         if len(parts) >= 16:
             parts = [ScoreCounts.joined(parts)]
             if len(parts[0].key) > most:
@@ -298,8 +298,8 @@ def _collect(passes: _Passes, names: tuple[str, ...] | None, problems: Callable[
     for keys in divisions:
         pooled = coarse.counts.pooled(keys)
         for problem in np.unique(pooled.key).tolist():
-            of = pooled.of_key(problem)
-            masks[keys == problem] |= _cells_of_cuts(of, bins_for(int(of.count.sum())))
+            counts = pooled.of_key(problem)
+            masks[keys == problem] |= _cells_of_cuts(counts, bins_for(int(counts.count.sum())))
     wanted = {
         (group, name): masks[g * n_classes + c]
         for g, group in enumerate(coarse.groups)
@@ -316,12 +316,12 @@ def _collect(passes: _Passes, names: tuple[str, ...] | None, problems: Callable[
     return _Found(coarse.classes, coarse.groups, ScoreCounts.joined([left, fine.counts]), coarse.n_rows)
 
 
-def _cells_of_cuts(of: ScoreCounts, n_bins: int) -> np.ndarray:
+def _cells_of_cuts(counts: ScoreCounts, n_bins: int) -> np.ndarray:
     """Return the cells, of `FIRST_CELLS` and 1, in which a cut of `equal_mass_cuts` or the next score can be.
 
     Each cut has an earliest and a latest place, which depend on the cut before.
     """
-    ends = np.cumsum(of.count)
+    ends = np.cumsum(counts.count)
     total = int(ends[-1])
     share, low, high = max(total // n_bins, 1), 0, 0
     chosen = np.zeros(len(ends) + 1, dtype=bool)
@@ -337,7 +337,7 @@ def _cells_of_cuts(of: ScoreCounts, n_bins: int) -> np.ndarray:
         chosen[first : last + 2] = True
         high = int(ends[last])
     mask = np.zeros(FIRST_CELLS + 1, dtype=bool)
-    mask[of.score[chosen[:-1]].astype(np.int64)] = True
+    mask[counts.score[chosen[:-1]].astype(np.int64)] = True
     return mask
 
 
@@ -357,8 +357,8 @@ def _fit_one_score(binning: HistogramBinning, passes: _Passes) -> int:
         return [np.zeros(len(classes) * len(groups), dtype=np.int64)], binning.bins_for
 
     found = _collect(passes, None, one_problem)
-    of = found.counts.pooled(np.zeros(len(found.classes) * len(found.groups), dtype=np.int64))
-    binning.fit_counts(of.score, of.count, of.happened)
+    pooled = found.counts.pooled(np.zeros(len(found.classes) * len(found.groups), dtype=np.int64))
+    binning.fit_counts(pooled.score, pooled.count, pooled.happened)
     return found.n_rows
 
 
@@ -397,13 +397,13 @@ def _fit_problems(
     shape = shape_of(found.classes, found.groups)
     own, by_class, together = (found.counts.pooled(keys) for keys in keys_of(found.classes, found.groups))
 
-    def sizes(of: ScoreCounts, n: int) -> np.ndarray:
+    def sizes(counts: ScoreCounts, n: int) -> np.ndarray:
         total = np.zeros(n, dtype=np.int64)
-        np.add.at(total, of.key, of.count)
+        np.add.at(total, counts.key, counts.count)
         return total
 
-    def fit_one(of: ScoreCounts) -> HistogramBinning:
-        return clone(binning).fit_counts(of.score, of.count, of.happened)
+    def fit_one(counts: ScoreCounts) -> HistogramBinning:
+        return clone(binning).fit_counts(counts.score, counts.count, counts.happened)
 
     def fit_pooled(claim: int) -> HistogramBinning | None:
         few = found.n_rows < calibrator.least_points

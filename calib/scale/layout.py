@@ -77,7 +77,7 @@ class Layout:
     #: The column of models, the model whose rows count, and whether others are left out or refused
     model: str | None = None
     model_name: str | None = None
-    of_several: bool = False
+    among_several: bool = False
 
     @property
     def columns(self) -> list[str]:
@@ -152,7 +152,7 @@ def layout_of(
         part=part if roles.split and labelled else None,
         model=model,
         model_name=model_name,
-        of_several=wanted is not None,
+        among_several=wanted is not None,
         scale=_scale(raw, scores),
         by=tuple(by),
         class_wise=class_wise,
@@ -353,15 +353,16 @@ def read_batch(batch: pa.RecordBatch, layout: Layout, *, squares: bool = False) 
             columns = [column[index] for column in columns]
             swept = Sweep.of(columns, squares)
         score, predicted, label, outcome, weights = (
-            None if one is None else one[index] for one in (score, predicted, label, outcome, weights)
+            None if column is None else column[index]
+            for column in (score, predicted, label, outcome, weights)
         )
         named = [(codes[index], said) for codes, said in named]
-    of_squares = None
+    squared = None
     if swept is not None:
-        score, predicted, of_squares = swept.score, swept.label, swept.squares
+        score, predicted, squared = swept.score, swept.label, swept.squares
     assert score is not None
     return Rows(
-        index, columns, score, predicted, of_squares, label, outcome, tuple(words), weights, named, at.faults,
+        index, columns, score, predicted, squared, label, outcome, tuple(words), weights, named, at.faults,
         batch.num_rows, n_abstained,
     )  # fmt: skip
 
@@ -370,7 +371,7 @@ def _keep_part(at: _Batch, layout: Layout) -> None:
     if layout.model is not None:
         model, models = at.words(layout.model)
         counts = np.array([name == layout.model_name for name in models], dtype=bool)[model]
-        if not layout.of_several and not counts.all():
+        if not layout.among_several and not counts.all():
             other = models[model[counts.argmin()]]
             raise InputError(
                 f"column {layout.model!r} names {layout.model_name!r} and then {other!r}: models below each "
@@ -440,7 +441,7 @@ class Sweep:
             rows = slice(start, min(start + BLOCK, n_rows))
             sums, lowest, higher, place, exact = (array[: rows.stop - start] for array in space)
             block = [column[rows] for column in columns]
-            best, of_best = score[rows], label[rows]
+            best, best_label = score[rows], label[rows]
             np.copyto(best, block[0])
             np.copyto(sums, best)
             np.copyto(lowest, best)
@@ -448,19 +449,19 @@ class Sweep:
                 np.copyto(exact, best)
                 np.multiply(exact, exact, out=total[rows])
             with np.errstate(invalid="ignore", over="ignore"):
-                for code, one in enumerate(block[1:], start=1):
-                    sums += one
-                    np.minimum(lowest, one, out=lowest)
-                    np.greater(one, best, out=higher)
-                    np.maximum(best, one, out=best)
+                for code, scores in enumerate(block[1:], start=1):
+                    sums += scores
+                    np.minimum(lowest, scores, out=lowest)
+                    np.greater(scores, best, out=higher)
+                    np.maximum(best, scores, out=best)
                     if kind is np.uint8:  # all bits if it is higher: its code's bits remain
                         np.negative(higher.view(np.int8), out=place.view(np.int8))
                         np.bitwise_and(place, np.uint8(code), out=place)
                     else:
                         np.multiply(higher, kind(code), out=place, dtype=kind)
-                    np.maximum(of_best, place, out=of_best)
+                    np.maximum(best_label, place, out=best_label)
                     if total is not None:
-                        np.copyto(exact, one)
+                        np.copyto(exact, scores)
                         exact *= exact
                         total[rows] += exact
                 off = max(1.0 - float(sums.min()), float(sums.max()) - 1.0)

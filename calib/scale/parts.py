@@ -71,8 +71,8 @@ def find_files(paths: Paths) -> list[str]:
     """Return the files that paths, addresses, patterns (``data/*.parquet``) and folders name, in order."""
     listed = [paths] if isinstance(paths, (str, os.PathLike)) else list(paths)
     files: list[str] = []
-    for one in listed:
-        text = os.fspath(one)
+    for named in listed:
+        text = os.fspath(named)
         if "://" in text:
             found = [text]
         elif os.path.isdir(text):
@@ -91,8 +91,8 @@ def find_files(paths: Paths) -> list[str]:
     if not files:
         raise InputError("no paths were given")
     real = [file if "://" in file else os.path.realpath(file) for file in files]
-    for at, one in enumerate(real):
-        if one in real[:at]:
+    for at, named in enumerate(real):
+        if named in real[:at]:
             raise InputError(f"{files[at]!r} is named twice; its rows would count twice")
     return files
 

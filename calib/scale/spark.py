@@ -71,7 +71,7 @@ def summarize_spark(
     parts = frame.select(*layout.columns).mapInArrow(sum_partition, "sums binary").collect()
     if not parts:
         raise InputError("no row can be used: all are of another part, or without an answer")
-    summaries = [load(bytes(one["sums"])) for one in parts]
+    summaries = [load(bytes(part["sums"])) for part in parts]
     digests = sorted(part for summary in summaries for part in summary.parts)
     found = tuple(line for _, line in examined(first[0], "the data frame"))
     return Summary.of(combined(summaries), tuple(digests), found, "a Spark data frame")

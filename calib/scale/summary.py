@@ -59,12 +59,12 @@ class Summary(SummedRows):
         found = class_faults(
             self.class_names, self.n_samples, self.predicted, true=self.true, expected=expected
         )
-        return tuple(f"{one.message} ({one.code})" for one in found)
+        return tuple(f"{finding.message} ({finding.code})" for finding in found)
 
     @property
     def n_bytes(self) -> int:
         """Bytes of all sums."""
-        cells = [self.top, self.class_wise, *(one for _, one in self.by.values())]
+        cells = [self.top, self.class_wise, *(groups for _, groups in self.by.values())]
         arrays = [(cell.place, cell.count, cell.high, cell.low) for cell in cells if cell is not None]
         return sum(array.nbytes for four in arrays for array in four)
 

@@ -61,12 +61,12 @@ class Entries:
             self.units["class"] = problem, class_names
         if groups is not None:
             self.units["group"] = groups[0][row], groups[1]
-        of_row = _blocks(times, cluster)
+        row_block = _blocks(times, cluster)
         self.block, self.cluster = (
-            of_row[row],
+            row_block[row],
             None if cluster is None else units_of(cluster, len(times))[row],
         )
-        inside = [times[of_row == number] for number in range(of_row.max() + 1)]
+        inside = [times[row_block == number] for number in range(row_block.max() + 1)]
         self.blocks = [(float(moments.min()), float(moments.max()), len(moments)) for moments in inside]
         entry = _spread(
             self.scores.view(np.uint64) ^ _spread((2 * problem + self.outcomes).astype(np.uint64))

@@ -188,12 +188,12 @@ def calibration_band(
     problems = as_problems(y_true, scores, notion)
     problems.check_unweighted("calibration_band", "its bounds count rows; consistency_band takes weights")
     tail = 1.0 - check_level(level)
-    of_class, outcomes = problems.problem(label)
-    if not len(of_class):
+    scores_of_class, outcomes = problems.problem(label)
+    if not len(scores_of_class):
         raise InputError(f"problem {label} has no entries: this class is never predicted")
-    start = np.flatnonzero(np.append(True, of_class[1:] != of_class[:-1]))
-    score, count = of_class[start].astype(np.float64), np.diff(np.append(start, len(of_class)))
-    middle = (np.cumsum(count) - count / 2.0) / len(of_class)
+    start = np.flatnonzero(np.append(True, scores_of_class[1:] != scores_of_class[:-1]))
+    score, count = scores_of_class[start].astype(np.float64), np.diff(np.append(start, len(scores_of_class)))
+    middle = (np.cumsum(count) - count / 2.0) / len(scores_of_class)
     group = np.minimum(middle * check_count(most_groups, "most_groups"), most_groups - 1).astype(np.int64)
     if len(score) <= most_groups:
         group = np.arange(len(score))

@@ -42,8 +42,8 @@ def _listed_bets() -> tuple[np.ndarray, ...]:
     sizes = len(shifts), CELLS * len(in_cells), len(STRETCHES)
     added = np.concatenate([shifts, np.tile(in_cells, CELLS), np.zeros(sizes[2])])
     times = np.concatenate([np.zeros(sizes[0] + sizes[1]), STRETCHES])
-    of_cell = np.repeat(np.arange(CELLS), len(in_cells))
-    cell = np.concatenate([np.full(sizes[0], -1), of_cell, np.full(sizes[2], -1)])
+    own_cell = np.repeat(np.arange(CELLS), len(in_cells))
+    cell = np.concatenate([np.full(sizes[0], -1), own_cell, np.full(sizes[2], -1)])
     return added, times, cell, np.log(np.repeat(np.array(SHARES) / sizes, sizes))
 
 
@@ -64,8 +64,8 @@ def log_factors(scores: np.ndarray, outcomes: np.ndarray, lower: Any, upper: Any
         odds = sign * logit(np.where(possible, nearest, 0.5))
         sides.append(np.stack([possible, odds, np.logaddexp(0.0, odds)]))
     by_own = np.where(own > 0.0, *sides), np.where(own > 0.0, *sides[::-1])
-    for added, times, of_cell in zip(_ADDED.tolist(), _TIMES.tolist(), _CELL.tolist(), strict=True):
-        rows = slice(None) if of_cell < 0 else cell == of_cell
+    for added, times, bet_cell in zip(_ADDED.tolist(), _TIMES.tolist(), _CELL.tolist(), strict=True):
+        rows = slice(None) if bet_cell < 0 else cell == bet_cell
         moved = sign[rows] * (added or np.clip(times * own[rows], -MOST_STRETCHED, MOST_STRETCHED))
         possible, odds, before = (sides if added else by_own)[(added or times) < 0.0][:, rows]
         factors = np.zeros(len(scores))
@@ -169,8 +169,8 @@ class Level:
     def halve(self) -> None:
         """Put neighbouring blocks together."""
         sums: dict[tuple[int, int], np.ndarray] = {}
-        for (block, unit), one in self.sums.items():
-            sums[block // 2, unit] = sums.get((block // 2, unit), 0.0) + one
+        for (block, unit), sums_of_block in self.sums.items():
+            sums[block // 2, unit] = sums.get((block // 2, unit), 0.0) + sums_of_block
         self.sums, self.begun = sums, self.begun // 2
 
     def gap_sums(self, unit: int, blocks: range) -> np.ndarray:

@@ -324,14 +324,14 @@ def calibration_frame(tests: Sequence[CalibrationTest], scored: str | None = Non
     """Return one row per test, for tables and CSV downloads; `scored` names the one score of each row."""
     rows = [
         {
-            "Test": one.title,
-            "Of": scored or one.notion,
-            "Statistic": one.statistic,
-            "p": one.p_value,
-            "Redraws": one.n_resamples,
-            "Verdict": one.verdict,
+            "Test": test.title,
+            "Of": scored or test.notion,
+            "Statistic": test.statistic,
+            "p": test.p_value,
+            "Redraws": test.n_resamples,
+            "Verdict": test.verdict,
         }
-        for one in tests
+        for test in tests
     ]
     return pd.DataFrame(rows)
 
@@ -712,8 +712,8 @@ def _alike(kernel: np.ndarray, drawn: np.ndarray) -> np.ndarray:
             has, among = has[rows], below[rows][:, rows]
         else:
             among = below
-        one = has.astype(np.float32)
-        same += np.einsum("ij,ij->j", one, among @ one)
+        held = has.astype(np.float32)
+        same += np.einsum("ij,ij->j", held, among @ held)
     if often[count > 0].all():
         return same
     # of the other labels there are few pairs: sorted, equal labels stand near each other

@@ -138,8 +138,8 @@ def paired_interval(
     Parameters as for `bootstrap_interval`. Calibration errors have `paired_difference`.
     """
     y_a, kept_a, weights, codes = counted_rows(y_true, scores_a, sample_weight, cluster)
-    y_b, kept_b, _, of_b = counted_rows(y_true, scores_b, sample_weight, cluster)
-    codes = of_b if codes is None else codes
+    y_b, kept_b, _, codes_b = counted_rows(y_true, scores_b, sample_weight, cluster)
+    codes = codes_b if codes is None else codes
     losses_a, losses_b = _checked_losses(y_a, kept_a, metric), _checked_losses(y_b, kept_b, metric)
     options: dict[str, Any] = {"n_resamples": n_resamples, "random_state": random_state, "progress": progress}
     unseen_a, unseen_b = (
@@ -165,9 +165,9 @@ def paired_intervals_of(
     `cluster` has each row's cluster number, `unseen` the change of each difference, (m,), by one more wrong
     row. `options` are n_resamples, random_state and progress.
     """
-    a, of_b = weighted_mean(losses_a, weights), [weighted_mean(losses, weights) for losses in losses_b]
+    a, means_b = weighted_mean(losses_a, weights), [weighted_mean(losses, weights) for losses in losses_b]
     changes = limits_of_means(losses_b - losses_a, level, MOST[metric], weights, cluster, unseen, **options)
-    return [PairedInterval(metric, a, b, *change) for b, change in zip(of_b, changes, strict=True)]
+    return [PairedInterval(metric, a, b, *change) for b, change in zip(means_b, changes, strict=True)]
 
 
 def _checked_losses(y_true: Any, scores: Any, metric: str) -> np.ndarray:
@@ -269,7 +269,7 @@ def limits_of_means(
     worth = None
     if cluster is not None:  # and what a cluster adds to it, times the clusters, is one value of the mean
         away = losses - mean[:, None]
-        sums = np.array([np.bincount(cluster, of_method) for of_method in away])
+        sums = np.array([np.bincount(cluster, losses_away) for losses_away in away])
         worth = np.array([even_clusters_of(*values, cluster) for values in zip(sums, away, strict=True)])
         losses = mean[:, None] + sums * (sums.shape[1] / n_samples)
     ends = mean_limits(losses, level, worth)

@@ -206,9 +206,9 @@ def corp_curve(problems: BinaryProblems, problem: int = 0) -> CorpCurve:
     share = weight / weight.sum()
 
     def terms(loss: Callable[[np.ndarray, np.ndarray], np.ndarray]) -> CorpTerms:
-        of_scores, of_curve = (float(share @ loss(rate, at)) for at in (single, frequency))
-        of_base = float(share @ loss(rate, np.full(len(rate), base)))
-        return CorpTerms(of_scores - of_curve, of_base - of_curve, of_base)
+        score_loss, curve_loss = (float(share @ loss(rate, at)) for at in (single, frequency))
+        base_loss = float(share @ loss(rate, np.full(len(rate), base)))
+        return CorpTerms(score_loss - curve_loss, base_loss - curve_loss, base_loss)
 
     return CorpCurve(
         score=single,

@@ -114,11 +114,11 @@ def paired_difference(
     """
     alpha = 1.0 - check_level(level)
     rows = [counted_rows(y_true, scores, sample_weight, cluster) for scores in (scores_a, scores_b)]
-    found = [of for *_, of in rows if of is not None]
+    found = [codes_of_rows for *_, codes_of_rows in rows if codes_of_rows is not None]
     codes = np.unique(np.stack(found), axis=1, return_inverse=True)[1].reshape(-1) if found else None
     a, b = (
-        _Side.of(*of[:3], codes, notion, n_bins, strategy, top_k)
-        for of, strategy in zip(rows, (strategy_a, strategy_b), strict=True)
+        _Side.of(*counted[:3], codes, notion, n_bins, strategy, top_k)
+        for counted, strategy in zip(rows, (strategy_a, strategy_b), strict=True)
     )
     if len(a.cell) != len(b.cell):
         raise InputError(
@@ -218,19 +218,19 @@ def _events(scores: Any, problems: BinaryProblems) -> np.ndarray:
 
 def _same(a: _Side, b: _Side) -> bool:
     pairs = ((a.cell, b.cell), (a.event, b.event), (a.scores, b.scores))
-    return all(np.array_equal(of_a, of_b) for of_a, of_b in pairs)
+    return all(np.array_equal(array_a, array_b) for array_a, array_b in pairs)
 
 
 def _limits_of_clusters(a: _Side, b: _Side, z: float) -> tuple[float, float]:
-    of_a, of_b = a.clusters, b.clusters
-    assert of_a is not None
-    assert of_b is not None
-    linear = of_a.linear - of_b.linear
-    noise = of_a.covariance(of_a) + of_b.covariance(of_b) - 2.0 * of_a.covariance(of_b)
+    left, right = a.clusters, b.clusters
+    assert left is not None
+    assert right is not None
+    linear = left.linear - right.linear
+    noise = left.covariance(left) + right.covariance(right) - 2.0 * left.covariance(right)
     variance = max(float(linear @ linear) + max(noise, 0.0), 1e-200)
     skewness = MAX_SKEWNESS * (max(noise, 0.0) / variance) ** 1.5
     reach = (z + (z * z - 1.0) / 6.0 * skewness) * np.sqrt(variance)  # Cornish & Fisher (1938)
-    return float(of_a.squared - of_b.squared - reach), float(of_a.squared - of_b.squared + reach)
+    return float(left.squared - right.squared - reach), float(left.squared - right.squared + reach)
 
 
 def _limits(a: _Side, b: _Side, z: float) -> tuple[float, float]:
@@ -289,10 +289,12 @@ def _limits(a: _Side, b: _Side, z: float) -> tuple[float, float]:
 
     # The noise of the rows' outcomes is one and the same: a larger share of the smaller variance.
     left = 1.0 - np.array(BETWEEN_ROWS)
-    of_a, of_b = (float(np.mean(side.table.variance[side.cell] * side.weight)) for side in (a, b))
-    least_noise = max(min(of_a, of_b), 1e-300)
+    noise_a, noise_b = (float(np.mean(side.table.variance[side.cell] * side.weight)) for side in (a, b))
+    least_noise = max(min(noise_a, noise_b), 1e-300)
     shares = [*zip(left, left, strict=True)]
-    shares += zip(left * least_noise / max(of_a, 1e-300), left * least_noise / max(of_b, 1e-300), strict=True)
+    shares += zip(
+        left * least_noise / max(noise_a, 1e-300), left * least_noise / max(noise_b, 1e-300), strict=True
+    )
     lowers, uppers = zip(*(ends(*share) for share in shares), strict=True)
     return min(lowers), max(uppers)
 

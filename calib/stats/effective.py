@@ -138,7 +138,7 @@ def find_alike(rows: Any) -> list[Alike]:
         p_value = residuals.together(codes)
         worth = effective_sample(outcome, ConfidencePrediction(score), cluster=codes)
         found.append(Alike(name, p_value, CHANCE / len(tried), design_effect(codes), worth))
-    return sorted(found, key=lambda one: (not one.is_sure, one.sample.effective))
+    return sorted(found, key=lambda alike: (not alike.is_sure, alike.sample.effective))
 
 
 def _equal_scores(rows: Any) -> np.ndarray | None:

@@ -262,13 +262,13 @@ def noise_floors(
     found = {name: CellMetric(cells, **measure) for name, measure in measures.items()}
 
     def of_all(gaps: np.ndarray) -> np.ndarray:
-        return np.stack([one(gaps) for one in found.values()])
+        return np.stack([metric_of(gaps) for metric_of in found.values()])
 
     observed = of_all(np.abs(cells.gap)[:, None])[:, 0].tolist()
     samples = np.sort(_redrawn(of_all, cells, *drawing, **options), axis=1)
     return {
-        name: _floor_of(cells, one.metric, at_data, redrawn, evidence.n_clusters)
-        for (name, one), at_data, redrawn in zip(found.items(), observed, samples, strict=True)
+        name: _floor_of(cells, metric_of.metric, at_data, redrawn, evidence.n_clusters)
+        for (name, metric_of), at_data, redrawn in zip(found.items(), observed, samples, strict=True)
     }
 
 
@@ -299,11 +299,11 @@ def _floors_of_claims(
     """
     floors = {}
     for name, measure in measures.items():
-        one = CellMetric(cells, **measure)
-        if one.metric != "ece":
+        metric = CellMetric(cells, **measure)
+        if metric.metric != "ece":
             raise InputError(f'the noise floor of the MCE of notion "{cells.notion}" needs the rows')
-        samples = np.sort(_redrawn(one.of_claims, cells, *drawing, **options), axis=1)
-        floors[name] = _floor_of(cells, one.metric, cells.ece(one.norm), samples.mean(axis=0))
+        samples = np.sort(_redrawn(metric.of_claims, cells, *drawing, **options), axis=1)
+        floors[name] = _floor_of(cells, metric.metric, cells.ece(metric.norm), samples.mean(axis=0))
     return floors
 
 
@@ -459,9 +459,9 @@ def canonical_noise_floors(
             n_bins=n_cells,
             n_samples=len(matrix),
             observed=float(means.distance(norm) @ means.share),
-            samples=of_norm,
+            samples=norm_samples,
         )
-        for norm, of_norm in zip(norms, samples, strict=True)
+        for norm, norm_samples in zip(norms, samples, strict=True)
     }
 
 

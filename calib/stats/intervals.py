@@ -176,9 +176,9 @@ def _l1_limits(
         spread = float(cells.square @ noise_free) / (cells.n_samples * cells.n_claims)
     else:
         spread = float(share @ (gap**2 - deviation**2)) - max(observed - floor, 0.0) ** 2
-    of_rows = max(spread, 0.0) / cells.n_samples  # the rows are a sample, too
-    of_rows += unseen(cells.effective_samples, cells.n_claims, z)
-    error = np.sqrt(variance + of_rows)
+    rows_variance = max(spread, 0.0) / cells.n_samples  # the rows are a sample, too
+    rows_variance += unseen(cells.effective_samples, cells.n_claims, z)
+    error = np.sqrt(variance + rows_variance)
 
     # Noise adds no more than the floor; and nothing to cells whose gap is far from 0.
     apart = np.sqrt(np.maximum(np.maximum(score * (1.0 - score), shrunk * (1.0 - shrunk)), 0.0) / count)
@@ -204,7 +204,7 @@ def _l1_limits(
 
         def end(distance: float) -> float:
             more = float(squares @ (_folded_variance(np.maximum(x, distance)) - folded))
-            return behind(least + z * np.sqrt((variance + more) * left + of_rows), left)
+            return behind(least + z * np.sqrt((variance + more) * left + rows_variance), left)
 
         scale = noise * np.sqrt(left)
         return end(end(np.inf) / scale if scale > 0 else np.inf)
@@ -256,8 +256,8 @@ def measure_interval(
     if measure.notion is not None and event_scores(rows) is None:
         rows = TopLabelPrediction(*top_label(rows))
     metric: Any = measure.metric
-    of_rows: dict[str, Any] = {"sample_weight": evidence.weights, "cluster": evidence.cluster}
-    mean = bootstrap_interval(evidence.y_true, rows, metric=metric, level=level, **of_rows)
+    weighting: dict[str, Any] = {"sample_weight": evidence.weights, "cluster": evidence.cluster}
+    mean = bootstrap_interval(evidence.y_true, rows, metric=metric, level=level, **weighting)
     return mean.lower, mean.upper
 
 

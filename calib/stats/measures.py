@@ -32,13 +32,13 @@ class Measure:
     needs: tuple[str, ...] = ()
     listed: bool = True  #: Whether tables list it; limits of the gate may name it in any case
 
-    def missing(self, of: Kind | str | Evidence) -> str | None:
+    def missing(self, source: Kind | str | Evidence) -> str | None:
         """Say in one sentence what a kind of predictions, or evidence, lacks for it; None if nothing."""
-        kind = of if isinstance(of, (Kind, str)) else of.kind
+        kind = source if isinstance(source, (Kind, str)) else source.kind
         asked = "The AUC" if self.metric == "auc" else "" if self.needs else f"notion:{self.notion}"
         if (missing := lacks_any(kind, self.needs, self.title)) is not None:
             return missing
-        return lacks(of, asked) if isinstance(of, (Kind, str)) else of.lacks(asked)
+        return lacks(source, asked) if isinstance(source, (Kind, str)) else source.lacks(asked)
 
     @property
     def higher_is_better(self) -> bool:

@@ -154,8 +154,8 @@ class Monitor(Result):
         if not self.alarm:
             return None
         level, unit = max(
-            ((level, unit) for level, of in self.levels.items() for unit in range(len(of.names))),
-            key=lambda one: self._likeliest(*one)[0],
+            ((level, unit) for level, state in self.levels.items() for unit in range(len(state.names))),
+            key=lambda place: self._likeliest(*place)[0],
         )
         return self.time_of(self.blocks[self._likeliest(level, unit)[1]].first)
 
@@ -216,19 +216,19 @@ class Monitor(Result):
             raise InputError("earlier rows were predictions of another kind; start another monitor")
         first, taken = len(self.blocks), []
         for level, (unit, names) in rows.units.items():
-            of = self.levels[level]
-            places = of.places(names, rows.is_closed and level == "class")
-            bets = rows.bets(rows.block * len(of.names) + places[unit])
-            n_keys = len(rows.blocks) * len(of.names)
-            shape = (len(rows.blocks), len(of.names), -1)
+            state = self.levels[level]
+            places = state.places(names, rows.is_closed and level == "class")
+            bets = rows.bets(rows.block * len(state.names) + places[unit])
+            n_keys = len(rows.blocks) * len(state.names)
+            shape = (len(rows.blocks), len(state.names), -1)
             lower, upper = self._allowed(level, names, unit, rows.scores)
             paid = np.empty((n_keys, len(STAKE)))
             for bet, each in enumerate(log_factors(rows.scores, rows.outcomes, lower, upper)):
                 paid[:, bet] = np.bincount(bets.key, bets.paid(each), n_keys)
-            taken.append((of, bets.sums(rows.residuals, n_keys).reshape(shape), paid.reshape(shape)))
+            taken.append((state, bets.sums(rows.residuals, n_keys).reshape(shape), paid.reshape(shape)))
         for block, (earliest, latest, n_rows) in enumerate(rows.blocks):
-            for of, sums, factors in taken:
-                of.bet(first + block, sums[block], factors[block])
+            for state, sums, factors in taken:
+                state.bet(first + block, sums[block], factors[block])
             self.blocks.append(Block(earliest, latest, n_rows, self._log_mean()))
             self.largest = max(self.largest, self.log_evidence)
         self.n_rows += sum(n_rows for _, _, n_rows in rows.blocks)
@@ -237,28 +237,28 @@ class Monitor(Result):
             pairs = [self.blocks[at : at + 2] for at in range(0, len(self.blocks), 2)]
             self.blocks = [
                 Block(
-                    min(one.first for one in pair),
-                    max(one.last for one in pair),
-                    sum(one.n_rows for one in pair),
+                    min(block.first for block in pair),
+                    max(block.last for block in pair),
+                    sum(block.n_rows for block in pair),
                     pair[-1].log_evidence,
                 )
                 for pair in pairs
             ]
-            for of in self.levels.values():
-                of.halve()
+            for state in self.levels.values():
+                state.halve()
         return self
 
     def named(self) -> list[tuple[str, str]]:
         """Return the classes and groups that an alarm is about: ("class", name) and ("group", name)."""
         found = []
-        for level, of in self.levels.items():
+        for level, state in self.levels.items():
             if level == "all" or not self.alarm:
                 continue
-            worth = of.log_evidence() + np.log(of.weights)
+            worth = state.log_evidence() + np.log(state.weights)
             order = np.argsort(-worth, kind="stable")
             enough = worth[order] >= np.log(self.threshold / np.arange(1, len(worth) + 1))
             last = int(np.flatnonzero(enough).max(initial=-1)) + 1
-            found += [(level, of.names[at]) for at in order[:last].tolist()]
+            found += [(level, state.names[at]) for at in order[:last].tolist()]
         return found
 
     def gap(self, level: str = "all", name: str = "", *, since_alarm: bool = False) -> Gap:
@@ -272,12 +272,12 @@ class Monitor(Result):
             Only rows since the change that explains the evidence of this unit best; the interval then allows
             for the choice of the beginning.
         """
-        of = self.levels[level]
-        unit = of.names.index(name)
+        state = self.levels[level]
+        unit = state.names.index(name)
         begun = self._likeliest(level, unit)[1] if since_alarm else 0
-        sums = of.gap_sums(unit, range(begun, len(self.blocks)))
-        before = of.gap_sums(unit, range(begun))[0]
-        share = begun_by(before + of.sums[begun, unit][0]) - begun_by(before) if since_alarm else 1.0
+        sums = state.gap_sums(unit, range(begun, len(self.blocks)))
+        before = state.gap_sums(unit, range(begun))[0]
+        share = begun_by(before + state.sums[begun, unit][0]) - begun_by(before) if since_alarm else 1.0
         lower, upper = gap_bounds(sums, self.alpha * float(share))
         return Gap(
             level,
@@ -293,8 +293,8 @@ class Monitor(Result):
         """Return a row for all rows, each class and each group: evidence, gap, and whether it is named."""
         named = self.named()
         records = []
-        for level, of in self.levels.items():
-            for name, log_evidence in zip(of.names, of.log_evidence().tolist(), strict=True):
+        for level, state in self.levels.items():
+            for name, log_evidence in zip(state.names, state.log_evidence().tolist(), strict=True):
                 gap = self.gap(level, name)
                 records.append(
                     {
@@ -315,10 +315,10 @@ class Monitor(Result):
 
         `lower` and `upper` are the confidence sequence of the gap of all rows so far.
         """
-        of = self.levels[level]
-        unit, so_far, records = of.names.index(name), np.zeros(3), []
+        state = self.levels[level]
+        unit, so_far, records = state.names.index(name), np.zeros(3), []
         for at, block in enumerate(self.blocks):
-            here = of.sums.get((at, unit), np.zeros(3))
+            here = state.sums.get((at, unit), np.zeros(3))
             so_far = so_far + here
             lower, upper = gap_bounds(so_far, self.alpha)
             records.append(
@@ -346,9 +346,9 @@ class Monitor(Result):
         whole = [("all", "")] if "all" in self.levels else []
         gaps = [self.gap(level, name, since_alarm=True) for level, name in [*whole, *named[:MOST_NAMED]]]
         sizes = [
-            f"{f'{one.level} {one.name}' if one.name else 'all rows'} "
-            f"{with_interval(one.gap, one.lower, one.upper, sign='+')} since {_day(one.since)}"
-            for one in gaps
+            f"{f'{gap.level} {gap.name}' if gap.name else 'all rows'} "
+            f"{with_interval(gap.gap, gap.lower, gap.upper, sign='+')} since {_day(gap.since)}"
+            for gap in gaps
         ]
         more = f"; {len(named) - MOST_NAMED} more are named" if len(named) > MOST_NAMED else ""
         what = "other than at the start" if self.start else "miscalibrated"
@@ -372,11 +372,11 @@ class Monitor(Result):
 
     def _likeliest(self, level: str, unit: int) -> tuple[float, int]:
         """Return what the best bet from its best beginning is worth, with its stake, and that block."""
-        of = self.levels[level]
-        worth = of.best[unit] + STAKE
+        state = self.levels[level]
+        worth = state.best[unit] + STAKE
         bet = int(worth.argmax())
-        shared = np.log(of.weights[unit]) + np.log(self._shares()[level])
-        return float(worth[bet] + shared), int(of.begun[unit][bet])
+        shared = np.log(state.weights[unit]) + np.log(self._shares()[level])
+        return float(worth[bet] + shared), int(state.begun[unit][bet])
 
     def _shares(self) -> dict[str, float]:
         others = [level for level in self.levels if level != "all"]
@@ -386,7 +386,7 @@ class Monitor(Result):
 
     def _log_mean(self) -> float:
         shares = self._shares()
-        each = [np.log(shares[level]) + of.log_mean() for level, of in self.levels.items()]
+        each = [np.log(shares[level]) + state.log_mean() for level, state in self.levels.items()]
         return float(np.logaddexp.reduce(each))
 
     def _allowed(

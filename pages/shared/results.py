@@ -646,7 +646,7 @@ def score_terms(method: Method, rule: str, n_bins: int) -> Decomposition:
 def cells_of(method: Method, notion: Notion, label: int | None) -> diagrams.ValidityCells:
     """Return the cells in which a validity curve compares the base model and a method."""
     if method.sums is not None:
-        return diagrams.ValidityCells(of_calibrator=False, labels=None if label is None else (label,))
+        return diagrams.ValidityCells(calibrators_own=False, labels=None if label is None else (label,))
     return diagrams.validity_cells(
         method.calibrator,
         methods()[BASE].scores,
@@ -663,7 +663,7 @@ def validity(
     base = methods()[BASE]
     curves = {}
     if method.name != BASE:
-        curves[BASE] = _validity(base, method if cells.of_calibrator else None, notion, cells, n_bins)
+        curves[BASE] = _validity(base, method if cells.calibrators_own else None, notion, cells, n_bins)
     return {**curves, method.name: _validity(method, None, notion, cells, n_bins)}
 
 
@@ -680,7 +680,7 @@ def _validity(
         reference=None if reference is None else problems(reference, notion),
         label=cells.labels,
         n_bins=n_bins,
-        strategy="discrete" if cells.of_calibrator else "uniform",
+        strategy="discrete" if cells.calibrators_own else "uniform",
         n_resamples=CURVE_REDRAWS,
         random_state=0,
     )

@@ -103,10 +103,10 @@ def test_cells_are_the_calibrators_where_both_can_share_them():
         options = {"notion": "top-label", "strategy": assessment_strategy(None, fitted)}
         cells[k] = validity_cells(fitted, proba, top, **options)
         assert validity_cells(fitted, proba, top, **options, label=1) == (
-            ValidityCells(of_calibrator=k == 10, labels=(1,))
+            ValidityCells(calibrators_own=k == 10, labels=(1,))
         )
-    assert cells[10] == ValidityCells(of_calibrator=True)
-    assert cells[50] == ValidityCells(of_calibrator=True, labels=(0,), left_out=1)
+    assert cells[10] == ValidityCells(calibrators_own=True)
+    assert cells[50] == ValidityCells(calibrators_own=True, labels=(0,), left_out=1)
     assert "Left out: 1 " in cells[50].words(15)
     assert "Left out" not in cells[10].words(15)
     assert validity_cells(None, proba, proba, notion="top-label", strategy="uniform") == ValidityCells(False)
