@@ -7,7 +7,9 @@ PYTHON ?= python3
 
 VENV := .venv
 BIN := $(VENV)/bin
-# Modules are compiled when they are first imported: compiling all that is installed takes longer.
+# Modules are compiled when they are first imported: compiling all that is installed takes longer. Some containers
+# forbid Python to keep what it compiled; then every process compiles for two to four seconds what it imports.
+unexport PYTHONDONTWRITEBYTECODE
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check --no-compile
 
 .PHONY: run test pytest browser elsewhere speed thorough docs links pictures lint chromium package lowest newest heavy hashes audit clean
