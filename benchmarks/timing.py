@@ -17,8 +17,6 @@ from typing import Any
 
 import numpy as np
 
-from calib.base.version import __version__
-
 ROOT = Path(__file__).resolve().parents[1]
 
 Calls = Mapping[str, Callable[[], Any]]
@@ -68,6 +66,8 @@ def alone(module: str, *arguments: object) -> Any:
 
 def machine(*peers: str) -> str:
     """Say what ran when, and on how many processors."""
+    from calib.base.version import __version__  # not before benchmarks.speed has chosen between two trees
+
     versions = [f"calib-diagnostics {__version__}"]
     for name in ("numpy", *peers):
         with suppress(PackageNotFoundError):
