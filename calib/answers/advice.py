@@ -78,9 +78,7 @@ class Recommendation(Result):
     #: fitted calibrator or None: Fitted on all calibration rows; None if the name is "none"
     calibrator: Any
     reason: str  #: Why, in one sentence with numbers
-    #: One row per candidate, the lowest score first: "method"; cross-validated "brier" and "log_loss" of
-    #: whole vectors; "improvement" on the deciding score of "none", with its 95 % interval "lower" to "upper"
-    #: for all candidates at once; "numbers" that it fits
+    #: One row per candidate, lowest score first; "improvement" has 95 % intervals that hold at once
     table: pd.DataFrame
     left_out: dict[str, str]  #: Candidates that were not tried, and why
     #: Calibration rows on which the candidates were tried, and all of them
@@ -200,14 +198,11 @@ def recommend(
     sample_weight : (n,) array_like of float, optional
         As for `calib.ece`. Candidates that cannot use weights are left out.
     cluster : (n,) array_like, optional
-        As for `calib.Predictions`; by default the ids of `proba`, else exact copies of rows. They are in one
-        fold, and intervals are of their sums.
+        As for `calib.Predictions`; by default the ids of `proba`, else exact copies of rows.
     confirm : (proba, y), optional
         Other rows, on which the chosen calibrator is tested once.
-    max_rows : int
-        Try the candidates on a stratified sample of about this many rows if there are more.
-    random_state : int
-        Seed of the folds.
+    max_rows, random_state : int
+        Size of the stratified sample that the candidates are tried on, and the seed of the folds.
     progress : callable, optional
         Called with the share that is done and the name of the candidate being tried.
 
@@ -226,14 +221,10 @@ def recommend(
     -----
     Each candidate is fitted and scored in 5 folds, stratified by class. It helps if its score is
     distinguishably below the base model's (95 % interval for all candidates at once) and its other score is
-    no higher. If none helps, scores stay as they are. Else the recommendation fits the fewest numbers among
-    the candidates that help and are within one standard error of their lowest score (Breiman, Friedman,
+    no higher. If none helps, scores stay as they are. Otherwise the recommendation fits the fewest numbers
+    among the candidates that help and are within one standard error of their lowest score (Breiman, Friedman,
     Olshen & Stone 1984, section 3.4.3). Nothing is recommended if fewer than `MIN_WRONG` rows are wrong, or
     right.
-
-    The intervals leave out that folds share fitting rows; ``benchmarks.choices`` prints how often the choice
-    is worse than the base model on fresh rows. Beyond `MOST_SCORES` scores only light candidates are
-    tried, and never one with more parameters than rows in a fold.
 
     Examples
     --------
@@ -350,12 +341,9 @@ def choose_points_per_bin(
     Notes
     -----
     The rows of each binary problem are divided into 5 folds, twice. A fold keeps k, with fewer bins, so that
-    a bin's value is as noisy as in the final fit. At least 90 % of the rows must be in problems that can fill
-    a bin inside a fold. For many rows folds are drawn once; for many problems fewer k are tried, and beyond
-    `MOST_PAIRS` pairs of score and outcome a random sample of the problems.
-
-    The k proposed is the largest within one standard error of the lowest score (Breiman, Friedman, Olshen &
-    Stone 1984, section 3.4.3): a convention in favour of the stronger guarantee, not a test.
+    a bin's value is as noisy as in the final fit. The k proposed is the largest within one standard error of
+    the lowest score (Breiman, Friedman, Olshen & Stone 1984, section 3.4.3): a convention in favour of the
+    stronger guarantee, not a test.
 
     Examples
     --------
@@ -581,9 +569,6 @@ def _mean_and_error(
 
 def fitted_numbers(calibrator: Any) -> int:
     """Count the numbers that a fitted calibrator has learned: the fewer, the simpler it is.
-
-    A map of all classes has its `n_parameters`, a curve its knots and values or different coefficients;
-    binary calibrators of all problems are added up.
 
     >>> from calib import PlattScaling
     >>> fitted_numbers(PlattScaling().fit([0.1, 0.4, 0.6, 0.9], [0, 1, 0, 1]))

@@ -34,8 +34,7 @@ class Change:
     #: The number now, and of the baseline
     value: float
     before: float
-    #: The number now less before, and the ends of its interval; for an ECE debiased (squared on the same
-    #: rows)
+    #: The number now less before, and the ends of its interval; of an ECE debiased
     difference: float
     lower: float
     upper: float

@@ -178,7 +178,6 @@ def assessment_strategy(rows: Any, calibrator: Any = None) -> Strategy:
     "discrete" for calibrators that predict one value per bin along one curve for all classes; `PerClass` if
     each class has its own, with equal-width bins for classes that are not binned and for pooled classes
     (conf-ECE). "uniform" for all others, and for normalised and completed scores, as the paper does for N-HB.
-    Few stated values, as language models give them, are a bin each, before and after calibration.
     """
     strategy: Strategy = "uniform" if calibrator is None else _of_calibrator(calibrator)
     if strategy != "uniform" or not _are_stated(rows):

@@ -81,13 +81,11 @@ class Conclusion(Result):
     n_samples: int
     n_ranges: int
     level: float  #: Chance at which the intervals of all ranges hold together
-    #: The range with the clearest gap over all predicted classes, and the clearest of the other direction
-    #: that does not overlap it, if any
+    #: The clearest range over all predicted classes, and the clearest of the other direction, if any
     pooled: tuple[Gap, ...]
     #: For every predicted class of `MIN_ROWS` rows with a known direction its clearest range, clearest first
     classes: tuple[Gap, ...]
-    #: Number of other predicted classes, none with a known direction, if a few of `classes` are all that was
-    #: found
+    #: Number of other predicted classes, if a few of `classes` are all that was found
     n_others: int | None = None
     n_named: int = 0  #: How many of `classes` come first then
     #: Whether rows count as independent and `calib.stats.effective.find_alike` says otherwise: no level then
@@ -209,14 +207,12 @@ def conclude(
 
     Parameters
     ----------
-    y_true, scores, sample_weight
-        As for `calib.ece`.
+    y_true, scores, sample_weight, cluster
+        As for `calib.noise_floor`.
     n_bins : int
         Ranges begin or end at edges of this number of equal-width bins.
     level : float in (0, 1)
         Chance at which all intervals hold together.
-    cluster : (n,) array_like of int, str or time, optional
-        As for `calib.noise_floor`.
 
     Notes
     -----

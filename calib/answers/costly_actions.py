@@ -67,16 +67,14 @@ def choose_actions(
 
     Parameters
     ----------
-    y_true, sample_weight
-        As for `calib.ece`.
+    y_true, sample_weight, cluster
+        As for `calib.noise_floor`.
     scores : (n, L) array_like, Predictions or BinaryPrediction
         Calibrated probabilities of all classes.
     costs : (L, A) array_like of float
         Cost of each action (column) for each true class (row), in any unit.
     actions : sequence of A str, optional
         Names of the actions; by default their numbers.
-    cluster : (n,) array_like of int, str or time, optional
-        As for `calib.noise_floor`.
     level : float in (0, 1)
         Coverage of the intervals.
 

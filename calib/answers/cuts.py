@@ -40,8 +40,7 @@ class Cut(Result):
     """A column cut into groups."""
 
     name: str  #: Name of the column
-    #: {"values", "numbers", "dates"}: Whether each value is a group, numbers were cut into ranges, or dates
-    #: into months and the like
+    #: {"values", "numbers", "dates"}: groups are values, ranges of numbers, or months and the like
     how: str
     code: np.ndarray  #: (n,) int64: Group of each row, 0..G-1
     groups: tuple[str, ...]  #: Names of the groups; ranges and months ascend
@@ -117,8 +116,6 @@ def cut_column(
 def parse_cuts(texts: Sequence[str], columns: Sequence[str]) -> dict[str, int | tuple[float, ...] | str]:
     """Read cuts of columns: "age=30,50", "age==4" for 4 groups of equal size, "day=quarter".
 
-    Examples
-    --------
     >>> parse_cuts(["age=30,50", "size==4", "day=month"], ["age", "size", "day"])
     {'age': (30.0, 50.0), 'size': 4, 'day': 'month'}
     """

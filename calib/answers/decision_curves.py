@@ -28,12 +28,10 @@ class RiskCoverage(Drawn):
     #: (m,) float64: Share of wrong predictions among the accepted rows, or among their weight
     risk: np.ndarray
     n_samples: int  #: Rows
-    #: Area under the risk-coverage curve (Geifman & El-Yaniv 2017): the mean risk of the n most confident
-    #: rows, n = 1, 2, ..., over all orders of equal confidences; weighted if rows are
+    #: Area under the curve (Geifman & El-Yaniv 2017): mean risk of the n most confident rows, over n
     aurc: float
 
     def frame(self) -> pd.DataFrame:
-        """Return the curve as a table, one row per threshold."""
         return pd.DataFrame({"threshold": self.threshold, "coverage": self.coverage, "risk": self.risk})
 
 
@@ -106,7 +104,6 @@ class DecisionCurve(Drawn):
     everyone: np.ndarray  #: (m,) float64: Net benefit of acting always; of acting never it is 0
 
     def frame(self) -> pd.DataFrame:
-        """Return the curve as a table, one row per threshold."""
         return pd.DataFrame({"threshold": self.threshold, "model": self.model, "everyone": self.everyone})
 
 
@@ -184,8 +181,6 @@ class ActionCounts(Result):
 def action_counts(y_true: Any, scores: Any, threshold: float, *, sample_weight: Any = None) -> ActionCounts:
     """Count hits, missed, needless and left rows of acting from a threshold on.
 
-    Examples
-    --------
     >>> counts = action_counts([1, 0, 1, 0], [0.9, 0.6, 0.4, 0.1], 0.5)
     >>> counts.hits, counts.missed, counts.needless, counts.left, counts.cost(9.0)
     (1, 1, 1, 1, 2.5)

@@ -48,8 +48,7 @@ class Outcome(Result):
     n_wrong: int
     coverage: float  #: Share of rows accepted
     accuracy: float  #: Share of accepted rows that are right; NaN if none is accepted
-    #: 95 % Clopper-Pearson interval of the accuracy, by effective rows of clusters, for rows the rule was not
-    #: chosen on
+    #: 95 % Clopper-Pearson interval of the accuracy, for rows the rule was not chosen on
     lower: float
     upper: float
     cost: float | None  #: Cost per row in reviews, if the rule has a cost
@@ -65,8 +64,7 @@ class DecisionRule(AcceptanceRule):
     """A rule as `decide` chose it, see `AcceptanceRule`, with what it does to the rows it was chosen on."""
 
     outcome: Outcome  #: What the rule does to the rows it was chosen on
-    #: If an accuracy cannot be supported: about how many rows would do with the same share of wrong rows, if
-    #: any
+    #: About how many rows would support the accuracy with the same share of wrong rows, if any
     needed: int | None
     #: Share of the right predictions that is promised to be accepted, beside the accuracy
     recall: float | None = None
@@ -158,7 +156,7 @@ def decide(
         The guarantee misses with at most this probability.
     choices : int, default 1
         Models, calibrators or accuracies among which these rows are to choose: alpha is divided among them.
-    cluster : (n,) array_like of int, str or time, optional
+    cluster
         As for `calib.noise_floor`.
     overlap : Overlap, optional
         What `calib.data.equal_rows.overlap` found of the rows that the calibrator was fitted on.
@@ -181,24 +179,19 @@ def decide(
     Notes
     -----
     **Accuracy.** Fixed-sequence testing (Angelopoulos, Bates, Candès, Jordan & Lei, "Learn then test", 2021).
-    Thresholds are fixed before a label is seen. From each of four starts, at coverages from few rows to all
-    and with alpha / 4 each, they go down in steps; at each, "more than 1 - accuracy of what is accepted is
-    wrong" is tested with the exact binomial tail, until it is not rejected. All thresholds that pass keep the
-    target at once with probability 1 - alpha; the lowest is taken, but none below the lowest confidence that
-    was tested. With `recall` half of alpha goes to a sequence for it, which starts at all rows and goes up;
-    it must reach the lowest threshold that keeps the accuracy.
+    From each of four starts, with alpha / 4 each, thresholds that were fixed before go down until "more than
+    1 - accuracy of what is accepted is wrong" is not rejected by the exact binomial tail. The lowest that
+    passes is taken. With `recall` half of alpha goes to a sequence for it, from all rows upwards.
 
     With `by="class"`, half of the rows rank the rows of all classes by how often their class is right at
     their confidence, and what a rank accepts is tested on the other half. With `promise="each"` each class
     keeps the target for itself, at alpha / L (Bonferroni).
 
-    With clusters, accepted rows are wrong with one chance and the file's one correlation
-    (`calib.evidence.clusters`): the tail has their effective number of rows, fewer if clusters are few (Korn
-    & Graubard 1998). ``python -m benchmarks.promises rules`` prints how often the target is missed.
+    With clusters the tail has the effective number of accepted rows (`calib.evidence.clusters`), fewer if
+    clusters are few (Korn & Graubard 1998).
 
     **Reviews.** The share of new rows below the k-th smallest of n confidences has a Beta(k, n - k + 1)
-    distribution, or is smaller if confidences tie; its 1 - alpha quantile is promised. With clusters n and k
-    are effective.
+    distribution; its 1 - alpha quantile is promised. With clusters n and k are effective.
 
     **Cost.** The smallest mean cost on these rows is not promised for others: see `DecisionRule.evaluate`. If
     confidence is calibrated, the best threshold is 1 - 1 / cost. A class that is never predicted here is left
@@ -262,10 +255,7 @@ def grid() -> np.ndarray:
 
 
 def starts_of(accepted: np.ndarray, risk: float, level: float, worth: float = 1.0) -> list[int]:
-    """Return the positions of the thresholds at which tests start: coverages in equal ratios, up to all rows.
-
-    The first accepts twice the rows that could pass with none wrong: fewer have no power.
-    """
+    """Return the positions at which tests start, in equal ratios of coverage up to all rows."""
     total = float(accepted[-1])
     least = min(2.0 * np.log(level) / np.log1p(-risk) / worth, total)
     counts = total * (least / total) ** (np.arange(STARTS)[::-1] / (STARTS - 1))
@@ -357,11 +347,7 @@ def _each(
 def _overall(
     problems: BinaryProblems, dependence: Dependence | None, limits: tuple[float, float], level: float
 ) -> Found:
-    """Search thresholds that trade classes against each other, ranked on half of the rows, tested on half.
-
-    Isotonic regression of the first half ranks rows by how often their class is right at their confidence;
-    any rank is a threshold for each class.
-    """
+    """Search thresholds that trade classes against each other, ranked on half of the rows, tested on half."""
     if dependence is None:
         first = np.zeros(problems.n_samples, dtype=bool)
         first[problems.rows[::2]] = True

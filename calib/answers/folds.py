@@ -53,10 +53,6 @@ def fold_errors(
     DataFrame
         One row for each fold and number: fold, rows, measure (its key), title, value, and for errors floor
         and p_value. The last fold is "pooled".
-
-    Notes
-    -----
-    A fold's floor is higher, because it has fewer rows: compare folds with their own floors.
     """
     rows, names, code = _divided(rows, fold)
     redraws = {"n_resamples": n_resamples, "random_state": random_state}
@@ -99,9 +95,6 @@ def cross_calibrate(
     random_state: int | None = RANDOM_STATE,
 ) -> CrossCalibration:
     """Fit a calibrator on predictions of cross-validation without using a row twice.
-
-    For each fold a calibrator is fitted on the other folds and applied to the fold; the numbers are of these
-    scores.
 
     Parameters
     ----------

@@ -122,7 +122,6 @@ def slice_gaps(
     1 - level is divided among the G groups. Errors: `calib.error_interval` of each side at 1 - (1 - level) /
     (2 G), one end less the other (union bound). Biases: the Clopper-Pearson intervals of the two accuracies
     at 1 - (1 - level) / G, combined as independent estimates (Zou & Donner 2008, after Newcombe 1998).
-    ``python -m benchmarks.gaps slices`` draws populations whose truth is known.
 
     Examples
     --------

@@ -52,8 +52,7 @@ class Check:
     level: float  #: Coverage of the interval
     limit: float  #: The limit; against a baseline 0, for the difference
     bound: str  #: "max" or "min"
-    #: "kept" or "broken" if the whole interval keeps or breaks the limit; else, or if the error is lower than
-    #: chance allows, "undecided"
+    #: "kept" or "broken" if the whole interval keeps or breaks the limit, else "undecided"
     answer: str
     #: The noise floor of a calibration error, if it was computed
     perfect_mean: float | None
@@ -179,8 +178,8 @@ def gate(
 
     Parameters
     ----------
-    y_true, scores, sample_weight
-        As for `calib.ece`.
+    y_true, scores, sample_weight, cluster
+        As for `calib.noise_floor`.
     most, least : mapping of metric name to limit
         Largest and smallest allowed values; names from `calib.stats.measures.MEASURES`.
     baseline : labelled predictions or a summary, optional
@@ -193,12 +192,9 @@ def gate(
         Coverage of the intervals: a limit that holds is called broken with probability 1 - level at most.
     n_bins, strategy
         As for `calib.metrics`.
-    cluster : (n,) array_like of int, str or time, optional
-        As for `calib.noise_floor`.
     groups : mapping of str to (n,) array_like, optional
         The group of each row by column, such as {"site": [...]}; for a summary, names of its columns. Each
-        limit is then checked in every group, with intervals of coverage 1 - (1 - level) / G for G groups in
-        all.
+        limit is then checked in every group, with intervals of coverage 1 - (1 - level) / G for G groups.
     rule : AcceptanceRule, optional
         Rule that accepts predictions, of which `RULED` can be limited too.
     overlap : Overlap, optional

@@ -108,9 +108,7 @@ class GuaranteeCard(Result):
     #: (P,) int64: Bins; 0 if the problem fell back on something without bins of its own
     n_bins: np.ndarray
     points_per_bin: np.ndarray  #: (P,) int64: Fewest points in a bin of the problem; 0 if it fell back
-    #: (P,) float64: eps_1, eps_2 and the bound on the expected ECE of each problem; NaN without a guarantee.
-    #: `conditional` holds for all predicted classes at once (top-label), for one class ("class-wise", Theorem
-    #: 2), or for one rank (top-K notions)
+    #: (P,) float64: eps_1, eps_2 and the bound on the expected ECE; NaN without a guarantee
     marginal: np.ndarray
     conditional: np.ndarray
     expected_ece: np.ndarray
@@ -259,10 +257,6 @@ def guarantee_card(
     alpha) with B the bins of the claim's covered problems together (of the class alone for "class-wise"): the
     card is never looser than `guarantee`. The top-K notions apply the same binary bounds (Gupta & Ramdas
     2021, Theorem 4) to each claim.
-
-    Given the calibration scores that bound a bin, its other k - 1 points are independent draws from it, so
-    that the Clopper-Pearson interval of their outcomes at alpha / B holds for all bins at once. The lower end
-    takes the bounding point for a success, the upper end for a failure.
     """
     check_is_fitted(calibrator)
     if choices is None:

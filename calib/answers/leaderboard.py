@@ -77,8 +77,7 @@ class Entry(Result):
     metrics: Metrics | None = None  #: Its metrics; None if it failed
     seconds: float | None = None  #: Time the fit took; None for a base model
     failure: str | None = None  #: Why it could not be fitted; None if it could
-    #: (n,) float64 values of each row of the scores in `RANKING`, from
-    #: `calib.answers.calibrated.vector_losses`
+    #: (n,) float64 values of each row by score, from `calib.answers.calibrated.vector_losses`
     losses: Mapping[str, np.ndarray] = field(default_factory=dict)
     #: Change of the mean of each by one more wrong row, from `calib.answers.calibrated.unseen_losses`
     unseen: Mapping[str, float] = field(default_factory=dict)
@@ -240,8 +239,6 @@ def improvement_words(what: str, improvement: tuple[float, float, float]) -> str
 
     >>> improvement_words("Brier score", (0.002, 0.001, 0.003))
     'The Brier score is lower by 0.0020 (95 % interval 0.0010 to 0.0030).'
-    >>> improvement_words("log loss", (0.002, -0.001, 0.003)).partition(" (")[0]
-    'The log loss is not distinguishable from before'
     """
     gain, lower, upper = improvement
     if lower <= 0.0 <= upper:

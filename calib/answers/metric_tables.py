@@ -66,7 +66,6 @@ class Metrics(Result):
         return about | {key: self.values.get(key) for key, measure in MEASURES.items() if measure.listed}
 
     def frame(self) -> pd.DataFrame:
-        """Return one row with every number, by key."""
         return pd.DataFrame([self.row()])
 
     @property

@@ -267,10 +267,8 @@ def compare_models(
         Share of calibration rows of models that are no pairs.
     level : float in (0, 1)
         Coverage of each interval.
-    n_resamples : int
-        Redraws of the noise floors, 1 or more.
-    random_state : int, optional
-        Seed of the split and the redraws.
+    n_resamples, random_state
+        Redraws of the noise floors, 1 or more, and the seed of the split and the redraws.
     progress : callable, optional
         Called with the share done and what is being fitted.
 
@@ -279,9 +277,8 @@ def compare_models(
     If a method cannot be fitted, its cells say so. A number is marked by its paired interval:
     `calib.paired_difference` for ECEs, `calib.paired_interval` for scores and accuracy. All marks of one
     number hold together: each takes an interval of coverage ``1 - (1 - level) / m`` for m comparisons with a
-    base (Bonferroni); the ends in `frame` are of each interval alone. If the method is assessed at each of
-    its values and the base in equal-width bins, whose error is too low, a higher error is not marked. The
-    paper's temperature scaling is "TS (conf-ECE grid)".
+    base (Bonferroni); the ends in `frame` are of each interval alone. The paper's temperature scaling is
+    "TS (conf-ECE grid)".
 
     Examples
     --------

@@ -113,10 +113,8 @@ def slices(
         Whether to assess the groups of every two columns at once, too, such as "north, 40 to 60".
     fdr : float in (0, 1)
         False discovery rate of `above_noise`, over all groups.
-    n_resamples : int
-        Redraws of the outcomes for the floors; the clearest groups get more if p-values are too coarse.
-    random_state : int, Generator or None
-        Seed of the redraws.
+    n_resamples, random_state
+        As for `calib.noise_floor`; the clearest groups get more redraws if p-values are too coarse.
 
     Notes
     -----

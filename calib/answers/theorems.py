@@ -21,14 +21,11 @@ class Guarantee(Result):
     n_samples: int  #: Calibration rows n
     alpha: float  #: Probability with which `marginal` and `conditional` may each fail
     delta: float  #: Tie-breaking noise
-    #: eps_1: with probability 1 - alpha over calibration rows and one new row, the row's predicted
-    #: probability is within eps_1 of the true probability
+    #: eps_1: the prediction of a new row is this near the true probability, with probability 1 - alpha
     marginal: float
-    #: eps_2: with probability 1 - alpha over calibration rows, this holds for every predicted class and value
-    #: at once; TL-ECE, TL-MCE and the l_p error of any p >= 1 are then at most eps_2
+    #: eps_2: so is every predicted class and value at once; TL-ECE and TL-MCE are then at most eps_2
     conditional: float
-    #: Bound on the expected TL-ECE, and on the expected l_p error for p <= 2 (App. H, end of Theorem 1's
-    #: proof)
+    #: Bound on the expected TL-ECE, and on the expected l_p error for p <= 2 (App. H)
     expected_ece: float
 
 
@@ -96,10 +93,8 @@ def guarantee_class_wise(
     ----------
     points_per_bin : int or (L,) array_like of int
         k_l, at least 2 each.
-    n_samples, delta
-        As for `guarantee`.
-    n_classes : int
-        L.
+    n_samples, delta, n_classes
+        As for `guarantee`; n_classes is L.
     alpha : float or (L,) array_like of float
         alpha_l, in (0, 1) each; alpha / L for all classes at once.
     """

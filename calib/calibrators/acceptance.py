@@ -39,12 +39,6 @@ class AcceptanceRule(Result):
         ----------
         scores : (n, L) or (n,) array_like, or predictions of any kind
             From the model and calibrator that the rule was made for.
-
-        Raises
-        ------
-        InputError
-            If the rule has thresholds by class and the scores have no predicted class, or another number of
-            classes.
         """
         scores = predicted_classes(scores)
         if self.by is None:

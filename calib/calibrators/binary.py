@@ -20,11 +20,7 @@ class BinaryCalibrator(BaseEstimator):
 
     A subclass defines `_fit`, which sets the attributes that files hold, and `curve_`, from which exports are
     written. `_fit` gets weights with mean 1, or None if all rows have weight 1.
-
-    Attributes
-    ----------
-    is_binned : bool
-        Whether it predicts one value for each bin of many rows.
+    `is_binned` says whether it predicts one value for each bin of many rows.
     """
 
     is_binned = False
@@ -45,11 +41,6 @@ class BinaryCalibrator(BaseEstimator):
             Whether the event happened.
         sample_weight : (n,) array_like of float, optional
             Weights, 0 or more. Only their ratios matter; rows of weight 0 are left out.
-
-        Raises
-        ------
-        InputError
-            If a parameter or a value cannot be used, or lengths differ.
         """
         scores, outcomes = check_binary(scores, outcomes)
         outcomes, scores, weights = weighted_rows(outcomes, scores, sample_weight)

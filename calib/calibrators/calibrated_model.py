@@ -122,9 +122,7 @@ class CalibratedModel(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
     calibrator : MulticlassToBinary, a scaling or CanonicalBinning, optional
         Default `MulticlassToBinary()`.
     calibration : float in (0, 1), default 0.25
-        Without `cv`: share of each class's rows set aside for the calibrator, rounded down.
-    random_state : int, RandomState or None
-        Seed of that split.
+        Without `cv`: share of each class's rows set aside for the calibrator, with seed `random_state`.
     cv : int, splitter or iterable of (train, test), optional
         Folds in place of the split, as in `sklearn.model_selection.check_cv`. Every class needs a row in each
         fold; with `ensemble`, each fold needs 3 rows of 2 classes.
@@ -147,8 +145,6 @@ class CalibratedModel(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
         Classes in the order of the columns.
     n_calibration_ : int
         Rows that the calibrators were fitted on.
-    n_features_in_, feature_names_in_
-        The estimator's.
 
     Notes
     -----
@@ -291,8 +287,7 @@ class CalibratedModel(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
         """Calibrated probabilities of all classes, (n, L), averaged over the pairs.
 
         If a calibrator gives only the predicted class's confidence, the other classes share the rest in
-        proportion to the estimator's scores. Class-wise calibrators need ``normalize=True`` for rows that sum
-        to 1.
+        proportion to the estimator's scores.
         """
         check_is_fitted(self)
         return np.mean([pair.proba(X) for pair in self.pairs_], axis=0)

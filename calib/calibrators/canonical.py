@@ -22,14 +22,7 @@ MOST_CELLS = 2**62
 
 
 class SimplexScheme(BaseEstimator):
-    """A partition of the probability simplex into numbered cells; the base of the three schemes.
-
-    Attributes
-    ----------
-    n_classes_ : int
-    n_bins_ : int
-        Number of cells.
-    """
+    """A partition of the probability simplex into `n_bins_` numbered cells; the base of the three schemes."""
 
     def fit(self, proba: Any, y: Any = None) -> SimplexScheme:
         """Learn the partition from (n, L) probabilities; the labels are not used.
@@ -96,8 +89,8 @@ class SierpinskiScheme(SimplexScheme):
 
     Notes
     -----
-    Cells are numbered corner by corner with all their parts; the middle cell is last. Membership is exact in
-    floating point. For L = 3 and q = 2 the formula gives 13 cells; the paper's text prints 14.
+    Cells are numbered corner by corner; the middle cell is last. For L = 3 and q = 2 the formula gives 13
+    cells; the paper's text prints 14.
 
     Examples
     --------
@@ -128,11 +121,6 @@ class GridScheme(SimplexScheme):
     ----------
     cells : int
         K >= 1, the number of cells along an edge.
-
-    Notes
-    -----
-    Rows are first divided by their sum. K s_l within 4 K machine epsilons (of the dtype of `proba`) of a
-    whole number counts as that number: 0.6 has no exact binary form.
 
     Examples
     --------
@@ -194,10 +182,8 @@ class ProjectionScheme(SimplexScheme):
 
     Attributes
     ----------
-    directions_ : (`n_bins_`, L) float64 array
-        Unit vectors q_b.
-    thresholds_ : (`n_bins_`,) float64 array
-        Cuts T_b; the last is 1.01, above every projection.
+    directions_, thresholds_ : (`n_bins_`, L) and (`n_bins_`,) float64 arrays
+        Unit vectors q_b and cuts T_b; the last is 1.01, above every projection.
 
     Notes
     -----
@@ -277,11 +263,8 @@ class CanonicalBinning(BaseEstimator):
     scheme_ : SimplexScheme
         The fitted scheme.
     n_classes_, n_bins_ : int
-        Number of classes L and of cells.
-    cells_ : (m,) int64 array
-        Numbers of the cells that hold calibration rows, ascending.
-    counts_ : (m,) int64 array
-        Calibration rows in each.
+    cells_, counts_ : (m,) int64 arrays
+        Numbers of the cells that hold calibration rows, ascending, and these rows.
     values_ : (m, L) float64 array
         Mean label vector of each. Other cells predict 1/L (the paper prints 1/B, which does not sum to 1).
     n_boundary_ : int

@@ -279,8 +279,6 @@ def full_name(calibrator: Any) -> str:
 
     >>> full_name(TemperatureScaling())
     'Temperature scaling'
-    >>> full_name(MulticlassToBinary(HistogramBinning(), notion="class-wise", normalize=True))
-    'Class-wise histogram binning, normalised'
     """
     if isinstance(calibrator, CanonicalBinning):
         return f"Canonical binning, {full_name(calibrator.scheme)}"
@@ -300,8 +298,6 @@ def name_of(calibrator: Any) -> str:
 
     >>> name_of(MulticlassToBinary(HistogramBinning(n_bins=15), notion="class-wise", normalize=True))
     'N-HB, B = 15'
-    >>> name_of(DirichletScaling(l2=0.1)), name_of(DirichletScaling(off_diagonal="cv"))
-    ('DS, l2 = 0.1', 'DS (ODIR by CV)')
     """
     settings = [short_name(calibrator)]
     strengths = {"l2": 0.0, "off_diagonal": None}

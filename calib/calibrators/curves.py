@@ -95,11 +95,7 @@ Curve = Steps | Lines | Logistic | Spline
 class CurveSet:
     """The curves of many problems end to end, so that scores of all problems follow their curves at once.
 
-    Parameters
-    ----------
-    curves : sequence of Steps, of Lines, of Logistic or of Spline
-    curve_of : (P,) int array
-        Index of the curve of each problem; -1 leaves its scores as they are.
+    `curve_of`, (P,) int, has the index of each problem's curve; -1 leaves its scores as they are.
     """
 
     def __init__(self, curves: Sequence[Any], curve_of: np.ndarray) -> None:

@@ -133,11 +133,7 @@ def _nearest_mixture(products: np.ndarray, truth: np.ndarray) -> np.ndarray:
 
 
 def _likeliest_mixture(truth: np.ndarray, row_weights: np.ndarray | None) -> np.ndarray:
-    """Maximise mean(log(truth @ w)) over the simplex, which is concave, by Newton steps within it.
-
-    With r = truth / (truth @ w) the gradient is the mean of r and the Hessian minus the mean of its outer
-    squares, which maps w to the gradient.
-    """
+    """Maximise mean(log(truth @ w)) over the simplex, which is concave, by Newton steps within it."""
     weights = np.full(3, 1.0 / 3.0)
 
     def mean(values: np.ndarray) -> Any:

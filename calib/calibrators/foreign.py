@@ -46,12 +46,6 @@ class ForeignCalibrator(BaseEstimator):
     name : str, optional
         Its name in tables. Default: its type's.
 
-    Attributes
-    ----------
-    calibrator_ : object
-        The fitted copy.
-    n_classes_ : int
-
     Examples
     --------
     >>> from sklearn.linear_model import LogisticRegression

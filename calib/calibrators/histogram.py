@@ -15,8 +15,7 @@ from calib.evidence.binning import assign_bins, equal_mass_cuts, sorted_cuts
 class HistogramBinning(BinaryCalibrator):
     """Binary calibration by uniform-mass histogram binning (Gupta & Ramdas 2021, Algorithm 2).
 
-    Sorted scores are cut into B bins of about n/B points; each bin predicts the mean of its outcomes. Bins of
-    weighted rows predict weighted means, which have no guarantee.
+    Sorted scores are cut into B bins of about n/B points; each bin predicts the mean of its outcomes.
 
     Parameters
     ----------
@@ -25,15 +24,13 @@ class HistogramBinning(BinaryCalibrator):
         paper).
     n_bins : int, optional
         B, in place of `points_per_bin`.
-    delta : float, default 1e-10
-        Size of the noise of ``ties="randomize"``.
     ties : {"group", "randomize"}, default "group"
         "group" keeps equal scores in one bin: a bin ends at the first distinct score that fills its share, so
         every bin has at least floor(n/B) points. "randomize" is the paper's rule: `fit` adds uniform noise of
         size `delta` to scores and bin values. With tied scores it voids the guarantee: a tied score is fitted
         in several bins and predicted in one.
-    random_state : int, Generator or None
-        Seed of the noise.
+    delta, random_state
+        Size of this noise, 1e-10 by default, and its seed.
 
     Attributes
     ----------
@@ -51,9 +48,8 @@ class HistogramBinning(BinaryCalibrator):
 
     Notes
     -----
-    All points of a bin enter its mean; Algorithm 2 of Gupta & Ramdas (2021) leaves out boundary points, their
-    code does not. The guarantees need different values in different bins: with ``ties="group"``, a value that
-    is taken moves towards 1/2 by multiples of 2.2e-16. Assess with ``strategy="discrete"``.
+    All points of a bin enter its mean, as in the paper's code; its Algorithm 2 leaves out boundary points.
+    Assess with ``strategy="discrete"``. Weighted means have no guarantee.
 
     Examples
     --------
@@ -104,12 +100,8 @@ class HistogramBinning(BinaryCalibrator):
     def fit_counts(self, scores: np.ndarray, counts: np.ndarray, happened: np.ndarray) -> Self:
         """Fit to distinct scores of unweighted points with ``ties="group"``, as `fit` to the points does.
 
-        Parameters
-        ----------
-        scores : (d,) float32 or float64 array
-            Ascending. Points that no cut divides may be together under one score.
-        counts, happened : (d,) int64 arrays
-            Points of each score, and points with outcome 1.
+        Scores, (d,), ascend; `counts` and `happened`, (d,) int64, are their points and the points with
+        outcome 1. Points that no cut divides may be together under one score.
         """
         ends = np.cumsum(counts)
         cuts = equal_mass_cuts(ends, self.bins_for(int(ends[-1])))

@@ -47,12 +47,10 @@ class LabelShift(Result):
     #: (L,) float64: Shares of the classes among the calibration (or training) rows, and among the new rows
     source: np.ndarray
     target: np.ndarray
-    #: (L,) float64: New share by source; 1 if there is no shift, or if no calibration row has the class. The
-    #: share is the middle of its interval within [0, 1].
+    #: (L,) float64: New share by source; 1 if there is no shift, or no calibration row of the class
     weights: np.ndarray
     n_target: int  #: New rows that the estimate is from
-    #: (L,) float64: Ends of 95 % intervals that hold for the shares of all classes at once (normal,
-    #: Bonferroni)
+    #: (L,) float64: Ends of 95 % intervals that hold for all classes at once (normal, Bonferroni)
     lower: np.ndarray
     upper: np.ndarray
 
@@ -80,11 +78,6 @@ class LabelShift(Result):
 
         For two classes, (n,) probabilities of class 1 give (n,) corrected ones. A row stays as it is if the
         intervals show no shift, or if it has probability only if weights are 0.
-
-        Raises
-        ------
-        InputError
-            If `proba` is not a matrix of probabilities with L columns and rows that sum to 1.
         """
         return _reweighted(proba, self.weights)
 
@@ -167,9 +160,8 @@ class LabelShiftCorrection(BaseEstimator):
     can do harm, and the new rows alone cannot show it. Probabilities must be calibrated as whole vectors:
     correct what a calibrator gives.
 
-    **Known shares.** After undersampling, or training with class weights, probabilities refer to the shares
-    of the training. With `training_shares` and `target_shares`, p(y | x) is proportional to p_training(y | x)
-    * target share / training share (Elkan 2001); no labels are needed.
+    **Known shares.** After undersampling, or training with class weights, probabilities are multiplied by
+    target share / training share and divided by their sum (Elkan 2001); no labels are needed.
 
     Parameters
     ----------
@@ -205,12 +197,6 @@ class LabelShiftCorrection(BaseEstimator):
     >>> shift = LabelShiftCorrection().fit(calibration, labels).adapt(new)
     >>> shift.target.round(3).tolist(), shift.correct([[0.5, 0.5]]).round(3).tolist()
     ([0.8, 0.2], [[0.8, 0.2]])
-
-    Half of the training rows are frauds, but 1 % of the new rows:
-
-    >>> known = LabelShiftCorrection(target_shares=0.01, training_shares=0.5).fit([[0.5, 0.5]])
-    >>> known.predict_proba([[0.5, 0.5], [0.1, 0.9]]).round(4).tolist()
-    [[0.99, 0.01], [0.9167, 0.0833]]
     """
 
     def __init__(self, *, method: str = "em", target_shares: Any = None, training_shares: Any = None) -> None:
@@ -225,11 +211,6 @@ class LabelShiftCorrection(BaseEstimator):
             Calibrated probabilities; rows sum to 1.
         y : (n,) array_like of int
             True class codes 0..L-1. Only method "bbse" needs them if there are `training_shares`.
-
-        Raises
-        ------
-        InputError
-            If the method, `proba`, `y` or shares are invalid.
         """
         check_choice(self.method, ("em", "bbse"), "method")
         matrix = _distributions(proba)
@@ -269,7 +250,7 @@ class LabelShiftCorrection(BaseEstimator):
         Raises
         ------
         InputError
-            If `proba` is invalid, or BBSE cannot tell the classes apart.
+            If BBSE cannot tell the classes apart.
         """
         check_is_fitted(self)
         matrix = check_columns(_distributions(proba), self.n_classes_)

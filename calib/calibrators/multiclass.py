@@ -65,8 +65,7 @@ class Fallback:
     #: Calibration rows, and the fewest needed
     n_points: int
     needed: int
-    #: "identity" (scores unchanged), "pooled" (the calibrator of all classes), "class" (the class's, for a
-    #: group) or "shrunk" (frequencies of few rows, shrunk towards all classes)
+    #: "identity" (unchanged), "pooled" (of all classes), "class" (of a group's class) or "shrunk"
     used: str
     group: int = -1  #: Code of the group, -1 if there are no groups
 
@@ -257,13 +256,10 @@ class MulticlassToBinary(BaseEstimator):
         Calibration rows of each problem.
     fallbacks_ : tuple of Fallback
         The problems that fell back, and why.
-    groups_ : tuple of str
-        Names of the groups, ascending; only with groups.
-    by_class_ : tuple
-        With ``by=("class", "group")``: a calibrator per class, None if it has too few rows.
+    groups_, by_class_ : tuple of str, tuple
+        Names of the groups, ascending; with ``by=("class", "group")`` a calibrator per class, or None.
     n_classes_ : int
     class_names_ : tuple of str or None
-        If known, rows with another order of classes are refused.
     n_clusters_ : int or None
         Clusters of the rows, counting exact copies; None if rows are independent.
 
@@ -313,12 +309,6 @@ class MulticlassToBinary(BaseEstimator):
             Weights for the binary calibrators. Only their ratios matter; rows of weight 0 are left out.
         groups : (n,) array_like, optional
             Group of each row, told apart by its text, if `by` names groups.
-
-        Raises
-        ------
-        InputError
-            If parameters contradict each other, the data cannot be used, or the binary calibrator takes no
-            weights.
 
         Warns
         -----
@@ -437,16 +427,8 @@ class MulticlassToBinary(BaseEstimator):
     ) -> MulticlassToBinary:
         """Put a fit together from functions that fit one problem each, and that are called on threads.
 
-        Parameters
-        ----------
-        shape : NotionShape
-        sizes : (P,) int64 array
-            Calibration rows of each problem.
-        fit_problem, fit_pooled, fit_class : callable
-            Return the fitted binary calibrator of a problem, of a claim (or None), and, with groups and
-            classes, of a class.
-        class_sizes : (L,) int64 array
-            Calibration rows of each class, with groups and classes.
+        `sizes`, (P,), and `class_sizes`, (L,), are calibration rows. The functions return the fitted binary
+        calibrator of a problem, of a claim (or None), and, with groups and classes, of a class.
         """
         needed = self.least_points
         pooled = [fit_pooled(claim) for claim in range(shape.n_claims)]
@@ -630,8 +612,7 @@ class MulticlassToBinary(BaseEstimator):
     def predict_proba(self, proba: Any, *, groups: Any = None) -> np.ndarray:
         """Calibrated scores of every class, (n, L) float64.
 
-        Rows of class-wise calibrators sum to 1 only with ``normalize=True``; others need
-        ``complete="rescale"``.
+        Rows sum to 1 with ``normalize=True`` (class-wise) or ``complete="rescale"`` (others).
         """
         matrix = self._checked(proba)
         if self.notion == "class-wise":

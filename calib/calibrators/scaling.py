@@ -54,15 +54,7 @@ SINGLE_PRECISION = 5_000_000
 
 
 class LogScaling(BaseEstimator):
-    """The softmax of a map of the log-probabilities, given by `_logits`.
-
-    Attributes
-    ----------
-    floor_ : float
-        Lower probabilities are raised to half the smallest positive one of `fit`: many zeros, as of a forest,
-        would otherwise decide the fit.
-    n_classes_ : int
-    """
+    """The softmax of a map of the log-probabilities, given by `_logits`."""
 
     @staticmethod
     def n_parameters(n_classes: int) -> int:
@@ -73,11 +65,6 @@ class LogScaling(BaseEstimator):
         """Fit to (n, L) probabilities, (n,) class codes and optional (n,) weights.
 
         Weights are 0 or more, and only their ratios matter; rows of weight 0 are left out.
-
-        Raises
-        ------
-        InputError
-            If `proba`, `y` or a parameter is invalid.
 
         Warns
         -----
@@ -296,10 +283,6 @@ class VectorScaling(AffineScaling):
     weights_, biases_ : (L - 1,) float64 arrays
     ridge_, search_, loss_gap_, gradient_norm_, floor_, n_classes_
         As for `DirichletScaling`.
-
-    Notes
-    -----
-    Above `SINGLE_PRECISION` probabilities the fit computes in float32.
     """
 
     @staticmethod
@@ -361,10 +344,6 @@ class DirichletScaling(AffineScaling):
         Euclidean norm of the gradient at the end.
     floor_, n_classes_
         As for `TemperatureScaling`.
-
-    Notes
-    -----
-    Calibrator files do not keep `loss_gap_`, `gradient_norm_` and `search_`.
     """
 
     def __init__(self, *, l2: float | str = 0.0, off_diagonal: float | str | None = None) -> None:
@@ -420,11 +399,7 @@ def log_floored(proba: np.ndarray, floor: float, dtype: Precision = np.float64) 
 def log_loss_temperature(
     proba: np.ndarray, codes: np.ndarray, floor: float, weights: np.ndarray | None = None
 ) -> float:
-    """Minimise the log loss, convex in b = 1 / T, by Halley's steps that stay between known signs of slope.
-
-    Logarithms are taken anew at each step, to save memory. The first steps, in single precision, only say
-    where the last ones begin.
-    """
+    """Minimise the log loss, convex in b = 1 / T, by Halley's steps between known signs of the slope."""
     blocks, top = row_blocks(*proba.shape), map_row_blocks(highest_of, proba)
 
     def slopes_in(dtype: Precision) -> Callable[[float], Slopes]:
@@ -453,8 +428,7 @@ def log_loss_slopes(
 ) -> Slopes:
     """Return the first three derivatives in b = 1 / T of the log loss, summed over a block of rows.
 
-    They are the mean, less the true class's log-probability, the variance and the third central moment of the
-    row's log-probabilities under softmax(b log p). `top` holds the highest probability of each row.
+    They are moments of the row's log-probabilities under softmax(b log p); `top` is each row's highest score.
     """
     log_p = log_floored(proba, floor, dtype)
     log_p -= log_floored(top, floor, dtype)[:, None]

@@ -19,8 +19,6 @@ def shrunken(right: np.ndarray, count: np.ndarray, prior: np.ndarray) -> tuple[n
     The chance of each cell is drawn from a beta distribution with mean `prior` and a common strength a + b
     (Robbins 1956; Casella 1985). If cells differ by no more than chance, all get their priors.
 
-    Examples
-    --------
     >>> estimate, strength = shrunken(np.array([4, 1, 16]), np.array([4, 4, 20]), np.full(3, 0.5))
     >>> estimate.round(2).tolist(), round(strength, 1)
     ([0.84, 0.33, 0.77], 1.9)
@@ -44,8 +42,6 @@ def moved_to(mean: float, old: float, values: np.ndarray) -> np.ndarray:
 
     Downwards the values are multiplied, upwards their distances to 1: they stay in [0, 1], in order.
 
-    Examples
-    --------
     >>> [moved_to(mean, 0.5, np.array([0.25, 0.75])).round(3).tolist() for mean in (0.4, 0.6)]
     [[0.2, 0.6], [0.4, 0.8]]
     """

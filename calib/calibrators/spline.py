@@ -48,10 +48,8 @@ class SplineCalibration(BinaryCalibrator):
 
     Notes
     -----
-    Departures from SplineCalib, whose curves may fall: f is quadratic between knots, so that it is
-    non-decreasing if no slope is negative; knots are quantiles; targets are Platt's, so that the optimum is
-    finite; folds are every fifth row by score. More than `RUNS` distinct scores are fitted as runs of
-    neighbours with their mean log-odds.
+    Departures from SplineCalib, whose curves may fall: f is quadratic between knots, which are quantiles;
+    targets are Platt's, so that the optimum is finite; folds are every fifth row by score.
     """
 
     def _fit(self, scores: np.ndarray, outcomes: np.ndarray, weights: np.ndarray | None) -> None:
@@ -134,11 +132,7 @@ def _minimum(
     theta: np.ndarray,
     close: float,
 ) -> np.ndarray:
-    """Minimise mean log loss plus penalty with slopes >= 0: Newton's method, each step a small NNLS problem.
-
-    The quadratic approximation is minimised over the level in closed form, which leaves ``|| R (slopes -
-    free) ||`` with R'R its curvature.
-    """
+    """Minimise mean log loss plus penalty with slopes >= 0: Newton's method, each step a small NNLS."""
     n, m = rows.sum(), len(penalty)
     ridge = penalty + LEAST_RIDGE * np.eye(m)
 

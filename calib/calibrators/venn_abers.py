@@ -23,18 +23,10 @@ class VennAbersCalibration(BinaryCalibrator):
 
     Attributes
     ----------
-    lower_scores_ : (a - 1,) float64 array
-        Increasing calibration scores at which p0 rises.
-    lower_ : (a,) float64 array
-        p0 of scores below the first of them, and of scores at or above each.
-    upper_scores_ : (b - 1,) float64 array
-        Increasing calibration scores after which p1 rises.
-    upper_ : (b,) float64 array
-        p1 of scores at or below the first of them, and of scores above each.
-
-    Notes
-    -----
-    Algorithms 1 to 3 of Vovk, Petej & Fedorova.
+    lower_scores_, lower_ : (a - 1,) and (a,) float64 arrays
+        Increasing scores at which p0 rises; p0 of lower scores, and from each of them on.
+    upper_scores_, upper_ : (b - 1,) and (b,) float64 arrays
+        Increasing scores after which p1 rises; p1 up to the first of them, and above each.
 
     Examples
     --------

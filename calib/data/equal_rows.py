@@ -40,8 +40,7 @@ class Overlap:
     #: Rows to assess, and those among them that were used to fit
     n_rows: int
     n_used: int
-    #: {"content", "id", "scores", "sample"}: what shows it: the fingerprint of all rows, their ids, equal
-    #: scores, or of a sample of the rows
+    #: {"content", "id", "scores", "sample"}: what shows it
     by: str
 
     @property
@@ -95,9 +94,8 @@ def smallest_keys(rows: Any) -> np.ndarray:
 def exact_copies(rows: Any, labels: np.ndarray | None = None) -> np.ndarray | None:
     """Return which rows are copies of one row, (n,) int64, equal for these; None if there are none.
 
-    Rows of equal scores and labels are copies unless chance explains them: rounded scores, or a tree's, recur
-    in rows of different outcomes. Different rows would disagree in a share 2 q (1 - q) of their pairs, with q
-    the share of right rows at their confidence. They are copies if almost none does, with probability below
+    Rounded scores, or a tree's, recur in rows of different outcomes, in a share 2 q (1 - q) of pairs with q
+    the share of right rows. Equal rows are copies if almost no pair disagrees, with probability below
     `CHANCE`.
     """
     labels = rows.labels if labels is None else labels

@@ -107,8 +107,7 @@ _NOTIONS = {
     "top-k-confidence": "ranks",
     "top-k-label": "ranks",
 }
-#: What needs any one of these ingredients: notions, titles of pages and exports; measures have theirs in
-#: `calib.stats.measures`.
+#: What needs any of these ingredients; measures have theirs in `calib.stats.measures`.
 NEEDS: dict[str, tuple[str, ...]] = {
     **{f"notion:{notion}": (_NOTIONS[notion],) for notion in NOTIONS},
     "calibrator:one score": ("one score", "confidence"),
@@ -141,13 +140,11 @@ def kind_of(rows: Any) -> Kind:
 def lacks(kind: Kind | str, what: str) -> str | None:
     """Return None if something applies to a kind, else one sentence on what it would need.
 
-    Examples
-    --------
     >>> lacks("vectors", "notion:top-label") is None
     True
     >>> print(lacks("confidence", "page:Classes"))
-    Classes needs the predicted class of each row and the true one, such as the columns predicted and label; \
-these predictions are a confidence, and whether it was right.
+    Classes needs the predicted class of each row and the true one, such as the columns predicted and label;
+    these predictions are a confidence, and whether it was right.
     """
     section, _, name = what.rpartition(":")
     subject = f'the notion "{name}"' if section == "notion" else name

@@ -10,8 +10,7 @@ import numpy as np
 
 from calib.base.parallel import map_row_blocks, map_threads, row_blocks
 
-#: Largest distance of a row's sum from 1. Softmax in float16 over 1,000 classes misses by about 5e-4;
-#: `calib.examine` repairs probabilities printed with few digits.
+#: Largest distance of a row's sum from 1; softmax in float16 over 1,000 classes misses by about 5e-4.
 ROW_SUM_TOLERANCE = 1e-3
 
 

@@ -195,11 +195,6 @@ class Announcement:
         predictions of the same kind
             The votes about a row together have its weight, and are a cluster unless the rows have clusters.
 
-        Notes
-        -----
-        A cluster for each row counts votes as dependent: how far votes about a row agree is the correlation
-        inside it.
-
         Examples
         --------
         Two of three say 1: the Brier score is 2/3 (0.6 - 1)^2 + 1/3 0.6^2.
@@ -273,10 +268,8 @@ class Announcement:
 
         Parameters
         ----------
-        calibration : float in (0, 1)
-            Share of the rows for calibration; every class contributes its share to within one row.
-        random_state : int, Generator or None
-            Seed of the split.
+        calibration, random_state
+            Share of the rows, in (0, 1), and of each class, for calibration; the seed of the split.
         """
         chosen = self.split_rows(calibration, random_state)
         return self.take(chosen[0]), self.take(chosen[1])
@@ -412,15 +405,12 @@ class Predictions(_OfColumns):
         independent, and stay together in splits and folds.
     coverage : float
         Share of the rows of the source that have an answer.
-    voted : (n,) array_like of int, optional
-        Of votes, the row that each is about; see `with_votes`.
     missing : {"error", "drop"}
         What to do with rows without a label: -1, NaN, None or an empty text.
 
     Notes
     -----
-    Arrays are copied if they can still be written to. A class may be absent from the labels. Ties for the top
-    go to the lowest index.
+    Arrays are copied if they can still be written to. Ties for the top go to the lowest index.
 
     Examples
     --------
@@ -649,8 +639,7 @@ class TopKPrediction(_OfLists):
     scores: np.ndarray
     #: (n,) int64 or None: True class codes, if they are known; a true class need not be among the K
     labels: np.ndarray | None = None
-    #: Names of the L classes; by default the texts that classes are given by, ascending. None if they have
-    #: none.
+    #: Names of the L classes; by default the texts that classes are given by, ascending, if any
     class_names: tuple[str, ...] | None = None
 
     def __post_init__(self) -> None:
@@ -954,11 +943,7 @@ def rows_that_count(rows: Announcement) -> Any:
 
 
 def weight_words(weights: np.ndarray) -> str:
-    """Say how unequal weights are: the rows of equal weight that means over all rows would need (Kish 1965).
-
-    >>> weight_words(np.array([1.0, 1.0, 2.0]))
-    'weighted, as good as 2.7 of 3 rows'
-    """
+    """Say how unequal weights are, by the rows of equal weight that they are worth (Kish 1965)."""
     known = weights[np.isfinite(weights)] / max(np.abs(weights).max(initial=0.0), 1e-300)
     effective = known.sum() ** 2 / max(float(known @ known), 1e-300)
     return effective_words(effective, len(weights))

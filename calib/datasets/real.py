@@ -90,19 +90,12 @@ def covtype(
         logistic regression on 3 classes: 1, 2 and other (Appendix G.4).
     random_state : int
         Seed of the splits and of the forest.
-    data_home : path, optional
-        Folder of downloaded data and cached predictions; scikit-learn's data home by default.
-    cache : bool
-        Whether to read and write the predictions (no features) on disk.
+    data_home, cache : path, bool
+        Folder of downloads and cached predictions; whether to read and write these.
     progress : callable(float, str), optional
         Called with the share of the work that is done, from 0 to 1, and what is being done.
     stop : callable() -> bool, optional
-        Called now and then; if it returns True, the work ends.
-
-    Returns
-    -------
-    Example
-        Real data, so `truth` is None.
+        Ends the work if it returns True.
 
     Raises
     ------

@@ -103,12 +103,10 @@ def perfect(
 
     Parameters
     ----------
-    n_samples, n_classes : int
-        Evaluation rows n and classes L.
+    n_samples, n_classes, random_state
+        Evaluation rows, classes and the seed.
     spread : float
         Standard deviation of the normal logits: larger is more confident.
-    random_state : int, Generator or None
-        Seed.
     """
     rng = np.random.default_rng(random_state)
 
@@ -264,8 +262,7 @@ SHARES = np.array([0.3646, 0.4876, 0.0615, 0.0047, 0.0163, 0.0299, 0.0353])
 _TREES = 100
 _VOTES = np.arange(30, _TREES + 1)  # possible votes for the predicted class
 
-# True classes when the forest is wrong: row l holds their shares when l is predicted, smoothed from the
-# errors of a forest on the 15,000-row sample.
+# True classes when the forest is wrong: row l holds their shares if l is predicted.
 _ERRORS = np.array(
     [
         [0.00, 0.84, 0.01, 0.00, 0.01, 0.00, 0.14],
@@ -380,11 +377,7 @@ def _complete(
     weights: np.ndarray,
     rng: np.random.Generator,
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Return whole rows (n, L) with the given top class and confidence, and labels (n,) drawn from the truth.
-
-    The other classes share 1 - confidence, and 1 - truth, in proportion to `weights`, evened out until
-    `label` is the only maximum.
-    """
+    """Return rows (n, L) with the given top class and confidence, and labels (n,) drawn from the truth."""
     n, n_classes = weights.shape
     np.put_along_axis(weights, label[:, None], 0.0, axis=1)
     weights /= weights.sum(axis=1, keepdims=True)

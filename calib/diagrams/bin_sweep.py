@@ -30,8 +30,7 @@ class EceSweep(Drawn):
     strategy: Strategy
     n_bins: np.ndarray  #: (S,) int64: Numbers of bins B
     ece: np.ndarray  #: (S,) float64: The estimate for each B
-    #: {"ece", "mce"}: Which error it is; the MCE is as in the paper's tables, with classes averaged inside
-    #: bins
+    #: {"ece", "mce"}; the MCE averages classes inside bins, as in the paper's tables
     metric: str = "ece"
 
     def frame(self) -> pd.DataFrame:
@@ -66,10 +65,7 @@ def ece_sweep(
 
 
 def sweep_words(sweeps: Mapping[str, Mapping[str, EceSweep]], strong: str = "{}") -> str:
-    """Say by how much TL-ECE exceeds conf-ECE, for the method with the largest excess, if both are measured.
-
-    `sweeps` are by method and notion; method names must already be escaped; `strong` as for `cell_words`.
-    """
+    """Say by how much TL-ECE exceeds conf-ECE for the method with the largest excess, if measured."""
     if any({"top-label", "confidence"} - set(pair) for pair in sweeps.values()):
         return "Noise adds more to an error with more bins, whose cells hold fewer rows."
     excess = {name: pair["top-label"].ece - pair["confidence"].ece for name, pair in sweeps.items()}

@@ -80,8 +80,7 @@ class ClassTable(Result):
     floor_upper: np.ndarray
     smallest: np.ndarray  #: (L,) float64: True error that would pass `floor_upper` in 80 of 100 such samples
     p_value: np.ndarray  #: (L,) float64: Chance that such a model shows `class_ece` or more
-    #: (L,) bool: Above noise by the procedure of Benjamini & Hochberg (1995) over the predicted classes: of
-    #: the flagged ones a share of at most `fdr` is expected to be flagged by chance
+    #: (L,) bool: Above noise at the false discovery rate `fdr` (Benjamini & Hochberg 1995)
     flagged: np.ndarray
     #: (L,) float64: Share of `tl_ece` that is the class's, summing to 1 (zeros if `tl_ece` is 0)
     share: np.ndarray
@@ -156,10 +155,8 @@ def class_table(
         As for `calib.ece`; or the top-label `BinaryProblems` as `scores`.
     fdr : float in (0, 1)
         False discovery rate of `flagged`.
-    n_resamples : int
-        Redraws of the outcomes for the floors; the clearest classes get L / fdr if that is more.
-    random_state
-        Seed, as for `calib.noise_floor`.
+    n_resamples, random_state
+        As for `calib.noise_floor`; the clearest classes get L / fdr redraws if that is more.
     """
     check_share(fdr, "fdr", 0.05)
     if isinstance(scores, BinaryProblems):
@@ -283,7 +280,7 @@ def class_diagram(
     Parameters
     ----------
     y_true, scores, n_bins, sample_weight
-        As for `calib.ece`; "class-wise" needs a score for each class.
+        As for `calib.ece`.
     label : int
         Class code, which must be predicted for "top-label".
     notion : {"top-label", "class-wise"}

@@ -22,13 +22,7 @@ def draw_risk_coverage(
 ) -> Figure:
     """Draw risk against coverage of each method, and the place of its rule.
 
-    Parameters
-    ----------
-    curves : mapping of str to RiskCoverage
-    outcomes : mapping of str to Outcome, optional
-        What the rule of a method does to the same rows, drawn as a diamond on its curve.
-    risk : float, optional
-        Largest risk allowed, drawn as a line.
+    `curves` and `outcomes` are by method; an outcome is a diamond on its curve. `risk` is drawn as a line.
     """
     data = []
     for position, (name, curve) in enumerate(curves.items()):

@@ -20,17 +20,10 @@ class ReliabilityDisplay:
 
     Made by `from_estimator` or `from_predictions`.
 
-    Parameters
-    ----------
-    diagram : ReliabilityDiagram
-    estimator_name : str, optional
-        Name in the legend.
-
     Attributes
     ----------
     ax_, figure_ : matplotlib Axes and Figure
-    line_, band_ : matplotlib artists
-        The points with their intervals, and the noise floor around the diagonal.
+    line_, band_ : matplotlib artists of the points, and of the noise floor
 
     Examples
     --------
@@ -107,15 +100,8 @@ class ReliabilityDisplay:
     ) -> ReliabilityDisplay:
         """Draw the diagram of predictions.
 
-        Parameters
-        ----------
-        y_true, scores, n_bins, sample_weight
-            As for `calib.reliability_diagram`.
-        name : str, optional
-            Name in the legend.
-        ax : matplotlib Axes, optional
-        **kwargs
-            Of `matplotlib.axes.Axes.errorbar`.
+        Arguments as for `calib.reliability_diagram`; `name` is the name in the legend, `kwargs` are
+        `matplotlib.axes.Axes.errorbar`'s.
         """
         diagram = reliability_diagram(y_true, scores, n_bins=n_bins, sample_weight=sample_weight)
         return cls(diagram, estimator_name=name).plot(ax=ax, **kwargs)

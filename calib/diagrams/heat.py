@@ -56,8 +56,7 @@ class ClassHeat(Drawn):
     #: (R, B) float64: 95 % Wilson interval of the accuracy; with weights, of the effective number of rows
     accuracy_lower: np.ndarray
     accuracy_upper: np.ndarray
-    #: (R, B) bool: Cells of at least 20 rows whose accuracy a perfect model would not show, all of them
-    #: together at 5 %
+    #: (R, B) bool: Cells of at least 20 rows whose accuracy is beyond noise, all together at 5 %
     beyond_noise: np.ndarray
 
     @property

@@ -76,17 +76,8 @@ class ClassBinning(Result):
     def validity(self, label: int | None = None, *, base: bool = False) -> tuple[np.ndarray, np.ndarray]:
         """Return the validity plot V(eps): share of rows whose cell's ``|accuracy - confidence|`` <= eps.
 
-        Parameters
-        ----------
-        label : int, optional
-            Class code; by default all classes together.
-        base : bool
-            Whether to return the base model's.
-
-        Returns
-        -------
-        eps, share : (C + 1,) float64 arrays
-            Steps of V, starting at (0, 0).
+        Eps and share, (C + 1,) float64, are steps that start at (0, 0): of the class with code `label`, or of
+        all; if `base`, of the base model.
         """
         shown = np.ones(len(self.label), bool) if label is None else self.label == label
         confidence = self.base_confidence if base else self.confidence
@@ -243,12 +234,7 @@ def plan_bins(
 ) -> BinPlan:
     """Try several k for top-label histogram binning.
 
-    Parameters
-    ----------
-    calibration, evaluation : Predictions
-        Labelled, unweighted rows to fit on and to assess on.
-    points_per_bin : iterable of int
-        The k to try.
+    Parameters as for `class_binning`; `points_per_bin` are the k to try.
     """
     tried = np.array(list(points_per_bin), dtype=np.int64)
     for rows in (calibration, evaluation):
@@ -289,16 +275,8 @@ def draw_class_errors(
 ) -> Figure:
     """Draw the TL-ECE of classes before and after, with shares, bins and noise floors (Figure 4, right).
 
-    Parameters
-    ----------
-    side : ClassBinning
-    codes : sequence of int
-        Classes to show, top to bottom.
-    shares : (L,) array
-        Share of the evaluation rows of each true class.
-    class_names : sequence of str
-    limit : float
-        End of the error axis: give both sides the same.
+    `codes` are the classes to show, top to bottom; `shares`, (L,), the true classes' shares of evaluation
+    rows; `limit` is the end of the error axis: give both sides the same.
     """
     chosen = np.asarray(codes, dtype=np.int64)
     y = np.arange(len(chosen))

@@ -40,9 +40,8 @@ class ModelSweeps(Drawn):
     def frame(self) -> pd.DataFrame:
         """Return one row for each model, method, error and number of bins.
 
-        Columns: model, method, measure (its key), title, n_bins, value; floor, floor_lower and floor_upper
-        (mean, 5 and 95 % quantiles of a perfect model with the base scores); failure, why a method could not
-        be fitted.
+        `floor`, `floor_lower` and `floor_upper` are mean, 5 and 95 % quantile of a perfect model's errors
+        with the base scores; `failure` says why a method could not be fitted.
         """
         return self.table.copy()
 
@@ -83,8 +82,7 @@ def sweep_models(
 
     Notes
     -----
-    Histogram binning by bins is fitted again for each B, and assessed at each of its values (Appendix E of
-    the paper). The TL-MCE averages classes inside bins, as in the tables.
+    Histogram binning by bins is fitted again for each B, and assessed at each of its values (App. E).
 
     Examples
     --------

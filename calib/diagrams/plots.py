@@ -82,19 +82,15 @@ def plot(
 
     Parameters
     ----------
-    result : a result with a figure, or mapping of str to results
-        A mapping holds results of one type by method: `CanonicalValidity`, `DecisionCurve`, `Decomposition`,
-        `NoiseFloor`, `RiskCoverage` or `ValidityCurve`.
+    result : a result with a figure, or mapping of method to results of one type
+        Of `CanonicalValidity`, `DecisionCurve`, `Decomposition`, `NoiseFloor`, `RiskCoverage`,
+        `ValidityCurve`.
     name : str
         Name of the method of a single such result.
     backend : {"plotly", "matplotlib"}
         Matplotlib needs the extra "paper".
     **options
         Of the function of `calib.diagrams` that draws the type.
-
-    Returns
-    -------
-    plotly.graph_objects.Figure or matplotlib.figure.Figure
     """
     check_choice(backend, BACKENDS, "backend")
     if type(result) in ALONE:

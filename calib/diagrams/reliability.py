@@ -227,12 +227,10 @@ class BinZoom(Drawn):
     #: (C,) float64: 95 % Wilson interval of each accuracy
     class_lower: np.ndarray
     class_upper: np.ndarray
-    #: (C,) float64: Empirical Bayes estimate of each accuracy: shrunk towards all classes' accuracy in the
-    #: bin, the more the fewer rows there are (`calib.calibrators.shrinkage`)
+    #: (C,) float64: Each accuracy, shrunk towards all classes' (`calib.calibrators.shrinkage`)
     class_shrunken: np.ndarray
     strength: float  #: Rows that the accuracy of all classes is worth in these
-    #: (C,) bool: Whether the interval of the accuracy excludes the confidence, all classes of the bin
-    #: together at 5 %
+    #: (C,) bool: Whether the interval of the accuracy excludes the confidence, all at once at 5 %
     beyond_noise: np.ndarray
 
     @property
@@ -291,10 +289,7 @@ def reliability_diagram(
 ) -> ReliabilityDiagram:
     """Confidence (stars) and top-label (red plus) reliability over equal-width bins (section 2.1).
 
-    Parameters
-    ----------
-    y_true, scores, n_bins, sample_weight
-        As for `calib.ece`.
+    Parameters as for `calib.ece`.
 
     Examples
     --------
@@ -345,8 +340,6 @@ def cell_words(says: float, right: float, count: int, strong: str = "{}") -> str
 
     `strong` is the format of the two numbers: "**{}**" for Markdown, "<b>{}</b>" for HTML.
 
-    Examples
-    --------
     >>> cell_words(0.55, 0.2, 31)
     'says 0.550, right 0.200, n = 31'
     """
@@ -420,11 +413,6 @@ def expected_gap(score: np.ndarray, count: np.ndarray) -> np.ndarray:
 
     The mean absolute deviation of a binomial (de Moivre 1730; Diaconis & Zabell 1991), as if all rows of a
     cell had its mean score. Scores that differ inside a bin make it a little smaller.
-
-    Examples
-    --------
-    >>> expected_gap(np.array([0.5]), np.array([1]))
-    array([0.5])
     """
     n = np.maximum(np.rint(count), 1.0)
     above = np.minimum(np.floor(n * score) + 1.0, n)
@@ -452,14 +440,12 @@ def draw_reliability(
 ) -> Figure:
     """Draw all classes together beside each predicted class on its own; below, their gaps in each bin.
 
-    Dots with more rows are larger. The grey bar is the mean gap of a perfect model of this size. Marks carry
-    their bin first in their customdata, marks of a class also its code.
+    The grey bar is the mean gap of a perfect model of this size.
 
     Parameters
     ----------
     diagram : ReliabilityDiagram
     class_names : sequence of str, optional
-        Names by code; by default the codes.
     named : sequence of int, optional
         At most 4 codes of classes that are coloured and named; by default `diagram.clearest`.
     panels : sequence of {"pooled", "classes"}, optional
@@ -529,8 +515,7 @@ def draw_reliability(
     if titles:
         above["legend"]["y"] = 1.1
     layout["annotations"] = [*layout.get("annotations", ()), *notes]
-    # assets/session.js marks the bin under the pointer in figures with this. It is a bare number: plotly.js
-    # takes no two objects here to be equal, and would draw each copy again.
+    # For assets/session.js; a bare number, because plotly.js draws each copy of an object again.
     meta = diagram.n_bins
     return figure(data, **layout, **above, shapes=marked, barmode="overlay", bargap=0, meta=meta)
 

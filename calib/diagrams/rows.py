@@ -28,10 +28,8 @@ def rows_behind(
     ----------
     problems : BinaryProblems
         From `reduce_to_binary` without rows of weight 0: "confidence" for bins, "top-label" for cells.
-    label : int, optional
-        Class code of the cells; by default all.
-    bin : int, optional
-        Bin of the cells, as in `BinStatistics.bin`; by default all.
+    label, bin : int, optional
+        Class code and bin of the cells, as in `BinStatistics`; by default all.
     n_bins, strategy
         As for `bin_statistics`.
 
@@ -64,16 +62,7 @@ def rows_of_cells(
 def cell_order(
     problems: BinaryProblems, *, n_bins: int = N_BINS, strategy: Strategy = "uniform"
 ) -> np.ndarray:
-    """Return the key, descending, that puts rows of the cells that add most to the error first.
-
-    Examples
-    --------
-    >>> from calib import reduce_to_binary
-    >>> proba = [[0.9, 0.1], [0.6, 0.4], [0.6, 0.4], [0.2, 0.8]]
-    >>> problems = reduce_to_binary([0, 1, 1, 1], proba, "top-label")
-    >>> cell_order(problems, n_bins=2).round(2).tolist()  # class 0: confidence 0.7, accuracy 1/3
-    [2.1, 2.6, 2.6, 0.2]
-    """
+    """Return the key, descending, that puts rows of the cells that add most to the error first."""
     cells = bin_statistics(problems, n_bins=n_bins, strategy=strategy)
     rank = np.empty(len(cells.count))
     rank[np.argsort(np.abs(cells.gap) * cells.share, kind="stable")] = np.arange(len(rank))

@@ -60,8 +60,7 @@ class RecalibrationMap(Result):
     head: np.ndarray  #: (m, L) float64: Recalibrated vector
     #: (m, L) float64 or None: Label frequencies of the evaluation rows; None without labels
     observed: np.ndarray | None
-    #: (m,) float64: L1 distance that `head` stays within of the true label distribution of its cell with
-    #: probability 1 - alpha, one cell at a time; see `multinomial_bound`
+    #: (m,) float64: L1 distance from the truth that `head` stays within, see `multinomial_bound`
     bound: np.ndarray
     position: np.ndarray  #: (n,) int64: Index into these entries for every evaluation row
 
@@ -230,14 +229,10 @@ def draw_recalibration(
 
     Parameters
     ----------
-    result : RecalibrationMap
-        Of three classes.
-    proba : (n, 3) array
-        Base predictions of the evaluation rows.
-    rows : (k,) int array
-        Which of them to draw as points, as from `calib.diagrams.simplex.sample_rows`.
-    outlines : dict of int to (c, 3) array
-        From `cell_outlines`.
+    result : RecalibrationMap of three classes
+    proba, rows : (n, 3) and (k,) int arrays
+        Base predictions of the evaluation rows, and which to draw, as from `sample_rows`.
+    outlines : dict of int to (c, 3) array, from `cell_outlines`
     min_count : int
         Fewest evaluation and calibration rows of a cell with an arrow.
     log_ratios : bool
@@ -308,10 +303,7 @@ def _subdivided(corners: np.ndarray, pieces: int = 24) -> np.ndarray:
 
 
 def _regions(vectors: np.ndarray, count: np.ndarray) -> np.ndarray:
-    """Return outlines of the 95 % regions of label distributions estimated from some rows, (m, 49, 3).
-
-    Normal regions of multinomial frequencies; one more row of each class keeps unseen classes possible.
-    """
+    """Return outlines of the 95 % regions of label distributions estimated from some rows, (m, 49, 3)."""
     share = (vectors * count[:, None] + 1.0) / (count[:, None] + 3.0)
     covariance = (share[:, :, None] * np.eye(3) - share[:, :, None] * share[:, None, :]) / (
         count[:, None, None] + 3.0

@@ -55,8 +55,7 @@ class ValidityCurve(Drawn):
     #: (C,) float64: Mean score and outcome frequency of the cell
     mean_score: np.ndarray
     mean_outcome: np.ndarray
-    #: (G,) float64: The curves that a perfect model with these cells shows on average, because its outcomes
-    #: are random too; empty unless redraws were requested
+    #: (G,) float64: The mean curve of a perfect model with these cells; empty without redraws
     perfect_epsilon: np.ndarray
     perfect_share: np.ndarray
     perfect_cell_share: np.ndarray
@@ -163,16 +162,8 @@ def validity_cells(
 ) -> ValidityCells:
     """Choose the cells: the calibrator's, for the classes it binned, if the base model can share them.
 
-    Parameters
-    ----------
-    calibrator : fitted calibrator or None
-        None for a base model.
-    base, scores : (n, L) array, Predictions or TopLabelPrediction
-        Scores of the base model and of the calibrator for the same rows.
-    notion, strategy : str
-        What the curve conditions on, and how the calibrator's scores are assessed.
-    label : int, optional
-        The only class that is counted.
+    `calibrator` is None for a base model; `scores` are the calibrator's for the rows of `base`. `strategy`
+    says how they are assessed. Only the class `label` is counted, if given.
     """
     counted = None if label is None else (label,)
     shared = notion == "class-wise" or event_scores(base) is not None
@@ -235,7 +226,6 @@ class CanonicalValidity(Drawn):
         return np.concatenate(([0.0], self.share))[steps]
 
     def frame(self) -> pd.DataFrame:
-        """Return the steps as a table, for CSV downloads."""
         return pd.DataFrame({"epsilon": self.epsilon, "share": self.share})
 
 
@@ -257,22 +247,16 @@ def validity_curve(
 
     Parameters
     ----------
-    y_true, scores, notion, n_bins, sample_weight
+    y_true, scores, notion, n_bins, sample_weight, top_k
         As for `calib.ece`; or `BinaryProblems` as `scores`.
     reference : same types as `scores`, optional
-        Scores of a calibrator for the same rows and predicted classes, whose cells are then used (Appendix
-        F).
+        Scores of a calibrator for the same rows, whose cells are then used (Appendix F).
     label : int or sequence of int, optional
         Only the cells of these classes.
     strategy : {"uniform", "quantile", "discrete"} or PerClass, optional
-        Binning that makes the cells; "discrete" by default with a `reference`, else "uniform". Assess
-        histogram-binned scores with "discrete".
-    top_k : int, optional
-        K of the top-K notions.
-    n_resamples : int
-        Redraws for the curve of a perfect model; 0 leaves it out.
-    random_state : int, Generator or None
-        Seed of the redraws.
+        Binning that makes the cells; "discrete" by default with a `reference`, else "uniform".
+    n_resamples, random_state
+        Redraws for the curve of a perfect model (0 leaves it out), and their seed.
     """
     evidence = as_evidence(y_true, scores, sample_weight)
     if reference is None:

@@ -72,8 +72,7 @@ class BinaryProblems(_Shaped):
     depend on the number of rows.
     """
 
-    #: The M2B notion the problems came from, and their numbers: `notion`, `n_classes`, `n_claims`,
-    #: `n_problems`
+    #: The notion the problems came from, and their numbers
     shape: NotionShape
     n_samples: int  #: Rows n of the predictions
     offsets: np.ndarray  #: (P + 1,) int64: Problem p owns the entries ``offsets[p]:offsets[p + 1]``
@@ -168,15 +167,13 @@ class BinStatistics(_Shaped):
     lower: np.ndarray
     upper: np.ndarray
     count: np.ndarray  #: (C,) int64: Entries in the cell
-    #: (C,) float64: Plug-in estimates of the mean score and of the frequency of the outcome, weighted if rows
-    #: are
+    #: (C,) float64: Mean score and frequency of the outcome, weighted if rows are
     mean_score: np.ndarray
     mean_outcome: np.ndarray
     #: (C,): Sum of the weights of the entries, and of their squares: `count` without weights
     weight: np.ndarray
     square: np.ndarray
-    #: (C,) float64 or None: Variance of a perfect model's outcome sum, w^2 s (1 - s) over the entries, if
-    #: asked for
+    #: (C,) float64 or None: Variance of a perfect model's outcome sum, w^2 s (1 - s) over entries
     variance: np.ndarray | None = None
 
     def of(self, chosen: np.ndarray) -> BinStatistics:
@@ -485,12 +482,7 @@ class BinFinder:
     [0, 1] is cut into steps of 2^-k so short that none holds two edges inside. A score times 2^k is exact,
     its whole part names the step, and the edge inside decides.
 
-    Parameters
-    ----------
-    edges : (E,) float64 array
-        Interior edges, ascending, inside (0, 1).
-    dtype : float32 or float64
-        Type of the scores.
+    `edges`, (E,) float64, are interior edges, ascending; `dtype` is the type of the scores.
     """
 
     def __init__(self, edges: np.ndarray, dtype: Any) -> None:

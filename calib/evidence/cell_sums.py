@@ -161,14 +161,7 @@ def exact_units(values: np.ndarray) -> int:
 class CellAdder:
     """Adds up rows block by block; `sums` gives what was added.
 
-    Parameters
-    ----------
-    n_keys : int
-        Keys 0..n_keys-1.
-    weighted : bool
-        Whether rows come with weights.
-    n_rows : int, optional
-        Rows that will be added, if known: few are sorted, not spread over all cells.
+    `n_rows` are the rows that will be added, if known: few are sorted, not spread over all cells.
     """
 
     def __init__(self, n_keys: int, weighted: bool, n_rows: int | None = None) -> None:

@@ -28,7 +28,6 @@ MIN_CLUSTERS = 10
 CLIP, MAX_CORRELATION = 1e-6, 0.999
 
 #: Terms of the expansion: eight give 98 % of the covariance of two rows at 0.97 with r = 0.8.
-#: The rest of the variance is one term more, so that copies have all of it.
 N_TERMS = 8
 
 
@@ -77,10 +76,8 @@ class Dependence:
     def drawn_correlation(self, generator: np.random.Generator) -> float:
         """Draw a correlation that these clusters leave possible.
 
-        Clusters tell a variance by a chi-squared number: the design effect is divided by such a number over
-        its degrees of freedom, as Student's distribution divides a normal number. Near 1, where a correlation
-        is known better, a smaller one comes from the ratio of the mean squares between and within clusters
-        (Donner & Wells 1986).
+        The design effect is divided by a chi-squared number over its degrees of freedom. Near 1 the ratio of
+        the mean squares between and within clusters tells more (Donner & Wells 1986).
         """
         most, free = self._spread
         apart = 1.0 - self.correlation

@@ -56,10 +56,7 @@ class Residuals:
         return _upper_tail(self.products(cluster), spread, 6.0 * triples + sum_of_pairs(third, cluster))
 
     def products(self, cluster: np.ndarray) -> float:
-        """Return the sum of products of residuals over pairs of rows of a cluster, less its mean by chance.
-
-        Two of m residuals of a stratum, which sum to 0, have the product -variance / (m - 1) on average.
-        """
+        """Return the sum of products of residuals over pairs of rows of a cluster, less its mean."""
         n_strata = int(self.stratum.max()) + 1
         both, size = np.unique(cluster * n_strata + self.stratum, return_counts=True)
         by_chance = _means(self.value**2, self.stratum) / np.maximum(np.bincount(self.stratum) - 1, 1)

@@ -271,10 +271,7 @@ def fit_classes(
 def separate_problems(
     y_true: Any, scores: Any, shape: NotionShape
 ) -> tuple[np.ndarray, Callable[[int], tuple[np.ndarray, np.ndarray]]]:
-    """Return the sizes of the unweighted problems of the highest score, and a function that sorts one.
-
-    It may be called in any thread and returns ascending scores and outcomes, (m,) bool.
-    """
+    """Return the sizes of the unweighted problems of the highest score, and a function that sorts one."""
     y_true, scores = with_codes(y_true, scores)
     label, confidence = top_label(scores, "proba")
     happened = label == as_labels(y_true, len(label), shape.n_classes)
@@ -360,9 +357,8 @@ def _sorted_entries(
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Sort entries by (owner, score): scores, entry numbers and outcomes in that order.
 
-    All are packed into one uint64 and sorted as numbers, several times faster than an argsort: floats of at
-    least 0 order like their bits. float64 scores are then almost sorted, and a stable sort per problem
-    finishes them.
+    Packed into one uint64, they sort several times faster than by argsort: floats of at least 0 order like
+    their bits. A stable sort per problem finishes float64 scores.
     """
     low_bits = len(scores).bit_length() + 1
     low_mask = 2**low_bits - 1

@@ -55,20 +55,15 @@ from calib.evidence.sums import SummedRows
 #: Most claims (rows times claims about each) whose outcomes are drawn row by row by default.
 MAX_ROW_CLAIMS = 1_000
 
-#: Most cells whose sums are drawn with correlations (without, spreads of many classes are 3 to 6 % too
-#: large), and claims that these are estimated from.
+#: Most cells whose sums are drawn with correlations, and claims that these are estimated from.
 MAX_CORRELATED_CELLS, CORRELATION_CLAIMS = 2_000, 500_000
 
 
 class Rows:
     """Evidence of rows: their predictions, what came true, and their weights.
 
-    Parameters
-    ----------
-    y_true, scores, sample_weight, cluster
-        As for `reduce_to_binary`; None and `BinaryProblems` for ready problems.
-    problems : sequence of BinaryProblems
-        What `reduce_to_binary` gives for these rows, if it is there already.
+    Arguments as for `reduce_to_binary`; None and `BinaryProblems` for ready problems. `problems` are what
+    `reduce_to_binary` gives for these rows, if it is there already.
     """
 
     def __init__(
@@ -244,19 +239,8 @@ class Rows:
     def draw(self, cells: BinStatistics, sampler: Sampler | None = None) -> tuple[Draw, int]:
         """Return a function that draws the outcome sums of cells for a perfect model.
 
-        Parameters
-        ----------
-        cells : BinStatistics
-            From `cells` with ``variance=True``.
-        sampler : {"rows", "sums"}, optional
-            `draw_rows` or `draw_sums`. By default rows up to `MAX_ROW_CLAIMS` claims, and if several claims
-            about a row can be true or rows belong together; else sums, with the correlations of exclusive
-            claims.
-
-        Returns
-        -------
-        draw, width
-            As of `draw_sums`.
+        By `draw_rows` up to `MAX_ROW_CLAIMS` claims, and if several claims about a row can be true or rows
+        belong together; else by `draw_sums`, with the correlations of exclusive claims.
         """
         several_true = self._several_true(cells)
         if sampler is None:

@@ -53,10 +53,8 @@ def draw_sums(
 
     Returns
     -------
-    draw : callable
-        ``draw(generator, size)`` gives a (C, size) array of sums, one column per redraw.
-    width : int
-        Elements that one redraw touches, from which `resample` bounds its memory.
+    draw, width
+        ``draw(generator, size)`` gives a (C, size) array of sums; a redraw touches `width` elements.
 
     Notes
     -----
@@ -143,22 +141,8 @@ def draw_rows(
 ) -> tuple[Draw, int]:
     """Return a function that draws the outcomes of every row and adds them up in their cells.
 
-    Parameters
-    ----------
-    problems, cells : BinaryProblems, BinStatistics
-        A reduction and its bin statistics.
-    several_true : bool
-        Whether several claims about a row can be true at once (labels of a multilabel problem).
-    dependence : Dependence, optional
-        Of rows that belong together; by default rows are independent.
+    Returns draw and width as `draw_sums`. `several_true` says whether several claims about a row can be true.
 
-    Returns
-    -------
-    draw, width
-        As of `draw_sums`.
-
-    Notes
-    -----
     One uniform number u decides all claims about a row. Exclusive claims: claim k comes true if u, u + 1, ...
     hits the interval from the sum of the scores before it to the sum up to it (systematic sampling, Madow
     1949); scores that sum to more than 1 draw more than one class. Other claims come true if u is below their

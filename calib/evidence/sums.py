@@ -27,8 +27,7 @@ from calib.evidence.evidence import Groups, Mean
 from calib.evidence.ranking import Area
 from calib.evidence.sampling import Draw, Sampler, draw_sums_of
 
-#: Means over rows that no cell holds: of the whole prediction, and the log loss of being right (of one score,
-#: its own).
+#: Means over rows that no cell holds; "event_log_loss" is the log loss of being right.
 LOSSES = ("brier", "log_loss", "event_log_loss", "accuracy")
 
 #: Lower edge of each cell.

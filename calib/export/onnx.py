@@ -27,16 +27,11 @@ def to_onnx(calibrator: Any, *, opset: Any = None, prefix: str | None = None, lo
         Any that `calib.save` can store.
     opset : int or ONNX model, optional
         Version of the operators, from 13 on. Default: the newest that the installed onnx writes and
-        onnxruntime runs; every onnxruntime that calib accepts runs 21. A model (or its bytes) stands for its
-        opset and IR version.
+        onnxruntime runs. A model (or its bytes) stands for its opset and IR version.
     prefix : str, optional
         Put before every name. Default: ``"calibrated_"`` if `opset` is a model, else none.
     logits : bool
         Whether the input is "logits", (n, L) float32, or (n,) log-odds for a binary calibrator.
-
-    Notes
-    -----
-    `onnx_behind` puts the calibrator behind a classifier.
     """
     return Graph(describe(calibrator, logits=logits), opset, prefix).serialised()
 
@@ -99,10 +94,8 @@ def verify_onnx(model: bytes, calibrator: Any, proba: Any, *, groups: Any = None
 
     Parameters
     ----------
-    model : bytes
-        From `to_onnx`.
-    calibrator : fitted calibrator
-        The one it was made from.
+    model, calibrator
+        Bytes from `to_onnx`, and the fitted calibrator that they were made from.
     proba : (n, L) array_like or Predictions
         Rows to replay as float32: (n,) scores for a binary calibrator, or logits.
     groups : (n,) array_like, optional

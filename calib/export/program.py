@@ -76,17 +76,10 @@ class Value(NDArrayOperatorsMixin):
 class Program:
     """Steps from inputs through constants to outputs; all numbers are float64, int64 or bool.
 
-    Attributes
-    ----------
-    inputs : dict
-        Columns of each input by its name: 0 for a vector of floats, -1 for a vector of whole numbers.
-    constants : dict
-        Arrays by their names.
-    steps : list of (function, result, operand, ...)
-        NumPy's functions by name, SciPy's `expit`, and the methods of `Value`; operands are names or whole
-        numbers. "eps" is the machine epsilon of the first input's type.
-    outputs : dict
-        (value, columns) by name, 0 columns for a vector.
+    `inputs` has the columns of each input: 0 for a vector of floats, -1 for a vector of whole numbers. A step
+    is (function, result, operand, ...): NumPy's functions by name, SciPy's `expit`, and the methods of
+    `Value`; operands are names or whole numbers, "eps" the machine epsilon of the first input's type.
+    `outputs` has (value, columns) by name, 0 columns for a vector.
     """
 
     def __init__(self) -> None:

@@ -20,13 +20,8 @@ _BEFORE, _AFTER = "DATA = _arrays({\n", "})\n"
 def scorer(calibrator: Any) -> str:
     """Return the text of a Python file with a function `calibrate(proba)` that replays a calibrator.
 
-    The code is the same for every calibrator, followed by a literal of steps and numbers. The file holds
-    nothing that a user typed.
-
-    Parameters
-    ----------
-    calibrator : fitted calibrator
-        Any that `calib.save` can store.
+    The code is the same for every calibrator that `calib.save` can store, followed by a literal of steps and
+    numbers. The file holds nothing that a user typed.
 
     Examples
     --------
@@ -49,17 +44,8 @@ def scorer(calibrator: Any) -> str:
 def verify_scorer(code: str, calibrator: Any, proba: Any, *, groups: Any = None) -> float:
     """Run a scorer file on predictions and return its largest absolute difference from the calibrator.
 
-    Parameters
-    ----------
-    code : str
-        Text from `scorer`. Any other code is refused and not run.
-    calibrator, proba, groups
-        As for `verify_onnx`.
-
-    Returns
-    -------
-    float
-        Infinite if labels or shapes differ; 0.0 for histogram and simplex binning, about 1e-16 for others.
+    As `verify_onnx`; `code` is from `scorer`: any other is refused and not run. The difference is 0.0 for
+    histogram and simplex binning, about 1e-16 for others.
     """
     template = _template()
     if not code.startswith(template):

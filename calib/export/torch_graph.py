@@ -19,12 +19,7 @@ def torch_module(calibrator: Any, *, logits: bool = False) -> Any:
     dictionary of tensors as `calib.export.to_onnx` does. With groups, a second tensor holds their places in
     `groups_`, int64, -1 for any other group. It has buffers and no parameters; floats inside are float64.
 
-    Parameters
-    ----------
-    calibrator : fitted calibrator
-        Any that `calib.save` can store.
-    logits : bool
-        Whether the input is logits, or log-odds for a binary calibrator.
+    Parameters as for `calib.export.to_onnx`.
     """
     program, torch = describe(calibrator, logits=logits), _torch()
     graph, root = torch.fx.Graph(), torch.nn.Module()
@@ -52,19 +47,8 @@ def verify_torch(
 ) -> float:
     """Run a module on predictions and return its largest absolute difference from the calibrator.
 
-    Parameters
-    ----------
-    module : torch.nn.Module
-        From `torch_module`, scripted or exported or as it is.
-    calibrator, proba, groups
-        As for `verify_onnx`.
-    logits : bool
-        Whether the module and the rows are of logits.
-
-    Returns
-    -------
-    float
-        Infinite if labels or shapes differ.
+    As `verify_onnx`; `module` is from `torch_module`, scripted or exported or as it is. `logits` says whether
+    module and rows are of logits.
     """
     torch = _torch()
 

@@ -110,10 +110,8 @@ def report(
         Rows that the calibrators were fitted on.
     sample_weight, cluster
         As for `calib.ece`.
-    title : str
-        Heading of the page.
-    simulated : bool
-        Whether the data are simulated, as the page then says at the top.
+    title, simulated : str, bool
+        Heading of the page, and whether it says at the top that the data are simulated.
     n_bins, n_resamples, random_state
         Equal-width bins B, redraws of the noise floors, and their seed.
 

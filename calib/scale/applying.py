@@ -64,11 +64,6 @@ def apply(
     scores, progress, columns
         As for `calib.scale.summarize`.
 
-    Returns
-    -------
-    Applied
-        The files that were written, and how many of them were there already.
-
     Raises
     ------
     InputError
@@ -80,8 +75,8 @@ def apply(
     Notes
     -----
     Rows and columns stay as they are; a column called like a new column gets " (before)" behind its name. New
-    columns are `applied_frame`'s; they are missing in rows without an answer. A file appears when all
-    of it is written, and names its calibrator and input: a second run leaves finished files alone.
+    columns are `applied_frame`'s. A file appears when all of it is written, and names its calibrator and
+    input: a second run leaves finished files alone.
     """
     inputs = find_files(paths)
     targets = _targets(inputs, os.fspath(output))

@@ -38,12 +38,7 @@ class Engine(Protocol):
 class Threads:
     """Threads of this process, or, with `processes`, processes of this machine.
 
-    Parameters
-    ----------
-    workers : int
-        Parts worked on at a time.
-    processes : bool
-        Processes that end early are replaced, and their parts are done again.
+    Processes that end early are replaced, and their parts are done again.
     """
 
     def __init__(self, workers: int, *, processes: bool = False) -> None:
@@ -122,10 +117,7 @@ def _submitted(pool: Executor, function: Callable[[Part], Found], part: Part) ->
 class DaskCluster:
     """Workers of a Dask cluster, such as a `LocalCluster`.
 
-    Parameters
-    ----------
-    client : distributed.Client
-        Workers need calib, and must see the files under the same paths.
+    Workers of the client need calib, and must see the files under the same paths.
     """
 
     def __init__(self, client: Any) -> None:

@@ -91,12 +91,7 @@ def save(summary: Summary, file: str | os.PathLike[str] | BinaryIO) -> None:
 def load(file: Any, *, limits: Limits | None = None) -> Summary:
     """Read a summary file, check all of it, and only then build the summary.
 
-    Parameters
-    ----------
-    file : path, bytes or binary file object
-        What `calib.scale.save` wrote.
-    limits : Limits, optional
-        Bounds of sizes, checked while reading.
+    `file` is a path, bytes or a binary file object; `limits` bound sizes while reading.
     """
     limits = (limits or Limits()).begun()
     source = open_source(file, limits)

@@ -223,10 +223,7 @@ def _points(rows: Rows, layout: Layout) -> tuple[tuple[str, ...], np.ndarray, np
 def _count_scores(
     part: Part, layout: Layout, most: int, cells: int | None = None, wanted: _Wanted | None = None
 ) -> _Found | None:
-    """Count the distinct scores of a part by (group, class), or with `cells` the cells that they are in.
-
-    With `wanted`, scores in other cells are left out. None if there are more than `most`.
-    """
+    """Count the distinct scores of a part by (group, class), with `cells` their cells; None above `most`."""
     classes: dict[str, int] = {}
     groups: dict[str, int] = {}
     parts = [ScoreCounts.none()]
@@ -317,10 +314,7 @@ def _collect(passes: _Passes, names: tuple[str, ...] | None, problems: Callable[
 
 
 def _cells_of_cuts(counts: ScoreCounts, n_bins: int) -> np.ndarray:
-    """Return the cells, of `FIRST_CELLS` and 1, in which a cut of `equal_mass_cuts` or the next score can be.
-
-    Each cut has an earliest and a latest place, which depend on the cut before.
-    """
+    """Return the cells, of `FIRST_CELLS` and 1, in which a cut of `equal_mass_cuts` can be."""
     ends = np.cumsum(counts.count)
     total = int(ends[-1])
     share, low, high = max(total // n_bins, 1), 0, 0

@@ -57,8 +57,7 @@ class Layout:
     kind: str  #: One of `STREAMED`
     #: Columns of scores in the order of classes, or the one of lists or of single scores
     scores: tuple[str, ...]
-    #: Names in the order of the columns ("vectors"), negative and positive class ("binary"), else None:
-    #: classes are then those that rows name
+    #: Names in the order of the columns, or of both classes of "binary"; None if rows name them
     class_names: tuple[str, ...] | None
     #: Columns with these roles
     label: str | None
@@ -419,8 +418,7 @@ def _score_columns(at: _Batch, layout: Layout) -> list[np.ndarray]:
 class Sweep:
     """What one pass over columns of scores finds, block by block."""
 
-    #: (n,) arrays: highest score of each row, at most 1, and its column, ties to the lowest, in a small
-    #: unsigned type
+    #: (n,) arrays: highest score of each row, at most 1, and its column, ties to the lowest
     score: np.ndarray
     label: np.ndarray
     squares: np.ndarray | None  #: (n,) float64 array: sum of the squares of each row, if asked for

@@ -24,8 +24,7 @@ from calib.scale.parts import BLOCK, Part
 #: Most groups of a column of `by`: ids of rows are no groups.
 MOST_GROUPS = 10_000
 
-#: Rows that the doctor examines at the start of each file and every `EVERY` rows, and the findings kept:
-#: those about neither single rows nor their number.
+#: Rows examined at the start of each file and every `EVERY` rows.
 EXAMINED, EVERY = 4_000, 1_000_000
 OF_SOME_ROWS = (
     *("class_wise_scores", "sigmoid_scores", "double_softmax", "one_hot", "saturated", "few_distinct"),

@@ -17,8 +17,7 @@ import pyarrow.dataset as pads
 from calib.base.exceptions import InputError
 from calib.files.readers.text import HEAD, dialect_of
 
-#: Rows of a batch that is read, and of a block that is computed with: in smaller blocks threads wait for
-#: each other, larger ones leave the cache.
+#: Rows of a batch that is read, and of a block that is computed with.
 BATCH = BLOCK = 64_000
 
 #: Formats by the ending of a file; all others are taken as Parquet. Texts may be packed by gzip, too.

@@ -93,13 +93,11 @@ def summarize(
     scores : {"auto", "probabilities", "logits", "log_probabilities"}
         What the scores are.
     class_names : sequence of str, optional
-        Names of the classes in the order of the columns of scores.
+        In the order of the columns of scores.
     faults : {"stop", "drop"}
         Whether a row that cannot be used ends the work, or is left out and told of in `Summary.findings`.
-    workers : int, optional
-        Threads; by default one per processor.
-    engine : Engine, optional
-        Who works, instead of threads: `calib.scale.engines`.
+    workers, engine : int, Engine, optional
+        Threads, by default one per processor; or who works instead: `calib.scale.engines`.
     progress : callable, optional
         Called with the rows done, all rows and the seconds since the start.
     **columns

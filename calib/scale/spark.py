@@ -33,11 +33,6 @@ def summarize_spark(
     by, class_wise, part, weighted, scores, class_names
         As for `calib.scale.summarize`.
 
-    Returns
-    -------
-    Summary
-        Its parts are the partitions of the frame.
-
     Raises
     ------
     InputError

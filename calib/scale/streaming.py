@@ -36,11 +36,7 @@ class Sums:
 
     Memory does not grow with the rows. Whatever the batches, their order and the processes that add them,
     sums of rows without weights, and the numbers that follow, are the same to the last bit.
-
-    Parameters
-    ----------
-    class_wise : bool
-        Whether to sum the scores of every class, too, for the notion "class-wise".
+    `class_wise` sums the scores of every class, too, for the notion "class-wise".
 
     Examples
     --------
@@ -82,11 +78,6 @@ class Sums:
         sample_weight : (n,) array_like of float, optional
             Weights, 0 or more.
 
-        Returns
-        -------
-        Sums
-            This object.
-
         Raises
         ------
         InputError
@@ -117,15 +108,7 @@ class Sums:
     def compute(self, *, n_bins: int = N_BINS) -> Metrics:
         """Return the numbers of all rows so far, as `calib.metrics` does.
 
-        Parameters
-        ----------
-        n_bins : int
-            Equal-width bins, 1 to 50.
-
-        Raises
-        ------
-        InputError
-            If no rows were added yet.
+        `n_bins` are 1 to 50 equal-width bins. Raises `InputError` if no rows were added yet.
         """
         return metrics(None, self.summary(), n_bins=n_bins)
 
@@ -134,15 +117,7 @@ class Sums:
     ) -> Summary:
         """Return the summary of all rows so far: for noise floors, diagrams, gates and files.
 
-        Parameters
-        ----------
-        parts, findings, source
-            As for `Summary`; by default all rows so far are one part.
-
-        Raises
-        ------
-        InputError
-            If no rows were added yet.
+        Parameters as for `Summary`; raises `InputError` if no rows were added yet.
         """
         if not self._kept:
             raise InputError("no rows were added yet; call update(y_true, scores) first")

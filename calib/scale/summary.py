@@ -34,8 +34,7 @@ class Summary(SummedRows):
 
     #: Digest of the sums of each part of the data that is covered (a row group of a file), ascending
     parts: tuple[str, ...] = ()
-    #: What was found while streaming, with file, row group and row: what was wrong with rows that were left
-    #: out, and what the doctor says of some rows of each file
+    #: What was wrong with rows that were left out, and findings about some rows of each file
     findings: tuple[str, ...] = ()
     source: str = ""  #: Where the rows come from, for people
 

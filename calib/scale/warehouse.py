@@ -60,9 +60,7 @@ def sql(
 
     Notes
     -----
-    Cells are found as by `calib.evidence.binning.BinFinder`, with its steps in the table `steps`. Scores are
-    summed as whole numbers of units of 2^-37. Rows without a predicted class, a confidence in [0, 1] or a
-    label are left out.
+    Rows without a predicted class, a confidence in [0, 1] or a label are left out.
     """
     real, whole = _TYPES[check_choice(dialect, DIALECTS, "dialect")]
     n_steps, first, edge = finder(np.dtype(np.float64)).table

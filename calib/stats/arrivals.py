@@ -26,19 +26,9 @@ CLOCKS = {"row": "no times", "number": "times that are numbers", "date": "times 
 class Entries:
     """Rows of an update as entries (score, outcome) of binary problems, in blocks by time.
 
-    Attributes
-    ----------
-    scores, outcomes, residuals : (m,) arrays
-        Of each entry; residuals are outcome - score.
-    units : dict
-        Place of each entry's unit, (m,), and the names of the units, by level.
-    is_closed : bool
-        Whether there are no other classes than these.
-    block : (m,) int array
-    blocks : list of (earliest, latest, rows)
-    cluster : (m,) int array or None
-    hashes : (n,) int64 array
-        Equal for rows with equal scores, outcomes, times, groups and clusters.
+    `units` has, by level, the place of each entry's unit, (m,), and the names of the units; `is_closed` says
+    whether there are no other classes; `blocks` are (earliest, latest, rows); `hashes`, (n,) int64, are equal
+    for rows with equal scores, outcomes, times, groups and clusters.
     """
 
     def __init__(

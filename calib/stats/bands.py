@@ -52,10 +52,8 @@ def consistency_band(
 
     Parameters
     ----------
-    scores : BinaryProblems or evidence
-        From `reduce_to_binary`, or a summary.
-    notion : str, optional
-        Notion of the evidence, by default the first of its kind.
+    scores, notion : BinaryProblems or evidence, str
+        From `reduce_to_binary`, or a summary with a notion, by default the first of its kind.
     n_bins, strategy
         As for `bin_statistics`.
     level : float in (0, 1)
@@ -215,10 +213,7 @@ def calibration_band(
 
 
 def _lower_bounds(right: np.ndarray, count: np.ndarray, tail: float) -> np.ndarray:
-    """Largest one-sided Clopper-Pearson lower bound of the runs that end at each group, or before.
-
-    A run that starts or ends without successes has no larger bound than the run without that group.
-    """
+    """Largest one-sided Clopper-Pearson lower bound of the runs that end at each group, or before."""
     rights, counts = (np.concatenate(([0.0], np.cumsum(values))) for values in (right, count))
     starts = np.flatnonzero(right > 0)
     best, largest = np.zeros(len(right)), 0.0

@@ -25,8 +25,7 @@ SHARES = (0.6, 0.2, 0.2)
 #: Largest move of log-odds by a stretch.
 MOST_STRETCHED = 3.0
 
-#: The stake is divided over the rows at which a bet may begin: this share at the first row, the rest over
-#: the others, half of it over `HALF` rows.
+#: Share of the stake that begins at the first row; half of the rest begins within `HALF` rows.
 FROM_START, HALF = 1.0 / 3.0, 1000.0
 
 #: Logarithm of what a bet is worth before it begins.

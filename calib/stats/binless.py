@@ -76,8 +76,7 @@ class CalibrationTest(Result):
     test: Test  #: "kuiper", "ks", "spiegelhalter" or "skce"
     notion: str  #: What was tested; "canonical" for "skce", which is about the whole vector
     n_samples: int  #: Rows
-    #: Range or largest absolute value of the standardised cumulative differences, z, or the unbiased squared
-    #: kernel calibration error (can be negative)
+    #: Range or largest value of the cumulative differences, z, or the squared kernel error
     statistic: float
     p_value: float  #: Chance of a statistic as extreme under calibration
     #: Redraws of the outcomes behind the p-value; 0 if it comes from the limit for many rows
@@ -159,20 +158,18 @@ def calibration_test(
 
     Parameters
     ----------
-    y_true, scores, sample_weight
-        As for `calib.ece`; or `BinaryProblems` as `scores`.
+    y_true, scores, sample_weight, cluster
+        As for `calib.noise_floor`; or `BinaryProblems` as `scores`.
     test : {"kuiper", "ks", "spiegelhalter", "skce"}
         "kuiper" and "ks" (Kolmogorov-Smirnov): range and largest absolute value of the cumulative sums of
         outcome minus score in the order of the scores. "spiegelhalter": the Brier score against its
         expectation. "skce": the whole vector; it needs unweighted, independent rows that sum to 1.
     notion : {"confidence", "top-label"}
         For "top-label", cumulative sums run through one predicted class after the other.
-    cluster : (n,) array_like of int, str or time, optional
-        As for `calib.noise_floor`.
     n_resamples : int, optional
         Redraws of the outcomes. Default: 999 (199 for "skce"), or none for more than 20,000 distinct scores.
         0 gives the p-value of the limit for many rows; "skce" has none.
-    random_state : int, Generator or None
+    random_state
         Seed of the redraws, for "skce" also of its blocks.
 
     Notes
@@ -188,8 +185,7 @@ def calibration_test(
     rows.
 
     Redraws make p-values exact but for ties, which count half (mid-p, Lancaster 1961): a calibrated model is
-    rejected at 5 % in about 5 %. The limits' p-values are too large for few rows or scores: `python -m
-    benchmarks.sizes binless`.
+    rejected at 5 % in about 5 %.
 
     Examples
     --------
@@ -296,12 +292,7 @@ class CombinedTest(Result):
 def combined_test(p_values: Sequence[float], n_clusters: int | None = None) -> CombinedTest:
     """Combine tests of calibration on the same rows into one of the same level.
 
-    Parameters
-    ----------
-    p_values : sequence of float
-        p-values in (0, 1], of tests that may depend on each other in any way.
-    n_clusters : int, optional
-        Clusters of the rows.
+    The tests, with p-values in (0, 1], may depend on each other in any way.
 
     Notes
     -----
@@ -370,7 +361,7 @@ def calibration_slope(
     Cox (1958), "Two further applications of a model for binary regression"; maximum likelihood, intervals
     from the observed information. With weights the covariance is I^-1 V I^-1, with I the weighted information
     and V = sum w_i^2 p_i (1 - p_i) x_i x_i' under the line, and the test is the score test at slope 1 and
-    intercept 0. (Huber's sandwich missed up to 20 % of the time with 100 rows.)
+    intercept 0.
 
     Examples
     --------
@@ -674,10 +665,7 @@ def _kernel_width(proba: np.ndarray) -> float:
 def _kernel_sums(
     proba: np.ndarray, labels: np.ndarray, width: float, n_resamples: int, generator: np.random.Generator
 ) -> np.ndarray:
-    """Sum k(p_i, p_j) (e_i - p_i).(e_j - p_j) over the pairs of rows i != j of a block.
-
-    Returns (2 + R,) sums: of the labels, of R redrawn labels, and of the kernel over pairs of equal labels.
-    """
+    """Sum k(p_i, p_j) (e_i - p_i).(e_j - p_j) over the pairs of rows i != j of a block."""
     n_rows = len(proba)
     squares = np.sum(proba**2, axis=1)
     inner = proba @ proba.T

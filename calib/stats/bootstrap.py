@@ -40,7 +40,6 @@ class Interval(Result):
     samples: np.ndarray
 
     def frame(self) -> pd.DataFrame:
-        """Return one row: metric, estimate, lower, upper, level, n_resamples."""
         return _one_row(self, "metric", "estimate", "lower", "upper", "level")
 
 
@@ -57,8 +56,7 @@ class PairedInterval(Result):
     lower: float
     upper: float
     level: float  #: Nominal coverage
-    #: (R,) float64: The difference on each resample, if resamples were asked for; both methods see the
-    #: same rows
+    #: (R,) float64: The difference on each resample of the rows, if asked for
     samples: np.ndarray
 
     def words(self, name_a: str, name_b: str) -> str:
@@ -73,7 +71,6 @@ class PairedInterval(Result):
         return f"{name_b} is {direction} than {name_a} by {size}"
 
     def frame(self) -> pd.DataFrame:
-        """Return one row with every number."""
         return _one_row(self, "metric", "estimate_a", "estimate_b", "difference", "lower", "upper", "level")
 
 
@@ -93,23 +90,17 @@ def bootstrap_interval(
 
     Parameters
     ----------
-    y_true, scores, sample_weight
-        As for `calib.ece`.
+    y_true, scores, sample_weight, cluster
+        As for `calib.noise_floor`; with clusters the interval is over them.
     metric : {"accuracy", "brier", "log_loss"}
         Calibration errors have `error_interval`: a bootstrap counts their bias as error and covers too
         rarely.
-    cluster : (n,) array_like of int, str or time, optional
-        As for `calib.noise_floor`; the interval is then over clusters.
     n_resamples : int
         Resamples of n rows with replacement, to be returned as `samples`. The ends need none.
     level : float in (0, 1)
         Coverage.
     random_state, progress
         As for `calib.noise_floor`; about `samples` alone.
-
-    Notes
-    -----
-    As in `mean_limits`, within the range of the metric, and with `with_unseen_errors`.
     """
     options: dict[str, Any] = {"n_resamples": n_resamples, "random_state": random_state, "progress": progress}
     y_true, scores, weights, codes = counted_rows(y_true, scores, sample_weight, cluster)
@@ -205,8 +196,7 @@ def mean_limits(
 
     The studentised mean T is made normal by a cubic transformation, T + a (T^2 / 3 + 1 / 6) + a^2 T^3 / 27
     with a the skewness of the values over sqrt(n) (Hall 1992, "On the removal of skewness by
-    transformation"); the ends are where it reaches Student's quantiles. With 300 rows, intervals of a log
-    loss hold the truth in 95 to 97 %; the basic bootstrap's in 90 %.
+    transformation"); the ends are where it reaches Student's quantiles.
     """
     check_level(level)
     n = values.shape[1]

@@ -19,9 +19,8 @@ MAX_SKEWNESS = 2.0
 class ClusterSquares(Result):
     """The debiased squared l2 error of cells whose rows come from clusters, and how it varies.
 
-    With e and w the sums of outcome - score and of weights of a cluster in a cell, the squared gap of the
-    cell is the mean of e e' over pairs of different clusters, divided by mean w w'. Cells of one cluster are
-    left out.
+    With e and w the sums of outcome - score and of weights of a cluster in a cell, its squared gap is the
+    mean of e e' over pairs of different clusters, divided by mean w w'.
     """
 
     #: The estimate, which can be negative, and the plug-in one
@@ -29,8 +28,7 @@ class ClusterSquares(Result):
     mean_square: float
     #: (G,) float64 array: what each cluster adds to the estimate through the gaps of its cells
     linear: np.ndarray
-    #: (G, C) csr_array: scaled residuals of each cluster in each cell, whose products over pairs of different
-    #: clusters are the noise of a calibrated model's estimate
+    #: (G, C) csr_array: scaled residuals of each cluster in each cell
     noise: Any
 
     @classmethod

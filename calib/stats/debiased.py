@@ -79,8 +79,7 @@ def debiased_l2(
     Returns
     -------
     float
-        Square root of the estimate, 0 if that is negative; for several claims, the root of the mean of
-        squares.
+        Square root of the estimate, 0 if that is negative.
 
     Notes
     -----
@@ -149,8 +148,7 @@ def smooth_ece(
     Blasiok & Nakkiran (2024), "Smooth ECE: principled reliability diagrams via kernel smoothing": residuals
     outcome - score are smoothed with a Gaussian kernel of width sigma, reflected at 0 and 1; the integral of
     their absolute value is smECE_sigma, which falls with sigma, and SmoothECE is the sigma at which
-    smECE_sigma = sigma. The kernel is applied as the heat equation on [0, 1], by a cosine transform, to
-    residuals spread over a grid.
+    smECE_sigma = sigma.
     """
     problems = as_problems(y_true, scores, notion, top_k, sample_weight)
     owners = np.flatnonzero(np.diff(problems.offsets))
@@ -180,11 +178,7 @@ def _sweep_problem(problems: BinaryProblems, ends: np.ndarray, offset: int, norm
 
 
 def _smooth_problems(problems: BinaryProblems, owners: np.ndarray) -> np.ndarray:
-    """SmoothECE of a few problems, all at once.
-
-    smECE_sigma - sigma falls at least as fast as sigma grows: within `SMOOTH_TOLERANCE` of 0, sigma is that
-    near its root. The Illinois variant of false position finds it.
-    """
+    """SmoothECE of a few problems, all at once."""
     residuals = np.stack(
         [_residual_grid(*problems.problem(owner), problems.weights_of(owner)) for owner in owners.tolist()]
     )

@@ -42,7 +42,6 @@ class Decomposition(Drawn):
     binning: float  #: Remainder because scores inside one cell differ; exactly 0 for "discrete"
 
     def frame(self) -> pd.DataFrame:
-        """Return one row with every term."""
         return pd.DataFrame([self.__dict__])
 
 
@@ -143,8 +142,7 @@ def decomposition(
     -----
     Murphy (1973) for the Brier score, Broecker (2009), "Reliability, sufficiency, and the decomposition of
     proper scores", for both. `binning` is the remainder because scores of a cell differ from their mean
-    (Stephenson et al. 2008). With few rows per cell `calibration` holds noise, and `refinement` is too low by
-    as much.
+    (Stephenson et al. 2008).
     """
     check_choice(rule, ("brier", "log_loss"), "rule")
     evidence = as_evidence(y_true, scores, sample_weight)
@@ -178,12 +176,7 @@ def decomposition(
 def corp_curve(problems: BinaryProblems, problem: int = 0) -> CorpCurve:
     """Fit the CORP reliability curve of one binary problem: no bins to choose.
 
-    Parameters
-    ----------
-    problems : BinaryProblems
-        From `reduce_to_binary`.
-    problem : int
-        0 for "confidence"; the class code for "top-label" and "class-wise".
+    `problem` is 0 for "confidence", the class code for "top-label" and "class-wise".
 
     Notes
     -----

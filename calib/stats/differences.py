@@ -61,7 +61,6 @@ class PairedDifference(Result):
         return f"The {error} of {name_a} is {self.verdict} than {name_b}'s ({interval})."
 
     def frame(self) -> pd.DataFrame:
-        """Return one row with every number and the verdict."""
         return pd.DataFrame([vars(self)]).assign(verdict=self.verdict)
 
 
@@ -83,14 +82,12 @@ def paired_difference(
 
     Parameters
     ----------
-    y_true, notion, n_bins, top_k, sample_weight
-        As for `calib.ece`.
+    y_true, notion, n_bins, top_k, sample_weight, cluster
+        As for `calib.noise_floor`.
     scores_a, scores_b : (n, L) array_like, Predictions or TopLabelPrediction
         Scores of the two models for the same rows in the same order.
     strategy_a, strategy_b : {"uniform", "quantile", "discrete"}
         Binning of each; histogram-binned scores are assessed "discrete".
-    cluster : (n,) array_like of int, str or time, optional
-        As for `calib.noise_floor`.
     level : float in (0, 1)
         Coverage.
 
@@ -108,9 +105,6 @@ def paired_difference(
     (`SquaredGaps.between`): the ends are the farthest over the shares `BETWEEN_ROWS`, in proportion to each
     model's variance, with the quantile times `_ALLOWANCE`. With clusters, squares and variances use pairs of
     different clusters (`ClusterSquares`), and Student's quantile.
-
-    In the populations of ``benchmarks/intervals.py`` the 95 % interval covers in 93 % or more; a
-    wrong direction is claimed in 2.5 % or less, any direction without a difference in 5 % or less.
     """
     alpha = 1.0 - check_level(level)
     rows = [counted_rows(y_true, scores, sample_weight, cluster) for scores in (scores_a, scores_b)]

@@ -57,7 +57,6 @@ class EffectiveSample(Result):
         return f"{rows} are worth about {worth:,.0f} independent rows"
 
     def frame(self) -> pd.DataFrame:
-        """Return one row with every number."""
         return pd.DataFrame([{**vars(self), "effective": self.effective}])
 
 
@@ -68,8 +67,6 @@ def effective_sample(
 
     Parameters as for `calib.noise_floor`; without clusters it raises `InputError`.
 
-    Examples
-    --------
     >>> score = np.full(400, 0.7)
     >>> y = np.repeat(np.arange(40) % 10 < 7, 10)  # the ten rows of a patient come true together
     >>> found = effective_sample(y, score, cluster=np.repeat(np.arange(40), 10))

@@ -120,7 +120,6 @@ class NoiseFloor(Drawn):
         return float(np.quantile(self.samples, q))
 
     def frame(self) -> pd.DataFrame:
-        """Return one row: what was measured, the observed value, mean and quantiles of the floor, p."""
         names = ("metric", "notion", "strategy", "n_bins", "n_samples", "observed")
         floor = {f"perfect_q{100 * q:02.0f}": self.quantile(q) for q in (0.05, 0.95)}
         row = {name: getattr(self, name) for name in names} | {"perfect_mean": self.mean} | floor
@@ -205,10 +204,6 @@ def noise_floor(
         Seed; equal seeds give equal numbers on every machine.
     progress : callable, optional
         Called with the share done, in the calling thread.
-
-    Notes
-    -----
-    `calib.evidence.sampling` says how outcomes are drawn, and what is approximate.
 
     Examples
     --------
@@ -325,14 +320,12 @@ def problem_floors(
 
     Parameters
     ----------
-    scores : BinaryProblems or evidence
-        What is assessed.
-    notion, n_bins, strategy, n_resamples, random_state, progress
+    scores, notion, n_bins, strategy, n_resamples, random_state, progress
         As for `noise_floor`.
     owner : (P,) int array, optional
         Owner of each problem: floors are then the owners', of the ECE over all their problems.
-    level : float in (0, 1)
-        Level of the upper quantile.
+    level
+        Of the upper quantile.
     fdr : float, optional
         False discovery rate at which the p-values will be decided. If 1 / (n_resamples + 1) is too coarse for
         it, the clearest problems get enough redraws, and must be small in both runs.
@@ -482,17 +475,9 @@ def verdict(floor: NoiseFloor, name: str) -> str:
 def smallest_errors(samples: np.ndarray, upper: Any, *, largest: bool = False) -> np.ndarray:
     """Return the true errors that pass `upper` in about 80 of 100 samples or more, (...) float64.
 
-    Parameters
-    ----------
-    samples : (..., R) array of float
-        Errors of perfect models.
-    upper : (...) array of float
-        Errors that these stay below in 95 of 100 samples.
-    largest : bool
-        Whether the error is the largest gap, not the mean one.
+    `samples`, (..., R), are errors of perfect models, which stay below `upper` in 95 of 100; `largest` says
+    whether the error is the largest gap, not the mean one.
 
-    Notes
-    -----
     A gap d with normal noise of deviation s has the mean size E|d + s Z|, which is convex in (d, s): with the
     mean d and s of all cells it bounds the mean of the error from below, however gaps are spread. The largest
     gap is only known to be no smaller than d on average. The error varies no more than where all signs are
@@ -527,11 +512,7 @@ def perfect_words(mean: float, upper: float, digits: int = 4, cases: int = CASES
 
 
 def _printed_upper(floor: NoiseFloor) -> tuple[float, int, int]:
-    """Round the 95 % quantile up to as many digits as show the verdict; return it, their number, and 95.
-
-    For an error above noise that ties with this quantile, the next lower redraw and its share of 100 are
-    returned.
-    """
+    """Round the 95 % quantile up to as many digits as show the verdict; return it, their number, and 95."""
     upper, above, cases = floor.quantile(1.0 - SIGNIFICANCE), floor.verdict == ABOVE_NOISE, CASES
     lower = floor.samples[floor.samples < floor.observed - TIE]
     if above and upper >= floor.observed - TIE:

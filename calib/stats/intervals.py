@@ -54,9 +54,7 @@ class ErrorInterval(Result):
     norm: int  #: 1 for the ECE, 2 for the l2 error
     #: The plug-in error, as `calib.ece` gives it for ``norm=1``; noise makes it too large on average
     observed: float
-    #: Estimate with noise taken off, inside the interval. For ``norm=1`` the error whose cells, equally far
-    #: off in units of their noise, show the observed error on average; it is still too large on average.
-    #: For ``norm=2`` the root of the debiased squared error, 0 if that is negative.
+    #: Estimate with noise taken off; for ``norm=2`` the root of the debiased squared error
     estimate: float
     #: Ends of the interval, in [0, 1]
     lower: float
@@ -64,7 +62,6 @@ class ErrorInterval(Result):
     level: float  #: Its coverage
 
     def frame(self) -> pd.DataFrame:
-        """Return one row with every number."""
         return pd.DataFrame([vars(self)])
 
 
@@ -85,9 +82,7 @@ def error_interval(
 
     Parameters
     ----------
-    y_true, scores, notion, n_bins, strategy, top_k, sample_weight
-        As for `calib.ece`; or `BinaryProblems` as `scores`.
-    cluster
+    y_true, scores, notion, n_bins, strategy, top_k, sample_weight, cluster
         As for `calib.noise_floor`.
     norm : {1, 2}
         1 for the ECE, 2 for the l2 error (the root of the mean squared gap).
@@ -116,8 +111,6 @@ def error_interval(
 
     With clusters, cells have the variance of dependent rows (``norm=1``), or pairs of different clusters make
     the square and its variance (``norm=2``, `ClusterSquares`), with Student's quantile.
-
-    In the populations of ``benchmarks/intervals.py`` the 95 % interval covers in 93 % or more.
     """
     if norm not in (1, 2):
         raise InputError(f"norm must be 1 (ECE) or 2 (l2 error) for an interval; got {norm!r}")
@@ -571,11 +564,7 @@ def _mean_variance(
 
 
 def _without_single_rows(problem: np.ndarray, count: np.ndarray, mean_score: np.ndarray) -> np.ndarray:
-    """Return the pool of each cell, from 0: no pool has one row unless there is one row in all.
-
-    A cell of one row joins the next cell of its problem (the last cell the previous); problems of one row
-    join by score.
-    """
+    """Return the pool of each cell, from 0: no pool has one row unless there is one row in all."""
     if (count > 1).all():
         return np.arange(len(count))
     pool, used = np.empty(len(count), dtype=np.int64), 0

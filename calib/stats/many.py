@@ -33,8 +33,7 @@ class Improvements(Result):
     """By how much each method's mean loss is below the first one's, with intervals that hold together."""
 
     mean: np.ndarray  #: (m,) float64: Mean loss of each method
-    #: (m,) float64: Loss of the first method minus each method's, its standard error, and the ends of its
-    #: interval
+    #: (m,) float64: Loss of the first method minus each method's, its standard error, and interval
     improvement: np.ndarray
     standard_error: np.ndarray
     lower: np.ndarray
@@ -61,14 +60,8 @@ def improvements(
         As for `calib.noise_floor`.
     unseen : (m,) array_like of float, optional
         Change of each mean by one more wrong row: intervals hold what unseen errors would do.
-    level : float in (0, 1)
-        Chance that all intervals hold at once.
-    random_state : int
-        Seed of the draws for the critical value.
-
-    Notes
-    -----
-    The intervals are normal: they need enough rows that mean differences are about normal.
+    level, random_state
+        Chance that all intervals hold at once, and the seed of the draws for the critical value.
     """
     values, mean, error, free = _differences(losses, sample_weight, cluster)
     first = np.arange(len(mean)) == 0
@@ -99,7 +92,7 @@ def best_set(
     Notes
     -----
     Multiple comparisons with the best: a method is out if its mean exceeds any other mean by more than the
-    critical value of all pairs. ``benchmarks.choices sets`` prints how often the best method is in the set.
+    critical value of all pairs.
 
     Examples
     --------
@@ -123,11 +116,7 @@ def _each(unseen: Any, n_methods: int) -> np.ndarray:
 def _differences(
     losses: Any, sample_weight: Any, cluster: Any
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray, float | None]:
-    """Values about their means over root n, (m, n); means, (m,); standard errors of differences, (m, m).
-
-    If rows belong together, the values are the sums of clusters, and the last number is the degrees of
-    freedom of their variance; it is None for independent rows.
-    """
+    """Values about their means over root n, (m, n); means, (m,); standard errors of differences, (m, m)."""
     values = as_finite(losses, ndim=2, what="losses")
     codes = cluster_codes(values.T, sample_weight, cluster)
     by_row, _, weights = weighted_rows(values.T, values.T, sample_weight)
@@ -167,10 +156,7 @@ def _critical_value(
     random_state: int,
     free: float | None,
 ) -> float:
-    """Quantile of the largest standardised difference from any reference, all expectations being equal.
-
-    Draws are normal, or Student's for clusters.
-    """
+    """Quantile of the largest standardised difference from any reference, all expectations being equal."""
     check_level(level)
     eigenvalues, axes = np.linalg.eigh(values @ values.T)
     generator = np.random.default_rng(random_state)

@@ -22,8 +22,7 @@ class Measure:
     key: str
     title: str  #: Its name in tables and sentences, in the field's terms
     metric: Metric  #: {"ece", "mce", "accuracy", "auc", "brier", "log_loss"}: the estimator
-    #: What a calibration error conditions on. For a score, "top-label" is the event that the predicted class
-    #: is right, and None the whole vector.
+    #: What an error conditions on; of a score, "top-label" is the predicted class being right
     notion: Notion | None
     about: str  #: What it measures, in one sentence
     aggregate: str = "cell"  #: {"cell", "bin"}: of an MCE, as for `calib.mce`

@@ -204,7 +204,7 @@ class Monitor(Result):
         Raises
         ------
         InputError
-            If some rows were taken in before, or arguments are invalid.
+            If some rows were taken in before.
         """
         rows = self._rows(y, scores, time, groups, cluster)
         if rows is None:

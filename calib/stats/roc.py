@@ -56,23 +56,14 @@ def auc(
 
     Parameters
     ----------
-    y_true, scores, sample_weight
-        As for `calib.ece`.
+    y_true, scores, sample_weight, cluster
+        As for `calib.noise_floor`.
     notion : {"class-wise", "confidence"}, optional
         "class-wise" (default if every class has a score): of P(Y = 1), or the mean over classes of each class
         against the rest, without classes that are never true. "confidence": of the confidence for being
         right.
-    interval : bool
-        Whether to return an `Interval`.
-    level : float in (0, 1)
-        Coverage of the interval.
-    cluster : (n,) array_like of int, str or time, optional
-        As for `calib.noise_floor`.
-
-    Returns
-    -------
-    float or Interval
-        0.5 if scores say nothing.
+    interval, level : bool, float
+        Whether to return an `Interval`, and its coverage.
 
     Notes
     -----
