@@ -12,7 +12,6 @@ from calib.base.interval_words import (
     hidden_words,
     interval_words,
     size_with_interval,
-    smallest_difference,
 )
 from calib.base.results import Result
 from calib.data.defaults import LEVEL
@@ -43,11 +42,6 @@ class Confirmation(Result):
     @property
     def verdict(self) -> Verdict:
         return "better" if self.upper < 0.0 else "worse" if self.lower > 0.0 else "no clear change"
-
-    @property
-    def smallest_effect(self) -> float:
-        """The smallest change that these rows could show; see `smallest_difference`."""
-        return smallest_difference(self.lower, self.upper, self.level)
 
     def words(self) -> str:
         """Say what happens to the score, with its interval, as the end of a sentence about the calibrator."""

@@ -522,12 +522,6 @@ class MulticlassToBinary(BaseEstimator):
         places = {name: place for place, name in enumerate(self.groups_)}
         return np.array([places.get(name, -1) for name in names], dtype=np.int64)[code]
 
-    @property
-    def fallback_classes_(self) -> np.ndarray:
-        """Class codes with at least one problem that fell back, ascending."""
-        check_is_fitted(self)
-        return np.unique(np.array([f.label for f in self.fallbacks_ if f.label >= 0], dtype=np.int64))
-
     def predict(self, proba: Any) -> np.ndarray:
         """Predicted class codes, (n,) int64: the base model's, or class-wise the highest calibrated score."""
         matrix = self._checked(proba)
@@ -619,13 +613,6 @@ class MulticlassToBinary(BaseEstimator):
             return self._class_wise(matrix)
         top = self.predict_top(matrix, groups=groups)
         return completed(matrix, top.label, top.confidence)
-
-    def n_top_changed(self, proba: Any, *, groups: Any = None) -> int:
-        """Count rows whose highest completed or class-wise score is not the base model's class."""
-        matrix = self._checked(proba)
-        if not hasattr(self, "predict_proba"):
-            return 0
-        return int(np.sum(highest(self.predict_proba(matrix, groups=groups))[0] != highest(matrix)[0]))
 
     def _fit_pooled(self, problems: BinaryProblems, claim: int, binary: Any, needed: int) -> Any:
         per_claim = problems.shape.problems_per_claim

@@ -606,14 +606,6 @@ class BinaryPrediction(Announcement):
         labels = None if self.labels is None else 1 - self.labels
         return self._with(score=1.0 - self.score, labels=labels, class_names=self.class_names[::-1])
 
-    def with_positive(self, name: str | None) -> Self:
-        """Return the rows with this class as the positive one; None changes nothing."""
-        if name is None or str(name) == self.positive:
-            return self
-        if str(name) not in self.class_names:
-            raise InputError(f"the classes are {self.class_names[0]!r} and {self.positive!r}; got {name!r}")
-        return self.switched()
-
 
 @dataclass(frozen=True, eq=False, repr=False)
 class TopKPrediction(_OfLists):

@@ -243,9 +243,7 @@ class Rows:
     weights: np.ndarray | None  #: (n,) float64 array: weights
     groups: list[tuple[np.ndarray, tuple[str, ...]]]  #: Groups of each column of `by`
     faults: list[Fault]  #: What was wrong with rows that were left out
-    #: Rows of the batch, and rows of the part that counts whose prediction is no answer
-    n_read: int
-    n_abstained: int
+    n_abstained: int  #: Rows of the part that counts whose prediction is no answer
 
     @property
     def n_rows(self) -> int:
@@ -362,7 +360,7 @@ def read_batch(batch: pa.RecordBatch, layout: Layout, *, squares: bool = False) 
     assert score is not None
     return Rows(
         index, columns, score, predicted, squared, label, outcome, tuple(words), weights, named, at.faults,
-        batch.num_rows, n_abstained,
+        n_abstained,
     )  # fmt: skip
 
 

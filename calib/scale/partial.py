@@ -208,13 +208,6 @@ def _minus_log(chance: np.ndarray) -> np.ndarray:
     return np.negative(logs, out=logs)
 
 
-def partial_sums(batch: pa.RecordBatch, layout: Layout) -> tuple[SummedRows, list[Fault]]:
-    """Return the sums over the rows of one batch, and what was wrong with rows that were left out."""
-    accumulator = Accumulator(layout)
-    faults = accumulator.add(batch)
-    return accumulator.sums(), faults
-
-
 @dataclass(frozen=True)
 class PlacedFault:
     """A fault with its place: see `Fault`; `row` counts from the first row of the file."""

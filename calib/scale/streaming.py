@@ -179,7 +179,5 @@ def _summed(y_true: Any, scores: Any, sample_weight: Any, class_wise: bool) -> S
         class_wise=class_wise,
     )
     sums = Accumulator(layout, len(score))
-    sums.add_rows(
-        Rows(None, columns, score, predicted, squares, label, outcome, words, weights, [], [], len(score), 0)
-    )
+    sums.add_rows(Rows(None, columns, score, predicted, squares, label, outcome, words, weights, [], [], 0))
     return sums.sums()

@@ -12,7 +12,7 @@ import calib
 from calib import BinaryPrediction, ConfidencePrediction, InputError, Predictions, TopLabelPrediction
 from calib.evidence.rows import Rows
 from calib.scale.layout import layout_of
-from calib.scale.partial import combined, partial_sums
+from calib.scale.partial import Accumulator, combined
 from calib.stats import problem_floors
 from calib.stats.bands import consistency_band
 from calib.stats.intervals import interval_needs_rows, measure_interval
@@ -51,8 +51,10 @@ def sources(kind, weighted, n_parts, seed=0):
     layout = layout_of(batch, class_wise=kind == "vectors")
     cuts = np.sort(random.choice(np.arange(1, N), n_parts - 1, replace=False))
     bounds = zip([0, *cuts], [*cuts, N], strict=True)
-    parts = [partial_sums(batch.slice(start, stop - start), layout)[0] for start, stop in bounds]
-    return rows, combined(parts)
+    parts = [Accumulator(layout) for _ in range(n_parts)]
+    for part, (start, stop) in zip(parts, bounds, strict=True):
+        part.add(batch.slice(start, stop - start))
+    return rows, combined([part.sums() for part in parts])
 
 
 def numbers(result):
