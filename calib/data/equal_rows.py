@@ -151,6 +151,13 @@ def sample_by_content(matrix: np.ndarray) -> np.ndarray:
     return np.flatnonzero(keys < np.uint64(N_SAMPLED / len(matrix) * 2.0**64))
 
 
+def repeats(matrix: np.ndarray, rows: np.ndarray) -> bool:
+    """Return whether some of these rows of (n,) or (n, L) scores, not yet checked, may be equal."""
+    columns = matrix[:, None] if matrix.ndim == 1 else matrix[:, _some(matrix.shape[1])]
+    with np.errstate(invalid="ignore"):
+        return not pd.Index(keys_of(columns[rows])).is_unique
+
+
 def design_effect(copies: np.ndarray) -> float:
     """Return how much more a mean over rows varies because of copies: rows over their effective number."""
     sizes = np.bincount(copies).astype(np.float64)

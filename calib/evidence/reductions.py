@@ -11,7 +11,7 @@ import numpy as np
 
 from calib.base.exceptions import InputError
 from calib.base.parallel import WORKERS, map_row_blocks, map_threads, row_blocks
-from calib.data.equal_rows import copies_of, exact_copies, keys_of, noticeable, sample_by_content
+from calib.data.equal_rows import copies_of, exact_copies, keys_of, noticeable, repeats, sample_by_content
 from calib.data.kinds import lacks
 from calib.data.matrices import highest
 from calib.data.notions import TOP_K_NOTIONS, Notion, NotionShape
@@ -146,6 +146,8 @@ def _copies(y_true: Any, scores: Any) -> np.ndarray | None:
             return copies_of(keys_of(some, top), top[1], top[0] == true, true)
 
     some = sample_by_content(matrix)
+    if not repeats(matrix, some):
+        return None
     found = noticeable(among(some if len(some) else slice(None)))
     return found if found is None or len(some) == len(matrix) else noticeable(among(slice(None)))
 
