@@ -74,7 +74,7 @@ class Gap:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Conclusion(Result):
-    """What can be said of a model's confidence with a stated certainty, of all claims at once."""
+    """Ranges and classes whose confidence is known to be too high or too low, all statements together."""
 
     kind: str  #: Kind of the predictions
     #: Rows, and ranges of scores that were looked at

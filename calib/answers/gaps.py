@@ -113,7 +113,7 @@ def slice_gaps(
     only : sequence of str, optional
         Names of the groups to compare; by default all. The intervals are as wide as for all of them.
     cuts : optional
-        Where the column is cut: `at` of `cut_column`.
+        Edges, as `at` of `cut_column`.
     level : float in (0, 1)
         Coverage of all intervals of one kind at once.
 

@@ -218,7 +218,7 @@ class GuaranteeCard(Result):
         )
 
     def frame(self) -> pd.DataFrame:
-        """Return one row per problem, for tables and CSV downloads."""
+        """Return one row per problem."""
         return pd.DataFrame(
             {
                 "problem": self.problem,

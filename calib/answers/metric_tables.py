@@ -157,7 +157,7 @@ def how_assessed(n_bins: int, kind: Kind | str = "vectors") -> str:
     if lacks(kind, "notion:top-label") is not None:
         return f"{words}."
     return (
-        f"{words}; so is conf-ECE where each class has values of its own, as a cell of each value would hold "
+        f"{words}; so is conf-ECE if each class has values of its own, as a cell of each value would hold "
         "one class."
     )
 

@@ -108,7 +108,7 @@ def slices(
     notion : {"top-label", "confidence"}
         Whether cells of a group are told apart by predicted class.
     cuts : int, sequence of float, str, or mapping of column to one of these, optional
-        Where numbers and dates are cut: `at` of `cut_column`.
+        Edges of numbers and dates, as `at` of `cut_column`.
     pairs : bool
         Whether to assess the groups of every two columns at once, too, such as "north, 40 to 60".
     fdr : float in (0, 1)

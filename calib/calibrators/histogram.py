@@ -101,7 +101,7 @@ class HistogramBinning(BinaryCalibrator):
         """Fit to distinct scores of unweighted points with ``ties="group"``, as `fit` to the points does.
 
         Scores, (d,), ascend; `counts` and `happened`, (d,) int64, are their points and the points with
-        outcome 1. Points that no cut divides may be together under one score.
+        outcome 1. Points between two cuts may share one score.
         """
         ends = np.cumsum(counts)
         cuts = equal_mass_cuts(ends, self.bins_for(int(ends[-1])))

@@ -331,7 +331,7 @@ class _OfColumns(Announcement):
 
     def _reordered(self, names: tuple[str, ...]) -> Self:
         if len(names) != self.n_classes:
-            raise InputError(f"there are {self.n_classes} classes where {len(names)} were expected")
+            raise InputError(f"got {self.n_classes} classes; expected {len(names)}")
         order = columns_in_order(self.class_names, names)
         if order is None:
             return self
@@ -860,7 +860,7 @@ def check_same_classes(calibrator: Any, scores: Any) -> None:
     at = differs.index(True) if any(differs) else len(given)
     held = f"{given[at]!r} is at place {at}" if at < len(given) else f"there are {len(given)} classes"
     raise InputError(
-        f"the classes are in another order than in the fit: {held}, where the fit has {fitted[at]!r}. Pass "
+        f"the classes are in another order than in the fit: {held}, but the fit has {fitted[at]!r}. Pass "
         "Predictions(...).in_order_of(calibrator.class_names_)"
     )
 

@@ -45,10 +45,10 @@ from calib.stats.floors import (
 #: Columns of `ClassTable.frame` with the head and the meaning that tables print.
 CLASS_COLUMNS = {
     "class": ("Class", "Name of the class"),
-    "predicted": ("Predicted", "Rows where the class is predicted"),
-    "true": ("True", "Rows where it is the true class"),
+    "predicted": ("Predicted", "Rows predicted as the class"),
+    "true": ("True", "Rows whose true class it is"),
     "accuracy": ("Right", "Share of its predictions that are right"),
-    "confidence": ("Says", "Mean confidence where it is predicted"),
+    "confidence": ("Says", "Mean confidence of rows predicted as the class"),
     "class_ece": ("TL-ECE", "TL-ECE of this class alone"),
     "floor": ("Floor", "Mean TL-ECE of a perfect model of this size"),
     "floor_upper": ("Floor, 95 %", "TL-ECE that a perfect model stays below in 95 of 100 cases"),
@@ -61,7 +61,7 @@ CLASS_COLUMNS = {
 
 @dataclass(frozen=True, eq=False, repr=False)
 class ClassTable(Result):
-    """Errors, noise floors and flags of the predicted classes; every array is indexed by class code."""
+    """Errors, noise floors and flags of the predicted classes, each array by class code."""
 
     n_bins: int  #: Bins per class
     strategy: Strategy  #: How each class was binned
@@ -344,7 +344,7 @@ def draw_class(
         error_y=interval(
             diagram.frequency, diagram.frequency_lower, diagram.frequency_upper, "rgba(138,144,153,0.9)"
         ),
-        name="rows where it is predicted" if top else "all rows",
+        name="rows predicted as the class" if top else "all rows",
         customdata=custom,
         hovertemplate=(
             "says %{x:.3f}, is it %{y:.3f}<br>95 % interval %{customdata[3]:.4g} to %{customdata[4]:.4g}<br>"
@@ -352,7 +352,7 @@ def draw_class(
         ),
     )
     marked = [] if chosen is None else [span(chosen / n_bins, (chosen + 1) / n_bins)]
-    x_title = "Confidence where it is predicted" if top else "Score of the class, all rows"
+    x_title = "Confidence of rows predicted as the class" if top else "Score of the class, all rows"
     axes = unit_axes(bars + marks, x_title, "Accuracy" if top else "Frequency", height, marked=marked)
     return figure(bars + marks, barmode="overlay", **axes)
 

@@ -78,7 +78,7 @@ class RecalibrationMap(Result):
         return np.divide(error, error.sum(), out=np.zeros_like(error), where=error.sum() > 0.0)
 
     def frame(self) -> pd.DataFrame:
-        """Return one row per occupied cell, for CSV downloads."""
+        """Return one row per occupied cell."""
         columns: dict[str, np.ndarray] = {
             "bin": self.cell,
             "evaluation_rows": self.count,

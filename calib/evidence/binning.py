@@ -228,7 +228,7 @@ class BinStatistics(_Shaped):
         return deltas, counts.astype(np.int64)
 
     def frame(self) -> pd.DataFrame:
-        """Return the cells as a table, one row each, for CSV downloads."""
+        """Return the cells as a table, one row each."""
         columns = ["problem", "label", "bin", "lower", "upper", "count", "mean_score", "mean_outcome", "gap"]
         columns += ["weight"] if self.is_weighted else []
         return pd.DataFrame({name: getattr(self, name) for name in columns})

@@ -142,7 +142,7 @@ class CalibrationBand(Result):
         return self.score[corner], bound[corner]
 
     def frame(self) -> pd.DataFrame:
-        """Return one row per score, for CSV downloads."""
+        """Return one row per score."""
         return pd.DataFrame({"score": self.score, "lower": self.lower, "upper": self.upper})
 
 

@@ -46,7 +46,7 @@ class EffectiveSample(Result):
 
     @property
     def words(self) -> str:
-        """Say what the rows are worth."""
+        """Say how many independent rows these rows are worth."""
         if self.n_clusters < MIN_CLUSTERS:
             return (
                 f"{self.n_rows:,} rows of {self.n_clusters:,} clusters: too few clusters to tell what they "

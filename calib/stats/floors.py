@@ -94,7 +94,7 @@ class NoiseFloor(Drawn):
 
     @property
     def is_too_low(self) -> bool:
-        """Whether a perfect model shows an error as low as the observed in at most `TOO_LOW` of all cases."""
+        """Whether the error is lower than chance allows: perfect models are as low in at most `TOO_LOW`."""
         return bool(p_values(np.array([-self.observed]), -self.samples[None])[0] <= TOO_LOW)
 
     @property
@@ -145,7 +145,7 @@ class ProblemFloors(Result):
     level: float  #: Level of `upper`
 
     def frame(self) -> pd.DataFrame:
-        """Return one row per problem, for CSV downloads."""
+        """Return one row per problem."""
         return pd.DataFrame(
             {
                 "problem": self.problem,
@@ -480,8 +480,8 @@ def smallest_errors(samples: np.ndarray, upper: Any, *, largest: bool = False) -
 
     A gap d with normal noise of deviation s has the mean size E|d + s Z|, which is convex in (d, s): with the
     mean d and s of all cells it bounds the mean of the error from below, however gaps are spread. The largest
-    gap is only known to be no smaller than d on average. The error varies no more than where all signs are
-    settled: by noise alone the sizes have 1 - 2 / pi of that variance.
+    gap is only known to be no smaller than d on average. The error varies no more than if all signs were
+    settled.
     """
     target = upper + ndtri(POWER) * samples.std(axis=-1) / math.sqrt(1.0 - 2.0 / math.pi)
     if largest:

@@ -40,7 +40,7 @@ OTHER = {
     ),
     "frame": (
         pd.DataFrame(PROBA, columns=["p(bee)", "p(ant)", "p(cat)"]),
-        "'bee' is at place 0, where the fit has 'ant'",
+        "'bee' is at place 0, but the fit has 'ant'",
     ),
     "names": (Predictions(PROBA, class_names=("ant", "bee", "dog")), "class 'dog' was not in the fit"),
 }

@@ -318,7 +318,7 @@ def test_columns_are_put_in_the_order_of_other_names():
     assert mine.in_order_of(["0", "1", "2"]) is mine  # the default names are no names
     with pytest.raises(InputError, match="class 'b' is none of the expected"):
         mine.in_order_of(["a", "c", "d"])
-    with pytest.raises(InputError, match="3 classes where 2 were expected"):
+    with pytest.raises(InputError, match="got 3 classes; expected 2"):
         mine.in_order_of(["a", "b"])
 
 
