@@ -36,7 +36,7 @@ from calib.files.readers.raw_predictions import (
     from_log_odds,
     raw_of,
 )
-from calib.files.readers.roles import Given, part_of
+from calib.files.readers.roles import Given, Roles, part_of
 from calib.files.readers.tables import Table, some_names, words_in
 from calib.scale.parts import BLOCK
 
@@ -51,37 +51,27 @@ ABOVE_ONE = 1e-6
 
 
 @dataclass(frozen=True)
-class Layout:
-    """What the columns of every batch are."""
+class Layout(Roles):
+    """The roles of the columns that are read of every batch, and what else is decided on the first rows.
 
-    kind: str  #: One of `STREAMED`
-    #: Columns of scores in the order of classes, or the one of lists or of single scores
-    scores: tuple[str, ...]
-    #: Names in the order of the columns, or of both classes of "binary"; None if rows name them
-    class_names: tuple[str, ...] | None
-    #: Columns with these roles
-    label: str | None
-    predicted: str | None = None
-    correct: str | None = None
-    weight: str | None = None
-    split: str | None = None
+    `kind` is one of `STREAMED`. `class_names` is None if rows name the classes. `scale` says what the scores
+    are, also "percent".
+    """
+
     #: Class code of each text that a label can be ("vectors"); empty if labels are codes
     label_codes: Mapping[str, int] = field(default_factory=dict)
-    #: {"probabilities", "logits", "log_probabilities", "percent"}: what the scores are
-    scale: str = "probabilities"
     by: tuple[str, ...] = ()  #: Columns whose groups are summed, too
     class_wise: bool = False  #: Whether the score of every class is summed, too
     known: tuple[str, ...] = ()  #: Classes that the first rows name
     part: str | None = None  #: With `split`: "calibration" or "evaluation", the rows that count
-    #: The column of models, the model whose rows count, and whether others are left out or refused
-    model: str | None = None
-    model_name: str | None = None
-    among_several: bool = False
+    among_several: bool = False  #: Whether rows of other models are left out, or refused
 
     @property
     def columns(self) -> list[str]:
-        single = (self.label, self.predicted, self.correct, self.weight, self.split, self.model)
-        return list(dict.fromkeys([*self.scores, *(name for name in single if name), *self.by]))
+        single = (self.predicted, self.correct, self.weight, self.split, self.model)
+        return list(
+            dict.fromkeys([*self.probabilities, *self.label, *(name for name in single if name), *self.by])
+        )
 
 
 def layout_of(
@@ -127,8 +117,7 @@ def layout_of(
         raise InputError(
             f"{roles.predicted!r} holds answers of their own; add a column that says whether they are right"
         )
-    label = roles.label[0] if roles.label else None
-    if labelled and label is None and roles.correct is None:
+    if labelled and not roles.label and roles.correct is None:
         raise InputError("the rows have no true labels; add a column 'label'")
     if class_wise and raw.kind != "vectors":
         raise InputError(
@@ -140,23 +129,18 @@ def layout_of(
     elif raw.kind == "binary":
         raw.check_two_labels()
         classes = {"class_names": raw.names}
+    if not labelled:
+        roles = replace(roles, label=(), correct=None, weight=None, split=None)
+    elif not weighted:
+        roles = replace(roles, weight=None)
+    decided = {"kind": raw.kind, "class_names": None, "scale": _scale(raw, scores), "model": model}
     layout = Layout(
-        kind=raw.kind,
-        scores=roles.probabilities,
-        label=label if labelled else None,
-        predicted=roles.predicted,
-        correct=roles.correct if labelled else None,
-        weight=roles.weight if weighted and labelled else None,
-        split=roles.split if labelled else None,
-        part=part if roles.split and labelled else None,
-        model=model,
-        model_name=model_name,
-        among_several=wanted is not None,
-        scale=_scale(raw, scores),
+        **vars(roles) | decided | {"model_name": model_name} | classes,
         by=tuple(by),
         class_wise=class_wise,
         known=_known(raw),
-        **{"class_names": None, **classes},
+        part=part if roles.split else None,
+        among_several=wanted is not None,
     )
     if inside := [name for name in layout.columns if name not in batch.schema.names]:
         raise InputError(
@@ -308,23 +292,23 @@ def read_batch(batch: pa.RecordBatch, layout: Layout, *, squares: bool = False) 
     if layout.kind == "top-label":
         predicted, words = at.words(str(layout.predicted))
         at.keep &= ~abstaining(as_cells(words), as_cells(layout.known), None)[predicted]
-    if layout.correct is not None and layout.label is None:
+    if layout.correct is not None and not layout.label:
         grade, grades = at.words(layout.correct)
         at.keep &= ~no_attempt(as_cells(grades))[grade]
     if layout.kind != "vectors":
         n_abstained = n_part - int(at.keep.sum())
     if layout.kind == "vectors":
         columns = _score_columns(at, layout)
-        label = None if layout.label is None else _vector_labels(at, layout, len(columns))
+        label = None if not layout.label else _vector_labels(at, layout, len(columns))
     else:
         score = _one_score(at, layout)
-        if layout.label is None and layout.correct is None:
+        if not layout.label and layout.correct is None:
             pass  # what is true is not asked for
         elif layout.kind == "top-label":
             assert predicted is not None
             label, outcome, words = _truth(at, layout, predicted, words)
         elif layout.kind == "confidence":
-            outcome = _outcomes(at, str(layout.correct or layout.label))
+            outcome = _outcomes(at, layout.correct or layout.label[0])
         else:
             outcome = _events(at, layout)
     weights = None
@@ -387,13 +371,15 @@ def _keep_part(at: _Batch, layout: Layout) -> None:
 
 
 def _score_columns(at: _Batch, layout: Layout) -> list[np.ndarray]:
-    if len(layout.scores) == 1:
-        matrix = column_values(at.column(layout.scores[0]))
+    if len(layout.probabilities) == 1:
+        matrix = column_values(at.column(layout.probabilities[0]))
         if not isinstance(matrix, np.ndarray) or matrix.ndim != 2:
-            raise InputError(f"column {layout.scores[0]!r} must hold lists of as many numbers as classes")
+            raise InputError(
+                f"column {layout.probabilities[0]!r} must hold lists of as many numbers as classes"
+            )
         columns = list(np.ascontiguousarray(matrix.T))
     else:
-        columns = [at.floats(name) for name in layout.scores]
+        columns = [at.floats(name) for name in layout.probabilities]
     if layout.scale != "probabilities":
         matrix = np.stack(columns, axis=1)
         at.refuse(
@@ -486,7 +472,7 @@ def refuse_vectors(at: _Batch, columns: list[np.ndarray]) -> None:
 
 
 def _vector_labels(at: _Batch, layout: Layout, n_classes: int) -> np.ndarray:
-    name = str(layout.label)
+    name = layout.label[0]
     if layout.label_codes:
         codes, words = _true_words(at, layout, name)
         label = np.array([layout.label_codes.get(word, -1) for word in words], dtype=np.int64)[codes]
@@ -512,7 +498,7 @@ def _vector_labels(at: _Batch, layout: Layout, n_classes: int) -> np.ndarray:
 
 
 def _one_score(at: _Batch, layout: Layout) -> np.ndarray:
-    score = at.floats(layout.scores[0])
+    score = at.floats(layout.probabilities[0])
     at.refuse("not_finite", np.isnan(score), lambda row: "the score is missing")
     given = score
     with np.errstate(over="ignore", invalid="ignore"):
@@ -531,10 +517,10 @@ def _truth(
     at: _Batch, layout: Layout, predicted: np.ndarray, words: list[str]
 ) -> tuple[np.ndarray, np.ndarray, list[str]]:
     """Return true classes among `words`, which grow, and whether the predicted ones are right."""
-    if layout.label is None:
+    if not layout.label:
         right = _outcomes(at, str(layout.correct))
         return np.where(right, predicted, -1), right, words
-    codes, said = _true_words(at, layout, layout.label, words)
+    codes, said = _true_words(at, layout, layout.label[0], words)
     known = list(dict.fromkeys([*words, *said]))
     place = {word: code for code, word in enumerate(known)}
     label = np.array([place[word] for word in said], dtype=np.int64)[codes]
@@ -563,7 +549,7 @@ def _outcomes(at: _Batch, name: str) -> np.ndarray:
 
 def _events(at: _Batch, layout: Layout) -> np.ndarray:
     names = layout.class_names or ("0", "1")
-    codes, words = _true_words(at, layout, str(layout.label))
+    codes, words = _true_words(at, layout, layout.label[0])
     event = codes_of(as_cells(words), names, set(names) == {"0", "1"})[codes]
     at.refuse(
         "label_out_of_range", event < 0, lambda row: f"label {words[codes[row]]!r} is neither of two classes"

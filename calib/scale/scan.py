@@ -49,7 +49,7 @@ class Scan:
         parts = find_parts(files)
         first = first_batch(parts)
         layout = layout_of(first, **options)  # type: ignore[arg-type]
-        single = (layout.label, layout.predicted, layout.correct, layout.split)
+        single = (*layout.label, layout.predicted, layout.correct, layout.split)
         texts = [
             name
             for name in {*(name for name in single if name), *layout.by}

@@ -171,10 +171,9 @@ def _summed(y_true: Any, scores: Any, sample_weight: Any, class_wise: bool) -> S
         assert event is not None
         score, outcome = event[kept], outcomes_of(codes, rows)[kept]
     layout = Layout(
-        kind.name,
-        scores=(),
+        probabilities=(),
+        kind=kind.name,
         class_names=None if kind.name in ("top-label", "confidence") else words,
-        label=None,
         weight=None if weights is None else "weight",
         class_wise=class_wise,
     )
