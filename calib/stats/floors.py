@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -104,7 +105,7 @@ class NoiseFloor(Drawn):
         hidden = f"; {self.hidden}" * (self.verdict == WITHIN_NOISE)
         return f"{self.verdict} ({perfect_words(self.mean, upper, digits, cases)}{hidden})"
 
-    @property
+    @cached_property
     def smallest(self) -> float:
         """The true error that would show in 80 of 100 such samples; see `smallest_errors`."""
         upper = self.quantile(1.0 - SIGNIFICANCE)

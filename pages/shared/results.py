@@ -36,6 +36,7 @@ from calib.answers.costly_actions import ActionCosts, choose_actions
 from calib.answers.cuts import LEAST_ROWS, cross_cuts
 from calib.answers.decision_curves import ActionCounts, action_counts
 from calib.calibrators.canonical import SimplexScheme
+from calib.data.defaults import N_BINS
 from calib.data.equal_rows import overlap
 from calib.data.kinds import kind_of
 from calib.data.notions import Notion
@@ -263,9 +264,13 @@ def class_floors(method: Method, n_bins: int) -> ProblemFloors:
     return compute("Redrawing outcomes for every class", problem_floors, binary, "class-wise", **options)
 
 
-@kept()
 def interval(method: Method, key: str, n_bins: int) -> tuple[float, float]:
     """Return the ends of the 95 % interval of a reported number of a method; NaN if sums give none."""
+    return _interval(method, key, n_bins if MEASURES[key].is_error else N_BINS)  # others have no bins
+
+
+@kept()
+def _interval(method: Method, key: str, n_bins: int) -> tuple[float, float]:
     measure = MEASURES[key]
     if interval_needs_rows(method.known, measure):
         return np.nan, np.nan

@@ -46,9 +46,16 @@ def compute(
         bar = st.progress(0.0, words)
         st.button("Cancel", key=f"cancel-{number}", on_click=_cancel, args=(number,), icon=":material/close:")
 
+    shown = (0.0, words)
+
     def show(share: float, step: str) -> None:
-        bar.progress(share, _said(words, step))
-        tell(share, _said(words, step))
+        nonlocal shown
+        if (now := (share, _said(words, step))) == shown:
+            st.session_state.get("cancelled")  # here, too, Streamlit ends a run that nobody waits for
+            return
+        shown = now
+        bar.progress(*now)
+        tell(*now)
 
     try:
         return job.do_elsewhere(show)
