@@ -9,7 +9,7 @@ from pages.shared.housekeeping import keep_house
 from pages.shared.login import ask_for_login
 from pages.shared.parts import log_error, told_and_remembered
 from pages.shared.resuming import resume, script
-from pages.shared.session import previous, settings_of, undo
+from pages.shared.session import dataset, previous, settings_of, undo
 from pages.shared.widgets import lacking, literal
 from serve import ADDRESSES_ONLY, first_session, prepare, protection
 
@@ -62,16 +62,17 @@ def show() -> None:
     keep_house()
     drop_unusable()
     st.button("Draw figures in the other theme", key="other-theme")  # pressed by assets/session.js
+    pages = {name: page(name, icon) for section in SECTIONS.values() for name, icon in section.items()}
     chosen = st.navigation(
-        {section: [page(name, icon) for name, icon in pages.items()] for section, pages in SECTIONS.items()},
+        {section: [pages[name] for name in names] for section, names in SECTIONS.items()},
         expanded=True,  # a sidebar with more than the navigation would hide its last pages
     )
     if ADDRESSES_ONLY.is_set():
         return
     restore_settings(chosen.title, settings_of(chosen.title))
     st.set_page_config(page_title=f"{chosen.title} \u2013 calib")
-    titles = {name: page(name, icon).title for part in SECTIONS.values() for name, icon in part.items()}
-    words = {name: lacking(title) for name, title in titles.items()}
+    data = dataset()
+    words = {name: lacking(data, one.title) for name, one in pages.items()}
     st.html(greyed({name: word for name, word in words.items() if word}))
     if before := previous():
         st.sidebar.button(

@@ -14,7 +14,7 @@ import streamlit as st
 
 from calib import InputError
 from pages.shared.resuming import remember
-from pages.shared.session import LOG, remember_address
+from pages.shared.session import LOG, name_data_in_address, remember_address
 from pages.shared.widgets import escaped
 
 Arguments = ParamSpec("Arguments")
@@ -48,5 +48,6 @@ def told_and_remembered() -> Iterator[None]:
         log_error(error)
         st.error(f"Not shown: {escaped(error)}")
     finally:
+        name_data_in_address()
         remember_address(st.session_state["page-shown"])
         remember()

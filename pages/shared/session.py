@@ -212,6 +212,12 @@ def dataset() -> Dataset:
         if (model := st.query_params.get("model")) in st.session_state["dataset"].models:
             show_model(model)
     data: Dataset = st.session_state["dataset"]
+    return data
+
+
+def name_data_in_address() -> None:
+    """Let the address say which data are on screen, and whether something is fitted on them."""
+    data = dataset()
     if data.example and data.example != st.query_params.get("example", DEFAULT_EXAMPLE):
         st.query_params["example"] = data.example
     elif data.example is None:
@@ -226,7 +232,6 @@ def dataset() -> Dataset:
             st.query_params[name] = value
         elif not value:
             st.query_params.pop(name, None)
-    return data
 
 
 def lost() -> list[str]:

@@ -212,9 +212,8 @@ def need_kind(page: str) -> None:
         st.stop()
 
 
-def lacking(page: str) -> str:
-    """Return a word for what the data on screen lack for a page, by its title; "" if it applies."""
-    data = dataset()
+def lacking(data: Dataset, page: str) -> str:
+    """Return a word for what data lack for a page, by its title; "" if it applies."""
     if lacks(data.kind, f"page:{page}") is not None:
         return {("class",): "classes", ("vector",): "vectors"}.get(NEEDS[f"page:{page}"], "confidence")
     if page == "Simplex" and data.evaluation.n_classes == 2:
@@ -254,7 +253,7 @@ def chart(
     figure: Figure,
     key: str,
     *,
-    table: pd.DataFrame | None = None,
+    table: Callable[[], pd.DataFrame] | None = None,
     alt: str,
     on_select: Any = "ignore",
     fill: bool = False,
@@ -262,6 +261,7 @@ def chart(
 ) -> None:
     """Draw a figure with the menu of its files: its data, a page, and a picture with title and caption.
 
+    `table` makes the data; it is called once the menu is open.
     A presentation shows the figure alone, with larger type. `height` in pixels replaces the figure's own;
     with `fill` it is as high as its container.
     """
@@ -300,7 +300,7 @@ def chart(
     log = st.session_state.get("fixes", ())
     with menu:
         if table is not None:
-            download(table, file, label="Data (CSV)", key=f"{key}-csv")
+            download(table(), file, label="Data (CSV)", key=f"{key}-csv")
         offer(
             "Figure (HTML)",
             lambda: figure_page(figure, file, alt, log),
@@ -476,6 +476,14 @@ def beside(key: str, shares: Sequence[int] = (3, 2)) -> tuple[DeltaGenerator, De
     """
     left, right = st.container(key=f"beside-{key}").columns(shares, gap="medium")
     return left, right
+
+
+def show_tabs(tabs: Mapping[str, Callable[[], None]], key: str) -> None:
+    """Show tabs by their titles; the function of a tab is called once it is open."""
+    for tab, show in zip(st.tabs(list(tabs), key=key, on_change="rerun"), tabs.values(), strict=True):
+        if tab.open:
+            with tab:
+                show()
 
 
 def bins_and_method() -> tuple[int, Method]:

@@ -53,6 +53,7 @@ from pages.shared.widgets import (
     need_calibration,
     need_kind,
     next_line,
+    show_tabs,
 )
 from pages.shared.work import asked
 
@@ -195,7 +196,7 @@ for column, method in zip(st.columns(2), (base, chosen), strict=True):
                 same_axis=by_model.values(),
             ),
             f"calibrate-{which}",
-            table=by_model[method.name].frame(),
+            table=by_model[method.name].frame,
             alt=f"Reliability diagram of {method.name}",
             on_select=partial(pick_bin, which, method.name),
             height=HEIGHT,
@@ -216,8 +217,8 @@ if behind:
     )
 next_line("Calibrate")
 
-numbers, promise, tried = st.tabs(["Numbers", "Guarantee", "Candidates"], key="about-calibrator")
-with numbers:
+
+def show_numbers() -> None:
     download(
         before_and_after([before, after], [intervals(one, n_bins) for one in (base, chosen)]),
         "before-after",
@@ -243,8 +244,6 @@ with numbers:
         st.markdown("\n".join(f"- {line}" for line in lines))
     if getattr(chosen.calibrator, "notion", None) in TOP_K_NOTIONS:
         show_ranks(ranks(base, chosen, data, n_bins))
-    fit_sentences = [f"{sentence[0].upper()}{sentence[1:]}." for sentence in fit_words(chosen.calibrator)]
-    how = " ".join([how_assessed(n_bins, data.kind), *fit_sentences])
     fallbacks = pd.DataFrame(fallback_records(chosen.calibrator, data.evaluation.class_names))
     if len(fallbacks):
         for used, short in fallbacks.groupby("used"):
@@ -255,13 +254,24 @@ with numbers:
         heads = {"class": "Class", "group": "Group", "n_points": "Calibration rows", "needed": "Needed"}
         shown = fallbacks.assign(used=fallbacks["used"].map(FALLBACK_WORDS)).drop(columns="rank")
         st.dataframe(shown.rename(columns=heads | {"used": "What became of it"}), hide_index=True)
-with promise:
+
+
+def show_promise() -> None:
     show_guarantee(described_calibrator(chosen, data), chosen.choices)
     show_base_beside(described_calibrator(chosen, data), chosen.choices, n_bins)
-with tried:
+
+
+def show_tried() -> None:
     if recommendation:
         show_candidates(recommendation[0])
-    st.caption(how)
+    fit_sentences = [f"{sentence[0].upper()}{sentence[1:]}." for sentence in fit_words(chosen.calibrator)]
+    st.caption(" ".join([how_assessed(n_bins, data.kind), *fit_sentences]))
+
+
+show_tabs(
+    {"Numbers": show_numbers, "Guarantee": show_promise, "Candidates": show_tried},
+    "about-calibrator",
+)
 if not is_recommended:
     arguments = {"on_click": remove_calibrator, "args": (chosen.name,)}
     st.button("Remove this calibrator", icon=":material/delete:", **arguments)

@@ -110,7 +110,7 @@ def show_classes(method: Method, by_class: ClassTable, n_bins: int) -> None:
             chart(
                 diagrams.draw_heat(diagram, names, chosen=chosen_cell(n_bins), limit=limit),
                 "class-heat",
-                table=diagram.frame(names),
+                table=lambda: diagram.frame(names),
                 alt="Accuracy minus confidence for every predicted class and confidence bin",
                 on_select=pick_cell,
             )

@@ -33,6 +33,7 @@ from pages.shared.widgets import (
     need_kind,
     next_line,
     shortfall,
+    show_tabs,
 )
 
 #: Above this many calibration probabilities nothing is fitted until the user asks for it.
@@ -139,10 +140,13 @@ with said:
     st.markdown(recommendation_words(*recommendation) if recommendation else leaderboard.words(literal))
 show_leaderboard(leaderboard, n_bins, proposed)
 next_line("Compare")
-pair, against_bins = st.tabs(["Two methods", "Errors against the number of bins"], key="about-methods")
-with pair:
+
+
+def show_two() -> None:
     show_pair([fitted[entry.method] for entry in leaderboard.entries if entry.metrics], n_bins, proposed)
-with against_bins:
+
+
+def show_against_bins() -> None:
     against: dict[str, tuple[tuple[Notion, ...], str]] = {
         title if len(having) == len(of) else ECES[having[0]].title: (having, metric)
         for title, (of, metric) in AGAINST_BINS.items()
@@ -190,7 +194,7 @@ with against_bins:
                 else {name: {"binary": next(iter(pair.values()))} for name, pair in by_method.items()}
             ),
             "ece-against-bins",
-            table=pd.concat(rows),
+            table=lambda: pd.concat(rows),
             alt=f"{error} against the number of bins, per method",
             on_select=pick_point,
         )
@@ -199,3 +203,9 @@ with against_bins:
         by = rows_adding_most(fitted[name], notion, count)
         what = ECES[notion].title if error == PAIR else error
         list_most(fitted[name], by, f"{what} in {count} bins", "curve-rows", CELLS_FIRST)
+
+
+show_tabs(
+    {"Two methods": show_two, "Errors against the number of bins": show_against_bins},
+    "about-methods",
+)

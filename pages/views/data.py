@@ -326,7 +326,7 @@ shares = pd.DataFrame({"class": rows.class_names, "true": true, "predicted": pre
 chart(
     draw_class_shares(dict(zip(SHARES, (true, predicted), strict=True)), rows.class_names),
     "class-shares",
-    table=shares,
+    table=lambda: shares,
     alt="Share of evaluation rows per class, true and predicted",
     on_select=pick_share,
 )

@@ -138,7 +138,7 @@ def show_curves(names_shown: list[str], outcomes: dict[str, Outcome], risk: floa
     chart(
         diagrams.draw_risk_coverage(few, outcomes={} if of_class is not None else outcomes, risk=risk),
         "risk-coverage",
-        table=pd.concat([curve.frame().assign(model=name) for name, curve in few.items()]),
+        table=lambda: pd.concat([curve.frame().assign(model=name) for name, curve in few.items()]),
         alt="Share of accepted predictions that are wrong, against the share accepted, for every threshold",
         height=330,  # it ends on a first screen of 1280 x 800
     )
@@ -157,7 +157,7 @@ def show_benefit(few: list[str]) -> None:
     chart(
         diagrams.draw_decision_curves(curves),
         "decision-curve",
-        table=pd.concat([curve.frame().assign(model=name) for name, curve in curves.items()]),
+        table=lambda: pd.concat([curve.frame().assign(model=name) for name, curve in curves.items()]),
         alt="Net benefit of acting where the score is above a threshold, always and never",
     )
     st.caption(

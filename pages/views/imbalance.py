@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 import numpy as np
 import pandas as pd
 import streamlit as st
@@ -108,7 +110,7 @@ with st.container(horizontal=True, vertical_alignment="center"):
 chart(
     diagrams.draw_class_errors(sides[drawn], bars.tolist(), shares, names, limit),
     "imbalance-errors",
-    table=pd.concat([side.frame(names).assign(binning=side.name) for side in sides]),
+    table=lambda: pd.concat([side.frame(names).assign(binning=side.name) for side in sides]),
     alt=f"TL-ECE of each class before and after histogram binning, {sides[drawn].name}",
     on_select=pick_class,
     height=80 + 44 * len(bars),
@@ -139,7 +141,7 @@ with st.expander("Reliability and validity of single classes", key="imbalance-pa
                 chart(
                     diagrams.draw_class_panels(side, chosen, names, eps),
                     f"imbalance-panels-{key}",
-                    table=side.cells_frame(names),
+                    table=partial(side.cells_frame, names),
                     alt=f"Reliability diagrams and validity plots of the chosen classes, {side.name}",
                 )
     for side, needed in zip(sides, (k, n_bins), strict=True):

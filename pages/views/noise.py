@@ -37,6 +37,7 @@ from pages.shared.widgets import (
     need_kind,
     next_line,
     say_rows_needed,
+    show_tabs,
     stacked,
 )
 
@@ -108,9 +109,7 @@ heading("Noise", "How much of each error is miscalibration, and how much would a
 need_kind("Noise")
 data, models = dataset(), methods()
 n_bins, method = bins_and_method()
-if data.sums is None:
-    ahead((pairs, method))  # shown last, and computed elsewhere
-
+shown = list(models)[:SHOWN]
 by_error = {MEASURES[key].title: floor for key, floor in floors(method, n_bins).items()}
 st.markdown(
     "\n".join("- " + verdict(floor, name) for name, floor in by_error.items() if floor.metric == "ece")
@@ -118,16 +117,15 @@ st.markdown(
 chart(
     diagrams.draw_floors(by_error),
     "noise-floors",
-    table=stacked(by_error, "name"),
+    table=lambda: stacked(by_error, "name"),
     alt="Observed calibration errors against a perfect model's of the same size",
     on_select=pick_error,
 )
 list_behind("error")
 next_line("Noise")
-certain, repair, no_bins = st.tabs(
-    ["How sure is each number?", "What recalibration can repair", "Without bins"], key="about-noise"
-)
-with certain:
+
+
+def show_intervals() -> None:
     if (
         data.sums is not None
         or data.evaluation.n_samples <= AT_ONCE
@@ -151,9 +149,9 @@ with certain:
             "can lie below it."
         )
 
-with repair:
+
+def show_parts() -> None:
     rule = st.segmented_control("Score", list(RULES), default="Brier score", required=True, key="rule")
-    shown = list(models)[:SHOWN]
     terms = {name: score_terms(models[name], RULES[rule], n_bins) for name in shown}
     base = terms[BASE]
     asked, constant = (
@@ -170,7 +168,7 @@ with repair:
     chart(
         diagrams.draw_decompositions(terms),
         "score-parts",
-        table=stacked(terms, "model"),
+        table=lambda: stacked(terms, "model"),
         alt="Calibration and refinement of each model's score",
         on_select=pick_part,
     )
@@ -178,9 +176,11 @@ with repair:
         st.caption(f"The first {SHOWN} of {len(models)} models.")
     list_behind(*PARTS)
 
-with no_bins:
+
+def show_without_bins() -> None:
     if say_rows_needed("A test or an estimate without bins"):
         st.stop()
+    ahead((pairs, method))  # shown last, and computed elsewhere
     scored = data.kind.scored
     table = pd.DataFrame({scored or notion: estimates(method, notion) for notion in method.notions})
     table = table.rename_axis("Estimate").reset_index()
@@ -217,3 +217,13 @@ with no_bins:
         + ("" if scored else "; SKCE at the whole vector")
         + ". Outcomes are redrawn up to 20,000 distinct scores; beyond these, p comes from the limit."
     )
+
+
+show_tabs(
+    {
+        "How sure is each number?": show_intervals,
+        "What recalibration can repair": show_parts,
+        "Without bins": show_without_bins,
+    },
+    "about-noise",
+)

@@ -73,7 +73,7 @@ result = of_rows() if source == ROWS else of_state()
 chart(
     diagrams.draw_over_time(result),
     "over-time",
-    table=result.curves[0],
+    table=lambda: result.curves[0],
     alt="How often it is right minus what the scores say, with its confidence sequence, and the evidence",
 )
 st.caption(
@@ -89,7 +89,7 @@ if several:
     chart(
         diagrams.draw_units_over_time(result, several[:SHOWN]),
         "units-over-time",
-        table=result.frame(),
+        table=result.frame,
         alt="The same for each class or group, those with the clearest evidence first",
     )
     if len(several) > SHOWN:

@@ -101,7 +101,7 @@ def show_signature() -> None:
             chart(
                 diagrams.draw_reliability(diagram, names, panels=(panel,), **options),
                 f"overview-{panel}",
-                table=diagram.frame(),
+                table=diagram.frame,
                 alt=f"Reliability diagram: accuracy against confidence. {PANELS[panel]}",
                 on_select=pick,
                 height=HEIGHT,
@@ -146,7 +146,7 @@ def show_map() -> None:
             shown, names, chosen=None if chosen[0] is None else chosen, limit=everything.limit
         ),
         "overview-map",
-        table=everything.frame(names),
+        table=lambda: everything.frame(names),
         alt="Accuracy minus confidence for the predicted classes that add most to the error, by bin",
         on_select=pick,
     )

@@ -172,7 +172,7 @@ def show_panel(diagram: ReliabilityDiagram, panel: Panel, as_in_paper: bool, **o
     chart(
         drawn,
         key,
-        table=diagram.frame(),
+        table=diagram.frame,
         alt=f"Reliability diagram: accuracy against confidence. {PANELS[panel]}",
         on_select=partial(pick_bin, key),
     )
@@ -201,7 +201,7 @@ def show_zoom(zoom: BinZoom) -> int | None:
                 zoom, names, chosen=st.session_state.get("bin-class"), shrunk=shrunk, most=MOST_CLASSES
             ),
             "bin-zoom",
-            table=zoom.frame(names),
+            table=lambda: zoom.frame(names),
             on_select=pick_class,
             alt="Accuracy minus confidence of every predicted class in the chosen bin",
         )

@@ -20,7 +20,17 @@ from pages.shared.panels.simplex import SCHEMES, bins_table, choose_view, compar
 from pages.shared.panels.take_away import offer_calibrator
 from pages.shared.results import EPSILON, apply_scheme, scheme_comparison
 from pages.shared.session import BASE, methods
-from pages.shared.widgets import chart, clicked, download, heading, literal, next_line, stacked, ticked
+from pages.shared.widgets import (
+    chart,
+    clicked,
+    download,
+    heading,
+    literal,
+    next_line,
+    show_tabs,
+    stacked,
+    ticked,
+)
 
 #: The whole triangle, or coordinates in which confident predictions do not all lie in its corners.
 TRIANGLE, LOG_RATIOS = "Triangle", "Log scale"
@@ -119,7 +129,7 @@ chart(
         log_ratios=drawn_as == LOG_RATIOS,
     ),
     "recalibration",
-    table=arrows.frame(),
+    table=arrows.frame,
     alt="Triangle of predicted vectors, coloured by bin, with an arrow per bin to its recalibrated vector",
     on_select=pick_mark,
 )
@@ -134,10 +144,9 @@ if (behind := st.session_state.get("simplex-bin")) in arrows.cell:
     of_bin = f"Bin {behind} of the triangle"
     rows_panel(methods()[BASE], in_bin, of_bin, "simplex-rows", title="", rows=view.all_rows)
 next_line("Simplex")
-distances, promise, compared = st.tabs(
-    ["Distance from the truth", "Bins and their guarantee", "Schemes side by side"], key="about-simplex"
-)
-with distances:
+
+
+def show_distances() -> None:
     before, after = (float(curve.at(EPSILON)) for curve in result.curves.values())
     st.markdown(
         f"**{before:.1%}** of the rows are within an L1 distance of {EPSILON} before recalibration, "
@@ -146,7 +155,7 @@ with distances:
     chart(
         diagrams.draw_canonical_validity(result.curves),
         "canonical-validity",
-        table=stacked(result.curves, "vectors"),
+        table=lambda: stacked(result.curves, "vectors"),
         alt="Share of rows whose bin is within a distance of its label frequencies, before and after",
     )
     said = [
@@ -155,7 +164,9 @@ with distances:
         if norm == 1
     ]
     st.markdown(f"Canonical-ECE, in brackets a perfect model's: {', '.join(said)}.")
-with promise:
+
+
+def show_bins() -> None:
     alpha = st.slider("Failure probability \u03b1", 0.01, 0.5, 0.1, 0.01, key="alpha", bind="query-params")
     bound = multinomial_bound(arrows.fitted_count, 3, alpha=alpha)
     bounded = replace(arrows, alpha=alpha, bound=bound)
@@ -174,7 +185,9 @@ with promise:
         selection_mode=["single-row", "single-cell"],
     )
     download(bounded.frame(), "bins", key="bins-csv")
-with compared:
+
+
+def show_schemes() -> None:
     comparison = scheme_comparison(view, schemes)
     st.markdown("The scheme above uses its settings, the others the paper's. All use the same rows.")
     formatted = comparison_table(comparison)
@@ -186,8 +199,18 @@ with compared:
     chart(
         diagrams.draw_canonical_validity(comparison.curves),
         "schemes-validity",
-        table=stacked(comparison.curves, "scheme"),
+        table=lambda: stacked(comparison.curves, "scheme"),
         alt="Validity curves of the recalibrated vectors, by scheme",
     )
+
+
+show_tabs(
+    {
+        "Distance from the truth": show_distances,
+        "Bins and their guarantee": show_bins,
+        "Schemes side by side": show_schemes,
+    },
+    "about-simplex",
+)
 offer_calibrator(calibrator, view.calibration, rows.class_names)
 covtype_panel("logistic")

@@ -260,7 +260,7 @@ with main:
             xaxis={"title": {"text": score}},
         ),
         "slice-by-bin",
-        table=by_bin.frame(cut.groups),
+        table=lambda: by_bin.frame(cut.groups),
         alt="How often it is right minus what the score says, for every group and bin",
         on_select=partial(pick_mark, "slice-by-bin"),
     )
@@ -275,10 +275,12 @@ with main:
                 chosen=None if predicted_as is None else (place[group], classes.index(predicted_as)),
             ),
             "slice-by-class",
-            table=by_class.frame(cut.groups)
-            .drop(columns=["lower", "upper"])
-            .assign(bin=lambda frame: [names[code] for code in frame["bin"]])
-            .rename(columns={"class": "group", "bin": "predicted"}),
+            table=lambda: (
+                by_class.frame(cut.groups)
+                .drop(columns=["lower", "upper"])
+                .assign(bin=lambda frame: [names[code] for code in frame["bin"]])
+                .rename(columns={"class": "group", "bin": "predicted"})
+            ),
             alt="How often it is right minus what the confidence says, for every group and predicted class",
             on_select=pick_class_cell,
         )
@@ -290,7 +292,7 @@ with main:
     chart(
         diagrams.draw_slice_panels(small, cut.groups, score, chosen=opened),
         "slice-panels",
-        table=small.frame(cut.groups),
+        table=lambda: small.frame(cut.groups),
         alt="A small reliability diagram of each group",
         on_select=partial(pick_mark, "slice-panels"),
     )
@@ -329,7 +331,7 @@ with main:
         chart(
             diagrams.draw_slice_gaps(between, "error" if kind == "Error" else "bias"),
             "slice-gaps",
-            table=between.frame(),
+            table=between.frame,
             alt="Difference of each group from all other rows, with its interval",
             on_select=pick_gap,
         )
@@ -356,7 +358,7 @@ with side:
     chart(
         diagrams.draw_slice_panels(of_group, cut.groups, score, chosen=opened, across=1),
         "slice-one",
-        table=of_group.frame(cut.groups),
+        table=lambda: of_group.frame(cut.groups),
         alt="Reliability diagram of the chosen group",
         on_select=partial(pick_mark, "slice-one"),
     )

@@ -81,7 +81,7 @@ st.markdown(
 chart(
     diagrams.draw_validity(curves, conditional=conditional, promises=promises),
     "validity",
-    table=stacked(curves, "model"),
+    table=lambda: stacked(curves, "model"),
     alt="Validity curves of the base model and the calibrator, with the theorem's epsilon",
 )
 st.caption(f"{diagrams.DOTTED} {cells.words(n_bins)}")

@@ -31,6 +31,12 @@ def press(app: AppTest, label: str) -> None:
     next(button for button in app.button if button.label == label).click().run()
 
 
+def open_tab(app: AppTest, key: str, title: str) -> None:
+    """Open a tab by its title, as a click on it does: what the others show is not computed."""
+    app.session_state[key] = title
+    app.run()
+
+
 def with_binning(app: AppTest) -> str:
     """Put top-label histogram binning with 50 points per bin among the methods; return its name."""
     data = app.session_state["dataset"]

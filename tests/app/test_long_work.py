@@ -13,7 +13,7 @@ from calib.stats import calibration_tests
 from calib.stats.binless import calibration_frame, compared_rows, kernel_test
 from pages.shared import kept, work
 from pages.shared.isolation import computing
-from tests.app.running import open_page, press, words
+from tests.app.running import open_page, open_tab, press, words
 
 
 @pytest.fixture
@@ -36,6 +36,7 @@ def test_a_cancelled_job_is_offered_again_and_done_elsewhere(long):
     job = computing.Job(kernel_test, (*compared, rows.n_samples), {})
     app.session_state["cancelled"] = work._number(job)
     app.switch_page("pages/views/noise.py").run()
+    open_tab(app, "about-noise", "Without bins")
     assert "Cancelled: Comparing pairs of rows." in words(app)
     assert "Recalibration of the confidence by a line" not in words(app)
     press(app, "Compute it")
@@ -71,6 +72,7 @@ def test_what_is_shown_last_is_begun_first(long, monkeypatch, fails):
     monkeypatch.setattr(computing.Job, "do_elsewhere", slow)
     monkeypatch.setattr(DeltaGenerator, "progress", watched)
     app = open_page("pages/views/noise.py", example="two-patients")
+    open_tab(app, "about-noise", "Without bins")
     assert begun.is_set()
     assert shown.is_set()
     assert not app.exception
@@ -108,9 +110,10 @@ def test_a_death_is_one_sentence_of_one_session(long, monkeypatch):
 
     monkeypatch.setattr(computing.long_pool, "ask", ask_and_die)
     app = open_page("pages/views/noise.py", example="two-patients")
+    open_tab(app, "about-noise", "Without bins")
     (error,) = app.error
     assert "the computation was not finished\\: it \\*died\\*" in error.value
-    assert "Of the base model's Brier score" in words(app)
+    assert "- conf-ECE " in words(app)
     assert not app.exception
     app.switch_page("pages/views/overview.py").run()
     assert not app.error

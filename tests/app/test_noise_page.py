@@ -17,7 +17,7 @@ from calib import (
 )
 from calib.datasets import load_example
 from calib.diagrams.rows import cell_order
-from tests.app.running import open_page, words
+from tests.app.running import open_page, open_tab, words
 
 PAGE = "pages/views/noise.py"
 
@@ -50,14 +50,12 @@ def test_table_holds_intervals_and_floors(app, rows):
     assert errors[:4] == ["Accuracy", "conf-ECE", "TL-ECE", "TL-MCE (cell)"]
 
 
-def test_estimates_are_those_of_the_library(app, rows):
-    table = app.dataframe[1].value.set_index("Estimate")
+def test_estimates_and_tests_without_bins_are_those_of_the_library(app, rows):
+    open_tab(app, "about-noise", "Without bins")
+    table = app.dataframe[0].value.set_index("Estimate")
     assert table.loc["Debiased l2 error (Kumar et al. 2019)", "top-label"] == debiased_l2(rows.labels, rows)
     assert table.filter(like="SmoothECE", axis=0)["confidence"].item() == smooth_ece(rows.labels, rows).value
-
-
-def test_tests_without_bins_are_those_of_the_library(app, rows):
-    table = app.dataframe[2].value.set_index("Test")
+    table = app.dataframe[1].value.set_index("Test")
     kuiper = calibration_test(rows.labels, rows)
     assert table.loc["Kuiper", ["Statistic", "p"]].tolist() == [kuiper.statistic, f"{kuiper.p_value:.3f}"]
     assert len(table) == 4
@@ -66,6 +64,7 @@ def test_tests_without_bins_are_those_of_the_library(app, rows):
 
 def test_other_score():
     app = open_page(PAGE, example="two-patients")
+    open_tab(app, "about-noise", "What recalibration can repair")
     app.segmented_control(key="rule").set_value("log loss").run()
     assert "log loss of **" in words(app)
 
@@ -78,7 +77,7 @@ def test_the_last_click_lists_its_rows():
     off = np.abs(method.scores.confidence - (method.scores.label == method.labels))
     for behind, by in ((("error", "TL-ECE"), order), (("refinement", "Base model"), off)):
         app.session_state["noise-behind"], app.session_state["noise-rows-open"] = behind, True
-        app.run()
+        open_tab(app, "about-noise", "What recalibration can repair")
         (listed,) = (table.value for table in app.dataframe if "row" in table.value)
         assert listed["row"].tolist() == np.argsort(-by, kind="stable")[:25].tolist()
     assert "Behind the refinement of `` Base model ``: **" in words(app)
@@ -87,7 +86,7 @@ def test_the_last_click_lists_its_rows():
 @pytest.mark.thorough
 def test_intervals_of_large_data_are_computed_when_asked():
     app = open_page(PAGE, example="covtype-simulated")
-    assert len(app.dataframe) == 2
+    assert not app.dataframe
     app.toggle(key="resample").set_value(True).run()
-    assert len(app.dataframe) == 3
+    assert len(app.dataframe) == 1
     assert {"Lower", "Upper"} <= set(app.dataframe[0].value.columns)

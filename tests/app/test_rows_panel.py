@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from tests.app.running import open_page, press, with_binning, words
+from tests.app.running import open_page, open_tab, press, with_binning, words
 
 _random = np.random.default_rng(2)
 N = 500
@@ -145,7 +145,7 @@ def test_a_bar_of_imbalance(app):
 def test_a_point_of_the_curves_of_compare(app):
     app.switch_page("pages/views/compare.py").run()
     app.session_state["curve-point"] = ("Base model", "confidence", 10)
-    app.toggle(key="pair-rows-open").set_value(False)
+    open_tab(app, "about-methods", "Errors against the number of bins")
     app.toggle(key="curve-rows-open").set_value(True).run()
     assert "conf-ECE in 10 bins of `` Base model ``" in words(app)
     bins = np.minimum((TEST["confidence"] * 10 + 1e-9).astype(int), 9)

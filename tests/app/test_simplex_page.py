@@ -8,7 +8,7 @@ import pytest
 from calib import CanonicalBinning, GridScheme, Predictions, ProjectionScheme, SierpinskiScheme
 from calib.files.saved import dumps, loads
 from pages.shared.session import Dataset
-from tests.app.running import open_page, words
+from tests.app.running import open_page, open_tab, words
 
 PAGE = "pages/views/simplex.py"
 
@@ -29,11 +29,11 @@ def test_a_scheme_that_needs_more_rows_is_named_and_the_others_are_compared():
     app = open_page("pages/views/overview.py", example="two-patients")
     app.session_state["dataset"] = Dataset("tiny", "", False, rows.take(np.arange(8)), rows)
     app.switch_page(PAGE).run()
+    open_tab(app, "about-simplex", "Schemes side by side")
     assert not app.exception
     needed = "Projection with 27 bins needs 26 calibration rows; there are 8."
     assert f"Projection, rotating: not compared. {needed}" in [caption.value for caption in app.caption]
-    bins, schemes = (table.value for table in app.dataframe)
-    schemes = schemes.set_index("Measure")
+    schemes = app.dataframe[0].value.set_index("Measure")
     assert schemes.loc["Bins"].to_dict() == {
         "Sierpinski": "13",
         "Grid": "25",
@@ -41,8 +41,9 @@ def test_a_scheme_that_needs_more_rows_is_named_and_the_others_are_compared():
         "Projection, random": "\u2013",
     }
     assert schemes.index[-1] == "Share of rows within 0.1 (L1), after"
+    open_tab(app, "about-simplex", "Bins and their guarantee")
     heads = ["Bin", "Evaluation rows", "Calibration rows", "Arrow length (L1)", "Bound (L1, \u03b1 = 0.1)"]
-    assert bins.columns[:6].tolist() == [*heads, "Share of canonical-ECE (%)"]
+    assert app.dataframe[0].value.columns[:6].tolist() == [*heads, "Share of canonical-ECE (%)"]
 
     app.selectbox(key="scheme").set_value("Projection, rotating").run()
     assert app.error[0].value == f"Not shown: {needed}"
@@ -50,6 +51,7 @@ def test_a_scheme_that_needs_more_rows_is_named_and_the_others_are_compared():
 
 def test_the_bin_that_is_named_has_the_largest_share_of_the_error():
     app = open_page(PAGE)
+    open_tab(app, "about-simplex", "Bins and their guarantee")
     bins = app.dataframe[0].value
     drawn = bins[bins[["Evaluation rows", "Calibration rows"]].min(axis=1) >= 20]
     most = drawn.loc[drawn["Share of canonical-ECE (%)"].idxmax()]
@@ -98,6 +100,7 @@ def test_the_rows_of_a_bin_are_those_of_the_predictions(how):
         app.segmented_control[0].set_value("Three-class example").run()
     else:
         app.radio(key="how").set_value(how).run()
+    open_tab(app, "about-simplex", "Bins and their guarantee")
     counts = app.dataframe[0].value.set_index("Bin")["Evaluation rows"]
     behind, count = int(counts.idxmax()), counts.max()
     app.session_state["simplex-bin"] = behind  # as a click on its arrow does

@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 
 from calib import ece, read
-from tests.app.running import PAGES, number, open_page, press, with_binning, words
+from tests.app.running import PAGES, number, open_page, open_tab, press, with_binning, words
 
 COUNT_ROWS = {"decide": "A rule of acceptance", "imbalance": "Imbalance"}
 
@@ -55,6 +55,7 @@ def test_numbers_are_weighted(weighted):
     app.switch_page("pages/views/calibrate.py").run()
     name = with_binning(app)
     app.selectbox(key="chosen").set_value(name).run()
+    open_tab(app, "about-calibrator", "Guarantee")
     assert "rows have different weights" in words(app)
     assert "The plan of bins cannot use weights" in words(app)
 

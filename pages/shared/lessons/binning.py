@@ -248,7 +248,7 @@ def show() -> None:
                 [handle("points", binned.edges[1], binned.value[0], "x")],
             ),
             "binning-fit",
-            table=binned.frame(),
+            table=binned.frame,
             alt="Steps of histogram binning, with the guarantee as a band, over the known curve",
         )
     if guessed is None:
@@ -267,7 +267,7 @@ def show() -> None:
         chart(
             draw_trade_off(table, k),
             "binning-trade-off",
-            table=table,
+            table=lambda: table,
             alt="Guarantee, error on fresh rows and sharpness against points per bin",
         )
         st.caption(

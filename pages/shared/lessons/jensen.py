@@ -101,7 +101,7 @@ def show() -> None:
                 [handle(name, gap, abs(gap), "x") for name, gap in zip(GAPS, gaps, strict=True)],
             ),
             "jensen-curve",
-            table=table.assign(tl_ece=apart),
+            table=lambda: table.assign(tl_ece=apart),
             alt="Jensen's inequality: the chord between two points of |gap| lies above the V",
         )
     if guessed is None:

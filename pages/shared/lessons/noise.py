@@ -242,7 +242,7 @@ def show() -> None:
         picture(
             draggable(figure, [handle("n", n_rows, values[-1] if guessed else height, "x")]),
             "noise-curves",
-            table=pd.concat(frames),
+            table=lambda: pd.concat(frames),
             alt="TL-ECE of a perfect model against the number of rows, a line per number of classes",
         )
     if guessed is None:
@@ -286,7 +286,7 @@ def game() -> None:
         picture(
             with_layout(diagrams.draw_stars(diagram), font={"size": TEXT}, height=LESSON_HEIGHT),
             "noise-round",
-            table=diagram.frame(),
+            table=diagram.frame,
             alt="Reliability diagram of a model that may or may not be miscalibrated",
         )
 

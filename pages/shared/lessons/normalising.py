@@ -164,7 +164,7 @@ def show() -> None:
         picture(
             one_row(list(scores.items()), names, int(comparison.labels[row])),
             "normalising",
-            table=pd.DataFrame(scores, index=pd.Index(names, name="class")).reset_index(),
+            table=lambda: pd.DataFrame(scores, index=pd.Index(names, name="class")).reset_index(),
             alt="Scores of one row by class: base model, CW-HB and N-HB",
         )
     if guessed is None:

@@ -100,7 +100,7 @@ def show() -> None:
         picture(
             draggable(one_bin(diagram, look - 1, names, split=chosen is not None), [centre]),
             "real-model",
-            table=diagram.frame() if chosen else None,
+            table=diagram.frame if chosen else None,
             alt="Confidence reliability diagram of the simulated network, one bin framed",
         )
     with side:
@@ -110,7 +110,7 @@ def show() -> None:
         picture(
             with_layout(draw_zoom(inside, names), font={"size": TEXT}, xaxis=axis, height=LESSON_HEIGHT),
             "real-model-zoom",
-            table=inside.frame(names),
+            table=lambda: inside.frame(names),
             alt="Mean confidence and accuracy of every predicted class in the framed bin",
         )
     st.markdown(answer(inside, names, codes[listed.index(chosen)]))

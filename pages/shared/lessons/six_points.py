@@ -225,7 +225,7 @@ def show() -> None:
         picture(
             cell_table(rows.proba, rows.labels, cells, named, POINTS),
             "six-points",
-            table=table.assign(point=POINTS, Y=rows.labels + 1),
+            table=lambda: table.assign(point=POINTS, Y=rows.labels + 1),
             alt=f"Table of six predictions; filled cells are used by {notion} calibration",
         )
         if "table" not in st.query_params and not presenting():

@@ -291,7 +291,7 @@ def show() -> None:
         picture(
             draggable(patients(*groups.values(), split=split), handles if split else []),
             "patients",
-            table=groups["top-label"].frame(),
+            table=groups["top-label"].frame,
             alt="Confidence told against how often it was right, all together and by disease",
         )
     if split:

@@ -29,7 +29,7 @@ def planner() -> None:
     chart(
         diagrams.draw_bin_plan(bin_plan),
         "bin-plan",
-        table=table,
+        table=lambda: table,
         alt="Classes by number of bins, and TL-ECE on the evaluation rows, for each number of points per bin",
     )
     st.caption(

@@ -76,7 +76,7 @@ def show_proposal(notion: Notion, top_k: int | None = None) -> int:
             chart(
                 diagrams.draw_points_per_bin(choice),
                 "points-per-bin",
-                table=choice.frame(),
+                table=choice.frame,
                 alt="Cross-validated Brier score of histogram binning against the number of points per bin",
             )
             st.caption("Bars: one standard error of the difference from the lowest score.")

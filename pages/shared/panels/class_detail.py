@@ -85,7 +85,7 @@ def show_class(method: Method, table: ClassTable, n_bins: int) -> None:
                     height=300,
                 ),
                 f"class-{notion}",
-                table=diagram.frame(),
+                table=diagram.frame,
                 alt=f"Reliability diagram of one class, {notion}",
                 on_select=partial(pick_bin, notion, n_bins),
             )
@@ -164,7 +164,7 @@ def show_confused(method: Method) -> None:
     chart(
         diagrams.draw_confusions(others, rows[key], names, chosen=other if confused[1] == key else None),
         key,
-        table=pair.frame(names),
+        table=lambda: pair.frame(names),
         alt=f"Rows by class: {title.format('the chosen class')} another",
         on_select=partial(pick_confused, key),
     )

@@ -31,7 +31,7 @@ def show_models(calibrators: Mapping[str, Any], n_bins: int) -> None:
     chart(
         diagrams.draw_model_comparison(found, measure),
         "models-figure",
-        table=found.frame().query("measure == @measure"),
+        table=lambda: found.frame().loc[lambda frame: frame["measure"] == measure],
         alt=f"{MEASURES[measure].title} of every model, before and after each calibrator",
     )
     with st.expander("All models and calibrators, ranked by the Brier score"):
@@ -51,7 +51,7 @@ def show_sweeps(calibrators: Mapping[str, Any]) -> None:
     chart(
         diagrams.draw_model_sweeps(found),
         "model-sweeps",
-        table=found.frame(),
+        table=found.frame,
         alt="Errors of every model, before and after each calibrator, against the number of bins",
     )
     st.caption(
