@@ -29,7 +29,7 @@ from calib.files.readers.answers import (
 from calib.files.readers.arrow import column_values, table_of_batch
 from calib.files.readers.candidates import guess_roles
 from calib.files.readers.columns import ROUNDING, is_within
-from calib.files.readers.conventions import ROLE_NAMES, normalised
+from calib.files.readers.conventions import is_called
 from calib.files.readers.raw_predictions import (
     RawPredictions,
     decided_but_for_labels,
@@ -152,7 +152,7 @@ def layout_of(
 
 def _only_model(table: Table, without: set[str | None]) -> tuple[str, str] | None:
     """Return the column of models, and the only model that the first rows name."""
-    called = [n for n in table.columns if normalised(n) in ROLE_NAMES["model"] and n not in without]
+    called = [n for n in table.columns if is_called(n, "model") and n not in without]
     words = {name: words_in(table.columns[name])[1] for name in called}
     return next(((name, words[name][0]) for name in called if len(words[name]) == 1), None)
 

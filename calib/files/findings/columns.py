@@ -11,7 +11,7 @@ from calib.data.matrices import row_sums
 from calib.files.findings.codes import Finding, counted, some
 from calib.files.readers.answers import classes_in
 from calib.files.readers.columns import is_row_number
-from calib.files.readers.conventions import KNOWN_NAMES, LABEL_NAMES, PREDICTED_CLASS_NAMES, normalised
+from calib.files.readers.conventions import KNOWN, LABELS, is_called
 from calib.files.readers.raw_predictions import (
     LOG_SUM_TOLERANCE,
     RawPredictions,
@@ -70,7 +70,7 @@ def find_index_column(raw: RawPredictions) -> Finding | None:
 def find_guessed_label(raw: RawPredictions) -> Finding | None:
     """Say which column the labels are, if its values say it and not its name."""
     label = () if raw.roles is None else raw.roles.label
-    if len(label) != 1 or normalised(label[0]) in LABEL_NAMES | {"correct"} or raw.labels is None:
+    if len(label) != 1 or is_called(label[0], *LABELS) or label[0].lower() == "correct" or raw.labels is None:
         return None
     return Finding(
         "label_column",
@@ -85,7 +85,7 @@ def find_guessed_label(raw: RawPredictions) -> Finding | None:
 def find_unused_columns(raw: RawPredictions) -> Finding | None:
     """Name known columns that no number uses, and predicted classes that the scores contradict."""
     unused = () if raw.roles is None else raw.roles.ignored
-    names = tuple(name for name in unused if normalised(name) in KNOWN_NAMES and name in raw.metadata)
+    names = tuple(name for name in unused if is_called(name, *KNOWN) and name in raw.metadata)
     if not names:
         return None
     of_all = raw.kind in ("vectors", "multilabel")
@@ -93,7 +93,7 @@ def find_unused_columns(raw: RawPredictions) -> Finding | None:
     rows = np.empty(0, dtype=np.int64)
     differ = ""
     for name in names:
-        if raw.kind == "vectors" and normalised(name) in PREDICTED_CLASS_NAMES:
+        if raw.kind == "vectors" and is_called(name, "predicted"):
             rows = np.flatnonzero(_names_another(raw, raw.metadata[name]))
             if len(rows):
                 differ = (

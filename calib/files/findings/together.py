@@ -14,7 +14,7 @@ from calib.data.predictions import ConfidencePrediction, TopLabelPrediction
 from calib.data.times import blocks_of
 from calib.files.findings.codes import Finding, some
 from calib.files.readers.columns import is_within
-from calib.files.readers.conventions import TOGETHER_NAMES, normalised
+from calib.files.readers.conventions import is_called
 from calib.files.readers.raw_predictions import RawPredictions, are_single_percentages
 from calib.files.readers.roles import Roles
 from calib.files.readers.tables import as_keys, some_names
@@ -114,7 +114,7 @@ def find_rows_together(raw: RawPredictions) -> Finding | None:
         one
         for one in tested
         if one.column == id_name
-        or (normalised(one.column) in TOGETHER_NAMES and one.greatest_effect >= LEAST_EFFECT)
+        or (is_called(one.column, "together") and one.greatest_effect >= LEAST_EFFECT)
     ]
     if not sure and not named:
         return _too_few(rows)
@@ -147,7 +147,7 @@ def _too_few(rows: Any) -> Finding | None:
     from calib.evidence.clusters import MIN_CLUSTERS  # scipy, which reading rows does without
 
     for name, values in ({} if rows.metadata is None else rows.metadata).items():
-        if normalised(str(name)) in TOGETHER_NAMES and 1 < (groups := values.nunique()) < MIN_CLUSTERS:
+        if is_called(str(name), "together") and 1 < (groups := values.nunique()) < MIN_CLUSTERS:
             return Finding(
                 "rows_together",
                 "note",

@@ -24,21 +24,13 @@ from calib.files.readers.columns import (
     one_hot_values,
 )
 from calib.files.readers.conventions import (
-    CONFIDENCE_NAMES,
-    CORRECT_NAMES,
-    INDEX_NAMES,
-    KNOWN_NAMES,
+    KNOWN,
     LABEL_PREFIX,
     LABEL_SUFFIX,
-    LIST_NAMES,
-    PREDICTED_CLASS_NAMES,
-    PREDICTED_NAMES,
-    ROLE_NAMES,
-    SCORE_NAMES,
-    TRUE_NAMES,
-    WEAK_PREDICTED_NAMES,
-    WEAK_SCORE_NAMES,
+    LABELS,
+    SCALES,
     WORDS,
+    is_called,
     normalised,
     words_of,
 )
@@ -68,7 +60,6 @@ MOST_WORDS = 20
 PERCENT = words_of("pct percent percentage prozent pourcent porcentaje")
 #: Names of columns of ranks in the form of `normalised`: label_1, top1_label, prob_3.
 RANK = re.compile(r"(?P<head>[a-z_]*?)_?(?P<rank>\d{1,3})_?(?P<tail>[a-z_]*)")
-SCORE_WORDS = frozenset().union(*SCORE_NAMES.values())
 #: How much each kind of support counts; the sum ranks the readings that nothing contradicts.
 SUPPORT = {
     "calib wrote it": 40,
@@ -92,8 +83,7 @@ def guess_roles(table: Table, given: Given | None = None) -> Roles:
     """Return the reading of a table that names and values support, or the proposals if there are several."""
     given = (given or Given()).of(table)
     table = numbered(table, given.words)
-    called = KNOWN_NAMES | WEAK_SCORE_NAMES | SCORE_WORDS
-    unread = [name for name in table.ignored if normalised(name) in called]
+    unread = [name for name in table.ignored if is_called(name, *KNOWN, "score", *SCALES)]
     if unread:
         raise InputError(f"neither numbers nor text are in {some_names(unread)}; write them as either")
     columns = Columns(table, given)
@@ -128,7 +118,7 @@ def _decision(columns: Columns, roles: Roles) -> str | None:
     label = roles.label[0] if len(roles.label) == 1 else None
     if label is None or columns.given.label or roles.kind not in ("vectors", "binary"):
         return None
-    if columns.word[label] in TRUE_NAMES or not all(is_within(columns[name]) for name in roles.probabilities):
+    if columns.called(label, "true") or not all(is_within(columns[name]) for name in roles.probabilities):
         return None
     high = _decided(columns, roles.probabilities, label)
     if high is None or not (np.log(high.clip(0.5)).sum() < LOG_CHANCE and high.min() < UNSURE):
@@ -163,7 +153,7 @@ def _with_classes_or_grades(columns: Columns, roles: Roles) -> Roles:
 def _refuse_fractions(columns: Columns, roles: Roles) -> None:
     """Refuse fractions in the column that is called the true class, if nothing else is."""
     for name in columns.fractions - {*roles.probabilities} if not roles.label and not roles.correct else ():
-        if columns.word[name] in TRUE_NAMES:
+        if columns.called(name, "true"):
             row = int((columns[name] % 1 > 0).argmax())
             held = f"column {name[:60]!r} is called the true class, but holds {columns[name][row]:.6g}"
             raise InputError(f"{held} in row {row}; write a class there, or name the label with label=")
@@ -230,8 +220,7 @@ def _repeats_rows(columns: Columns, roles: Roles) -> str | None:
     if len(said) != 1 or said[0] not in columns.word or not columns.table.tabular:
         return None
     labels = words_in(columns[said[0]])[0]
-    known = ROLE_NAMES["id"] | INDEX_NAMES
-    ids = [name for name, word in columns.word.items() if word in known or name == roles.id]
+    ids = [name for name in columns.word if columns.called(name, "id", "index") or name == roles.id]
     for name in roles.ignored:
         if (
             name not in columns.word
@@ -255,10 +244,9 @@ def _repeats_rows(columns: Columns, roles: Roles) -> str | None:
 
 
 def _words_of_confidence(columns: Columns) -> tuple[str, ...]:
-    for name, word in columns.word.items():
-        said = (
-            sorted(columns.words(name)) if word in CONFIDENCE_NAMES and columns[name].dtype == object else []
-        )
+    for name in columns.word:
+        text = columns.called(name, "confidence") and columns[name].dtype == object
+        said = sorted(columns.words(name)) if text else []
         if 0 < len(said) <= MOST_WORDS:
             return tuple(f"{each}={WORDS.get(each.lower(), 0.5)}" for each in said)
     return ()
@@ -457,8 +445,8 @@ def _other_frames(columns: Columns) -> Iterator[Frame]:
     one_hot = set(_one_hot_columns(columns, numeric))
     numeric = [name for name in numeric if name not in one_hot]
     yield from columns.frames(numeric)
-    bare = [name for name in numeric if columns.word[name] not in PREDICTED_NAMES | SCORE_WORDS]
-    bare = [name for name in bare if not columns.tools[name]]
+    known = ("predicted", "confidence", "correct", *SCALES)
+    bare = [name for name in numeric if not columns.called(name, *known) and not columns.tools[name]]
     if columns.fractions & set(numeric) and not columns.fractions & set(bare):
         return  # whole numbers beside a score
     units = bare if columns.sum_to_one(bare, 0.95) else [n for n in bare if is_within(columns[n])]
@@ -564,7 +552,7 @@ def _against_vectors(columns: Columns, frame: Frame, words: frozenset[str]) -> s
 
 def _not_decided(columns: Columns, frame: Frame, label: str) -> list[str]:
     """Return the columns of the same classes beside a label that is always the class of the highest score."""
-    if columns.given.label or columns.word[label] in TRUE_NAMES:
+    if columns.given.label or columns.called(label, "true"):
         return []
     others = [n for n in _sharing(columns, label, columns.word, frame.columns) if not columns.is_predicted(n)]
     others = [name for name in others if columns.words(name) == columns.words(label)]
@@ -623,14 +611,12 @@ def _ranks(columns: Columns) -> Iterator[Weighed]:
         if (match := RANK.fullmatch(word)) is not None:
             base = "_".join(filter(None, (match["head"], match["tail"])))
             families.setdefault(base.removeprefix("top").strip("_"), {})[int(match["rank"])] = name
-    called = CONFIDENCE_NAMES | WEAK_SCORE_NAMES | SCORE_WORDS
-    of_scores = [base for base in families if base in called]
+    of_scores = [base for base in families if is_called(base, "confidence", "score", *SCALES)]
     of_scores = [base for base in of_scores if set(families[base].values()) <= set(columns.numeric)]
     for base in sorted(of_scores, key=lambda base: base != "calibrated"):
         scores, order = families[base], sorted(families[base])
-        for other in [
-            family for family in families if family in LIST_NAMES | {""} and family not in of_scores
-        ]:
+        listed = [base for base in families if not base or is_called(base, "list", "predicted")]
+        for other in (base for base in listed if base not in of_scores):
             classes = families[other]
             if classes.keys() != scores.keys() or columns.fractions & set(classes.values()):
                 continue
@@ -660,7 +646,7 @@ def _single(columns: Columns) -> Iterator[Weighed]:
             base = replace(base, choices=choices)
             if predicted is not None:
                 readings = _of_predicted(columns, base, predicted, support)
-            elif columns.correct and (label is None or columns.word[score] in CONFIDENCE_NAMES):
+            elif columns.correct and (label is None or columns.called(score, "confidence")):
                 readings = iter([replace(base, kind="confidence", correct=columns.correct, label=())])
             else:
                 readings = _of_event(columns, base, support)
@@ -697,11 +683,11 @@ def _one_score(columns: Columns) -> list[tuple[str, str]]:
         return [(calibrated[0], "calib wrote it")]
     events = {name: event for name in numeric if (event := columns.event_of(name)) is not None}
     brackets = [name for name, (before, _, _) in events.items() if before.lower() == "p("]
-    strong = [n for n in numeric if word[n] in CONFIDENCE_NAMES or "confidence" in columns.tools[n]]
+    strong = [n for n in numeric if columns.called(n, "confidence") or "confidence" in columns.tools[n]]
     if len(brackets) == 1 and not strong and not columns.predicted:
         return [(brackets[0], "called so")]
     weak = [
-        n for n in numeric if word[n] in WEAK_SCORE_NAMES or (n not in events and "score" in columns.tools[n])
+        n for n in numeric if columns.called(n, "score") or (n not in events and "score" in columns.tools[n])
     ]
     for names in (strong, weak):
         called = [
@@ -768,18 +754,18 @@ def _is_named_like(columns: Columns, name: str, stem: str) -> bool:
     """Whether a column is called the predicted class of a model: lr_pred of lr."""
     word, stem = columns.word[name], columns.word.get(stem, normalised(stem))
     rest = {word.removeprefix(f"{stem}_"), word.removesuffix(f"_{stem}")} - {word}
-    return bool(rest & (PREDICTED_CLASS_NAMES | {"label", "class"}))
+    return any(is_called(part, "predicted") or part in ("label", "class") for part in rest)
 
 
 def _label_is_predicted(columns: Columns, label: str, score: str) -> list[tuple[str | None, str]]:
     """Return each (predicted, label) if nothing is called predicted, by words that two columns share."""
     word, fractions = columns.word, columns.fractions
     plain = [name for name in word if word[name] == "label" and name != label]
-    if plain and word[label] in TRUE_NAMES and word[score] in WEAK_SCORE_NAMES | CONFIDENCE_NAMES:
+    if plain and columns.called(label, "true") and columns.called(score, "score", "confidence"):
         return [(plain[0], label)]
     several = len(columns.words(label)) > 2
-    telling = word[score] in CONFIDENCE_NAMES or columns.scale_of(score) == "log_probabilities"
-    weak = [name for name in word if word[name] in WEAK_PREDICTED_NAMES and name not in (label, score)]
+    telling = columns.called(score, "confidence") or columns.scale_of(score) == "log_probabilities"
+    weak = [name for name in word if columns.called(name, "said") and name not in (label, score)]
     answers = [name for name in weak if name not in fractions]
     for answer in answers if telling and len(answers) == 1 else ():
         free = is_free_text(columns[answer]) or columns.words(answer) & columns.words(label)
@@ -887,7 +873,7 @@ def _last(words: Sequence[str]) -> str:
 
 def _event_by_name(columns: Columns, score: str, label: tuple[str, ...], words: Sequence[str]) -> str | None:
     """Return the class that the name of a score says: yes in p(yes), fraud beside is_fraud."""
-    if columns.word[score] in KNOWN_NAMES | WEAK_SCORE_NAMES or not columns.has_header:
+    if columns.called(score, *KNOWN, "score") or not columns.has_header:
         return None
     if len(words) == 2 and len(inside := classes_in_name(score, words)) == 1:
         return inside[0][1]
@@ -919,8 +905,8 @@ def _refuse_stray_cells(columns: Columns, labelled: bool, read: bool) -> None:
     """Refuse a column of numbers that a cell makes text, and text for scores if nothing else is read."""
     known = {*columns.side.values(), *columns.labels, *columns.predicted, columns.correct}
     alone = not columns.sum_to_one(columns.scores)
-    for name, word in columns.word.items():
-        if columns[name].dtype != object or name in known or word in CORRECT_NAMES:
+    for name in columns.word:
+        if columns[name].dtype != object or name in known or columns.called(name, "correct"):
             continue
         stray = stray_cell(columns[name], labelled)
         if stray is not None and (columns.is_called_score(name) or name in columns.given.score or alone):
@@ -969,12 +955,10 @@ def stray_cell(values: np.ndarray, labelled: bool) -> tuple[int, str] | None:
 def _roles_of_arrays(columns: Columns) -> Roles:
     """Roles of named arrays (NPY, NPZ, list columns): the matrix of scores, then vectors by name."""
     matrices, given = columns.table.matrices, columns.given
-    word = {name: normalised(name) for name in matrices}
-    labelled = next((name for name in word if word[name] in ROLE_NAMES["label"]), None)
+    labelled = next((name for name in matrices if is_called(name, *LABELS)), None)
     label = given.label or next(iter(columns.labels), labelled)
-    rest = [name for name in word if name != label]
-    kinds = ("probabilities", "log_probabilities", "logits")
-    named = {name: kind for kind in kinds for name in rest if word[name] in SCORE_NAMES[kind]}
+    rest = [name for name in matrices if name != label]
+    named = {name: kind for kind in SCALES for name in rest if is_called(name, kind)}
     summed = [name for name in rest if _rows_sum_to_one(matrices[name])]
     chosen = (*given.score, *named, *(rest if len(rest) == 1 else summed), "")[0]
     if chosen not in matrices:
@@ -983,11 +967,11 @@ def _roles_of_arrays(columns: Columns) -> Roles:
             "'proba' or 'logits', and the true labels 'labels'"
         )
     scores, scale = matrices[chosen], named.get(chosen, "unknown")
-    if scale == "unknown" or word[chosen] == "array":
-        scale = next((kind for kind in kinds[1:] if kind[:-1] in word[chosen]), "unknown")
+    if scale == "unknown" or chosen == "array":
+        scale = next((kind for kind in SCALES[1:] if kind[:-1] in normalised(chosen)), "unknown")
     taken = {*columns.side.values(), *columns.predicted, columns.correct}
     free = [n for n in columns.word if n not in taken and len(columns[n]) == len(scores)]
-    if label is None and len(free) == 1 and columns.word[free[0]] not in PREDICTED_NAMES:
+    if label is None and len(free) == 1 and not columns.called(free[0], "predicted", "confidence", "correct"):
         label = free[0]
     labels = [label] if label else [n for n in free if columns.has_few_words(n, 2 * scores.shape[1])]
     labels = (

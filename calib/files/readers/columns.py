@@ -14,25 +14,17 @@ import pandas as pd
 
 from calib.files.readers.answers import no_classes, says_right, yes_or_no
 from calib.files.readers.conventions import (
-    ASIDE_NAMES,
-    CLASS_NAMES,
-    CONFIDENCE_NAMES,
-    CORRECT_NAMES,
-    GRADES,
-    INDEX_NAMES,
-    KNOWN_NAMES,
-    PREDICTED_CLASS_NAMES,
+    KNOWN,
+    NAMES,
     PREDICTED_WORDS,
     PREFIX,
-    ROLE_NAMES,
+    SIDE_ROLES,
     SUFFIX,
-    TRUE_NAMES,
-    WEAK_SCORE_NAMES,
     conventions_of,
     normalised,
     scale_of,
 )
-from calib.files.readers.roles import SIDE_ROLES, Given
+from calib.files.readers.roles import Given
 from calib.files.readers.tables import Table, as_float_column, words_in
 
 #: Largest distance of a score from [0, 1] by rounding.
@@ -88,7 +80,7 @@ class Columns:
         n_rows = sizes.most_common(1)[0][0] if sizes else 0
         self.listed: tuple[str, ...] | None = None
         for name, values in table.columns.items():
-            if self.word[name] in CLASS_NAMES and (len(values) != n_rows or not table.tabular):
+            if self.called(name, "classes") and (len(values) != n_rows or not table.tabular):
                 self.listed = tuple(str(each) for each in values)
                 del self.word[name]
         self._words: dict[str, frozenset[str]] = {}
@@ -104,16 +96,16 @@ class Columns:
         classes = [name for name in free if name not in self.fractions]
         matches = [match for name in word for match in self.tools[name].values()]
         of_tools = {match["of"] for match in matches if "of" in match.groupdict()}
-        predicted = [n for n in classes if word[n] in PREDICTED_CLASS_NAMES or self._predicted_by_tool(n)]
+        predicted = [n for n in classes if self.called(n, "predicted") or self._predicted_by_tool(n)]
         predicted = [n for n in predicted if n not in (given.label, given.correct, *given.score)]
-        predicted.sort(key=lambda name: (word[name] != "announced", word[name] not in PREDICTED_CLASS_NAMES))
+        predicted.sort(key=lambda name: (word[name] != "announced", not self.called(name, "predicted")))
         self.predicted = [given.predicted] if given.predicted else predicted
         graded = [name for name in free if self.says_right(name)]
-        if CONFIDENCE_NAMES & set(word.values()):
-            graded += [name for name in free if word[name] in GRADES and is_flag(self[name])]
+        if any(self.called(name, "confidence") for name in word):
+            graded += [name for name in free if self.called(name, "grade") and is_flag(self[name])]
         self.correct = given.correct or next(iter(graded), None)
         taken = {*self.predicted[:1], self.correct, *given.score}
-        tiers = (TRUE_NAMES - {"answer"}, {"answer"}, ROLE_NAMES["label"], {"correct"})
+        tiers = (NAMES["true"] - {"answer"}, {"answer"}, NAMES["label"], {"correct"})
         labels = [name for names in tiers for name in classes if name not in taken and word[name] in names]
         labels += [n for n in classes if n not in taken and ("label" in self.tools[n] or n in of_tools)]
         self.labels = [given.label] if given.label else list(dict.fromkeys(labels))
@@ -128,11 +120,11 @@ class Columns:
         roles: dict[str, Any] = {role: getattr(given, role, None) for role in SIDE_ROLES}
         roles |= {"model": None, "index": None}
         kept = {given.label, given.predicted, given.correct, *given.score, *roles.values()} - {None}
-        for position, (name, word) in enumerate(self.word.items()):
+        for position, name in enumerate(self.word):
             if name in kept:
                 continue
             number = name in self.numeric
-            role = next((role for role in SIDE_ROLES if word in ROLE_NAMES[role]), None)
+            role = next((role for role in SIDE_ROLES if self.called(name, role)), None)
             if role == "cluster" and len(pd.unique(self[name])) == len(self[name]):
                 role = "id"  # nothing belongs together
             if role is not None and (number if role == "weight" else name not in self.fractions):
@@ -143,14 +135,18 @@ class Columns:
         return roles
 
     def _is_index(self, name: str, position: int) -> bool:
-        word, values = self.word[name], self[name]
-        if word not in INDEX_NAMES and (position > 0 or len(values) < MIN_INDEX_ROWS):
+        named, values = self.called(name, "index"), self[name]
+        if not named and (position > 0 or len(values) < MIN_INDEX_ROWS):
             return False
-        return is_row_number(values) or (word in INDEX_NAMES and word != "row" and is_whole(values))
+        return is_row_number(values) or (named and self.word[name] != "row" and is_whole(values))
 
     def _predicted_by_tool(self, name: str) -> bool:
         match = self.tools[name].get("predicted")
         return match is not None and match.groupdict().get("of", name) in self.word
+
+    def called(self, name: str, *kinds: str) -> bool:
+        """Whether a column has a name of one of the kinds."""
+        return any(self.word[name] in NAMES[kind] for kind in kinds)
 
     def __getitem__(self, name: str) -> np.ndarray:
         return self.table.columns[name]
@@ -165,7 +161,7 @@ class Columns:
 
     def is_aside(self, name: str) -> bool:
         """Whether a column says when, in which part, or in which row."""
-        return self.word[name] in ASIDE_NAMES | INDEX_NAMES
+        return self.called(name, "aside", "index")
 
     def has_few_words(self, name: str, most: int) -> bool:
         """Whether a column of texts or whole numbers holds two to `most` different ones in its first rows."""
@@ -180,7 +176,7 @@ class Columns:
 
     def says_right(self, name: str) -> bool:
         """Whether a column says of predictions whether they are right, by its name and its cells."""
-        named = self.word[name] in CORRECT_NAMES or "correct" in self.tools[name]
+        named = self.called(name, "correct") or "correct" in self.tools[name]
         return named and says_right(self[name])
 
     def is_predicted(self, name: str) -> bool:
@@ -190,12 +186,12 @@ class Columns:
 
     def is_called_score(self, name: str) -> bool:
         """Whether a column of numbers has the name of a score, with a class or model in it or without."""
-        named = self.word[name] in CONFIDENCE_NAMES | WEAK_SCORE_NAMES or "score" in self.tools[name]
+        named = self.called(name, "confidence", "score") or "score" in self.tools[name]
         return named or self.event_of(name) is not None
 
     def event_of(self, name: str) -> tuple[str, str, str] | None:
         """Return (text before, class, text after) of the name of a score: prob_fraud, P(Y=1), dog score."""
-        if self.word[name] in KNOWN_NAMES | WEAK_SCORE_NAMES:
+        if self.called(name, *KNOWN, "score"):
             return None
         match = self.tools[name].get("score")
         if match is None or not match.groupdict().get("name"):

@@ -21,16 +21,24 @@ def pairs_of(first: str, second: str) -> frozenset[str]:
 
 
 #: What a class is called, in names such as predicted_class and true_answer.
-_CLASS_WORDS = "label labels class classes category answer answers outcome choice option letter value"
+_CALLED = "label labels class classes category answer answers outcome choice option letter value"
+_TOPICS = (
+    "patient subject participant person user customer client case session question prompt document doc image "
+    "video scan site"
+)
 
-#: Names that give a column its role.
-ROLE_NAMES = {
-    "label": words_of(
-        "label labels y y_true ytrue true true_label true_labels true_class target targets class truth "
-        "ground_truth groundtruth gt actual outcome class_label y_test labels_true klasse clase "
-        "etikett etiqueta obs observed 标签 метка"
-    )
+#: Names of columns, by what they hold.
+NAMES = {
+    "label": words_of("label labels y class outcome class_label klasse clase etikett etiqueta 标签 метка")
     | pairs_of("answer gold correct target label true actual", "index idx category_id class_id label_id"),
+    # labels whose name says that they are true: another column called "label" may then be predicted
+    "true": words_of(
+        "y_true ytrue true true_label true_labels true_class target targets truth ground_truth groundtruth "
+        "gt actual y_test labels_true gold answer obs observed "
+        "expected reference answer_key wahrheit wahre_klasse verite vraie_classe verdad clase_real 真实标签 "
+        "正解"
+    )
+    | pairs_of("true actual gold golden correct expected reference target ground_truth observed", _CALLED),
     "id": words_of(
         "id ids row_id sample_id example_id image_id uuid guid key filename file file_name path image doc_id "
         "question_id item_id prompt_id problem_id instance_id qid question_number row_index row_ids rowid"
@@ -48,49 +56,41 @@ ROLE_NAMES = {
         "model model_name model_id classifier run run_id checkpoint seed estimator algorithm llm llm_name "
         "backbone architecture calibrator epoch"
     ),
-}
-INDEX_NAMES = frozenset(["", "unnamed_0", "index", "__index_level_0", "index_level_0", "row", "row_number"])
-#: Columns that name what several rows may be about.
-TOGETHER_NAMES = words_of(
-    "patient subject participant person user customer client case session question prompt document doc image "
-    "video scan site"
-)
-TOGETHER_NAMES |= {f"{word}_{end}" for word in TOGETHER_NAMES for end in words_of("id no nr number code key")}
-#: Labels whose name says that they are true: another column called "label" may then be predicted.
-TRUE_NAMES = words_of(
-    "y_true ytrue true true_label true_labels true_class target targets truth ground_truth groundtruth "
-    "gt actual y_test labels_true gold answer obs observed "
-    "expected reference answer_key wahrheit wahre_klasse verite vraie_classe verdad clase_real 真实标签 正解"
-) | pairs_of("true actual gold golden correct expected reference target ground_truth observed", _CLASS_WORDS)
-#: Columns that say when, or in which part of an experiment: never a label, a class or a score.
-ASIDE_NAMES = ROLE_NAMES["fold"] | words_of(
-    "period time timestamp date datetime day week month quarter year hour step batch iteration rank threshold"
-)
-#: Labels of either kind of name.
-LABEL_NAMES = ROLE_NAMES["label"] | TRUE_NAMES
-#: Classes that were predicted.
-PREDICTED_CLASS_NAMES = words_of(
-    "pred preds prediction predictions predicted y_pred y_hat yhat argmax announced model_prediction "
-    "predicted_name model_answer model_response model_choice model_label vorhersage vorhergesagt prognose "
-    "prediccion top1 予測 预测 прогноз"
-)
-PREDICTED_CLASS_NAMES |= pairs_of(
-    "pred predicted prediction top top1 chosen selected assigned announced predicha predite predita predetta",
-    f"{_CLASS_WORDS} clase classe klasse etiqueta idx index category_id class_id label_id",
-)
-#: What may be predicted, if its cells are true classes.
-WEAK_PREDICTED_NAMES = words_of(
-    "response output guess choice answer completion decision selected label class"
-)
-#: Lists of classes that belong to lists of scores.
-LIST_NAMES = PREDICTED_CLASS_NAMES | words_of(
-    "labels label classes class names top_k topk top_labels top_classes candidates choices options ranked "
-    "predicted_labels predicted_classes class_names display_names categories tokens ids class_ids answers"
-)
-#: Confidences in the predicted class.
-CONFIDENCE_NAMES = (
-    words_of("calibrated uncalibrated confidence conf confidences certainty msp pred_prob pred_probability")
-    | words_of(
+    "index": {"", *words_of("unnamed_0 index index_level_0 row row_number")},
+    # the row of a line, and its class, in long tables
+    "row": words_of("sample example row_nr obs observation instance item case record sample_index row_no"),
+    "class": words_of(
+        "class class_name class_label class_id category candidate option choice label_name classname cls "
+        "klass"
+    ),
+    "flag": words_of("correct is_correct is_true is_label hit"),
+    # what several rows may be about
+    "together": words_of(_TOPICS) | pairs_of(_TOPICS, "id no nr number code key"),
+    # when, or in which part of an experiment: never a label, a class or a score
+    "aside": words_of(
+        "period time timestamp date datetime day week month quarter year hour step batch iteration rank "
+        "threshold fold folds cv_fold"
+    ),
+    "predicted": words_of(
+        "pred preds prediction predictions predicted y_pred y_hat yhat argmax announced model_prediction "
+        "predicted_name model_answer model_response model_choice model_label vorhersage vorhergesagt "
+        "prognose prediccion top1 予測 预测 прогноз"
+    )
+    | pairs_of(
+        "pred predicted prediction top top1 chosen selected assigned announced predicha predite predita "
+        "predetta",
+        f"{_CALLED} clase classe klasse etiqueta idx index category_id class_id label_id",
+    ),
+    # predicted, if cells are true classes
+    "said": words_of("response output guess choice answer completion decision selected label class"),
+    # lists of classes that belong to lists of scores
+    "list": words_of(
+        "labels label classes class names top_k topk top_labels top_classes candidates choices options "
+        "ranked predicted_labels predicted_classes class_names display_names categories tokens ids class_ids "
+        "answers"
+    ),
+    "confidence": words_of(
+        "calibrated uncalibrated confidence conf confidences certainty msp pred_prob pred_probability "
         "konfidenz sicherheit confiance certitude confianza confianca confidenza top1conf 置信度 "
         "信頼度 確信度"
     )
@@ -99,45 +99,51 @@ CONFIDENCE_NAMES = (
         "pred predicted prediction max top top1 model answer verbalized verbalised self reported stated "
         "score pct percent percentage",
         "confidence conf certainty",
+    ),
+    "correct": words_of(
+        "correct iscorrect correctness right hit acc accuracy em exact_match success acc_norm grade graded "
+        "verdict judgement judgment richtig korrekt correcto correct_or_not is_correct was_correct "
+        "answer_correct answer_is_correct prediction_correct model_correct is_right was_right passed solved"
+    ),
+    # zeros and ones that say whether a prediction is right, beside a confidence
+    "grade": words_of("score reward points mark"),
+    # scores of one event, or of the predicted class
+    "score": words_of(
+        "score scores prob probs proba probability probabilities p p_hat y_score y_prob y_proba y_hat "
+        "y_pred pred prediction predicted_probability predicted_prob predicted_proba output logit logits "
+        "pred_score risk risk_score pd phat likelihood wahrscheinlichkeit probabilite probabilidad "
+        "probabilita 概率 確率 вероятность"
     )
-)
-#: Probabilities that are proposed for words of confidence; the user says what they stand for.
-WORDS = {
-    "none": 0.0, "very low": 0.1, "low": 0.3, "unlikely": 0.2, "medium": 0.5, "moderate": 0.5, "likely": 0.7,
-    "high": 0.8, "very likely": 0.9, "very high": 0.9, "almost certain": 0.95, "certain": 1.0,
-}  # fmt: skip
-#: Whether the prediction is right.
-CORRECT_NAMES = words_of(
-    "correct iscorrect correctness right hit acc accuracy em exact_match success acc_norm grade graded "
-    "verdict judgement judgment richtig korrekt correcto correct_or_not is_correct was_correct "
-    "answer_correct answer_is_correct prediction_correct model_correct is_right was_right passed solved"
-)
-#: Zeros and ones that say whether a prediction is right, beside a confidence.
-GRADES = words_of("score reward points mark")
-#: What scores are called that may be of one event, or of the predicted class.
-WEAK_SCORE_NAMES = words_of(
-    "score scores prob probs proba probability probabilities p p_hat y_score y_prob y_proba y_hat "
-    "y_pred pred prediction predicted_probability predicted_prob predicted_proba output logit logits "
-    "pred_score risk risk_score pd phat likelihood wahrscheinlichkeit probabilite probabilidad "
-    "probabilita 概率 確率 вероятность"
-) | pairs_of("pct percent percentage", "prob proba probability p score")
-PREDICTED_NAMES = PREDICTED_CLASS_NAMES | CONFIDENCE_NAMES | {"correct", "is_correct"}
-#: Names by which a column is known, whether it is used or not.
-KNOWN_NAMES = (LABEL_NAMES | PREDICTED_NAMES | CORRECT_NAMES).union(*ROLE_NAMES.values())
-CLASS_NAMES = words_of("class_names classes names categories label_names target_names")
-SCORE_NAMES = {
+    | pairs_of("pct percent percentage", "prob proba probability p score"),
+    # scores of all classes, by their scale
     "logits": words_of("logits logit"),
     "log_probabilities": words_of("log_probs log_prob log_proba log_probabilities logprobs logp"),
     "probabilities": words_of(
         "probabilities probability probs prob proba p softmax scores score outputs output y_prob y_proba "
         "y_score predictions preds pred y_pred array predict_proba predicted_probabilities p_hat"
     ),
+    # scores in objects and lists, whatever they sum to
+    "distribution": words_of(
+        "distribution class_probabilities class_probs label_probs label_scores class_scores result results "
+        "classification classifications all_scores top_scores top_probs values "
+        "top_k_conf top_logprobs choice_probs choice_logprobs option_probs option_logprobs answer_probs "
+        "answer_logprobs token_probs token_logprobs"
+    ),
+    "classes": words_of("class_names classes names categories label_names target_names"),
+    "calibration": words_of("cal calib calibration val valid validation dev holdout"),
+    "evaluation": words_of("test eval evaluation"),
+    "training": words_of("train training trn fit learn"),
 }
-CALIBRATION = words_of("cal calib calibration val valid validation dev holdout")
-EVALUATION = words_of("test eval evaluation")
-TRAINING = words_of("train training trn fit learn")
-
-
+#: Roles that one column each has beside scores and labels.
+SIDE_ROLES = ("id", "split", "fold", "weight", "group", "cluster", "model")
+LABELS, SCALES = ("label", "true"), ("probabilities", "log_probabilities", "logits")
+#: Names by which a column is known, whether it is used or not.
+KNOWN = (*LABELS, "predicted", "confidence", "correct", *SIDE_ROLES)
+#: Probabilities that are proposed for words of confidence; the user says what they stand for.
+WORDS = {
+    "none": 0.0, "very low": 0.1, "low": 0.3, "unlikely": 0.2, "medium": 0.5, "moderate": 0.5, "likely": 0.7,
+    "high": 0.8, "very likely": 0.9, "very high": 0.9, "almost certain": 0.95, "certain": 1.0,
+}  # fmt: skip
 #: Words of names that say that a column was predicted.
 PREDICTED_WORDS = words_of("pred preds prediction predictions predicted predict yhat decision decided scored")
 
@@ -227,6 +233,12 @@ def normalised(name: str) -> str:
     if not spaced.isascii():  # letters without their accents
         spaced = "".join(c for c in unicodedata.normalize("NFKD", spaced) if not unicodedata.combining(c))
     return re.sub(r"[\W_]+", "_", spaced.lower()).strip("_")
+
+
+def is_called(name: str, *kinds: str) -> bool:
+    """Whether a column has a name of one of the kinds."""
+    word = normalised(name)
+    return any(word in NAMES[kind] for kind in kinds)
 
 
 def conventions_of(name: str) -> dict[str, re.Match[str]]:

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from calib.base.exceptions import InputError
-from calib.files.readers.conventions import CLASS_NAMES, normalised
+from calib.files.readers.conventions import is_called
 from calib.files.readers.nested import flattened
 from calib.files.readers.source import Limits, Progress, Source, whole
 from calib.files.readers.tables import (
@@ -113,9 +113,9 @@ def _table_of_json(content: Any, limits: Limits) -> Table:
     return table_of_lists(lists, "json", limits)
 
 
-def table_of_lists(lists: Mapping[str, Sequence[Any]], format: str, limits: Limits) -> Table:
+def table_of_lists(lists: Mapping[str, Sequence[Any] | np.ndarray], format: str, limits: Limits) -> Table:
     """Make a table of columns of JSON values; lists and objects in cells become columns of their own."""
-    if len({len(values) for name, values in lists.items() if normalised(name) not in CLASS_NAMES}) == 1:
+    if len({len(values) for name, values in lists.items() if not is_called(name, "classes")}) == 1:
         lists = flattened(lists, limits)
         limits.check_columns(len(lists))
         limits.check_expanded(8 * sum(map(len, lists.values())), limits.expanded_bytes)
@@ -135,7 +135,7 @@ def table_of_lists(lists: Mapping[str, Sequence[Any]], format: str, limits: Limi
             columns[name] = _json_column(values, name)
     if not any(len(values) for values in (*columns.values(), *matrices.values())):
         raise InputError("the JSON holds no rows")
-    named = {normalised(name) for name in columns} & CLASS_NAMES
+    named = any(is_called(name, "classes") for name in columns)
     if not named and len({len(v) for v in (*columns.values(), *matrices.values())}) > 1:
         raise InputError("the lists of the JSON object have different lengths; one entry per row is needed")
     return table_from_columns(columns, format=format, matrices=matrices)

@@ -13,20 +13,10 @@ from typing import Any
 import numpy as np
 
 from calib.base.exceptions import InputError
-from calib.files.readers.conventions import (
-    CONFIDENCE_NAMES,
-    CORRECT_NAMES,
-    LABEL_NAMES,
-    LIST_NAMES,
-    PREDICTED_CLASS_NAMES,
-    PREFIX,
-    SCORE_NAMES,
-    TRUE_NAMES,
-    normalised,
-    words_of,
-)
+from calib.files.readers.conventions import LABELS, SCALES, is_called, normalised, words_of
+from calib.files.readers.long_format import SUM_TOLERANCE, Lines
 from calib.files.readers.source import Limits
-from calib.files.readers.tables import repeated
+from calib.files.readers.tables import repeated, words_in
 
 #: Keys of a class and of its score in objects such as {"label": "cat", "score": 0.9}.
 CLASS_KEYS = (
@@ -43,13 +33,6 @@ CLASS_KEYS = (
     "id",
 )
 SCORE_KEYS = ("score", "probability", "prob", "confidence", "p", "proba", "logprob", "value")
-#: Columns of objects or lists that hold scores, whatever these sum to.
-SCORED = frozenset().union(*SCORE_NAMES.values(), CONFIDENCE_NAMES) | words_of(
-    "distribution class_probabilities class_probs label_probs label_scores class_scores result results "
-    "classification classifications all_scores top_scores top_probs values "
-    "top_k_conf top_logprobs choice_probs choice_logprobs option_probs option_logprobs answer_probs "
-    "answer_logprobs token_probs token_logprobs"
-)
 #: Last words of names of columns of scores: model_probs.
 SCORED_LAST = words_of("probs probabilities proba logits scores softmax logprobs")
 #: What Python prints of arrays and of their numbers.
@@ -62,8 +45,6 @@ SCALAR = re.compile(
 )
 #: Digits of other alphabets, with _ or in hexadecimal, which are no numbers.
 OTHER_NUMBER, QUOTED = re.compile(r"[^\x00-\x7f]|\d_\d|\b0[xX]"), re.compile(r"'[^']*'|\"[^\"]*\"")
-#: Largest distance from 1 of a row's sum that covers all classes.
-SUM_TOLERANCE = 5e-3
 #: Distance of logits from the highest at which the probability is 0.
 NO_CHANCE = 1000.0
 #: Most keys of an object that become columns, and deepest objects; others stay text.
@@ -71,7 +52,7 @@ MOST_KEYS, DEEPEST = 100, 5
 #: Characters of a text that is read as a list.
 LONGEST_LIST = 100_000
 
-Cells = Sequence[Any]
+Cells = Sequence[Any] | np.ndarray
 #: The classes of each row with their scores; None if a cell is empty.
 Spread = list[list[tuple[str, float]] | None]
 
@@ -89,15 +70,16 @@ def flattened(lists: Mapping[str, Cells], limits: Limits) -> dict[str, Cells]:
         _unfold(name, cells, columns, spreads, 0)
     _pair_lists(columns, spreads)
     flat: dict[str, Cells] = {}
-    classes: list[str] = []
+    classes: Sequence[str] = ()
     for name, spread in spreads.items():
-        found, listed = _by_class(name, spread, limits)
-        if listed or "label_1" not in flat:
+        lines, values = _lines_of(name, spread)
+        found, by_class = lines.scores(name, values, limits)
+        if by_class or "label_1" not in flat:
             flat |= found
-        classes = classes or listed
+        classes = classes or lines.classes if by_class else classes
     tags = _tags(columns, classes)
     for name, cells in columns.items():
-        label = normalised(name) in LABEL_NAMES or name == tags
+        label = is_called(name, *LABELS) or name == tags
         single = _single_values(cells)
         if not _is_nested(cells):
             flat[name] = cells
@@ -181,7 +163,9 @@ def _pair_lists(columns: dict[str, Cells], spreads: dict[str, Spread]) -> None:
     """Move lists of classes and the lists of their scores from columns to spreads."""
     scored = [name for name in columns if _are_scores(name) and _are_lists(columns[name], (int, float))]
     listed = [
-        name for name in columns if _last_word(name) in LIST_NAMES and _are_lists(columns[name], (str, int))
+        name
+        for name in columns
+        if is_called(_last_word(name), "list", "predicted") and _are_lists(columns[name], (str, int))
     ]
     listed.sort(key=lambda name: all(str(entry).isdigit() for cell in columns[name] for entry in cell or ()))
     for scores in scored:
@@ -190,7 +174,7 @@ def _pair_lists(columns: dict[str, Cells], spreads: dict[str, Spread]) -> None:
         ):
             continue
         for classes in listed:
-            others = [name for name in columns if name != classes and normalised(name) in LABEL_NAMES]
+            others = [name for name in columns if name != classes and is_called(name, *LABELS)]
             if classes not in columns or not _parallel(columns[classes], columns[scores]):
                 continue
             if _several_true(columns[classes]) and not others:
@@ -205,9 +189,9 @@ def _pair_lists(columns: dict[str, Cells], spreads: dict[str, Spread]) -> None:
 def _tags(columns: Mapping[str, Cells], classes: Sequence[str]) -> str | None:
     """Return the only column of lists of classes, if no column has the name of a label; else None."""
     known = set(classes)
-    if not known or any(normalised(name) in LABEL_NAMES for name in columns):
+    if not known or any(is_called(name, *LABELS) for name in columns):
         return None
-    free = [name for name in columns if normalised(name) not in PREDICTED_CLASS_NAMES]
+    free = [name for name in columns if not is_called(name, "predicted")]
     lists = [name for name in free if _is_nested(columns[name]) and _are_lists(columns[name], (str,))]
     found = [name for name in lists if {entry for cell in columns[name] for entry in cell or ()} <= known]
     return found[0] if len(found) == 1 else None
@@ -220,9 +204,9 @@ def _with_known_keys(columns: dict[str, Cells], unfolded: Sequence[str]) -> dict
     name.
     """
     bare: dict[str, str] = {}
-    for names in (CONFIDENCE_NAMES, CORRECT_NAMES, PREDICTED_CLASS_NAMES, TRUE_NAMES):
-        inside = [one for one in unfolded if _last_word(one) in names]
-        outside = any(normalised(name) in names for name in columns)
+    for kind in ("confidence", "correct", "predicted", "true"):
+        inside = [name for name in unfolded if is_called(_last_word(name), kind)]
+        outside = any(is_called(name, kind) for name in columns)
         if len(inside) == 1 and not outside and (key := inside[0].rpartition(".")[2]) not in columns:
             bare[inside[0]] = key
     return {bare.get(name, name): cells for name, cells in columns.items()}
@@ -242,7 +226,11 @@ def writes_lists(name: str, cells: Iterable[str]) -> bool:
 def _are_scores(name: str) -> bool:
     """Whether a column of lists or objects is called scores: probs, model_probs, prediction.scores."""
     word = _last_word(name)
-    return word in SCORED or word.rpartition("_")[2] in SCORED_LAST
+    return _is_distribution(word) or word.rpartition("_")[2] in SCORED_LAST
+
+
+def _is_distribution(word: str) -> bool:
+    return is_called(word, *SCALES, "confidence", "distribution")
 
 
 def _last_word(name: str) -> str:
@@ -262,9 +250,10 @@ def lists_in_texts(columns: Mapping[str, Cells]) -> dict[str, Cells]:
     As JSON, Python or NumPy prints them: ["a", "b"], ['a', 'b'], [0.7 0.3]. A column with any other cell
     stays text.
     """
-    named = LIST_NAMES | LABEL_NAMES
     return {
-        name: _lists_of(cells) if normalised(name) in named or writes_lists(name, cells[:100]) else cells
+        name: _lists_of(cells)
+        if is_called(name, "list", "predicted", *LABELS) or writes_lists(name, cells[:100])
+        else cells
         for name, cells in columns.items()
     }
 
@@ -317,23 +306,19 @@ def ranked_matrices(
     columns: dict[str, np.ndarray], matrices: dict[str, np.ndarray]
 ) -> tuple[dict[str, np.ndarray], dict[str, np.ndarray]]:
     """Return columns and matrices with label_1, score_1, ... in place of two matrices of ranks."""
-    labelled = any(normalised(name) in LABEL_NAMES for name in columns)
+    labelled = any(is_called(name, *LABELS) for name in columns)
     for classes, names in matrices.items():
-        if _last_word(classes) not in LIST_NAMES or not _whole(names):
+        if not is_called(_last_word(classes), "list", "predicted") or not _whole(names):
             continue
         if not labelled and names.dtype.kind != "O" and np.isin(names, (0, 1)).all():
             continue  # whether each class is true
         for scores, values in matrices.items():
-            if _last_word(scores) in SCORED and values.shape == names.shape and not _whole(values):
-                cells = names if names.dtype == object else names.astype(np.int64)
-                rows = zip(cells.tolist(), values.tolist(), strict=True)
-                ranks = ranked_columns([list(zip(*row, strict=True)) for row in rows])
-                made = {
-                    name: np.array(one, object if isinstance(one[0], str) else None)
-                    for name, one in ranks.items()
-                }
-                left = {name: one for name, one in matrices.items() if name not in (classes, scores)}
-                return columns | made, left
+            if _is_distribution(_last_word(scores)) and values.shape == names.shape and not _whole(values):
+                codes, words = words_in(names.ravel())
+                rows = np.repeat(np.arange(len(names)), names.shape[1])
+                ranks = Lines(rows, codes, words, len(names)).ranks(values.ravel())
+                left = {name: cells for name, cells in matrices.items() if name not in (classes, scores)}
+                return columns | ranks, left
     return columns, matrices
 
 
@@ -394,47 +379,18 @@ def _as_texts(cells: Cells) -> Cells:
     ]
 
 
-def _by_class(name: str, spread: Spread, limits: Limits) -> tuple[dict[str, Cells], list[str]]:
-    """Return columns of scores by class, and the classes; or of ranks, and no classes.
-
-    Scores cover all classes if every row lists every class, or sums to 1: classes left out are 0 then.
-    """
-    rows = [row or [] for row in spread]
-    for at, row in enumerate(rows):
-        if (twice := repeated(one for one, _ in row)) is not None:
-            raise InputError(f"row {at} of {name[:60]!r} names the class {twice[:60]!r} twice; give it once")
-    place: dict[str, int] = {}
-    for row in rows:
-        for one, _ in row:
-            place.setdefault(one, len(place))
-    complete = all(len(row) == len(place) for row in rows)
-    off = [abs(math.fsum(value for _, value in row) - 1.0) for row in rows if row]
-    whole = max(off, default=1.0) <= SUM_TOLERANCE and all(value >= 0.0 for row in rows for _, value in row)
-    if len(place) < 2 or not (complete or whole):
-        return ranked_columns(rows), []
-    limits.check_columns(len(place))
-    limits.check_filled(len(place) * len(rows), sum(map(len, rows)))
-    table = np.zeros((len(place), len(rows)))
-    for at, row in enumerate(rows):
-        for one, value in row:
-            table[place[one], at] = value
-        if not row:
-            table[:, at] = np.nan
-    match = PREFIX.fullmatch(f"{name}[x]")
-    word = name if match is not None and match["word"] == name else "score"
-    word = "logprob" if "logprob" in normalised(name).replace("_", "") else word
-    return {f"{word}[{one}]": table[at] for one, at in place.items()}, list(place)
-
-
-def ranked_columns(rows: Sequence[Sequence[tuple[Any, float]]]) -> dict[str, Cells]:
-    """Return the columns label_1, score_1, ... of listed classes, as far as every row goes."""
-    n_ranks = min((len(row) for row in rows if row), default=1)
-    ordered = [sorted(row, key=lambda pair: -pair[1]) + [(None, None)] * n_ranks for row in rows]
-    columns: dict[str, Cells] = {}
-    for rank in range(n_ranks):
-        heads = (f"label_{rank + 1}", f"score_{rank + 1}") if n_ranks > 1 else ("predicted", "confidence")
-        columns |= {head: [row[rank][at] for row in ordered] for at, head in enumerate(heads)}
-    return columns
+def _lines_of(name: str, spread: Spread) -> tuple[Lines, np.ndarray]:
+    """Return the classes that rows list, each once, and their scores."""
+    pairs = [pair for row in spread for pair in row or ()]
+    place = {word: code for code, word in enumerate(dict.fromkeys(word for word, _ in pairs))}
+    codes = np.array([place[word] for word, _ in pairs])
+    at = np.repeat(np.arange(len(spread)), [len(row or ()) for row in spread])
+    if (twice := repeated((at * len(place) + codes).tolist())) is not None:
+        row, code = divmod(twice, len(place))
+        raise InputError(
+            f"row {row} of {name[:60]!r} names the class {[*place][code][:60]!r} twice; give it once"
+        )
+    return Lines(at, codes, [*place], len(spread)), np.array([float(score) for _, score in pairs])
 
 
 def _true_sets(
@@ -452,13 +408,11 @@ def _true_sets(
         return {name: [[int(code in true) for code in range(width)] for true in sets]}
     sets = [{str(entry) for entry in each} for each in sets]
     every = list(dict.fromkeys([*classes, *(entry for each in sets for entry in sorted(each))]))
-    limits.check_columns(len(every))
-    limits.check_filled(len(every) * len(sets), len(classes) + sum(map(len, sets)))
-    place = {one: at for at, one in enumerate(every)}
-    table = np.zeros((len(every), len(sets)), dtype=np.int64)
-    for row, each in enumerate(sets):
-        table[[place[class_] for class_ in each], row] = 1
-    return {f"true[{one}]": table[at] for one, at in place.items()}
+    place = {word: code for code, word in enumerate(every)}
+    codes = np.array([place[entry] for each in sets for entry in each], dtype=np.int64)
+    lines = Lines(np.repeat(np.arange(len(sets)), [*map(len, sets)]), codes, every, len(sets))
+    table = lines.grid(np.ones(len(codes), dtype=np.int64), limits)
+    return {f"true[{word}]": table[:, code] for word, code in place.items()}
 
 
 # --- logs of lm-evaluation-harness ---

@@ -46,7 +46,7 @@ from calib.files.readers.answers import (
 )
 from calib.files.readers.candidates import guess_roles
 from calib.files.readers.columns import ROUNDING, is_whole, is_within, one_hot_values
-from calib.files.readers.conventions import INDEX_NAMES, ROLE_NAMES, normalised
+from calib.files.readers.conventions import LABELS, is_called, normalised
 from calib.files.readers.reading import read_table, table_from
 from calib.files.readers.roles import (
     ChoiceError,
@@ -1084,11 +1084,10 @@ def label_column(table: Table) -> tuple[np.ndarray, np.ndarray | None]:
     """Return (labels, ids or None) of a table that holds only labels."""
     for values in table.matrices.values():
         return from_one_hot(values), None
-    id_names = ROLE_NAMES["id"]
-    ids = next((values for name, values in table.columns.items() if normalised(name) in id_names), None)
-    named = [name for name in table.columns if normalised(name) in ROLE_NAMES["label"]]
+    ids = next((values for name, values in table.columns.items() if is_called(name, "id")), None)
+    named = [name for name in table.columns if is_called(name, *LABELS)]
     check_same_labels(table, named)
-    chosen = named[:1] or [name for name in table.columns if normalised(name) not in id_names | INDEX_NAMES]
+    chosen = named[:1] or [name for name in table.columns if not is_called(name, "id", "index")]
     if len(chosen) > 1 and all(table.columns[name].dtype.kind in "fiu" for name in chosen):
         return from_one_hot(table.matrix(chosen)), ids
     if len(chosen) != 1:

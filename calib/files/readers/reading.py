@@ -73,7 +73,7 @@ def read_table(
     if chosen not in _READERS:
         raise InputError(f"format must be one of {', '.join(_READERS)}; got {format!r}")
     try:
-        table = wide(_with_lists(_READERS[chosen](opened, limits, progress), limits))
+        table = wide(_with_lists(_READERS[chosen](opened, limits, progress), limits), limits)
     except InputError as error:
         raise InputError(_named(opened.name, str(error))) from None
     except (MemoryError, OverflowError, RecursionError):
@@ -90,20 +90,21 @@ def read_table(
 
 def table_from(data: Any, limits: Limits | None = None, progress: Progress | None = None) -> Table | None:
     """Return a table of a file, a frame (pandas, or Arrow's batches) or a mapping of arrays; else None."""
+    limits = limits or Limits()
     if hasattr(data, "collect_schema") and hasattr(data, "collect"):  # a LazyFrame of polars
         data = data.collect()
     if isinstance(data, pd.DataFrame):
         nested = [name for name in data if data[name].dtype == object and _is_nested(data[name])]
         if nested:
             lists = {str(name): [_as_json(cell) for cell in data[name]] for name in data}
-            return wide(table_of_lists(lists, "frame", limits or Limits()))
-        return wide(_with_lists(table_from_frame(data), limits or Limits()))
+            return wide(table_of_lists(lists, "frame", limits), limits)
+        return wide(_with_lists(table_from_frame(data), limits), limits)
     if gives_batches(data):
-        return wide(_with_lists(table_of_stream(data, limits or Limits(), progress), limits or Limits()))
+        return wide(_with_lists(table_of_stream(data, limits, progress), limits), limits)
     if isinstance(data, Mapping):
         if any(_is_nested(values) and _is_ragged(values) for values in data.values()):
             lists = {str(name): [_as_json(cell) for cell in values] for name, values in data.items()}
-            return wide(table_of_lists(lists, "frame", limits or Limits()))
+            return wide(table_of_lists(lists, "frame", limits), limits)
         arrays = {str(name): np.asarray(values) for name, values in data.items()}
         text = {name: a.astype(object) for name, a in arrays.items() if a.dtype.kind in "USO"}
         columns = {name: text.get(name, a).reshape(-1) for name, a in arrays.items() if n_axes(a) == 1}
@@ -111,7 +112,7 @@ def table_from(data: Any, limits: Limits | None = None, progress: Progress | Non
         columns, matrices = numbers_of(*ranked_matrices(columns, matrices))
         if matrices:
             return Table("npz", columns, {name: as_numbers(a) for name, a in matrices.items()})
-        return wide(table_from_columns(columns, format="frame"))
+        return wide(table_from_columns(columns, format="frame"), limits)
     if isinstance(data, (Table, str, bytes, bytearray, os.PathLike)) or hasattr(data, "read"):
         return read_table(data, limits=limits, progress=progress)
     return None

@@ -11,17 +11,11 @@ import numpy as np
 
 from calib.base.exceptions import InputError
 from calib.data.times import BLOCKS, are_dates, column_of_block
-from calib.files.readers.conventions import (
-    CALIBRATION,
-    CLASS_NAMES,
-    EVALUATION,
-    TRAINING,
-    normalised,
-)
+from calib.files.readers.conventions import NAMES, SIDE_ROLES, is_called, normalised
 from calib.files.readers.tables import Table, some_names, words_in
 
-#: Roles that one column each has beside scores and labels.
-SIDE_ROLES = ("id", "split", "fold", "weight", "group", "cluster", "model")
+#: Parts of a file; nothing is read of the last.
+PARTS = ("calibration", "evaluation", "training")
 
 
 class ChoiceError(InputError):
@@ -223,8 +217,7 @@ def check_same_labels(table: Table, names: Sequence[str]) -> None:
 def part_of(value: str) -> str | None:
     """Return the part that a name or a split value names: "calibration", "evaluation", "training" or None."""
     words = set(normalised(value).split("_"))
-    parts = {"calibration": CALIBRATION, "evaluation": EVALUATION, "training": TRAINING}
-    return next((part for part, names in parts.items() if words & names), None)
+    return next((part for part in PARTS if words & NAMES[part]), None)
 
 
 def part_tables(table: Table) -> Mapping[str, Table]:
@@ -232,10 +225,14 @@ def part_tables(table: Table) -> Mapping[str, Table]:
 
     `calibration_logits` becomes `logits` of "calibration"; `class_names` belongs to both.
     """
-    parts: dict[str, dict[str, np.ndarray]] = {"calibration": {}, "evaluation": {}, "training": {}}
+    parts: dict[str, dict[str, np.ndarray]] = {part: {} for part in PARTS}
     shared: dict[str, np.ndarray] = {}
     for name, values in (*table.columns.items(), *table.matrices.items()):
-        words = [word for word in normalised(name).split("_") if word not in CALIBRATION | EVALUATION]
+        words = [
+            word
+            for word in normalised(name).split("_")
+            if word not in NAMES["calibration"] | NAMES["evaluation"]
+        ]
         if (part := part_of(name)) is not None:
             parts[part]["_".join(words) or name] = values
         elif values.ndim == 1:
@@ -246,7 +243,7 @@ def part_tables(table: Table) -> Mapping[str, Table]:
         matrices = {name: values for name, values in arrays.items() if values.ndim == 2}
         if matrices:
             n_rows = len(next(iter(matrices.values())))
-            usable = {n: v for n, v in shared.items() if normalised(n) in CLASS_NAMES or len(v) == n_rows}
+            usable = {n: v for n, v in shared.items() if is_called(n, "classes") or len(v) == n_rows}
             columns = {name: values for name, values in (usable | arrays).items() if values.ndim == 1}
             tables[part] = Table(table.format, columns, matrices)
     return tables

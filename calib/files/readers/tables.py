@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 import pandas as pd
@@ -13,6 +13,7 @@ import pandas as pd
 from calib.base.exceptions import InputError
 from calib.data.validation import check_characters
 
+T = TypeVar("T")
 #: The look behind it begins each run of spaces once, so that time is linear in its length.
 LINE_BREAK = re.compile(r"(?<! ) *(?:\r\n|\r|\n) *")
 #: Characters in the longest name of a class, column, row or split.
@@ -221,9 +222,9 @@ def some_names(names: Iterable[str]) -> str:
     return ", ".join(repr(name[:40]) for name in names[:5]) + (", ..." if len(names) > 5 else "")
 
 
-def repeated(names: Iterable[str]) -> str | None:
+def repeated(names: Iterable[T]) -> T | None:
     """Return the first name that comes a second time; None if each comes once."""
-    seen: set[str] = set()
+    seen: set[T] = set()
     for name in names:
         if name in seen:
             return name
