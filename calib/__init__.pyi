@@ -44,7 +44,7 @@ from .evidence import (
 from .files.saved import load as load, load_model as load_model, save as save, save_model as save_model
 from .files.findings import Report as Report, check as check, examine as examine
 from .files.saved.project import Project as Project
-from .files.readers import (
+from .files.checked import (
     read as read,
     read_models as read_models,
     read_pair as read_pair,

@@ -16,13 +16,9 @@ from calib.cli.streams import PIPE, is_piped, progress_line
 from calib.data.equal_rows import Overlap, overlap
 from calib.data.kinds import kind_of
 from calib.data.predictions import in_common_classes, rows_that_count, weight_words
+from calib.files.checked import read_pair, usable
 from calib.files.findings.examination import Examination, check
-from calib.files.readers.raw_predictions import (
-    decided_but_for_labels,
-    read_pair,
-    read_raw,
-    with_choices,
-)
+from calib.files.readers.raw_predictions import decided_but_for_labels, read_raw, with_choices
 from calib.files.readers.reading import read_table
 from calib.files.readers.roles import ChoiceError, Given, given_columns, models_in
 from calib.files.readers.source import Limits, open_source
@@ -168,7 +164,7 @@ def read_rows(options: Namespace, *, labelled: bool = True, examined: bool = Fal
     else:
         raw = read_raw(file, labels=labels, split=options.part, given=said)
         raw = raw if labelled else decided_but_for_labels(raw)
-        rows = with_choices(raw, none, said.positive).announced(options.scores)
+        rows = usable(with_choices(raw, none, said.positive), options.scores)
     rows = rows if labelled else rows.without_votes()
     if calibration is not None:
         calibration, rows = in_common_classes(calibration, rows)

@@ -97,8 +97,7 @@ def layout_of(
         model, model_name = (model, wanted.rpartition("=")[2]) if unseen else (roles.model, roles.model_name)
     raw = raw_of(table, roles)
     raw = raw if labelled else decided_but_for_labels(raw)
-    raw.check_decided()
-    raw.check_shared()
+    raw.check_columns()
     if raw.kind not in STREAMED:
         raise InputError(
             f"sums over parts describe {', '.join(KINDS[kind].title for kind in STREAMED)}; these rows are "
@@ -127,7 +126,6 @@ def layout_of(
     if raw.kind == "vectors":
         classes = _of_vectors(raw, class_names)
     elif raw.kind == "binary":
-        raw.check_two_labels()
         classes = {"class_names": raw.names}
     if not labelled:
         roles = replace(roles, label=(), correct=None, weight=None, split=None)

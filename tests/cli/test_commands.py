@@ -674,7 +674,7 @@ def test_table_in_place_of_a_calibrator_is_refused_plainly(capsys, table, tmp_pa
     assert "not a calibrator file: it is not JSON" in err
 
 
-@pytest.mark.parametrize(("scale", "options"), [(100.0, "--fix percent"), (-7.5, "--scores logits")])
+@pytest.mark.parametrize(("scale", "options"), [(100.0, "--fix percent"), (-7.5, "--fix logits")])
 def test_refusals_name_options_of_the_command_line(capsys, table, tmp_path, scale, options):
     frame = read_csv(table)
     frame[list(NAMES)] *= scale

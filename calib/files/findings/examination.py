@@ -117,21 +117,22 @@ class Examination:
 
     def predictions(self, scores: str = "auto") -> Predictions:
         """Return the data as `Predictions`, a probability for every class; errors as of `announced`."""
-        self._check_usable()
+        self.check_usable()
         return self.raw.predictions(scores)
 
     def announced(self, scores: str = "auto") -> Announcement:
         """Return the data as predictions of their kind, see `calib.read`."""
-        self._check_usable()
+        self.check_usable()
         return self.raw.announced(scores)
 
-    def _check_usable(self) -> None:
+    def check_usable(self) -> None:
+        """Refuse data with an error, and name the fix if it has any."""
         for finding in self.errors:
             if finding.fix is None:
                 raise InputError(finding.message)
             raise RemedyError(
                 finding.message.removesuffix("."),
-                f"Accept it with fix({finding.code!r}).",
+                f"Accept the fix {finding.code} of calib.check",
                 "fix",
                 finding.code,
             )

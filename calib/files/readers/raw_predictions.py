@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -16,7 +15,7 @@ import pandas as pd
 from calib.base.exceptions import InputError
 from calib.data.equal_rows import counted_together
 from calib.data.kinds import KINDS
-from calib.data.matrices import ROW_SUM_TOLERANCE, row_sums
+from calib.data.matrices import row_sums
 from calib.data.predictions import (
     ID,
     Announcement,
@@ -45,7 +44,7 @@ from calib.files.readers.answers import (
     two_classes,
 )
 from calib.files.readers.candidates import guess_roles
-from calib.files.readers.columns import ROUNDING, is_whole, is_within, one_hot_values
+from calib.files.readers.columns import is_whole, is_within, one_hot_values
 from calib.files.readers.conventions import LABELS, is_called, normalised
 from calib.files.readers.reading import read_table, table_from
 from calib.files.readers.roles import (
@@ -53,8 +52,6 @@ from calib.files.readers.roles import (
     Given,
     Roles,
     check_same_labels,
-    given_columns,
-    models_in,
     numbered,
     part_of,
     part_tables,
@@ -78,161 +75,6 @@ class RemedyError(InputError):
     def __init__(self, fact: str, advice: str, argument: str, value: str) -> None:
         super().__init__(f"{fact}. {advice}")
         self.fact, self.argument, self.value = fact, argument, value
-
-
-def read_predictions(
-    source: Any,
-    *,
-    labels: Any = None,
-    format: str | None = None,
-    split: str | None = None,
-    scores: str = "auto",
-    roles: Roles | None = None,
-    limits: Limits | None = None,
-    progress: Progress | None = None,
-) -> Predictions:
-    r"""Read predicted probabilities, and true labels if there are any, from a file.
-
-    Parameters
-    ----------
-    source : str, path, bytes, binary file object or Table
-        CSV or TSV, Parquet, Feather, NPY, NPZ or JSON, see `read_table`.
-    labels : file, Table or array_like, optional
-        True labels if they are not in `source`: another file, or one label per row.
-    format : str, optional
-        Format of `source`; by default recognised from the content.
-    split : str, optional
-        Rows to take: "calibration", "evaluation" or a value of the split column. By default the evaluation
-        rows, or all rows if the file names none.
-    scores : {"auto", "probabilities", "logits", "log_probabilities"}
-        What the scores are; "auto" decides by names such as `test_logits`.
-    roles : Roles, optional
-        Roles of the columns, instead of the guess of `guess_roles`.
-    limits, progress
-        As for `read_table`.
-
-    Examples
-    --------
-    >>> read_predictions(b"cat,dog,label\n0.9,0.1,cat\n0.2,0.8,cat\n")
-    <Predictions: 2 rows x 2 classes, with labels>
-    """
-    raw = read_raw(
-        source, labels=labels, format=format, split=split, roles=roles, limits=limits, progress=progress
-    )
-    return raw.predictions(scores)
-
-
-def read(
-    source: Any,
-    *,
-    labels: Any = None,
-    format: str | None = None,
-    split: str | None = None,
-    scores: str = "auto",
-    roles: Roles | None = None,
-    abstentions: Sequence[str] | None = None,
-    label: str | None = None,
-    votes: str | Sequence[str] = (),
-    score: str | Sequence[str] = (),
-    predicted: str | None = None,
-    correct: str | None = None,
-    weight: str | None = None,
-    id: str | None = None,
-    cluster: str | None = None,
-    group: str | None = None,
-    fold: str | None = None,
-    model: str | None = None,
-    positive: str | None = None,
-    words: Mapping[str, float] | None = None,
-    limits: Limits | None = None,
-    progress: Progress | None = None,
-) -> Announcement:
-    r"""Read predictions of any kind: vectors, a class with its confidence, a confidence, or P(Y = 1).
-
-    Parameters
-    ----------
-    source : str, path, bytes, binary file object, frame or mapping of arrays
-        As for `read_predictions`; a frame of pandas or polars, a LazyFrame, a table of Arrow, or a relation
-        of DuckDB.
-    labels, format, split, scores, roles, limits, progress
-        As for `read_predictions`. Logits of a binary score are log-odds.
-    abstentions : sequence of str, optional
-        Predictions that are no answer. By default an empty cell, "IDK" and the like, if they are never the
-        true class.
-    label, predicted, correct, weight, id, cluster, group, fold : str, optional
-        Columns, if they are not to be found out. A cluster may be a block of time: "day" of the column of
-        dates, or "date=day"; see `calib.data.times.BLOCKS`.
-    score : str or sequence of str, optional
-        The column of scores, or the columns of all classes in their order; * stands for any text.
-    votes : str or sequence of str, optional
-        In place of `label`: columns of annotators, or of counts or shares of votes for each class, such as
-        votes_cat and votes_dog. Rows are then read as by `with_votes`.
-    model : str, optional
-        The model to read from a file that holds several.
-    positive : str, optional
-        The class that a binary score is the probability of. By default the class in the name of its column,
-        such as p(yes); else the class that a column of decisions gives to high scores; else true, yes and the
-        like, or the last label. For multilabel scores, the only class to read.
-    words : mapping of str to float, optional
-        Probabilities that the words of a confidence stand for, such as {"high": 0.9, "low": 0.3}.
-
-    Returns
-    -------
-    predictions of one of the kinds, such as Predictions, TopLabelPrediction or BinaryPrediction
-        With `kind`, `labels`, `class_names`, `metadata` (a DataFrame of every further column, or None),
-        `sample_weight` (or None) and `coverage`, the share of rows that are no abstentions.
-
-    Raises
-    ------
-    InputError
-        If the file cannot be read or used, or its columns can be read in several ways; it says what to pass.
-
-    Examples
-    --------
-    >>> rows = read(b"id,predicted,confidence,label\n7,cat,0.9,cat\n8,IDK,,dog\n9,emu,0.4,dog\n")
-    >>> rows.kind, rows.n_samples, rows.class_names, round(rows.coverage, 3)
-    ('top-label', 2, ('cat', 'dog', 'emu'), 0.667)
-    """
-    said = {"label": label, "votes": votes, "score": score, "predicted": predicted, "correct": correct}
-    said |= {"weight": weight, "id": id, "cluster": cluster, "group": group, "fold": fold, "model": model}
-    given = given_columns({**said, "positive": positive, "words": words})
-    options: dict[str, Any] = {"format": format, "limits": limits, "progress": progress}
-    raw = read_raw(source, labels=labels, split=split, roles=roles, given=given, **options)
-    return with_choices(raw, abstentions, positive).announced(scores)
-
-
-def read_models(source: Any, *, limits: Limits | None = None, **options: Any) -> dict[str, Announcement]:
-    r"""Read every model of a file that holds several, side by side or below each other, or of several files.
-
-    Parameters
-    ----------
-    source : file, or list of paths
-        As for `read`; in a list, each file holds one model, named like the file.
-    limits, **options
-        As for `read`.
-
-    Returns
-    -------
-    dict of str to predictions
-        By the value of the column of models, by the column of scores, or by the file; "model" for a single
-        model.
-
-    Examples
-    --------
-    >>> both = read_models(b"y_true,y_prob,y_prob_calibrated\n1,0.9,0.8\n0,0.3,0.2\n1,0.6,0.7\n0,0.5,0.4\n")
-    >>> {name: round(float(rows.score.mean()), 3) for name, rows in both.items()}
-    {'y_prob': 0.575, 'y_prob_calibrated': 0.525}
-    """
-    if isinstance(source, (list, tuple)):
-        return {Path(file).stem: read(file, limits=limits, **options) for file in source}
-    table = table_from(source, limits) or read_table(source, limits=limits)
-    try:
-        return {"model": read(table, limits=limits, **options)}
-    except ChoiceError as error:
-        models = models_in(error.choices)
-        if not models:
-            raise
-    return {name: read(table, limits=limits, **{**options, option: name}) for name, option in models.items()}
 
 
 def with_choices(
@@ -266,41 +108,6 @@ def _of_class(raw: RawPredictions, name: str) -> RawPredictions:
     proba = np.ascontiguousarray(raw.proba[:, at : at + 1])
     names = (f"not {name}", name)
     return replace(raw, proba=proba, labels=labels, class_names=names, kind="binary", roles=None)
-
-
-def read_pair(
-    source: Any,
-    *,
-    format: str | None = None,
-    scores: str = "auto",
-    roles: Roles | None = None,
-    abstentions: Sequence[str] | None = None,
-    limits: Limits | None = None,
-    progress: Progress | None = None,
-    **columns: Any,
-) -> tuple[Announcement | None, Announcement]:
-    """Read (calibration, evaluation) predictions of any kind from one file that may hold both.
-
-    An NPZ file is divided by its array names (`calibration_logits`, `val_probs`, `test_labels`), a table by
-    its split column (values such as val, calibration, test), without rows named train. A file that names no
-    calibration rows gives (None, all rows). Arguments as for `read`.
-    """
-    given = given_columns(columns)
-    raw = divide(read_table(source, format=format, limits=limits, progress=progress), roles, given=given)
-    if "evaluation" not in raw:
-        raise RemedyError(
-            "the file names calibration rows but no evaluation rows (test or evaluation)",
-            'Read the calibration rows with calib.read(..., split="calibration")',
-            "split",
-            "calibration",
-        )
-    read = {
-        name: with_choices(one, abstentions, given.positive).announced(scores) for name, one in raw.items()
-    }
-    if len({part.n_classes for part in raw.values() if part.kind in ("vectors", "multilabel")}) > 1:
-        sizes = " and ".join(f"{name} has {one.n_classes} classes" for name, one in raw.items())
-        raise InputError(f"{sizes}; both need the same columns")
-    return read.get("calibration"), read["evaluation"]
 
 
 def read_raw(
@@ -460,7 +267,7 @@ class RawPredictions:
 
     def predictions(self, scores: str = "auto") -> Predictions:
         """Check everything and return `Predictions`; "auto" trusts names unless values contradict."""
-        self.check_decided()
+        self.check_columns()
         if scores not in SCALES:
             raise InputError(f"scores must be one of {', '.join(SCALES)}; got {scores!r}")
         if self.kind in ("top-label", "confidence", "top-k", "multilabel"):
@@ -471,7 +278,7 @@ class RawPredictions:
         if self.n_classes < 2:
             raise RemedyError(
                 "there is one column of scores, and one per class is needed",
-                "If it is the probability of class 1, accept the fix binary_input of calib.examine, or add a "
+                "If it is the probability of class 1, accept the fix binary_input of calib.check, or add a "
                 "column with 1 - p",
                 "fix",
                 "binary_input",
@@ -488,16 +295,13 @@ class RawPredictions:
             make = Predictions.from_logits
         elif scale == "log_probabilities":
             proba = exp_normalised(proba)
-        elif not inside or off > ROW_SUM_TOLERANCE:
-            columns = () if self.roles is None else self.roles.probabilities
-            _refuse_other_scales(proba, some_names(columns if len(columns) > 1 else self.names))
         return self._voted(counted_together(make(proba, labels, self.class_names, **self._further())))
 
     def announced(self, scores: str = "auto") -> Announcement:
         """Check everything and return predictions of this kind; abstentions are set apart."""
         if self.kind == "vectors":
             return self.predictions(scores)
-        self.check_decided()
+        self.check_columns()
         return self._voted(counted_together(self._of_one_score(scores)))
 
     def _voted(self, rows: Any) -> Any:
@@ -523,8 +327,7 @@ class RawPredictions:
             raise InputError(f"no row holds an answer: all {len(none):,} predictions are abstentions")
         rows = self.take(~none) if none.any() else self
         options: dict[str, Any] = rows._further() | {"coverage": float(1.0 - none.mean())}
-        rows.check_two_labels()
-        rows.check_shared()
+        rows.check_columns()
         if self.kind == "top-k":
             return rows._of_ranks(scores, options)
         score, codes = rows._ones_of(rows.proba[:, 0], scores), rows._checked_labels()
@@ -553,27 +356,20 @@ class RawPredictions:
             raise InputError(f"row {row} does not say of each class whether it is true; complete it")
         return MultilabelPrediction(self._ones_of(self.proba, scores), labels, self.names, **self._further())
 
-    def check_shared(self) -> None:
-        """Refuse predicted classes of which none is ever true."""
-        if (mismatch := self.mismatch()) is None:
-            return
-        fact, same = mismatch
-        if same is None:
-            raise InputError(
-                f"{fact}; write the same names in both columns, or name other columns with label="
-            )
-        what = ", ".join(f"{label!r} is {name!r}" for label, name in list(same.items())[:3])
-        raise RemedyError(
-            fact,
-            f"If {what}, accept the fix label_names_unmatched of calib.examine",
-            "fix",
-            "label_names_unmatched",
-        )
-
-    def check_decided(self) -> None:
-        """Refuse rows whose columns can be read in several ways, or in none."""
+    def check_columns(self) -> None:
+        """Refuse columns that nothing decides between, and classes that do not fit together."""
         if self.roles is not None and self.roles.doubt is not None:
             raise ChoiceError(self.roles.doubt, self.roles.choices)
+        if (mismatch := self.mismatch()) is not None:
+            raise InputError(
+                f"{mismatch[0]}; write the same names in both columns, or name another with label="
+            )
+        if self.kind == "binary" and self.seen is not None and len(found := classes_in(self.seen)) > 2:
+            raise InputError(
+                f"the labels hold {len(found):,} classes ({some_names(found)}), and there is one column of "
+                "scores; add the predicted class of each row as a column 'predicted', or a score for every "
+                "class"
+            )
 
     def mismatch(self) -> tuple[str, dict[str, str] | None] | None:
         """Return why no predicted class is ever true, and the class that each label names; None if some is.
@@ -620,15 +416,6 @@ class RawPredictions:
         )
         return fact, {str(number): str(number - less) for number in second}
 
-    def check_two_labels(self) -> None:
-        """Refuse a binary score whose labels are more than two: the predicted class is missing then."""
-        if self.kind == "binary" and self.seen is not None and len(found := classes_in(self.seen)) > 2:
-            raise InputError(
-                f"the labels hold {len(found):,} classes ({some_names(found)}), and there is one column of "
-                "scores; add the predicted class of each row as a column 'predicted', or a score for every "
-                "class"
-            )
-
     def _ones_of(self, values: np.ndarray, scores: str) -> np.ndarray:
         if scores not in SCALES:
             raise InputError(f"scores must be one of {', '.join(SCALES)}; got {scores!r}")
@@ -641,31 +428,8 @@ class RawPredictions:
         if inside:
             rounded: np.ndarray = values.clip(0.0, 1.0) if is_outside(values) else values
             return rounded
-        if scores == "auto" and (top := points_of(values)):
-            raise RemedyError(
-                f"the scores are whole numbers from {values.min():.4g} to {values.max():.4g}",
-                f"If they are points out of {top}, accept the fix points of calib.examine",
-                "fix",
-                "points",
-            )
-        if scores == "auto" and are_single_percentages(values):
-            return values / values.dtype.type(100.0)
-        if np.isfinite(values).all() and values.min() >= 0.0 and 1.0 + 1e-6 < values.max() <= 100.0:
-            raise RemedyError(
-                f"the scores are percentages: they run from {values.min():.4g} to {values.max():.4g}",
-                "Divide them by 100, or accept the fix percent of calib.examine",
-                "fix",
-                "percent",
-            )
-        if self.kind in ("binary", "multilabel") and np.isfinite(values).all() and values.min() < 0.0:
-            raise RemedyError(
-                f"the scores look like log-odds: they run from {values.min():.4g} to {values.max():.4g}, and "
-                "probabilities lie in [0, 1]",
-                'Pass scores="logits", or accept the fix logits of calib.examine',
-                "scores",
-                "logits",
-            )
-        return values
+        sure = scores == "auto" and not points_of(values) and are_single_percentages(values)
+        return values / values.dtype.type(100.0) if sure else values
 
     def _further(self) -> dict[str, Any]:
         table = pd.DataFrame(dict(self.metadata)) if self.metadata else None
@@ -682,35 +446,19 @@ class RawPredictions:
         if missing.all():
             return None
         if missing.any():
-            held = f" ({some_names(self.no_labels)})" * bool(self.no_labels)
-            raise RemedyError(
-                f"{int(missing.sum()):,} of {len(missing):,} rows have no label{held}, first row "
-                f"{int(missing.argmax())}",
-                "Complete the labels, or remove the rows with the fix labels_missing of calib.examine",
-                "fix",
-                "labels_missing",
+            raise InputError(
+                f"{int(missing.sum()):,} of {len(missing):,} rows have no label, first row "
+                f"{int(missing.argmax())}; complete the labels, or remove those rows"
             )
         codes = self.codes()
         _check_one_per_row(self.labels, self.n_samples)
         if codes is not None and len(unknown := np.flatnonzero(codes < 0)):
             label = self.labels[unknown[0]]
-            fact = (
+            raise InputError(
                 f"label {label_text(label)!r} in row {unknown[0]} names no class; the classes are "
                 f"{some_names(self.names)} ({len(unknown):,} such row{'s' * (len(unknown) != 1)})"
             )
-            if (code := self._label_fix()) is None:
-                raise InputError(fact)
-            raise RemedyError(fact, f"Accept the fix {code} of calib.examine", "fix", code)
         return codes
-
-    def _label_fix(self) -> str | None:
-        """Return the fix for labels that name no class but count from 1, or differ in case and marks."""
-        words = classes_in(self.labels)
-        if numbers := _as_integers(words):
-            return "labels_one_based" if (min(numbers), max(numbers)) == (1, self.n_classes) else None
-        loose = {normalised(name) for name in self.names}
-        alike = len(loose) == self.n_classes and {normalised(word) for word in words} <= loose
-        return "label_names_unmatched" if alike else None
 
 
 def label_text(label: Any) -> str:
@@ -1158,41 +906,3 @@ def _off_probabilities(matrix: np.ndarray) -> tuple[bool, float]:
     """Return whether all scores lie in [0, 1], and by how much a row misses a sum of 1 at most."""
     inside = matrix.min() >= 0.0 and matrix.max() <= 1.0 + 1e-6
     return bool(inside), float(np.abs(row_sums(matrix) - 1.0).max())
-
-
-def _refuse_other_scales(matrix: np.ndarray, names: str) -> None:
-    """Say which other scale the values look like; leave NaN to `Predictions`."""
-    if not np.isfinite(matrix).all():
-        return
-    sums, low, high = row_sums(matrix), float(matrix.min()), float(matrix.max())
-    off = np.abs(sums - 1.0)
-    row = int(off.argmax())
-    n_wrong = int((off > ROW_SUM_TOLERANCE).sum())
-    wrong = f"{n_wrong:,} of {len(off):,} rows of {names} do not sum to 1; row {row} sums to {sums[row]:.6g}"
-    if are_percentages(matrix):
-        fact = f"the scores are percentages: rows sum to {np.median(sums):.4g}"
-        remedy = ("Divide them by 100", "fix", "percent")
-    elif are_log_probabilities(matrix):
-        fact = "the scores are log-probabilities: none is above 0"
-        remedy = ('Pass scores="log_probabilities"', "scores", "log_probabilities")
-    elif low < 0.0 and off.max() <= LOG_SUM_TOLERANCE:
-        fact = f"the scores go down to {low:.4g}, and probabilities are 0 or more"
-        remedy = ("Correct them", "fix", "negative")
-    elif 1.0 + 1e-6 < high <= 1.0 + ROUNDING and off.max() <= LOG_SUM_TOLERANCE:
-        fact = f"the scores go up to {high:.7g}, and probabilities are 1 or less"
-        remedy = ("Divide each row by its sum", "fix", "rounding")
-    elif low < 0.0 or high > 1.0 + 1e-6:
-        fact = (
-            f"the scores look like logits: they run from {low:.4g} to {high:.4g}, and probabilities lie in "
-        )
-        fact += "[0, 1]"
-        remedy = ('Pass scores="logits" to apply softmax', "scores", "logits")
-    elif ROW_SUM_TOLERANCE < off.max() <= LOG_SUM_TOLERANCE:
-        fact, remedy = wrong, ("Divide each row by its sum", "fix", "rounding")
-    elif np.mean(off > LOG_SUM_TOLERANCE) > 0.5:
-        fact = f"{wrong}: as independent sigmoids do, one for each class"
-        remedy = ("Write probabilities that sum to 1", "fix", "sigmoid_scores")
-    else:
-        return
-    advice, argument, value = remedy
-    raise RemedyError(fact, f"{advice}, or accept the fix {value} of calib.examine", argument, value)

@@ -172,7 +172,7 @@ def test_percent_and_log_odds_are_findings_with_a_fix():
     np.testing.assert_allclose(read(frame).confidence, CONFIDENCE)
     few = frame.assign(confidence=np.where(np.arange(N) < 9, 50.0, CONFIDENCE))
     assert examine(few)["percent"].severity == "error"
-    with pytest.raises(InputError, match="the scores are percentages"):
+    with pytest.raises(InputError, match="fix percent"):
         read(few)
     p = CONFIDENCE.clip(0.01, 0.99)
     odds = examine(pd.DataFrame({"score": np.log(p / (1 - p)), "y": CORRECT.astype(int)}))
