@@ -594,8 +594,8 @@ def slices(options: Namespace) -> Outcome:
         apart = [place for place, word in enumerate(rest.direction) if word != "not distinguishable"]
         lines.append("")
         lines += [
-            f"{name} {rest.group[place]}: {rest.direction[place]} than all other rows (right minus says "
-            f"{rest.bias[place]:+.4f} against {rest.bias_of_rest[place]:+.4f}, difference "
+            f"{name} {rest.group[place]}: {rest.direction[place]} than all other rows (accuracy minus "
+            f"confidence {rest.bias[place]:+.4f} against {rest.bias_of_rest[place]:+.4f}, difference "
             f"{interval_words(rest.bias_lower[place], rest.bias_upper[place], sign='+')})"
             for place in apart[: options.rows]
         ] or [

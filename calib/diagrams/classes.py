@@ -47,8 +47,8 @@ CLASS_COLUMNS = {
     "class": ("Class", "Name of the class"),
     "predicted": ("Predicted", "Rows predicted as the class"),
     "true": ("True", "Rows whose true class it is"),
-    "accuracy": ("Right", "Share of its predictions that are right"),
-    "confidence": ("Says", "Mean confidence of rows predicted as the class"),
+    "accuracy": ("Accuracy", "Share of its predictions that are right"),
+    "confidence": ("Confidence", "Mean confidence of rows predicted as the class"),
     "class_ece": ("TL-ECE", "TL-ECE of this class alone"),
     "floor": ("Floor", "Mean TL-ECE of a perfect model of this size"),
     "floor_upper": ("Floor, 95 %", "TL-ECE that a perfect model stays below in 95 of 100 cases"),
@@ -112,8 +112,8 @@ class ClassTable(Result):
             verdict += " among this many classes"
         says, right = (strong.format(f"{value[label]:.3f}") for value in (self.confidence, self.accuracy))
         return (
-            f"{name} is predicted for {self.predicted[label]:,} rows: says {says}, right {right}. Its TL-ECE "
-            f"is {self.class_ece[label]:.4f}, {verdict} "
+            f"{name} is predicted for {self.predicted[label]:,} rows: confidence {says}, accuracy {right}. "
+            f"Its TL-ECE is {self.class_ece[label]:.4f}, {verdict} "
             f"({perfect_words(self.floor[label], self.floor_upper[label])}{hidden}; "
             f"p = {self.p_value[label]:.2g})."
         )
@@ -347,7 +347,8 @@ def draw_class(
         name="rows predicted as the class" if top else "all rows",
         customdata=custom,
         hovertemplate=(
-            "says %{x:.3f}, is it %{y:.3f}<br>95 % interval %{customdata[3]:.4g} to %{customdata[4]:.4g}<br>"
+            "score %{x:.3f}, frequency %{y:.3f}<br>"
+            "95 % interval %{customdata[3]:.4g} to %{customdata[4]:.4g}<br>"
             "%{customdata[2]:,} rows<extra></extra>"
         ),
     )

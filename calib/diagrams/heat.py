@@ -213,7 +213,7 @@ def draw_heat(
         ],
         hovertemplate=(
             f"{rows} %{{customdata[2]}} at %{{customdata[3]}}<br>"
-            "says %{customdata[4]:.3f}, right %{customdata[5]:.3f} (%{customdata[6]:+.3f})<br>"
+            "confidence %{customdata[4]:.3f}, accuracy %{customdata[5]:.3f} (%{customdata[6]:+.3f})<br>"
             "95 % interval %{customdata[8]:.4g} to %{customdata[9]:.4g}<br>"
             "%{customdata[7]:,} rows<extra></extra>"
         ),
@@ -258,7 +258,7 @@ def draw_heat(
             "len": SCALE_LENGTH,
             "lenmode": "pixels",
             "ypad": 4,
-            "title": {"text": "right \u2212 says", "side": "right"},
+            "title": {"text": "accuracy \u2212 confidence", "side": "right"},
             "thickness": 12,
             "outlinewidth": 0,
             "tickvals": [-limit, 0, limit],

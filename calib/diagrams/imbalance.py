@@ -370,7 +370,7 @@ def draw_class_panels(
                 legendgroup=name,
                 showlegend=row == 0,
                 customdata=side.count[cells][:, None].tolist(),
-                hovertemplate="says %{x:.3f}, right %{y:.3f}<br>%{customdata[0]:,} rows"
+                hovertemplate="confidence %{x:.3f}, accuracy %{y:.3f}<br>%{customdata[0]:,} rows"
                 f"<extra>{name}</extra>",
                 **at(2 * row + 1),
             )
@@ -389,10 +389,10 @@ def draw_class_panels(
         x_axes[::2], y_axes[::2], x_axes[1::2], y_axes[1::2], strict=True
     ):
         says_axis.update(range=[-0.02, 1.02], dtick=0.5, tickformat=".0%")
-        right_axis.update(range=[-0.03, 1.05], dtick=0.5, tickformat=".0%", title={"text": "right"})
+        right_axis.update(range=[-0.03, 1.05], dtick=0.5, tickformat=".0%", title={"text": "accuracy"})
         epsilon_axis.update(range=[0, eps], nticks=4)
         share_axis.update(range=[-0.03, 1.05], dtick=0.5, tickformat=".0%")
-    x_axes[-2]["title"], x_axes[-1]["title"] = {"text": "says"}, {"text": "\u03b5"}
+    x_axes[-2]["title"], x_axes[-1]["title"] = {"text": "confidence"}, {"text": "\u03b5"}
     legend = {"y": 1 + 34 / (210 * len(codes))}
     return figure(data, **layout, height=130 + 210 * len(codes), legend=legend, margin={"t": 56})
 

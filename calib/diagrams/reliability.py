@@ -151,9 +151,9 @@ class ReliabilityDiagram(Drawn):
                 f"{cell_words(self.mean_confidence[at], self.accuracy[at], self.count[at])}."
             )
         return (
-            f"The bin that adds most to TL-ECE is {self.lower[at]:.2f} to {self.upper[at]:.2f}: it says "
-            f"{self.mean_confidence[at]:.3f} and is right {self.accuracy[at]:.3f}; class by class it is off "
-            f"by {self.delta[at]:.3f} on average (n = {self.count[at]:,})."
+            f"The bin that adds most to TL-ECE is {self.lower[at]:.2f} to {self.upper[at]:.2f}: "
+            f"confidence {self.mean_confidence[at]:.3f}, accuracy {self.accuracy[at]:.3f}; class by class it "
+            f"is off by {self.delta[at]:.3f} on average (n = {self.count[at]:,})."
         )
 
     def means(self, confidence: np.ndarray, values: np.ndarray) -> np.ndarray:
@@ -335,15 +335,16 @@ def bin_zoom(
     return reliability_diagram(y_true, scores, n_bins=n_bins, sample_weight=sample_weight).zoom(bin)
 
 
-def cell_words(says: float, right: float, count: int, strong: str = "{}") -> str:
+def cell_words(confidence: float, accuracy: float, count: int, strong: str = "{}") -> str:
     """Describe a cell by its mean score, frequency of the outcome, and rows.
 
     `strong` is the format of the two numbers: "**{}**" for Markdown, "<b>{}</b>" for HTML.
 
     >>> cell_words(0.55, 0.2, 31)
-    'says 0.550, right 0.200, n = 31'
+    'confidence 0.550, accuracy 0.200, n = 31'
     """
-    return f"says {strong.format(f'{says:.3f}')}, right {strong.format(f'{right:.3f}')}, n = {count:,}"
+    says, right = (strong.format(f"{value:.3f}") for value in (confidence, accuracy))
+    return f"confidence {says}, accuracy {right}, n = {count:,}"
 
 
 def worst_cells_words(
@@ -719,7 +720,7 @@ def _around(
             mode="lines",
             line={"color": OKABE_ITO["purple"], "width": 2.5, "shape": "hv"},
             name="no bins: isotonic (CORP)",
-            hovertemplate="says %{x:.3f}, right %{y:.3f} (isotonic)<extra></extra>",
+            hovertemplate="score %{x:.3f}, frequency %{y:.3f} (isotonic)<extra></extra>",
             **on,
         )
     if truth is not None:
@@ -787,7 +788,7 @@ def draw_stars(diagram: ReliabilityDiagram, *, chosen: int | None = None) -> Fig
         ),
         name="rows of each bin" if diagram.one_event else "confidence: all classes pooled",
         customdata=custom,
-        hovertemplate=f"{where}says %{{x:.3f}}, right %{{y:.3f}}<br>{rows}<extra></extra>",
+        hovertemplate=f"{where}confidence %{{x:.3f}}, accuracy %{{y:.3f}}<br>{rows}<extra></extra>",
     )
     marked = [] if chosen is None else [span(chosen / diagram.n_bins, (chosen + 1) / diagram.n_bins)]
     layout = unit_axes(data, "Confidence in the predicted class", "How often it is right", 520, marked=marked)

@@ -37,7 +37,7 @@ CORNER_NAME = 16
 HOVER = (
     "Bin %{customdata[0]}: %{customdata[1]:,} evaluation rows, %{customdata[2]:,} calibration rows<br>"
     + "<br>".join(
-        f"%{{customdata[{start}]}}: says %{{customdata[{start + 1}]:.3f}},"
+        f"%{{customdata[{start}]}}: score %{{customdata[{start + 1}]:.3f}},"
         f" recalibrated %{{customdata[{start + 2}]:.3f}}, true %{{customdata[{start + 3}]}}"
         for start in (3, 7, 11)
     )

@@ -128,7 +128,7 @@ def draw_slice_panels(
                 [label, int(bin_), int(n), float(a), float(b)]
                 for bin_, n, a, b in zip(np.flatnonzero(used), count, low, high, strict=True)
             ],
-            hovertemplate="says %{x:.3f}, right %{y:.3f}<br>95 % interval %{customdata[3]:.4g} to "
+            hovertemplate="confidence %{x:.3f}, accuracy %{y:.3f}<br>95 % interval %{customdata[3]:.4g} to "
             f"%{{customdata[4]:.4g}}<br>%{{customdata[2]:,}} rows<extra>{names[row]}</extra>",
             showlegend=False,
             **at(row + 1),
@@ -171,7 +171,7 @@ def draw_slice_gaps(gaps: SliceGaps, kind: str = "bias") -> Figure:
         "%{customdata[5]:,} rows<extra></extra>",
     )
     line = {"color": "rgba(138,144,153,0.9)", "width": 1}
-    what = "right \u2212 says" if kind == "bias" else "error"
+    what = "accuracy \u2212 confidence" if kind == "bias" else "error"
     return figure(
         marks,
         height=120 + 30 * max(len(gaps), 2),

@@ -261,7 +261,7 @@ with main:
         ),
         "slice-by-bin",
         table=lambda: by_bin.frame(cut.groups),
-        alt="How often it is right minus what the score says, for every group and bin",
+        alt="Accuracy minus mean score, for every group and bin",
         on_select=partial(pick_mark, "slice-by-bin"),
     )
     if by_class is not None:
@@ -281,7 +281,7 @@ with main:
                 .assign(bin=lambda frame: [names[code] for code in frame["bin"]])
                 .rename(columns={"class": "group", "bin": "predicted"})
             ),
-            alt="How often it is right minus what the confidence says, for every group and predicted class",
+            alt="Accuracy minus confidence, for every group and predicted class",
             on_select=pick_class_cell,
         )
         if len(names) < int((predicted > 0).sum()):
@@ -326,7 +326,10 @@ with main:
             f"what its scores say; {between.hidden}."
         )
         kind = st.segmented_control(
-            "What differs", ["Right minus says", "Error"], default="Right minus says", required=True
+            "What differs",
+            ["Accuracy minus confidence", "Error"],
+            default="Accuracy minus confidence",
+            required=True,
         )
         chart(
             diagrams.draw_slice_gaps(between, "error" if kind == "Error" else "bias"),

@@ -46,7 +46,7 @@ def test_top_k_calibration_shows_every_rank():
     reduction.set_value("Top-K label").run()
     app.slider(key="top-k").set_value(3).run()
     press(app, "Fit")
-    ranks = next(table.value for table in app.dataframe if "Says, before" in table.value.columns)
+    ranks = next(table.value for table in app.dataframe if "Score, before" in table.value.columns)
     assert ranks["Rank"].tolist() == [1, 2, 3]
     rows = app.session_state["dataset"].evaluation
     assert ranks["Right"].tolist()[0] == (rows.label == rows.labels).mean()

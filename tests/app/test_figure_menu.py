@@ -38,13 +38,13 @@ def test_another_model_is_drawn_and_compared_class_by_class():
     app.selectbox(key="beside").set_value(other).run()
     assert len(json.loads(app.get("plotly_chart")[0].proto.spec)["data"]) == before + 1
     table = next(one.value for one in app.dataframe if "Predicted class" in one.value.columns)
-    change = table["Says \u2212 right, change"].abs()
+    change = table["Confidence \u2212 accuracy, change"].abs()
     assert change.dropna().is_monotonic_decreasing
     first = table.iloc[0]
     gap = (
-        first["Says, Base model"]
+        first["Confidence, Base model"]
         - first["Right, Base model"]
-        - first[f"Says, {other}"]
+        - first[f"Confidence, {other}"]
         + first[f"Right, {other}"]
     )
     assert abs(gap) == change.iloc[0]

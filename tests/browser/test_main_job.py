@@ -40,7 +40,7 @@ MARK_OF_BIN = """([chart, bin]) => {
     return null;
 }"""
 
-IN_BIN = r"All classes together: says ([\d.]+), right ([\d.]+), n = ([\d,]+)"
+IN_BIN = r"All classes together: confidence ([\d.]+), accuracy ([\d.]+), n = ([\d,]+)"
 
 
 @pytest.fixture(params=["npz", pytest.param("csv", marks=pytest.mark.thorough)])

@@ -39,7 +39,7 @@ def test_a_class_with_evidence_comes_before_one_that_is_farther_off():
     zoom = reliability_diagram(y, top, n_bins=15).zoom(3)
     assert zoom.label.tolist() == [1, 0]
     assert zoom.words(["rare", "frequent"]).startswith(
-        "Predicted frequent at 0.2 to 0.267: says 0.220, right 0.4"
+        "Predicted frequent at 0.2 to 0.267: confidence 0.220, accuracy 0.4"
     )
     # The four rows that are all right: 0.22^4 = 0.0023, 0.0047 two-sided, is below 0.05 / 2.
     assert zoom.beyond_noise.tolist() == [True, True]

@@ -33,12 +33,12 @@ def test_reliability_names_the_bin_that_adds_most():
     # Bin 2 is off by 0.4 in 100 rows, bin 3 by 0.95 in 10: 40 against 9.5.
     assert diagram.bin[diagram.adds_most] == 2
     assert diagram.words().startswith(
-        "The bin that adds most to TL-ECE is 0.50 to 0.75: it says 0.600 and is "
+        "The bin that adds most to TL-ECE is 0.50 to 0.75: confidence 0.600, accuracy"
     )
     words = diagram.zoom(2).words(NAMES, strong="<b>{}</b>")
     assert words == (
-        "Predicted <cat> at 0.5 to 0.75: says <b>0.600</b>, right <b>0.200</b>, n = 100. All classes "
-        "together: says 0.600, right 0.200, n = 100."
+        "Predicted <cat> at 0.5 to 0.75: confidence <b>0.600</b>, accuracy <b>0.200</b>, n = 100. All "
+        "classes together: confidence 0.600, accuracy 0.200, n = 100."
     )
     truth = np.repeat([0.25, 0.75], [60, 50])
     # Bin 2: 60 rows of 0.25 and 40 of 0.75; bin 3: 10 rows of 0.75.
@@ -48,7 +48,7 @@ def test_reliability_names_the_bin_that_adds_most():
 def test_worst_cells_need_twenty_rows():
     cells = reliability_diagram(LABELS, SCORES, n_bins=4).cells
     assert worst_cells_words(cells, NAMES, strong="**{}**") == [
-        "Predicted <cat> at 0.50 to 0.75: says **0.600**, right **0.200**, n = 100 (overconfident)"
+        "Predicted <cat> at 0.50 to 0.75: confidence **0.600**, accuracy **0.200**, n = 100 (overconfident)"
     ]
 
 
@@ -58,7 +58,12 @@ def test_classes_above_noise_are_counted_and_explained():
     assert ABOVE_NOISE in table.words()
     words = table.class_words(0, "`cat`", strong="**{}**")
     # Mean confidence (60 + 9.5) / 110, accuracy 20 / 110, error (40 + 9.5) / 110.
-    for expected in ("`cat` is ", "for 110 rows: says **0.632**, right **0.182**", "0.4500", ABOVE_NOISE):
+    for expected in (
+        "`cat` is ",
+        "for 110 rows: confidence **0.632**, accuracy **0.182**",
+        "0.4500",
+        ABOVE_NOISE,
+    ):
         assert expected in words
 
 
@@ -81,8 +86,8 @@ def test_a_direction_is_said_only_of_gaps_beyond_noise():
     y = np.concatenate([np.zeros(40, int), np.repeat([1, 0], [24, 16])])
     cells = bin_statistics(reduce_to_binary(y, top, "top-label"), n_bins=15)
     first, second = worst_cells_words(cells, ["a", "b"])
-    assert first.endswith("right 1.000, n = 40 (underconfident)")
-    assert "right 0.600, n = 40 (within noise; a gap of 0.2460 would show" in second
+    assert first.endswith("accuracy 1.000, n = 40 (underconfident)")
+    assert "accuracy 0.600, n = 40 (within noise; a gap of 0.2460 would show" in second
 
 
 def test_validity_is_said_for_each_curve():

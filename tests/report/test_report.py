@@ -162,7 +162,7 @@ def test_bins_are_the_same_everywhere_and_the_named_one_adds_most():
     labels = np.repeat([0, 1, 1], [20, 80, 10])
     about = ReportInput(Predictions(np.column_stack([score, 1 - score]), labels), n_bins=4, n_resamples=20)
     words = Outline(report_html(about)).text
-    assert "The bin that adds most to TL-ECE is 0.50 to 0.75: it says 0.600 and is right 0.200" in words
+    assert "The bin that adds most to TL-ECE is 0.50 to 0.75: confidence 0.600, accuracy 0.200" in words
     assert "(n = 100)" in words
     assert "All in 4 equal-width bins" in words
     assert "The base model, in 4 equal-width bins" in words

@@ -24,11 +24,11 @@ def show_difference(first: Method, second: Method, n_bins: int) -> None:
     for method, table in zip((first, second), tables, strict=True):
         columns |= {
             f"Rows, {method.name}": table.predicted,
-            f"Says, {method.name}": table.confidence,
+            f"Confidence, {method.name}": table.confidence,
             f"Right, {method.name}": table.accuracy,
         }
     gaps = [table.confidence - table.accuracy for table in tables]
-    columns["Says \u2212 right, change"] = gaps[0] - gaps[1]
+    columns["Confidence \u2212 accuracy, change"] = gaps[0] - gaps[1]
     rows = pd.DataFrame(columns)
     rows = rows.iloc[np.argsort(-np.nan_to_num(np.abs(gaps[0] - gaps[1]), nan=-1.0), kind="stable")]
     st.dataframe(
@@ -39,7 +39,7 @@ def show_difference(first: Method, second: Method, n_bins: int) -> None:
     download(rows, "models-by-class", key="models-by-class-csv")
     moved = int(np.count_nonzero(top_label(first.scores)[0] != top_label(second.scores)[0]))
     st.caption(
-        f"Change: says minus right of {literal(first.name)}, minus {literal(second.name)}'s. "
+        f"Change: confidence minus accuracy of {literal(first.name)}, minus {literal(second.name)}'s. "
         + (
             f"The two predict different classes in {moved:,} rows. "
             if moved

@@ -9,7 +9,7 @@ from pages.shared.widgets import download
 
 HEADS = {
     "rank": "Rank",
-    "says": "Says, {}",
+    "says": "Score, {}",
     "right": "Right",
     "error": "ECE, {}",
     "floor": "Perfect model, {}",
