@@ -37,6 +37,21 @@ def open_tab(app: AppTest, key: str, title: str) -> None:
     app.run()
 
 
+#: Keys of the tabs of pages.
+TABS = ("about-noise", "about-calibrator", "about-methods", "about-simplex")
+
+
+def words_of_tabs(app: AppTest) -> str:
+    """All prose of a page, each of its tabs opened in turn."""
+    said = [words(app)]
+    for key in TABS:
+        for tab in [tab.label for tab in app.tabs if key in app.session_state]:
+            open_tab(app, key, tab)
+            said.append(words(app))
+            assert not app.error, tab
+    return "\n".join(said)
+
+
 def with_binning(app: AppTest) -> str:
     """Put top-label histogram binning with 50 points per bin among the methods; return its name."""
     data = app.session_state["dataset"]

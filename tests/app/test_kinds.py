@@ -8,7 +8,7 @@ import pytest
 
 from calib import ece, read
 from calib.data.kinds import KINDS
-from tests.app.running import PAGES, open_page, press, words
+from tests.app.running import PAGES, open_page, press, words, words_of_tabs
 
 _random = np.random.default_rng(0)
 H = _random.uniform(0.3, 1.0, 900).round(3)
@@ -62,7 +62,7 @@ def test_every_page_works_or_says_what_it_would_need(uploaded):
     for page in PAGES:
         shown = app.switch_page(page).run()
         name = page.removeprefix("pages/views/").removesuffix(".py")
-        said[name] = "\n".join([words(shown), *(head.value for head in shown.header)])
+        said[name] = "\n".join([words_of_tabs(shown), *(head.value for head in shown.header)])
         assert not app.error, (kind, page)
     assert "Nothing to decide" not in said["decide"]
     without_class = kind in ("confidence", "binary", "multilabel")
