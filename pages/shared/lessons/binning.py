@@ -174,6 +174,14 @@ def binned_curve(
     )
     layout = unit_axes(data, "Score of the model", "Right", LESSON_HEIGHT + 60)
     layout["yaxis"]["range"] = [-0.07, 1.07]
+    layout["legend"] = {
+        "orientation": "v",
+        "x": 0.01,
+        "y": 0.93,
+        "yanchor": "top",
+        "bgcolor": "rgba(0,0,0,0)",
+    }
+    layout["margin"] = {"t": 12}
     return figure(data, **layout, font={"size": TEXT})
 
 
@@ -256,10 +264,9 @@ def show() -> None:
     best = table.loc[table["error"].idxmin()]
     values = f"{best['n_bins']:.0f} value{'s' if best['n_bins'] > 1 else ''}"
     st.markdown(
-        f"**{best['points_per_bin']:.0f}** of {n_rows:,}: ECE {best['error']:.3f}, but {values} for all rows "
-        f"tell few apart. With {k}, ECE is **{binned.error:.3f}**; Theorem 1, which does not know the truth, "
-        f"promises at most **{promise.marginal:.3f}** in each bin with probability 90 %. Drag the "
-        "end of the first bin."
+        f"**{best['points_per_bin']:.0f}** of {n_rows:,}: ECE {best['error']:.3f}, but all rows share "
+        f"{values}. With {k}, ECE is **{binned.error:.3f}**; Theorem 1 promises, without the truth, "
+        f"at most **{promise.marginal:.3f}** per bin with probability 90 %. Drag the end of the first bin."
     )
     if presenting():
         return

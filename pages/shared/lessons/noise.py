@@ -220,7 +220,7 @@ def show() -> None:
         return
     guessed = guess(
         "guess_noise",
-        "Labels are drawn from this model's own probabilities: it is **perfect**, its true TL-ECE is 0. "
+        "Labels are drawn from this model's own probabilities: its true TL-ECE is 0. "
         "**What will 1,000 rows of 10 classes show?**",
         ("0", "about 0.02", "0.05 or more"),
     )
@@ -250,8 +250,8 @@ def show() -> None:
     curve, position = curves[CLASS_COUNTS.index(classes)], ROW_COUNTS.index(n_rows)
     st.markdown(
         f"These labels show **{values[-1]:.3f}**. With {classes} classes and {n_rows:,} rows "
-        f"{perfect_words(curve.tl_mean[position], curve.tl_upper[position], 3)}. An estimate means something "
-        "beside this noise floor only. Drag the diamond."
+        f"{perfect_words(curve.tl_mean[position], curve.tl_upper[position], 3)}. Read an estimate beside "
+        "this noise floor. Drag the diamond."
     )
     own_data("pages/views/noise.py", "Noise")
 

@@ -156,7 +156,7 @@ def cell_table(
         height=56 * n_samples + 70,
         barmode="overlay",
         font={"size": TEXT},
-        margin={"t": 50},
+        margin={"t": 50, "b": 12},
         xaxis={
             **bare,
             "tickvals": list(range(n_classes)),
