@@ -137,7 +137,7 @@ class Door:
             raise Refused(403, "No field of this session asked for this file.")
         manager: Any = runtime.get_instance().uploaded_file_mgr
         stored = {
-            name: sum(len(one.data) for one in list(files.values()))
+            name: sum(len(upload.data) for upload in list(files.values()))
             for name, files in list(manager.file_storage.items())
         }
         mine = stored.get(session, 0) + self.coming[session] + int(length)
@@ -189,8 +189,8 @@ def has_field(session: str) -> bool:
     state: Any = info.session.session_state
     shown, before = state._new_widget_state, state._old_state
     return any(
-        one.value_type == "file_uploader_state_value" and (name in shown.states or name in before)
-        for name, one in list(shown.widget_metadata.items())
+        field.value_type == "file_uploader_state_value" and (name in shown.states or name in before)
+        for name, field in list(shown.widget_metadata.items())
     )
 
 

@@ -211,7 +211,7 @@ def digest(value: Any) -> Any:
     if hasattr(value, "digest"):
         return value.digest
     if isinstance(value, Mapping):
-        return tuple((name, digest(one)) for name, one in value.items())
+        return tuple((name, digest(item)) for name, item in value.items())
     if isinstance(value, (list, tuple)):
         return tuple(map(digest, value))
     if hasattr(value, "get_params"):

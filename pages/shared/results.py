@@ -108,8 +108,8 @@ class ThreeClasses:
 
 @kept(rows=True)
 def problems(method: Method, notion: Notion) -> calib.BinaryProblems:
-    of_rows: dict[str, Any] = {"cluster": method.cluster, **method.of_rows}
-    return calib.reduce_to_binary(method.labels, method.scores, notion, **of_rows)
+    options: dict[str, Any] = {"cluster": method.cluster, **method.of_rows}
+    return calib.reduce_to_binary(method.labels, method.scores, notion, **options)
 
 
 def evidence(method: Method, notion: Notion | None = None) -> Any:
@@ -233,9 +233,9 @@ def floor(method: Method, key: str, n_bins: int) -> NoiseFloor:
 def _floors(method: Method, notion: Notion, n_bins: int) -> dict[str, NoiseFloor]:
     """Return the noise floors of all errors of a notion, by key: all are measured on the same redraws."""
     measures = {
-        key: {"metric": one.metric, "aggregate": one.aggregate, "norm": one.norm}
-        for key, one in MEASURES.items()
-        if one.is_error and one.notion == notion and one.missing(method.known) is None
+        key: {"metric": measure.metric, "aggregate": measure.aggregate, "norm": measure.norm}
+        for key, measure in MEASURES.items()
+        if measure.is_error and measure.notion == notion and measure.missing(method.known) is None
     }
     options: dict[str, Any] = {"notion": notion, "n_bins": n_bins, "random_state": 0}
     options |= {"strategy": method.strategy}
@@ -383,9 +383,9 @@ def cut_of(rows: Any, column: CutsAt) -> Cut:
 def slice_table(method: Method, at: CutsAt, n_bins: int, *, pairs: bool = False) -> SliceTable:
     options: dict[str, Any] = {"notion": slice_notion(method), "n_bins": n_bins, "random_state": 0}
     options["pairs"] = pairs
-    of_sums = method.sums, [name for name, _ in at]
-    of_rows = of_sums if method.sums is not None else (tops(method)[0], _cuts(at))
-    return compute("Assessing every group", slices, method.labels, *of_rows, **options)
+    summed = method.sums, [name for name, _ in at]
+    grouped = summed if method.sums is not None else (tops(method)[0], _cuts(at))
+    return compute("Assessing every group", slices, method.labels, *grouped, **options)
 
 
 @kept()
@@ -402,8 +402,8 @@ def watched(method: Method, time: str | None, tolerance: float) -> OverTime:
 @kept()
 def gaps(method: Method, column: CutsAt, only: tuple[str, ...], n_bins: int) -> SliceGaps:
     options: dict[str, Any] = {"notion": slice_notion(method), "n_bins": n_bins, "only": list(only)}
-    of_rows = _grouped_by(method, column)
-    return compute("Comparing groups", slice_gaps, method.labels, *of_rows, **options)
+    grouped = _grouped_by(method, column)
+    return compute("Comparing groups", slice_gaps, method.labels, *grouped, **options)
 
 
 def _grouped_by(method: Method, column: CutsAt) -> tuple[Any, Any]:

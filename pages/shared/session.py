@@ -360,7 +360,10 @@ def _settings() -> Settings:
     """Return the settings of each page; of those that all pages share, the values they have now."""
     shared = {name: str(st.session_state[name]) for name in SHARED if name in st.session_state}
     pages: Settings = st.session_state.get("addresses", {})
-    return {page: {name: shared.get(name, value) for name, value in of.items()} for page, of in pages.items()}
+    return {
+        page: {name: shared.get(name, value) for name, value in settings.items()}
+        for page, settings in pages.items()
+    }
 
 
 def open_project(project: Project) -> None:
@@ -379,13 +382,13 @@ def open_project(project: Project) -> None:
         model=project.model,
     )
     if project.models:
-        models = {name: (one.calibration, one.evaluation) for name, one in project.models.items()}
+        models = {name: (model.calibration, model.evaluation) for name, model in project.models.items()}
         shown = {project.model or data.name: (data.calibration, data.evaluation)}
         data = replace(data, model=next(iter(shown)), models=shown | models)
     found = _found(data, project)
     elsewhere = {
-        name: {method.name: method for method in _found(data.of_model(name), one)}
-        for name, one in project.models.items()
+        name: {method.name: method for method in _found(data.of_model(name), model)}
+        for name, model in project.models.items()
     }
     use(data, found)
     st.session_state["elsewhere"] = elsewhere
@@ -398,18 +401,18 @@ def open_project(project: Project) -> None:
                 st.session_state[name] = named[settings[name]]
 
 
-def _found(data: Dataset, of: Project | FurtherModel) -> list[Method]:
+def _found(data: Dataset, source: Project | FurtherModel) -> list[Method]:
     """Return the model on screen and the calibrators that a project holds of it, applied."""
     rows = data.evaluation
     found = [_model(BASE, rows, rows.fingerprint)]
-    for name, calibrator in of.calibrators.items():
+    for name, calibrator in source.calibrators.items():
         # By content: a file may hold other values under the settings that a fit here would have.
         key = f"{data.key}/{hashlib.sha256(dumps(calibrator)).hexdigest()}"
         groups = groups_in(calibrator, rows)
         given = {} if groups is None else {"groups": np.asarray(groups, dtype=object)}
         scores = compute(f"Applying {name}", calibrated_scores, calibrator, rows, **given)
         further: dict[str, Any] = {"weights": rows.sample_weight, "groups": given.get("groups")}
-        further |= {"cluster": rows.cluster, "choices": of.choices.get(name, 1)}
+        further |= {"cluster": rows.cluster, "choices": source.choices.get(name, 1)}
         strategy = assessment_strategy(rows, calibrator)
         found.append(Method(name, rows.labels, scores, strategy, key, calibrator, **further))
     return found
@@ -491,7 +494,9 @@ def as_dataset(example: Example, key: str | None = None) -> Dataset:
 def methods(*, every: bool = False) -> dict[str, Method]:
     """Return the base model and what is recommended or was asked for; `every`: what Compare fitted, too."""
     dataset()
-    return {name: one for name, one in st.session_state["methods"].items() if every or not one.unasked}
+    return {
+        name: method for name, method in st.session_state["methods"].items() if every or not method.unasked
+    }
 
 
 def fit(
@@ -538,7 +543,7 @@ def _call_to_fit(
 def _chosen() -> None:
     """Note that the session now holds what the user asked for, so that its loss can be told."""
     st.session_state["fits"] = True
-    st.session_state["lost"] = [one for one in lost() if one != "fitted"]
+    st.session_state["lost"] = [name for name in lost() if name != "fitted"]
 
 
 def _fit(name: str, calibrator: Any, by: By | None = None) -> Method:
@@ -562,8 +567,8 @@ def _with_groups(data: Dataset, column: str, groups: tuple[Any, Any]) -> Dataset
         return data
     name = f"{column} (groups)"
     calibration, evaluation = (
-        rows.with_metadata(rows.metadata.assign(**{name: of_rows}))
-        for rows, of_rows in zip((data.calibration, data.evaluation), groups, strict=True)
+        rows.with_metadata(rows.metadata.assign(**{name: row_groups}))
+        for rows, row_groups in zip((data.calibration, data.evaluation), groups, strict=True)
     )
     grouped = data.with_rows(calibration, evaluation)
     st.session_state["dataset"] = grouped

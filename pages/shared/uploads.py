@@ -42,12 +42,12 @@ class Reading:
     reports: dict[str, Examination]  #: "evaluation", and "calibration" if there are such rows
     roles: Roles | None  #: What each column is taken for; None for arrays
     slot: str = PENDING  #: Key of the session that holds it
-    of_model: str = ""  #: The model, if the file holds several
+    model_name: str = ""  #: The model, if the file holds several
 
     @property
     def model(self) -> str:
         """Name of the model: in the file, or else the file's."""
-        return self.of_model or Path(self.name).stem
+        return self.model_name or Path(self.name).stem
 
     @property
     def table(self) -> Table:
@@ -167,8 +167,8 @@ def read_every_model(reading: Reading) -> None:
     for position, (name, option) in enumerate(several_models(reading).items()):
         roles = guess_roles(reading.table, Given(score=(name,)) if option == "score" else Given(model=name))
         slot = f"{FURTHER}{position}" if position else PENDING
-        one = replace(reading, of_model=name, roles=roles, slot=slot)
-        st.session_state[slot] = _read(one, one.tables, roles)
+        part = replace(reading, model_name=name, roles=roles, slot=slot)
+        st.session_state[slot] = _read(part, part.tables, roles)
 
 
 def several_models(reading: Reading) -> dict[str, str]:
@@ -240,7 +240,7 @@ def accepted(reading: Reading, split: float) -> Dataset:
     readings = {model.model: model for model in (reading, *further())}
     if len(readings) <= len(further()):
         raise InputError("two models have the same name; models are named after files: rename a file")
-    given = {name: given_rows(one) for name, one in readings.items()}
+    given = {name: given_rows(file) for name, file in readings.items()}
     how, drawn = "calibration and evaluation rows as uploaded", None
     if all(isinstance(rows, tuple) for rows in given.values()):
         pairs = pairs_of_models(given)
@@ -258,11 +258,14 @@ def accepted(reading: Reading, split: float) -> Dataset:
     several = len(pairs) > 1
     log = tuple(
         f"{f'{name}, ' if several else ''}{part} rows: {in_words(fix)}"
-        for name, one in readings.items()
-        for part, report in one.reports.items()
+        for name, file in readings.items()
+        for part, report in file.reports.items()
         for fix in report.fixes
     )
-    name, about = " | ".join(dict.fromkeys(one.name for one in readings.values())), f"Uploaded: {how}."
+    name, about = (
+        " | ".join(dict.fromkeys(file.name for file in readings.values())),
+        f"Uploaded: {how}.",
+    )
     calibration, rows = next(iter(pairs.values()))
     origin: dict[str, Any] = {"split": drawn, "model": reading.model}
     if several:

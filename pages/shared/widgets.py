@@ -142,25 +142,25 @@ def show_dataset(data: Dataset | None) -> None:
             "page."
         )
         st.page_link("pages/views/data.py", label="Open Data", icon=":material/upload_file:")
-    of = data.evaluation
-    rows = f"{of.n_samples:,} evaluation rows{'' if data.sums is None else ' in a summary'}, "
+    evaluation = data.evaluation
+    rows = f"{evaluation.n_samples:,} evaluation rows{'' if data.sums is None else ' in a summary'}, "
     if data.kind.name == "binary":
-        rows += f"P(Y = 1) of class {literal(of.positive)}"
+        rows += f"P(Y = 1) of class {literal(evaluation.positive)}"
     elif data.kind.name == "confidence":
         rows += data.kind.title
     elif data.kind.name == "multilabel":
-        rows += f"{of.n_classes:,} classes of which several can be true"
+        rows += f"{evaluation.n_classes:,} classes of which several can be true"
     else:
-        rows += f"{of.n_classes:,} classes"
-    if of.coverage < 1.0:
-        rows += f", {of.coverage:.1%} of the rows answered"
+        rows += f"{evaluation.n_classes:,} classes"
+    if evaluation.coverage < 1.0:
+        rows += f", {evaluation.coverage:.1%} of the rows answered"
     if data.calibration is not None:
         rows += f", {data.calibration.n_samples:,} calibration rows"
     if data.sums is not None and data.weighted:
-        rows += f"; every number is {effective_words(data.sums.effective_samples, of.n_samples)}"
+        rows += f"; every number is {effective_words(data.sums.effective_samples, evaluation.n_samples)}"
     elif data.weighted:
-        rows += f"; every number is {weight_words(of.sample_weight)}"
-    if worth := worth_of(of):
+        rows += f"; every number is {weight_words(evaluation.sample_weight)}"
+    if worth := worth_of(evaluation):
         rows += f"; {worth}"
     with st.container(horizontal=True, vertical_alignment="center", gap="small", key="about-data"):
         if data.simulated:
@@ -189,7 +189,7 @@ def escaped(text: object) -> str:
 
 def stacked(results: Mapping[str, Any], column: str) -> pd.DataFrame:
     """Return the tables of several results below each other, their names in a last column."""
-    return pd.concat([one.frame().assign(**{column: name}) for name, one in results.items()])
+    return pd.concat([result.frame().assign(**{column: name}) for name, result in results.items()])
 
 
 def shortfall(kind: Kind, what: str) -> str:
@@ -383,24 +383,25 @@ def with_log(table: pd.DataFrame) -> pd.DataFrame:
 
 
 def download(
-    table: pd.DataFrame, file: str, *, label: str = "Table (CSV)", key: str, of: tuple[Any, ...] = ()
+    table: pd.DataFrame, file: str, *, label: str = "Table (CSV)", key: str, about: tuple[Any, ...] = ()
 ) -> None:
     """Offer a table as CSV; cells that a spreadsheet would run as formulas are neutralised.
 
-    `of` is what tells the table from others of this file, if it is to be written once only.
+    `about` is what tells the table from others of this file, if it is to be written once only.
     """
     logged = with_log(table)
 
     def content() -> bytes:
         if logged.size <= MADE_AT_ONCE:
-            return _written(file, of, st.session_state.get("fixes", ()), logged) if of else write_csv(logged)
+            fixes = st.session_state.get("fixes", ())
+            return _written(file, about, fixes, logged) if about else write_csv(logged)
         return compute("Writing the file", write_table, logged).tobytes()
 
     offer(label, made(content, logged), f"{file}.csv", "text/csv", key=key)
 
 
 @kept()
-def _written(file: str, of: tuple[Any, ...], log: tuple[str, ...], _table: pd.DataFrame) -> bytes:
+def _written(file: str, source: tuple[Any, ...], log: tuple[str, ...], _table: pd.DataFrame) -> bytes:
     return write_csv(_table)
 
 

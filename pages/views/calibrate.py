@@ -106,8 +106,8 @@ def pick_bin(which: str, name: str) -> None:
         st.session_state["calibrate-rows-open"] = True
 
 
-def bin_words(of: tuple[str, int] | None) -> str:
-    return "" if of is None else f"{of[0]} at {of[1] / n_bins:.3g} to {(of[1] + 1) / n_bins:.3g}"
+def bin_words(place: tuple[str, int] | None) -> str:
+    return "" if place is None else f"{place[0]} at {place[1] / n_bins:.3g} to {(place[1] + 1) / n_bins:.3g}"
 
 
 recommendation = recommended()
@@ -137,7 +137,7 @@ try:
 except InputError as error:
     st.error(f"Not fitted: {escaped(error)}")
 
-fitted = {name: one for name, one in methods(every=True).items() if one.calibrator is not None}
+fitted = {name: method for name, method in methods(every=True).items() if method.calibrator is not None}
 if "removed" in st.session_state:
     st.button("Bring back the removed calibrator", on_click=bring_back, icon=":material/undo:")
 if recommendation and not proposed:
@@ -169,7 +169,7 @@ elif looked_at is not None:
     title = MEASURES[looked_at].title
     st.markdown(effect(base, chosen, n_bins).words(title, f"Brier score of {SCORED[looked_at]}", "**{}**"))
 if before.accuracy is not None and not base.one_event:
-    moved = int(np.count_nonzero(np.not_equal(*(top_label(one.scores)[0] for one in (base, chosen)))))
+    moved = int(np.count_nonzero(np.not_equal(*(top_label(method.scores)[0] for method in (base, chosen)))))
     if moved:
         st.markdown(
             f"The predicted class changes in **{moved:,}** of {len(base.labels):,} rows; accuracy goes from "
@@ -178,9 +178,9 @@ if before.accuracy is not None and not base.one_event:
 show_take_away(chosen, "primary" if helps else "secondary")
 
 by_model = {method.name: reliability(method, n_bins) for method in (base, chosen)}
-of_bins = [(name, bin_) for name, diagram in by_model.items() for bin_ in diagram.bin.tolist()]
+drawn_bins = [(name, bin_) for name, diagram in by_model.items() for bin_ in diagram.bin.tolist()]
 behind = st.session_state.get("calibrate-bin")
-behind = behind if behind in of_bins else None
+behind = behind if behind in drawn_bins else None
 for column, method in zip(st.columns(2), (base, chosen), strict=True):
     with column:
         which = "before" if method is base else "after"
@@ -220,7 +220,7 @@ next_line("Calibrate")
 
 def show_numbers() -> None:
     download(
-        before_and_after([before, after], [intervals(one, n_bins) for one in (base, chosen)]),
+        before_and_after([before, after], [intervals(method, n_bins) for method in (base, chosen)]),
         "before-after",
         key="before-after-csv",
     )

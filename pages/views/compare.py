@@ -96,9 +96,9 @@ proposed = recommendation[1] if recommendation else ""
 
 
 def entry(method: Method) -> Entry:
-    of_rows = losses(method)
-    unseen = unseen_losses(method.labels, method.scores, methods()[BASE].scores, of_rows, method.cluster)
-    return Entry(method.name, metrics(method, n_bins), losses=of_rows, unseen=unseen)
+    row_losses = losses(method)
+    unseen = unseen_losses(method.labels, method.scores, methods()[BASE].scores, row_losses, method.cluster)
+    return Entry(method.name, metrics(method, n_bins), losses=row_losses, unseen=unseen)
 
 
 def fitted_entry(name: str, calibrator: Any) -> Entry:
@@ -148,9 +148,9 @@ def show_two() -> None:
 
 def show_against_bins() -> None:
     against: dict[str, tuple[tuple[Notion, ...], str]] = {
-        title if len(having) == len(of) else ECES[having[0]].title: (having, metric)
-        for title, (of, metric) in AGAINST_BINS.items()
-        if (having := tuple(one for one in of if one in notions_of(data.kind)))
+        title if len(having) == len(known) else ECES[having[0]].title: (having, metric)
+        for title, (known, metric) in AGAINST_BINS.items()
+        if (having := tuple(notion for notion in known if notion in notions_of(data.kind)))
     } or {"ECE of P(Y = 1)": ((data.kind.notion,), "ece")}
     first = next(iter(against))
     error = st.segmented_control("Error", list(against), default=first, required=True, key="against-bins")

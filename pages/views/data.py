@@ -203,7 +203,7 @@ def uploaded(key: str) -> list[Any]:
 def show_state(reading: Reading, data: Dataset, *, used: bool, missing: bool) -> None:
     with st.container(horizontal=True, vertical_alignment="center"):
         if not used and missing:
-            st.text(f"{', '.join(one.name for one in (reading, *further()))}, uploaded earlier")
+            st.text(f"{', '.join(file.name for file in (reading, *further()))}, uploaded earlier")
             st.button("Dismiss this file", on_click=dismiss, icon=":material/close:")
         elif used:
             st.success(f"{escaped(data.name)} is on every page.")
@@ -222,7 +222,7 @@ def show_layouts() -> None:
     rows = from_example("resnet").evaluation.take(slice(0, SAMPLE_ROWS))
     sample = pd.DataFrame(rows.proba, columns=[f"p_{name}" for name in rows.class_names]).round(4)
     sample["label"] = np.asarray(rows.class_names, dtype=object)[rows.labels]
-    download(sample, "calib-sample", label="A sample file (simulated)", key="sample-file", of=("sample",))
+    download(sample, "calib-sample", label="A sample file (simulated)", key="sample-file", about=("sample",))
     st.caption(
         "CSV, TSV, JSON, Parquet, Feather, NPY or NPZ, also projects and summaries of calib. Files stay in "
         "this session's memory; none is saved."
@@ -272,9 +272,7 @@ if rows.coverage < 1.0:
 elif data.kind.name != "confidence":
     columns[2].metric("Classes", f"{rows.n_classes:,}", border=True)
 if data.sums is None and data.weighted:
-    st.markdown(
-        "The rows have weights, and every number that can counts each row by its weight. What cannot says so."
-    )
+    st.markdown("The rows have weights. Numbers that cannot use them say so.")
     st.button("Count every row once instead", on_click=count_alike, icon=":material/balance:")
 if data.kind.name == "multilabel":
     columns[3].metric("True classes a row", f"{rows.labels.sum(axis=1).mean():.3g}", border=True)

@@ -131,19 +131,19 @@ def choose_class() -> int | None:
 
 def show_curves(names_shown: list[str], outcomes: dict[str, Outcome], risk: float | None, rows: str) -> None:
     few = {
-        name: risk_curve(models[name], of_class)
+        name: risk_curve(models[name], shown_class)
         for name in names_shown
-        if of_class is None or (top_label(models[name].scores)[0] == of_class).any()
+        if shown_class is None or (top_label(models[name].scores)[0] == shown_class).any()
     }
     chart(
-        diagrams.draw_risk_coverage(few, outcomes={} if of_class is not None else outcomes, risk=risk),
+        diagrams.draw_risk_coverage(few, outcomes={} if shown_class is not None else outcomes, risk=risk),
         "risk-coverage",
         table=lambda: pd.concat([curve.frame().assign(model=name) for name, curve in few.items()]),
         alt="Share of accepted predictions that are wrong, against the share accepted, for every threshold",
         height=330,  # it ends on a first screen of 1280 x 800
     )
     areas = "; ".join(f"AURC of {literal(name)}: {curve.aurc:.5f}" for name, curve in few.items())
-    if of_class is not None:
+    if shown_class is not None:
         st.caption(f"{rows}, those predicted as this class. {areas}")
     elif any(outcome.n_accepted for outcome in outcomes.values()):
         st.caption(f"{rows}. Diamonds: what the thresholds above do to them.")
@@ -158,11 +158,11 @@ def show_benefit(few: list[str]) -> None:
         diagrams.draw_decision_curves(curves),
         "decision-curve",
         table=lambda: pd.concat([curve.frame().assign(model=name) for name, curve in curves.items()]),
-        alt="Net benefit of acting where the score is above a threshold, always and never",
+        alt="Net benefit of acting if the score is above a threshold, always and never",
     )
     st.caption(
         f"Decision curve (Vickers & Elkin 2006) of P(Y = {literal(names[1])}): at threshold t, a needless "
-        "action costs t / (1 - t) of what a missed one costs. A model is worth acting on where its line is "
+        "action costs t / (1 - t) of what a missed one costs. A model is worth acting on if its line is "
         "the highest."
     )
 
@@ -178,7 +178,7 @@ def show_benefit(few: list[str]) -> None:
     threshold = 1.0 / (1.0 + ratio)
     counted = {name: actions(models[name], threshold) for name in few}
     st.markdown(
-        f"A calibrated model acts where P(Y = {literal(names[1])}) is at least **{threshold:.3f}**. On the "
+        f"A calibrated model acts if P(Y = {literal(names[1])}) is at least **{threshold:.3f}**. On the "
         f"{data.evaluation.n_samples:,} evaluation rows that costs "
         + ", ".join(f"**{counts.cost(ratio):.4f}** with {literal(name)}" for name, counts in counted.items())
         + " needless actions per row."
@@ -227,10 +227,10 @@ def show_cost_matrix() -> None:
     table = pd.DataFrame(
         {
             "Model": list(found),
-            "Cost per row": [one.cost for one in found.values()],
-            "Lower": [one.lower for one in found.values()],
-            "Upper": [one.upper for one in found.values()],
-            "Saved per row": [one.saved for one in found.values()],
+            "Cost per row": [costs.cost for costs in found.values()],
+            "Lower": [costs.lower for costs in found.values()],
+            "Upper": [costs.upper for costs in found.values()],
+            "Saved per row": [costs.saved for costs in found.values()],
         }
     )
     st.dataframe(table.style.format(dict.fromkeys(table.columns[1:], "{:.4f}")), hide_index=True)
@@ -259,7 +259,7 @@ classes = binary or lacks(data.kind, "notion:top-label") is None
 if data.weighted:
     st.info(escaped(needs_equal_rows("A rule of acceptance")))
     compared = list(models)[:MOST_COMPARED]
-    of_class = choose_class()
+    shown_class = choose_class()
     show_curves(compared, {}, None, "All evaluation rows")
     if classes and len(names) == 2:
         show_benefit(compared)
@@ -269,7 +269,7 @@ with left:
     target = st.segmented_control(
         "What is given",
         list(TARGETS),
-        format_func=lambda one: TARGETS[one][0],
+        format_func=lambda target: TARGETS[target][0],
         default="accuracy",
         required=True,
         key="target",
@@ -309,7 +309,7 @@ with right.popover("Options", width="stretch"):
         words = "Share of the right predictions that is accepted, at least, %"
         recall = st.number_input(words, 1.0, 99.0, None, key="recall", placeholder="not asked for")
         recall = None if recall is None else round(recall / 100, 6)
-    of_class = choose_class()
+    shown_class = choose_class()
 by = "class" if by_class else None
 
 n_choose, n_check = (int(half.sum()) for half in halves(data.evaluation))

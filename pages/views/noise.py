@@ -67,20 +67,22 @@ def pick_part() -> None:
 
 
 def list_behind(*places: str) -> None:
-    what, of = st.session_state.get("noise-behind", ("", ""))
+    what, subject = st.session_state.get("noise-behind", ("", ""))
     if what not in places or data.sums is not None:
         return
-    if what == "error" and of in by_error:
-        notion = MEASURES[next(key for key in floors(method, n_bins) if MEASURES[key].title == of)].notion
-        list_most(method, rows_adding_most(method, notion, n_bins), of, "noise-rows", CELLS_FIRST)
-    elif of in models:
-        one = models[of]
+    if what == "error" and subject in by_error:
+        notion = MEASURES[
+            next(key for key in floors(method, n_bins) if MEASURES[key].title == subject)
+        ].notion
+        list_most(method, rows_adding_most(method, notion, n_bins), subject, "noise-rows", CELLS_FIRST)
+    elif subject in models:
+        model = models[subject]
         by, order = (
-            (rows_adding_most(one, one.notions[0], n_bins), CELLS_FIRST)
+            (rows_adding_most(model, model.notions[0], n_bins), CELLS_FIRST)
             if what == "calibration"
-            else (how_wrong(one), WRONG_FIRST)
+            else (how_wrong(model), WRONG_FIRST)
         )
-        list_most(one, by, what, "noise-rows", order)
+        list_most(model, by, what, "noise-rows", order)
 
 
 def intervals(method: Method) -> pd.DataFrame:

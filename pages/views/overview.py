@@ -54,8 +54,8 @@ def pick() -> None:
             first, second = custom[:2]
             if key == "overview-map":
                 first, second = second, first
-            of_class = key == "overview-map" or len(custom) == 6
-            st.session_state["looked-at"] = (int(second) if of_class else None, int(first))
+            by_class = key == "overview-map" or len(custom) == 6
+            st.session_state["looked-at"] = (int(second) if by_class else None, int(first))
             st.session_state["overview-rows-open"] = True
 
 
@@ -84,7 +84,7 @@ def show_verdict() -> None:
 def show_signature() -> None:
     """Show the reliability diagram, and the rows of the mark that was clicked in it or in the map below."""
     diagram = reliability(base, n_bins)
-    models = {name: one for name, one in base_models().items() if name != data.model}
+    models = {name: scores for name, scores in base_models().items() if name != data.model}
     other = choose_beside(models) if models and by_class else None
     label, bin_ = st.session_state.get("looked-at", (None, None))
     names = data.evaluation.class_names

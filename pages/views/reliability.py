@@ -64,7 +64,7 @@ def show() -> None:
     left, *middle, right = st.columns([5, 2, 1] if data.models else [5, 1], vertical_alignment="bottom")
     with left:
         n_bins, method = bins_and_method()
-    others = {name: one for name, one in scored().items() if name != method.name}
+    others = {name: other for name, other in scored().items() if name != method.name}
     other = None
     options_menu = right.popover("Options", width="stretch")
     if others and lacks(data.kind, "notion:top-label") is None:
@@ -135,8 +135,8 @@ def show_bins(
             "Confidence bin", list(edges), key="bin", format_func=lambda b: edges.get(b, "")
         )
         if diagram.one_event:
-            of_bin = rows_of(method, method.notions[0], n_bins, bin_=chosen)
-            rows_panel(method, of_bin, f"Scores of {edges[chosen]}", "bin-rows")
+            bin_rows = rows_of(method, method.notions[0], n_bins, bin_=chosen)
+            rows_panel(method, bin_rows, f"Scores of {edges[chosen]}", "bin-rows")
         else:
             code = show_zoom(diagram.zoom(chosen))
     if not diagram.one_event:
@@ -181,8 +181,8 @@ def show_panel(diagram: ReliabilityDiagram, panel: Panel, as_in_paper: bool, **o
 def show_zoom(zoom: BinZoom) -> int | None:
     names = dataset().evaluation.class_names
     st.markdown(zoom.words([literal(name) for name in names], strong="**{}**"))
-    of_bin = [None, *zoom.label.tolist()]
-    if st.session_state.get("bin-class") not in of_bin:
+    bin_classes = [None, *zoom.label.tolist()]
+    if st.session_state.get("bin-class") not in bin_classes:
         st.session_state["bin-class"] = None
     figure = st.container()
     with st.expander("Classes with few rows"):
@@ -209,7 +209,7 @@ def show_zoom(zoom: BinZoom) -> int | None:
             st.caption(f"{MOST_CLASSES} of {len(zoom.label):,} classes, by evidence.")
     code: int | None = st.selectbox(
         "Rows of",
-        of_bin,
+        bin_classes,
         key="bin-class",
         placeholder="all classes of the bin",
         format_func=lambda code: "all classes of the bin" if code is None else f"predicted {names[code]}",

@@ -141,8 +141,8 @@ st.caption(
 )
 if (behind := st.session_state.get("simplex-bin")) in arrows.cell:
     in_bin = view.at[arrows.cell[arrows.position] == behind]
-    of_bin = f"Bin {behind} of the triangle"
-    rows_panel(methods()[BASE], in_bin, of_bin, "simplex-rows", title="", rows=view.all_rows)
+    bin_name = f"Bin {behind} of the triangle"
+    rows_panel(methods()[BASE], in_bin, bin_name, "simplex-rows", title="", rows=view.all_rows)
 next_line("Simplex")
 
 
@@ -159,8 +159,8 @@ def show_distances() -> None:
         alt="Share of rows whose bin is within a distance of its label frequencies, before and after",
     )
     said = [
-        f"{when} L{norm} **{one.observed:.3f}** ({one.mean:.3f}; {one.verdict})"
-        for (when, norm), one in result.floors.items()
+        f"{when} L{norm} **{floor.observed:.3f}** ({floor.mean:.3f}; {floor.verdict})"
+        for (when, norm), floor in result.floors.items()
         if norm == 1
     ]
     st.markdown(f"Canonical-ECE, in brackets a perfect model's: {', '.join(said)}.")

@@ -162,10 +162,10 @@ pairs = (
 )
 table = slice_table(method, at, n_bins, pairs=pairs)
 worst = [
-    f"{literal(table.column[one])} {literal(table.group[one])} "
-    + cell_words(table.confidence[one], table.accuracy[one], table.count[one])
-    for one in range(min(3, len(table)))
-    if table.above_noise[one]
+    f"{literal(table.column[group_place])} {literal(table.group[group_place])} "
+    + cell_words(table.confidence[group_place], table.accuracy[group_place], table.count[group_place])
+    for group_place in range(min(3, len(table)))
+    if table.above_noise[group_place]
 ]
 st.markdown(
     f"{table.words('**{}**')}."
@@ -180,7 +180,7 @@ if models := base_models():
                     "Model": list(tables),
                     "Groups": [len(found) for found in tables.values()],
                     "Above noise": [int(np.count_nonzero(found.above_noise)) for found in tables.values()],
-                    "Clearest": [f"{one.column[0]} {one.group[0]}" for one in tables.values()],
+                    "Clearest": [f"{found.column[0]} {found.group[0]}" for found in tables.values()],
                 }
             ),
             hide_index=True,
@@ -223,8 +223,8 @@ with main:
             column for column in map(str, table.column) if column in chosen
         )
     name = left.selectbox("Column", list(parts), key="slice-column")
-    one: CutsAt = tuple((column, where.get(column)) for column in parts[name])
-    cut = cut_of(rows, one)
+    column_cuts: CutsAt = tuple((column, where.get(column)) for column in parts[name])
+    cut = cut_of(rows, column_cuts)
     place = {group: code for code, group in enumerate(cut.groups)}
     ranked = [place[group] for group in shown["group"][shown["column"] == name]]
     if not ranked:
@@ -240,7 +240,7 @@ with main:
         predicted = np.bincount(top_label(method.scores)[0], minlength=len(rows.class_names))
         order = np.argsort(-predicted, kind="stable")[:MAP_CLASSES]
         classes = tuple(order[predicted[order] > 0].tolist())
-    by_bin, by_class = slice_maps(method, one, visible, classes, n_bins)
+    by_bin, by_class = slice_maps(method, column_cuts, visible, classes, n_bins)
     st.markdown(
         "Orange-red: right less often than the score says. Blue: more often. Taller cells have more "
         "rows, outlined ones are beyond noise."
@@ -288,7 +288,7 @@ with main:
             st.caption(f"The {len(names)} classes that are predicted most often.")
 
     st.header("Reliability of each group", anchor=False)
-    small, _ = slice_maps(method, one, visible[:PANELS], (), n_bins)
+    small, _ = slice_maps(method, column_cuts, visible[:PANELS], (), n_bins)
     chart(
         diagrams.draw_slice_panels(small, cut.groups, score, chosen=opened),
         "slice-panels",
@@ -304,7 +304,7 @@ with main:
         st.info("This column has one group, so there is nothing to compare.")
     else:
         listed = tuple(cut.groups[code] for code in visible[:GAPS])
-        between = gaps(method, one, listed, n_bins)
+        between = gaps(method, column_cuts, listed, n_bins)
         apart = [
             f"{literal(group)} is **{word}** than all other rows ({own:+.4f} against {others:+.4f}; "
             f"difference {interval_words(low, high, sign='+')})"
@@ -348,7 +348,7 @@ what = f"{literal(name)} {literal(group)}"
 what += "" if bin_ is None else f" at {bin_ / n_bins:.3g} to {(bin_ + 1) / n_bins:.3g}"
 if predicted_as is not None:
     what += f", predicted {literal(rows.class_names[predicted_as])}"
-behind = rows_of_group(method, one, place[group], n_bins, bin_, predicted_as)
+behind = rows_of_group(method, column_cuts, place[group], n_bins, bin_, predicted_as)
 line = int(np.flatnonzero((table.column == name) & (table.group == group))[0])
 with side:
     st.subheader(f"{escaped(name)}: {escaped(group)}", anchor=False)
@@ -357,11 +357,11 @@ with side:
         + f"; error **{table.error[line]:.4f}** against a noise floor of {table.floor[line]:.4f} "
         f"(p = {table.p[line]:.2g})."
     )
-    of_group, _ = slice_maps(method, one, (place[group],), (), n_bins)
+    opened_maps, _ = slice_maps(method, column_cuts, (place[group],), (), n_bins)
     chart(
-        diagrams.draw_slice_panels(of_group, cut.groups, score, chosen=opened, across=1),
+        diagrams.draw_slice_panels(opened_maps, cut.groups, score, chosen=opened, across=1),
         "slice-one",
-        table=lambda: of_group.frame(cut.groups),
+        table=lambda: opened_maps.frame(cut.groups),
         alt="Reliability diagram of the chosen group",
         on_select=partial(pick_mark, "slice-one"),
     )

@@ -46,7 +46,7 @@ notion = middle.segmented_control(
     key=f"validity-notion-{chosen.name}",
 )
 alpha = right.slider("Failure probability \u03b1", 0.01, 0.5, 0.1, 0.01, key="alpha", bind="query-params")
-of_class = left.selectbox(
+shown_class = left.selectbox(
     "Class",
     [None, *range(len(names))] if notion != "confidence" and not chosen.one_event else [None],
     format_func=lambda code: "All classes" if code is None else str(names[code]),
@@ -55,7 +55,7 @@ of_class = left.selectbox(
 conditional = middle.toggle("Count cells, not rows", key="cells", bind="query-params")
 n_bins = 15
 
-cells = cells_of(chosen, notion, of_class)
+cells = cells_of(chosen, notion, shown_class)
 try:
     curves = validity(chosen, notion, cells, n_bins)
 except InputError as error:
@@ -66,7 +66,7 @@ described = described_calibrator(chosen, data)
 if hasattr(described, "fallbacks_"):
     card = guarantee_card(described, alpha, choices=chosen.choices)
 promised = card is not None and (chosen.one_event or card.notion == notion)
-promises = card.promises(of_class) if card is not None and promised else []
+promises = card.promises(shown_class) if card is not None and promised else []
 epsilon = promises[0].epsilon if promises else 0.05
 named = {literal(name): curve for name, curve in curves.items()}
 st.markdown(

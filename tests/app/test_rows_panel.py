@@ -167,7 +167,7 @@ def test_rows_are_searched(app):
 
 def test_differences_of_two_methods_list_their_rows(app):
     opened(app, "pages/views/compare.py", "pair-rows")
-    assert "differ most first" in words(app)
+    assert "largest difference first" in words(app)
     shown = listed(app)
     first, second = (
         app.session_state["methods"][app.selectbox(key=key).value] for key in ("pair-first", "pair-second")

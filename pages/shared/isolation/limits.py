@@ -53,16 +53,16 @@ def check(new: Sequence[Any], mine: Sequence[Any], advice: str) -> None:
     InputError
         If that is more than allowed; `new` does not count any longer then.
     """
-    for one in new:
-        _held.add(one)
+    for added in new:
+        _held.add(added)
     why = exceeded(n_bytes([*new, *mine]) + uploaded(), n_bytes(list(_held)) + uploaded_by_all())
     if why:
-        for one in new:
-            _held.discard(one)
+        for added in new:
+            _held.discard(added)
         raise InputError(f"with this, {why}; {advice}, or upload a sample of the rows")
 
 
-def exceeded(mine: float, of_all: float) -> str:
+def exceeded(mine: float, all_bytes: float) -> str:
     """Return which limit these bytes of a session, and of all sessions, exceed; "" if none.
 
     If all hold too much, a session that holds less than its share goes on: others cannot lock it out.
@@ -70,7 +70,7 @@ def exceeded(mine: float, of_all: float) -> str:
     share = limit("CALIB_SERVER_MB") / max(n_sessions(), 1)
     for variable, whose, size in (
         ("CALIB_SESSION_MB", "what this session holds", mine),
-        ("CALIB_SERVER_MB", "what all sessions hold", of_all if mine / 1e6 > share else 0.0),
+        ("CALIB_SERVER_MB", "what all sessions hold", all_bytes if mine / 1e6 > share else 0.0),
     ):
         if size / 1e6 > limit(variable):
             return (
@@ -88,7 +88,11 @@ def n_sessions() -> int:
 
 def uploaded() -> int:
     """Return the bytes of the files in this session's upload fields."""
-    held = [file for one in st.session_state.values() for file in (one if isinstance(one, list) else [one])]
+    held = [
+        file
+        for value in st.session_state.values()
+        for file in (value if isinstance(value, list) else [value])
+    ]
     return sum(file.size for file in held if isinstance(file, UploadedFile))
 
 

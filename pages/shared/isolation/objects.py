@@ -48,7 +48,7 @@ class Packer:
         if type(value) in (list, tuple):
             return {type(value).__name__: [self.pack(member) for member in value]}
         if isinstance(value, Mapping):
-            return {"dict": [[self.pack(key), self.pack(one)] for key, one in value.items()]}
+            return {"dict": [[self.pack(key), self.pack(item)] for key, item in value.items()]}
         if isinstance(value, pd.DataFrame):
             columns = [[name, self._packed_column(value[name])] for name in value.columns]
             return {"table": columns, "index": self._packed_array(value.index.to_numpy())}
@@ -80,7 +80,7 @@ class Packer:
         words: dict[Any, int] = {}  # by type, too: 1, 1.0 and True are equal
         codes = [words.setdefault((type(cell), cell), len(words)) for cell in column.tolist()]
         return {
-            "words": [self.pack(one) for _, one in words],
+            "words": [self.pack(word) for _, word in words],
             "codes": self._stored(np.array(codes, dtype=np.int64)),
             "dtype": "str" if isinstance(column.dtype, pd.StringDtype) else "object",
         }
@@ -120,7 +120,7 @@ def _unpacked(data: Any, arrays: Sequence[np.ndarray], made: list[Any]) -> Any:
     if "tuple" in data:
         return tuple(_unpacked(member, arrays, made) for member in data["tuple"])
     if "dict" in data:
-        return {_unpacked(key, arrays, made): _unpacked(one, arrays, made) for key, one in data["dict"]}
+        return {_unpacked(key, arrays, made): _unpacked(value, arrays, made) for key, value in data["dict"]}
     if "table" in data:
         columns = {name: _unpacked(values, arrays, made) for name, values in data["table"]}
         index = _unpacked(data["index"], arrays, made)
@@ -131,12 +131,12 @@ def _unpacked(data: Any, arrays: Sequence[np.ndarray], made: list[Any]) -> Any:
         return made[data["again"]]
     kind, items = _type_named(data["object"]), _unpacked(data["items"], arrays, made)
     if items is None:
-        one = object.__new__(kind)
-        vars(one).update(_unpacked(data["state"], arrays, made))
+        restored = object.__new__(kind)
+        vars(restored).update(_unpacked(data["state"], arrays, made))
     else:
-        one = tuple.__new__(kind, items)
-    made.append(one)
-    return one
+        restored = tuple.__new__(kind, items)
+    made.append(restored)
+    return restored
 
 
 def n_bytes(value: Any) -> int:

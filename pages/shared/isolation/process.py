@@ -331,7 +331,7 @@ class Pool:
             finally:
                 worker.used = now = time.monotonic()
                 with self.turn:
-                    self.yielding = {one: until for one, until in self.yielding.items() if until > now}
+                    self.yielding = {name: until for name, until in self.yielding.items() if until > now}
                     self.yielding[session] = self.yielding.get(session, now) + now - begin
                     self.idle.append(worker)
                     self.turn.notify_all()
@@ -341,7 +341,7 @@ class Pool:
         ticket = _Ticket(max(now, self.yielding.get(session, now)) + YIELD * seconds)
         with self.turn:
             self.waiting.append(ticket)
-            self.waiting.sort(key=lambda one: one.due)
+            self.waiting.sort(key=lambda waiting: waiting.due)
         try:
             while True:
                 with self.turn:

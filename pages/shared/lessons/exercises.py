@@ -65,11 +65,11 @@ def _points_per_bin() -> str:
 
 
 def _bad_class() -> str:
-    one = study("one bad class", 10, 5_000, ("TS", "TL-HB"))
-    left, repaired = one.against_base("TS"), one.against_base("TL-HB")
+    found = study("one bad class", 10, 5_000, ("TS", "TL-HB"))
+    left, repaired = found.against_base("TS"), found.against_base("TL-HB")
     return (
-        f"TL-ECE is {one.error('Base'):.3f} as it is, {one.error('TS'):.3f} with temperature scaling and "
-        f"{one.error('TL-HB'):.3f} with TL-HB. One temperature serves all classes, and the other nine are "
+        f"TL-ECE is {found.error('Base'):.3f} as it is, {found.error('TS'):.3f} with temperature scaling and "
+        f"{found.error('TL-HB'):.3f} with TL-HB. One temperature serves all classes, and the other nine are "
         f"well calibrated: {left.words('TS', 'Base', 'l2 TL-ECE')} TL-HB has a calibrator for each predicted "
         f"class: {repaired.words('TL-HB', 'Base', 'l2 TL-ECE')}"
     )
@@ -87,9 +87,9 @@ def _few_rows() -> str:
 
 
 def _normalised() -> str:
-    one = study("one bad class", 10, 5_000, ("N-HB", "CW-HB"))
-    change = one.between("N-HB", "CW-HB", "class-wise")
-    base, after = (accuracy(one.labels, one.scores[name][0]) for name in ("Base", "CW-HB"))
+    found = study("one bad class", 10, 5_000, ("N-HB", "CW-HB"))
+    change = found.between("N-HB", "CW-HB", "class-wise")
+    base, after = (accuracy(found.labels, found.scores[name][0]) for name in ("Base", "CW-HB"))
     return (
         "CW-HB gives each class a score that is right on average; N-HB divides a row by its sum, and the "
         f"scores of the ten classes are not right any more. {change.words('N-HB', 'CW-HB', 'l2 CW-ECE')} "

@@ -230,7 +230,7 @@ def show() -> None:
         )
         if "table" not in st.query_params and not presenting():
             st.caption(
-                "The labels of a, b and f are those of Figure 3; the probabilities are ours: the paper "
+                "The labels of a, b and f are Figure 3's; the probabilities are ours: the paper "
                 "prints them as a picture."
             )
     with right:

@@ -110,13 +110,13 @@ def show_behind(method: Method, n_bins: int) -> None:
     if (scored := scored_bin(n_bins)) is not None and method.scores_every_class:
         st.button("Show all rows of the class again", on_click=forget_confused, icon=":material/close:")
         what = f"P({literal(names[code])}) at {scored / n_bins:.3g} to {(scored + 1) / n_bins:.3g}, all rows"
-        of_class = np.asarray(getattr(method.scores, "proba", method.scores))[:, code]
+        class_scores = np.asarray(getattr(method.scores, "proba", method.scores))[:, code]
         rows_panel(
             method,
             rows_of(method, "class-wise", n_bins, code, scored),
             what,
             "class-rows",
-            np.abs(of_class - (labels == code)),
+            np.abs(class_scores - (labels == code)),
             order="worst predictions first",
         )
         return
@@ -130,7 +130,9 @@ def show_behind(method: Method, n_bins: int) -> None:
         bins,
         key="class-bin",
         placeholder="any",
-        format_func=lambda one: "any" if one is None else f"{one / n_bins:.3g} to {(one + 1) / n_bins:.3g}",
+        format_func=lambda chosen_bin: (
+            "any" if chosen_bin is None else f"{chosen_bin / n_bins:.3g} to {(chosen_bin + 1) / n_bins:.3g}"
+        ),
     )
     what = f"Predicted {literal(names[code])}"
     what += "" if bin_ is None else f" at {bin_ / n_bins:.3g} to {(bin_ + 1) / n_bins:.3g}"
@@ -152,7 +154,7 @@ def show_confused(method: Method) -> None:
         "Confused with",
         list(directions),
         key="confused-by",
-        format_func=lambda one: f"{directions[one][0]} ({rows[one].sum():,})",
+        format_func=lambda direction: f"{directions[direction][0]} ({rows[direction].sum():,})",
     )
     if key is None:  # the chart is below the screen, and takes as long to draw as a diagram
         return

@@ -35,9 +35,9 @@ def offer_class_names() -> None:
             try:
                 ordered = edited.sort_values("place", kind="stable")
                 shown = {
-                    str(one): str(other).strip() for one, other in zip(names, edited["shown as"], strict=True)
+                    str(code): str(name).strip() for code, name in zip(names, edited["shown as"], strict=True)
                 }
-                order = [shown[str(one)] for one in ordered["class"]]
+                order = [shown[str(code)] for code in ordered["class"]]
                 if order != list(shown.values()) and set(order) == set(map(str, range(len(order)))):
                     raise InputError("classes that are only numbered stay in their order; name them first")
 

@@ -48,7 +48,7 @@ def show_roles(reading: Reading) -> None:
     if roles.ranked or scores[0] not in names:
         with st.expander("Columns"):
             listed = {"Scores": scores, "Classes": roles.ranked, "Labels": roles.label}
-            st.text("\n".join(f"{head}: {', '.join(of)}" for head, of in listed.items() if of))
+            st.text("\n".join(f"{head}: {', '.join(columns)}" for head, columns in listed.items() if columns))
         return
     head = f"Columns: {len(scores):,} of {len(names):,} are taken for class scores"
     head = head if len(scores) > 1 else f"Columns: {escaped(scores[0])} is taken for the score"
@@ -185,14 +185,14 @@ def show_faults(reading: Reading, *, labelled: bool) -> bool:
 def _show_examination(reading: Reading, part: str, findings: Sequence[Finding] | None = None) -> None:
     """List the accepted fixes and `findings` (all by default) of calibration or evaluation rows."""
     report = reading.reports[part]
-    of_part = f", {part} rows" if reading.slot == PENDING else ""
+    part_words = f", {part} rows" if reading.slot == PENDING else ""
     for fix in report.fixes:
         st.badge("Fixed", color="green")
-        st.text((f"{part} rows: " if of_part else "") + in_words(fix))
+        st.text((f"{part} rows: " if part_words else "") + in_words(fix))
     for finding in report.findings if findings is None else findings:
         with st.container(border=True):
             left, right = st.columns([5, 1], vertical_alignment="center")
-            left.badge(finding.severity.capitalize() + of_part, color=COLOURS[finding.severity])
+            left.badge(finding.severity.capitalize() + part_words, color=COLOURS[finding.severity])
             left.text(finding.message[:1].upper() + finding.message[1:])
             if finding.fix is None or (finding.severity == "note" and finding.code not in ALTERNATIVES):
                 continue

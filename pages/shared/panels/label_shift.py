@@ -18,7 +18,7 @@ AS_BEFORE, KNOWN = "As in calibration", "Known"
 METHODS = {AS_BEFORE: None, KNOWN: "known", "Estimated by EM": "em", "Estimated by BBSE": "bbse"}
 ASSUMES = (
     "**This assumes label shift**: only the shares of the classes differ, and rows of each class look as "
-    "they do in calibration. New rows without labels cannot show whether that is so. Where it is not, the "
+    "they do in calibration. New rows without labels cannot show whether that is so. If it is not, the "
     "correction can make calibrated probabilities much worse. Guarantees of the calibrator do not carry over."
 )
 
@@ -78,8 +78,8 @@ def _known(predictions: Any, calibration: Any) -> LabelShift:
     if calibration is not None:
         before = np.bincount(calibration.labels, minlength=n_classes) / len(calibration.labels)
     st.caption(
-        "Shares that the model was trained on: after undersampling or class weights not those of its rows in "
-        "the world. And the true shares among the new rows."
+        "Enter the class shares that the model was trained on, which undersampling and class weights change, "
+        "and the true shares among the new rows."
     )
     shares = pd.DataFrame({"class": predictions.class_names, "before": before, "new": before})
     edited = st.data_editor(shares, hide_index=True, disabled=["class"], key="known-shares")

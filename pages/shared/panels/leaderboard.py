@@ -44,8 +44,8 @@ def show_leaderboard(leaderboard: Leaderboard, n_bins: int, proposed: str) -> No
     compared = [fitted[entry.method] if entry.metrics else None for entry in leaderboard.ranked]
     errors = ece_of(dataset().kind)
     error = errors.get("tl_ece") or next(iter(errors.values()))
-    floors = [one and floor(one, error.key, n_bins) for one in compared]
-    limits = [one and interval(one, error.key, n_bins) for one in compared]
+    floors = [assessed and floor(assessed, error.key, n_bins) for assessed in compared]
+    limits = [assessed and interval(assessed, error.key, n_bins) for assessed in compared]
     shown[f"{error.title}, 95 %"] = [
         NONE if ends is None else interval_words(ends[0], ends[1]) for ends in limits
     ]
@@ -96,7 +96,7 @@ def show_leaderboard(leaderboard: Leaderboard, n_bins: int, proposed: str) -> No
         help="Methods are ranked by the Brier score of the event: the predicted class is right, or Y is 1. "
         f"{''.join(HOW_RANKED.partition(' An improvement')[1:])} {how_assessed(n_bins)}"
         if event
-        else f"{HOW_RANKED} {how_assessed(n_bins)} Where a method gives only a confidence, the other classes "
+        else f"{HOW_RANKED} {how_assessed(n_bins)} If a method gives only a confidence, the other classes "
         "share the rest in proportion to the base model's probabilities; log loss counts a probability of 0 "
         "as 2.2e-16 (36 nats). TL-MCE (cell) is the definition, TL-MCE (bin) what the paper's tables print.",
     )
@@ -115,11 +115,11 @@ def show_pair(candidates: list[Method], n_bins: int, proposed: str) -> None:
     wanted = ["ece", "brier", "log_loss"] if kind.name == "binary" else list(MEASURES)
     keys = [
         key
-        for key, one in MEASURES.items()
+        for key, measure in MEASURES.items()
         if key in wanted
         and MEASURES[key].missing(kind) is None
-        and (one.notion in TOP_NOTIONS or kind.name == "binary")
-        and one.metric not in ("mce", "auc")
+        and (measure.notion in TOP_NOTIONS or kind.name == "binary")
+        and measure.metric not in ("mce", "auc")
     ]
     default_key = next(key for key in ("tl_ece", "conf_ece", "ece") if key in keys)
     key = right.selectbox(
@@ -138,7 +138,8 @@ def rows_apart(first: Method, second: Method, key: str, panel: str, title: str =
     apart = losses(first)[score] - losses(second)[score]
     most = highest_rows(np.abs(apart))
     what = (
-        f"Where the {MEASURES[score].title} of {literal(first.name)} and {literal(second.name)} differ most"
+        f"Largest differences in {MEASURES[score].title} between {literal(first.name)} and "
+        f"{literal(second.name)}"
     )
     rows_panel(
         first,
@@ -147,7 +148,7 @@ def rows_apart(first: Method, second: Method, key: str, panel: str, title: str =
         panel,
         np.abs(apart),
         (first, second),
-        "those that differ most first",
+        "largest difference first",
         title,
     )
 

@@ -18,10 +18,10 @@ HEADS = {
 
 def show_ranks(table: pd.DataFrame) -> None:
     """Show a row per rank; `table` has one per rank and stage, as from `pages.shared.results.ranks`."""
-    stages = {stage: of.set_index("rank") for stage, of in table.groupby("stage", sort=False)}
+    stages = {stage: ranked.set_index("rank") for stage, ranked in table.groupby("stage", sort=False)}
     columns = {"Right": stages["before"]["right"]}
-    for stage, of in stages.items():
-        columns |= {HEADS[name].format(stage): of[name] for name in ("says", "error", "floor")}
+    for stage, ranked in stages.items():
+        columns |= {HEADS[name].format(stage): ranked[name] for name in ("says", "error", "floor")}
     shown = pd.DataFrame(columns).rename_axis(HEADS["rank"]).reset_index()
     st.dataframe(shown.style.format(precision=4, subset=list(columns)), hide_index=True, height="content")
     download(table, "ranks", key="ranks-csv")

@@ -81,8 +81,8 @@ def highest_rows(by: np.ndarray) -> np.ndarray:
     return which[np.argsort(-by[which], kind="stable")[:MOST_ROWS]]
 
 
-def list_most(method: Method, by: np.ndarray, of: str, key: str, order: str) -> None:
-    what = f"Behind the {of} of {literal(method.name)}"
+def list_most(method: Method, by: np.ndarray, what_of: str, key: str, order: str) -> None:
+    what = f"Behind the {what_of} of {literal(method.name)}"
     rows_panel(method, highest_rows(by), what, key, by, (method,), order, title="")
 
 
@@ -93,8 +93,8 @@ def _table(
     if rows is not None and rows is not shown:  # an example of the page's own: nothing is fitted on it
         return row_table(rows.labels, rows, which, by=by)
     others = [other for other in methods().values() if other.name != BASE]
-    compared = [one for one in beside if one.name != BASE]
+    compared = [other for other in beside if other.name != BASE]
     compared = compared or [other for other in others if other.name == method.name] or others[:1]
-    after: dict[str, Any] = {f"after {one.name}": one.scores for one in compared}
+    after: dict[str, Any] = {f"after {other.name}": other.scores for other in compared}
     base = methods()[BASE]
     return row_table(base.labels, shown, which, after=after, by=by)

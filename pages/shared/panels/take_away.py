@@ -35,8 +35,8 @@ def show_take_away(method: Method, kind: Literal["primary", "secondary"] = "seco
         st.caption(escaped(missing))
     if not wanted:
         return
-    one = event_scores(data.evaluation)
-    rows = (data.evaluation.proba if one is None else one)[:VERIFIED_ROWS]
+    event = event_scores(data.evaluation)
+    rows = (data.evaluation.proba if event is None else event)[:VERIFIED_ROWS]
     code, deviation = _scorer(method, rows)
     _offer("Python scorer (NumPy only)", code.encode(), "scorer.py", "text/x-python", deviation)
     if find_spec("onnx") is None or find_spec("onnxruntime") is None:
