@@ -16,15 +16,12 @@ from calib.data.validation import check_count, check_level
 from calib.evidence.binning import BinStatistics
 from calib.evidence.evidence import Evidence
 from calib.evidence.rows import Rows, as_evidence
-from calib.stats.effective import doubt_words
+from calib.stats.effective import untold
 from calib.stats.floors import ABOVE_NOISE, WITHIN_NOISE, NoiseFloor
 from calib.stats.intervals import mean_limits, of_few_clusters
 
 #: How every conclusion begins: labels may be wrong, too.
 BY_LABELS = "By the labels in this file"
-
-#: Said after a conclusion about rows that look like clusters and count as independent.
-NOT_INDEPENDENT = "This holds for independent rows; these do not look so, and should count as clusters."
 
 Direction = Literal["overconfident", "underconfident"]
 
@@ -88,8 +85,8 @@ class Conclusion(Result):
     #: Number of other predicted classes, if a few of `classes` are all that was found
     n_others: int | None = None
     n_named: int = 0  #: How many of `classes` come first then
-    #: Whether rows count as independent and `calib.stats.effective.find_alike` says otherwise: no level then
-    doubted: bool = False
+    #: Why nothing is said: rows count as independent, and `calib.stats.effective.find_alike` says otherwise
+    untold: str | None = None
 
     @property
     def headline(self) -> list[int]:
@@ -108,10 +105,9 @@ class Conclusion(Result):
         `class_names` are as shown, by default codes; `floor` is the error's, for models of which no direction
         is known.
         """
-        words = self._words(class_names, floor)
-        return f"{words} {NOT_INDEPENDENT}" if self.doubted and (self.pooled or self.classes) else words
-
-    def _words(self, class_names: Sequence[str] | None, floor: NoiseFloor | None) -> str:
+        what = "score" if self._event else "confidence"
+        if self.untold is not None:
+            return f"Whether the {what} is too high or too low: {self.untold}."
         if self.n_others:
             return f"{BY_LABELS} {self._alone_words(class_names)}."
         if self.pooled:
@@ -133,7 +129,6 @@ class Conclusion(Result):
                 f"Over all predicted classes no direction stands out, but by the labels in this file the "
                 f"model is {'; '.join(parts)}."
             )
-        what = "score" if self._event else "confidence"
         nothing = f"No range of the {what} stands out among {self.n_samples:,} rows"
         if floor is None:
             return nothing + "."
@@ -232,6 +227,9 @@ def conclude(
     check_count(n_bins, "n_bins")
     check_level(level)
     evidence = as_evidence(y_true, scores, sample_weight, cluster)
+    why_not = untold(None, getattr(evidence, "scores", None)) if evidence.n_clusters is None else None
+    if why_not is not None:
+        return Conclusion(evidence.kind, evidence.n_samples, 0, level, (), (), untold=why_not)
     cells = evidence.cells(evidence.notion, n_bins=n_bins)
     cell_class = cells.problem if cells.n_problems > 1 else np.zeros(len(cells.count), dtype=np.int64)
     enough = np.bincount(cell_class, cells.count)[cell_class] >= MIN_ROWS
@@ -271,7 +269,6 @@ def conclude(
         classes=tuple(clearest.values()),
         n_others=n_others,
         n_named=n_named,
-        doubted=evidence.n_clusters is None and bool(doubt_words(getattr(evidence, "scores", None))),
     )
 
 

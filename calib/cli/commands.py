@@ -346,6 +346,8 @@ def recommend(options: Namespace) -> Outcome:
     lines = [f"{rows.n_samples:,} rows: {source}", advice.reason, ""]
     if weighted:
         lines.insert(1, f"rows are {weight_words(rows.sample_weight)}")
+    if worth := dependence_words(rows):
+        lines.insert(1, worth)
     line = "{:<20}{:>10}{:>10}{:>34}{:>16}".format
     lines.append(line("", "Brier", "log loss", "improvement (interval)", "fitted numbers"))
     for name, brier, log_loss, *change, numbers in advice.table.itertuples(index=False):
@@ -830,7 +832,7 @@ def _binless(
         *(floor.p_value for floor in tests),
         line.p_value,
     ]
-    together = combined_test(chances, next(iter(floors.values())).n_clusters)
+    together = combined_test(chances, next(iter(floors.values())).untold)
     results |= {"slope": _finite(asdict(line)), "together": asdict(together)}
     return [together.words, *words, line.words], results
 

@@ -39,7 +39,7 @@ _ASSESSED = {
             "level": "number",
             "determined": "flag",
         },
-        "together?": {"n_tests": "whole", "p_value": "number", "n_clusters": "whole?"},
+        "together?": {"n_tests": "whole", "p_value": "number", "untold": "text?"},
         "*": _each("number?", "statistic p_value"),
     },
 }

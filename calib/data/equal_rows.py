@@ -1,4 +1,4 @@
-"""Rows that are there twice: copies inside a set of rows, and rows that a calibrator was fitted on."""
+"""Rows that are there twice, or share a score, and rows that a calibrator was fitted on."""
 
 from __future__ import annotations
 
@@ -8,6 +8,8 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+
+from calib.data.likeness import questions_of
 
 #: Key of `metadata.attrs` for the name of the column with the ids of rows.
 ID = "id"
@@ -98,11 +100,19 @@ def exact_copies(rows: Any, labels: np.ndarray | None = None) -> np.ndarray | No
     the share of right rows. Equal rows are copies if almost no pair disagrees, with probability below
     `CHANCE`.
     """
+    told = _told(rows, labels)
+    return None if told is None else copies_of(*told)
+
+
+def _told(
+    rows: Any, labels: np.ndarray | None
+) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray] | None:
+    """Return keys, score and outcome of an event, and label code of each row; None without labels."""
     labels = rows.labels if labels is None else labels
     if labels is None:
         return None
     codes = labels if labels.ndim == 1 else row_codes(labels)
-    return copies_of(row_keys(rows), *_outcomes(rows, labels), codes)
+    return row_keys(rows), *_outcomes(rows, labels), codes
 
 
 def copies_of(
@@ -128,15 +138,35 @@ def copies_of(
     return pd.factorize(_mixed(keys ^ _mixed(labels.astype(np.int64).view(np.uint64))))[0]
 
 
+def together_by_scores(rows: Any, labels: np.ndarray | None = None) -> np.ndarray | None:
+    """Return which rows their equal scores say to belong together: `exact_copies`, else `questions_of`."""
+    told = _told(rows, labels)
+    if told is None or rows.kind == "multilabel":
+        return None if told is None else copies_of(*told)
+    return copies_or_questions(*told, getattr(rows, "label", None))
+
+
+def copies_or_questions(
+    keys: np.ndarray,
+    score: np.ndarray,
+    happened: np.ndarray,
+    labels: np.ndarray,
+    predicted: np.ndarray | None = None,
+) -> np.ndarray | None:
+    """Return `copies_of` rows, else `questions_of` them."""
+    copies = copies_of(keys, score, happened, labels)
+    return questions_of(keys, score, happened, predicted) if copies is None else copies
+
+
 def counted_together(rows: Any) -> Any:
-    """Return rows without clusters with their copies as such, if intervals depend on it noticeably."""
-    copies = None if rows.cluster is not None else noticeable(exact_copies(rows))
-    return rows if copies is None else rows.with_cluster(copies)
+    """Return rows, if they have no clusters, with `together_by_scores` as such if intervals depend on it."""
+    found = None if rows.cluster is not None else noticeable(together_by_scores(rows))
+    return rows if found is None else rows.with_cluster(found)
 
 
-def noticeable(copies: np.ndarray | None) -> np.ndarray | None:
-    """Return copies that intervals depend on noticeably, else None."""
-    return None if copies is None or design_effect(copies) < LEAST_EFFECT else copies
+def noticeable(clusters: np.ndarray | None) -> np.ndarray | None:
+    """Return clusters that intervals depend on noticeably, else None."""
+    return None if clusters is None or design_effect(clusters) < LEAST_EFFECT else clusters
 
 
 def sample_by_content(matrix: np.ndarray) -> np.ndarray:

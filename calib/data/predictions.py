@@ -18,7 +18,7 @@ from calib.base.delegates import DELEGATES
 from calib.base.exceptions import InputError
 from calib.base.parallel import map_row_blocks
 from calib.data.defaults import RANDOM_STATE
-from calib.data.equal_rows import ID, exact_copies
+from calib.data.equal_rows import ID, together_by_scores
 from calib.data.matrices import (
     ROW_SUM_TOLERANCE,
     digest_of,
@@ -299,7 +299,7 @@ class Announcement:
             return units_of(self.cluster, self.n_samples)
         name = None if self.metadata is None else self.metadata.attrs.get(ID)
         if self.metadata is None or name not in self.metadata:
-            return units_of(exact_copies(self), self.n_samples)
+            return units_of(together_by_scores(self), self.n_samples)
         codes, ids = pd.factorize(self.metadata[name])
         return np.where(codes < 0, len(ids) + np.arange(len(codes)), codes)
 

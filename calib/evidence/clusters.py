@@ -19,10 +19,7 @@ from functools import cached_property
 import numpy as np
 from scipy.special import ndtr, ndtri, owens_t
 
-from calib.evidence.likeness import Residuals, sum_of_pairs
-
-#: Fewest clusters that can tell how far their rows depend on each other.
-MIN_CLUSTERS = 10
+from calib.data.likeness import MIN_CLUSTERS, Residuals, sum_of_pairs
 
 #: Least distance of scores from 0 and 1, and largest correlation.
 CLIP, MAX_CORRELATION = 1e-6, 0.999

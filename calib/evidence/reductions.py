@@ -11,7 +11,14 @@ import numpy as np
 
 from calib.base.exceptions import InputError
 from calib.base.parallel import WORKERS, map_row_blocks, map_threads, row_blocks
-from calib.data.equal_rows import copies_of, exact_copies, keys_of, noticeable, repeats, sample_by_content
+from calib.data.equal_rows import (
+    copies_or_questions,
+    keys_of,
+    noticeable,
+    repeats,
+    sample_by_content,
+    together_by_scores,
+)
 from calib.data.kinds import lacks
 from calib.data.matrices import highest
 from calib.data.notions import TOP_K_NOTIONS, Notion, NotionShape
@@ -88,7 +95,7 @@ def counted_rows(
     """Return `weighted_rows` and the cluster number of each, or of its copies; None without clusters."""
     codes = cluster_codes(scores, sample_weight, cluster)
     y_true, scores, weights = weighted_rows(y_true, scores, sample_weight)
-    return y_true, scores, weights, _copies(y_true, scores) if codes is None else codes
+    return y_true, scores, weights, _together_by_scores(y_true, scores) if codes is None else codes
 
 
 def problems_of(
@@ -116,8 +123,8 @@ def cluster_codes(scores: Any, sample_weight: Any, cluster: Any) -> np.ndarray |
     return codes
 
 
-def _copies(y_true: Any, scores: Any) -> np.ndarray | None:
-    """Return the copies among rows that intervals depend on, if any; looked for in some rows first."""
+def _together_by_scores(y_true: Any, scores: Any) -> np.ndarray | None:
+    """Return copies, or answers to one question, that intervals depend on; looked for in some rows first."""
     if not isinstance(scores, Announcement) and np.ndim(scores) == 1 and np.asarray(scores).dtype.kind != "f":
         return None
     if np.shape(y_true)[:1] != (getattr(scores, "n_samples", None) or len(scores),):
@@ -129,13 +136,13 @@ def _copies(y_true: Any, scores: Any) -> np.ndarray | None:
 
         def among(rows: Any) -> np.ndarray | None:
             told = happened[rows]
-            return copies_of(keys_of(matrix[rows]), matrix[rows], told, told)
+            return copies_or_questions(keys_of(matrix[rows]), matrix[rows], told, told)
 
     elif isinstance(scores, Announcement):
         matrix, labels = getattr(scores, scores.scored_by), np.asarray(y_true)
 
         def among(rows: Any) -> np.ndarray | None:
-            return exact_copies(scores.take(rows), labels[rows])
+            return together_by_scores(scores.take(rows), labels[rows])
 
     else:
         matrix, labels = np.asarray(scores), np.asarray(y_true)
@@ -143,7 +150,7 @@ def _copies(y_true: Any, scores: Any) -> np.ndarray | None:
         def among(rows: Any) -> np.ndarray | None:
             some, true = score_matrix(matrix[rows]), as_labels(labels[rows], *matrix[rows].shape)
             top = highest(some)
-            return copies_of(keys_of(some, top), top[1], top[0] == true, true)
+            return copies_or_questions(keys_of(some, top), top[1], top[0] == true, true, top[0])
 
     some = sample_by_content(matrix)
     if not repeats(matrix, some):

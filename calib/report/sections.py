@@ -69,7 +69,7 @@ from calib.stats.binless import (
     combined_test,
     recalibration_words,
 )
-from calib.stats.effective import dependence_words
+from calib.stats.effective import dependence_words, untold
 from calib.stats.errors import accuracy
 from calib.stats.floors import WITHIN_NOISE, noise_floor, verdict
 from calib.stats.measures import ece_of
@@ -353,7 +353,7 @@ def _tests_without_bins(about: ReportInput, chances: list[float]) -> tuple[list[
     line = calibration_slope(rows.labels, rows, sample_weight=about.weights)
     slope = recalibration_words(line, about.kind.scored)
     chances = [*chances, *(test.p_value for test in tests), line.p_value]
-    together = combined_test(chances, about.evidence.n_clusters)
+    together = combined_test(chances, untold(about.evidence.n_clusters, rows))
     if about.weights is not None:
         slope += " " + without_weights(about.kind)
     return [paragraph(text(f"{together.words}."))], [

@@ -26,9 +26,9 @@ from calib.data.predictions import (
 )
 from calib.data.validation import as_labels, check_choice, check_count, check_level, n_axes
 from calib.evidence.binning import BinaryProblems
-from calib.evidence.clusters import too_few
 from calib.evidence.rows import Rows, as_evidence
 from calib.evidence.sampling import draw_sums, resample
+from calib.stats.effective import untold
 from calib.stats.floors import SIGNIFICANCE
 
 Test = Literal["kuiper", "ks", "spiegelhalter", "skce"]
@@ -81,6 +81,7 @@ class CalibrationTest(Result):
     p_value: float  #: Chance of a statistic as extreme under calibration
     #: Redraws of the outcomes behind the p-value; 0 if it comes from the limit for many rows
     n_resamples: int
+    untold: str | None = None  #: As for `CombinedTest`
 
     @property
     def title(self) -> str:
@@ -89,8 +90,8 @@ class CalibrationTest(Result):
 
     @property
     def verdict(self) -> str:
-        """Return `REJECTED` if p is at most `SIGNIFICANCE`, else `NOT_REJECTED`."""
-        return REJECTED if self.p_value <= SIGNIFICANCE else NOT_REJECTED
+        """Return `REJECTED` if p is at most `SIGNIFICANCE`, `NOT_REJECTED`, or `untold`."""
+        return self.untold or (REJECTED if self.p_value <= SIGNIFICANCE else NOT_REJECTED)
 
     @property
     def words(self) -> str:
@@ -207,9 +208,10 @@ def calibration_test(
                 '"kuiper", "ks" and "spiegelhalter" allow for that'
             )
         redraws = 199 if n_resamples is None else n_resamples
-        return _kernel_test(y_true, scores, redraws, random_state)
+        return replace(_kernel_test(y_true, scores, redraws, random_state), untold=untold(None, scores))
     problems = _top_problems(y_true, scores, notion, sample_weight, cluster)
-    return _redrawn_tests(problems, [test], n_resamples, random_state)[test]
+    found = _redrawn_tests(problems, [test], n_resamples, random_state)[test]
+    return replace(found, untold=untold(_n_clusters(problems), scores))
 
 
 def _redrawn_tests(
@@ -251,6 +253,10 @@ def _redrawn_tests(
     return results
 
 
+def _n_clusters(problems: BinaryProblems) -> int | None:
+    return Rows(None, problems).n_clusters
+
+
 def calibration_tests(
     y_true: Any,
     scores: Any,
@@ -265,7 +271,9 @@ def calibration_tests(
     sums: list[Test] = [check_choice(test, get_args(Test), "test") for test in tests if test != "skce"]
     if sums:
         problems = _top_problems(y_true, scores, "top-label", sample_weight, cluster)
-        results = _redrawn_tests(problems, sums, None, random_state)
+        why_not = untold(_n_clusters(problems), scores)
+        drawn = _redrawn_tests(problems, sums, None, random_state)
+        results = {test: replace(found, untold=why_not) for test, found in drawn.items()}
     if "skce" in tests and _has_pairs(y_true, scores, sample_weight, cluster):
         results["skce"] = calibration_test(y_true, scores, test="skce", random_state=random_state)
     return [results[test] for test in tests if test in results]
@@ -277,22 +285,23 @@ class CombinedTest(Result):
 
     n_tests: int  #: Tests
     p_value: float  #: Their combined p-value
-    n_clusters: int | None = None  #: Clusters of the rows; None if these are independent
+    untold: str | None = None  #: Why there is no verdict, such as too few clusters; None if there is
 
     @property
     def verdict(self) -> str:
-        """`REJECTED` if p is at most `SIGNIFICANCE`, `NOT_REJECTED`, or "too few clusters to tell"."""
-        return too_few(self.n_clusters) or (REJECTED if self.p_value <= SIGNIFICANCE else NOT_REJECTED)
+        """`REJECTED` if p is at most `SIGNIFICANCE`, `NOT_REJECTED`, or `untold`."""
+        return self.untold or (REJECTED if self.p_value <= SIGNIFICANCE else NOT_REJECTED)
 
     @property
     def words(self) -> str:
         return f"All {self.n_tests} tests together (p = {self.p_value:.2g}): {self.verdict}"
 
 
-def combined_test(p_values: Sequence[float], n_clusters: int | None = None) -> CombinedTest:
+def combined_test(p_values: Sequence[float], untold: str | None = None) -> CombinedTest:
     """Combine tests of calibration on the same rows into one of the same level.
 
-    The tests, with p-values in (0, 1], may depend on each other in any way.
+    The tests, with p-values in (0, 1], may depend on each other in any way. `untold` says why rows allow no
+    verdict.
 
     Notes
     -----
@@ -308,7 +317,7 @@ def combined_test(p_values: Sequence[float], n_clusters: int | None = None) -> C
     if not len(chance):
         raise InputError("combined_test needs at least one p-value; got none")
     mean = float(np.mean(np.tan((0.5 - np.maximum(chance, 1e-15)) * np.pi)))
-    return CombinedTest(len(chance), float(np.arctan2(1.0, mean) / np.pi), n_clusters)
+    return CombinedTest(len(chance), float(np.arctan2(1.0, mean) / np.pi), untold)
 
 
 def calibration_frame(tests: Sequence[CalibrationTest], scored: str | None = None) -> pd.DataFrame:

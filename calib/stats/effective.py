@@ -9,19 +9,18 @@ from weakref import WeakKeyDictionary
 
 import numpy as np
 import pandas as pd
-from scipy.special import chdtr
 
 from calib.base.exceptions import InputError
 from calib.base.results import Result
-from calib.data.equal_rows import design_effect, row_keys, sample_by_content
+from calib.data.equal_rows import design_effect, exact_copies, row_keys
+from calib.data.likeness import Residuals
 from calib.data.predictions import Announcement, ConfidencePrediction, vote_words
 from calib.data.times import BLOCKS, N_BLOCKS, blocks_of, dates_of, is_time
-from calib.evidence.clusters import MIN_CLUSTERS
-from calib.evidence.likeness import Residuals
+from calib.evidence.clusters import MIN_CLUSTERS, too_few
 from calib.evidence.rows import Rows
 
-#: What stands for the column of groups of equal scores.
-EQUAL_SCORES = "scores"
+#: What is said in place of a verdict about rows that look like clusters and count as independent.
+UNCOUNTED = "no verdict while dependent rows count as independent"
 
 #: Chance that uninformative columns are taken for clusters.
 CHANCE = 1e-3
@@ -100,7 +99,7 @@ class Alike(Result):
     @property
     def words(self) -> str:
         name, _, block = self.column.rpartition("=")
-        rows = f"rows of equal {self.column if self.column == EQUAL_SCORES else repr(self.column[:60])}"
+        rows = f"rows of equal {self.column[:60]!r}"
         if name:
             rows = f"rows of the same {block if block in BLOCKS else 'stretch'} of {name[:60]!r}"
         worth = self.sample.words
@@ -111,8 +110,7 @@ def find_alike(rows: Any) -> list[Alike]:
     """Look for further columns whose equal values say which rows belong together.
 
     Tested are texts, whole numbers and blocks of time with at least `MIN_CLUSTERS` values, some repeated,
-    that are no function of the true or predicted class, and equal scores with about as many rows each.
-    `CHANCE` is divided among them.
+    that are no function of the true or predicted class. `CHANCE` is divided among them.
     """
     if rows.labels is None or rows.kind == "multilabel":
         return []
@@ -124,8 +122,6 @@ def find_alike(rows: Any) -> list[Alike]:
         if MIN_CLUSTERS <= codes.max() + 1 < len(codes)
         and not any(_says(class_, codes) for class_ in classes)
     }
-    if (equal := _equal_scores(rows)) is not None:
-        tried[EQUAL_SCORES] = equal
     if not tried:
         return []
     score, outcome, predicted = Rows(rows.labels, rows.unweighted().with_cluster(None)).first_claims()
@@ -136,19 +132,6 @@ def find_alike(rows: Any) -> list[Alike]:
         worth = effective_sample(outcome, ConfidencePrediction(score), cluster=codes)
         found.append(Alike(name, p_value, CHANCE / len(tried), design_effect(codes), worth))
     return sorted(found, key=lambda alike: (not alike.is_sure, alike.sample.effective))
-
-
-def _equal_scores(rows: Any) -> np.ndarray | None:
-    """Return groups of equal scores if there are about as many rows in each, as if each was asked so often.
-
-    The numbers of rows vary less than by chance; those of rounded scores, leaves and bins do not.
-    """
-    some = sample_by_content(getattr(rows, rows.scored_by))
-    size = np.unique(row_keys(rows[some] if len(some) else rows), return_counts=True)[1]
-    if len(size) < MIN_CLUSTERS or size.mean() < 2.0:
-        return None
-    apart = float(np.sum((size - size.mean()) ** 2) / size.mean())
-    return pd.factorize(row_keys(rows))[0] if chdtr(len(size) - 1, apart) < CHANCE else None
 
 
 def _groupings(name: str, values: pd.Series) -> Iterator[tuple[str, np.ndarray]]:
@@ -173,12 +156,35 @@ def _says(classes: np.ndarray, codes: np.ndarray) -> bool:
     return pairs == len(np.unique(classes))
 
 
+def untold(n_clusters: int | None, scores: Any) -> str | None:
+    """Say why rows allow no verdict: too few clusters, or clusters that do not count; None if they do."""
+    doubted = n_clusters is None and doubt_words(scores)
+    return too_few(n_clusters) or (UNCOUNTED if doubted else None)
+
+
 def dependence_words(rows: Any) -> str:
     """Say what votes, and rows of clusters, are worth, or that rows look like clusters; "" for others."""
     if getattr(rows, "labels", None) is None:
         return ""
-    worth = effective_sample(rows.labels, rows).words if rows.cluster is not None else doubt_words(rows)
+    worth = doubt_words(rows)
+    if rows.cluster is not None:
+        worth = f"{effective_sample(rows.labels, rows).words}{_cluster_words(rows)}"
     return "; ".join(filter(None, (vote_words(rows), worth)))
+
+
+def _cluster_words(rows: Any) -> str:
+    """Say which rows a cluster holds; "" for votes, and if neither a column nor the scores show it."""
+    if rows.voted is not None:
+        return ""
+    columns = {} if rows.metadata is None else rows.metadata
+    shared = {f"of equal {str(name)[:60]!r}": values for name, values in columns.items()}
+    clusters = pd.factorize(rows.cluster)[0]
+    for which, values in {**shared, "of equal scores": row_keys(rows)}.items():
+        if np.array_equal(pd.factorize(values)[0], clusters):
+            return f"; a cluster holds rows {which}"
+    same = exact_copies(rows)
+    copied = same is not None and np.array_equal(pd.factorize(same)[0], clusters)
+    return "; a cluster holds copies of a row" * copied
 
 
 #: What `doubt_words` says of rows, which many conclusions about them ask for.

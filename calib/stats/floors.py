@@ -20,7 +20,6 @@ from calib.data.notions import Notion
 from calib.data.predictions import weighted_rows
 from calib.data.validation import as_class_scores, check_choice, check_level, check_norm
 from calib.evidence.binning import BinaryProblems, BinStatistics, Strategy
-from calib.evidence.clusters import too_few
 from calib.evidence.evidence import Evidence
 from calib.evidence.rows import as_evidence
 from calib.evidence.sampling import (
@@ -32,6 +31,7 @@ from calib.evidence.sampling import (
     resample,
 )
 from calib.evidence.sums import SummedRows
+from calib.stats.effective import UNCOUNTED, untold
 from calib.stats.simplex_errors import cell_means
 
 #: Largest p-value that is called "above noise".
@@ -67,8 +67,7 @@ class NoiseFloor(Drawn):
     observed: float  #: The metric on the observed outcomes, in [0, 1]
     samples: np.ndarray  #: (R,) float64: The metric on outcomes redrawn as Bernoulli(score), ascending
     weighted: bool = False  #: Whether rows have weights, in the observed outcomes and in the redrawn ones
-    #: Clusters, whose outcomes were redrawn with their dependence; None for independent rows
-    n_clusters: int | None = None
+    untold: str | None = None  #: Why there is no verdict, such as too few clusters; None if there is
 
     @property
     def mean(self) -> float:
@@ -90,8 +89,8 @@ class NoiseFloor(Drawn):
 
     @property
     def verdict(self) -> str:
-        """`ABOVE_NOISE` if p is at most `SIGNIFICANCE`, `WITHIN_NOISE`, or "too few clusters to tell"."""
-        return too_few(self.n_clusters) or (ABOVE_NOISE if self.p_value <= SIGNIFICANCE else WITHIN_NOISE)
+        """`ABOVE_NOISE` if p is at most `SIGNIFICANCE`, `WITHIN_NOISE`, or `untold`."""
+        return self.untold or (ABOVE_NOISE if self.p_value <= SIGNIFICANCE else WITHIN_NOISE)
 
     @property
     def is_too_low(self) -> bool:
@@ -101,6 +100,8 @@ class NoiseFloor(Drawn):
     @property
     def words(self) -> str:
         """The verdict, and in brackets what a perfect model of this size shows, and what noise could hide."""
+        if self.untold == UNCOUNTED:
+            return UNCOUNTED  # so is this floor
         upper, digits, cases = _printed_upper(self)
         hidden = f"; {self.hidden}" * (self.verdict == WITHIN_NOISE)
         return f"{self.verdict} ({perfect_words(self.mean, upper, digits, cases)}{hidden})"
@@ -256,6 +257,7 @@ def noise_floors(
     if cells.n_claims > 1 and isinstance(evidence, SummedRows):
         return _floors_of_claims(cells, drawing, measures, **options)
     found = {name: CellMetric(cells, **measure) for name, measure in measures.items()}
+    why_not = untold(evidence.n_clusters, getattr(evidence, "scores", None))
 
     def of_all(gaps: np.ndarray) -> np.ndarray:
         return np.stack([metric_of(gaps) for metric_of in found.values()])
@@ -263,13 +265,13 @@ def noise_floors(
     observed = of_all(np.abs(cells.gap)[:, None])[:, 0].tolist()
     samples = np.sort(_redrawn(of_all, cells, *drawing, **options), axis=1)
     return {
-        name: _floor_of(cells, metric_of.metric, at_data, redrawn, evidence.n_clusters)
+        name: _floor_of(cells, metric_of.metric, at_data, redrawn, why_not)
         for (name, metric_of), at_data, redrawn in zip(found.items(), observed, samples, strict=True)
     }
 
 
 def _floor_of(
-    cells: BinStatistics, metric: str, observed: float, samples: np.ndarray, n_clusters: int | None = None
+    cells: BinStatistics, metric: str, observed: float, samples: np.ndarray, why_not: str | None = None
 ) -> NoiseFloor:
     return NoiseFloor(
         metric=metric,
@@ -280,7 +282,7 @@ def _floor_of(
         observed=observed,
         samples=samples,
         weighted=cells.is_weighted,
-        n_clusters=n_clusters,
+        untold=why_not,
     )
 
 

@@ -161,7 +161,7 @@ def show_dataset(data: Dataset | None) -> None:
     elif data.weighted:
         rows += f"; every number is {weight_words(evaluation.sample_weight)}"
     if worth := worth_of(evaluation):
-        rows += f"; {worth}"
+        rows += f"; {escaped(worth)}"
     with st.container(horizontal=True, vertical_alignment="center", gap="small", key="about-data"):
         if data.simulated:
             st.badge("Simulated data", color="orange")

@@ -201,7 +201,7 @@ def show_without_bins() -> None:
     tested = calibration_frame(tests, scored)
     chances = [floor.p_value for floor in by_error.values() if floor.metric == "ece"]
     chances += [*(test.p_value for test in tests), line.p_value]
-    together = combined_test(chances, next(iter(by_error.values())).n_clusters)
+    together = combined_test(chances, next(iter(by_error.values())).untold)
     st.markdown(f"{together.words}, with the noise floors above.")
     st.dataframe(
         tested.drop(columns="Redraws").assign(p=tested["p"].map(p_words)),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+import pandas as pd
 import pytest
 from scipy import stats
 
@@ -12,16 +13,20 @@ from calib import (
     InputError,
     Predictions,
     TopLabelPrediction,
+    brier_score,
     calibration_test,
+    conclude,
     effective_sample,
     error_interval,
     noise_floor,
     paired_difference,
     slices,
 )
+from calib.answers.gate import gate as check_limits
 from calib.evidence.clusters import Dependence, latent_correlation
 from calib.evidence.rows import Rows
 from calib.stats import calibration_tests
+from calib.stats.effective import UNCOUNTED
 
 
 @pytest.mark.parametrize("correlation", [0.0, 0.3, 0.7])
@@ -109,11 +114,25 @@ def test_clusters_of_one_row_are_independent_rows():
 def test_few_clusters_do_not_tell():
     proba, labels, cluster = perfect(np.random.default_rng(5), "", 6, 50, 0.3)
     floor = noise_floor(labels, proba, cluster=cluster, n_resamples=50, random_state=0)
-    assert floor.n_clusters == 6
     assert floor.verdict.startswith("too few clusters to tell (6;")
     assert "too few clusters" in effective_sample(labels, proba, cluster=cluster).words
     with pytest.raises(InputError, match="needs clusters"):
         effective_sample(labels, proba)
+
+
+def test_a_column_of_clusters_that_do_not_count_leaves_no_verdict():
+    """Every claim about a perfect model is wrong; the limit is broken if rows are independent."""
+    proba, labels, cluster = perfect(np.random.default_rng(8), "", 20, 100, 0.3)
+    ids = pd.DataFrame({"donor": cluster})
+    rows = Predictions(proba, labels, metadata=ids)
+    alone = Predictions(proba, labels)
+    assert conclude(labels, alone).pooled
+    assert not len(conclude(labels, rows).frame())
+    most = {"brier": brier_score(labels, proba) - 0.05}
+    answers = [check_limits(labels, each, most=most).checks[0].answer for each in (alone, rows)]
+    assert answers == ["broken", "undecided"]
+    floor = noise_floor(labels, rows, n_resamples=50)
+    assert floor.verdict == floor.words == calibration_test(labels, rows, test="ks").verdict == UNCOUNTED
 
 
 @pytest.mark.thorough

@@ -9,6 +9,7 @@ import numpy as np
 import pandas as pd
 
 from calib.data.equal_rows import DECIMALS, LEAST_EFFECT, copies_of, design_effect, keys_of
+from calib.data.likeness import questions_of
 from calib.data.matrices import highest
 from calib.data.predictions import ConfidencePrediction, TopLabelPrediction
 from calib.data.times import blocks_of
@@ -87,16 +88,22 @@ def find_copies(raw: RawPredictions) -> Finding | None:
     )
 
 
+def _questions_in(raw: RawPredictions) -> np.ndarray | None:
+    """Return `questions_of` the usable rows of a file that are no copies."""
+    if raw.cluster is not None or (claims := _claims(raw)) is None or copies_in(raw) is not None:
+        return None
+    score, right, codes, predicted = claims
+    usable = _usable(raw, codes)
+    told = raw_keys(raw)[usable], score[usable], right[usable]
+    return questions_of(*told, None if predicted is None else predicted[usable])
+
+
 def find_rows_together(raw: RawPredictions) -> Finding | None:
     """Say what clusters are worth, or find columns that say which rows belong together."""
     rows = _rows_of(raw)
     if rows is None:
         return None
-    from calib.stats.effective import (
-        EQUAL_SCORES,
-        effective_sample,
-        find_alike,
-    )  # scipy, which reading rows does without
+    from calib.stats.effective import effective_sample, find_alike  # scipy, which reading rows does without
 
     if raw.cluster is not None:
         name = "cluster" if raw.roles is None or raw.roles.cluster is None else raw.roles.cluster
@@ -110,6 +117,17 @@ def find_rows_together(raw: RawPredictions) -> Finding | None:
     id_name = "id" if raw.roles is None else raw.roles.id
     tested = find_alike(rows)
     sure = [column for column in tested if column.is_sure]
+    if (questions := _questions_in(raw)) is not None:
+        worth = effective_sample(rows.labels, rows, cluster=questions)
+        sure = [column for column in sure if column.sample.n_clusters < worth.n_clusters]
+        if not sure:
+            return Finding(
+                "rows_together",
+                "note",
+                f"about {len(questions) / worth.n_clusters:.0f} rows each have equal scores, as answers to a "
+                "question do, and are right or wrong together, more than their scores explain. They count as "
+                f"clusters: {worth.words}.",
+            )
     named = [
         one
         for one in tested
@@ -119,8 +137,10 @@ def find_rows_together(raw: RawPredictions) -> Finding | None:
     if not sure and not named:
         return _too_few(rows)
     chosen = (sure or named)[0]
-    named_too = f", as --cluster {chosen.column} does, or the menu Rows that belong together"
-    how = f"The fix counts them as clusters{named_too * (chosen.column != EQUAL_SCORES)}; it removes no row."
+    how = (
+        f"The fix counts them as clusters, as --cluster {chosen.column} does, or the menu Rows that belong "
+        "together; it removes no row."
+    )
     if not sure:
         what = (
             f"values of {chosen.column[:60]!r} repeat, so rows of equal values may belong together; nothing "
@@ -137,7 +157,7 @@ def find_rows_together(raw: RawPredictions) -> Finding | None:
         "warning",
         f"{chosen.words}.{also} {how} If the column describes a row instead, as an age does, the scores are "
         "off by it: see Slices.",
-        columns=tuple(found.column for found in sure if found.column != EQUAL_SCORES),
+        columns=tuple(found.column for found in sure),
         repair=_clustered(chosen.column),
     )
 
@@ -160,13 +180,9 @@ def _too_few(rows: Any) -> Finding | None:
 
 
 def _clustered(column: str) -> Any:
-    from calib.stats.effective import EQUAL_SCORES  # scipy, which reading rows does without
-
     def repair(data: RawPredictions) -> RawPredictions:
         name, _, block = column.rpartition("=")
         values = _further(data).get(name or column)
-        if values is None and column == EQUAL_SCORES:
-            return replace(data, cluster=raw_keys(data).astype(str))
         if values is None:
             return data
         cells = as_keys(blocks_of(values, block) if name else values)

@@ -9,6 +9,7 @@ import pytest
 from calib import examine, read
 from calib.data.times import BLOCKS, blocks_of
 from calib.evidence.clusters import Dependence
+from calib.evidence.rows import Rows
 
 GROUPS, EACH = 25, 40
 PLACE = np.repeat(np.arange(GROUPS), EACH)
@@ -59,8 +60,9 @@ def test_questions_that_share_a_score_are_found_without_a_column():
     confidence = random.uniform(0.5, 1.0, GROUPS).round(6)[PLACE]
     correct = Dependence(PLACE, 0.6).uniform(random) < confidence
     table = pd.DataFrame({"confidence": confidence, "correct": correct.astype(int)})
-    assert examine(table)["rows_together"].severity == "warning"
-    assert examine(table).fix("rows_together").announced().n_clusters == GROUPS
+    found = examine(table)["rows_together"]
+    assert (found.severity, found.fix) == ("note", None)
+    assert read(table).n_clusters == Rows(correct, confidence).n_clusters == GROUPS
     assert "rows_together" not in examine(table.assign(confidence=random.choice(confidence, 1000))).codes
 
 

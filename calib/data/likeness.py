@@ -6,13 +6,19 @@ does not look like dependent rows.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
-from scipy.special import gammaincc, ndtr
+import pandas as pd
 
 #: Most quantile grades of the score of a predicted class, and fewest rows of a grade.
 MAX_GRADES, ROWS_PER_GRADE = 10, 50
+
+#: Fewest clusters that can tell how far their rows depend on each other.
+MIN_CLUSTERS = 10
+
+#: Chance that rows of equal scores are taken for answers to one question.
+CHANCE = 1e-4
 
 
 @dataclass(frozen=True, eq=False)
@@ -70,6 +76,30 @@ class Residuals:
         return np.asarray(size[place] / np.bincount(self.stratum)[self.stratum])
 
 
+def questions_of(
+    keys: np.ndarray, score: np.ndarray, outcome: np.ndarray, predicted: np.ndarray | None
+) -> np.ndarray | None:
+    """Return which rows of equal scores (equal `keys`) belong together, (n,) int64; None if none do.
+
+    They do if about as many rows have each score, as if each question was asked so often, and are right or
+    wrong together by more than their scores explain. The numbers of rows vary less than by chance then; those
+    of rounded scores, leaves and bins do not.
+    """
+    question = pd.factorize(keys)[0]
+    size = np.bincount(question)
+    if len(size) < MIN_CLUSTERS or size.mean() < 2.0:
+        return None
+    from scipy.special import chdtr  # takes a second to import; few rows come to this
+
+    apart = float(np.sum((size - size.mean()) ** 2) / size.mean())
+    if chdtr(len(size) - 1, apart) >= CHANCE:
+        return None
+    residuals = Residuals.of(score, outcome, predicted)
+    trend = score - _means(score, residuals.stratum)[residuals.stratum]
+    residuals = replace(residuals, value=residuals.value - trend)
+    return question if residuals.together(question) < CHANCE else None
+
+
 def sum_of_pairs(values: np.ndarray, cluster: np.ndarray) -> float:
     sums = np.bincount(cluster, values)
     return float(sums @ sums - values @ values) / 2.0
@@ -81,6 +111,8 @@ def _means(values: np.ndarray, stratum: np.ndarray) -> np.ndarray:
 
 def _upper_tail(statistic: float, variance: float, third: float) -> float:
     """Return the chance that a gamma distribution with mean 0 and these moments exceeds the statistic."""
+    from scipy.special import gammaincc, ndtr  # takes a second to import
+
     z, skew = statistic / np.sqrt(variance), third / variance**1.5
     if skew < 1e-6:
         return float(ndtr(-z))

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 from scipy import stats
 
+from calib.data.likeness import Residuals
 from calib.evidence.clusters import Dependence
-from calib.evidence.likeness import Residuals
 
 #: 1,500 rows of 5 predicted classes; group i of 30 has scores and classes of its own.
 CLUSTER = np.repeat(np.arange(30), 50)
