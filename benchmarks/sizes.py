@@ -13,7 +13,7 @@ the line in log-odds of weighted rows; the kernel test of whole vectors, also of
 calibrated.
 
 clusters, untold: labels follow the scores, and the latent numbers of the rows of a cluster depend on each
-other. Every statement is wrong. calib is given the clusters, or is not.
+other. Every statement is wrong. calib is given the clusters, finds them in a column, or is not told.
 """
 
 from __future__ import annotations
@@ -24,6 +24,7 @@ from itertools import count
 from typing import Any
 
 import numpy as np
+import pandas as pd
 from scipy.special import ndtr, ndtri
 
 from benchmarks.populations import draw_labels, softmax
@@ -42,7 +43,8 @@ from calib import (
     reduce_to_binary,
 )
 from calib.evidence.binning import Strategy
-from calib.stats.floors import SIGNIFICANCE
+from calib.stats.binless import REJECTED
+from calib.stats.floors import ABOVE_NOISE, SIGNIFICANCE
 from calib.stats.intervals import measure_interval
 
 Make = Callable[[np.random.Generator], tuple[np.ndarray, np.ndarray]]
@@ -260,23 +262,30 @@ def series(own: np.ndarray, correlation: float, n_rows: int) -> np.ndarray:
 
 
 def rates(
-    name: str, n_clusters: int, n_rows: int, correlation: float, told: bool = True, n: int = 199
+    name: str, n_clusters: int, n_rows: int, correlation: float, told: str = "clusters", n: int = 199
 ) -> Draws:
-    """Yield what is said about each file, by `n` redraws."""
+    """Yield what is said about each file, by `n` redraws.
+
+    calib is `told` the "clusters", has a "column" of them that nobody named, or "nothing".
+    """
     for seed in count():
         random = np.random.default_rng(seed)
         proba, labels, cluster = perfect(random, name, n_clusters, n_rows, correlation)
-        rows, confidence = Predictions(proba, labels, cluster=cluster if told else None), proba.max(axis=1)
+        given: Any = {"clusters": {"cluster": cluster}, "column": {"metadata": pd.DataFrame({"k": cluster})}}
+        rows, confidence = Predictions(proba, labels, **given.get(told, {})), proba.max(axis=1)
         options: Any = {"n_resamples": n, "random_state": random}
         top = reduce_to_binary(labels, rows, "confidence")
         floor = noise_floor(labels, rows, notion="confidence", **options)
         found = {
-            "conf-ECE above noise (5 %)": floor.p_value <= SIGNIFICANCE,
-            "TL-ECE above noise (5 %)": noise_floor(labels, rows, **options).p_value <= SIGNIFICANCE,
+            "conf-ECE above noise (5 %)": floor.verdict == ABOVE_NOISE,
+            "TL-ECE above noise (5 %)": noise_floor(labels, rows, **options).verdict == ABOVE_NOISE,
             "a direction (5 %)": bool(len(conclude(labels, rows).frame())),
             "conf-ECE interval above 0 (2.5 %)": error_interval(labels, rows, notion="confidence").lower
             > 0.0,
-            "Kuiper (5 %)": calibration_test(None, top, test="kuiper", **options).p_value <= SIGNIFICANCE,
+            "Kuiper (5 %)": calibration_test(
+                labels, rows, test="kuiper", notion="confidence", **options
+            ).verdict
+            == REJECTED,
             "slope (5 %)": calibration_slope(None, top).p_value <= SIGNIFICANCE,
         }
         brier = (confidence * (1.0 - confidence)).mean()
@@ -289,6 +298,18 @@ def rates(
         yield found
 
 
+def verdicts(*setting: Any) -> Draws:
+    """Yield the verdicts of `rates` if a column that nobody named holds the clusters."""
+    for found in rates(*setting, "column"):
+        yield {head: found[head] for head in VERDICTS}
+
+
+VERDICTS = (
+    "conf-ECE above noise (5 %)",
+    "TL-ECE above noise (5 %)",
+    "a direction (5 %)",
+    "Kuiper (5 %)",
+)
 SETTINGS = [
     ("patients", 20, 100, 0.3),
     ("patients", 50, 20, 0.3),
@@ -338,7 +359,8 @@ TABLES = {
         kernel,
     ),
     "clusters": Table(CLUSTERS, SETTINGS, rates),
-    "untold": Table(CLUSTERS, [(*setting, False) for setting in SETTINGS], rates),
+    "column": Table(CLUSTERS, SETTINGS, verdicts),
+    "untold": Table(CLUSTERS, [(*setting, "nothing") for setting in SETTINGS], rates),
 }
 
 if __name__ == "__main__":

@@ -54,13 +54,14 @@ SECTIONS = (
         1.0,
     ),
     (
-        "sizes clusters untold",
+        "sizes clusters column untold",
         "Rows that belong together",
         "Perfect models whose rows belong together, such as several rows of a patient: how often the floors, "
         "the conclusion, tests and intervals say something, which is always wrong. In the first table calib "
-        "is given the clusters; in the second one the same rows count as independent. Sizes of sites "
-        "are 1 + Pareto(1.2) times a constant; 60 is their mean. In the series, latent numbers and logits "
-        "are AR(1).",
+        "is given the clusters; in the second a column holds them that nobody named, and what it finds "
+        "is no verdict; in the third nothing tells them, and rows count as independent unless they share a "
+        "score. Sizes of sites are 1 + Pareto(1.2) times a constant; 60 is their mean. In the series, latent "
+        "numbers and logits are AR(1).",
         0.5,
     ),
     (
@@ -79,8 +80,8 @@ SECTIONS = (
         "second table the accuracy is the highest of seven that anything passes at, chosen on the same "
         "rows. In the third table an accuracy of 0.9 is promised with a recall. In the fourth table rows "
         "belong together: how often the promise is missed if calib is given the clusters, what share of "
-        "the rows is accepted then, and how often it is missed if these rows count as independent.",
-        0.25,
+        "the rows is accepted then, and how often it is missed if nothing tells them.",
+        0.5,
     ),
     (
         "choices few copies",

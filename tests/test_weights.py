@@ -19,7 +19,7 @@ N, L = 240, 3
 RANDOM = np.random.default_rng(0)
 TRUTH = RANDOM.dirichlet(np.ones(L), N)
 Y = drawn(TRUTH, RANDOM)
-PROBA = RANDOM.multinomial(50, TRUTH) / 50  # some scores are equal
+PROBA = RANDOM.multinomial(20, TRUTH) / 20  # many scores are equal: repeated rows are no copies
 WEIGHTS = RANDOM.integers(0, 4, N)
 OTHER = np.sqrt(PROBA) / np.sqrt(PROBA).sum(axis=1, keepdims=True)
 SQUARES = np.array([((scores - np.eye(L)[Y]) ** 2).sum(axis=1) for scores in (PROBA, OTHER)])

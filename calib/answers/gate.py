@@ -99,7 +99,10 @@ class GateResult:
             told.append(f"{kept:,} of {len(grouped):,} limits in groups are kept")
         if self.pairing:
             told.append(self.pairing)
-        return ("passed: " if self.passed else "failed: ") + "; ".join(told)
+        ends = {"kept": "passed", "broken": "failed", "undecided": "passed, as no limit is broken"}
+        if self.strict:
+            ends["undecided"] = "failed, as a limit is undecided"
+        return f"{ends[self.answer]}: {'; '.join(told)}"
 
     def data(self) -> dict[str, Any]:
         checks = [asdict(check) for check in self.checks]

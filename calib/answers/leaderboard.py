@@ -66,8 +66,8 @@ METRICS = (
 HOW_RANKED = (
     "Methods are ranked by the Brier score of whole vectors, a proper score, and not by calibration "
     "error: one constant per class can be calibrated, and is useless (CalArena, arXiv 2605.30188). An "
-    "improvement is the base model's score less the method's, with a paired 95 % interval. Marked are the"
-    " methods than which no other one is distinguishably better, all comparisons taken together."
+    "improvement is the base model's score less the method's, with a paired 95 % interval. Highlighted: "
+    "methods that no other method clearly beats, all comparisons taken together."
 )
 
 

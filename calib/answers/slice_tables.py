@@ -21,7 +21,7 @@ from calib.evidence.binning import Strategy
 from calib.evidence.evidence import Groups
 from calib.evidence.rows import as_evidence
 from calib.evidence.sums import SummedRows
-from calib.stats.floors import ABOVE_NOISE, ProblemFloors, discoveries, problem_floors
+from calib.stats.floors import ProblemFloors, above_noise_words, discoveries, problem_floors
 
 #: Columns of `SliceTable.frame` with the head and the meaning that tables print.
 SLICE_COLUMNS = {
@@ -73,8 +73,7 @@ class SliceTable(Result):
 
     def words(self, strong: str = "{}") -> str:
         """Say how many groups are above noise; `strong` as for `calib.diagrams.cell_words`."""
-        found = strong.format(f"{int(self.above_noise.sum()):,} of {len(self):,}")
-        return f"{found} groups are {ABOVE_NOISE} (false discovery rate {100 * self.fdr:g}%)"
+        return above_noise_words(self.above_noise, len(self), "groups", self.fdr, strong)
 
     def frame(self) -> pd.DataFrame:
         """Return one row per group, the clearest evidence first."""

@@ -32,7 +32,7 @@ from calib.answers.gaps import slice_gaps
 from calib.answers.gate import gate as compare_with_limits
 from calib.answers.gate import parse_limits
 from calib.answers.leaderboard import Entry, Leaderboard
-from calib.answers.metric_tables import BASE, HOW_SURE, interval_texts, metric_intervals
+from calib.answers.metric_tables import BASE, how_sure, interval_texts, metric_intervals
 from calib.answers.metric_tables import metrics as compute_metrics
 from calib.answers.model_tables import compare_models
 from calib.answers.slice_tables import SLICE_COLUMNS
@@ -805,7 +805,7 @@ def _table(methods: Sequence[_Assessed]) -> list[str]:
         f"{head:<22}" + "".join(f"{cell:>{width}}" for cell, width in zip(cells, wide, strict=True))
         for head, *cells in rows
     ]
-    return [*lines, HOW_SURE]
+    return [*lines, how_sure([method.intervals for method in methods])]
 
 
 def _binless(

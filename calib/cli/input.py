@@ -254,6 +254,7 @@ def rows_to_assess(options: Namespace, notes: list[str] | None = None) -> Any:
     rows = read_rows(options)
     if notes is not None:
         notes += [f"fixed in {line}" for line in rows.log]
+        notes.append(f"measured: {_which_rows(rows, options)}")
     if not options.split:
         return rows.evaluation
     if rows.calibration is not None:
@@ -261,6 +262,14 @@ def rows_to_assess(options: Namespace, notes: list[str] | None = None) -> Any:
     if options.split == 1.0:
         raise InputError("--split 1 leaves no rows to assess; pass the share that was given to fit")
     return rows.evaluation.split(options.split, options.seed)[1]
+
+
+def _which_rows(rows: FileRows, options: Namespace) -> str:
+    if rows.calibration is not None:
+        return f"the file's evaluation rows, without its {rows.calibration.n_samples:,} calibration rows"
+    if options.split:
+        return f"the rows that --split {options.split:g} leaves of {rows.evaluation.n_samples:,}"
+    return "all rows of the file" if not options.part else f"all rows of the part {options.part!r}"
 
 
 def calibrator_for(file: str, rows: Any, notes: list[str]) -> tuple[Any, Any, Overlap | None]:

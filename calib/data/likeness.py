@@ -49,25 +49,35 @@ class Residuals:
     def together(self, cluster: np.ndarray) -> float:
         """Return the p-value of "rows of a cluster are no more alike than other rows".
 
-        The statistic is the sum of products of residuals over pairs of rows of a cluster. If the cluster says
-        nothing, its first three moments follow from the residuals of each stratum; a gamma distribution has
-        these moments.
+        The statistic is the sum of products of residuals over pairs of rows of a cluster, over its size, so
+        that no large cluster decides alone. If the cluster says nothing, its first three moments follow from
+        the residuals of each stratum; a gamma distribution has these moments.
         """
-        variance, third = (_means(self.value**power, self.stratum)[self.stratum] for power in (2, 3))
+        weight = (1.0 / np.sqrt(np.maximum(np.bincount(cluster), 1)))[cluster]
+        variance, third = (
+            weight**power * _means(self.value**power, self.stratum)[self.stratum] for power in (2, 3)
+        )
         spread = sum_of_pairs(variance, cluster)
         if spread <= 0.0:
             return 1.0
         p1, p2, p3 = (np.bincount(cluster, variance**power) for power in (1, 2, 3))
         triples = float((p1**3 - 3.0 * p1 * p2 + 2.0 * p3).sum()) / 6.0
-        return _upper_tail(self.products(cluster), spread, 6.0 * triples + sum_of_pairs(third, cluster))
+        return _upper_tail(
+            self.products(cluster, weight), spread, 6.0 * triples + sum_of_pairs(third, cluster)
+        )
 
-    def products(self, cluster: np.ndarray) -> float:
-        """Return the sum of products of residuals over pairs of rows of a cluster, less its mean."""
+    def products(self, cluster: np.ndarray, weight: np.ndarray | float = 1.0) -> float:
+        """Return the sum of products of residuals over pairs of rows of a cluster, less its mean by chance.
+
+        `weight` multiplies each residual, (n,), equal in a cluster. Two of m residuals of a stratum, which
+        sum to 0, have the product -variance / (m - 1) on average.
+        """
         n_strata = int(self.stratum.max()) + 1
-        both, size = np.unique(cluster * n_strata + self.stratum, return_counts=True)
+        pair = cluster * n_strata + self.stratum
+        both, first, size = np.unique(pair, return_index=True, return_counts=True)
         by_chance = _means(self.value**2, self.stratum) / np.maximum(np.bincount(self.stratum) - 1, 1)
-        pairs = size * (size - 1) / 2.0
-        return sum_of_pairs(self.value, cluster) + float(pairs @ by_chance[both % n_strata])
+        pairs = size * (size - 1) / 2.0 * np.broadcast_to(weight, pair.shape)[first] ** 2
+        return sum_of_pairs(weight * self.value, cluster) + float(pairs @ by_chance[both % n_strata])
 
     def share_of_stratum(self, cluster: np.ndarray) -> np.ndarray:
         """Return which share of the rows of its stratum the cluster of each row holds, (n,) float64."""

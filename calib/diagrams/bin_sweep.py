@@ -70,11 +70,12 @@ def sweep_words(sweeps: Mapping[str, Mapping[str, EceSweep]], strong: str = "{}"
         return "Noise adds more to an error with more bins, whose cells hold fewer rows."
     excess = {name: pair["top-label"].ece - pair["confidence"].ece for name, pair in sweeps.items()}
     name = max(excess, key=lambda method: excess[method].max())
-    low, high = (strong.format(f"{value:.4f}") for value in (excess[name].min(), excess[name].max()))
-    return (
-        f"For {name}, the measured TL-ECE exceeds conf-ECE by {low} to {high}, depending on B. Noise adds "
-        "more to TL-ECE, whose cells hold fewer rows, and to both with more bins."
-    )
+    ends = max(float(excess[name].min()), 0.0), float(excess[name].max())
+    low, high = (strong.format(f"{value:.4f}") for value in ends)
+    says = f"For {name}, the measured TL-ECE exceeds conf-ECE by {low} to {high}, depending on B."
+    if ends[1] < 0.5e-4:
+        says = "The measured TL-ECE is the conf-ECE: in each bin, the gaps of all classes have one sign."
+    return f"{says} Noise adds more to TL-ECE, whose cells hold fewer rows, and to both with more bins."
 
 
 def draw_ece_sweeps(sweeps: Mapping[str, Mapping[str, EceSweep]]) -> Figure:

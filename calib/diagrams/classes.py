@@ -36,6 +36,7 @@ from calib.evidence.rows import as_evidence
 from calib.stats.floors import (
     ABOVE_NOISE,
     WITHIN_NOISE,
+    above_noise_words,
     discoveries,
     error_would_show,
     perfect_words,
@@ -99,10 +100,7 @@ class ClassTable(Result):
     def words(self, strong: str = "{}") -> str:
         """Say how many predicted classes are above noise; `strong` as for `cell_words`."""
         n_predicted = int((self.predicted > 0).sum())
-        return (
-            f"{strong.format(f'{int(self.flagged.sum()):,} of {n_predicted:,}')} predicted classes are "
-            f"{ABOVE_NOISE} (false discovery rate {100 * self.fdr:g}%)"
-        )
+        return above_noise_words(self.flagged, n_predicted, "predicted classes", self.fdr, strong)
 
     def class_words(self, label: int, name: str, strong: str = "{}") -> str:
         """Describe one predicted class; `strong` as for `cell_words`."""

@@ -29,9 +29,9 @@ from calib.answers.guarantee_cards import GuaranteeCard, guarantee_card
 from calib.answers.leaderboard import HOW_RANKED, Entry, Leaderboard
 from calib.answers.metric_tables import (
     BASE,
-    HOW_SURE,
     Metrics,
     how_assessed,
+    how_sure,
     interval_texts,
     metric_intervals,
     metrics,
@@ -368,7 +368,7 @@ def reliability_section(about: ReportInput) -> list[str]:
     rows = about.evaluation
     blocks = [
         paragraph(
-            f"All in {about.n_bins} equal-width bins, even methods that are assessed at each of their values."
+            f"Every diagram has {about.n_bins} equal-width bins, even if a method is assessed at each value."
         )
     ]
     if about.kind.name == "multilabel":
@@ -421,7 +421,8 @@ def classes_section(about: ReportInput) -> list[str]:
     heads = {name: head for name, (head, _) in CLASS_COLUMNS.items()}
     shown = classes.frame(rows.class_names).head(MOST_CLASSES)[list(heads)].rename(columns=heads)
     formats = dict.fromkeys(heads.values(), ".3f") | {"Predicted": ",d", "True": ",d", "Share": ".1%"}
-    others = f" The others are {WITHIN_NOISE}." * bool((~classes.flagged[classes.predicted > 0]).any())
+    known = classes.flagged[classes.predicted > 0]
+    others = f" The others are {WITHIN_NOISE}." * bool(known.any() and not known.all())
     sentence = f"{classes.words()}.{others} Each class is assessed in {about.n_bins} equal-width bins."
     top = classes.ranked[:MOST_DRAWN]
     top = top[classes.predicted[top] > 0]
@@ -488,7 +489,8 @@ def comparison_section(about: ReportInput) -> list[str]:
         *base_only,
         *ranking,
         paragraph(
-            f"{HOW_SURE} {how_assessed(about.n_bins, about.kind)} A dash: the method has no such number."
+            f"{how_sure(intervals)} {how_assessed(about.n_bins, about.kind)} A dash: the method has no such "
+            "number."
         ),
         table(numbers, words=("",)),
         paragraph(text(sentence)),

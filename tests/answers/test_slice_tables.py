@@ -61,7 +61,7 @@ def test_scores_of_one_event_have_slices():
     table = slices(happened, score, GROUPS, **QUICK)
     assert table.group[0] == "south"
     assert table.above_noise.tolist() == [True, False, False]
-    assert table.words() == "1 of 3 groups are above noise (false discovery rate 5%)"
+    assert table.words() == "1 of 3 groups is above noise (false discovery rate 5%)"
 
 
 @pytest.mark.parametrize(("n_groups", "n_wrong"), [(3, 1), (50, 5)])

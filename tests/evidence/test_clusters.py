@@ -18,11 +18,13 @@ from calib import (
     conclude,
     effective_sample,
     error_interval,
+    metrics,
     noise_floor,
     paired_difference,
     slices,
 )
 from calib.answers.gate import gate as check_limits
+from calib.answers.metric_tables import metric_intervals
 from calib.evidence.clusters import Dependence, latent_correlation
 from calib.evidence.rows import Rows
 from calib.stats import calibration_tests
@@ -131,6 +133,7 @@ def test_a_column_of_clusters_that_do_not_count_leaves_no_verdict():
     most = {"brier": brier_score(labels, proba) - 0.05}
     answers = [check_limits(labels, each, most=most).checks[0].answer for each in (alone, rows)]
     assert answers == ["broken", "undecided"]
+    assert not metric_intervals(labels, rows, metrics(labels, rows))
     floor = noise_floor(labels, rows, n_resamples=50)
     assert floor.verdict == floor.words == calibration_test(labels, rows, test="ks").verdict == UNCOUNTED
 

@@ -213,8 +213,8 @@ def test_one_row_and_rows_always_right():
             assert f"{name} {error}, not distinguishable from noise" in words
             assert f"{name}{float(error):.4f}" in words
         assert "none: no cell holds 20 rows" in words
-    assert "0 of 1 predicted classes are above noise" in one
-    assert "0 of 3 predicted classes are above noise" in right
+    assert "None of 1 predicted classes is above noise" in one
+    assert "None of 3 predicted classes is above noise" in right
 
 
 def test_size_does_not_grow_with_the_rows():

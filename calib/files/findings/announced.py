@@ -357,7 +357,7 @@ def _classes(raw: RawPredictions, points_per_bin: int) -> list[Finding]:
 
 def _about(code: str, names: np.ndarray, size: int, what: str, advice: str = "") -> Finding:
     be = "is" if len(names) == 1 else "are"
-    message = f"{len(names)} of {size} classes {be} {what}: {some_names(names)}.{advice}"
+    message = f"{len(names):,} of {size:,} classes {be} {what}: {some_names(names)}.{advice}"
     return Finding(code, "note", message, columns=tuple(names))
 
 

@@ -131,7 +131,7 @@ def class_faults(
 
     def add(code: str, severity: str, classes: np.ndarray, what: str, advice: str = "") -> None:
         be = "is" if len(classes) == 1 else "are"
-        message = f"{len(classes)} of {size} classes {be} {what}: {some_names(names[classes])}.{advice}"
+        message = f"{len(classes):,} of {size:,} classes {be} {what}: {some_names(names[classes])}.{advice}"
         findings.append(Finding(code, severity, message, columns=tuple(names[classes])))
 
     if true is not None:
