@@ -164,7 +164,7 @@ def test_bins_are_the_same_everywhere_and_the_named_one_adds_most():
     words = Outline(report_html(about)).text
     assert "The bin that adds most to TL-ECE is 0.50 to 0.75: confidence 0.600, accuracy 0.200" in words
     assert "(n = 100)" in words
-    assert "All in 4 equal-width bins" in words
+    assert "Every diagram has 4 equal-width bins" in words
     assert "The base model, in 4 equal-width bins" in words
     assert "10 equal-width" not in words
 
