@@ -484,8 +484,8 @@ def smallest_errors(samples: np.ndarray, upper: Any, n_rows: Any, *, largest: bo
     A gap d with normal noise of deviation s has the mean size E|d + s Z|, which is convex in (d, s): with the
     mean d and s of all cells it bounds the mean of the error from below, however gaps are spread. The largest
     gap is only known to be no smaller than d on average. The error varies no more than if all signs were
-    settled. Scores of 0 and 1 have no noise; an error shows if a row is wrong, which takes 1 - 0.2^(1/n) in 80
-    of 100 samples.
+    settled. Scores of 0 and 1 have no noise; an error shows if a row is wrong, which takes 1 - 0.2^(1/n) in
+    80 of 100 samples.
     """
     least = 1.0 - (1.0 - POWER) ** (1.0 / np.asarray(n_rows))
     target = upper + ndtri(POWER) * samples.std(axis=-1) / math.sqrt(1.0 - 2.0 / math.pi)
