@@ -153,8 +153,7 @@ class Leaderboard(Result):
     def best(self) -> pd.DataFrame:
         """Return a boolean frame, ranked methods x improvements: the methods that may be the best.
 
-        The set holds the best method with a chance of 95 %, see `calib.stats.best_set`. If no method is
-        distinguishably worse than another, none is marked.
+        See `calib.stats.best_set`, at 95 %. None is marked if no method is distinguishably worse.
         """
         return self._marks.copy()
 

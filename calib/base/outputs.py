@@ -35,8 +35,7 @@ def write_whole(file: str | os.PathLike[str], content: bytes) -> None:
 def whole_file(file: str | os.PathLike[str]) -> Iterator[BinaryIO]:
     """Open a file to write that appears under its name when the block ends, and not at all if it fails.
 
-    It is written under a temporary name in its folder; temporary files of killed writers are removed. A
-    symbolic link stays, and its target is replaced. A pipe or terminal gets the content when the block ends.
+    Temporary files of killed writers are removed. A symbolic link stays, and its target is replaced.
     """
     if os.path.exists(file) and not os.path.isfile(file) and not os.path.isdir(file):
         with tempfile.TemporaryFile() as stream:

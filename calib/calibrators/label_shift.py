@@ -395,8 +395,7 @@ def _reweighted(proba: Any, weights: Any) -> np.ndarray:
 def _em_weights(proba: np.ndarray, source: np.ndarray) -> np.ndarray:
     """Weights that maximise mean log(proba @ weights) with ``source @ weights = 1``.
 
-    Saerens' steps, each three extrapolated as in SQUAREM (Varadhan & Roland, 2008) unless that lowers the
-    likelihood.
+    Saerens' steps, each three extrapolated as in SQUAREM (Varadhan & Roland, 2008).
     """
     present = source > 0.0
     divisor = np.where(present, source, 1.0)

@@ -88,11 +88,7 @@ def newton_step(
     gradient: np.ndarray,
     gap: float,
 ) -> np.ndarray:
-    """Return the Newton step by conjugate gradients: `times` multiplies (k,) by the Hessian.
-
-    It is more precise near the optimum, as far as a value `gap` above it asks. If the Hessian is not
-    positive, the step ends before the direction that shows it, and still leads downhill.
-    """
+    """Return the Newton step by conjugate gradients: `times` multiplies (k,) by the Hessian."""
     step, left = np.zeros_like(gradient), gradient.copy()
     near = precondition(left)
     direction, first = near, float(left @ near)

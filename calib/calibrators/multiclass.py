@@ -529,10 +529,7 @@ class MulticlassToBinary(BaseEstimator):
 
     @available_if(_gives_top)
     def predict_top(self, proba: Any, *, groups: Any = None) -> TopLabelPrediction:
-        """Predicted class and calibrated confidence (confidence and top-label calibrators only).
-
-        `groups` holds the group of each row if `by` names groups.
-        """
+        """Predicted class and calibrated confidence (confidence, top-label); `groups` as in `fit`."""
         check_same_classes(self, proba)
         if isinstance(proba, TopKPrediction):
             proba = proba.top
@@ -577,10 +574,7 @@ class MulticlassToBinary(BaseEstimator):
 
     @available_if(_gives_top_k)
     def predict_top_k(self, proba: Any) -> tuple[np.ndarray, np.ndarray]:
-        """Return the K highest classes of each row and their calibrated scores, both (n, K).
-
-        `proba` may also be a `TopKPrediction` of at least K ranks.
-        """
+        """Return the K highest classes of each row and their calibrated scores, both (n, K)."""
         check_is_fitted(self)
         shape = self.shape_
         if isinstance(proba, TopKPrediction):

@@ -273,10 +273,7 @@ def _which_rows(rows: FileRows, options: Namespace) -> str:
 
 
 def calibrator_for(file: str, rows: Any, notes: list[str]) -> tuple[Any, Any, Overlap | None]:
-    """Load a calibrator file, put the columns of the rows in its order, and find rows that it was fitted on.
-
-    A note says that columns moved, or that rows were used to fit.
-    """
+    """Load a calibrator, order the columns of the rows as it does, and note rows that it was fitted on."""
     from calib.files.saved.document import (  # scikit-learn, which reading rows does without
         aligned,
         load,

@@ -104,10 +104,7 @@ def like_rows(
 
 
 def rows_shared_by_id(now: Any, before: Any) -> tuple[Any, Any] | None:
-    """Return the rows whose ids two sets of predictions share, in one order; None if they do not pair.
-
-    They pair if both have unique ids and share at least half of the smaller set's.
-    """
+    """Rows whose unique ids two sets share, in one order; None if less than half of the smaller set's."""
     ids_now, ids_before = _ids(now), _ids(before)
     if ids_now is None or ids_before is None or not (ids_now.is_unique and ids_before.is_unique):
         return None

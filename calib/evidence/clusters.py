@@ -149,9 +149,8 @@ class Dependence:
     ) -> np.ndarray:
         """Covariance of ``residual @ design`` under the scores, (k, k) float64.
 
-        The mean of two estimates: by the one correlation, which is all that few clusters tell, and by the
-        sums of each cluster, which also hold what depends on the design, as in a series whose scores move
-        slowly.
+        The mean of two estimates: by the correlation, and by the sums of each cluster, which also hold what
+        depends on the design.
         """
         chance = np.clip(score.astype(np.float64), CLIP, 1.0 - CLIP)
         size = np.bincount(self.cluster[row])

@@ -87,10 +87,7 @@ def unseen_error(
     weights: np.ndarray | None,
     cluster: np.ndarray | None,
 ) -> float:
-    """Return by how much one more wrong row changes the mean of `row_values`.
-
-    0 if several classes can be true, and for the accuracy once an error was seen.
-    """
+    """Return by how much one more wrong row changes the mean of `row_values`; 0 for accuracy with errors."""
     if isinstance(scores, MultilabelPrediction):
         return 0.0
     seen = row_values(y_true, scores, metric)

@@ -74,11 +74,7 @@ def _fitted_outputs(calibrator: Any, proba: np.ndarray, groups: Any) -> dict[str
 
 
 def largest_difference(actual: dict[str, np.ndarray], expected: dict[str, np.ndarray]) -> float:
-    """Return the largest absolute difference between two sets of outputs, infinite if they disagree.
-
-    If they accept different rows, it is at least 1. Labels may differ if two probabilities differ only by
-    rounding; the difference of these two counts.
-    """
+    """Return the largest absolute difference between two sets of outputs, infinite if they disagree."""
     if actual.keys() != expected.keys() or any(actual[name].shape != expected[name].shape for name in actual):
         return float("inf")
     largest = 0.0

@@ -276,11 +276,7 @@ def _joined(found: Sequence[_Found], names: tuple[str, ...] | None) -> _Found:
 
 
 def _collect(passes: _Passes, names: tuple[str, ...] | None, problems: Callable[..., Any]) -> _Found:
-    """Return the distinct scores around cuts by (group, class), and cells of all others.
-
-    `problems` gives, from the names of classes and groups, each fitted division of the rows (the problem of
-    every (group, class)) and the number of bins for a number of points.
-    """
+    """Return the distinct scores around cuts by (group, class), and cells of all others."""
 
     def counted(advice: str, **options: Any) -> _Found:
         found = list(passes.over(_count_scores, most=MOST_COUNTED, **options))

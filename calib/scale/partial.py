@@ -279,10 +279,7 @@ def sum_part(part: Part, layout: Layout, faults: str = "stop") -> tuple[SummedRo
 
 
 def examined(batch: pa.RecordBatch, where: str, first: int = 0, start: int = 0) -> list[tuple[str, str]]:
-    """Return what the doctor finds in some rows of a batch, apart from single rows, as codes and lines.
-
-    The rows from `start` on, or the last rows; `first` is the row of the file with which the batch begins.
-    """
+    """Return what the doctor finds in rows from `start` on; the batch begins with row `first` of the file."""
     start = max(min(start, batch.num_rows - EXAMINED), 0)
     some, first = batch.slice(start, EXAMINED), first + start
     which = (

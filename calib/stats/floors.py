@@ -292,8 +292,7 @@ def _floors_of_claims(
     """Compute `noise_floors` of a notion with several claims about each row from sums alone.
 
     Sums do not tell how claims about a row go together: errors are drawn separately and joined as if all were
-    high in the same redraws. The mean is a perfect model's; the spread is the largest possible, so p is
-    rather too large.
+    high in the same redraws.
     """
     floors = {}
     for name, measure in measures.items():
