@@ -249,7 +249,7 @@ def draw_heat(
         "colorbar": {
             # Below the map, so that the map has the width also on a telephone.
             "orientation": "h",
-            "x": 0.02,  # its title, on the left, begins at the edge
+            "x": 0.05,  # its title, on the left, begins at the edge
             "xref": "container",
             "xanchor": "left",
             "y": 0,

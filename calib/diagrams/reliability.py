@@ -142,13 +142,13 @@ class ReliabilityDiagram(Drawn):
         enough = self.count >= min(FEW_ROWS, self.count.max())
         return int(np.argmax(np.where(enough, self.delta * self.weight, -1.0)))
 
-    def words(self) -> str:
-        """Say which bin adds most to TL-ECE, and how far off it is."""
+    def words(self, event: str | None = None) -> str:
+        """Say which bin adds most to TL-ECE, and how far off it is; of scores P(`event`), in these words."""
         at = self.adds_most
         if self.one_event:
             return (
                 f"The bin that adds most to the error is {self.lower[at]:.2f} to {self.upper[at]:.2f}: "
-                f"{cell_words(self.mean_confidence[at], self.accuracy[at], self.count[at])}."
+                f"{cell_words(self.mean_confidence[at], self.accuracy[at], self.count[at], event=event)}."
             )
         return (
             f"The bin that adds most to TL-ECE is {self.lower[at]:.2f} to {self.upper[at]:.2f}: "
@@ -335,15 +335,21 @@ def bin_zoom(
     return reliability_diagram(y_true, scores, n_bins=n_bins, sample_weight=sample_weight).zoom(bin)
 
 
-def cell_words(confidence: float, accuracy: float, count: int, strong: str = "{}") -> str:
-    """Describe a cell by its mean score, frequency of the outcome, and rows.
+def cell_words(
+    confidence: float, accuracy: float, count: int, strong: str = "{}", event: str | None = None
+) -> str:
+    """Describe a cell by its mean score, frequency of the outcome, and rows; `event` if scores are P(event).
 
     `strong` is the format of the two numbers: "**{}**" for Markdown, "<b>{}</b>" for HTML.
 
     >>> cell_words(0.55, 0.2, 31)
     'confidence 0.550, accuracy 0.200, n = 31'
+    >>> cell_words(0.55, 0.2, 31, event="rain")
+    'P(rain) 0.550, frequency 0.200, n = 31'
     """
     says, right = (strong.format(f"{value:.3f}") for value in (confidence, accuracy))
+    if event is not None:
+        return f"P({event}) {says}, frequency {right}, n = {count:,}"
     return f"confidence {says}, accuracy {right}, n = {count:,}"
 
 
@@ -468,6 +474,7 @@ def draw_reliability(
     same_axis : iterable of ReliabilityDiagram, optional
         Diagrams in other figures whose axis of confidence this figure shares.
     """
+    name = "" if event is None else escape(shorten(event))
     shown = panels or (("pooled",) if diagram.one_event else ("pooled", "classes"))
     names = [escape(shorten(name, 12)) for name in class_names or map(str, range(diagram.cells.n_classes))]
     coloured = _class_colours(diagram, diagram.clearest if named is None else named)
@@ -489,13 +496,12 @@ def draw_reliability(
             ends = chosen / diagram.n_bins, (chosen + 1) / diagram.n_bins
             marked += [span(*ends, place=place), span(*ends, place=strip)]
             notes.append(
-                _chosen_note(diagram, chosen, coloured if panel == "classes" else None, names, place)
+                _chosen_note(diagram, chosen, coloured if panel == "classes" else None, names, place, name)
             )
     titles = [] if diagram.one_event else [PANELS[panel] for panel in shown]
     options: dict[str, Any] = {"shared_xaxes": "all", "shared_yaxes": "rows", "row_heights": (0.77, 0.23)}
     options |= {"vertical_spacing": 0.07, "horizontal_spacing": 0.06}
     layout = grid(2, len(shown), (*titles, *[""] * len(titles)), **options)
-    name = "" if event is None else escape(shorten(event))
     for number, axis in enumerate(axes(layout, "x")):
         axis.update(range=[lowest - room, 1.04], tickvals=[0, 0.2, 0.4, 0.6, 0.8, 1], tickformat=".0%")
         axis["showgrid"] = False
@@ -522,14 +528,19 @@ def draw_reliability(
 
 
 def _chosen_note(
-    diagram: ReliabilityDiagram, bin_: int, coloured: dict[int, str] | None, names: Sequence[str], place: int
+    diagram: ReliabilityDiagram,
+    bin_: int,
+    coloured: dict[int, str] | None,
+    names: Sequence[str],
+    place: int,
+    event: str,
 ) -> Properties:
     cells = diagram.cells
     if coloured is None:
         says, right = (
             values[diagram.bin == bin_][0] for values in (diagram.mean_confidence, diagram.accuracy)
         )
-        text = f"{right:.0%} right at {says:.0%}"
+        text = f"{right:.0%} {event or 'right'} at {says:.0%}"
     else:
         inside = np.flatnonzero((cells.bin == bin_) & np.isin(cells.label, list(coloured)))
         accuracies = zip(cells.label[inside].tolist(), cells.mean_outcome[inside], strict=True)

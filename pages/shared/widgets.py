@@ -168,6 +168,11 @@ def show_dataset(data: Dataset | None) -> None:
         st.caption(f"{literal(data.name)} \u00b7 {rows}")
 
 
+def event_of(data: Dataset) -> str | None:
+    """Return, as Markdown, the event whose probability binary scores are; None for scores of other kinds."""
+    return literal(data.evaluation.positive) if data.kind.name == "binary" else None
+
+
 def literal(text: str) -> str:
     """Return a user's text as inline code: Markdown would follow its images and links."""
     return "`` " + str(text).replace("`", "'").replace("\n", " ").replace("\r", " ") + " ``"

@@ -36,6 +36,7 @@ from pages.shared.widgets import (
     choose_beside,
     clicked,
     download,
+    event_of,
     heading,
     literal,
     next_line,
@@ -107,7 +108,7 @@ def show_signature() -> None:
                 height=HEIGHT,
             )
     if not by_class:
-        st.markdown(diagram.words())
+        st.markdown(diagram.words(event_of(data)))
     elif bin_ in diagram.bin:
         st.markdown(diagram.zoom(bin_).words([literal(name) for name in names], strong="**{}**"))
         what = f"{'All classes' if label is None else f'Predicted {literal(names[label])}'} at "

@@ -250,7 +250,8 @@ def show_assessment(
         )
         download(bounds.frame(), "calibration-band", label="Band (CSV)", key="band-csv")
     if method.strategy == "discrete":
-        st.caption("Both errors assess these scores at each distinct value, not in the bins drawn.")
+        what = "The error assesses" if diagram.one_event else "Both errors assess"
+        st.caption(f"{what} these scores at each distinct value, not in the bins drawn.")
     elif method.strategy != "uniform":
         st.caption(
             "TL-ECE assesses classes with few distinct scores at each of these, not in the bins drawn."

@@ -39,6 +39,7 @@ from pages.shared.widgets import (
     columns_of,
     download,
     escaped,
+    event_of,
     heading,
     in_order,
     literal,
@@ -163,7 +164,12 @@ pairs = (
 table = slice_table(method, at, n_bins, pairs=pairs)
 worst = [
     f"{literal(table.column[group_place])} {literal(table.group[group_place])} "
-    + cell_words(table.confidence[group_place], table.accuracy[group_place], table.count[group_place])
+    + cell_words(
+        table.confidence[group_place],
+        table.accuracy[group_place],
+        table.count[group_place],
+        event=event_of(data),
+    )
     for group_place in range(min(3, len(table)))
     if table.above_noise[group_place]
 ]
@@ -352,10 +358,11 @@ behind = rows_of_group(method, column_cuts, place[group], n_bins, bin_, predicte
 line = int(np.flatnonzero((table.column == name) & (table.group == group))[0])
 with side:
     st.subheader(f"{escaped(name)}: {escaped(group)}", anchor=False)
+    cell = table.confidence[line], table.accuracy[line], table.count[line]
+    of_cell = cell_words(*cell, "**{}**", event_of(data))
     st.markdown(
-        cell_words(table.confidence[line], table.accuracy[line], table.count[line], "**{}**").capitalize()
-        + f"; error **{table.error[line]:.4f}** against a noise floor of {table.floor[line]:.4f} "
-        f"(p = {table.p[line]:.2g})."
+        f"{of_cell[0].upper()}{of_cell[1:]}; error **{table.error[line]:.4f}** against a noise floor of "
+        f"{table.floor[line]:.4f} (p = {table.p[line]:.2g})."
     )
     opened_maps, _ = slice_maps(method, column_cuts, (place[group],), (), n_bins)
     chart(

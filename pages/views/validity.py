@@ -11,7 +11,17 @@ from calib.diagrams.reliability import cell_words
 from calib.diagrams.validity import ValidityCurve, validity_words
 from pages.shared.results import cells_of, validity
 from pages.shared.session import Method, dataset, described_calibrator, methods
-from pages.shared.widgets import chart, download, escaped, heading, literal, need_kind, next_line, stacked
+from pages.shared.widgets import (
+    chart,
+    download,
+    escaped,
+    event_of,
+    heading,
+    literal,
+    need_kind,
+    next_line,
+    stacked,
+)
 
 
 def worst_cell(method: Method, curve: ValidityCurve) -> str:
@@ -20,9 +30,10 @@ def worst_cell(method: Method, curve: ValidityCurve) -> str:
     scope = "All classes pooled" if code < 0 else f"Class {literal(names[code])}"
     if method.one_event:
         scope = "All rows pooled"
+    cell = curve.mean_score[-1], curve.mean_outcome[-1], curve.count[-1]
     return (
         f"{literal(method.name)}: worst cell off by **{curve.worst:.3f}** ({scope}: "
-        f"{cell_words(curve.mean_score[-1], curve.mean_outcome[-1], curve.count[-1])})"
+        f"{cell_words(*cell, event=event_of(dataset()))})"
     )
 
 
