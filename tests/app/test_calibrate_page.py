@@ -6,7 +6,7 @@ import re
 
 import pytest
 
-from tests.app.running import open_page, press, words
+from tests.app.running import open_page, open_tab, press, words
 
 
 @pytest.mark.thorough
@@ -23,7 +23,8 @@ def test_a_proposed_k_is_compared_by_debiased_errors_and_guaranteed_as_a_choice(
     tried = re.search("divides \u03b1 among these (\\d+) numbers of points", text).group(1)
     assert int(tried) > 1
     promise = f"chosen by the same labels among {tried} calibrators"
-    assert promise in text
+    open_tab(app, "about-calibrator", "Guarantee")
+    assert promise in words(app)
     assert promise in words(app.switch_page("pages/views/apply.py").run())
 
 
