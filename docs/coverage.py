@@ -81,7 +81,7 @@ SECTIONS = (
         "rows. In the third table an accuracy of 0.9 is promised with a recall. In the fourth table rows "
         "belong together: how often the promise is missed if calib is given the clusters, what share of "
         "the rows is accepted then, and how often it is missed if nothing tells them.",
-        0.5,
+        0.25,
     ),
     (
         "choices few copies",

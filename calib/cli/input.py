@@ -269,7 +269,8 @@ def _which_rows(rows: FileRows, options: Namespace) -> str:
         return f"the file's evaluation rows, without its {rows.calibration.n_samples:,} calibration rows"
     if options.split:
         return f"the rows that --split {options.split:g} leaves of {rows.evaluation.n_samples:,}"
-    return "all rows of the file" if not options.part else f"all rows of the part {options.part!r}"
+    of = f"the part {options.part!r}" if options.part else "the file"
+    return f"all rows of {of}" + ", as the fixes leave them" * bool(rows.log)
 
 
 def calibrator_for(file: str, rows: Any, notes: list[str]) -> tuple[Any, Any, Overlap | None]:
