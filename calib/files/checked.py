@@ -222,6 +222,6 @@ def read_pair(
         name: usable(with_choices(part, abstentions, given.positive), scores) for name, part in raw.items()
     }
     if len({part.n_classes for part in raw.values() if part.kind in ("vectors", "multilabel")}) > 1:
-        sizes = " and ".join(f"{name} has {one.n_classes} classes" for name, one in raw.items())
+        sizes = " and ".join(f"{name} has {part.n_classes} classes" for name, part in raw.items())
         raise InputError(f"{sizes}; both need the same columns")
     return read.get("calibration"), read["evaluation"]

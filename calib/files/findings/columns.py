@@ -88,8 +88,8 @@ def find_unused_columns(raw: RawPredictions) -> Finding | None:
     names = tuple(name for name in unused if is_called(name, *KNOWN) and name in raw.metadata)
     if not names:
         return None
-    of_all = raw.kind in ("vectors", "multilabel")
-    said = "the scores of all classes" if of_all else "the columns that are used"
+    every_class = raw.kind in ("vectors", "multilabel")
+    said = "the scores of all classes" if every_class else "the columns that are used"
     rows = np.empty(0, dtype=np.int64)
     differ = ""
     for name in names:

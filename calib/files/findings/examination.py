@@ -332,8 +332,8 @@ def _examine(
 
     step = progress or (lambda share, words: None)
     step(0.0, "examining scores")
-    of_columns = (find_doubt(raw), find_unused_columns(raw), find_guessed_label(raw))
-    add_each((*find_weights_and_groups(raw), *of_columns))
+    about_columns = (find_doubt(raw), find_unused_columns(raw), find_guessed_label(raw))
+    add_each((*find_weights_and_groups(raw), *about_columns))
     if raw.kind != "vectors":
         add_each(find_announced_faults(raw, **options))
         add(find_index_column(raw))

@@ -128,14 +128,14 @@ def _unknown_labels(raw: RawPredictions, unknown: np.ndarray) -> Finding:
     values = pd.unique(raw.labels[rows])
     listed = ", ".join(map(label_text, values[:5])) + (", ..." if len(values) > 5 else "")
     drop = None if len(rows) == raw.n_samples else lambda data: data.take(~_unknown(data))
-    of_all = f"{len(rows):,} of {counted(raw.n_samples, 'label')}"
+    how_many = f"{len(rows):,} of {counted(raw.n_samples, 'label')}"
     be = "is" if len(rows) == 1 else "are"
     if raw.numbered_names:
-        what = f"{of_all} {be} not among the classes {some_names(raw.names)}: {listed} ({some(rows)}). "
+        what = f"{how_many} {be} not among the classes {some_names(raw.names)}: {listed} ({some(rows)}). "
         advice = "Name the columns like the labels, or correct the labels."
     else:
         what = (
-            f"{of_all} {be} outside 0..{raw.n_classes - 1}, the classes of the "
+            f"{how_many} {be} outside 0..{raw.n_classes - 1}, the classes of the "
             f"{counted(raw.n_classes, 'column')}: {listed} ({some(rows)}). "
         )
         advice = "Label with the numbers or the names of the columns."

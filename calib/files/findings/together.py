@@ -129,10 +129,10 @@ def find_rows_together(raw: RawPredictions) -> Finding | None:
                 f"clusters: {worth.words}.",
             )
     named = [
-        one
-        for one in tested
-        if one.column == id_name
-        or (is_called(one.column, "together") and one.greatest_effect >= LEAST_EFFECT)
+        effect
+        for effect in tested
+        if effect.column == id_name
+        or (is_called(effect.column, "together") and effect.greatest_effect >= LEAST_EFFECT)
     ]
     if not sure and not named:
         return _too_few(rows)
@@ -149,7 +149,9 @@ def find_rows_together(raw: RawPredictions) -> Finding | None:
         about: dict[str, Any] = {"columns": (chosen.column,), "repair": _clustered(chosen.column)}
         return Finding("rows_together", "note", f"{what} {how}", **about)
     others = [
-        one.column for one in sure[1:] if one.column.partition("=")[0] != chosen.column.partition("=")[0]
+        effect.column
+        for effect in sure[1:]
+        if effect.column.partition("=")[0] != chosen.column.partition("=")[0]
     ]
     also = f" So do rows of equal {some_names(others[:MOST_NAMED])}." if others else ""
     return Finding(
@@ -215,9 +217,9 @@ def _rows_of(raw: RawPredictions) -> Any:
     if not len(score) or not is_within(score):
         return None
     further = {name: values[usable] for name, values in _further(raw).items()}
-    of_rows: dict[str, Any] = {"metadata": pd.DataFrame(further) if further else None}
-    of_rows["cluster"] = None if raw.cluster is None else raw.cluster[usable]
+    row_columns: dict[str, Any] = {"metadata": pd.DataFrame(further) if further else None}
+    row_columns["cluster"] = None if raw.cluster is None else raw.cluster[usable]
     score = score.clip(0.0, 1.0)
     if predicted is None:
-        return ConfidencePrediction(score, right[usable], **of_rows)
-    return TopLabelPrediction(predicted[usable], score, codes[usable], **of_rows)
+        return ConfidencePrediction(score, right[usable], **row_columns)
+    return TopLabelPrediction(predicted[usable], score, codes[usable], **row_columns)

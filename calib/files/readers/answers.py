@@ -178,7 +178,7 @@ def same_classes(labels: Sequence[str], predicted: Sequence[str]) -> dict[str, s
         order = sorted(names, key=_natural)
         if max(map(int, numbers)) - first < len(order):
             pairs = {number: order[int(number) - first] for number in numbers}
-            by_label = pairs if numbers is labels else {name: one for one, name in pairs.items()}
+            by_label = pairs if numbers is labels else {name: number for number, name in pairs.items()}
             return by_label if set(by_label) == set(labels) else None
     return None
 

@@ -181,7 +181,7 @@ def _with_doubt(best: Roles, rivals: Sequence[Roles]) -> Roles:
     values = {
         option: list(dict.fromkeys(chosen[option] for chosen in said if option in chosen)) for option in asked
     }
-    open_ = {o: found for o, found in values.items() if len({one.get(o) for one in said}) > 1}
+    open_ = {o: found for o, found in values.items() if len({chosen.get(o) for chosen in said}) > 1}
     if not open_:
         return replace(best, choices=())
     doubt = [f"{some_names(found)}: nothing says which {asked[option]}" for option, found in open_.items()]
@@ -564,7 +564,7 @@ def _several(columns: Columns) -> Iterator[Weighed]:
             truths[match[1].strip() if match else name.strip()] = name
     scores = [name for name in columns.scores if name not in truths.values()]
     frames = [frame for frame in columns.frames(scores) if set(frame.names) <= truths.keys()]
-    for frame in sorted(frames, key=lambda one: not columns.fractions & set(one.columns))[:1]:
+    for frame in sorted(frames, key=lambda frame: not columns.fractions & set(frame.columns))[:1]:
         label = tuple(truths[name] for name in frame.names)
         ones = np.sum([one_hot_values(columns[name]) for name in label], axis=0)
         if not columns.labels and not (ones == 1).all():
@@ -580,12 +580,12 @@ def _ranks(columns: Columns) -> Iterator[Weighed]:
         if (match := RANK.fullmatch(word)) is not None:
             base = "_".join(filter(None, (match["head"], match["tail"])))
             families.setdefault(base.removeprefix("top").strip("_"), {})[int(match["rank"])] = name
-    of_scores = [base for base in families if is_called(base, "confidence", "score", *SCALES)]
-    of_scores = [base for base in of_scores if set(families[base].values()) <= set(columns.numeric)]
-    for base in of_scores:
+    score_families = [base for base in families if is_called(base, "confidence", "score", *SCALES)]
+    score_families = [base for base in score_families if set(families[base].values()) <= set(columns.numeric)]
+    for base in score_families:
         scores, order = families[base], sorted(families[base])
         listed = [base for base in families if not base or is_called(base, "list", "predicted")]
-        for other in (base for base in listed if base not in of_scores):
+        for other in (base for base in listed if base not in score_families):
             classes = families[other]
             if classes.keys() != scores.keys() or columns.fractions & set(classes.values()):
                 continue
@@ -594,8 +594,8 @@ def _ranks(columns: Columns) -> Iterator[Weighed]:
                 continue  # whether each class is true
             if len(scores) < (1 if base == "calibrated" else 2):
                 continue
-            ranked, of_ranks = (tuple(each[rank] for rank in order) for each in (classes, scores))
-            roles = Roles(of_ranks, label=tuple(labels), kind="top-k", predicted=ranked[0], ranked=ranked)
+            ranked, rank_scores = (tuple(each[rank] for rank in order) for each in (classes, scores))
+            roles = Roles(rank_scores, label=tuple(labels), kind="top-k", predicted=ranked[0], ranked=ranked)
             yield SUPPORT["ranks"], roles
             return
 

@@ -93,7 +93,7 @@ class Columns:
         free = [name for name in word if name not in self.side.values()]
         classes = [name for name in free if name not in self.fractions]
         matches = [match for name in word for match in self.tools[name].values()]
-        of_tools = {match["of"] for match in matches if "of" in match.groupdict()}
+        labels_named = {match["of"] for match in matches if "of" in match.groupdict()}
         predicted = [n for n in classes if self.called(n, "predicted") or self._predicted_by_tool(n)]
         predicted = [n for n in predicted if n not in (given.label, given.correct, *given.score)]
         predicted.sort(key=lambda name: word[name] != "announced")
@@ -105,7 +105,7 @@ class Columns:
         taken = {*self.predicted[:1], self.correct, *given.score}
         tiers = (NAMES["true"] - {"answer"}, {"answer"}, NAMES["label"])
         labels = [name for names in tiers for name in classes if name not in taken and word[name] in names]
-        labels += [n for n in classes if n not in taken and ("label" in self.tools[n] or n in of_tools)]
+        labels += [n for n in classes if n not in taken and ("label" in self.tools[n] or n in labels_named)]
         self.labels = [given.label] if given.label else list(dict.fromkeys(labels))
         used = {*self.predicted, *self.labels, self.correct} - set(given.score)
         self.scores = [
@@ -224,7 +224,7 @@ class Columns:
                 around.setdefault((before, after), []).append(inside)
         frames = []
         for (before, after), found in around.items():
-            wanted = {f"{before}{one}{after}" for one in found}
+            wanted = {f"{before}{inside}{after}" for inside in found}
             named = [name for name in names if name.strip() in wanted]
             alike = [name for name in names if _is_around(name.strip(), before, after)]
             if not before + after:
@@ -233,7 +233,7 @@ class Columns:
             cut = slice(len(before), -len(after) or None)
             frames.append(Frame(tuple(whole), tuple(n.strip()[cut].strip() for n in whole), before, after))
         return sorted(
-            (frame for frame in frames if len(frame.columns) > 1), key=lambda one: -len(one.columns)
+            (frame for frame in frames if len(frame.columns) > 1), key=lambda frame: -len(frame.columns)
         )
 
     def sum_to_one(self, names: Sequence[str], share: float = 0.5, tolerance: float = 0.02) -> bool:

@@ -84,7 +84,7 @@ def _unwrapped(content: Any) -> Any:
         if all(name.isdigit() for name in content) and plain:
             return columns
         if len(columns) > max(map(len, columns)):
-            return [{"id": name, **one} for name, one in content.items()]
+            return [{"id": name, **record} for name, record in content.items()]
         if plain and all(column.keys() == columns[0].keys() for column in columns):
             return {name: list(values.values()) for name, values in content.items()}
     found = [] if all(type(column) is list for column in columns) else _records_in(content)

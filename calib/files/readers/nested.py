@@ -146,13 +146,13 @@ def _pairs_of(cell: Any, known: bool) -> list[tuple[str, float]] | None:
     return None if None in pairs else pairs  # type: ignore[return-value]
 
 
-def _pair_of(one: Any) -> tuple[str, float] | None:
+def _pair_of(entry: Any) -> tuple[str, float] | None:
     """Return the class and the score of {"label": "cat", "score": 0.7} or ["cat", 0.7]."""
-    if type(one) is list:
-        return (one[0], one[1]) if len(one) == 2 and type(one[0]) is str and type(one[1]) is float else None
-    if type(one) is not dict:
+    if type(entry) is list:
+        return (entry[0], entry[1]) if [*map(type, entry)] == [str, float] else None
+    if type(entry) is not dict:
         return None
-    by_word = {normalised(key): value for key, value in one.items()}
+    by_word = {normalised(key): value for key, value in entry.items()}
     score = next((by_word[w] for w in SCORE_KEYS if w in by_word and _is_number(by_word[w])), None)
     named = (by_word[word] for word in CLASS_KEYS if word in by_word)
     kind = next((value for value in named if type(value) in (str, int)), None)
@@ -169,9 +169,8 @@ def _pair_lists(columns: dict[str, Cells], spreads: dict[str, Spread]) -> None:
     ]
     listed.sort(key=lambda name: all(str(entry).isdigit() for cell in columns[name] for entry in cell or ()))
     for scores in scored:
-        if not any(
-            type(one) is float and not one.is_integer() for cell in columns[scores] for one in cell or ()
-        ):
+        numbers = [number for cell in columns[scores] for number in cell or ()]
+        if not any(type(number) is float and not number.is_integer() for number in numbers):
             continue
         for classes in listed:
             others = [name for name in columns if name != classes and is_called(name, *LABELS)]
@@ -298,7 +297,7 @@ def _plain(value: Any) -> Any:
     if isinstance(value, (list, tuple)):
         return [_plain(entry) for entry in value]
     if isinstance(value, dict):
-        return {str(key): _plain(one) for key, one in value.items()}
+        return {str(key): _plain(entry) for key, entry in value.items()}
     return value if value is None or isinstance(value, (str, int, float)) else str(value)
 
 

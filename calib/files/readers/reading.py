@@ -153,7 +153,7 @@ def _as_json(cell: Any) -> Any:
     if isinstance(cell, (list, tuple)):
         return [_as_json(entry) for entry in cell]
     if isinstance(cell, dict):
-        return {str(key): _as_json(one) for key, one in cell.items()}
+        return {str(key): _as_json(entry) for key, entry in cell.items()}
     if isinstance(cell, np.generic):
         cell = cell.item()
     if cell is None or cell is pd.NA or cell is pd.NaT:

@@ -100,13 +100,13 @@ def choice(*words: str) -> Scalar:
     )
 
 
-def either(one: Scalar, other: Scalar) -> Scalar:
-    """Return the field of a value that is one of two kinds."""
+def either(first: Scalar, second: Scalar) -> Scalar:
+    """Return the field of a value that is first of two kinds."""
     return Scalar(
-        f"{one.expected} or {other.expected}",
-        lambda value: one.is_sound(value) or other.is_sound(value),
-        {"anyOf": [one.schema, other.schema]},
-        lambda value: (other if isinstance(value, str) else one).encode(value),
+        f"{first.expected} or {second.expected}",
+        lambda value: first.is_sound(value) or second.is_sound(value),
+        {"anyOf": [first.schema, second.schema]},
+        lambda value: (second if isinstance(value, str) else first).encode(value),
     )
 
 

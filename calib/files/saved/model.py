@@ -128,9 +128,9 @@ def load_model(file: str | os.PathLike[str] | BinaryIO, *, trusted: Sequence[str
     model.classes_ = classifiers["classes"]
     built = []
     for estimator, calibrator, pair in zip(classifiers["fitted"], calibrators, pairs, strict=True):
-        one = FittedPair(estimator, pair["response"], model.classes_)
-        one.scale, one.calibrator = float(pair["scale"]), calibrator
-        built.append(one)
+        fitted_pair = FittedPair(estimator, pair["response"], model.classes_)
+        fitted_pair.scale, fitted_pair.calibrator = float(pair["scale"]), calibrator
+        built.append(fitted_pair)
     model.set_pairs(built, int(about["n_calibration"]))
     return model
 

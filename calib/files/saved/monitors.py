@@ -126,7 +126,7 @@ def _built(document: dict[str, Any]) -> Monitor:
     if sizes["B"] > MOST_BLOCKS or sizes["h"] > REMEMBERED:
         raise mismatch("blocks", f"at most {MOST_BLOCKS} blocks and {REMEMBERED} hashes", sizes["B"])
     monitor.blocks = [
-        Block(*one) for one in zip(*(blocks[name].tolist() for name in _BLOCKS.fields), strict=True)
+        Block(*cells) for cells in zip(*(blocks[name].tolist() for name in _BLOCKS.fields), strict=True)
     ]
     if monitor.n_rows != sum(block.n_rows for block in monitor.blocks):
         raise mismatch("state.n_rows", "the rows of all blocks", monitor.n_rows)
@@ -161,7 +161,9 @@ def _level(raw: Any, where: str, n_blocks: int) -> Level:
     level = Level(
         names,
         **found,
-        sums={(block, unit): one for (block, unit), one in zip(cells.tolist(), sums, strict=True)},
+        sums={
+            (block, unit): block_sums for (block, unit), block_sums in zip(cells.tolist(), sums, strict=True)
+        },
     )
     counted = np.bincount(cells[:, 1], sums[:, 0], len(names))
     if not np.array_equal(counted, level.n_bets):

@@ -114,10 +114,12 @@ class Project:
     upload: Upload | None = None  #: The files the rows were read from, so that roles and fixes can be changed
 
     def __post_init__(self) -> None:
-        of_models = [
-            (name, rows) for name, one in self.models.items() for rows in (one.evaluation, one.calibration)
+        parts = [
+            (name, rows)
+            for name, model in self.models.items()
+            for rows in (model.evaluation, model.calibration)
         ]
-        for what, rows in (("calibration", self.calibration), *of_models):
+        for what, rows in (("calibration", self.calibration), *parts):
             if rows is None:
                 continue
             if rows.kind != self.evaluation.kind or rows.class_names != self.evaluation.class_names:
@@ -127,7 +129,7 @@ class Project:
                 )
         n_samples = self.evaluation.n_samples
         for what, n in (
-            *((name, one.evaluation.n_samples) for name, one in self.models.items()),
+            *((name, model.evaluation.n_samples) for name, model in self.models.items()),
             ("truth", n_samples if self.truth is None else len(self.truth)),
         ):
             if n != n_samples:
@@ -630,10 +632,10 @@ def _check_texts(manifest: dict[str, Any]) -> None:
         raise InputError(f"a project's fixes must be at most {MOST_ENTRIES:,} lines")
     if not isinstance(settings, dict) or not all(isinstance(setting, dict) for setting in settings.values()):
         raise InputError("a project's settings must be parameters by page")
-    of_pages = [text for page, values in settings.items() for text in (page, *values, *values.values())]
-    if len(of_pages) > MOST_ENTRIES:
+    page_texts = [text for page, values in settings.items() for text in (page, *values, *values.values())]
+    if len(page_texts) > MOST_ENTRIES:
         raise InputError(f"a project's settings must be at most {MOST_ENTRIES:,} texts")
-    if not all(isinstance(text, str) and len(text) <= LONGEST_TEXT for text in (*fixes, *of_pages)):
+    if not all(isinstance(text, str) and len(text) <= LONGEST_TEXT for text in (*fixes, *page_texts)):
         raise InputError(
             f"a project's fixes and settings must be texts of at most {LONGEST_TEXT:,} characters"
         )

@@ -421,7 +421,9 @@ class _MulticlassLayout(Layout):
         fitted, pooled, by_class = read["calibrators_"], read["pooled_"], read.get("by_class_", [])
         claims = shape.claims_of(np.arange(shape.n_problems))
         if by_class:
-            fitted = [by_class[at % n_classes] if one is None else one for at, one in enumerate(fitted)]
+            fitted = [
+                by_class[at % n_classes] if binary is None else binary for at, binary in enumerate(fitted)
+            ]
         calibrators = ProblemCalibrators(
             pooled[claim] if binary is None else binary for binary, claim in zip(fitted, claims, strict=True)
         )
@@ -433,8 +435,8 @@ class _MulticlassLayout(Layout):
             shrunk = _shrunk_values(raw["shrunk_"], f"{where}.shrunk_", n_points < needed, pooled[0])
             groups |= {"shrunk_": shrunk}
             calibrators = ProblemCalibrators(
-                one if values is None else with_values(pooled[0], values)
-                for one, values in zip(calibrators, shrunk, strict=True)
+                calibrator if values is None else with_values(pooled[0], values)
+                for calibrator, values in zip(calibrators, shrunk, strict=True)
             )
         groups |= {"by_class_": tuple(by_class)} if both else {}
         own = [calibrator for calibrator in by_class if calibrator is not None]
@@ -449,8 +451,8 @@ class _MulticlassLayout(Layout):
     @property
     def state_schema(self) -> dict[str, Any]:
         states = {"$ref": "#/$defs/binary_state"}
-        of_states = ("calibrators_", "pooled_", "by_class_")
-        lists: dict[str, Any] = dict.fromkeys(of_states, {"type": "array", "items": states})
+        stated = ("calibrators_", "pooled_", "by_class_")
+        lists: dict[str, Any] = dict.fromkeys(stated, {"type": "array", "items": states})
         lists["groups_"] = {"type": "array", "items": {"type": "string"}, "minItems": 1, "uniqueItems": True}
         values = {"type": "array", "items": {"type": "number", "minimum": 0, "maximum": 1}}
         lists["shrunk_"] = {"type": "array", "items": {"anyOf": [{"type": "null"}, values]}}
@@ -470,11 +472,11 @@ def _shrunk_values(raw: Any, where: str, short: np.ndarray, pooled: Any) -> list
         raise mismatch(where, f"a list of {len(short):,}", raw)
     row = Array(("b",), 0.0, 1.0)
     values: list[Any] = [None] * len(raw)
-    for index, (one, is_short) in enumerate(zip(raw, short.tolist(), strict=True)):
-        if (one is None) == is_short:
-            raise mismatch(f"{where}[{index}]", "a list" if is_short else "null", one)
+    for index, (cells, is_short) in enumerate(zip(raw, short.tolist(), strict=True)):
+        if (cells is None) == is_short:
+            raise mismatch(f"{where}[{index}]", "a list" if is_short else "null", cells)
         if is_short:
-            values[index] = row.decode(one, f"{where}[{index}]", {"b": len(pooled.values_)})
+            values[index] = row.decode(cells, f"{where}[{index}]", {"b": len(pooled.values_)})
     return values
 
 
@@ -482,7 +484,7 @@ def _group_names(names: Any, where: str) -> tuple[str, ...]:
     """Return the names of groups: distinct texts in ascending order, at least one."""
     if not isinstance(names, list) or not names or not all(isinstance(name, str) for name in names):
         raise mismatch(where, "a list of names", names)
-    if any(one >= other for one, other in pairwise(names)):
+    if any(name >= following for name, following in pairwise(names)):
         raise mismatch(where, "distinct names in ascending order", names)
     return tuple(names)
 
