@@ -214,6 +214,8 @@ CONVENTIONS = tuple(
         ("PyCaret, mljar", "score", r"prediction_(?:score_)?(?P<name>.+)"),
         ("BigQuery ML, Vertex", "predicted", r"predicted_(?P<of>.+)"),
         ("Inspect", "correct", r"scores?\.[^.]+\.value"),
+        ("Label Studio", "label", r"annotations\.result\.value\.(?:choices|\w+labels)"),
+        ("Label Studio", "predicted", r"predictions\.result\.value\.(?:choices|\w+labels)"),
         (
             "several people",
             "annotator",

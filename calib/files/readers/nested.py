@@ -80,11 +80,8 @@ def flattened(lists: Mapping[str, Cells], limits: Limits) -> dict[str, Cells]:
     tags = _tags(columns, classes)
     for name, cells in columns.items():
         label = is_called(name, *LABELS) or name == tags
-        single = _single_values(cells)
         if not _is_nested(cells):
             flat[name] = cells
-        elif single is not None:
-            flat[name] = single
         elif label and (sets := _true_sets(name, cells, columns, classes, limits)) is not None:
             flat |= sets
         elif _numbers_alike(cells) or (_are_scores(name) and _all_numbers(cells)):
@@ -101,6 +98,8 @@ def _unfold(
     present = [cell for cell in cells if cell is not None]
     if (spread := _spread_of(name, cells)) is not None:
         spreads[name] = spread
+    elif present and all(type(cell) is list and len(cell) == 1 for cell in present):
+        _unfold(name, [None if cell is None else cell[0] for cell in cells], columns, spreads, depth)
     elif not present or not all(type(cell) is dict for cell in present):
         columns[name] = cells
     elif all({"type", "values"} <= cell.keys() and type(cell["values"]) is list for cell in present):
@@ -346,14 +345,6 @@ def _all_numbers(cells: Cells) -> bool:
 def _numbers_alike(cells: Cells) -> bool:
     """Whether all cells are lists of equally many numbers, which make a matrix."""
     return _all_numbers(cells) and len({len(cell) for cell in cells}) == 1 and bool(cells[0])
-
-
-def _single_values(cells: Cells) -> Cells | None:
-    """Return the only value of every list; None if a list holds several, or an object."""
-    if not all(cell is None or (type(cell) is list and len(cell) == 1) for cell in cells):
-        return None
-    single = [None if cell is None else cell[0] for cell in cells]
-    return None if _is_nested(single) else single
 
 
 def _several_true(cells: Cells) -> bool:

@@ -182,6 +182,18 @@ READ = {
         ).encode(),
         right(C),
     ),
+    "Label Studio": (
+        json.dumps(
+            [
+                {
+                    "annotations": [{"result": [{"type": "choices", "value": {"choices": [TRUE[i]]}}]}],
+                    "predictions": [{"score": HIGH[i], "result": [{"value": {"choices": [SAID[i]]}}]}],
+                }
+                for i in ROWS
+            ]
+        ).encode(),
+        named(TOP, HIGH, T),
+    ),
     "mljar": (csv(prediction_0_for_No_1_for_Yes=P, target=Y), event(P)),
     "JMP": (csv(**{"kind": TRUE, **of_classes("Prob[{}]"), "Most Likely kind": SAID}), vectors(F)),
     "Orange": (csv(iris=TRUE, Tree=SAID, **of_classes("Tree ({})"), Fold=T), vectors(F)),
