@@ -12,7 +12,7 @@ from dataclasses import replace
 import numpy as np
 
 from calib.base.exceptions import InputError
-from calib.files.readers.answers import POSITIVE
+from calib.files.readers.answers import POSITIVE, yes_or_no
 from calib.files.readers.columns import (
     FIRST,
     Columns,
@@ -48,6 +48,8 @@ LEAST_TEXTS = 10
 LOG_CHANCE = -20.0
 #: A highest score below this is sometimes wrong.
 UNSURE = 0.6
+#: Fewest rows in which scores must separate classes if nothing but their sums supports them.
+FEW_ROWS = 30
 #: Words in names of columns that hold classes and neither the predicted nor the true class.
 OTHER_WORDS = words_of("second third runner alternative alt next other previous old")
 #: Most columns that can be the scores of as many models, and most values of a column of models.
@@ -158,7 +160,10 @@ def _refuse_fractions(columns: Columns, roles: Roles) -> None:
 
 
 def _readings(columns: Columns) -> list[Weighed]:
-    every = (*_ranks(columns), *_vectors(columns), *_several(columns), *_single(columns))
+    every = [*_ranks(columns), *_vectors(columns), *_several(columns)]
+    sure = any(roles.doubt is None and weight >= SUPPORT["most rows sum to 1"] for weight, roles in every)
+    if not sure or "calibrated" in columns.word.values():
+        every += _single(columns)
     return sorted(every, key=lambda each: -each[0])
 
 
@@ -317,10 +322,13 @@ def _truths(columns: Columns, scores: Sequence[str], names: Sequence[str] = (), 
         return (
             [name for name in stem if columns.is_flag(name)]
             or [name for name in whole if is_flag(columns[name])]
+            or [name for name in text if yes_or_no(columns[name])]
             or [n for n in two if abs(columns.separation(score, n, min(columns.words(n)))[1]) >= SEPARATES]
         )
     text = [name for name in text if stray_cell(columns[name], False) is None]
     few = [name for name in text if columns.has_few_words(name, 2 * len(scores))]
+    if len(scores) > 2 and all(is_whole(columns[name]) for name in scores):
+        whole = [name for name in whole if not is_flag(columns[name])]
     return (
         [name for name in text if columns.words(name) and columns.words(name) <= set(names)]
         or (few if len(few) == 1 else [])
@@ -356,7 +364,8 @@ def _sharing(columns: Columns, known: str, among: Iterable[str], without: Sequen
         codes, others = words_in(columns[name])
         shared = np.array([other in words for other in others])
         enough = shared.sum() >= min(2, len(words)) and shared[codes].mean() > 0.5
-        if enough and (len(words) > 1 or len(others) == 2):
+        alike = columns[name].dtype == columns[known].dtype == object or len(others) <= max(2, 2 * len(words))
+        if enough and alike and (len(words) > 1 or len(others) == 2):
             found.append(name)
     return found
 
@@ -372,7 +381,7 @@ def _vectors(columns: Columns) -> Iterator[Weighed]:
         known = {group.columns: group for group in (*columns.frames(given), *columns.frames_of(given, words))}
         yield from _labelled(columns, known.get(given, Frame(given, given)), chosen=True)
         return
-    if given or len(numeric) < 2:
+    if given or _is_class_wise_output(columns) or len(numeric) < 2:
         return
     labels = columns.labels[:1] or [
         name for name in _free_classes(columns, ())
@@ -441,8 +450,9 @@ def _other_frames(columns: Columns) -> Iterator[Frame]:
     if columns.fractions & set(numeric) and not columns.fractions & set(bare):
         return  # whole numbers beside a score
     units = bare if columns.sum_to_one(bare, 0.95) else [n for n in bare if is_within(columns[n])]
-    parted = [name for name in units if name in columns.fractions]
-    for names, share in ((units, 0.95), (parted, 0.95), (bare, 0.5)):
+    parted = [name for name in bare if name in columns.fractions]
+    within = [name for name in units if name in columns.fractions]
+    for names, share in ((units, 0.95), (within, 0.95), (parted, 0.95), (bare, 0.5)):
         if columns.sum_to_one(names, share):
             yield Frame(tuple(names), tuple(name.strip() for name in names))
             return
@@ -502,7 +512,19 @@ def _against(columns: Columns, frame: Frame, label: tuple[str, ...], reasons: se
         return f"every row of {listed} descends, as scores of ranks do, and names no class"
     if not SUFFICIENT & reasons:
         return _against_vectors(columns, frame, words)
+    if unnamed and not frame.word and words and not _separates(columns, frame, label[0], words):
+        return f"nothing but their sums says that {listed} are scores of {label[0]!r}"
     return None
+
+
+def _separates(columns: Columns, frame: Frame, label: str, words: frozenset[str]) -> bool:
+    """Whether a column is higher for its class, as far as labels are codes, and rows enough to see it."""
+    codes = sorted(int(word) for word in words if word.isascii() and word.isdigit())
+    first = codes[0] if len(codes) == len(words) else -1
+    if first not in (0, 1) or codes[-1] - first >= len(frame.columns) or len(columns[label]) < FEW_ROWS:
+        return True
+    found = (columns.separation(frame.columns[code - first], label, str(code)) for code in codes[:5])
+    return any(errors >= SEPARATES for _, errors in found)
 
 
 def _against_vectors(columns: Columns, frame: Frame, words: frozenset[str]) -> str | None:
@@ -540,16 +562,25 @@ def _not_decided(columns: Columns, frame: Frame, label: str) -> list[str]:
 def _one_hot_columns(columns: Columns, names: Sequence[str], classes: Sequence[str] = ()) -> tuple[str, ...]:
     binary = [name for name in names if is_flag(columns[name])]
     prefixed = [name for name in binary if LABEL_PREFIX.fullmatch(name.strip()) or name.strip() in classes]
-    if len(prefixed) < 2:
+    others = len([name for name in names if columns[name].dtype.kind == "f"]) - len(binary)
+    chosen = prefixed if len(prefixed) >= 2 else binary if len(binary) == others else []
+    if len(chosen) < 2:
         return ()
-    ones = np.sum([one_hot_values(columns[name]) for name in prefixed], axis=0)
-    return tuple(prefixed) if (ones == 1).all() else ()
+    ones = np.sum([one_hot_values(columns[name]) for name in chosen], axis=0)
+    return tuple(chosen) if (ones == 1).all() else ()
 
 
 def _in_class_order(label: tuple[str, ...], names: tuple[str, ...]) -> tuple[str, ...]:
     matches = [LABEL_PREFIX.fullmatch(name.strip()) for name in label]
     column_of = {(m[1] if m else name).strip(): name for m, name in zip(matches, label, strict=True)}
     return tuple(column_of[name] for name in names) if set(column_of) == set(names) else label
+
+
+def _is_class_wise_output(columns: Columns) -> bool:
+    """Whether class-wise calibration wrote the table, which says the class it announces with its score."""
+    names = [name for name in columns.numeric if name in columns.fractions and name[:2] == "p("]
+    announced = {"announced", "calibrated"} <= set(columns.word.values())
+    return announced and bool(names) and not columns.sum_to_one(names, tolerance=1e-6)
 
 
 # --- several classes can be true; the highest classes ---
@@ -582,7 +613,7 @@ def _ranks(columns: Columns) -> Iterator[Weighed]:
             families.setdefault(base.removeprefix("top").strip("_"), {})[int(match["rank"])] = name
     score_families = [base for base in families if is_called(base, "confidence", "score", *SCALES)]
     score_families = [base for base in score_families if set(families[base].values()) <= set(columns.numeric)]
-    for base in score_families:
+    for base in sorted(score_families, key=lambda base: base != "calibrated"):
         scores, order = families[base], sorted(families[base])
         listed = [base for base in families if not base or is_called(base, "list", "predicted")]
         for other in (base for base in listed if base not in score_families):
@@ -659,11 +690,16 @@ def _one_score(columns: Columns) -> list[tuple[str, str]]:
         n for n in numeric if columns.called(n, "score") or (n not in events and "score" in columns.tools[n])
     ]
     for names in (strong, weak):
-        if names:
-            heads, tails = (tuple(word[n].join(each) for n in names) for each in (("", "_"), ("_", "")))
+        called = [
+            name for name in names if not (name not in columns.fractions and _is_constant(columns[name]))
+        ]
+        if called:
+            heads, tails = (
+                tuple(word[name].join(each) for name in called) for each in (("", "_"), ("_", ""))
+            )
             staged = [n for n in numeric if word[n].startswith(heads) or word[n].endswith(tails)]
             stages = [name for name in staged if name in columns.fractions]
-            return [(name, "called so") for name in dict.fromkeys((*names, *stages))]
+            return [(name, "called so") for name in dict.fromkeys((*called, *stages))]
     framed = [name for name in events if not is_flag(columns[name])]
     framed = [name for name in framed if name in columns.fractions] or framed
     if framed:
@@ -677,6 +713,10 @@ def _one_score(columns: Columns) -> list[tuple[str, str]]:
     two = any(columns.has_few_words(name, 2) for name in _free_classes(columns, ()))
     beside = two or columns.labels or columns.predicted or columns.correct
     return [(name, "fractions of several columns") for name in unnamed if beside]
+
+
+def _is_constant(values: np.ndarray) -> bool:
+    return len(values) > 1 and len(np.unique(values[:2000])) == 1
 
 
 def _classes_beside(columns: Columns, score: str) -> Iterator[tuple[str | None, str | None, tuple[str, ...]]]:
@@ -934,6 +974,13 @@ def _roles_of_arrays(columns: Columns) -> Roles:
     if label is None and len(free) == 1 and not columns.called(free[0], "predicted", "confidence", "correct"):
         label = free[0]
     labels = [label] if label else [n for n in free if columns.has_few_words(n, 2 * scores.shape[1])]
+    labels = (
+        labels
+        if len(labels) < 2
+        else _sharing(columns, columns.predicted[0], labels, ()) or labels
+        if columns.predicted
+        else labels
+    )
     label = labels[0] if labels else None
     doubt = None if len(labels) < 2 else f"{some_names(labels)}: nothing says which is the true label"
     if _descend(scores) and not given.score:

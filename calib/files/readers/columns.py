@@ -29,6 +29,8 @@ from calib.files.readers.tables import Table, as_float_column, words_in
 
 #: Largest distance of a score from [0, 1] by rounding.
 ROUNDING = 1e-3
+#: Characters that part a class from the words around it.
+MARKS = tuple("_ .:/()[]{}=-")
 #: Most rows from which sums and separation are judged, and words are counted.
 LOOKED_AT, FIRST = 20_000, 2_000
 #: Fewest rows of a column of consecutive numbers that counts the rows.
@@ -96,14 +98,14 @@ class Columns:
         labels_named = {match["of"] for match in matches if "of" in match.groupdict()}
         predicted = [n for n in classes if self.called(n, "predicted") or self._predicted_by_tool(n)]
         predicted = [n for n in predicted if n not in (given.label, given.correct, *given.score)]
-        predicted.sort(key=lambda name: word[name] != "announced")
+        predicted.sort(key=lambda name: (word[name] != "announced", not self.called(name, "predicted")))
         self.predicted = [given.predicted] if given.predicted else predicted
         graded = [name for name in free if self.says_right(name)]
         if any(self.called(name, "confidence") for name in word):
             graded += [name for name in free if self.called(name, "grade") and is_flag(self[name])]
         self.correct = given.correct or next(iter(graded), None)
         taken = {*self.predicted[:1], self.correct, *given.score}
-        tiers = (NAMES["true"] - {"answer"}, {"answer"}, NAMES["label"])
+        tiers = (NAMES["true"] - {"answer"}, {"answer"}, NAMES["label"], {"correct"})
         labels = [name for names in tiers for name in classes if name not in taken and word[name] in names]
         labels += [n for n in classes if n not in taken and ("label" in self.tools[n] or n in labels_named)]
         self.labels = [given.label] if given.label else list(dict.fromkeys(labels))
@@ -212,7 +214,7 @@ class Columns:
         found = [
             Frame(tuple(name for name, _ in pairs), tuple(of for _, of in pairs), *around)
             for around, pairs in groups.items()
-            if len(pairs) > 1
+            if len(pairs) > 1 and len({of for _, of in pairs}) == len(pairs)
         ]
         return sorted(found, key=lambda frame: -len(frame.columns))
 
@@ -229,7 +231,9 @@ class Columns:
             alike = [name for name in names if _is_around(name.strip(), before, after)]
             if not before + after:
                 alike = [name for name in alike if not self.is_called_score(name)]
-            whole = alike if self.sum_to_one(alike, 0.95) else named
+            marked = before[-1:] in MARKS or after[:1] in MARKS
+            summed = [self.sum_to_one(each, 0.95) for each in (named, alike)]
+            whole = alike if summed[1] or (marked and not summed[0]) else named
             cut = slice(len(before), -len(after) or None)
             frames.append(Frame(tuple(whole), tuple(n.strip()[cut].strip() for n in whole), before, after))
         return sorted(
@@ -349,7 +353,12 @@ def classes_in_name(name: str, classes: Collection[str]) -> list[tuple[str, str,
     found: dict[str, tuple[str, str]] = {}
     for at, start in enumerate(places):
         for end in places[at + 1 :]:
-            if text[start:end] in classes:
+            if text[start:end] in classes and not _inside_number(text[:start], text[start:end], text[end:]):
                 found.setdefault(text[start:end], (text[:start], text[end:]))
     longest = max(map(len, found), default=0)
     return [(before, part, after) for part, (before, after) in found.items() if len(part) == longest]
+
+
+def _inside_number(before: str, part: str, after: str) -> bool:
+    divided = before[-1:].isdigit() or (before[-1:] == "." and before[-2:-1].isdigit())
+    return (part[:1].isdigit() and divided) or (part[-1:].isdigit() and after[:1].isdigit())
