@@ -55,7 +55,7 @@ def _plot(result: Any, **options: Any) -> Any:
 
 
 def _read(source: Any, **options: Any) -> Any:
-    from calib.files.readers import read_predictions
+    from calib.files.checked import read_predictions
 
     return read_predictions(source, **options)
 

@@ -35,7 +35,7 @@ def test_cell_and_row_open_their_class(answers, open_page):
     page = open_page("classes?example=many-classes")
     assert any(b"Which predicted classes are" in answer for answer in answers)
     answers.clear()
-    panel = page.get_by_text(re.compile("is predicted for .* rows: says"))
+    panel = page.get_by_text(re.compile("is predicted for .* rows"))
     expect(panel).to_contain_text("class 006")
 
     area = page.locator(".st-key-class-heat .nsewdrag").first

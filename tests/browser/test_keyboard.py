@@ -58,7 +58,7 @@ def test_every_bin_is_a_few_visible_stops_away(open_page):
 
 def test_rows_are_picked_by_keys_and_uploads_have_names(open_page):
     page = open_page("classes")
-    panel = page.get_by_text(re.compile("is predicted for .* rows: says"))
+    panel = page.get_by_text(re.compile("is predicted for .* rows"))
     expect(panel).to_contain_text("airplane")
     page.evaluate("document.querySelector('.st-key-class-table canvas').focus()")
     page.keyboard.press("ArrowDown")
