@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import io
 import pickle
+from functools import partial
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
 import pytest
 
-from calib.datasets import EXAMPLE_TITLES
+from calib.datasets import EXAMPLE_TITLES, simulated
+from pages.shared import kept, session
 from tests.app.running import PAGES, ROOT, open_page, words
 
 
@@ -31,9 +33,15 @@ ALIKE = ("perfect", "digits", "resnet", "covtype-simulated", "three-classes", "n
 )
 def visit(request):
     """One session on a built-in example: its data are made, and its calibrator fitted, once for all pages."""
-    app = open_page("pages/views/overview.py", example=request.param)
-    assert app.session_state["dataset"].example == request.param
-    return app
+    with pytest.MonkeyPatch.context() as patch:
+        if request.param == "many-classes":  # all its classes, a tenth of its rows
+            patch.setattr(simulated, "many_classes", partial(simulated.many_classes, 5_000))
+            patch.setattr(kept, "_of_all_sessions", kept.Kept())
+            session._example.clear()
+        app = open_page("pages/views/overview.py", example=request.param)
+        assert app.session_state["dataset"].example == request.param
+        yield app
+    session._example.clear()
 
 
 @pytest.mark.parametrize("page", PAGES)
