@@ -183,9 +183,9 @@ def sample_by_content(matrix: np.ndarray) -> np.ndarray:
 
 def repeats(matrix: np.ndarray, rows: np.ndarray) -> bool:
     """Return whether some of these rows of (n,) or (n, L) scores, not yet checked, may be equal."""
-    columns = matrix[:, None] if matrix.ndim == 1 else matrix[:, _some(matrix.shape[1])]
+    some = matrix[rows] if matrix.ndim == 1 else matrix[np.ix_(rows, _some(matrix.shape[1]))]
     with np.errstate(invalid="ignore"):
-        return not pd.Index(keys_of(columns[rows])).is_unique
+        return not pd.Index(keys_of(some)).is_unique
 
 
 def design_effect(copies: np.ndarray) -> float:

@@ -238,7 +238,7 @@ def test_rows_that_sum_to_more_than_one_keep_their_margins():
     assert sums.var(axis=1) == pytest.approx(cells.variance, rel=0.12, abs=0.05)
 
 
-@pytest.mark.parametrize("place", [1, 3])
+@pytest.mark.parametrize("place", [1, pytest.param(3, marks=pytest.mark.thorough)])
 def test_class_wise_floors_of_two_classes_reject_as_often_as_they_say(place):
     """400 draws on each of 2 sets: 5 % has a standard error of 0.8 %; independent draws give 9 to 12 %."""
     found = means(floors(*POPULATIONS[place], labels=400, n_resamples=1000), 2)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import zipfile
 from collections.abc import Callable, Iterator
+from itertools import islice
 
 import numpy as np
 import pandas as pd
@@ -63,14 +64,15 @@ def test_a_damaged_file_gives_what_it_held_or_a_sentence(kind, on_disk, tmp_path
     make, read = KINDS[kind]
     data = make(tmp_path)
     whole, refused = read(data), 0
-    for damaged in damages(data):
+    step = 4 if on_disk else 1  # the same damage again, met as another error
+    for damaged in islice(damages(data), None, None, step):
         if on_disk:
             (tmp_path / "damaged").write_bytes(damaged)
         try:
             assert read(tmp_path / "damaged" if on_disk else damaged) == whole
         except InputError:
             refused += 1
-    assert refused > 200
+    assert refused > 200 / step
 
 
 @pytest.mark.parametrize("method", [zipfile.ZIP_BZIP2, zipfile.ZIP_LZMA])
