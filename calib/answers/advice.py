@@ -84,7 +84,7 @@ class Recommendation(Result):
     #: Calibration rows on which the candidates were tried, and all of them
     n_tried: int
     n_samples: int
-    few: str | None = None  #: Why nothing can be entry, whatever the table says: too few rows are wrong
+    few: str | None = None  #: Why nothing is recommended, whatever the table says: too few wrong rows
     #: What the recommended calibrator does on the rows given as `confirm`
     confirmation: Confirmation | None = None
 

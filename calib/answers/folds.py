@@ -119,12 +119,12 @@ def cross_calibrate(
     unfitted = default_calibrator(kind_of(rows)) if calibrator is None else calibrator
     fitted, parts = [], []
     for number in range(len(names)):
-        fitted_there = fit_on(clone(unfitted), rows.take(np.flatnonzero(code != number)))
-        fitted.append(fitted_there)
-        parts.append(calibrated_scores(fitted_there, rows.take(np.flatnonzero(code == number))))
+        fold_calibrator = fit_on(clone(unfitted), rows.take(np.flatnonzero(code != number)))
+        fitted.append(fold_calibrator)
+        parts.append(calibrated_scores(fold_calibrator, rows.take(np.flatnonzero(code == number))))
     scores = _joined(parts, code, rows)
     redraws = {"n_resamples": n_resamples, "random_state": random_state}
-    strategies = [assessment_strategy(rows, fitted_there) for fitted_there in fitted]
+    strategies = [assessment_strategy(rows, each) for each in fitted]
     before = _table(rows, rows, [assessment_strategy(rows)] * (len(names) + 1), names, code, n_bins, redraws)
     after = _table(rows, scores, [*strategies, strategies[0]], names, code, n_bins, redraws)
     stages = {"before": before, "after": after}

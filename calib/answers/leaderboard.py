@@ -112,11 +112,10 @@ class Leaderboard(Result):
             options: dict[str, Any] = {"weights": self.weights, "cluster": self.cluster}
             options["unseen"] = self._unseen(scored, metric) - self._unseen(self.entries[:1], metric)
             changes = paired_intervals_of(base, losses, metric, **options)
-            for scored_entry, change in zip(
-                scored, changes, strict=True
-            ):  # 0 -, so that the base model has 0, not -0
+            for entry, change in zip(scored, changes, strict=True):
+                # 0 -, so that the base model has 0, not -0
                 ends = (0.0 - change.difference, 0.0 - change.upper, 0.0 - change.lower)
-                ends_of[scored_entry.method][metric] = ends
+                ends_of[entry.method][metric] = ends
         return ends_of
 
     def _unseen(self, entries: Iterable[Entry], metric: str) -> np.ndarray:

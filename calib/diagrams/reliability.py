@@ -803,9 +803,8 @@ def draw_stars(diagram: ReliabilityDiagram, *, chosen: int | None = None) -> Fig
     )
     marked = [] if chosen is None else [span(chosen / diagram.n_bins, (chosen + 1) / diagram.n_bins)]
     layout = unit_axes(data, "Confidence in the predicted class", "How often it is right", 520, marked=marked)
-    if not diagram.one_event and len(
-        diagram.top_label
-    ):  # confidence less its gap can lie below 0, and above 1
+    if not diagram.one_event and len(diagram.top_label):
+        # confidence less its gap can lie below 0, and above 1
         low, high = float(diagram.top_label.min()), float(diagram.top_label.max())
         layout["yaxis"]["range"] = [min(low, 0.0) - 0.02, max(high, 1.0) + 0.04]
     return figure(data, barmode="overlay", **layout)
