@@ -609,7 +609,7 @@ def _reason(table: pd.DataFrame, chosen: int, lowest: int, score: str, n_tried: 
     if chosen == lowest:
         return f"{sentence}, and no simpler one that helps is within one standard error of it."
     return (
-        f"{sentence}; it fits {entry['numbers']:,} numbers and is the simplest of those that help and are "
-        f"within one standard error of the lowest ({best['method']}, {best[score]:.4f}, "
-        f"{best['numbers']:,} numbers)."
+        f"{sentence}; it is the simplest of those that help and are within one standard error of the lowest "
+        f"(numbers fitted: {entry['numbers']:,}; by {best['method']}, with {best[score]:.4f}: "
+        f"{best['numbers']:,})."
     )
