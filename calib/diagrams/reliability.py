@@ -472,13 +472,14 @@ def draw_reliability(
     other : (name, ReliabilityDiagram), optional
         Another model of the same rows, drawn with open marks.
     same_axis : iterable of ReliabilityDiagram, optional
-        Diagrams in other figures whose axis of confidence this figure shares.
+        Diagrams in other figures whose axes of confidence and gap this figure shares.
     """
     name = "" if event is None else escape(shorten(event))
     shown = panels or (("pooled",) if diagram.one_event else ("pooled", "classes"))
     names = [escape(shorten(name, 12)) for name in class_names or map(str, range(diagram.cells.n_classes))]
     coloured = _class_colours(diagram, diagram.clearest if named is None else named)
-    every = [diagram, *same_axis, *(() if other is None else other[1:])]
+    beside = [diagram, *same_axis]
+    every = [*beside, *(() if other is None else other[1:])]
     lowest = 0.0 if event is not None else np.floor(10 * min(each.lower.min() for each in every)) / 10
     room = 0.22 * (1.0 - lowest) if coloured else 0.03
     data, notes, marked = [], [], []
@@ -510,9 +511,12 @@ def draw_reliability(
     right, left = axes(layout, "y")[0], axes(layout, "y")[len(shown)]
     right["title"] = {"text": "Accuracy" if event is None else f"How often it is {name}"}
     left["title"] = {"text": "Gap"}
-    most = float(
-        np.max([np.abs(diagram.accuracy - diagram.mean_confidence), diagram.delta, *diagram.perfect_gaps])
-    )
+    gaps = [
+        gap
+        for each in beside
+        for gap in (np.abs(each.accuracy - each.mean_confidence), each.delta, *each.perfect_gaps)
+    ]
+    most = float(np.concatenate(gaps).max())
     for number, axis in enumerate(axes(layout, "y")):
         main = {"range": [-0.03, 1.07], "dtick": 0.25}
         axis.update(main if number < len(shown) else {"range": [0, 1.1 * most + 1e-3], "nticks": 3})
