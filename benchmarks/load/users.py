@@ -7,8 +7,10 @@
 10 minutes by default. Sessions upload, move the slider of bins on several pages, fit, download, and now and
 then upload other data, with pauses as people make them, or in "downloads" without. Each upload has a name
 and a number of rows of its own, and an accuracy that is computed here: every answer must show them, and
-none of another session's. Prints median, 95 % and worst seconds of each kind of click; exits with 1 after
-any error, and in "mix" if light sessions wait more than 0.5 s (median) or 3 s (95 %). Stops by itself.
+none of another session's. Prints median, 95 % and worst seconds of each kind of click, to the end of the
+page's run, and beside them those until a page has the recommendation that it awaits, for which its session
+waits before it goes on; exits with 1 after any error, and in "mix" if clicks of light sessions take more
+than 0.5 s (median) or 3 s (95 %). Stops by itself.
 """
 
 from __future__ import annotations
@@ -36,6 +38,8 @@ SLIDING = ("overview", "reliability", "noise", "classes")
 ACTIONS = {"slide": 12, "fit": 2, "download": 3, "upload": 1}
 #: Seconds between two actions, shortest and longest, and between the page and the click of a person far away.
 PAUSE, LATENCY = (1.0, 4.0), 0.1
+#: What the log calls the time until a page has the recommendation.
+AWAITED = "(recommendation awaited)"
 NAME = re.compile(r"s\d+-\d+\.npz")
 
 
@@ -113,6 +117,10 @@ class User:
         self.visitor.run()
         self.log.add(self.light, f"open {page}", time.perf_counter() - begin)
         self.check()
+        if self.visitor.repeated:
+            self.visitor.wait()
+            self.log.add(self.light, AWAITED, time.perf_counter() - begin)
+            self.check()
 
     def check(self) -> None:
         """Raise AssertionError unless the page is about this session's data, without an error."""
@@ -171,7 +179,12 @@ class Log:
 
     def all(self, light: bool) -> list[float]:
         """Seconds of all clicks of light or heavy sessions."""
-        return [value for (one, _), seconds in self.seconds.items() if one == light for value in seconds]
+        return [
+            value
+            for (one, action), seconds in self.seconds.items()
+            if one == light and action != AWAITED
+            for value in seconds
+        ]
 
     def _line(self, name: str, seconds: list[float]) -> None:
         if seconds:

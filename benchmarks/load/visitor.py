@@ -84,6 +84,8 @@ class Visitor:
             )
         )
         self.session, self.elements = "", list[tuple[str, Any, str]]()
+        #: Seconds between two runs of the fragments that the browser runs again by itself.
+        self.repeated: dict[str, float] = {}
         self.run()
 
     @property
@@ -102,6 +104,7 @@ class Visitor:
         message = BackMsg()
         state = message.rerun_script
         state.query_string, state.page_name, state.fragment_id = self.query, self.page, fragment
+        state.is_auto_rerun = bool(fragment) and fragment in self.repeated
         pressed = {change.id: change for change in changes}
         state.widget_states.widgets.extend({**self.widgets, **pressed}.values())
         self.send(message)
@@ -111,6 +114,10 @@ class Visitor:
             kind = answer.WhichOneof("type")
             if kind == "new_session":
                 self.session = answer.new_session.initialize.session_id or self.session
+                if not answer.metadata.run.fragment_ids:
+                    self.repeated = {}
+            elif kind == "auto_rerun":
+                self.repeated[answer.auto_rerun.fragment_id] = answer.auto_rerun.interval
             elif kind == "delta" and answer.delta.HasField("new_element"):
                 element = answer.delta.new_element
                 name = element.WhichOneof("type")
@@ -121,6 +128,13 @@ class Visitor:
                 if answer.script_finished != ForwardMsg.FINISHED_EARLY_FOR_RERUN:
                     return
                 self.elements = []
+
+    def wait(self) -> None:
+        """Look again and again at what the page awaits, until it has it."""
+        while self.repeated:
+            fragment, interval = next(iter(self.repeated.items()))
+            time.sleep(interval)
+            self.run(fragment=fragment)
 
     def use(self, name: str, content: bytes) -> None:
         """Upload a file on the Data page, which puts it to use."""

@@ -28,8 +28,8 @@ Function = TypeVar("Function", bound=Callable[..., Any])
 
 #: Megabytes of results that all sessions together keep; what is dropped is computed again when needed.
 MOST_MB = float(os.environ.get("CALIB_RESULTS_MB", "1024"))
-#: Seconds between two looks at how far a result is that another thread computes.
-PAUSE = 0.2
+#: Seconds between two looks at how far a result is that another thread computes: of a run, and of a page.
+PAUSE, LOOK = 0.2, 1.0
 LOG = logging.getLogger("calib.app")
 
 
@@ -68,6 +68,8 @@ class Kept:
 _lock = threading.RLock()
 _all: weakref.WeakSet[Kept] = weakref.WeakSet()
 _of_all_sessions = Kept()
+#: Before the key of what could not be computed for a session.
+_FAILED = "failed"
 
 
 class _Turn:
@@ -75,22 +77,29 @@ class _Turn:
 
     def __init__(self) -> None:
         self.lock, self.said = threading.Lock(), (0.0, "")
+        #: By session, when its page last looked.
+        self.looks: dict[str, float] = {}
+
+    def is_awaited(self) -> bool:
+        """Whether a page has looked lately: browsers let pages that nobody sees wait."""
+        return max(self.looks.values(), default=0.0) > time.monotonic() - 15 * LOOK
 
 
 #: Results that are computed now.
 _turns: dict[Any, _Turn] = {}
 
 
-class TooLong(Exception):
-    """What was begun ahead of a page would take long."""
+class Left(Exception):
+    """What was begun beside a page would take long, or no page waits for it any more."""
 
 
 class _Thread(threading.local):
-    """What the current thread computes, and if it does so ahead of a page, the results of the session."""
+    """What the current thread computes, and if it does so beside a page, the results of the session."""
 
     def __init__(self) -> None:
         self.turns: list[_Turn] = []
         self.mine: Kept | None = None
+        self.awaited: _Turn | None = None
 
 
 _thread = _Thread()
@@ -119,6 +128,8 @@ def kept(*, rows: bool = False) -> Callable[[Function], Function]:
             try:
                 return owner.get(key)
             except KeyError:
+                if (_FAILED, key) in _of_session().results:
+                    raise _of_session().get((_FAILED, key)) from None
                 return _once(owner, key, lambda: function(*arguments, **options))
 
         called.rows = rows  # type: ignore[attr-defined]
@@ -138,13 +149,55 @@ def ahead(*calls: tuple[Any, ...]) -> None:
     mine = _of_session()
     due = [call for call in calls if not _is_there(mine, *call)]
     if due:
-        threading.Thread(target=_begin, args=(mine, due), daemon=True, name=session_of_thread()).start()
+        _start(_begin, mine, due)
+
+
+def begun(function: Any, *arguments: Any) -> tuple[float, str] | None:
+    """Return how far the result of a kept function is, which is begun if it is due; None if it is there.
+
+    The page runs on, and looks again every `LOOK` seconds. What no page looks at any more is ended. What the
+    function raises, it raises for this session whenever it is called again.
+    """
+    mine = _of_session()
+    if is_kept(function, *arguments):
+        return None
+    at = mine if function.rows else _of_all_sessions, function.key_of(arguments, {})
+    new = _Turn()
+    turn = _turns.setdefault(at, new)
+    turn.looks[session_of_thread()] = time.monotonic()
+    if turn is new:
+        _start(_await, mine, turn, at, function, arguments)
+    return turn.said
+
+
+def forget(function: Any, *arguments: Any) -> None:
+    """Wait no longer for what `begun` has begun; it ends unless another session waits for it."""
+    owner = _of_session() if function.rows else _of_all_sessions
+    if (turn := _turns.get((owner, function.key_of(arguments, {})))) is not None:
+        turn.looks.pop(session_of_thread(), None)
+
+
+def _start(target: Callable[..., None], *arguments: Any) -> None:
+    threading.Thread(target=target, args=arguments, daemon=True, name=session_of_thread()).start()
+
+
+def _await(mine: Kept, turn: _Turn, at: Any, function: Any, arguments: tuple[Any, ...]) -> None:
+    _thread.mine, _thread.awaited = mine, turn
+    try:
+        function(*arguments)
+    except Left:
+        LOG.info("ended, since nobody waits for it function=%s", function.__name__)
+    except Exception as error:
+        mine.put((_FAILED, at[1]), error)
+    finally:
+        if _turns.get(at) is turn:
+            del _turns[at]
 
 
 def is_kept(function: Any, *arguments: Any) -> bool:
-    """Whether a result of the session, or of all, is kept: nobody has to wait for it."""
-    owner = _of_session() if function.rows else _of_all_sessions
-    return function.key_of(arguments, {}) in owner.results
+    """Whether nobody has to wait for a result, of the session or of all: it is there, or there is none."""
+    mine, key = _of_session(), function.key_of(arguments, {})
+    return key in (mine if function.rows else _of_all_sessions).results or (_FAILED, key) in mine.results
 
 
 def _is_there(mine: Kept, function: Any, *arguments: Any) -> bool:
@@ -158,13 +211,20 @@ def _begin(mine: Kept, calls: list[tuple[Any, ...]]) -> None:
     for function, *arguments in calls:
         try:
             function(*arguments)
-        except (InputError, TooLong) as error:  # the page asks for it again, and shows why there is none
+        except (InputError, Left) as error:  # the page asks for it again, and shows why there is none
             LOG.info("left to the page function=%s why=%s", function.__name__, type(error).__name__)
 
 
 def is_ahead() -> bool:
-    """Whether this thread computes ahead of a page, and can show nothing."""
+    """Whether this thread computes beside a page, and can show nothing."""
     return _thread.mine is not None
+
+
+def leave_if(is_long: bool) -> None:
+    """Raise `Left` if this thread computes beside a page what it should leave."""
+    awaited = _thread.awaited
+    if is_long if awaited is None else not awaited.is_awaited():
+        raise Left
 
 
 def tell(share: float, words: str) -> None:

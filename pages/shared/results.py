@@ -88,6 +88,8 @@ CURVE_REDRAWS = 200
 SIMPLEX_REDRAWS = 200
 #: Distance at which sentences and tables report V(eps) of the simplex.
 EPSILON = 0.1
+#: What is said while `advice` is computed.
+TRYING = "Trying every calibrator"
 #: Views of many classes as three.
 MERGE, RENORMALISE = "Two classes, all others merged", "Three classes, renormalised"
 
@@ -296,7 +298,7 @@ def guilty_first(method: Method, n_bins: int, codes: Iterable[int]) -> list[int]
 def advice(data: Dataset) -> Recommendation:
     fitting, others = data.calibration, data.evaluation
     confirm = (others, others.labels)
-    return compute("Trying every calibrator", calib.recommend, fitting, fitting.labels, confirm=confirm)
+    return compute(TRYING, calib.recommend, fitting, fitting.labels, confirm=confirm)
 
 
 @kept()

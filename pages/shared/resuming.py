@@ -17,7 +17,7 @@ SCRIPT = Path("assets/session.js")
 COOKIE = "calib-tab"
 #: Names in the session of what the user brought or made; settings are in the address.
 KEPT = (
-    *("dataset", "methods", "fits", "previous", "removed", "notes", "saved", "addresses", "chosen", "advice"),
+    *("dataset", "methods", "fits", "previous", "removed", "notes", "saved", "addresses", "chosen", "opened"),
     *("reading", "in_use", "project", "other-reading", "split"),
 )
 

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import zlib
 from collections.abc import Callable
-from typing import ParamSpec, TypeVar
+from typing import Any, ParamSpec, TypeVar
 
 import numpy as np
 import streamlit as st
+from streamlit.delta_generator import DeltaGenerator
 
 from pages.shared.isolation.computing import LONG, Job
-from pages.shared.kept import TooLong, is_ahead, tell
+from pages.shared.kept import LOOK, begun, forget, is_ahead, is_kept, leave_if, tell
 
 Parameters = ParamSpec("Parameters")
 Result = TypeVar("Result")
@@ -27,24 +28,26 @@ def compute(
     """Call a function of the library: here if that is soon done, else in a worker, and show `words`.
 
     Leaving the page or pressing Cancel ends the job; after Cancel, the page stops here and offers it again.
+    What the page can do without is awaited by `when_there`.
     """
     job = Job(function, arguments, options)
     if job.is_short:
         return job.do_here()
     tell(0.0, words)
     if is_ahead():
-        if job.seconds > LONG:
-            raise TooLong
-        return job.do_elsewhere(lambda share, step: tell(share, _said(words, step)))
+        leave_if(job.seconds > LONG)
+
+        def note(share: float, step: str) -> None:
+            leave_if(False)
+            tell(share, _said(words, step))
+
+        return job.do_elsewhere(note)
     number = _number(job)
-    if st.session_state.get("cancelled") == number:
-        st.info(f"Cancelled: {words}.")
-        st.button("Compute it", key=f"again-{number}", on_click=_cancel, args=(None,))
+    if _is_cancelled(number, words):
         st.stop()
     place = st.empty()
     with place.container():
-        bar = st.progress(0.0, words)
-        st.button("Cancel", key=f"cancel-{number}", on_click=_cancel, args=(number,), icon=":material/close:")
+        bar = _show_bar(number, 0.0, words)
 
     shown = (0.0, words)
 
@@ -61,6 +64,45 @@ def compute(
         return job.do_elsewhere(show)
     finally:
         place.empty()
+
+
+def when_there(words: str, function: Any, *arguments: Any) -> Any:
+    """Return what a kept function returns if it is there; else begin it, and return None.
+
+    The page goes on without it. `words` and how far it is stand here, with a button to cancel it, and the
+    page runs again once it is there. What the function raises, this raises.
+    """
+    if is_kept(function, *arguments):
+        return function(*arguments)
+    number = zlib.crc32(repr(function.key_of(arguments, {})).encode())
+    if _is_cancelled(number, words):
+        forget(function, *arguments)
+        return None
+    _follow(number, words, function, *arguments)
+    return None
+
+
+@st.fragment(run_every=LOOK)
+def _follow(number: int, words: str, function: Any, *arguments: Any) -> None:
+    """Show how far a result is, and run the page again if there is no more to wait for."""
+    if st.session_state.get("cancelled") == number or (said := begun(function, *arguments)) is None:
+        st.rerun()
+    _show_bar(number, said[0], said[1] or words)
+
+
+def _show_bar(number: int, share: float, words: str) -> DeltaGenerator:
+    bar = st.progress(share, words)
+    st.button("Cancel", key=f"cancel-{number}", on_click=_cancel, args=(number,), icon=":material/close:")
+    return bar
+
+
+def _is_cancelled(number: int, words: str) -> bool:
+    """Whether the user has cancelled a job; then offer it again."""
+    if st.session_state.get("cancelled") != number:
+        return False
+    st.info(f"Cancelled: {words}.")
+    st.button("Compute it", key=f"again-{number}", on_click=_cancel, args=(None,))
+    return True
 
 
 def _said(words: str, step: str) -> str:

@@ -25,7 +25,13 @@ from calib.files.saved.document import matched_by_position
 from pages.shared.isolation.reader import start
 from pages.shared.panels.findings import show_faults
 from pages.shared.panels.label_shift import corrected
-from pages.shared.panels.recommendation import can_recommend, recommendation_words, recommended
+from pages.shared.panels.recommendation import (
+    can_recommend,
+    is_awaited,
+    open_on,
+    recommendation_words,
+    recommended,
+)
 from pages.shared.session import dataset, methods
 from pages.shared.uploads import read, read_once, without_labels
 from pages.shared.widgets import before_and_after, download, escaped, heading, literal, made, next_line, offer
@@ -89,13 +95,12 @@ try:
         if file is not None:
             calibrator = read_once("calibrator", file)
     elif fitted:
-        names = list(fitted)
-        at = names.index(chosen) if chosen in fitted else 0
-        name = left.selectbox("Fitted calibrator", names, at, key="apply-fitted")
+        open_on("apply-fitted", chosen if chosen in fitted else next(iter(fitted)), fitted)
+        name = left.selectbox("Fitted calibrator", list(fitted), key="apply-fitted")
         calibrator, choices = fitted[name], methods()[name].choices
     elif recommendation:
         left.markdown(recommendation_words(*recommendation))
-    else:
+    elif not is_awaited():
         left.info("No calibrator is fitted yet. Fit one on the Calibrate page.")
 except InputError as error:
     left.error(escaped(error))

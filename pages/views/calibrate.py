@@ -26,7 +26,13 @@ from pages.shared.panels.bin_planner import planner
 from pages.shared.panels.choose_calibrator import choose_calibrator
 from pages.shared.panels.guarantee import show_base_beside, show_guarantee
 from pages.shared.panels.ranks import show_ranks
-from pages.shared.panels.recommendation import recommendation_words, recommended, show_candidates
+from pages.shared.panels.recommendation import (
+    is_awaited,
+    open_on,
+    recommendation_words,
+    recommended,
+    show_candidates,
+)
 from pages.shared.panels.rows import rows_panel
 from pages.shared.panels.take_away import show_take_away
 from pages.shared.results import (
@@ -41,7 +47,7 @@ from pages.shared.results import (
     reliability,
     rows_of,
 )
-from pages.shared.session import BASE, dataset, described_calibrator, fit, methods, remove, store
+from pages.shared.session import BASE, Method, dataset, described_calibrator, fit, methods, remove, store
 from pages.shared.widgets import (
     before_and_after,
     chart,
@@ -110,6 +116,50 @@ def bin_words(place: tuple[str, int] | None) -> str:
     return "" if place is None else f"{place[0]} at {place[1] / n_bins:.3g} to {(place[1] + 1) / n_bins:.3g}"
 
 
+def show_diagrams(*shown: Method) -> None:
+    """Show the base model, and a calibrator beside it; and the rows of the bin that was clicked."""
+    diagrams_shown = {method.name: reliability(method, n_bins) for method in shown}
+    drawn_bins = [(name, bin_) for name, diagram in diagrams_shown.items() for bin_ in diagram.bin.tolist()]
+    behind = st.session_state.get("calibrate-bin")
+    behind = behind if behind in drawn_bins else None
+    for column, method in zip(st.columns(2), shown, strict=False):
+        with column:
+            which = "before" if method is base else "after"
+            st.markdown(f"**{'Before' if method is base else 'After'}**: {literal(method.name)}")
+            chart(
+                diagrams.draw_reliability(
+                    diagrams_shown[method.name],
+                    data.evaluation.class_names,
+                    named=None if base.one_event else conclusion(base, n_bins).headline,
+                    panels=None if base.one_event else ("classes",),
+                    event=getattr(data.evaluation, "positive", None),
+                    chosen=behind[1] if behind and behind[0] == method.name else None,
+                    same_axis=diagrams_shown.values(),
+                ),
+                f"calibrate-{which}",
+                table=diagrams_shown[method.name].frame,
+                alt=f"Reliability diagram of {method.name}",
+                on_select=partial(pick_bin, which, method.name),
+                height=HEIGHT,
+            )
+    if behind:
+        looked_at_in = next(method for method in shown if method.name == behind[0])
+        rows_panel(
+            looked_at_in,
+            rows_of(
+                looked_at_in,
+                "confidence" if not base.one_event else base.notions[0],
+                n_bins,
+                bin_=behind[1],
+            ),
+            escaped(bin_words(behind)),
+            "calibrate-rows",
+            title="",
+        )
+
+
+base = methods()[BASE]
+n_bins = int(st.session_state.get("bins", N_BINS))
 recommendation = recommended()
 proposed = recommendation[1] if recommendation else ""
 left, right = st.columns([3, 1], vertical_alignment="bottom")
@@ -143,10 +193,12 @@ if "removed" in st.session_state:
 if recommendation and not proposed:
     st.markdown(recommendation_words(*recommendation))
 if not fitted:
-    st.info("No calibrator is fitted yet. Choose one under *Fit another*.")
+    if not is_awaited():
+        st.info("No calibrator is fitted yet. Choose one under *Fit another*.")
+    show_diagrams(base)
+    next_line("Calibrate")
     st.stop()
-if st.session_state.get("chosen") not in fitted:
-    st.session_state["chosen"] = proposed or max(fitted, key=lambda name: not fitted[name].unasked)
+open_on("chosen", proposed or max(fitted, key=lambda name: not fitted[name].unasked), fitted)
 in_full = {name: f"{name}: {full_name(method.calibrator)}" for name, method in fitted.items()}
 chosen = fitted[
     left.selectbox(
@@ -157,8 +209,6 @@ chosen = fitted[
         on_change=ask_for,
     )
 ]
-base = methods()[BASE]
-n_bins = int(st.session_state.get("bins", N_BINS))
 before, after = metrics(base, n_bins), metrics(chosen, n_bins)
 looked_at = next((key for key in ("tl_ece", "conf_ece", "ece") if key in ece_of(data.kind)), None)
 is_recommended = bool(recommendation) and chosen.name == proposed
@@ -177,44 +227,7 @@ if before.accuracy is not None and not base.one_event:
         )
 show_take_away(chosen, "primary" if helps else "secondary")
 
-by_model = {method.name: reliability(method, n_bins) for method in (base, chosen)}
-drawn_bins = [(name, bin_) for name, diagram in by_model.items() for bin_ in diagram.bin.tolist()]
-behind = st.session_state.get("calibrate-bin")
-behind = behind if behind in drawn_bins else None
-for column, method in zip(st.columns(2), (base, chosen), strict=True):
-    with column:
-        which = "before" if method is base else "after"
-        st.markdown(f"**{'Before' if method is base else 'After'}**: {literal(method.name)}")
-        chart(
-            diagrams.draw_reliability(
-                by_model[method.name],
-                data.evaluation.class_names,
-                named=None if base.one_event else conclusion(base, n_bins).headline,
-                panels=None if base.one_event else ("classes",),
-                event=getattr(data.evaluation, "positive", None),
-                chosen=behind[1] if behind and behind[0] == method.name else None,
-                same_axis=by_model.values(),
-            ),
-            f"calibrate-{which}",
-            table=by_model[method.name].frame,
-            alt=f"Reliability diagram of {method.name}",
-            on_select=partial(pick_bin, which, method.name),
-            height=HEIGHT,
-        )
-if behind:
-    looked_at_in = base if behind[0] == BASE else chosen
-    rows_panel(
-        looked_at_in,
-        rows_of(
-            looked_at_in,
-            "confidence" if not base.one_event else base.notions[0],
-            n_bins,
-            bin_=behind[1],
-        ),
-        escaped(bin_words(behind)),
-        "calibrate-rows",
-        title="",
-    )
+show_diagrams(base, chosen)
 next_line("Calibrate")
 
 

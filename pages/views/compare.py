@@ -19,7 +19,7 @@ from calib.diagrams.bin_sweep import sweep_words
 from calib.stats.measures import ECES
 from pages.shared.panels.leaderboard import show_leaderboard, show_pair
 from pages.shared.panels.model_comparison import show_models, show_sweeps
-from pages.shared.panels.recommendation import recommendation_words, recommended
+from pages.shared.panels.recommendation import is_awaited, recommendation_words, recommended
 from pages.shared.panels.rows import CELLS_FIRST, list_most
 from pages.shared.results import losses, metrics, rows_adding_most, sweeps
 from pages.shared.session import BASE, Method, begin_fits, dataset, fit, methods
@@ -91,7 +91,8 @@ if data.models:
     shown = st.segmented_control(
         "Compare", [MODELS, SWEEPS, CALIBRATORS], default=MODELS, required=True, key="compare-what"
     )
-recommendation = recommended() if shown == CALIBRATORS else None
+with said:
+    recommendation = recommended() if shown == CALIBRATORS else None
 proposed = recommendation[1] if recommendation else ""
 
 
@@ -137,7 +138,10 @@ leaderboard = compare(
 place.empty()
 fitted = methods(every=True)
 with said:
-    st.markdown(recommendation_words(*recommendation) if recommendation else leaderboard.words(literal))
+    if recommendation:
+        st.markdown(recommendation_words(*recommendation))
+    elif not is_awaited():
+        st.markdown(leaderboard.words(literal))
 show_leaderboard(leaderboard, n_bins, proposed)
 next_line("Compare")
 

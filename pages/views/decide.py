@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -15,7 +14,7 @@ from calib.answers.decision_rules import ACCURACIES, Outcome
 from calib.base.interval_words import interval_words
 from calib.data.kinds import lacks, needs_equal_rows
 from calib.evidence.reductions import top_label
-from pages.shared.panels.recommendation import is_due, recommended
+from pages.shared.panels.recommendation import is_awaited, open_on, recommended
 from pages.shared.panels.take_away import show_take_away
 from pages.shared.results import actions, benefit, checking_rows, costs_of, decision, halves, risk_curve
 from pages.shared.session import BASE, dataset, scored
@@ -43,13 +42,6 @@ def rules_for(value: float) -> dict[str, tuple[DecisionRule, Outcome]]:
         name: decision(model, target, value, by, promise, alpha, choices, recall)
         for name, model in models.items()
     }
-
-
-def open_on(key: str, value: Any) -> None:
-    """Let a control open on a value, until the recommendation is there or the user chooses another one."""
-    if key not in st.session_state:
-        st.session_state[key] = value
-        st.session_state["decide-opened"] = {**st.session_state.get("decide-opened", {}), key: value}
 
 
 def target_value() -> float:
@@ -104,17 +96,6 @@ def merit(name: str) -> float:
     """
     done = rules[name].outcome
     return done.n_accepted - done.n_wrong if done.cost is None else -done.cost
-
-
-def finish() -> None:
-    """Compute the recommendation if it is due, and show the page again with it."""
-    with place:
-        if not due or recommended() is None:
-            return
-    for key, value in st.session_state.pop("decide-opened", {}).items():
-        if st.session_state.get(key) == value:
-            del st.session_state[key]
-    st.rerun()
 
 
 def choose_class() -> int | None:
@@ -247,12 +228,11 @@ heading(
     "Which predictions may pass without a person? Confident ones are accepted, others are left to somebody.",
 )
 need_kind("Decide")
-data, due, place = dataset(), is_due(), st.container()
-recommendation = None if due else recommended()
+data, recommendation = dataset(), recommended()
 #: The recommended calibrator if it helps, else "".
 proposed = recommendation[1] if recommendation and recommendation[0].confirmed == "better" else ""
 models = scored()
-n_models = len(models) + due
+n_models = len(models) + is_awaited()
 names = data.evaluation.class_names
 binary = data.kind.name == "binary"
 classes = binary or lacks(data.kind, "notion:top-label") is None
@@ -278,7 +258,6 @@ with left:
 if target == "costs":
     show_cost_matrix()
     next_line("Decide")
-    finish()
     st.stop()
 recall, promise, by_class = None, "overall", False
 with right.popover("Options", width="stretch"):
@@ -323,9 +302,7 @@ except InputError as error:
 rules = {name: rule for name, (rule, _) in found.items()}
 checked = {name: done for name, (_, done) in found.items()}
 
-if st.session_state.get("decide-model") not in models:
-    st.session_state.pop("decide-model", None)
-open_on("decide-model", proposed or max(models, key=merit))
+open_on("decide-model", proposed or max(models, key=merit), models)
 shown = whose.selectbox(
     "Scores",
     list(models),
@@ -425,4 +402,3 @@ if models[shown].calibrator is not None and np.isfinite(rule.thresholds).any():
         "scorer and the ONNX graph say of each row whether it may pass (`accept`); `python -m calib gate` "
         "limits `accepted` and `accepted_accuracy`."
     )
-finish()

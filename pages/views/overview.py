@@ -217,8 +217,10 @@ fold = st.expander("Numbers", key="numbers", on_change="rerun")
 if fold.open:  # else the first visit would wait for their intervals
     with fold:
         show_numbers()
-offer_report(n_bins)
+report = st.container()
 if st.button("Use your own predictions", icon=":material/upload_file:", on_click=open_upload):
     st.switch_page("pages/views/data.py")
-with proposed:  # last, since it takes longest
+with proposed:  # after what needs no calibrator: to fit it takes longest
     show_recommendation()
+with report:
+    offer_report(n_bins)

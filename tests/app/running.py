@@ -2,19 +2,43 @@
 
 from __future__ import annotations
 
+import time
+from typing import Any
+
 from streamlit.testing.v1 import AppTest
 
 from calib.answers.calibrated import assessment_strategy, calibrated_scores, fit_on
 from calib.calibrators.catalogue import for_kind, make_calibrator, name_of
+from pages.shared import kept
 from pages.shared.session import Method
 from tests import PAGE_FILES, ROOT
 
 PAGES = [path.relative_to(ROOT).as_posix() for path in PAGE_FILES]
 
 
-def open_page(page: str, **query: str) -> AppTest:
-    """Run the app at a page's address; `query` are the parameters of the address."""
-    app = AppTest.from_file(str(ROOT / "app.py"), default_timeout=120)
+class App(AppTest):
+    """The app in a browser: a page that awaits a result runs again until it has it."""
+
+    def _run(self, *arguments: Any, **options: Any) -> AppTest:
+        return wait_for_results(super()._run(*arguments, **options))
+
+
+def wait_for_results(app: AppTest) -> AppTest:
+    """Run a page again and again, as a browser does, until it awaits no result."""
+    while any(button.label == "Cancel" for button in app.button):
+        until = time.monotonic() + kept.LOOK
+        while kept._turns and time.monotonic() < until:
+            time.sleep(0.02)
+        AppTest._run(app)
+    return app
+
+
+def open_page(page: str, *, patient: bool = True, **query: str) -> AppTest:
+    """Run the app at a page's address; `query` are the parameters of the address.
+
+    If not `patient`, return what stands there before results that the page awaits.
+    """
+    app = (App if patient else AppTest)(ROOT / "app.py", default_timeout=120)
     for name, value in query.items():
         app.query_params[name] = value
     return app.switch_page(page).run()

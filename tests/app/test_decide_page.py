@@ -4,13 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-import streamlit as st
 
 from calib import Predictions, TopLabelPrediction, decide, risk_coverage
 from calib.answers import choose_actions
 from calib.answers.decision_rules import ACCURACIES
 from calib.datasets import load_example
-from pages.shared import results
 from pages.shared.session import BASE, Dataset, Method
 from tests.app.running import open_page, words
 
@@ -155,14 +153,3 @@ def test_what_compare_fits_divides_no_promise_until_it_is_chosen():
     app.switch_page("pages/views/calibrate.py").run().selectbox(key="chosen").select(other).run()
     app.switch_page(PAGE).run()
     assert {*app.dataframe[0].value["model"]} == {BASE, recommended, other}
-
-
-def test_it_shows_the_model_before_the_recommendation_is_there(monkeypatch):
-    awaited = []
-    monkeypatch.setattr(
-        results, "compute", lambda words, *rest, **options: awaited.append(words) or st.stop()
-    )
-    app = open_page(PAGE, example="perfect")
-    assert awaited == ["Trying every calibrator"]
-    assert app.dataframe[0].value["model"].tolist() == [BASE]
-    assert "and 2 models" in words(app)

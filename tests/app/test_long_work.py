@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 import threading
+from types import SimpleNamespace
 
 import pytest
 from sklearn.base import clone
 from streamlit.delta_generator import DeltaGenerator
 
-from calib import InputError
+from calib import InputError, TemperatureScaling, recommend
 from calib.stats import calibration_tests
 from calib.stats.binless import calibration_frame, compared_rows, kernel_test
 from pages.shared import kept, work
 from pages.shared.isolation import computing
-from tests.app.running import open_page, open_tab, press, words
+from pages.shared.session import BASE
+from tests.app.running import open_page, open_tab, press, wait_for_results, words
 
 
 @pytest.fixture
@@ -26,6 +28,79 @@ def long(monkeypatch):
             monkeypatch.setitem(computing.FUNCTIONS, function.__name__, (function, 1e9))
 
     return take
+
+
+@pytest.fixture
+def recommending(long, monkeypatch):
+    """Let a recommendation, of one calibrator, say how far it is and wait until it is released."""
+    told = SimpleNamespace(error=None, **{name: threading.Event() for name in ("said", "released", "ended")})
+
+    def do_elsewhere(job, say):
+        assert job.function is recommend
+        try:
+            while not told.released.wait(0.01):
+                say(0.5, "half of them")
+                told.said.set()
+            if told.error:
+                raise InputError(told.error)
+            scaling = {"TS": TemperatureScaling()}
+            return recommend(*job.arguments, **job.options, methods=scaling)
+        finally:
+            told.ended.set()
+
+    monkeypatch.setattr(computing.Job, "do_elsewhere", do_elsewhere)
+    yield told
+    told.released.set()
+
+
+def bars(app):
+    return [bar.proto.text for bar in app.get("progress")]
+
+
+def test_a_page_goes_on_without_what_it_awaits(recommending):
+    """It shows how far the recommendation is, until that is cancelled, asked for again, and there."""
+    app = open_page("pages/views/overview.py", patient=False, example="digits")
+    assert "TL-ECE **" in words(app)
+    assert len(bars(app)) == 1
+    assert recommending.said.wait(20.0)
+    app.toggle(key="make-report").set_value(True).run()
+    assert bars(app) == ["Trying every calibrator: half of them"]
+    assert not app.get("download_button")
+    press(app, "Cancel")
+    assert recommending.ended.wait(20.0)
+    assert "Cancelled: Trying every calibrator." in words(app)
+    assert bars(app) == []
+    recommending.ended.clear()
+    press(app, "Compute it")
+    assert len(bars(app)) == 1
+    app.toggle(key="make-report").set_value(False).run()
+    recommending.released.set()
+    assert "calibrators tried on" in words(wait_for_results(app))
+    assert recommending.ended.is_set()
+
+
+def test_what_cannot_be_computed_is_said_once_and_not_tried_again(recommending):
+    recommending.error = "too *few*"
+    recommending.released.set()
+    app = open_page("pages/views/calibrate.py", example="digits")
+    assert "No calibrator is recommended: too \\*few\\*." in words(app)
+    assert recommending.ended.is_set()
+    recommending.ended.clear()
+    app.switch_page("pages/views/compare.py").run()
+    assert "No calibrator is recommended: too \\*few\\*." in words(app)
+    assert len(app.dataframe[0].value) > 1
+    assert not recommending.ended.is_set()
+
+
+def test_controls_open_again_when_the_recommendation_is_there(recommending):
+    app = open_page("pages/views/decide.py", patient=False, example="digits")
+    assert app.dataframe[0].value["model"].tolist() == [BASE]
+    assert "and 2 models" in words(app)
+    assert app.selectbox(key="decide-model").value == BASE
+    recommending.released.set()
+    assert "and 2 models" in words(wait_for_results(app))
+    _, found = app.dataframe[0].value["model"]
+    assert app.selectbox(key="decide-model").value == found
 
 
 def test_a_cancelled_job_is_offered_again_and_done_elsewhere(long):

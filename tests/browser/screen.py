@@ -14,14 +14,15 @@ OUTPUT = ROOT / "test-output"
 #: Name of every page.
 PAGES = sorted(path.stem.replace("_", " ").capitalize() for path in PAGE_FILES)
 
-#: Settled: connected, no script running, no skeleton left and every chart drawn, for `calm` ms on end.
+#: Settled: connected, no script running, nothing awaited, no skeleton left and every chart drawn, for `calm`
+#: ms on end.
 SETTLED = """calm => {
     const app = document.querySelector("[data-testid=stApp]");
     const charts = [...document.querySelectorAll("[data-testid=stPlotlyChart]")];
     const ready = app !== null
         && app.dataset.testScriptState === "notRunning"
         && app.dataset.testConnectionState === "CONNECTED"
-        && document.querySelector("[data-testid=stSkeleton]") === null
+        && document.querySelector("[data-testid=stSkeleton], [class*=st-key-cancel-]") === null
         && charts.every(chart => chart.querySelector(".main-svg") !== null);
     if (!ready) { window.calmSince = null; return false; }
     window.calmSince ??= performance.now();

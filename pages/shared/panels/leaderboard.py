@@ -15,6 +15,7 @@ from calib.data.kinds import lacks
 from calib.data.notions import TOP_NOTIONS
 from calib.stats.floors import ABOVE_NOISE
 from calib.stats.measures import MEASURES, ece_of
+from pages.shared.panels.recommendation import open_on
 from pages.shared.panels.rows import BEHIND, highest_rows, rows_panel
 from pages.shared.results import error_difference, floor, interval, losses, score_difference
 from pages.shared.session import BASE, Method, dataset, methods
@@ -109,8 +110,8 @@ def show_pair(candidates: list[Method], n_bins: int, proposed: str) -> None:
     names = [method.name for method in candidates]
     left, middle, right = st.columns(3)
     first = candidates[names.index(left.selectbox("Method", names, 0, key="pair-first"))]
-    default = names.index(proposed) if proposed in names else len(names) - 1
-    second = candidates[names.index(middle.selectbox("Compared with", names, default, key="pair-second"))]
+    open_on("pair-second", proposed if proposed in names else names[-1], names)
+    second = candidates[names.index(middle.selectbox("Compared with", names, key="pair-second"))]
     kind = dataset().kind
     wanted = ["ece", "brier", "log_loss"] if kind.name == "binary" else list(MEASURES)
     keys = [

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import replace
+from typing import Any
 
 import streamlit as st
 from sklearn.base import clone
@@ -11,11 +13,11 @@ from calib import InputError
 from calib.answers import Recommendation
 from calib.calibrators.catalogue import name_of
 from calib.data.kinds import lacks, needs_rows
-from pages.shared.kept import is_kept
 from pages.shared.panels.take_away import offer_file
-from pages.shared.results import advice
+from pages.shared.results import TRYING, advice
 from pages.shared.session import dataset, fit, methods, store
 from pages.shared.widgets import ARROW, download, escaped, literal
+from pages.shared.work import when_there
 
 HEADS = {
     "method": "Method",
@@ -37,21 +39,39 @@ def can_recommend() -> bool:
     return data.calibration is not None and data.sums is None and lacks(data.kind, "page:Calibrate") is None
 
 
-def is_due() -> bool:
-    """Whether a page would wait for the recommendation."""
-    return can_recommend() and not is_kept(advice, dataset())
+def open_on(key: str, value: Any, options: Collection[Any] | None = None) -> None:
+    """Let a control open on a value, until the recommendation is there or the user chooses another one."""
+    if options is not None and st.session_state.get(key) not in options:
+        st.session_state.pop(key, None)
+    if key not in st.session_state:
+        st.session_state[key] = value
+        if is_awaited():
+            st.session_state["opened"] = {**st.session_state["opened"], key: value}
+
+
+def is_awaited() -> bool:
+    """Whether `recommended` found that the recommendation is not there yet."""
+    return "opened" in st.session_state
 
 
 def recommended() -> tuple[Recommendation, str] | None:
     """Return the recommendation with its calibrator's name among the methods, "" if it is to fit none.
 
-    It says why if these data allow no recommendation.
+    Until it is there, its progress stands here; the page runs again with it. It says why if these data allow
+    no recommendation.
     """
+    opened = st.session_state.pop("opened", {})
     if not can_recommend():
         return None
     data = dataset()
     try:
-        found = advice(data)
+        found = when_there(TRYING, advice, data)
+        if found is None:
+            st.session_state["opened"] = opened
+            return None
+        for key, value in opened.items():
+            if st.session_state.get(key) == value:
+                del st.session_state[key]
         if found.calibrator is None:
             return found, ""
         name = name_of(found.calibrator)

@@ -9,7 +9,7 @@ import streamlit as st
 from calib.report import ReportInput
 from pages.shared.isolation.computing import write_report
 from pages.shared.kept import kept
-from pages.shared.panels.recommendation import plain_words, recommended
+from pages.shared.panels.recommendation import is_awaited, plain_words, recommended
 from pages.shared.session import dataset, methods
 from pages.shared.widgets import offer
 from pages.shared.work import compute
@@ -22,6 +22,9 @@ def offer_report(n_bins: int) -> None:
         help="One HTML file with interactive figures that opens without a network: data, findings, verdicts, "
         "diagrams, classes, methods, guarantees, versions and settings.",
     ):
+        return
+    if is_awaited():
+        st.caption("It is written once the recommendation is there.")
         return
     data, recommendation = dataset(), recommended()
     models = methods()
