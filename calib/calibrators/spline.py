@@ -82,18 +82,24 @@ class SplineCalibration(BinaryCalibrator):
             self.strength_ = STRENGTHS[0]
             return
         design, roughness = _design(middle, knots), _roughness(knots)
-        losses = np.zeros(len(STRENGTHS))
-        for held_out in range(min(FOLDS, len(odds))):
-            fitted = np.arange(FOLDS) != held_out
-            rest, right = rows[fitted].sum(axis=0), happened[fitted].sum(axis=0)
-            theta = np.append(np.ones(len(knots)), knots[0])  # scores as they are
-            for candidate, strength in enumerate(STRENGTHS):
-                theta = _minimum(design, rest, _targets(rest, right), strength * roughness, theta, ROUGHLY)
-                z = design @ theta
-                losses[candidate] += rows[held_out] @ np.logaddexp(0.0, z) - happened[held_out] @ z
-        self.strength_ = STRENGTHS[losses.argmin()]
-        start = np.append(np.ones(len(knots)), knots[0])
-        theta = _minimum(design, n, _targets(n, k), self.strength_ * roughness, start, CLOSE)
+        rows, happened = rows[: len(odds)], happened[: len(odds)]
+        others = 1.0 - np.eye(len(rows))
+        rest, right = others @ rows, others @ happened
+        fits = len(STRENGTHS), len(rows)
+        theta = _minima(
+            design,
+            np.tile(rest, (fits[0], 1)),
+            np.tile(_targets(rest, right), (fits[0], 1)),
+            np.repeat(STRENGTHS, fits[1])[:, None, None] * roughness,
+            knots[0],
+            ROUGHLY,
+        )
+        z = (theta @ design.T).reshape(*fits, -1)
+        losses = (rows * np.logaddexp(0.0, z) - happened * z).sum(axis=(1, 2))
+        equal = losses <= losses.min() + ROUGHLY * n.sum()
+        self.strength_ = STRENGTHS[equal.argmax()]
+        penalty = self.strength_ * roughness
+        (theta,) = _minima(design, n[None], _targets(n, k)[None], penalty[None], knots[0], CLOSE)
         self.slopes_, self.level_ = theta[:-1], float(theta[-1])
 
     @property
@@ -103,19 +109,23 @@ class SplineCalibration(BinaryCalibrator):
 
 
 def _targets(rows: np.ndarray, happened: np.ndarray) -> np.ndarray:
-    """Return sums of Platt's targets, (runs,), of rows and ones, (runs,) each."""
-    n, n1 = rows.sum(), happened.sum()
+    """Return sums of Platt's targets, (..., runs), of rows and ones, (..., runs) each."""
+    n, n1 = rows.sum(axis=-1, keepdims=True), happened.sum(axis=-1, keepdims=True)
     return happened * (n1 + 1.0) / (n1 + 2.0) + (rows - happened) / (n - n1 + 2.0)
 
 
 def _design(odds: np.ndarray, knots: np.ndarray) -> np.ndarray:
     """Columns that slopes and level are multiplied with, (runs, m + 1): I-splines, and ones."""
-    segment = np.searchsorted(knots, odds, side="right")
-    columns = []
-    for slopes in np.eye(len(knots)):
-        start, value, slope, bend = Spline(knots, slopes, 0.0).segments()[:, segment]
-        columns.append(value + (odds - start) * (slope + bend * (odds - start)))
-    return np.column_stack([*columns, np.ones(len(odds))])
+    widths, m = np.diff(knots), len(knots)
+    inside = np.clip(odds[:, None] - knots[:-1], 0.0, widths)
+    bent = inside**2 / (2.0 * widths)
+    design = np.zeros((len(odds), m + 1))
+    design[:, : m - 1] += inside - bent
+    design[:, 1:m] += bent
+    design[:, 0] += np.minimum(odds - knots[0], 0.0)
+    design[:, m - 1] += np.maximum(odds - knots[-1], 0.0)
+    design[:, m] = 1.0
+    return design
 
 
 def _roughness(knots: np.ndarray) -> np.ndarray:
@@ -124,47 +134,69 @@ def _roughness(knots: np.ndarray) -> np.ndarray:
     return steps.T @ (steps / np.diff(knots)[:, None]) * (knots[-1] - knots[0]) ** 3
 
 
-def _minimum(
+def _minima(
     design: np.ndarray,
     rows: np.ndarray,
     targets: np.ndarray,
-    penalty: np.ndarray,
-    theta: np.ndarray,
+    penalties: np.ndarray,
+    level: float,
     close: float,
 ) -> np.ndarray:
-    """Minimise mean log loss plus penalty with slopes >= 0: Newton's method, each step a small NNLS."""
-    n, m = rows.sum(), len(penalty)
-    ridge = penalty + LEAST_RIDGE * np.eye(m)
+    """Minimise mean log losses plus penalties with slopes >= 0: Newton's method, each step a small NNLS.
 
-    def objective(at: np.ndarray) -> tuple[float, np.ndarray]:
-        z, away = design @ at, at[:-1] - 1.0
-        return float(rows @ np.logaddexp(0.0, z) - targets @ z) / n + 0.5 * float(away @ ridge @ away), z
+    Fits, the first axis of all but the design, go side by side: most of a small step is calls. They start
+    from the scores as they are, whose level at the first knot is `level`.
+    """
+    n, m = rows.sum(axis=1, keepdims=True), penalties.shape[1]
+    share, targets = rows / n, targets / n
+    ridges = penalties + LEAST_RIDGE * np.eye(m)
+    row, column = np.triu_indices(m + 1)
+    squares = design[:, row] * design[:, column]
 
-    value, z = objective(theta)
+    def objective(fits: np.ndarray, at: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        z = at @ design.T
+        small = np.exp(-np.abs(z))
+        losses = share[fits] * (np.maximum(z, 0.0) + np.log1p(small)) - targets[fits] * z
+        p = np.where(z >= 0.0, 1.0, small) / (1.0 + small)
+        away = at[:, :m] - 1.0
+        pull = (ridges[fits] @ away[:, :, None])[:, :, 0]
+        gradient = (share[fits] * p - targets[fits]) @ design
+        gradient[:, :m] += pull
+        return losses.sum(axis=1) + 0.5 * (away * pull).sum(axis=1), gradient, p
+
+    theta = np.tile(np.append(np.ones(m), level), (len(rows), 1))
+    fits = np.arange(len(theta))
+    value, gradient, p = objective(fits, theta)
     for _ in range(100):
-        p = 1.0 / (1.0 + np.exp(-z))
-        gradient = design.T @ (rows * p - targets) / n
-        gradient[:-1] += ridge @ (theta[:-1] - 1.0)
-        weight = np.maximum(rows * p * (1.0 - p) / n, 1e-12 * rows / n)
-        hessian = design.T @ (design * weight[:, None])
-        hessian[:m, :m] += ridge
-        level = hessian[:m, m] / hessian[m, m]
-        curved = hessian[:m, :m] - np.outer(level, hessian[:m, m])
-        slope = gradient[:m] - level * gradient[m]
-        root = np.linalg.cholesky(curved).T
-        goal = root @ theta[:-1] - np.linalg.solve(root.T, slope)
-        step = nnls(root, goal)[0] - theta[:-1]
-        step = np.append(step, -(gradient[m] + hessian[:m, m] @ step) / hessian[m, m])
-        promised = -float(gradient @ step)
-        if promised <= close:
+        weight = share[fits] * np.maximum(p * (1.0 - p), 1e-12)
+        hessian = np.empty((len(fits), m + 1, m + 1))
+        hessian[:, row, column] = hessian[:, column, row] = weight @ squares
+        hessian[:, :m, :m] += ridges[fits]
+        across, corner = hessian[:, :m, m], hessian[:, m, m:]
+        curved = hessian[:, :m, :m] - across[:, :, None] * (across / corner)[:, None, :]
+        slope, here = gradient[:, :m] - across / corner * gradient[:, m:], theta[fits]
+        step = -np.linalg.solve(curved, slope[:, :, None])[:, :, 0]
+        for fit in np.flatnonzero((here[:, :m] + step < 0.0).any(axis=1)):
+            root = np.linalg.cholesky(curved[fit]).T
+            goal = root @ here[fit, :m] - np.linalg.solve(root.T, slope[fit])
+            step[fit] = nnls(root, goal)[0] - here[fit, :m]
+        last = -(gradient[:, m:] + (across * step).sum(axis=1, keepdims=True)) / corner
+        step = np.hstack([step, last])
+        promised = -(gradient * step).sum(axis=1)
+        going = promised > close
+        if not going.any():
             break
-        rate = 1.0
-        value_there, z_there = objective(theta + step)
-        while value_there > value - 1e-4 * rate * promised and rate > 1e-6:
-            rate /= 2.0
-            value_there, z_there = objective(theta + rate * step)
-        if value_there >= value:  # rounding decides
-            break
-        theta, value, z = theta + rate * step, value_there, z_there
-    theta[:-1] = np.maximum(theta[:-1], 0.0)
+        fits, here, step, promised = fits[going], here[going], step[going], promised[going]
+        value, rate = value[going], np.ones(len(fits))
+        while True:
+            there = here + rate[:, None] * step
+            lower, gradient, p = objective(fits, there)
+            short = (lower > value - 1e-4 * rate * promised) & (rate > 1e-6)
+            if not short.any():
+                break
+            rate[short] /= 2.0
+        going = lower < value  # else rounding decides
+        theta[fits[going]] = there[going]
+        fits, value, gradient, p = fits[going], lower[going], gradient[going], p[going]
+    theta[:, :m] = np.maximum(theta[:, :m], 0.0)
     return theta
