@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterable
 from typing import Any, NamedTuple
 
 import numpy as np
+from scipy.linalg import cho_factor, cho_solve
 from scipy.sparse import csr_array
 
 from calib.base.parallel import WORKERS, map_threads, one_blas_thread, row_blocks
@@ -236,7 +237,7 @@ class _SoftmaxLoss:
         self.n_samples = len(x)
         self.p = np.empty((len(x), kind.n_classes), dtype=x.dtype)
         self.observed = kind.observed(codes, x, row_weights)
-        self.blocks = np.zeros(0)
+        self.blocks, self.products, self.direct = np.zeros(0), 0, False
         blocks = row_blocks(len(x), kind.n_classes)
         self.scratch = 2, blocks[0].stop, kind.n_classes
         n_chunks = min(4 * WORKERS, len(blocks))
@@ -289,9 +290,14 @@ class _SoftmaxLoss:
         ]
 
     def _step(self, gradient: np.ndarray) -> np.ndarray:
-        return newton_step(self._hessian_times, self._preconditioner(), gradient, self.gap)
+        # A row of a full map costs two multiplications per number in a product, one per pair in the Hessian.
+        self.direct |= isinstance(self.kind, FullMap) and 2 * self.products > len(gradient)
+        self.products = 0
+        precondition = self._inverse_hessian() if self.direct else self._preconditioner()
+        return newton_step(self._hessian_times, precondition, gradient, self.gap)
 
     def _hessian_times(self, direction: np.ndarray) -> np.ndarray:
+        self.products += 1
         shaped = direction.reshape(self.kind.shape)
 
         def sum_rows(rows: slice, scratch: np.ndarray) -> tuple[Any, ...]:
@@ -320,6 +326,26 @@ class _SoftmaxLoss:
         blocks[:, j, j] = blocks[:, j, j] * (1.0 + 1e-9) + self.ridge
         inverse = np.linalg.inv(blocks)
         return lambda gradient: np.einsum("jkl,jl->jk", inverse, gradient.reshape(m, width)).ravel()
+
+    def _inverse_hessian(self) -> Callable[[np.ndarray], np.ndarray]:
+        """Return the inverse of the Hessian of a full map."""
+        n_classes, width = self.kind.shape
+
+        def sum_rows(rows: slice, scratch: np.ndarray) -> tuple[Any, ...]:
+            p, x = self.p[rows].astype(np.float64), self.x[rows].astype(np.float64)
+            slopes = (p[:, :, None] * x[:, None, :]).reshape(len(x), -1)
+            weighed = self._weighed(slopes, rows).T
+            return weighed @ slopes, weighed @ x
+
+        together, alone = self._summed(sum_rows)
+        hessian = -together / self.n_samples
+        own, numbers = np.arange(n_classes), np.arange(len(hessian))
+        blocks = hessian.reshape(n_classes, width, n_classes, width)
+        blocks[own, :, own] += alone.reshape(n_classes, width, width) / self.n_samples
+        rounding = len(hessian) * np.finfo(np.float64).eps * hessian.diagonal().max()
+        hessian[numbers, numbers] += self.ridge.ravel() + rounding
+        factor = cho_factor(hessian, overwrite_a=True)
+        return lambda gradient: cho_solve(factor, gradient)
 
     def _shared_preconditioner(self) -> Callable[[np.ndarray], np.ndarray]:
         """Return the same with one block for all classes, scaled to each: its eigenvectors serve all."""
