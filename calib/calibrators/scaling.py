@@ -11,7 +11,7 @@ from typing import Any, Self
 
 import numpy as np
 from scipy.optimize import brentq
-from scipy.special import expit, log_softmax, logsumexp
+from scipy.special import expit, log_softmax
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
@@ -502,24 +502,32 @@ def top_versus_all_temperature(
 ) -> float:
     """Minimise the log loss of the event that the top class is right: by a grid, then a root of the slope."""
 
+    def others(rows: np.ndarray) -> np.ndarray:
+        below, top = _below_top(rows, floor), rows.argmax(axis=1)
+        return below[np.arange(rows.shape[1]) != top[:, None]].reshape(len(rows), -1)
+
+    wrong = map_row_blocks(lambda rows: rows.argmax(axis=1), proba) != codes
+    below = map_row_blocks(others, proba)  # log-probabilities of all classes but the top, less its own
+    second = map_row_blocks(highest_of, below)
+    below -= second[:, None]
+    blocks, ones = row_blocks(*proba.shape), np.ones(below.shape[1])
+
     def loss_and_slope(log_temperature: float) -> np.ndarray:
         """Sum of the loss, and its derivative in b = 1 / T."""
         b = np.exp(-log_temperature)
 
         def sum_rows(rows: slice) -> tuple[float, float]:
-            below, top = _below_top(proba[rows], floor), proba[rows].argmax(axis=1)
-            wrong = top != codes[rows]
-            logits = b * below
-            logits[np.arange(len(logits)), top] = -np.inf
-            others = logsumexp(logits, axis=1)  # log((1 - c) / c)
-            mean = np.einsum("ij,ij->i", np.exp(logits - others[:, None]), below)
-            if weights is None:
-                loss = np.logaddexp(0.0, others).sum() - others[wrong].sum()
-                return float(loss), float((expit(others) - wrong) @ mean)
-            loss = (np.logaddexp(0.0, others) - np.where(wrong, others, 0.0)) @ weights[rows]
-            return float(loss), float((expit(others) - wrong) @ (mean * weights[rows]))
+            share = np.exp(b * below[rows])
+            norm = share @ ones
+            mean = second[rows] + np.einsum("ij,ij->i", share, below[rows]) / norm
+            odds = b * second[rows] + np.log(norm)  # log((1 - c) / c)
+            losses = np.logaddexp(0.0, odds) - np.where(wrong[rows], odds, 0.0)
+            slopes = (expit(odds) - wrong[rows]) * mean
+            if weights is not None:
+                losses, slopes = losses * weights[rows], slopes * weights[rows]
+            return float(losses.sum()), float(slopes.sum())
 
-        return np.sum(map_threads(sum_rows, row_blocks(*proba.shape)), axis=0)
+        return np.sum(map_threads(sum_rows, blocks), axis=0)
 
     low, high = np.log(TEMPERATURE_RANGE)
     grid = np.linspace(low, high, 15)
