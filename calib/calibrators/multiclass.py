@@ -48,8 +48,8 @@ from calib.evidence.reductions import (
     counted_rows,
     fit_classes,
     grouped_problems,
+    problems_of,
     ranked_classes,
-    reduce_to_binary,
     separate_problems,
     top_label,
 )
@@ -338,7 +338,8 @@ class MulticlassToBinary(BaseEstimator):
         for name in ("groups_", "by_class_", "everyone_", "shrunk_"):
             self.__dict__.pop(name, None)
         self.class_names_ = names
-        self.n_clusters_ = _n_clusters(y, scores, weights)
+        counted = counted_rows(y, scores, weights)
+        self.n_clusters_ = _count_clusters(counted[3])
         needed = self.least_points
         if by_counts and (by_rows or self.notion == "class-wise"):
             self._grouped(groups, len(scores))
@@ -349,7 +350,7 @@ class MulticlassToBinary(BaseEstimator):
             problems = grouped_problems(y, scores, shape, code, sample_weight)
         else:
             self._grouped(groups, len(scores))
-            problems = reduce_to_binary(y, scores, self.notion, top_k=top_k, sample_weight=sample_weight)
+            problems = problems_of(*counted, self.notion, top_k)
         long = effort_words(self, problems.n_samples, shape.n_classes)
         if long:
             warnings.warn(long, LongFitWarning, stacklevel=2)
@@ -363,7 +364,7 @@ class MulticlassToBinary(BaseEstimator):
 
         classes = problems
         if shape.n_groups and shape.by_class:
-            classes = reduce_to_binary(y, scores, "top-label", sample_weight=sample_weight)
+            classes = problems_of(*counted, "top-label")
         self.fit_problems(
             shape,
             sizes,
@@ -662,8 +663,7 @@ def of_one_score(calibrator: BinaryCalibrator, rows: Any) -> MulticlassToBinary 
     return reduction
 
 
-def _n_clusters(y: Any, scores: Any, weights: Any = None) -> int | None:
-    cluster = counted_rows(y, scores, weights)[3]
+def _count_clusters(cluster: np.ndarray | None) -> int | None:
     count = 0 if cluster is None else int(cluster.max()) + 1
     return count if cluster is not None and count < len(cluster) else None
 
@@ -672,6 +672,6 @@ def clusters_of_fit(source: Any) -> int | None:
     """Return the clusters of a calibrator, an origin or rows; None if rows count as independent."""
     origin = getattr(source, "fitted_on_", source)
     if isinstance(origin, Announcement) and origin.labels is not None:
-        return _n_clusters(origin.labels, origin)
+        return _count_clusters(counted_rows(origin.labels, origin)[3])
     clusters: int | None = getattr(source, "n_clusters_", None) or getattr(origin, "n_clusters", None)
     return clusters
