@@ -294,7 +294,7 @@ def examined(batch: pa.RecordBatch, where: str, first: int = 0, start: int = 0) 
 
 
 def shuffled(sums: SummedRows, where: str) -> list[str]:
-    """Return what the doctor says of the order of all rows of a part, if labels look shuffled."""
+    """Return the finding on the order of all rows of a part, if labels look shuffled."""
     if sums.kind != "vectors" or not sums.n_samples:
         return []
     cells = sums.top

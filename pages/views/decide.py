@@ -372,8 +372,9 @@ st.dataframe(
 download(table, "decisions", key="decisions-csv")
 st.caption(
     "All on the rows left for checking, with 95 % Clopper-Pearson intervals. A calibrator fitted per "
-    "predicted class moves the classes against each other: one threshold on its confidence is another one "
-    "for each class on the model's own. AURC: mean share of wrong ones over all coverages; smaller is better."
+    "predicted class shifts each class by its own amount: the same threshold on its confidence means a "
+    "different one on the model's own for each class. AURC: mean share of wrong ones over all coverages; "
+    "smaller is better."
 )
 if len(models) == 1:
     st.page_link("pages/views/calibrate.py", label="Fit a calibrator and compare what it accepts", icon=ARROW)
