@@ -12,8 +12,8 @@ binless, weighted, kernel: tests without bins, by redraws of the outcomes and by
 the line in log-odds of weighted rows; the kernel test of whole vectors, also of models that are not
 calibrated.
 
-clusters, untold: labels follow the scores, and the latent numbers of the rows of a cluster depend on each
-other. Every statement is wrong. calib is given the clusters, finds them in a column, or is not told.
+clusters, column, untold: labels follow the scores, and the latent numbers of the rows of a cluster depend on
+each other. Every statement is wrong. calib is given the clusters, finds them in a column, or is not told.
 """
 
 from __future__ import annotations
@@ -298,18 +298,6 @@ def rates(
         yield found
 
 
-def verdicts(*setting: Any) -> Draws:
-    """Yield the verdicts of `rates` if a column that nobody named holds the clusters."""
-    for found in rates(*setting, "column"):
-        yield {head: found[head] for head in VERDICTS}
-
-
-VERDICTS = (
-    "conf-ECE above noise (5 %)",
-    "TL-ECE above noise (5 %)",
-    "a direction (5 %)",
-    "Kuiper (5 %)",
-)
 SETTINGS = [
     ("patients", 20, 100, 0.3),
     ("patients", 50, 20, 0.3),
@@ -359,7 +347,7 @@ TABLES = {
         kernel,
     ),
     "clusters": Table(CLUSTERS, SETTINGS, rates),
-    "column": Table(CLUSTERS, SETTINGS, verdicts),
+    "column": Table(CLUSTERS, [(*setting, "column") for setting in SETTINGS], rates),
     "untold": Table(CLUSTERS, [(*setting, "nothing") for setting in SETTINGS], rates),
 }
 

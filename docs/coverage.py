@@ -58,8 +58,8 @@ SECTIONS = (
         "Rows that belong together",
         "Perfect models whose rows belong together, such as several rows of a patient: how often the floors, "
         "the conclusion, tests and intervals say something, which is always wrong. In the first table calib "
-        "is given the clusters; in the second a column holds them that nobody named, and what it finds "
-        "is no verdict; in the third nothing tells them, and rows count as independent unless they share a "
+        "is given the clusters; in the second a column holds them that nobody named, and counts if its rows "
+        "are alike; in the third nothing tells them, and rows count as independent unless they share a "
         "score. Sizes of sites are 1 + Pareto(1.2) times a constant; 60 is their mean. In the series, latent "
         "numbers and logits are AR(1).",
         0.5,

@@ -23,7 +23,7 @@ from calib.calibrators.multiclass import MulticlassToBinary, fit_rows
 from calib.calibrators.ridge_choice import CROSS_VALIDATED
 from calib.calibrators.scaling import VectorScaling
 from calib.data.defaults import LEVEL, RANDOM_STATE
-from calib.data.equal_rows import together_by_scores
+from calib.data.equal_rows import clusters_in
 from calib.data.notions import TOP_NOTIONS, Notion
 from calib.data.predictions import (
     Announcement,
@@ -243,7 +243,7 @@ def recommend(
             f"a recommendation needs at least {LEAST_ROWS} calibration rows; got {rows.n_samples}"
         )
     size = rows.n_scores
-    cluster = together_by_scores(rows, labels) if rows.cluster is None else rows.cluster
+    cluster = clusters_in(rows, labels)
     sample = tried_rows(labels, size, max_rows, random_state, cluster)
     tried, codes = data[sample], labels[sample]
     tried_weights = None if weights is None else weights[sample]
@@ -355,8 +355,8 @@ def choose_points_per_bin(
     tried = np.unique([check_count(k, "candidates") for k in candidates])
     if not len(tried):
         raise InputError("candidates must name at least one number of points per bin; got none")
-    if cluster is None and isinstance(proba, Announcement) and proba.cluster is None:
-        cluster = together_by_scores(proba, np.asarray(y))
+    if cluster is None and isinstance(proba, Announcement):
+        cluster = clusters_in(proba, np.asarray(y))
     problems = reduce_to_binary(y, proba, notion, top_k=top_k, sample_weight=sample_weight, cluster=cluster)
     sizes = np.diff(problems.offsets)
     generator = np.random.default_rng(random_state)

@@ -16,7 +16,6 @@ from calib.data.validation import check_count, check_level
 from calib.evidence.binning import BinStatistics
 from calib.evidence.evidence import Evidence
 from calib.evidence.rows import Rows, as_evidence
-from calib.stats.effective import untold
 from calib.stats.floors import ABOVE_NOISE, WITHIN_NOISE, NoiseFloor
 from calib.stats.intervals import mean_limits, of_few_clusters
 
@@ -85,8 +84,6 @@ class Conclusion(Result):
     #: Number of other predicted classes, if a few of `classes` are all that was found
     n_others: int | None = None
     n_named: int = 0  #: How many of `classes` come first then
-    #: Why nothing is said: rows count as independent, and `calib.stats.effective.find_alike` says otherwise
-    untold: str | None = None
 
     @property
     def headline(self) -> list[int]:
@@ -106,8 +103,6 @@ class Conclusion(Result):
         is known.
         """
         what = "score" if self._event else "confidence"
-        if self.untold is not None:
-            return f"Whether the {what} is too high or too low: {self.untold}."
         if self.n_others:
             return f"{BY_LABELS} {self._alone_words(class_names)}."
         if self.pooled:
@@ -227,9 +222,6 @@ def conclude(
     check_count(n_bins, "n_bins")
     check_level(level)
     evidence = as_evidence(y_true, scores, sample_weight, cluster)
-    why_not = untold(None, getattr(evidence, "scores", None)) if evidence.n_clusters is None else None
-    if why_not is not None:
-        return Conclusion(evidence.kind, evidence.n_samples, 0, level, (), (), untold=why_not)
     cells = evidence.cells(evidence.notion, n_bins=n_bins)
     cell_class = cells.problem if cells.n_problems > 1 else np.zeros(len(cells.count), dtype=np.int64)
     enough = np.bincount(cell_class, cells.count)[cell_class] >= MIN_ROWS

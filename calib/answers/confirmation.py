@@ -15,7 +15,7 @@ from calib.base.interval_words import (
 )
 from calib.base.results import Result
 from calib.data.defaults import LEVEL
-from calib.data.equal_rows import together_by_scores
+from calib.data.equal_rows import clusters_in
 from calib.evidence.row_scores import error_share, weighted_mean
 from calib.stats.bootstrap import paired_intervals_of
 
@@ -59,7 +59,7 @@ def confirm_choice(
     calibrator: Any, rows: Any, labels: np.ndarray, weights: np.ndarray | None = None, *, score: str = "brier"
 ) -> Confirmation:
     """Test a fitted calibrator once on rows that had no part in its choice."""
-    cluster = together_by_scores(rows) if rows.cluster is None else rows.cluster
+    cluster = clusters_in(rows)
     codes = None if cluster is None else np.unique(cluster, return_inverse=True)[1]
     both = rows, calibrated_scores(calibrator, rows)
     before, after = (vector_losses(labels, scores, rows)[score] for scores in both)

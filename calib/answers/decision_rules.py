@@ -21,7 +21,6 @@ from calib.data.validation import check_alpha, check_choice, check_count
 from calib.evidence.binning import BinaryProblems
 from calib.evidence.clusters import Dependence, even_clusters_of, too_few
 from calib.evidence.rows import Rows
-from calib.stats.effective import doubt_words
 from calib.stats.intervals import of_few_clusters, share_of_rows
 
 #: Accuracies to promise at once, with `choices` times their number: any may be chosen after a look.
@@ -129,7 +128,6 @@ def decide(
     choices: int = 1,
     cluster: Any = None,
     overlap: Overlap | None = None,
-    base: Any = None,
 ) -> DecisionRule:
     """Choose which predictions may pass without a person.
 
@@ -160,15 +158,12 @@ def decide(
         As for `calib.noise_floor`.
     overlap : Overlap, optional
         What `calib.data.equal_rows.overlap` found of the rows that the calibrator was fitted on.
-    base : predictions of any kind, optional
-        The labelled rows before a calibrator, with their further columns; by default `scores`.
 
     Returns
     -------
     DecisionRule
         It promises nothing if rows were used to fit (by `overlap`, or if the scores are the means of these
-        rows' own outcomes), if there are fewer than 10 clusters, or if a further column of `base` says that
-        rows are dependent (`calib.stats.effective.find_alike`).
+        rows' own outcomes), or if there are fewer than 10 clusters.
 
     Raises
     ------
@@ -232,8 +227,7 @@ def decide(
     outcome = _outcome(problems, thresholds, value if target == "cost" else None)
     unpromised = used_words(overlap, problems)
     if unpromised is None and guarantee is not None:
-        looks = doubt_words(scores if base is None else base) if rows.n_clusters is None else ""
-        unpromised = too_few(rows.n_clusters) or looks or None
+        unpromised = too_few(rows.n_clusters)
     guarantee = guarantee if unpromised is None else None
     of_event = isinstance(scores, BinaryPrediction)
     chosen: dict[str, Any] = {"thresholds": thresholds, "by": by, "target": target, "value": value}

@@ -100,13 +100,14 @@ def slice_gaps(
     strategy: Strategy = "uniform",
     cuts: int | Sequence[float] | str | None = None,
     sample_weight: Any = None,
+    cluster: Any = None,
     level: float = LEVEL,
 ) -> SliceGaps:
     """Compare each group with all other rows.
 
     Parameters
     ----------
-    y_true, scores, notion, n_bins, strategy, sample_weight
+    y_true, scores, notion, n_bins, strategy, sample_weight, cluster
         As for `calib.slices`.
     groups : (n,) array_like, Series or Cut
         One column, as for `calib.slices`; for a summary, its name.
@@ -133,7 +134,7 @@ def slice_gaps(
     (['more overconfident'], ['higher'], [-0.3], [0.0])
     """
     check_choice(notion, TOP_NOTIONS, "notion")
-    columns = groups_of(y_true, scores, groups, cuts, notion, sample_weight)
+    columns = groups_of(y_true, scores, groups, cuts, notion, sample_weight, cluster)
     if len(columns) != 1:
         raise InputError(f"slice_gaps compares the groups of one column; got {len(columns)} columns")
     (part,) = columns

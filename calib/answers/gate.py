@@ -25,7 +25,6 @@ from calib.data.validation import as_groups
 from calib.evidence.binning import Strategy
 from calib.evidence.rows import Rows, as_evidence, as_problems
 from calib.evidence.sums import SummedRows
-from calib.stats.effective import UNCOUNTED, untold
 from calib.stats.floors import NoiseFloor, noise_floor
 from calib.stats.intervals import measure_interval, share_of_rows
 from calib.stats.measures import MEASURES, RULED
@@ -321,16 +320,13 @@ def _checked(
     near, far, allowed = (lower, upper, limit) if bound == "max" else (-upper, -lower, -limit)
     answer = "kept" if far <= allowed else "broken" if near > allowed else "undecided"
     too_low = floor is not None and floor.is_too_low
-    doubted = untold(part.evidence.n_clusters, getattr(part.evidence, "scores", None)) == UNCOUNTED
-    if doubted or (too_low and answer == "kept"):
+    if too_low and answer == "kept":
         answer = "undecided"
     where = "" if part.group is None else f" for {part.group} (n = {part.evidence.n_samples:,})"
     sentence = f"{title}{where} {'at most' if bound == 'max' else 'at least'} {limit:g} is {answer}: "
     measured = f"{value:.{decimals_of(lower, upper)}f}"
     sentence += f"measured {measured}, {100 * level:.6g} % interval {interval_words(lower, upper)}"
     words = "" if floor is None else f"; {floor.words}"
-    if floor is None and doubted:
-        words = f"; {UNCOUNTED}"
     if too_low:
         words += "; lower than chance allows: were these rows used for fitting?"
     return Check(

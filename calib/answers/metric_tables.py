@@ -19,7 +19,6 @@ from calib.data.predictions import score_matrix
 from calib.evidence.binning import BinStatistics, PerClass, Strategy
 from calib.evidence.rows import as_evidence
 from calib.evidence.sums import SummedRows
-from calib.stats.effective import UNCOUNTED, untold
 from calib.stats.intervals import interval_needs_rows, measure_interval
 from calib.stats.measures import MEASURES
 
@@ -31,7 +30,6 @@ HOW_SURE = (
     "In brackets: the 95 % interval. Noise raises a measured calibration error by up to what a perfect model "
     "shows, so its interval can lie below it."
 )
-NO_INTERVALS = "No intervals are shown while dependent rows count as independent."
 
 #: What tables call the model whose scores no calibrator has changed.
 BASE = "Base model"
@@ -190,13 +188,8 @@ def metric_intervals(
     cluster: Any = None,
     level: float = LEVEL,
 ) -> dict[str, tuple[float, float]]:
-    """Return the interval of every metric, as `calib.stats.measure_interval` gives it, by key.
-
-    There is none if rows look like clusters and count as independent.
-    """
+    """Return the interval of every metric, as `calib.stats.measure_interval` gives it, by key."""
     evidence = as_evidence(y_true, scores, sample_weight, cluster)
-    if untold(evidence.n_clusters, getattr(evidence, "scores", None)) == UNCOUNTED:
-        return {}
     options: dict[str, Any] = {"n_bins": values.n_bins, "strategy": values.strategy, "level": level}
     keys = [key for key in values.values if not interval_needs_rows(evidence, MEASURES[key])]
     return {key: measure_interval(None, evidence, key, **options) for key in keys}
@@ -224,11 +217,6 @@ def interval_texts(methods: Sequence[Metrics], intervals: Sequence[Intervals]) -
             if key not in ("method", "strategy")
         } | {METRIC_COLUMNS["strategy"]: values.bins}
     return pd.DataFrame(texts)
-
-
-def how_sure(intervals: Sequence[Intervals]) -> str:
-    """Say what the brackets of a table with intervals hold, or why there are none."""
-    return HOW_SURE if any(intervals) else NO_INTERVALS
 
 
 def _with_interval(value: float | None, ends: tuple[float, float] | None) -> str:

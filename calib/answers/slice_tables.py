@@ -92,6 +92,7 @@ def slices(
     pairs: bool = False,
     fdr: float = FDR,
     sample_weight: Any = None,
+    cluster: Any = None,
     n_resamples: int = N_RESAMPLES,
     random_state: int | np.random.Generator | None = RANDOM_STATE,
 ) -> SliceTable:
@@ -99,8 +100,8 @@ def slices(
 
     Parameters
     ----------
-    y_true, scores, n_bins, strategy, sample_weight
-        As for `calib.ece`.
+    y_true, scores, n_bins, strategy, sample_weight, cluster
+        As for `calib.noise_floor`.
     groups : (n,) array_like, Series, DataFrame or sequence of Cut
         What the groups are cut from (`cut_column`): a column, of which whole numbers are codes, or a table.
         For a summary, names of summed columns, or None for all.
@@ -132,7 +133,7 @@ def slices(
     """
     check_choice(notion, TOP_NOTIONS, "notion")
     check_share(fdr, "fdr", 0.05)
-    parts = groups_of(y_true, scores, groups, cuts, notion, sample_weight, pairs)
+    parts = groups_of(y_true, scores, groups, cuts, notion, sample_weight, cluster, pairs)
     random = np.random.default_rng(random_state)
     options: dict[str, Any] = {"n_bins": n_bins, "strategy": strategy, "fdr": fdr, "n_resamples": n_resamples}
     options["among"] = sum(len(part.present) for part in parts)
@@ -178,10 +179,11 @@ def groups_of(
     cuts: Any,
     notion: Notion,
     sample_weight: Any,
+    cluster: Any = None,
     pairs: bool = False,
 ) -> list[Groups]:
     """Return the evidence of the groups of every column; of a summary, of the columns that it has."""
-    evidence = as_evidence(y_true, scores, sample_weight)
+    evidence = as_evidence(y_true, scores, sample_weight, cluster)
     if isinstance(evidence, SummedRows):
         if pairs:
             raise InputError(needs_rows("Pairs of columns"))

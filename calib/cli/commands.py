@@ -32,7 +32,7 @@ from calib.answers.gaps import slice_gaps
 from calib.answers.gate import gate as compare_with_limits
 from calib.answers.gate import parse_limits
 from calib.answers.leaderboard import Entry, Leaderboard
-from calib.answers.metric_tables import BASE, how_sure, interval_texts, metric_intervals
+from calib.answers.metric_tables import BASE, HOW_SURE, interval_texts, metric_intervals
 from calib.answers.metric_tables import metrics as compute_metrics
 from calib.answers.model_tables import compare_models
 from calib.answers.slice_tables import SLICE_COLUMNS
@@ -74,7 +74,7 @@ from calib.cli.streams import deliver, is_piped, progress_line
 from calib.data.equal_rows import overlap
 from calib.data.kinds import check_equal_rows, kind_of, lacks, needs_rows, without_weights
 from calib.data.notions import TOP_NOTIONS
-from calib.data.predictions import Announcement, in_common_classes, vote_words, weight_words
+from calib.data.predictions import Announcement, in_common_classes, weight_words
 from calib.data.splits import fold_column
 from calib.diagrams.model_sweeps import draw_model_sweeps, sweep_models
 from calib.diagrams.style import figure_html, plotly_script
@@ -198,7 +198,7 @@ def fit(options: Namespace) -> Outcome:
     about_fit = fit_words(calibrator)
     calibrator = loads(content)
     notes = [f"{name_of(calibrator)} fitted on {calibration.n_samples:,} rows: {source}", *about_fit]
-    notes += filter(None, [vote_words(calibration)])
+    notes += filter(None, [dependence_words(calibration)])
     if calibration.sample_weight is not None:
         notes.append(f"rows are {weight_words(calibration.sample_weight)}; no guarantee holds with weights")
     fallbacks = fallback_records(calibrator, calibration.class_names)
@@ -497,7 +497,6 @@ def decide(options: Namespace) -> Outcome:
         alpha=options.alpha,
         cluster=rows.cluster,
         overlap=used,
-        base=rows,
     )
     table = rule.frame()
     names = ["all classes"] if rule.by is None else [rows.class_names[code] for code in table["label"]]
@@ -571,6 +570,7 @@ def slices(options: Namespace) -> Outcome:
         "notion": notion if notion in TOP_NOTIONS and not is_summed else "confidence",
         "n_bins": options.bins,
         "sample_weight": rows.sample_weight,
+        "cluster": None if is_summed else rows.cluster,
     }
     redraws = {"n_resamples": options.resamples, "random_state": options.seed}
     table = assess_slices(
@@ -805,7 +805,7 @@ def _table(methods: Sequence[_Assessed]) -> list[str]:
         f"{head:<22}" + "".join(f"{cell:>{width}}" for cell, width in zip(cells, wide, strict=True))
         for head, *cells in rows
     ]
-    return [*lines, how_sure([method.intervals for method in methods])]
+    return [*lines, HOW_SURE]
 
 
 def _binless(

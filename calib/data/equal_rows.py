@@ -1,15 +1,16 @@
-"""Rows that are there twice, or share a score, and rows that a calibrator was fitted on."""
+"""Rows that belong together by their scores or a further column, and rows that were used to fit."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
+from weakref import WeakKeyDictionary
 
 import numpy as np
 import pandas as pd
 
-from calib.data.likeness import questions_of
+from calib.data.likeness import Alike, find_alike, questions_of
 
 #: Key of `metadata.attrs` for the name of the column with the ids of rows.
 ID = "id"
@@ -158,10 +159,40 @@ def copies_or_questions(
     return questions_of(keys, score, happened, predicted) if copies is None else copies
 
 
+#: What `alike_in` found in rows, which many conclusions about them ask for.
+_alike: WeakKeyDictionary[Any, list[Alike]] = WeakKeyDictionary()
+
+
+def alike_in(rows: Any) -> list[Alike]:
+    """Return what `find_alike` finds in the further columns of labelled predictions."""
+    if rows.labels is None or rows.metadata is None or rows.kind == "multilabel":
+        return []
+    if rows not in _alike:
+        predicted = getattr(rows, "label", None)
+        classes = [values for values in (rows.labels, predicted) if values is not None]
+        told = *_outcomes(rows, rows.labels), predicted, classes
+        _alike[rows] = find_alike(*told, rows.metadata)
+    return _alike[rows]
+
+
+def together_by_column(rows: Any) -> np.ndarray | None:
+    """Return which rows a further column says to belong together, (n,) int64; None if none does."""
+    return noticeable(alike_in(rows)[0].cluster) if alike_in(rows) else None
+
+
+def clusters_in(rows: Any, labels: np.ndarray | None = None) -> np.ndarray | None:
+    """Return the clusters of rows, else the larger ones of `together_by_column` and `together_by_scores`."""
+    if rows.cluster is not None:
+        return np.asarray(rows.cluster)
+    found = [together_by_column(rows), together_by_scores(rows, labels)]
+    return min((each for each in found if each is not None), key=np.max, default=None)
+
+
 def counted_together(rows: Any) -> Any:
-    """Return rows, if they have no clusters, with `together_by_scores` as such if intervals depend on it."""
-    found = None if rows.cluster is not None else noticeable(together_by_scores(rows))
-    return rows if found is None else rows.with_cluster(found)
+    """Return rows, if they have no clusters, with `clusters_in` them as such if intervals depend on it."""
+    if rows.cluster is not None or (found := noticeable(clusters_in(rows))) is None:
+        return rows
+    return rows.with_cluster(found)
 
 
 def noticeable(clusters: np.ndarray | None) -> np.ndarray | None:

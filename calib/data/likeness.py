@@ -6,10 +6,13 @@ does not look like dependent rows.
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
 import pandas as pd
+
+from calib.data.times import BLOCKS, N_BLOCKS, blocks_of, dates_of, is_time
 
 #: Most quantile grades of the score of a predicted class, and fewest rows of a grade.
 MAX_GRADES, ROWS_PER_GRADE = 10, 50
@@ -17,8 +20,8 @@ MAX_GRADES, ROWS_PER_GRADE = 10, 50
 #: Fewest clusters that can tell how far their rows depend on each other.
 MIN_CLUSTERS = 10
 
-#: Chance that rows of equal scores are taken for answers to one question.
-CHANCE = 1e-4
+#: Chance that rows of equal scores are taken for answers to one question, and columns for clusters.
+CHANCE, COLUMN_CHANCE = 1e-4, 1e-3
 
 
 @dataclass(frozen=True, eq=False)
@@ -79,11 +82,100 @@ class Residuals:
         pairs = size * (size - 1) / 2.0 * np.broadcast_to(weight, pair.shape)[first] ** 2
         return sum_of_pairs(weight * self.value, cluster) + float(pairs @ by_chance[both % n_strata])
 
+    def effect(self, cluster: np.ndarray) -> float:
+        """Return how much more the sum of the residuals varies than that of independent rows."""
+        return 1.0 + 2.0 * self.products(cluster) / max(float(self.value @ self.value), 1e-300)
+
+    def without_trend(self, values: np.ndarray) -> Residuals:
+        """Return residuals about their means in ranges of a number, which explain what an age does."""
+        codes = pd.factorize(values, sort=True, use_na_sentinel=False)[0]
+        n_ranges = min(MAX_GRADES, (int(codes.max()) + 1) // MIN_CLUSTERS)
+        among = codes * n_ranges // (int(codes.max()) + 1)
+        return replace(self, value=self.value - _means(self.value, among)[among])
+
     def share_of_stratum(self, cluster: np.ndarray) -> np.ndarray:
         """Return which share of the rows of its stratum the cluster of each row holds, (n,) float64."""
         both = cluster * (int(self.stratum.max()) + 1) + self.stratum
         place, size = np.unique(both, return_inverse=True, return_counts=True)[1:]
         return np.asarray(size[place] / np.bincount(self.stratum)[self.stratum])
+
+
+@dataclass(frozen=True, eq=False)
+class Alike:
+    """A column whose rows of equal values are right or wrong together."""
+
+    column: str  #: Name of the column; with "=" and a block, blocks of time
+    cluster: np.ndarray  #: (n,) int64: Number of the value of each row
+    effect: float  #: Design effect, about: `Residuals.effect`
+
+    @property
+    def words(self) -> str:
+        """Say which rows belong together."""
+        name, _, block = self.column.rpartition("=")
+        if not name:
+            return f"rows of equal {self.column[:60]!r}"
+        return f"rows of the same {block if block in BLOCKS else 'stretch'} of {name[:60]!r}"
+
+
+def find_alike(
+    score: np.ndarray,
+    outcome: np.ndarray,
+    predicted: np.ndarray | None,
+    classes: Sequence[np.ndarray],
+    columns: pd.DataFrame,
+) -> list[Alike]:
+    """Find further columns whose equal values say which rows belong together, the largest effect first.
+
+    Tested are `groupings`, of whole numbers about their trend. `COLUMN_CHANCE` is divided among them.
+    """
+    found: list[Alike] = []
+    if not (tried := groupings(columns, classes)):
+        return found
+    residuals = Residuals.of(score, outcome, predicted)
+    for name, codes in tried.items():
+        about = residuals
+        if name in columns and columns[name].dtype.kind in "iuf":
+            about = residuals.without_trend(columns[name].to_numpy())
+        if about.together(codes) < COLUMN_CHANCE / len(tried):
+            found.append(Alike(name, codes, about.effect(codes)))
+    return sorted(found, key=lambda alike: -alike.effect)
+
+
+def groupings(columns: pd.DataFrame, classes: Sequence[np.ndarray]) -> dict[str, np.ndarray]:
+    """Return the number of the value of each row, (n,) int64, by column, or by column and block of time.
+
+    Of texts, whole numbers and times with at least `MIN_CLUSTERS` values, some repeated, that are no function
+    of one of `classes`.
+    """
+    return {
+        name: codes
+        for column, values in columns.items()
+        for name, codes in _groupings(str(column), values)
+        if MIN_CLUSTERS <= codes.max() + 1 < len(codes)
+        and not any(_says(class_, codes) for class_ in classes)
+    }
+
+
+def _groupings(name: str, values: pd.Series) -> Iterator[tuple[str, np.ndarray]]:
+    """Return groups of equal values of a column, and blocks of time; each missing value is a group."""
+    column = values.mask(values == "") if values.dtype.kind == "O" else values
+    codes, distinct = pd.factorize(column)
+    whole = values.dtype.kind in "iu" or (values.dtype.kind == "f" and (np.asarray(distinct) % 1 == 0).all())
+    if values.dtype.kind not in "biuf" or (whole and values.dtype.kind != "b"):
+        yield name, np.where(codes < 0, len(distinct) + np.arange(len(codes)), codes)
+    blocks: Sequence[str] = ()
+    if values.dtype.kind in "iuf":
+        blocks = [str(N_BLOCKS)] if is_time(name) and not column.isna().any() else []
+    elif dates_of(column.dropna()) is not None:
+        blocks = list(BLOCKS)
+    for block in blocks:
+        yield f"{name}={block}", pd.factorize(blocks_of(values, block))[0]
+
+
+def _says(classes: np.ndarray, codes: np.ndarray) -> bool:
+    """Whether a column is a function of the class of a row."""
+    pairs = len(np.unique(classes.astype(np.int64) * (int(codes.max()) + 1) + codes))
+    return pairs == len(np.unique(classes))
 
 
 def questions_of(

@@ -18,7 +18,7 @@ from calib.base.delegates import DELEGATES
 from calib.base.exceptions import InputError
 from calib.base.parallel import map_row_blocks
 from calib.data.defaults import RANDOM_STATE
-from calib.data.equal_rows import ID, together_by_scores
+from calib.data.equal_rows import ID, clusters_in, together_by_column
 from calib.data.matrices import (
     ROW_SUM_TOLERANCE,
     digest_of,
@@ -295,11 +295,9 @@ class Announcement:
 
     def _units(self) -> np.ndarray:
         """Return a number for each row, (n,) int64: equal in a cluster, else for an id, else for copies."""
-        if self.cluster is not None:
-            return units_of(self.cluster, self.n_samples)
         name = None if self.metadata is None else self.metadata.attrs.get(ID)
-        if self.metadata is None or name not in self.metadata:
-            return units_of(together_by_scores(self), self.n_samples)
+        if self.cluster is not None or self.metadata is None or name not in self.metadata:
+            return units_of(clusters_in(self), self.n_samples)
         codes, ids = pd.factorize(self.metadata[name])
         return np.where(codes < 0, len(ids) + np.arange(len(codes)), codes)
 
@@ -916,10 +914,12 @@ def weights_of(scores: Any, sample_weight: Any = None) -> Any:
 
 
 def clusters_of(scores: Any, cluster: Any = None) -> np.ndarray | None:
-    """Return the ids of clusters given, else those that predictions came with; None if there are none."""
+    """Return the ids of clusters given, else those that predictions, or a column of theirs, came with."""
     if cluster is not None:
         return as_clusters(cluster, getattr(scores, "n_samples", None) or len(scores))
-    return scores.cluster if isinstance(scores, Announcement) else None
+    if not isinstance(scores, Announcement) or scores.cluster is not None:
+        return getattr(scores, "cluster", None)
+    return together_by_column(scores)
 
 
 def rows_that_count(rows: Announcement) -> Any:

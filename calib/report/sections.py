@@ -29,9 +29,9 @@ from calib.answers.guarantee_cards import GuaranteeCard, guarantee_card
 from calib.answers.leaderboard import HOW_RANKED, Entry, Leaderboard
 from calib.answers.metric_tables import (
     BASE,
+    HOW_SURE,
     Metrics,
     how_assessed,
-    how_sure,
     interval_texts,
     metric_intervals,
     metrics,
@@ -54,6 +54,7 @@ from calib.diagrams.reliability import reliability_diagram, worst_cells_words
 from calib.diagrams.style import figure_html, plotly_script
 from calib.diagrams.validity import validity_cells, validity_curve, validity_words
 from calib.evidence.binning import BinStatistics, Strategy
+from calib.evidence.clusters import too_few
 from calib.evidence.evidence import Evidence
 from calib.evidence.reductions import cluster_codes, event_scores, top_label
 from calib.evidence.rows import as_evidence
@@ -69,7 +70,7 @@ from calib.stats.binless import (
     combined_test,
     recalibration_words,
 )
-from calib.stats.effective import dependence_words, untold
+from calib.stats.effective import dependence_words
 from calib.stats.errors import accuracy
 from calib.stats.floors import WITHIN_NOISE, noise_floor, verdict
 from calib.stats.measures import ece_of
@@ -175,7 +176,8 @@ class ReportInput:
             numbers = metrics(self.evaluation.labels, scores, sample_weight=self.weights, **options)
             whole = self.sums is not None or self.kind.name == "multilabel"
             whole = whole or event_scores(scores) is not None
-            top = scores if whole else TopLabelPrediction(*top_label(scores), sample_weight=self.weights)
+            weighting = {"sample_weight": self.weights, "cluster": self.evaluation.cluster}
+            top = scores if whole else TopLabelPrediction(*top_label(scores), **weighting)
             methods[name] = (numbers, top)
         return methods
 
@@ -353,7 +355,7 @@ def _tests_without_bins(about: ReportInput, chances: list[float]) -> tuple[list[
     line = calibration_slope(rows.labels, rows, sample_weight=about.weights)
     slope = recalibration_words(line, about.kind.scored)
     chances = [*chances, *(test.p_value for test in tests), line.p_value]
-    together = combined_test(chances, untold(about.evidence.n_clusters, rows))
+    together = combined_test(chances, too_few(about.evidence.n_clusters))
     if about.weights is not None:
         slope += " " + without_weights(about.kind)
     return [paragraph(text(f"{together.words}."))], [
@@ -489,8 +491,7 @@ def comparison_section(about: ReportInput) -> list[str]:
         *base_only,
         *ranking,
         paragraph(
-            f"{how_sure(intervals)} {how_assessed(about.n_bins, about.kind)} A dash: the method has no such "
-            "number."
+            f"{HOW_SURE} {how_assessed(about.n_bins, about.kind)} A dash: the method has no such number."
         ),
         table(numbers, words=("",)),
         paragraph(text(sentence)),

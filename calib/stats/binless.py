@@ -26,9 +26,9 @@ from calib.data.predictions import (
 )
 from calib.data.validation import as_labels, check_choice, check_count, check_level, n_axes
 from calib.evidence.binning import BinaryProblems
+from calib.evidence.clusters import too_few
 from calib.evidence.rows import Rows, as_evidence
 from calib.evidence.sampling import draw_sums, resample
-from calib.stats.effective import untold
 from calib.stats.floors import SIGNIFICANCE
 
 Test = Literal["kuiper", "ks", "spiegelhalter", "skce"]
@@ -208,10 +208,10 @@ def calibration_test(
                 '"kuiper", "ks" and "spiegelhalter" allow for that'
             )
         redraws = 199 if n_resamples is None else n_resamples
-        return replace(_kernel_test(y_true, scores, redraws, random_state), untold=untold(None, scores))
+        return _kernel_test(y_true, scores, redraws, random_state)
     problems = _top_problems(y_true, scores, notion, sample_weight, cluster)
     found = _redrawn_tests(problems, [test], n_resamples, random_state)[test]
-    return replace(found, untold=untold(_n_clusters(problems), scores))
+    return replace(found, untold=too_few(_n_clusters(problems)))
 
 
 def _redrawn_tests(
@@ -271,7 +271,7 @@ def calibration_tests(
     sums: list[Test] = [check_choice(test, get_args(Test), "test") for test in tests if test != "skce"]
     if sums:
         problems = _top_problems(y_true, scores, "top-label", sample_weight, cluster)
-        why_not = untold(_n_clusters(problems), scores)
+        why_not = too_few(_n_clusters(problems))
         drawn = _redrawn_tests(problems, sums, None, random_state)
         results = {test: replace(found, untold=why_not) for test, found in drawn.items()}
     if "skce" in tests and _has_pairs(y_true, scores, sample_weight, cluster):

@@ -20,6 +20,7 @@ from calib.data.notions import Notion
 from calib.data.predictions import weighted_rows
 from calib.data.validation import as_class_scores, check_choice, check_level, check_norm
 from calib.evidence.binning import BinaryProblems, BinStatistics, Strategy
+from calib.evidence.clusters import too_few
 from calib.evidence.evidence import Evidence
 from calib.evidence.rows import as_evidence
 from calib.evidence.sampling import (
@@ -31,7 +32,6 @@ from calib.evidence.sampling import (
     resample,
 )
 from calib.evidence.sums import SummedRows
-from calib.stats.effective import UNCOUNTED, untold
 from calib.stats.simplex_errors import cell_means
 
 #: Largest p-value that is called "above noise".
@@ -100,8 +100,6 @@ class NoiseFloor(Drawn):
     @property
     def words(self) -> str:
         """The verdict, and in brackets what a perfect model of this size shows, and what noise could hide."""
-        if self.untold == UNCOUNTED:
-            return UNCOUNTED  # so is this floor
         upper, digits, cases = _printed_upper(self)
         hidden = f"; {self.hidden}" * (self.verdict == WITHIN_NOISE)
         return f"{self.verdict} ({perfect_words(self.mean, upper, digits, cases)}{hidden})"
@@ -257,7 +255,7 @@ def noise_floors(
     if cells.n_claims > 1 and isinstance(evidence, SummedRows):
         return _floors_of_claims(cells, drawing, measures, **options)
     found = {name: CellMetric(cells, **measure) for name, measure in measures.items()}
-    why_not = untold(evidence.n_clusters, getattr(evidence, "scores", None))
+    why_not = too_few(evidence.n_clusters)
 
     def of_all(gaps: np.ndarray) -> np.ndarray:
         return np.stack([metric_of(gaps) for metric_of in found.values()])

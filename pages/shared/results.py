@@ -550,11 +550,6 @@ def halves(rows: Predictions) -> tuple[np.ndarray, np.ndarray]:
     return half[unit], ~half[unit]
 
 
-@kept(rows=True)
-def _choosing_rows(rows: Predictions) -> Predictions:
-    return rows[halves(rows)[0]]
-
-
 def _half(method: Method, rows: np.ndarray) -> tuple[np.ndarray, Any]:
     """Return what is true of some evaluation rows, and what is predicted: class, P(Y = 1) or confidence."""
     base, event = methods()[BASE].scores, event_scores(method.scores)
@@ -590,7 +585,7 @@ def decision(
     options["recall"] = recall
     if method.calibrator is not None and dataset().calibration is not None:
         options["overlap"] = overlap(base, dataset().calibration)
-    rule = calib.decide(*_half(method, choosing), choices=choices, base=_choosing_rows(base), **options)
+    rule = calib.decide(*_half(method, choosing), choices=choices, **options)
     return rule, rule.evaluate(*_half(method, checking))
 
 

@@ -13,7 +13,7 @@ import streamlit as st
 from streamlit.column_config import Column, NumberColumn
 from streamlit.delta_generator import DeltaGenerator
 
-from calib.answers.metric_tables import Intervals, Metrics, how_sure, interval_frame, interval_texts
+from calib.answers.metric_tables import HOW_SURE, Intervals, Metrics, interval_frame, interval_texts
 from calib.data.defaults import N_BINS
 from calib.data.kinds import COUNTS_ROWS, NEEDS, READS_ROWS, Kind, lacks, needs_equal_rows, needs_rows
 from calib.data.predictions import effective_words, weight_words
@@ -466,7 +466,7 @@ def before_and_after(methods: Sequence[Metrics], intervals: Sequence[Intervals])
     """Show a column per method, each number with its interval, and return the numbers for a download."""
     texts = interval_texts(methods, intervals)
     st.dataframe(texts.rename_axis("Number"), placeholder="\u2013", height="content")
-    st.caption(how_sure(intervals))
+    st.caption(HOW_SURE)
     return interval_frame(methods, intervals)
 
 

@@ -8,7 +8,7 @@ from typing import Any
 import streamlit as st
 
 from calib import diagrams
-from calib.answers.metric_tables import how_assessed, how_sure, interval_frame, interval_texts
+from calib.answers.metric_tables import HOW_SURE, how_assessed, interval_frame, interval_texts
 from calib.data.defaults import N_BINS
 from calib.data.kinds import lacks
 from calib.data.notions import Notion
@@ -186,7 +186,7 @@ def show_numbers() -> None:
         dashes = " A dash: sums do not tell it."
     st.dataframe(texts.loc[order].rename_axis("Number"), height="content")
     download(interval_frame(numbers, ends), "overview", key="overview-csv")
-    st.caption(f"{how_sure(ends)} {how_assessed(n_bins, data.kind)}{dashes}")
+    st.caption(f"{HOW_SURE} {how_assessed(n_bins, data.kind)}{dashes}")
 
 
 heading(

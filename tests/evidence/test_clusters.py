@@ -28,7 +28,6 @@ from calib.answers.metric_tables import metric_intervals
 from calib.evidence.clusters import Dependence, latent_correlation
 from calib.evidence.rows import Rows
 from calib.stats import calibration_tests
-from calib.stats.effective import UNCOUNTED
 
 
 @pytest.mark.parametrize("correlation", [0.0, 0.3, 0.7])
@@ -122,20 +121,29 @@ def test_few_clusters_do_not_tell():
         effective_sample(labels, proba)
 
 
-def test_a_column_of_clusters_that_do_not_count_leaves_no_verdict():
+def test_a_column_of_clusters_that_nobody_named_counts():
     """Every claim about a perfect model is wrong; the limit is broken if rows are independent."""
     proba, labels, cluster = perfect(np.random.default_rng(8), "", 20, 100, 0.3)
     ids = pd.DataFrame({"donor": cluster})
-    rows = Predictions(proba, labels, metadata=ids)
+    found, named = Predictions(proba, labels, metadata=ids), Predictions(proba, labels, cluster=cluster)
     alone = Predictions(proba, labels)
     assert conclude(labels, alone).pooled
-    assert not len(conclude(labels, rows).frame())
-    most = {"brier": brier_score(labels, proba) - 0.05}
-    answers = [check_limits(labels, each, most=most).checks[0].answer for each in (alone, rows)]
+    assert not len(conclude(labels, found).frame())
+    most = {"brier": brier_score(labels, proba) - 0.03}
+    answers = [check_limits(labels, each, most=most).checks[0].answer for each in (alone, found)]
     assert answers == ["broken", "undecided"]
-    assert not metric_intervals(labels, rows, metrics(labels, rows))
-    floor = noise_floor(labels, rows, n_resamples=50)
-    assert floor.verdict == floor.words == calibration_test(labels, rows, test="ks").verdict == UNCOUNTED
+    for told in (
+        lambda rows: metric_intervals(labels, rows, metrics(labels, rows)),
+        lambda rows: noise_floor(labels, rows, n_resamples=50).samples.tolist(),
+        lambda rows: calibration_test(labels, rows, test="ks").p_value,
+        lambda rows: slices(labels, rows, cluster % 2, n_resamples=50).p.tolist(),
+        lambda rows: rows.split(0.5)[0].labels.tolist(),
+    ):
+        assert told(found) == told(named) != told(alone)
+    scored, told = (
+        slices(labels, rows, cluster % 2, cluster=cluster, n_resamples=50) for rows in (proba, found)
+    )
+    assert scored.p.tolist() == told.p.tolist()
 
 
 @pytest.mark.thorough

@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
-from calib.data.equal_rows import DECIMALS, LEAST_EFFECT, copies_of, design_effect, keys_of
-from calib.data.likeness import questions_of
+from calib.data.equal_rows import DECIMALS, LEAST_EFFECT, alike_in, copies_of, design_effect, keys_of
+from calib.data.likeness import groupings, questions_of
 from calib.data.matrices import highest
 from calib.data.predictions import ConfidencePrediction, TopLabelPrediction
-from calib.data.times import blocks_of
 from calib.files.findings.codes import Finding, some
 from calib.files.readers.columns import is_within
 from calib.files.readers.conventions import is_called
@@ -103,65 +103,65 @@ def find_rows_together(raw: RawPredictions) -> Finding | None:
     rows = _rows_of(raw)
     if rows is None:
         return None
-    from calib.stats.effective import effective_sample, find_alike  # scipy, which reading rows does without
+    from calib.stats.effective import effective_sample  # scipy, which reading rows does without
+
+    def worth_of(cluster: np.ndarray) -> str:
+        return effective_sample(rows.labels, rows, cluster=cluster).words
 
     if raw.cluster is not None:
         name = "cluster" if raw.roles is None or raw.roles.cluster is None else raw.roles.cluster
         return Finding(
             "clusters_kept",
             "note",
-            f"column {name!r} says which rows belong together: {effective_sample(rows.labels, rows).words}. "
+            f"column {name!r} says which rows belong together: {worth_of(rows.cluster)}. "
             "Floors, tests and intervals allow for it, and splits and folds keep clusters on one side.",
             columns=(name,),
         )
-    id_name = "id" if raw.roles is None else raw.roles.id
-    tested = find_alike(rows)
-    sure = [column for column in tested if column.is_sure]
-    if (questions := _questions_in(raw)) is not None:
-        worth = effective_sample(rows.labels, rows, cluster=questions)
-        sure = [column for column in sure if column.sample.n_clusters < worth.n_clusters]
-        if not sure:
-            return Finding(
-                "rows_together",
-                "note",
-                f"about {len(questions) / worth.n_clusters:.0f} rows each have equal scores, as answers to a "
-                "question do, and are right or wrong together, more than their scores explain. They count as "
-                f"clusters: {worth.words}.",
-            )
-    named = [
-        effect
-        for effect in tested
-        if effect.column == id_name
-        or (is_called(effect.column, "together") and effect.greatest_effect >= LEAST_EFFECT)
-    ]
-    if not sure and not named:
-        return _too_few(rows)
-    chosen = (sure or named)[0]
-    how = (
-        f"The fix counts them as clusters, as --cluster {chosen.column} does, or the menu Rows that belong "
-        "together; it removes no row."
-    )
-    if not sure:
-        what = (
-            f"values of {chosen.column[:60]!r} repeat, so rows of equal values may belong together; nothing "
-            f"shows that they are alike. As clusters, {chosen.sample.words}."
+    alike, questions = alike_in(rows), _questions_in(raw)
+    if questions is not None and not (alike and alike[0].cluster.max() < questions.max()):
+        return Finding(
+            "rows_together",
+            "note",
+            f"about {len(questions) / (questions.max() + 1):.0f} rows each have equal scores, as answers to "
+            "a question do, and are right or wrong together, more than their scores explain. They count as "
+            f"clusters: {worth_of(questions)}.",
         )
-        about: dict[str, Any] = {"columns": (chosen.column,), "repair": _clustered(chosen.column)}
-        return Finding("rows_together", "note", f"{what} {how}", **about)
-    others = [
-        effect.column
-        for effect in sure[1:]
-        if effect.column.partition("=")[0] != chosen.column.partition("=")[0]
-    ]
-    also = f" So do rows of equal {some_names(others[:MOST_NAMED])}." if others else ""
+    if not alike:
+        return _named(raw, rows, worth_of) or _too_few(rows)
+    first = alike[0]
+    others = [other.column for other in alike[1:] if _name_of(other.column) != _name_of(first.column)]
+    also = f", and so are rows of equal {some_names(others[:MOST_NAMED])}" if others else ""
     return Finding(
         "rows_together",
         "warning",
-        f"{chosen.words}.{also} {how} If the column describes a row instead, as an age does, the scores are "
-        "off by it: see Slices.",
-        columns=tuple(found.column for found in sure),
-        repair=_clustered(chosen.column),
+        f"{first.words} are right or wrong together, more than their scores explain{also}. They count as "
+        f"clusters: {worth_of(first.cluster)}. --cluster COLUMN, or the menu Rows that belong together, "
+        "names another column; an id that no two rows share counts rows as independent. If the column "
+        "describes a row instead, as a country does, the scores are off by it: see Slices.",
+        columns=tuple(found.column for found in alike),
     )
+
+
+def _named(raw: RawPredictions, rows: Any, worth_of: Callable[[np.ndarray], str]) -> Finding | None:
+    """Propose a column whose name says what rows belong to, though nothing shows that they are alike."""
+    id_name = "id" if raw.roles is None else raw.roles.id
+    classes = [rows.labels] if rows.kind == "confidence" else [rows.labels, rows.label]
+    for name, codes in ({} if rows.metadata is None else groupings(rows.metadata, classes)).items():
+        if name == id_name or (is_called(name, "together") and design_effect(codes) >= LEAST_EFFECT):
+            return Finding(
+                "rows_together",
+                "note",
+                f"values of {name[:60]!r} repeat, so rows of equal values may belong together; nothing shows "
+                f"that they are alike. As clusters, {worth_of(codes)}. The fix counts them as clusters, as "
+                f"--cluster {name} does, or the menu Rows that belong together; it removes no row.",
+                columns=(name,),
+                repair=_clustered(name),
+            )
+    return None
+
+
+def _name_of(column: str) -> str:
+    return column.partition("=")[0]
 
 
 def _too_few(rows: Any) -> Finding | None:
@@ -183,11 +183,10 @@ def _too_few(rows: Any) -> Finding | None:
 
 def _clustered(column: str) -> Any:
     def repair(data: RawPredictions) -> RawPredictions:
-        name, _, block = column.rpartition("=")
-        values = _further(data).get(name or column)
+        values = _further(data).get(column)
         if values is None:
             return data
-        cells = as_keys(blocks_of(values, block) if name else values)
+        cells = as_keys(values)
         alone = cells == ""
         cells[alone] = [f"row {row}" for row in np.flatnonzero(alone)]
         roles = None if data.roles is None else replace(data.roles, cluster=column)

@@ -42,16 +42,22 @@ HOURS = np.array(
         ("seconds_time", np.arange(1000.0), "seconds_time=20"),
     ],
 )
-def test_a_column_whose_rows_are_alike_is_proposed(name, values, column):
+def test_a_column_whose_rows_are_alike_counts_as_clusters(name, values, column):
     table = file(**{name: values})
     found = examine(table)["rows_together"]
-    assert (found.severity, found.columns[0]) == ("warning", column)
-    fixed = examine(table).fix("rows_together")
-    assert fixed.announced().n_samples == 1000
-    assert fixed.announced().n_clusters == fixed.raw.n_samples // EACH if column != "seconds_time=20" else 20
-    assert "rows_together" not in fixed.codes
-    assert read(table, cluster=column).n_clusters == fixed.announced().n_clusters
-    assert "clusters none -> 2" in fixed.log[0]
+    assert (found.severity, found.columns[0], found.fix) == ("warning", column, None)
+    assert read(table).n_clusters == (20 if column == "seconds_time=20" else GROUPS)
+    assert read(table, cluster=column).n_clusters == read(table).n_clusters
+
+
+def test_a_number_by_which_scores_are_off_is_no_cluster():
+    """Right less often with age: ages explain what rows of equal age share."""
+    random = np.random.default_rng(4)
+    age, confidence = random.integers(20, 80, 4000), random.uniform(0.6, 0.9, 4000)
+    correct = random.random(4000) < confidence + (50 - age) / 300
+    table = pd.DataFrame({"confidence": confidence, "correct": correct.astype(int)})
+    assert "rows_together" not in examine(table.assign(age=age)).codes
+    assert "rows_together" in examine(table.assign(age=[f"about {years}" for years in age])).codes
 
 
 def test_questions_that_share_a_score_are_found_without_a_column():
