@@ -10,7 +10,7 @@ import numpy as np
 
 from calib.base.exceptions import InputError
 from calib.base.results import Result
-from calib.data.predictions import BinaryPrediction, TopLabelPrediction
+from calib.data.predictions import BinaryPrediction, TopLabelPrediction, clusters_of
 from calib.evidence.reductions import event_scores, top_label
 
 #: Written in place of an infinite threshold: no confidence reaches it.
@@ -75,5 +75,5 @@ def predicted_classes(scores: Any) -> Any:
         *top_label(scores),
         class_names=scores.class_names,
         sample_weight=scores.sample_weight,
-        cluster=scores.cluster,
+        cluster=clusters_of(scores),
     )
