@@ -3,6 +3,8 @@
 Calibration rows are drawn anew from populations whose truth is known, and the choice is assessed on 20,000
 fresh rows by its expected Brier score and log loss.
 
+orders: rows whose largest probability changes by more than 0.01 if classes come in the reverse order, in the
+fit or in the prediction, where they are put in order by name, or have no names.
 few: labels follow scores that are mostly sure; how often the interval of a score lies below or above its
 expectation, and how often a limit 5 % below it is called kept. copies: a calibrator is recommended for rows
 of which each is there some times. fallbacks: classes differ by a normal shift of their chance of being
@@ -18,6 +20,7 @@ from itertools import count
 
 import numpy as np
 from scipy.special import expit, logit
+from sklearn.base import clone
 
 from benchmarks.populations import biased, draw_labels, one_class, overconfident, scores
 from benchmarks.simulation import Draws, Table, main
@@ -30,7 +33,10 @@ from calib import (
     calibrated_scores,
     recommend,
 )
+from calib.answers.calibrated import fit_on
+from calib.calibrators.catalogue import named_methods
 from calib.calibrators.completed_rows import completed, normalised
+from calib.files.saved.document import aligned
 from calib.stats.intervals import measure_interval
 
 #: Rows on which a choice is assessed.
@@ -128,6 +134,32 @@ def copies(name: str, times: int, n: int) -> Draws:
         }
 
 
+def orders(method: str, n: int) -> Draws:
+    """Yield which share of fresh rows changes if the columns of classes are in the reverse order."""
+    names = tuple("abcde")
+    for seed in count():
+        proba = scores(seed, n + FRESH_ROWS // 2, len(names))
+        labels = draw_labels(biased(proba, 0.3)[:n], np.random.default_rng(seed))
+        fitted, turned = (
+            fit_on(clone(named_methods(None)[method]), rows)
+            for rows in (
+                Predictions(proba[:n], labels, names),
+                Predictions(proba[:n, ::-1], len(names) - 1 - labels, names[::-1]),
+            )
+        )
+        fresh = proba[n:]
+        said = vectors_of(fitted, fresh)
+        named = aligned(Predictions(fresh[:, ::-1], class_names=names[::-1]), fitted)
+        found = {
+            "in the fit": vectors_of(turned, fresh[:, ::-1])[:, ::-1],
+            "in the prediction, with names": vectors_of(fitted, named.proba),
+            "without names": vectors_of(fitted, fresh[:, ::-1])[:, ::-1],
+        }
+        yield {
+            head: float(np.mean(np.abs(vectors - said).max(axis=1) > 0.01)) for head, vectors in found.items()
+        }
+
+
 def best_sets(n: int, methods: int, score: str) -> Draws:
     """Yield whether the method with the lowest expected score is in the best set, and its size."""
     generator, proba = np.random.default_rng(0), scores(5, FRESH_ROWS, 5)
@@ -219,6 +251,12 @@ TABLES = {
         [(name, *size) for name in TRUTHS for size in ((3, 300), (5, 1_000))],
         recommendations,
         {"most often": lambda names: Counter(names.tolist()).most_common(1)[0][0], **CHANGES},
+    ),
+    "orders": Table(
+        ("calibrator", "n"),
+        [(name, 1_000) for name in ("TS", "VS", "SVS", "SMS", "DS", "N-Platt", "N-HB")],
+        orders,
+        dict.fromkeys(("in the fit", "in the prediction, with names", "without names"), ".1%"),
     ),
     "few": Table(("confidences", "n"), [(name, n) for name in SURE for n in (200, 1_000)], few),
     "copies": Table(

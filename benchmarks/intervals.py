@@ -1,7 +1,7 @@
 """How often 95 % intervals and the honest band hold the true number, and lie above or below it.
 
 errors: intervals of calibration errors. Scores stay fixed, labels are drawn anew from a known truth. Rows
-that cover in less than 95 % get five times as many draws.
+that cover in less than 95 % get five times as many draws. cells: the same in few cells.
 
 means: the mean of the log loss, of the Brier score, or of how much the log loss rises if confidences are
 sharpened. Confidences are mostly sure, with outcomes drawn from them. Student's interval stands beside.
@@ -81,6 +81,13 @@ def errors(name: str, n: int, classes: int, norm: int, notion: Any, bins: Any, m
         population = at_error(name, proba, pattern, floors, notion, bins)
     for found in error_coverage(population, norm):
         yield {"truth / floor": round(floors, 1)} | found
+
+
+def cells(n_bins: int, n: int, floors: float) -> Draws:
+    population = at_error(
+        "few cells", scores(6, n, 2), overconfident, floors, "confidence", "quantile", n_bins
+    )
+    yield from error_coverage(population, 1)
 
 
 def error_settings() -> list[tuple[Any, ...]]:
@@ -263,6 +270,12 @@ TABLES = {
         errors,
         {"truth / floor": "g", "mean width": ".4f"},
         doubtful=("coverage (95 %)", 0.95),
+    ),
+    "cells": Table(
+        ("cells", "n", "truth / floor"),
+        [(n_bins, n, floors) for n_bins in (1, 2, 5) for n in (200, 2_000) for floors in (0.0, 1.0, 4.0)],
+        cells,
+        {"mean width": ".4f"},
     ),
     "means": Table(("mean of", "n"), [(name, n) for name in LOSSES for n in (100, 300, 2_000)], means),
     "areas": Table(

@@ -6,6 +6,9 @@ what its rule accepts, of any predicted class if each has its threshold, is belo
 promises the highest of `ACCURACIES` that anything passes at, chosen on the same rows; "recalls" an accuracy
 of 0.9 with a recall; in "clusters" rows belong together, and calib is given the clusters, or is not.
 
+overlap: a calibrator is fitted on some of the rows that a rule is chosen on; what is said of it, by all of
+their values, by ids, or by their scores in the calibrator's file.
+
 cards, groups: calibration rows are drawn anew from populations whose truth is known. Shown is the share of
 draws in which the Clopper-Pearson intervals of the bins, or eps_2, miss the truth of any bin; the share of
 new rows farther from it than eps_1; and the mean error over its bound. In "groups" calibrators condition on
@@ -17,22 +20,28 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import count
 from typing import Any
 
 import numpy as np
+import pandas as pd
 from scipy.special import ndtr
 
+from benchmarks.populations import draw_labels, overconfident, scores
 from benchmarks.simulation import Draws, Table, main
 from calib import (
     HistogramBinning,
     MulticlassToBinary,
     Predictions,
     TopLabelPrediction,
+    calibrated_scores,
     decide,
     guarantee_card,
 )
 from calib.answers import GuaranteeCard
 from calib.answers.decision_rules import ACCURACIES
+from calib.data.equal_rows import ID, overlap
+from calib.files.saved.document import dumps, loads
 
 ALPHA, N_CLASSES = 0.1, 5
 #: Confidences that the true risk is taken from, and what they tell of it.
@@ -138,6 +147,35 @@ def clustered(name: str, n_clusters: int, n_rows: int, correlation: float) -> Dr
             "missed (up to 10 %)": missed[0],
             "accepted": accepted[0],
             "missed if clusters are not told": missed[1],
+        }
+
+
+def overlapping(by: str, share: float, n: int) -> Draws:
+    """Yield whether `decide` is told of the rows of a fit, and promises something that does not hold."""
+    many = scores(0, MANY, N_CLASSES)
+    truth = overconfident(many, 0.5).max(axis=1)
+    for seed in count(1):
+        random, proba = np.random.default_rng(seed), scores(seed, 2 * n, N_CLASSES)
+        table = pd.DataFrame({"id": np.arange(2 * n)})
+        table.attrs[ID] = "id"
+        both = Predictions(proba, draw_labels(overconfident(proba, 0.5), random), metadata=table)
+        used = round(share * n)
+        kept = np.arange(n - used, 2 * n - used)
+        fit_rows, rows = both[:n], both[kept if by == "all values" else random.permutation(kept)]
+        model = MulticlassToBinary(HistogramBinning(points_per_bin=10)).fit(fit_rows, fit_rows.labels)
+        if by == "their scores":
+            rows = rows.with_metadata(None)
+            found = overlap(rows, loads(dumps(model, fitted_on=fit_rows)))
+        else:
+            found = overlap(rows, fit_rows)
+        rule = decide(rows.labels, calibrated_scores(model, rows), accuracy=0.9, overlap=found)
+        passed = rule.accept(calibrated_scores(model, many))
+        missed = rule.guarantee is not None and passed.any() and truth[passed].mean() < 0.9 - ROUNDING
+        said = 0.0 if found is None else found.n_used / n
+        yield {
+            "rows said": said,
+            "a promise": rule.guarantee is not None,
+            "it is missed (up to 10 %)": missed,
         }
 
 
@@ -298,6 +336,13 @@ TABLES = {
     ),
     "clusters": Table(
         ("population", "clusters", "rows each", "correlation"), CLUSTERED, clustered, {"accepted": ".3f"}
+    ),
+    "overlap": Table(
+        ("seen by", "rows used to fit", "n"),
+        [("all values", 1.0, 1_000)]
+        + [(by, share, 1_000) for by in ("their ids", "their scores") for share in (1.0, 0.3, 0.02, 0.0)],
+        overlapping,
+        {"rows said": ".1%"},
     ),
     "cards": Table(
         ("truth", "k", "n"),

@@ -17,13 +17,13 @@ PAGE = Path(__file__).parent / "coverage.md"
 #: Module and tables of it, title, how these are to be read, and the share of the draws that they take.
 SECTIONS = (
     (
-        "intervals errors",
+        "intervals errors cells",
         "Intervals of calibration errors",
         "`calib.error_interval`: how often the 95 % interval holds the true error of its cells, and how "
         "often it lies above or below. Scores stay fixed and labels are drawn anew from a known truth, "
         "whose error is a multiple of the noise floor. Rows below 95 % are drawn five times as often. If "
         "labels are mostly agreed on, 80 % of the chance of each row is one class, which the scores do not "
-        "show.",
+        "show. The second table has one to five cells.",
         1.0,
     ),
     (
@@ -74,13 +74,15 @@ SECTIONS = (
         0.02,
     ),
     (
-        "promises rules highest recalls clusters",
+        "promises rules highest recalls clusters overlap",
         "Decisions",
         "`calib.decide`: how often less of what a rule accepts is right than was promised with 90 %. In the "
         "second table the accuracy is the highest of seven that anything passes at, chosen on the same "
         "rows. In the third table an accuracy of 0.9 is promised with a recall. In the fourth table rows "
         "belong together: how often the promise is missed if calib is given the clusters, what share of "
-        "the rows is accepted then, and how often it is missed if nothing tells them.",
+        "the rows is accepted then, and how often it is missed if nothing tells them. In the fifth table "
+        "some of the rows were used to fit the calibrator, which all of their values, their ids or the "
+        "scores in its file show.",
         0.25,
     ),
     (
@@ -93,12 +95,14 @@ SECTIONS = (
         1.0,
     ),
     (
-        "choices sets recommendations",
+        "choices sets recommendations orders",
         "Choices among calibrators",
         "`calib.best_set`: how often the method with the lowest expected score is in the set that the "
         "leaderboard marks. `calib.recommend`: how often it leaves the scores as they are, and how often, "
         "and by how much on average, its choice is worse or better than the base model in expectation, on "
-        "20,000 fresh rows.",
+        "20,000 fresh rows. Then the share of rows whose calibrated scores change by more than 0.01 if "
+        "classes come in the reverse order: in the fit (VS depends on it, and is tried only by name), in the "
+        "prediction if columns have names, and if they have none.",
         0.05,
     ),
     (
