@@ -21,12 +21,9 @@ from calib.files.readers.columns import (
     is_flag,
     is_whole,
     is_within,
-    one_hot_values,
 )
 from calib.files.readers.conventions import (
     KNOWN,
-    LABEL_PREFIX,
-    LABEL_SUFFIX,
     LABELS,
     SCALES,
     WORDS,
@@ -76,7 +73,7 @@ SUPPORT = {
     "fractions of several columns": 2,
 }
 #: What supports scores of classes by itself.
-SUFFICIENT = {"names are the labels", "rows sum to 1", "most rows sum to 1", "a scale in the name"}
+SUFFICIENT = {"each has a column of its truth", "rows sum to 1", "most rows sum to 1", "a scale in the name"}
 
 
 def guess_roles(table: Table, given: Given | None = None) -> Roles:
@@ -160,7 +157,7 @@ def _refuse_fractions(columns: Columns, roles: Roles) -> None:
 
 
 def _readings(columns: Columns) -> list[Weighed]:
-    every = [*_ranks(columns), *_vectors(columns), *_several(columns)]
+    every = [*_ranks(columns), *_vectors(columns)]
     sure = any(roles.doubt is None and weight >= SUPPORT["most rows sum to 1"] for weight, roles in every)
     if not sure or "calibrated" in columns.word.values():
         every += _single(columns)
@@ -276,13 +273,13 @@ def _no_scores(columns: Columns) -> str:
 def _votes(columns: Columns) -> tuple[str, ...]:
     """Return the columns of votes by their names and cells, if nothing else says the true class."""
     given, tools = columns.given, columns.tools
-    if columns.labels or columns.correct or columns.table.matrices or any(_several(columns)):
+    if columns.labels or columns.correct or columns.table.matrices:
         return ()
     free = [name for name in columns.word if name not in {*columns.side.values(), *given.score}]
     people = [name for name in free if "annotator" in tools[name] and name not in columns.fractions]
     others = {name: columns.words(*(person for person in people if person != name)) for name in people}
     people = [name for name in people if columns.words(name) & others[name]]
-    if len(people) > 1 and not _one_hot_columns(columns, people) and not any(_ranks(columns)):
+    if len(people) > 1 and not {*people} & {*columns.truths.values()} and not any(_ranks(columns)):
         return tuple(people)
     counted = tuple(name for name in free if "votes" in tools[name] and name in columns.numeric)
     classes = set(classes_counted(counted))
@@ -391,7 +388,7 @@ def _vectors(columns: Columns) -> Iterator[Weighed]:
     frames: dict[tuple[str, ...], Frame] = {}
     named: dict[Frame, list[str]] = {}
     for label in labels if columns.has_header else ():
-        scores = [name for name in numeric if name != label and not _holds_truth(columns, name)]
+        scores = [name for name in numeric if name != label and name not in columns.truths.values()]
         for frame in columns.frames_of(scores, columns.words(label)):
             if len(labels) > 1 and columns.word[label] == normalised(frame.word):
                 continue  # the model's decision
@@ -426,10 +423,6 @@ def _pattern(columns: Columns, frame: Frame) -> str:
     )
 
 
-def _holds_truth(columns: Columns, name: str) -> bool:
-    return columns.is_flag(name) and LABEL_PREFIX.fullmatch(name.strip()) is not None
-
-
 def _can_be_scores(columns: Columns, frame: Frame) -> bool:
     whole = all(is_whole(columns[name]) for name in frame.columns)
     numbered = (
@@ -442,8 +435,7 @@ def _can_be_scores(columns: Columns, frame: Frame) -> bool:
 def _other_frames(columns: Columns) -> Iterator[Frame]:
     """Return the columns that are called scores, and numbers that sum to 1 or are as many as the classes."""
     numeric = [name for name in columns.scores if not columns.says_right(name)]
-    one_hot = set(_one_hot_columns(columns, numeric))
-    numeric = [name for name in numeric if name not in one_hot]
+    numeric = [name for name in numeric if name not in columns.truths.values()]
     yield from columns.frames(numeric)
     known = ("predicted", "confidence", "correct", *SCALES)
     bare = [name for name in numeric if not columns.called(name, *known) and not columns.tools[name]]
@@ -470,10 +462,8 @@ def _labelled(
     support: Sequence[str] = (),
     chosen: bool = False,
 ) -> Iterator[Weighed]:
-    others = [name for name in columns.word if name not in frame.columns]
-    one_hot = _one_hot_columns(columns, others, frame.names)
-    if one_hot and not columns.labels and not labels:
-        yield _weighed(columns, frame, _in_class_order(one_hot, frame.names), support, chosen)
+    if {*columns.labels} <= {*columns.truths.values()} and {*frame.columns} <= columns.truths.keys():
+        yield _weighed(columns, frame, tuple(columns.truths[n] for n in frame.columns), support, chosen)
         return
     labels = labels or _truths(columns, frame.columns, frame.names)
     for label in labels[:1] if len(labels) == 1 else ():
@@ -495,9 +485,11 @@ def _weighed(
     if frame.word:
         reasons += ["in the name"] + ["a scale in the name"] * (scale in ("logits", "log_probabilities"))
         reasons += ["numbered from 0 or 1"] * frame.is_run
-    names = frame.names if columns.table.tabular else None
+    names, kind = frame.names if columns.table.tabular else None, "vectors"
+    if len(label) > 1 and not columns.is_one_hot(label):
+        kind, reasons = "multilabel", [*reasons, "each has a column of its truth"]
     doubt = None if chosen else _against(columns, frame, label, {*reasons})
-    roles = Roles(frame.columns, names, label, scale=scale, doubt=doubt)
+    roles = Roles(frame.columns, names, label, kind=kind, scale=scale, doubt=doubt)
     return sum(map(SUPPORT.__getitem__, reasons)), roles
 
 
@@ -559,23 +551,6 @@ def _not_decided(columns: Columns, frame: Frame, label: str) -> list[str]:
     return others if others and _decided(columns, frame.columns, label) is not None else []
 
 
-def _one_hot_columns(columns: Columns, names: Sequence[str], classes: Sequence[str] = ()) -> tuple[str, ...]:
-    binary = [name for name in names if is_flag(columns[name])]
-    prefixed = [name for name in binary if LABEL_PREFIX.fullmatch(name.strip()) or name.strip() in classes]
-    others = len([name for name in names if columns[name].dtype.kind == "f"]) - len(binary)
-    chosen = prefixed if len(prefixed) >= 2 else binary if len(binary) == others else []
-    if len(chosen) < 2:
-        return ()
-    ones = np.sum([one_hot_values(columns[name]) for name in chosen], axis=0)
-    return tuple(chosen) if (ones == 1).all() else ()
-
-
-def _in_class_order(label: tuple[str, ...], names: tuple[str, ...]) -> tuple[str, ...]:
-    matches = [LABEL_PREFIX.fullmatch(name.strip()) for name in label]
-    column_of = {(m[1] if m else name).strip(): name for m, name in zip(matches, label, strict=True)}
-    return tuple(column_of[name] for name in names) if set(column_of) == set(names) else label
-
-
 def _is_class_wise_output(columns: Columns) -> bool:
     """Whether class-wise calibration wrote the table, which says the class it announces with its score."""
     names = [name for name in columns.numeric if name in columns.fractions and name[:2] == "p("]
@@ -583,25 +558,7 @@ def _is_class_wise_output(columns: Columns) -> bool:
     return announced and bool(names) and not columns.sum_to_one(names, tolerance=1e-6)
 
 
-# --- several classes can be true; the highest classes ---
-
-
-def _several(columns: Columns) -> Iterator[Weighed]:
-    """Propose scores of which each has a column that says whether its class is true."""
-    truths = {}
-    for name in columns.word:
-        if columns.is_flag(name) and not columns.is_predicted(name):
-            match = LABEL_PREFIX.fullmatch(name.strip()) or LABEL_SUFFIX.fullmatch(name.strip())
-            truths[match[1].strip() if match else name.strip()] = name
-    scores = [name for name in columns.scores if name not in truths.values()]
-    frames = [frame for frame in columns.frames(scores) if set(frame.names) <= truths.keys()]
-    for frame in sorted(frames, key=lambda frame: not columns.fractions & set(frame.columns))[:1]:
-        label = tuple(truths[name] for name in frame.names)
-        ones = np.sum([one_hot_values(columns[name]) for name in label], axis=0)
-        if not columns.labels and not (ones == 1).all():
-            scale = columns.scale_of(frame.columns[0])
-            roles = Roles(frame.columns, frame.names, label, kind="multilabel", scale=scale)
-            yield SUPPORT["each has a column of its truth"], roles
+# --- the highest classes ---
 
 
 def _ranks(columns: Columns) -> Iterator[Weighed]:

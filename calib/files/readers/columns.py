@@ -15,6 +15,8 @@ import pandas as pd
 from calib.files.readers.answers import no_classes, says_right, yes_or_no
 from calib.files.readers.conventions import (
     KNOWN,
+    LABEL_PREFIX,
+    LABEL_SUFFIX,
     NAMES,
     PREDICTED_WORDS,
     PREFIX,
@@ -183,6 +185,24 @@ class Columns:
         """Whether a column holds what was predicted, by a word of its name."""
         words = set(self.word[name].split("_"))
         return bool(words & PREDICTED_WORDS) or "predicted" in self.tools[name]
+
+    @cached_property
+    def truths(self) -> dict[str, str]:
+        """The column of 0 and 1 that says whether a class is true, for each column of scores that has one."""
+        scores: dict[str, list[str]] = {}
+        for name in self.scores:
+            for of in {name.strip(), (self.event_of(name) or ("", name, ""))[1]}:
+                scores.setdefault(of, []).append(name)
+        found: dict[str, str] = {}
+        for name in self.word:
+            if self.is_flag(name) and not self.is_predicted(name):
+                match = LABEL_PREFIX.fullmatch(name.strip()) or LABEL_SUFFIX.fullmatch(name.strip())
+                of = (match[1] if match else name).strip()
+                found |= {other: name for other in scores.get(of, ()) if other != name}
+        return found
+
+    def is_one_hot(self, names: Sequence[str]) -> bool:
+        return bool((np.sum([one_hot_values(self[name]) for name in names], axis=0) == 1).all())
 
     def is_called_score(self, name: str) -> bool:
         """Whether a column of numbers has the name of a score, with a class or model in it or without."""

@@ -864,7 +864,10 @@ def _labels_of(table: Table, roles: Roles) -> np.ndarray | None:
         return None
     if len(names) > 1:
         ones = np.stack([one_hot_values(table.columns[name]) for name in names], axis=1)
-        return ones if roles.kind == "multilabel" else from_one_hot(ones)
+        if roles.kind == "multilabel":
+            return ones
+        classes = from_one_hot(ones)
+        return classes if roles.class_names is None else np.array(roles.class_names, dtype=object)[classes]
     if names[0] in table.matrices:
         matrix = table.matrices[names[0]]
         return matrix if roles.kind == "multilabel" else from_one_hot(matrix)
