@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 
 from calib.files.readers.conventions import words_of
-from calib.files.readers.tables import words_in
+from calib.files.readers.tables import as_keys, by_word, words_in
 
 #: Cells that say whether a prediction is right, in several languages, and the letters of graders.
 RIGHT = words_of(
@@ -23,6 +23,7 @@ WRONG = words_of(
     "incorrecto não nao incorreto sbagliato onwaar nee onjuist falskt nej fel falsk epätosi ei fałsz falsz "
     "nie нет ложь неверно いいえ 误 否 错 错误 假 ✗ ✘ ❌"
 )
+RIGHT_OR_WRONG = dict.fromkeys(WRONG, 0.0) | dict.fromkeys(RIGHT, 1.0)
 #: Names of the event if two labels are given and nothing says which is positive.
 POSITIVE = RIGHT - words_of("c j v s") | words_of("positive pos positiv positif positivo")
 NEGATIVE = WRONG | words_of("negative neg negativ negatif negativo")
@@ -57,17 +58,12 @@ def yes_or_no(values: np.ndarray) -> bool:
 
 def as_outcomes(values: np.ndarray) -> np.ndarray:
     """Return 1.0 for right, 0.0 for wrong and NaN for a cell that says neither, (n,) float64."""
-    codes, words = words_in(values)
-    short = map(_short, words)
-    numbers = [1.0 if word in RIGHT else 0.0 if word in WRONG else np.nan for word in short]
-    return np.array(numbers)[codes]
+    return by_word(values, lambda word: RIGHT_OR_WRONG.get(_short(word), np.nan))
 
 
 def right_or_another(predicted: np.ndarray, correct: np.ndarray) -> np.ndarray:
     """Return true classes as far as they are known: the predicted one, `ANOTHER`, or "" for neither."""
-    codes, words = words_in(predicted)
-    outcome = as_outcomes(correct)
-    labels = np.array(words, dtype=object)[codes]
+    outcome, labels = as_outcomes(correct), as_keys(predicted)
     labels[outcome == 0.0] = ANOTHER
     labels[np.isnan(outcome)] = ""
     return labels
@@ -75,21 +71,17 @@ def right_or_another(predicted: np.ndarray, correct: np.ndarray) -> np.ndarray:
 
 def no_attempt(correct: np.ndarray) -> np.ndarray:
     """Return the mask of rows that a grader calls no answer, neither right nor wrong: NOT_ATTEMPTED."""
-    codes, words = words_in(correct)
-    return np.array([_short(word) in ABSTENTIONS - {""} for word in words])[codes]
+    return by_word(correct, lambda word: _short(word) in ABSTENTIONS - {""})
 
 
 def abstaining(predicted: np.ndarray, labels: np.ndarray | None, named: Sequence[str] | None) -> np.ndarray:
-    codes, words = words_in(predicted)
-    if named is None:
-        true = set() if labels is None else set(words_in(labels)[1]) - {""}
-        known = {word.lower() for word in true}
-        without = no_classes(words, true)
-        none = [word in without or word.lower() in ABSTENTIONS - known for word in words]
-    else:
+    if named is not None:
         wanted = {value.strip().lower() for value in named} | {""}
-        none = [word.lower() in wanted for word in words]
-    return np.array(none)[codes]
+        return by_word(predicted, lambda word: word.lower() in wanted)
+    true = set() if labels is None else set(words_in(labels)[1]) - {""}
+    none = no_classes(words_in(predicted)[1], true)
+    said = ABSTENTIONS - {word.lower() for word in true}
+    return by_word(predicted, lambda word: word in none or word.lower() in said)
 
 
 def no_classes(words: Iterable[str], known: Collection[str] = ()) -> set[str]:
@@ -120,24 +112,24 @@ def two_classes(labels: np.ndarray | None, positive: str | None) -> tuple[str, s
     if len(seen) > 2 or not seen or set(seen) <= {"0", "1"}:
         plain = positive is None or positive == "1"
         return ("0", "1") if plain else ("1", "0") if positive == "0" else (f"not {positive}", str(positive))
-    numbers = all(_natural(name)[0] == 0 for name in seen)
-    telling = [] if numbers else [name for name in seen if name.lower() in POSITIVE]
-    chosen = telling[0] if len(telling) == 1 else seen[-1]
+    chosen = positive_of(seen) or seen[-1]
     other = [name for name in seen if name != chosen]
     return (other[0] if other else f"not {chosen}"), chosen
 
 
+def positive_of(words: Iterable[str]) -> str | None:
+    """Return the class that a score is of by convention: the largest number, else the only yes; or None."""
+    words = sorted(words, key=_natural)
+    if words and _natural(words[-1])[0] == 0:
+        return words[-1]
+    telling = [word for word in words if word.lower() in POSITIVE]
+    return telling[0] if len(telling) == 1 else None
+
+
 def same_answers(given: np.ndarray, true: np.ndarray) -> np.ndarray:
     """Return 1.0 if answers are equal but for case, marks and formats of numbers, else 0.0; NaN if empty."""
-    plain = [_answers(values) for values in (given, true)]
-    equal = (plain[0] == plain[1]).astype(np.float64)
-    equal[(plain[0] == "") | (plain[1] == "")] = np.nan
-    return equal
-
-
-def _answers(values: np.ndarray) -> np.ndarray:
-    codes, words = words_in(values)
-    return np.array([_answer(word) for word in words], dtype=object)[codes]
+    a, b = (by_word(values, _answer, object) for values in (given, true))
+    return np.where((a == "") | (b == ""), np.nan, (a == b).astype(np.float64))
 
 
 def _answer(text: str) -> str:
@@ -206,10 +198,9 @@ def _polarity(name: str) -> str | None:
 def codes_of(values: np.ndarray, names: Sequence[str], numbered: bool) -> np.ndarray:
     """Return the class code of each cell (`numbered`: a whole number is its code), else -1."""
     code_of = {name: code for code, name in enumerate(names)}
-    positions, words = words_in(values)
-    if numbered and not any(word in code_of for word in words):
+    if numbered and not any(word in code_of for word in words_in(values)[1]):
         code_of = {str(code): code for code in range(len(names))}
-    return np.array([code_of.get(word, -1) for word in words], dtype=np.int64)[positions]
+    return by_word(values, lambda word: code_of.get(word, -1), np.int64)
 
 
 def missing_cells(values: np.ndarray) -> np.ndarray:

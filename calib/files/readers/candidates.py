@@ -12,15 +12,18 @@ from dataclasses import replace
 import numpy as np
 
 from calib.base.exceptions import InputError
-from calib.files.readers.answers import POSITIVE, yes_or_no
+from calib.files.readers.answers import positive_of, yes_or_no
 from calib.files.readers.columns import (
     FIRST,
+    LOOKED_AT,
     Columns,
     Frame,
     classes_in_name,
     is_flag,
     is_whole,
     is_within,
+    sums_of,
+    sums_to_one,
 )
 from calib.files.readers.conventions import (
     KNOWN,
@@ -29,6 +32,7 @@ from calib.files.readers.conventions import (
     WORDS,
     is_called,
     normalised,
+    scale_of,
     words_of,
 )
 from calib.files.readers.roles import Given, Roles, check_same_labels, numbered
@@ -285,7 +289,7 @@ def _votes(columns: Columns) -> tuple[str, ...]:
     classes = set(classes_counted(counted))
     scores = [name for name in columns.scores if name not in counted]
     named = [classes <= set(frame.names) for frame in columns.frames_of(scores, classes)]
-    two = classes == {"0", "1"} or (len(classes) == 2 and _positive_word(sorted(classes)) is not None)
+    two = classes == {"0", "1"} or (len(classes) == 2 and positive_of(classes) is not None)
     return counted if any(named) or (two and len(scores) == 1) else ()
 
 
@@ -428,7 +432,7 @@ def _can_be_scores(columns: Columns, frame: Frame) -> bool:
     numbered = (
         frame.word and frame.is_run and columns.event_of(frame.columns[0]) is None
     )  # x_0, x_1: features
-    said = columns.scale_of(frame.columns[0]) == "logits"
+    said = scale_of(frame.columns[0]) == "logits"
     return not (whole or numbered) or columns.sum_to_one(frame.columns) or said
 
 
@@ -478,7 +482,7 @@ def _labelled(
 def _weighed(
     columns: Columns, frame: Frame, label: tuple[str, ...], support: Sequence[str], chosen: bool
 ) -> Weighed:
-    scale = columns.scale_of(frame.columns[0]) if frame.word else "unknown"
+    scale = scale_of(frame.columns[0]) if frame.word else "unknown"
     reasons = list(support)
     if columns.sum_to_one(frame.columns):
         reasons.append("rows sum to 1" if columns.sum_to_one(frame.columns, 0.95) else "most rows sum to 1")
@@ -594,7 +598,7 @@ def _ranks(columns: Columns) -> Iterator[Weighed]:
 def _single(columns: Columns) -> Iterator[Weighed]:
     possible = _one_score(columns)
     for score, support in possible if len(possible) <= MOST_MODELS else ():
-        scale = columns.scale_of(score)
+        scale = scale_of(score)
         scale = scale if scale != "probabilities" else "unknown"
         for predicted, label, choices in _classes_beside(columns, score):
             if support != "called so" and predicted and not _tells_right(columns, score, predicted, label):
@@ -683,7 +687,8 @@ def _classes_beside(columns: Columns, score: str) -> Iterator[tuple[str | None, 
     label = next(iter(free or labels), None)
     if predicted is None and label is not None and columns.correct is None:
         pairs = _label_is_predicted(columns, label, score)
-        event = f"positive={_last(sorted(columns.words(label)) or ['1'])}"
+        words = sorted(columns.words(label)) or ["1"]
+        event = f"positive={positive_of(words) or words[-1]}"
         for said, label in pairs:
             yield said, label, (f"predicted={said}" if said else event,) if len(pairs) > 1 else ()
         return
@@ -721,7 +726,7 @@ def _label_is_predicted(columns: Columns, label: str, score: str) -> list[tuple[
     if plain and columns.called(label, "true") and columns.called(score, "score", "confidence"):
         return [(plain[0], label)]
     several = len(columns.words(label)) > 2
-    telling = columns.called(score, "confidence") or columns.scale_of(score) == "log_probabilities"
+    telling = columns.called(score, "confidence") or scale_of(score) == "log_probabilities"
     weak = [name for name in word if columns.called(name, "said") and name not in (label, score)]
     answers = [name for name in weak if name not in fractions]
     for answer in answers if telling and len(answers) == 1 else ():
@@ -798,8 +803,8 @@ def _of_event(columns: Columns, base: Roles, support: str) -> Iterator[Roles]:
         yield replace(base, positive=named)
         return
     (label,) = base.label
-    by_convention = set(words) <= {"0", "1"} or _positive_word(words) is not None or _are_numbers(words)
-    for word in [_last(words)] if by_convention else words:
+    by_convention = positive_of(words)
+    for word in [by_convention] if by_convention else words:
         auc, errors = columns.separation(score, label, word)
         if errors <= -SEPARATES:
             other = next(term for term in words if term != word)
@@ -809,23 +814,9 @@ def _of_event(columns: Columns, base: Roles, support: str) -> Iterator[Roles]:
         elif support in ("fractions", "in the name") and errors < SEPARATES:
             yield replace(base, doubt=f"nothing says that {score!r} is a score of {label!r}")
         else:
-            sure = by_convention or errors >= SEPARATES
+            sure = by_convention is not None or errors >= SEPARATES
             choices = base.choices if sure else (*base.choices, f"positive={word}")
             yield replace(base, positive=None if by_convention else word, choices=choices)
-
-
-def _positive_word(words: Sequence[str]) -> str | None:
-    telling = [word for word in words if word.lower() in POSITIVE]
-    return telling[0] if len(telling) == 1 else None
-
-
-def _are_numbers(words: Sequence[str]) -> bool:
-    return all(word.removeprefix("-").replace(".", "", 1).isdigit() for word in words)
-
-
-def _last(words: Sequence[str]) -> str:
-    """Return the class that a score is of by convention: 1, yes and the like, or the largest number."""
-    return max(words, key=float) if _are_numbers(words) else _positive_word(words) or words[-1]
 
 
 def _event_by_name(columns: Columns, score: str, label: tuple[str, ...], words: Sequence[str]) -> str | None:
@@ -916,7 +907,7 @@ def _roles_of_arrays(columns: Columns) -> Roles:
     label = given.label or next(iter(columns.labels), labelled)
     rest = [name for name in matrices if name != label]
     named = {name: kind for kind in SCALES for name in rest if is_called(name, kind)}
-    summed = [name for name in rest if _rows_sum_to_one(matrices[name])]
+    summed = [name for name in rest if sums_to_one(sums_of(matrices[name][:LOOKED_AT].T), 0.95)]
     chosen = (*given.score, *named, *(rest if len(rest) == 1 else summed), "")[0]
     if chosen not in matrices:
         raise InputError(
@@ -962,10 +953,3 @@ def _descend(matrix: np.ndarray) -> bool:
     """Whether no row of three or more scores ever rises."""
     rows = matrix[:1000]
     return len(rows) >= LEAST_TEXTS and rows.shape[1] > 2 and bool((rows[:, 1:] <= rows[:, :-1]).all())
-
-
-def _rows_sum_to_one(matrix: np.ndarray) -> bool:
-    with np.errstate(invalid="ignore", over="ignore"):
-        rows = matrix[:1000].astype(np.float64)
-        off = np.abs(rows.sum(axis=1) - 1.0)
-        return bool(rows.size and rows.min() >= 0.0 and np.mean(off < 0.02) > 0.95)

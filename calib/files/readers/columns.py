@@ -24,10 +24,9 @@ from calib.files.readers.conventions import (
     SUFFIX,
     conventions_of,
     normalised,
-    scale_of,
 )
 from calib.files.readers.roles import Given
-from calib.files.readers.tables import Table, as_float_column, words_in
+from calib.files.readers.tables import Table, as_float_column, by_word, words_in
 
 #: Largest distance of a score from [0, 1] by rounding.
 ROUNDING = 1e-3
@@ -265,15 +264,9 @@ class Columns:
         if len(names) < 2 or len({len(self[name]) for name in names}) > 1:
             return False
         key = tuple(names)
-        with np.errstate(over="ignore", invalid="ignore"):
-            if key not in self._sums:
-                rows = np.stack([self[name][:LOOKED_AT] for name in names]).astype(np.float64)
-                sums = rows.sum(axis=0)
-                logs = np.nanmax(sums, initial=-np.inf) < 0.0
-                self._sums[key] = np.exp(rows).sum(axis=0) if logs else sums
-            sums = self._sums[key]
-            near = np.abs(sums - 1.0) < tolerance, np.abs(sums - 100.0) < 2.0
-            return bool(sums.size) and max(float(np.mean(column)) for column in near) > share
+        if key not in self._sums:
+            self._sums[key] = sums_of([self[name][:LOOKED_AT] for name in names])
+        return sums_to_one(self._sums[key], share, tolerance)
 
     def separation(self, score: str, label: str, positive: str) -> tuple[float, float]:
         """Return the AUC of a score for a class, and by how many standard errors it is above 1/2."""
@@ -293,9 +286,6 @@ class Columns:
         ranks = pd.Series(values[known]).rank().to_numpy()
         auc = (ranks[event].sum() - n_event * (n_event + 1) / 2) / (n_event * n_other)
         return float(auc), float((auc - 0.5) / np.sqrt((n_event + n_other + 1) / (12 * n_event * n_other)))
-
-    def scale_of(self, name: str) -> str:
-        return scale_of(self.word[name])
 
     @cached_property
     def decided(self) -> str:
@@ -342,6 +332,20 @@ def is_flag(values: np.ndarray) -> bool:
         return values.dtype.kind in "iuf" and all(flags)
 
 
+def sums_of(columns: Iterable[np.ndarray]) -> np.ndarray:
+    """Return the sums of rows, or of exp of them if they are log-probabilities, (n,) array."""
+    with np.errstate(over="ignore", invalid="ignore"):
+        rows = np.stack([*columns]).astype(np.float64)
+        sums: np.ndarray = rows.sum(axis=0)
+        return np.exp(rows).sum(axis=0) if np.nanmax(sums, initial=-np.inf) < 0.0 else sums
+
+
+def sums_to_one(sums: np.ndarray, share: float, tolerance: float = 0.02) -> bool:
+    with np.errstate(over="ignore", invalid="ignore"):
+        near = np.abs(sums - 1.0) < tolerance, np.abs(sums - 100.0) < 2.0
+        return bool(sums.size) and max(float(np.mean(column)) for column in near) > share
+
+
 def is_row_number(values: np.ndarray) -> bool:
     """Whether a column counts the rows: 0, 1, 2, ... or 1, 2, 3, ..."""
     first = values[0]
@@ -353,8 +357,7 @@ def is_row_number(values: np.ndarray) -> bool:
 def one_hot_values(values: np.ndarray) -> np.ndarray:
     """0 or 1 per row of a one-hot column, also when it is written True and False."""
     if values.dtype == object:
-        codes, words = words_in(values)
-        return np.array([word.lower() == "true" for word in words]).astype(np.int64)[codes]
+        return by_word(values, lambda word: word.lower() == "true", np.int64)
     return np.nan_to_num(values).astype(np.int64)
 
 

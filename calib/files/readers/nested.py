@@ -20,18 +20,9 @@ from calib.files.readers.tables import repeated, words_in
 
 #: Keys of a class and of its score in objects such as {"label": "cat", "score": 0.9}.
 CLASS_KEYS = (
-    "label",
-    "class",
-    "class_name",
-    "name",
-    "category",
-    "answer",
-    "token_str",
-    "token",
-    "prediction",
-    "description",
-    "id",
-)
+    "label", "class", "class_name", "name", "category", "answer", "token_str", "token", "prediction",
+    "description", "id",
+)  # fmt: skip
 SCORE_KEYS = ("score", "probability", "prob", "confidence", "p", "proba", "logprob", "value")
 #: Last words of names of columns of scores: model_probs.
 SCORED_LAST = words_of("probs probabilities proba logits scores softmax logprobs")

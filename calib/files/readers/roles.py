@@ -12,7 +12,7 @@ import numpy as np
 from calib.base.exceptions import InputError
 from calib.data.times import BLOCKS, are_dates, column_of_block
 from calib.files.readers.conventions import NAMES, SIDE_ROLES, is_called, normalised
-from calib.files.readers.tables import Table, some_names, words_in
+from calib.files.readers.tables import Table, by_word, some_names, words_in
 
 #: Parts of a file; nothing is read of the last.
 PARTS = ("calibration", "evaluation", "training")
@@ -186,10 +186,8 @@ def numbered(table: Table, words: Sequence[str]) -> Table:
         return table
     known, columns = {"": np.nan, **chances_of(words)}, dict(table.columns)
     for name, values in columns.items():
-        if values.dtype == object:
-            codes, said = words_in(values)
-            if {word.lower() for word in said} <= known.keys():
-                columns[name] = np.array([known[word.lower()] for word in said])[codes]
+        if values.dtype == object and {word.lower() for word in words_in(values)[1]} <= known.keys():
+            columns[name] = by_word(values, lambda word: known[word.lower()])
     return replace(table, columns=columns)
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
@@ -128,10 +128,15 @@ def words_in(values: np.ndarray) -> tuple[np.ndarray, list[str]]:
     return np.array([code_of[text] for text in texts], dtype=np.int64)[codes], words
 
 
+def by_word(values: np.ndarray, of: Callable[[str], Any], dtype: Any = None) -> np.ndarray:
+    """Return what a function makes of each cell, called once for each of the distinct words."""
+    codes, words = words_in(values)
+    return np.array([of(word) for word in words], dtype=dtype)[codes]
+
+
 def as_keys(values: np.ndarray) -> np.ndarray:
     """Return the cells of a column as they are compared between files: an object array of str."""
-    codes, words = words_in(values)
-    return np.array(words, dtype=object)[codes]
+    return by_word(values, str, object)
 
 
 def check_words(words: Iterable[str], what: str) -> None:
