@@ -64,12 +64,12 @@ RANK = re.compile(r"(?P<head>[a-z_]*?)_?(?P<rank>\d{1,3})_?(?P<tail>[a-z_]*)")
 #: How much each kind of support counts; the sum ranks the readings that nothing contradicts.
 SUPPORT = {
     "calib wrote it": 40,
-    "ranks": 30,
+    "ranks": 60,
     "each has a column of its truth": 30,
     "names are the labels": 16,
     "rows sum to 1": 16,
-    "most rows sum to 1": 12,
     "called so": 6,
+    "nothing but sums of 1": 6,
     "numbered from 0 or 1": 4,
     "a scale in the name": 4,
     "in the name": 3,
@@ -77,7 +77,12 @@ SUPPORT = {
     "fractions of several columns": 2,
 }
 #: What supports scores of classes by itself.
-SUFFICIENT = {"each has a column of its truth", "rows sum to 1", "most rows sum to 1", "a scale in the name"}
+SUFFICIENT = {
+    "each has a column of its truth",
+    "rows sum to 1",
+    "nothing but sums of 1",
+    "a scale in the name",
+}
 
 
 def guess_roles(table: Table, given: Given | None = None) -> Roles:
@@ -162,7 +167,7 @@ def _refuse_fractions(columns: Columns, roles: Roles) -> None:
 
 def _readings(columns: Columns) -> list[Weighed]:
     every = [*_ranks(columns), *_vectors(columns)]
-    sure = any(roles.doubt is None and weight >= SUPPORT["most rows sum to 1"] for weight, roles in every)
+    sure = any(roles.doubt is None and weight >= SUPPORT["rows sum to 1"] for weight, roles in every)
     if not sure or "calibrated" in columns.word.values():
         every += _single(columns)
     return sorted(every, key=lambda each: -each[0])
@@ -322,9 +327,10 @@ def _truths(columns: Columns, scores: Sequence[str], names: Sequence[str] = (), 
         two = [n for n in free if len(columns.words(n)) == 2 and len(columns[n]) == len(columns[score])]
         return (
             [name for name in stem if columns.is_flag(name)]
-            or [name for name in whole if is_flag(columns[name])]
+            or [name for name in whole if is_flag(columns[name]) and len(columns.words(name)) > 1]
             or [name for name in text if yes_or_no(columns[name])]
             or [n for n in two if abs(columns.separation(score, n, min(columns.words(n)))[1]) >= SEPARATES]
+            or [name for name in whole if is_flag(columns[name])]
         )
     text = [name for name in text if stray_cell(columns[name], False) is None]
     few = [name for name in text if columns.has_few_words(name, 2 * len(scores))]
@@ -388,8 +394,6 @@ def _vectors(columns: Columns) -> Iterator[Weighed]:
         name for name in _free_classes(columns, ())
         if not columns.is_predicted(name) and columns.has_few_words(name, max(2 * len(numeric), 2))
     ] or columns.predicted[:1]  # fmt: skip
-    found: dict[tuple[str, ...], list[Weighed]] = {}
-    frames: dict[tuple[str, ...], Frame] = {}
     named: dict[Frame, list[str]] = {}
     for label in labels if columns.has_header else ():
         scores = [name for name in numeric if name != label and name not in columns.truths.values()]
@@ -398,33 +402,27 @@ def _vectors(columns: Columns) -> Iterator[Weighed]:
                 continue  # the model's decision
             if len(set(frame.names) & columns.words(label)) > 1 and _can_be_scores(columns, frame):
                 named.setdefault(frame, []).append(label)
+    found: dict[Frame, list[Weighed]] = {}
     for frame, each in named.items():
         shared = [len(set(frame.names) & columns.words(label)) for label in each]
         best = [label for label, size in zip(each, shared, strict=True) if size == max(shared)]
-        frames[frame.columns] = frame
         best = [] if best == columns.predicted[:1] else best
-        readings = _labelled(columns, frame, best, ["names are the labels"])
-        found.setdefault(frame.columns, []).extend(readings)
+        found[frame] = list(_labelled(columns, frame, best, ["names are the labels"]))
     for frame in _other_frames(columns):
-        if frame.columns not in found:
-            frames[frame.columns] = frame
-            found[frame.columns] = list(_labelled(columns, frame))
-    for at, weighed in found.items():
-        rivals = [group for group in frames.values() if set(group.names) == set(frames[at].names)]
-        pattern = _pattern(columns, frames[at]) if len(rivals) > 1 else ""
-        most = max(weight for rival in rivals for weight, _ in found[rival.columns])
-        for weight, roles in weighed:
-            choices = (*roles.choices, f"score={pattern}") if pattern else roles.choices
-            yield most if pattern else weight, replace(roles, choices=choices)
+        if frame.columns not in {known.columns for known in found}:
+            found[frame] = list(_labelled(columns, frame))
+    for frame in found:
+        rivals = [other for other in found if set(other.names) == set(frame.names)]
+        most = max(weight for rival in rivals for weight, _ in found[rival])
+        for _, roles in found[frame]:
+            asked = (f"score={_pattern(columns, frame)}",) if len(rivals) > 1 or not frame.word else ()
+            yield most, roles if roles.doubt else replace(roles, choices=roles.choices + asked)
 
 
 def _pattern(columns: Columns, frame: Frame) -> str:
     pattern = f"{frame.before}*{frame.after}"
-    return (
-        pattern
-        if Given(score=(pattern,)).of(columns.table).score == frame.columns
-        else ",".join(frame.columns)
-    )
+    alone = Given(score=(pattern,)).of(columns.table).score == frame.columns
+    return pattern if alone else ",".join(frame.columns)
 
 
 def _can_be_scores(columns: Columns, frame: Frame) -> bool:
@@ -466,17 +464,16 @@ def _labelled(
     support: Sequence[str] = (),
     chosen: bool = False,
 ) -> Iterator[Weighed]:
-    if {*columns.labels} <= {*columns.truths.values()} and {*frame.columns} <= columns.truths.keys():
-        yield _weighed(columns, frame, tuple(columns.truths[n] for n in frame.columns), support, chosen)
-        return
     labels = labels or _truths(columns, frame.columns, frame.names)
-    for label in labels[:1] if len(labels) == 1 else ():
-        labels = [*_not_decided(columns, frame, label), label]
-    for label in labels:
-        weight, roles = _weighed(columns, frame, (label,), support, chosen)
-        yield weight, replace(roles, choices=(f"label={label}",) if len(labels) > 1 else ())
-    if not labels:
-        yield _weighed(columns, frame, (), support, chosen)
+    if len(labels) == 1:
+        labels = [*_not_decided(columns, frame, labels[0]), *labels]
+    every: list[tuple[str, ...]] = [(label,) for label in labels] or [()]
+    if {*columns.labels} <= {*columns.truths.values()} and {*frame.columns} <= columns.truths.keys():
+        every = [tuple(columns.truths[name] for name in frame.columns)]
+    for label in every:
+        weight, roles = _weighed(columns, frame, label, support, chosen)
+        asked = (f"label={label[0]}",) if len(every) > 1 else ()
+        yield weight, replace(roles, choices=roles.choices + asked)
 
 
 def _weighed(
@@ -485,7 +482,7 @@ def _weighed(
     scale = scale_of(frame.columns[0]) if frame.word else "unknown"
     reasons = list(support)
     if columns.sum_to_one(frame.columns):
-        reasons.append("rows sum to 1" if columns.sum_to_one(frame.columns, 0.95) else "most rows sum to 1")
+        reasons.append("rows sum to 1" if frame.word or support else "nothing but sums of 1")
     if frame.word:
         reasons += ["in the name"] + ["a scale in the name"] * (scale in ("logits", "log_probabilities"))
         reasons += ["numbered from 0 or 1"] * frame.is_run
@@ -917,18 +914,12 @@ def _roles_of_arrays(columns: Columns) -> Roles:
     scores, scale = matrices[chosen], named.get(chosen, "unknown")
     if scale == "unknown" or chosen == "array":
         scale = next((kind for kind in SCALES[1:] if kind[:-1] in normalised(chosen)), "unknown")
-    taken = {*columns.side.values(), *columns.predicted, columns.correct}
-    free = [n for n in columns.word if n not in taken and len(columns[n]) == len(scores)]
-    if label is None and len(free) == 1 and not columns.called(free[0], "predicted", "confidence", "correct"):
-        label = free[0]
-    labels = [label] if label else [n for n in free if columns.has_few_words(n, 2 * scores.shape[1])]
-    labels = (
-        labels
-        if len(labels) < 2
-        else _sharing(columns, columns.predicted[0], labels, ()) or labels
-        if columns.predicted
-        else labels
-    )
+    labels = [label] if label else [n for n in _free_classes(columns, ()) if len(columns[n]) == len(scores)]
+    if label is None and len(labels) > 1:
+        labels = [name for name in labels if columns.has_few_words(name, 2 * scores.shape[1])]
+        labels = (
+            _sharing(columns, columns.predicted[0], labels, ()) or labels if columns.predicted else labels
+        )
     label = labels[0] if labels else None
     doubt = None if len(labels) < 2 else f"{some_names(labels)}: nothing says which is the true label"
     if _descend(scores) and not given.score:
