@@ -649,14 +649,14 @@ def _one_score(columns: Columns) -> list[tuple[str, str]]:
     ]
     for names in (strong, weak):
         called = [
-            name for name in names if not (name not in columns.fractions and _is_constant(columns[name]))
+            name
+            for name in names
+            if name in columns.fractions or len(columns[name]) < 2 or columns.has_few_words(name, FIRST)
         ]
         if called:
-            heads, tails = (
-                tuple(word[name].join(each) for name in called) for each in (("", "_"), ("_", ""))
-            )
-            staged = [n for n in numeric if word[n].startswith(heads) or word[n].endswith(tails)]
-            stages = [name for name in staged if name in columns.fractions]
+            either = "|".join(re.escape(word[name]) for name in called)
+            staged = re.compile(f"(?:{either})_.*|.*_(?:{either})")
+            stages = [n for n in numeric if n in columns.fractions and staged.fullmatch(word[n])]
             return [(name, "called so") for name in dict.fromkeys((*called, *stages))]
     framed = [name for name in events if not is_flag(columns[name])]
     framed = [name for name in framed if name in columns.fractions] or framed
@@ -671,10 +671,6 @@ def _one_score(columns: Columns) -> list[tuple[str, str]]:
     two = any(columns.has_few_words(name, 2) for name in _free_classes(columns, ()))
     beside = two or columns.labels or columns.predicted or columns.correct
     return [(name, "fractions of several columns") for name in unnamed if beside]
-
-
-def _is_constant(values: np.ndarray) -> bool:
-    return len(values) > 1 and len(np.unique(values[:2000])) == 1
 
 
 def _classes_beside(columns: Columns, score: str) -> Iterator[tuple[str | None, str | None, tuple[str, ...]]]:

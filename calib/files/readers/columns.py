@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
@@ -247,7 +247,8 @@ class Columns:
         for (before, after), found in around.items():
             wanted = {f"{before}{inside}{after}" for inside in found}
             named = [name for name in names if name.strip() in wanted]
-            alike = [name for name in names if _is_around(name.strip(), before, after)]
+            frame = re.compile(f"{re.escape(before)}.+{re.escape(after)}", re.DOTALL)
+            alike = [name for name in names if frame.fullmatch(name.strip())]
             if not before + after:
                 alike = [name for name in alike if not self.is_called_score(name)]
             marked = before[-1:] in MARKS or after[:1] in MARKS
@@ -304,23 +305,22 @@ def _writes_fractions(values: np.ndarray) -> bool:
     return plain and any(not float(word).is_integer() for word in words)
 
 
-def is_whole(values: np.ndarray) -> bool:
-    """Whether all numbers that are not missing are whole; most other columns show it in the first rows."""
+def _all(values: np.ndarray, test: Callable[[np.ndarray], np.ndarray]) -> bool:
+    """Whether all numbers pass or are missing; most other columns show it in the first rows."""
     with np.errstate(invalid="ignore"):  # of a signalling NaN, which is no number either
-        return values.dtype.kind in "iu" or (
-            values.dtype.kind == "f"
-            and all((np.isnan(rows) | (rows == np.floor(rows))).all() for rows in (values[:1000], values))
-        )
+        return all(bool((np.isnan(rows) | test(rows)).all()) for rows in (values[:1000], values))
+
+
+def is_whole(values: np.ndarray) -> bool:
+    """Whether all numbers that are not missing are whole."""
+    floats = values.dtype.kind == "f"
+    return values.dtype.kind in "iu" or (floats and _all(values, lambda rows: rows == np.floor(rows)))
 
 
 def is_within(values: np.ndarray, high: float = 1.0) -> bool:
     """Whether all numbers that are not missing lie from 0 to `high`, up to rounding."""
     least, most = -ROUNDING, high + ROUNDING
-    with np.errstate(invalid="ignore"):
-        return values.dtype.kind in "fiu" and all(
-            bool((np.isnan(rows) | ((rows >= least) & (rows <= most))).all())
-            for rows in (values[:1000], values)
-        )
+    return values.dtype.kind in "fiu" and _all(values, lambda rows: (rows >= least) & (rows <= most))
 
 
 def is_flag(values: np.ndarray) -> bool:
@@ -361,11 +361,6 @@ def one_hot_values(values: np.ndarray) -> np.ndarray:
     return np.nan_to_num(values).astype(np.int64)
 
 
-def _is_around(name: str, before: str, after: str) -> bool:
-    inside = len(name) > len(before) + len(after)
-    return inside and name.startswith(before) and name.endswith(after)
-
-
 def classes_in_name(name: str, classes: Collection[str]) -> list[tuple[str, str, str]]:
     """Return (text before, class, text after) for the longest class in a name, between boundaries."""
     text = name.strip()
@@ -376,12 +371,9 @@ def classes_in_name(name: str, classes: Collection[str]) -> list[tuple[str, str,
     found: dict[str, tuple[str, str]] = {}
     for at, start in enumerate(places):
         for end in places[at + 1 :]:
-            if text[start:end] in classes and not _inside_number(text[:start], text[start:end], text[end:]):
-                found.setdefault(text[start:end], (text[:start], text[end:]))
+            part = text[start:end]
+            apart = not re.search(r"\d\.?$", text[:start]) if part[:1].isdigit() else True
+            if part in classes and apart and not (part[-1:].isdigit() and text[end : end + 1].isdigit()):
+                found.setdefault(part, (text[:start], text[end:]))
     longest = max(map(len, found), default=0)
     return [(before, part, after) for part, (before, after) in found.items() if len(part) == longest]
-
-
-def _inside_number(before: str, part: str, after: str) -> bool:
-    divided = before[-1:].isdigit() or (before[-1:] == "." and before[-2:-1].isdigit())
-    return (part[:1].isdigit() and divided) or (part[-1:].isdigit() and after[:1].isdigit())

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from dataclasses import dataclass
 
 
 def words_of(text: str) -> frozenset[str]:
@@ -169,64 +168,52 @@ LABEL_PREFIX = re.compile(
 LABEL_SUFFIX = re.compile(r"(.+?)[_ .:/\-](?:y_true|true|label|target|actual|gt|is_true)", re.I)
 
 
-@dataclass(frozen=True)
-class Convention:
-    """How a tool names columns of a role."""
-
-    tool: str  #: Who writes such names
-    #: {"score", "confidence", "predicted", "label", "correct", "annotator", "votes"}: what the column is; the
-    #: group `name` is the class of a score, or of a number of votes
-    role: str
-    pattern: str  #: Regular expression of the whole name. The group `of` is the name of the label's column.
-
-
-#: What tools write. A new layout is a line here, and a file in the tests.
-CONVENTIONS = tuple(
-    Convention(*line)
-    for line in (
-        ("tidymodels", "predicted", r"\.pred_class"),
-        ("tidymodels", "score", r"\.pred_(?P<name>.+)"),
-        ("NannyML", "score", r"y_pred_proba(?:_(?P<name>.+))?"),
-        ("H2O", "predicted", r"predict"),
-        ("H2O", "score", r"p(?P<name>\d+|[A-Z]\w*)"),
-        ("Azure ML", "predicted", r"Scored Labels"),
-        ("Azure ML", "score", r'Scored Probabilities(?: for Class "(?P<name>.+)")?'),
-        ("DataRobot", "score", r"(?P<of>.+)_(?P<name>[^_]+)_PREDICTION"),
-        ("DataRobot", "predicted", r"(?P<of>.+)_PREDICTION"),
-        ("KNIME", "score", r"P ?\((?P<of>[^=]+)=(?P<name>.+)\)(?: \(.*\))?"),
-        ("KNIME, RapidMiner", "predicted", r"[Pp]rediction ?\((?P<of>.+)\)"),
-        ("RapidMiner", "score", r"confidence ?\((?P<name>.+)\)"),
-        ("SAS", "predicted", r"I_(?P<of>.+)"),
-        ("SAS", "label", r"F_(?P<of>.+)"),
-        ("SAS", "score", r"P_(?P<of>[A-Za-z_]*[A-Za-z])(?P<name>\d+)"),
-        ("SAS", "predicted", r"EM_CLASSIFICATION"),
-        ("SAS", "confidence", r"EM_PROBABILITY"),
-        ("SAS", "score", r"EM_EVENTPROBABILITY"),
-        ("SPSS", "predicted", r"\$[A-Z]-(?P<of>.+)"),
-        ("SPSS", "confidence", r"\$[A-Z]C-.+"),
-        ("SPSS", "score", r"\$[A-Z]P-(?P<name>.+)"),
-        ("SPSS", "predicted", r"PGR_\d+"),
-        ("SPSS", "score", r"PRE_\d+"),
-        ("JMP", "predicted", r"Most Likely (?P<of>.+)"),
-        ("PyCaret", "confidence", r"prediction_score"),
-        ("PyCaret", "predicted", r"prediction_label"),
-        ("mljar", "score", r"prediction_0_for_.+_1_for_(?P<name>.+)"),
-        ("PyCaret, mljar", "score", r"prediction_(?:score_)?(?P<name>.+)"),
-        ("BigQuery ML, Vertex", "predicted", r"predicted_(?P<of>.+)"),
-        ("Inspect", "correct", r"scores?\.[^.]+\.value"),
-        ("Label Studio", "label", r"annotations\.result\.value\.(?:choices|\w+labels)"),
-        ("Label Studio", "predicted", r"predictions\.result\.value\.(?:choices|\w+labels)"),
-        (
-            "several people",
-            "annotator",
-            r"(?i:annotat(?:or|ion)|rater|coder|labell?er|judge|expert)(?:[_ ]?\d+|[_ ]\w+)",
-        ),
-        ("several people", "annotator", r"(?i:label)(?:[_ ]?\d+|[_ ][A-Za-z])"),
-        ("counts and shares", "votes", r"(?i:votes?|counts?|shares?|n)[_ ](?P<name>.+)"),
-        ("counts and shares", "votes", r"(?P<name>.+)[_ ](?i:votes?|counts?|shares?)"),
-    )
+#: What tools write: the tool, the role of a column, and a regular expression of its whole name. Roles are
+#: score, confidence, predicted, label, correct, annotator and votes; the group `name` is the class of a score
+#: or of votes, the group `of` the name of the label's column. A layout is a line, and a file in the tests.
+CONVENTIONS = (
+    ("tidymodels", "predicted", r"\.pred_class"),
+    ("tidymodels", "score", r"\.pred_(?P<name>.+)"),
+    ("NannyML", "score", r"y_pred_proba(?:_(?P<name>.+))?"),
+    ("H2O", "predicted", r"predict"),
+    ("H2O", "score", r"p(?P<name>\d+|[A-Z]\w*)"),
+    ("Azure ML", "predicted", r"Scored Labels"),
+    ("Azure ML", "score", r'Scored Probabilities(?: for Class "(?P<name>.+)")?'),
+    ("DataRobot", "score", r"(?P<of>.+)_(?P<name>[^_]+)_PREDICTION"),
+    ("DataRobot", "predicted", r"(?P<of>.+)_PREDICTION"),
+    ("KNIME", "score", r"P ?\((?P<of>[^=]+)=(?P<name>.+)\)(?: \(.*\))?"),
+    ("KNIME, RapidMiner", "predicted", r"[Pp]rediction ?\((?P<of>.+)\)"),
+    ("RapidMiner", "score", r"confidence ?\((?P<name>.+)\)"),
+    ("SAS", "predicted", r"I_(?P<of>.+)"),
+    ("SAS", "label", r"F_(?P<of>.+)"),
+    ("SAS", "score", r"P_(?P<of>[A-Za-z_]*[A-Za-z])(?P<name>\d+)"),
+    ("SAS", "predicted", r"EM_CLASSIFICATION"),
+    ("SAS", "confidence", r"EM_PROBABILITY"),
+    ("SAS", "score", r"EM_EVENTPROBABILITY"),
+    ("SPSS", "predicted", r"\$[A-Z]-(?P<of>.+)"),
+    ("SPSS", "confidence", r"\$[A-Z]C-.+"),
+    ("SPSS", "score", r"\$[A-Z]P-(?P<name>.+)"),
+    ("SPSS", "predicted", r"PGR_\d+"),
+    ("SPSS", "score", r"PRE_\d+"),
+    ("JMP", "predicted", r"Most Likely (?P<of>.+)"),
+    ("PyCaret", "confidence", r"prediction_score"),
+    ("PyCaret", "predicted", r"prediction_label"),
+    ("mljar", "score", r"prediction_0_for_.+_1_for_(?P<name>.+)"),
+    ("PyCaret, mljar", "score", r"prediction_(?:score_)?(?P<name>.+)"),
+    ("BigQuery ML, Vertex", "predicted", r"predicted_(?P<of>.+)"),
+    ("Inspect", "correct", r"scores?\.[^.]+\.value"),
+    ("Label Studio", "label", r"annotations\.result\.value\.(?:choices|\w+labels)"),
+    ("Label Studio", "predicted", r"predictions\.result\.value\.(?:choices|\w+labels)"),
+    (
+        "several people",
+        "annotator",
+        r"(?i:annotat(?:or|ion)|rater|coder|labell?er|judge|expert)(?:[_ ]?\d+|[_ ]\w+)",
+    ),
+    ("several people", "annotator", r"(?i:label)(?:[_ ]?\d+|[_ ][A-Za-z])"),
+    ("counts and shares", "votes", r"(?i:votes?|counts?|shares?|n)[_ ](?P<name>.+)"),
+    ("counts and shares", "votes", r"(?P<name>.+)[_ ](?i:votes?|counts?|shares?)"),
 )
-_ANY = re.compile("|".join(re.sub(r"\?P<\w+>", "?:", each.pattern) for each in CONVENTIONS))
+_ANY = re.compile("|".join(re.sub(r"\?P<\w+>", "?:", pattern) for _, _, pattern in CONVENTIONS))
 
 
 def normalised(name: str) -> str:
@@ -246,10 +233,9 @@ def is_called(name: str, *kinds: str) -> bool:
 def conventions_of(name: str) -> dict[str, re.Match[str]]:
     """Return how a name follows the first convention of each role."""
     found: dict[str, re.Match[str]] = {}
-    for each in CONVENTIONS if _ANY.fullmatch(name.strip()) else ():
-        match = re.fullmatch(each.pattern, name.strip())
-        if match is not None:
-            found.setdefault(each.role, match)
+    for _, role, pattern in CONVENTIONS if _ANY.fullmatch(name.strip()) else ():
+        if (match := re.fullmatch(pattern, name.strip())) is not None:
+            found.setdefault(role, match)
     return found
 
 

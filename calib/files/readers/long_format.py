@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from calib.files.readers.answers import ANOTHER, classes_in
+from calib.files.readers.answers import ANOTHER, as_outcomes, classes_in
 from calib.files.readers.columns import is_whole
 from calib.files.readers.conventions import LABELS, PREFIX, SCALES, is_called, scale_of
 from calib.files.readers.source import Limits
@@ -119,18 +119,21 @@ def _truth(
     """Return the column that says whether each line's class is true, and the true classes made of it."""
     starts = np.unique(lines.at, return_index=True)[1]
     for name in further:
-        flags, words = words_in(table.columns[name])
-        low = [word.lower().removesuffix(".0") for word in words]
-        by_line = (flags != flags[starts][lines.at]).any()
-        if not is_called(name, "flag", *LABELS) or not by_line or not set(low) <= {"0", "1", "true", "false"}:
-            continue
-        true = np.array([cell in ("1", "true") for cell in low])[flags]
-        counts = np.bincount(lines.at, weights=true)
-        complete = np.bincount(lines.at) == len(lines.classes)
-        if (counts == 1).all() or ((counts <= 1).all() and not complete.any()):
-            labels = np.full(len(counts), ANOTHER, dtype=object)
-            labels[lines.at[true]] = np.array(lines.classes, dtype=object)[lines.codes[true]]
-            return name, {name: labels}
-        each = lines.grid(true.astype(np.int64), limits)
-        return name, {f"true[{word}]": each[:, at] for at, word in enumerate(lines.classes)}
-    return None, {}
+        said = as_outcomes(table.columns[name])
+        if (
+            is_called(name, "flag", *LABELS)
+            and np.isfinite(said).all()
+            and (said != said[starts][lines.at]).any()
+        ):
+            true = said == 1.0
+            break
+    else:
+        return None, {}
+    counts = np.bincount(lines.at, weights=true)
+    complete = np.bincount(lines.at) == len(lines.classes)
+    if (counts == 1).all() or ((counts <= 1).all() and not complete.any()):
+        labels = np.full(len(counts), ANOTHER, dtype=object)
+        labels[lines.at[true]] = np.array(lines.classes, dtype=object)[lines.codes[true]]
+        return name, {name: labels}
+    each = lines.grid(true.astype(np.int64), limits)
+    return name, {f"true[{word}]": each[:, at] for at, word in enumerate(lines.classes)}

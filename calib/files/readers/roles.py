@@ -193,21 +193,16 @@ def numbered(table: Table, words: Sequence[str]) -> Table:
 
 def check_same_labels(table: Table, names: Sequence[str]) -> None:
     """Refuse columns that may all be the true label, unless they say the same."""
-    if len(names) < 2:
-        return
-    first = words_in(table.columns[names[0]])
     for name in names[1:]:
-        codes, words = words_in(table.columns[name])
-        if set(words) & set(first[1]):  # the same words, so they must be the same in every row
-            place = {word: code for code, word in enumerate(first[1])}
-            differ = np.flatnonzero(np.array([place.get(word, -1) for word in words])[codes] != first[0])
-        else:  # classes by number and by name: both are numbered as they come
-            differ = np.flatnonzero(codes != first[0])
+        (codes, words), (others, other_words) = (words_in(table.columns[each]) for each in (names[0], name))
+        a, b = np.array(words, dtype=object)[codes], np.array(other_words, dtype=object)[others]
+        # without a common word they are classes by number and by name, which are numbered as they come
+        differ = np.flatnonzero(a != b if set(words) & set(other_words) else codes != others)
         if len(differ):
             row = int(differ[0])
             raise ChoiceError(
                 f"columns {names[0][:60]!r} and {name[:60]!r} can both be the true label, and differ: row "
-                f"{row} holds {first[1][first[0][row]][:60]!r} and {words[codes[row]][:60]!r}",
+                f"{row} holds {a[row][:60]!r} and {b[row][:60]!r}",
                 [f"label={names[0]}", f"label={name}"],
             )
 
@@ -225,12 +220,9 @@ def part_tables(table: Table) -> Mapping[str, Table]:
     """
     parts: dict[str, dict[str, np.ndarray]] = {part: {} for part in PARTS}
     shared: dict[str, np.ndarray] = {}
+    in_parts = NAMES["calibration"] | NAMES["evaluation"]
     for name, values in (*table.columns.items(), *table.matrices.items()):
-        words = [
-            word
-            for word in normalised(name).split("_")
-            if word not in NAMES["calibration"] | NAMES["evaluation"]
-        ]
+        words = [word for word in normalised(name).split("_") if word not in in_parts]
         if (part := part_of(name)) is not None:
             parts[part]["_".join(words) or name] = values
         elif values.ndim == 1:

@@ -234,6 +234,29 @@ READ = {
         csv(**of_classes("{}", np.eye(3, dtype=int)[T]), **of_classes("{}_prob")),
         vectors(F),
     ),
+    "one-hot in another order": (
+        csv(
+            **of_classes("{}_true", np.eye(3, dtype=int)[T]),
+            **of_classes("p_{}", F[:, [2, 0, 1]], (NAMES[2], *NAMES[:2])),
+        ),
+        vectors(F),
+    ),
+    "one-hot numbers in another order": (
+        csv(
+            **of_classes("y_true_{}", np.eye(3, dtype=int)[T], "012"),
+            **of_classes("y_prob_{}", F[:, ::-1], "210"),
+        ),
+        vectors(F),
+    ),
+    "one value is no label": (csv(version=1, propensity=P, repaid=YES), event(P)),
+    "ranks of numbered classes": (
+        csv(
+            **{f"top{k + 1}_class": np.argsort(-F)[:, k] for k in range(3)},
+            **{f"top{k + 1}_score": np.sort(F)[:, 2 - k] for k in range(3)},
+            gt=T,
+        ),
+        ("top-k", *named(TOP, HIGH, T)[1:]),
+    ),
     "texts of numbers": (lines(lambda i: {"y": Y[i], "p": str(P[i])}), event(P)),
     "answers of their own": (
         csv(question=ROWS, answer=GIVEN, confidence=C, **{"correct answer": ANSWERS}),
@@ -261,6 +284,11 @@ ASKED = {
         csv(**of_classes("rf_p{}", F, "012"), **of_classes("svm_p{}", G, "012"), y=T),
         {"score": "svm_p*"},
         vectors(G),
+    ),
+    "features of sum 1": (
+        csv(sand=G[:, 0], silt=G[:, 1], clay=G[:, 2], confidence=C, correct=D == Y),
+        {"score": "confidence"},
+        right(C),
     ),
     "rows of models": (
         csv(id=[*ROWS] * 2, system=["a"] * N + ["b"] * N, y_true=[*Y, *Y], y_prob=[*P, *Q]),
