@@ -29,6 +29,7 @@ from calib.diagrams.style import (
     grid,
     scatter,
     shorten,
+    width_of,
 )
 from calib.diagrams.validity import ValidityCurve
 from calib.evidence.binning import assign_bins, uniform_edges
@@ -315,16 +316,22 @@ def draw_class_errors(
             showlegend=name == "HB",
             hovertemplate=f"A perfect model would show %{{x:.4f}}<extra>{name}</extra>",
         )
+    names = [shorten(class_names[code]) for code in chosen]
+    notes = [_class_note(side, int(code), shares) for code in chosen]
     return figure(
         data,
         barmode="group",
         height=110 + 54 * max(len(chosen), 2),
+        margin={"l": max(width_of(names), width_of(notes, 11))},
         bargap=0.28,
         bargroupgap=0.08,
         xaxis={"title": {"text": "TL-ECE of the class"}, "range": [0, limit * 1.05]},
         yaxis={
             "tickvals": y,
-            "ticktext": [_class_note(side, int(code), shares, class_names) for code in chosen],
+            "ticktext": [
+                f'{escape(name)}<br><span style="font-size:11px">{note}</span>'
+                for name, note in zip(names, notes, strict=True)
+            ],
             "range": [len(chosen) - 0.5, -0.5],
             "showgrid": False,
             "ticks": "",
@@ -394,7 +401,7 @@ def draw_class_panels(
         share_axis.update(range=[-0.03, 1.05], dtick=0.5, tickformat=".0%")
     x_axes[-2]["title"], x_axes[-1]["title"] = {"text": "confidence"}, {"text": "\u03b5"}
     legend = {"y": 1 + 34 / (210 * len(codes))}
-    return figure(data, **layout, height=130 + 210 * len(codes), legend=legend, margin={"t": 56})
+    return figure(data, **layout, height=130 + 210 * len(codes), legend=legend, margin={"t": 80})
 
 
 def draw_bin_plan(plan: BinPlan) -> Figure:
@@ -437,12 +444,11 @@ def draw_bin_plan(plan: BinPlan) -> Figure:
     return figure(data, **layout, barmode="stack", height=520, bargap=0.25, legend=legend)
 
 
-def _class_note(side: ClassBinning, code: int, shares: np.ndarray, class_names: Sequence[str]) -> str:
+def _class_note(side: ClassBinning, code: int, shares: np.ndarray) -> str:
     bins = int(side.n_bins[code])
     points = 0 if not bins else round(side.points_per_bin[code])
     each = f"{_several(bins, 'bin')} of {_several(points, 'row')}" if bins else "no bins"
-    note = f"{100 * shares[code]:.2g} %, {each}"
-    return f'{escape(shorten(class_names[code]))}<br><span style="font-size:11px">{note}</span>'
+    return f"{100 * shares[code]:.2g} %, {each}"
 
 
 def _several(number: int, thing: str) -> str:

@@ -177,5 +177,10 @@ def draw_slice_gaps(gaps: SliceGaps, kind: str = "bias") -> Figure:
         height=120 + 30 * max(len(gaps), 2),
         shapes=[{"type": "line", "x0": 0, "x1": 0, "y0": 0, "y1": 1, "yref": "paper", "line": line}],
         xaxis={"title": {"text": f"{what},<br>minus all other rows'"}},
-        **named_rows([shorten(str(name)) for name in gaps.group], range=[len(gaps) - 0.5, -0.5], ticks=""),
+        **named_rows(
+            [shorten(str(name)) for name in gaps.group],
+            margin={"b": 86},  # a title of two lines
+            range=[len(gaps) - 0.5, -0.5],
+            ticks="",
+        ),
     )

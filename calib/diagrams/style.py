@@ -51,8 +51,11 @@ LAYOUT: Properties = {
     "shapes": [],
     "colorway": [OKABE_ITO[name] for name in METHOD_COLOURS],
     # Room for numbers and a title: if plotly has to find more, it draws a figure twice.
-    "margin": {"l": 72, "r": 16, "t": 12, "b": 62},
-    "legend": {"orientation": "h", "x": 0, "y": 1.02, "yanchor": "bottom", "xanchor": "left"},
+    "margin": {"l": 82, "r": 30, "t": 12, "b": 62},
+    "legend": {
+        **{"orientation": "h", "x": 0, "y": 1.02, "yanchor": "bottom", "xanchor": "left"},
+        "tracegroupgap": 0,
+    },
     "hoverlabel": {"font": {"family": FONT, "size": 13}, "align": "left"},
     "bargap": 0.04,
     # With this, plotly does not draw an equal copy again.
@@ -107,7 +110,9 @@ def theme(dark: bool = False) -> Properties:
 
 def figure(data: Sequence[Properties], **layout: Any) -> Figure:
     """Return a figure for a light page, without a template, which plotly.js would take for new each time."""
-    layout = _merged(_merged(LAYOUT, theme()), layout)
+    named = [trace for trace in data if trace["type"] != "heatmap" and trace.get("showlegend", True)]
+    room = {"t": 54} if len(named) > 1 and layout.get("showlegend", True) else {}
+    layout = _merged(_merged(LAYOUT, {**theme(), "margin": room}), layout)
     for trace in data:
         axes = {letter: f"{letter}axis{trace.get(f'{letter}axis', letter)[1:]}" for letter in "xy"}
         for axis in axes.values():
@@ -250,9 +255,9 @@ def unit_axes(
     }
 
 
-def width_of(names: Iterable[str]) -> int:
-    """Pixels that the names of rows take to the left of a figure."""
-    return 24 + round(7.4 * max(map(len, names), default=0))
+def width_of(names: Iterable[str], size: int = 14) -> int:
+    """Pixels that the names of rows take to the left of a figure, in type of this size."""
+    return 24 + round(0.53 * size * max(map(len, names), default=0))
 
 
 def named_rows(names: Iterable[str], *, margin: Properties | None = None, **axis: Any) -> Properties:
