@@ -55,8 +55,9 @@ def check(new: Sequence[Any], mine: Sequence[Any], advice: str) -> None:
     """
     for added in new:
         _held.add(added)
-    why = exceeded(n_bytes([*new, *mine]) + uploaded(), n_bytes(list(_held)) + uploaded_by_all())
-    if why:
+    size = n_bytes([*new, *mine]) + uploaded()
+    all_of_them = n_bytes(list(_held)) + uploaded_by_all() if size / 1e6 > share() else size
+    if why := exceeded(size, all_of_them):
         for added in new:
             _held.discard(added)
         raise InputError(f"with this, {why}; {advice}, or upload a sample of the rows")
@@ -67,10 +68,9 @@ def exceeded(mine: float, all_bytes: float) -> str:
 
     If all hold too much, a session that holds less than its share goes on: others cannot lock it out.
     """
-    share = limit("CALIB_SERVER_MB") / max(n_sessions(), 1)
     for variable, whose, size in (
         ("CALIB_SESSION_MB", "what this session holds", mine),
-        ("CALIB_SERVER_MB", "what all sessions hold", all_bytes if mine / 1e6 > share else 0.0),
+        ("CALIB_SERVER_MB", "what all sessions hold", all_bytes if mine / 1e6 > share() else 0.0),
     ):
         if size / 1e6 > limit(variable):
             return (
@@ -78,6 +78,11 @@ def exceeded(mine: float, all_bytes: float) -> str:
                 f"that this server allows ({variable})"
             )
     return ""
+
+
+def share() -> float:
+    """Return the megabytes of a session if all of them held as much."""
+    return limit("CALIB_SERVER_MB") / max(n_sessions(), 1)
 
 
 def n_sessions() -> int:
