@@ -10,7 +10,7 @@ from weakref import WeakKeyDictionary
 import numpy as np
 import pandas as pd
 
-from calib.data.likeness import Alike, find_alike, questions_of
+from calib.data.likeness import Alike, Residuals, find_alike, questions_of
 
 #: Key of `metadata.attrs` for the name of the column with the ids of rows.
 ID = "id"
@@ -32,6 +32,8 @@ LEAST_EFFECT = 1.05
 N_SAMPLED = 5_000
 #: Largest score that is compared: its digits fit in 64 bits.
 MOST_SCORE = 1e12
+#: Neighbour of a row that is no copy of it.
+FAR = 20
 #: Bins of confidence in which the share of right rows is taken.
 N_GRADES = 10
 
@@ -139,8 +141,63 @@ def copies_of(
     return pd.factorize(_mixed(keys ^ _mixed(labels.astype(np.int64).view(np.uint64))))[0]
 
 
+def changed_copies(rows: Any, labels: np.ndarray | None = None) -> np.ndarray | None:
+    """Return `near_copies` of labelled predictions; multilabel rows have none."""
+    told = None if rows.kind == "multilabel" else _told(rows, labels)
+    if told is None:
+        return None
+    scores = getattr(rows, rows.scored_by)
+    return near_copies(scores.reshape(len(scores), -1), *told[1:], getattr(rows, "label", None))
+
+
+def near_copies(
+    matrix: np.ndarray,
+    score: np.ndarray,
+    happened: np.ndarray,
+    labels: np.ndarray,
+    predicted: np.ndarray | None = None,
+) -> np.ndarray | None:
+    """Return which rows are copies but for small changes of their (n, L) scores; None if none are.
+
+    The nearest neighbours of copies come true together, as for `copies_of`; those of other rows as often as
+    rows of their class and about their score, or as their `FAR` neighbours.
+    """
+    from scipy.sparse import coo_array  # takes a second to import, as its neighbours do
+    from scipy.sparse.csgraph import connected_components
+    from scipy.spatial import KDTree
+    from scipy.special import bdtr
+
+    if (n := len(matrix)) < FAR:
+        return None
+    points = np.asarray(matrix[:, _some(matrix.shape[1])], dtype=np.float64)
+    if predicted is not None:
+        points = np.column_stack([points, predicted])
+    unsure = np.abs(score - 0.5)
+    some = np.argpartition(unsure, N_SAMPLED)[:N_SAMPLED] if n > N_SAMPLED else np.arange(n)
+    distance, near = KDTree(points[some]).query(points[some], k=[2, FAR])
+    order, right = np.argsort(distance[:, 0], kind="stable"), happened[some]
+    differ = (right[:, None] != right[near])[order]
+    one, other = np.cumsum(differ & ~differ[:, ::-1], axis=0).T // 2  # most pairs are there twice
+    by_chance = bdtr(one, one + other, 0.5)  # the exact test of McNemar (1947)
+    near_differ, far_differ = np.cumsum(differ, axis=0).T
+    label = None if predicted is None else predicted[some]
+    chance = Residuals.of(score[some], right, label).chance[order]
+    expected = np.minimum(np.cumsum(2.0 * chance * (1.0 - chance)), far_differ)
+    pairs = np.arange(1, len(some) + 1)
+    by_chance = np.maximum(by_chance, bdtr(near_differ // 2, (pairs + 1) // 2, expected / pairs))
+    copied = np.flatnonzero((near_differ <= MAX_DISAGREEING * expected) & (by_chance <= CHANCE / len(some)))
+    if not len(copied):
+        return None
+    reach = distance[order[copied[-1]], 0]
+    at = KDTree(points).query(points, k=min(MAX_COLUMNS, n), distance_upper_bound=np.nextafter(reach, 1.0))[1]
+    row, place = np.nonzero(at < n)
+    joined = coo_array((np.ones(len(row), dtype=bool), (row, at[row, place])), shape=(n, n))
+    group = connected_components(joined, directed=False)[1].astype(np.int64)
+    return pd.factorize(group * (int(labels.max()) + 1) + labels)[0]
+
+
 def together_by_scores(rows: Any, labels: np.ndarray | None = None) -> np.ndarray | None:
-    """Return which rows their equal scores say to belong together: `exact_copies`, else `questions_of`."""
+    """Return which rows equal scores say to belong together: `exact_copies`, else `questions_of` them."""
     told = _told(rows, labels)
     if told is None or rows.kind == "multilabel":
         return None if told is None else copies_of(*told)
@@ -181,10 +238,11 @@ def together_by_column(rows: Any) -> np.ndarray | None:
 
 
 def clusters_in(rows: Any, labels: np.ndarray | None = None) -> np.ndarray | None:
-    """Return the clusters of rows, else the larger ones of `together_by_column` and `together_by_scores`."""
+    """Return the clusters of rows, else the larger ones that a further column and the scores show."""
     if rows.cluster is not None:
         return np.asarray(rows.cluster)
-    found = [together_by_column(rows), together_by_scores(rows, labels)]
+    by_scores = together_by_scores(rows, labels)
+    found = [together_by_column(rows), changed_copies(rows, labels) if by_scores is None else by_scores]
     return min((each for each in found if each is not None), key=np.max, default=None)
 
 

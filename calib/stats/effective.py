@@ -10,7 +10,7 @@ import pandas as pd
 
 from calib.base.exceptions import InputError
 from calib.base.results import Result
-from calib.data.equal_rows import alike_in, exact_copies, row_keys
+from calib.data.equal_rows import alike_in, changed_copies, exact_copies, row_keys
 from calib.data.predictions import clusters_of, vote_words
 from calib.evidence.clusters import MIN_CLUSTERS
 from calib.evidence.rows import Rows
@@ -93,6 +93,6 @@ def _cluster_words(rows: Any, cluster: np.ndarray) -> str:
     for which, values in {**shared, "rows of equal scores": row_keys(rows)}.items():
         if np.array_equal(pd.factorize(values)[0], clusters):
             return f"; a cluster holds {which}"
-    same = exact_copies(rows)
-    copied = same is not None and np.array_equal(pd.factorize(same)[0], clusters)
+    copies = (found for look in (exact_copies, changed_copies) if (found := look(rows)) is not None)
+    copied = any(np.array_equal(pd.factorize(found)[0], clusters) for found in copies)
     return "; a cluster holds copies of a row" * copied

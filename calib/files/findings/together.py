@@ -9,7 +9,15 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from calib.data.equal_rows import DECIMALS, LEAST_EFFECT, alike_in, copies_of, design_effect, keys_of
+from calib.data.equal_rows import (
+    DECIMALS,
+    LEAST_EFFECT,
+    alike_in,
+    copies_of,
+    design_effect,
+    keys_of,
+    near_copies,
+)
 from calib.data.likeness import groupings, questions_of
 from calib.data.matrices import highest
 from calib.data.predictions import ConfidencePrediction, TopLabelPrediction
@@ -51,13 +59,18 @@ def _usable(raw: RawPredictions, codes: np.ndarray) -> np.ndarray:
     return np.isfinite(raw.proba).all(axis=1) & (codes >= 0) & ~raw.abstained
 
 
-def copies_in(raw: RawPredictions) -> np.ndarray | None:
-    """Return `exact_copies` of the labelled rows of a file, -1 for the others."""
+def copies_in(raw: RawPredictions, *, exact: bool = True) -> np.ndarray | None:
+    """Return `exact_copies` of the labelled rows of a file, or `near_copies`, -1 for the others."""
     if (claims := _claims(raw)) is None:
         return None
-    score, right, codes, _ = claims
+    score, right, codes, predicted = claims
     usable = _usable(raw, codes)
-    copies = copies_of(*(values[usable] for values in (raw_keys(raw), score, right, codes)))
+    told = score[usable], right[usable], codes[usable]
+    if exact:
+        copies = copies_of(raw_keys(raw)[usable], *told)
+    else:
+        label = None if predicted is None else predicted[usable]
+        copies = near_copies(raw.proba[usable], *told, label) if is_within(raw.proba[usable]) else None
     if copies is None:
         return None
     every = np.full(raw.n_samples, -1, dtype=np.int64)
@@ -66,7 +79,10 @@ def copies_in(raw: RawPredictions) -> np.ndarray | None:
 
 
 def find_copies(raw: RawPredictions) -> Finding | None:
-    if raw.cluster is not None or (copies := copies_in(raw)) is None:
+    if raw.cluster is not None:
+        return None
+    copies = exact = copies_in(raw)
+    if copies is None and (copies := copies_in(raw, exact=False)) is None:
         return None
     known = copies[copies >= 0]
     again = np.flatnonzero(pd.Series(copies).duplicated().to_numpy() & (copies >= 0))
@@ -79,11 +95,13 @@ def find_copies(raw: RawPredictions) -> Finding | None:
             f"Copies count as clusters, of which there are {known.max() + 1:,}, and stay together in splits "
             "and folds."
         )
+    what = f"exact copies of others ({some(again)}): their scores, to {DECIMALS} decimals, and their labels"
+    if exact is None:
+        what = f"changed copies of others ({some(again)}): their scores, about, and their labels"
     return Finding(
         "rows_copied",
         "note" if effect < LEAST_EFFECT else "warning",
-        f"{len(again):,} of {raw.n_samples:,} rows are exact copies of others ({some(again)}): their scores, "
-        f"to {DECIMALS} decimals, and their labels are equal. {how}",
+        f"{len(again):,} of {raw.n_samples:,} rows are {what} are equal. {how}",
         again,
     )
 

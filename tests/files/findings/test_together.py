@@ -122,6 +122,19 @@ def test_copies_without_an_id_count_as_clusters():
     assert few.announced().cluster is None
 
 
+def test_copies_whose_scores_changed_count_as_clusters():
+    """300 rows of 3 classes, five times each with other digits from the fourth decimal on."""
+    random = np.random.default_rng(1)
+    proba = random.dirichlet([1.0, 1.0, 1.0], 300)
+    labels = (random.random((300, 1)) > proba.cumsum(axis=1)).sum(axis=1)
+    changed = np.abs(proba.repeat(5, axis=0) + random.uniform(-2e-4, 2e-4, (1500, 3)))
+    changed /= changed.sum(axis=1, keepdims=True)
+    assert len(examine(changed, labels.repeat(5))["rows_copied"].rows) == pytest.approx(1200, abs=10)
+    others = random.dirichlet([1.0, 1.0, 1.0], 1500)
+    drawn = (random.random((1500, 1)) > others.cumsum(axis=1)).sum(axis=1)
+    assert "rows_copied" not in examine(others, drawn).codes
+
+
 def test_blocks_are_those_of_the_calendar():
     times = ["2024-12-29 23:00", "2024-12-30 00:30", "2025-01-01 00:59", ""]
     assert {block: blocks_of(times, block).tolist() for block in BLOCKS} == {
