@@ -261,6 +261,7 @@ def draw_heat(
             "title": {"text": "accuracy \u2212 confidence", "side": "right"},
             "thickness": 12,
             "outlinewidth": 0,
+            "ticklabeloverflow": "allow",
             "tickvals": [-limit, 0, limit],
             "ticktext": [f"\u2212{limit:.1f}", "0", f"+{limit:.1f}"],
         },

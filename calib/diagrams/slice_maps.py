@@ -104,7 +104,7 @@ def draw_slice_panels(
     """
     down = -(-len(diagram.label) // across)
     names = [escape(shorten(groups[code], 18)) for code in diagram.label]
-    spacing: dict[str, Any] = {"vertical_spacing": 0.3 / (down + 1), "horizontal_spacing": 0.05}
+    spacing: dict[str, Any] = {"vertical_spacing": 0.3 / (down + 1), "horizontal_spacing": 0.09}
     titles = (*names, *[""] * (down * across - len(names)))
     layout = grid(down, across, titles, shared_xaxes="all", shared_yaxes="all", **spacing)
     layout["shapes"], data = [], []

@@ -387,13 +387,15 @@ def draw_validity(
             name=escape(method),
             hovertemplate=f"{escape(method)}<br>%{{y:.1%}} of {what} within %{{x:.3f}}<extra></extra>",
         )
+        reached = epsilon[np.searchsorted(share, level)]
+        at_right = reached > 0.6 * reach  # to the right of it, a narrow figure would cut its name
         notes.append(
             {
-                "x": epsilon[np.searchsorted(share, level)],
+                "x": reached,
                 "y": level,
-                "ax": 60,
+                "ax": -60 if at_right else 60,
                 "ay": 24,
-                "xanchor": "left",
+                "xanchor": "right" if at_right else "left",
                 "text": f"<b>{escape(shorten(method))}</b>",
                 "arrowcolor": colour,
                 "arrowwidth": 1.5,

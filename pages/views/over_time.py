@@ -74,7 +74,7 @@ chart(
     diagrams.draw_over_time(result),
     "over-time",
     table=lambda: result.curves[0],
-    alt="Accuracy minus confidence, with its confidence sequence, and the evidence",
+    alt="Outcomes minus scores, with their confidence sequence, and the evidence",
 )
 st.caption(
     "Marks: rows next to each other. Line and band: all rows so far; the truth stays within the band at all "
@@ -105,7 +105,7 @@ if several:
             "rows": "Rows",
             "log_evidence": st.column_config.NumberColumn("Evidence, logarithm", format="%.2f"),
             "named": "Named",
-            "gap": st.column_config.NumberColumn("Accuracy minus confidence", format="%+.4f"),
+            "gap": st.column_config.NumberColumn("Outcomes minus scores", format="%+.4f"),
             "lower": st.column_config.NumberColumn("Lower", format="%+.4g"),
             "upper": st.column_config.NumberColumn("Upper", format="%+.4g"),
         },

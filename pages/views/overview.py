@@ -109,7 +109,10 @@ def show_signature() -> None:
             )
     if not by_class:
         st.markdown(diagram.words(event_of(data)))
-    elif bin_ in diagram.bin:
+        return
+    if options["named"]:
+        st.caption("Reddish classes are overconfident, bluish ones underconfident.")
+    if bin_ in diagram.bin:
         st.markdown(diagram.zoom(bin_).words([literal(name) for name in names], strong="**{}**"))
         what = f"{'All classes' if label is None else f'Predicted {literal(names[label])}'} at "
         what += f"{bin_ / n_bins:.3g} to {(bin_ + 1) / n_bins:.3g}"
@@ -218,7 +221,8 @@ if fold.open:  # else the first visit would wait for their intervals
     with fold:
         show_numbers()
 report = st.container()
-if st.button("Use your own predictions", icon=":material/upload_file:", on_click=open_upload):
+words, icon = "Use your own predictions", ":material/upload_file:"
+if not data.own and st.button(words, icon=icon, on_click=open_upload):
     st.switch_page("pages/views/data.py")
 with proposed:  # after what needs no calibrator: to fit it takes longest
     show_recommendation()

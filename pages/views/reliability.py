@@ -131,9 +131,8 @@ def show_bins(
         edges = {b: f"{b / n_bins:.3g} to {(b + 1) / n_bins:.3g}" for b in diagram.bin.tolist()}
     with side if diagram.one_event else main:
         # The browser keeps the words of another model, so they hold no counts.
-        chosen = st.selectbox(
-            "Confidence bin", list(edges), key="bin", format_func=lambda b: edges.get(b, "")
-        )
+        label = "Score bin" if dataset().kind.name == "binary" else "Confidence bin"
+        chosen = st.selectbox(label, list(edges), key="bin", format_func=lambda b: edges.get(b, ""))
         if diagram.one_event:
             bin_rows = rows_of(method, method.notions[0], n_bins, bin_=chosen)
             rows_panel(method, bin_rows, f"Scores of {edges[chosen]}", "bin-rows")

@@ -247,9 +247,10 @@ with main:
         order = np.argsort(-predicted, kind="stable")[:MAP_CLASSES]
         classes = tuple(order[predicted[order] > 0].tolist())
     by_bin, by_class = slice_maps(method, column_cuts, visible, classes, n_bins)
+    is_binary = rows.kind == "binary"
     st.markdown(
-        "Orange-red: right less often than the score says. Blue: more often. Taller cells have more "
-        "rows, outlined ones are beyond noise."
+        f"Orange-red: {'it happens' if is_binary else 'right'} less often than the score says. Blue: more "
+        "often. Taller cells have more rows, outlined ones are beyond noise."
     )
     group = st.session_state.get("slice-group")
     if group not in table.group[table.column == name]:
@@ -259,11 +260,15 @@ with main:
     opened = None if bin_ is None else (place[group], bin_)
     predicted_as = st.session_state.get("slice-predicted")
     predicted_as = predicted_as if predicted_as in classes else None
-    score = "Score" if rows.kind == "binary" else "Confidence"
+    score, gap = (
+        ("Score", "Frequency minus score") if is_binary else ("Confidence", "Accuracy minus confidence")
+    )
+    signed = gap.lower().replace(" minus ", " \u2212 ")
     chart(
         with_layout(
             diagrams.draw_heat(by_bin, cut.groups, rows="Group", chosen=opened),
             xaxis={"title": {"text": score}},
+            coloraxis={"colorbar": {"title": {"text": signed}}},
         ),
         "slice-by-bin",
         table=lambda: by_bin.frame(cut.groups),
@@ -333,12 +338,17 @@ with main:
         )
         kind = st.segmented_control(
             "What differs",
-            ["Accuracy minus confidence", "Error"],
-            default="Accuracy minus confidence",
+            [gap, "Error"],
+            default=gap,
             required=True,
         )
+        differences = diagrams.draw_slice_gaps(between, "error" if kind == "Error" else "bias")
+        if kind == gap:
+            differences = with_layout(
+                differences, xaxis={"title": {"text": f"{signed},<br>minus all other rows'"}}
+            )
         chart(
-            diagrams.draw_slice_gaps(between, "error" if kind == "Error" else "bias"),
+            differences,
             "slice-gaps",
             table=between.frame,
             alt="Difference of each group from all other rows, with its interval",

@@ -48,21 +48,24 @@ left, middle, right = st.columns([2, 2, 2])
 chosen = models[
     left.selectbox("Before or after calibration", list(models), index=len(models) - 1, key="validity-model")
 ]
-fitted_notion = getattr(chosen.calibrator, "notion", chosen.notions[0])
-notion = middle.segmented_control(
-    "Notion of calibration",
-    chosen.notions,
-    default=fitted_notion if fitted_notion in chosen.notions else chosen.notions[0],
-    required=True,
-    key=f"validity-notion-{chosen.name}",
-)
+fitted_notion, notion = getattr(chosen.calibrator, "notion", chosen.notions[0]), chosen.notions[0]
+if not chosen.one_event:  # else there is nothing to choose
+    notion = middle.segmented_control(
+        "Notion of calibration",
+        chosen.notions,
+        default=fitted_notion if fitted_notion in chosen.notions else notion,
+        required=True,
+        key=f"validity-notion-{chosen.name}",
+    )
 alpha = right.slider("Failure probability \u03b1", 0.01, 0.5, 0.1, 0.01, key="alpha", bind="query-params")
-shown_class = left.selectbox(
-    "Class",
-    [None, *range(len(names))] if notion != "confidence" and not chosen.one_event else [None],
-    format_func=lambda code: "All classes" if code is None else str(names[code]),
-    key="validity-class",
-)
+shown_class = None
+if not chosen.one_event:
+    shown_class = left.selectbox(
+        "Class",
+        [None, *range(len(names))] if notion != "confidence" else [None],
+        format_func=lambda code: "All classes" if code is None else str(names[code]),
+        key="validity-class",
+    )
 conditional = middle.toggle("Count cells, not rows", key="cells", bind="query-params")
 n_bins = 15
 

@@ -57,6 +57,7 @@ def test_every_page_names_the_same_calibrator(data, tmp_path, monkeypatch):
         monkeypatch.setenv("CALIB_PROJECT", str(tmp_path / "project.zip"))
     app = open_page("pages/views/overview.py", **example)
     (said,) = (one.value for one in app.markdown if " calibrators tried on " in one.value)
+    assert ("Use your own predictions" in [button.label for button in app.button]) == bool(example)
     fitted = [name for name, method in app.session_state["methods"].items() if method.choices > 1]
     assert said.startswith(f"**`` {fitted[0]} `` " if fitted else f"**{LEAVE}**")
     app.switch_page("pages/views/calibrate.py").run()
