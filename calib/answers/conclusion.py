@@ -127,9 +127,10 @@ class Conclusion(Result):
         nothing = f"No range of the {what} stands out among {self.n_samples:,} rows"
         if floor is None:
             return nothing + "."
+        error = "calibration error" if self._event else f"{floor.notion} calibration error"
         if floor.verdict == ABOVE_NOISE:
-            return f"{nothing}, but the calibration error is above noise."
-        return f"{nothing}, and the calibration error is {WITHIN_NOISE} ({floor.hidden})."
+            return f"{nothing}, but the {error} is above noise."
+        return f"{nothing}, and the {error} is {WITHIN_NOISE} ({floor.hidden})."
 
     def _alone_words(self, class_names: Sequence[str] | None) -> str:
         """Name the classes that are all that was found, with what each claims too much or too little."""

@@ -64,7 +64,7 @@ METRICS = (
 
 #: Why scores rank, and what is marked.
 HOW_RANKED = (
-    "Methods are ranked by the Brier score of whole vectors, a proper score, and not by calibration "
+    "Methods are ranked by the Brier score, a proper score, and not by calibration "
     "error: one constant per class can be calibrated, and is useless (CalArena, arXiv 2605.30188). An "
     "improvement is the base model's score less the method's, with a paired 95 % interval. Highlighted: "
     "methods that no other method clearly beats, all comparisons taken together."

@@ -621,9 +621,11 @@ def report(options: Namespace) -> Outcome:
     file_rows = FileRows(None, summary, {}) if summary is not None else read_rows(options, examined=True)
     calibration, rows = file_rows.calibration, file_rows.evaluation
     source = "calibration rows named by the file" if calibration is not None else "none"
+    examinations = file_rows.examinations
     if calibration is None and options.split:
         calibration, rows = rows.split(options.split, options.seed)
         source = f"a stratified {options.split:.0%} of the file's rows, seed {options.seed}"
+        examinations = dict(zip(("all",), examinations.values(), strict=False))
     calibrators: dict[str, Any] = {}
     for file in options.calibrator:
         calibrator = load(file)
@@ -645,7 +647,7 @@ def report(options: Namespace) -> Outcome:
             calibrators,
             calibration,
             title=Path(getattr(options.file, "name", options.file)).name,
-            examinations=file_rows.examinations,
+            examinations=examinations,
             settings={"Command": command, "Calibration": source},
             n_bins=options.bins,
             n_resamples=options.resamples,

@@ -379,13 +379,14 @@ def reliability_section(about: ReportInput) -> list[str]:
     for position, (name, (_, top)) in enumerate(list(about.methods.items())[:MOST_DIAGRAMS]):
         diagram = reliability_diagram(rows.labels, top, n_bins=about.n_bins)
         event = rows.positive if about.kind.name == "binary" else None
+        words = diagram.words(event)
         drawn = diagrams.draw_reliability(
             diagram, rows.class_names, event=event, band=None if position else (perfect.lower, perfect.upper)
         )
         blocks += [
             f"<h3>{text(name)}</h3>",
-            paragraph(text(diagram.words())),
-            figure_html(drawn, f"reliability-{position}", diagram.words()),
+            paragraph(text(words)),
+            figure_html(drawn, f"reliability-{position}", words),
         ]
         if name == BASE and not diagram.one_event:
             zoomed = diagram.zoom(int(diagram.bin[diagram.adds_most]))
@@ -410,8 +411,8 @@ def _reliability_by_class(about: ReportInput) -> list[str]:
         drawn = diagrams.draw_reliability(diagram, event=event.positive)
         blocks += [
             f"<h3>{text(event.positive)}</h3>",
-            paragraph(text(diagram.words())),
-            figure_html(drawn, f"reliability-{position}", diagram.words()),
+            paragraph(text(diagram.words(event.positive))),
+            figure_html(drawn, f"reliability-{position}", diagram.words(event.positive)),
         ]
     return blocks
 
@@ -473,7 +474,7 @@ def comparison_section(about: ReportInput) -> list[str]:
         for name in swept[:MOST_CURVES]
     }
     sentence = (
-        "ECE against the number of equal-width bins, for the methods that are assessed in such bins. "
+        "ECE against the number of equal-width bins, for the base model and methods assessed in such bins. "
         + sweep_words(sweeps)
     )
     base_only = []
@@ -572,7 +573,7 @@ def repeat_section(about: ReportInput) -> list[str]:
     if about.calibration is not None:
         rows = about.calibration
         stated.append(("Calibration rows", f"{rows.n_samples:,}, fingerprint {rows.fingerprint}"))
-    stated += [(name, repr(calibrator).replace("\n", " ")) for name, calibrator in about.calibrators.items()]
+    stated += [(name, " ".join(repr(calibrator).split())) for name, calibrator in about.calibrators.items()]
     stated += [
         ("Equal-width bins", about.n_bins),
         ("Noise floors", f"{about.n_resamples:,} redraws, seed {about.random_state}"),

@@ -96,7 +96,11 @@ class CalibrationTest(Result):
     @property
     def words(self) -> str:
         """The result as a sentence without its end."""
-        return f"{self.title} {self.statistic:.3g} (p = {self.p_value:.2g}): {self.verdict}"
+        return f"{self.title} {self.statistic:.3g} ({_chance_words(self.p_value)}): {self.verdict}"
+
+
+def _chance_words(p_value: float) -> str:
+    return f"p = {p_value:.2g}" if p_value >= 1e-6 else "p < 0.000001"
 
 
 @dataclass(frozen=True, repr=False)
@@ -133,12 +137,11 @@ class CalibrationSlope(Result):
         """Slope and intercept with their intervals, as a sentence without its end."""
         if not self.determined:
             return "slope and intercept cannot be estimated: one score, or scores that separate the outcomes"
-        chance = f"p = {self.p_value:.2g}" if self.p_value >= 1e-6 else "p < 0.000001"
         slope = interval_words(self.slope_lower, self.slope_upper, least=3)
         intercept = interval_words(self.intercept_lower, self.intercept_upper, least=3)
         return (
             f"slope {self.slope:.3f} ({slope}; 1 if calibrated), intercept {self.intercept:.3f} "
-            f"({intercept}; 0 if calibrated), {chance} for both"
+            f"({intercept}; 0 if calibrated), {_chance_words(self.p_value)} for both"
             + f", without {self.n_left_out:,} rows of rounded scores 0 or 1"
             * bool(self.n_left_out)
         )
@@ -294,7 +297,7 @@ class CombinedTest(Result):
 
     @property
     def words(self) -> str:
-        return f"All {self.n_tests} tests together (p = {self.p_value:.2g}): {self.verdict}"
+        return f"All {self.n_tests} tests together ({_chance_words(self.p_value)}): {self.verdict}"
 
 
 def combined_test(p_values: Sequence[float], untold: str | None = None) -> CombinedTest:
