@@ -91,8 +91,9 @@ def _follow(number: int, words: str, function: Any, *arguments: Any) -> None:
 
 
 def _show_bar(number: int, share: float, words: str) -> DeltaGenerator:
-    bar = st.progress(share, words)
-    st.button("Cancel", key=f"cancel-{number}", on_click=_cancel, args=(number,), icon=":material/close:")
+    with st.container(horizontal=True, vertical_alignment="bottom"):
+        bar = st.progress(share, words)
+        st.button("Cancel", key=f"cancel-{number}", on_click=_cancel, args=(number,), icon=":material/close:")
     return bar
 
 

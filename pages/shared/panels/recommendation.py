@@ -99,6 +99,8 @@ def show_recommendation() -> None:
             st.page_link("pages/views/data.py", label="Open Data", icon=":material/upload_file:")
             return
         if (recommendation := recommended()) is None:
+            if is_awaited():
+                st.space(128)  # as much more as it will take: what follows stays where it is
             return
         found, name = recommendation
         st.markdown(recommendation_words(found, name))
