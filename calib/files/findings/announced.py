@@ -10,6 +10,7 @@ from calib.data.predictions import weight_words
 from calib.files.findings.codes import Finding, counted, some
 from calib.files.findings.confidence import few_distinct
 from calib.files.findings.labels import find_missing_labels
+from calib.files.findings.scale import hundredths
 from calib.files.readers.answers import ANOTHER, as_outcomes, classes_in
 from calib.files.readers.columns import is_within
 from calib.files.readers.raw_predictions import (
@@ -178,7 +179,7 @@ def _scale(raw: RawPredictions, usable: np.ndarray) -> Finding | None:
             "percent",
             "note" if sure else "error",
             f"{what}: percentages; {how}.",
-            repair=lambda data: replace(data, proba=data.proba / data.proba.dtype.type(100.0)),
+            repair=hundredths,
         )
     if raw.kind in ("binary", "multilabel"):
         event = "the positive class" if raw.kind == "binary" else "each class"

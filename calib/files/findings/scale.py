@@ -51,7 +51,7 @@ def find_scale(raw: RawPredictions) -> Finding | None:
             "percent",
             f"scores run from {low:.4g} to {high:.4g} and rows sum to {np.median(sums):.5g}: these are "
             "percentages. The fix divides by 100.",
-            _hundredths,
+            hundredths,
         )
     if low < 0.0 or high > 1.0 + 1e-6:
         lows = map_row_blocks(lambda block: block.min(axis=1), matrix)
@@ -122,7 +122,7 @@ def _exponentials(data: RawPredictions) -> RawPredictions:
     return replace(data, proba=exp_normalised(data.proba), scale="probabilities")
 
 
-def _hundredths(data: RawPredictions) -> RawPredictions:
+def hundredths(data: RawPredictions) -> RawPredictions:
     return replace(data, proba=data.proba / data.proba.dtype.type(100), scale="probabilities")
 
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
+from itertools import product
 
 import numpy as np
 
@@ -443,10 +444,9 @@ def _other_frames(columns: Columns) -> Iterator[Frame]:
     bare = [name for name in numeric if not columns.called(name, *known) and not columns.tools[name]]
     if columns.fractions & set(numeric) and not columns.fractions & set(bare):
         return  # whole numbers beside a score
-    units = bare if columns.sum_to_one(bare, 0.95) else [n for n in bare if is_within(columns[n])]
-    parted = [name for name in bare if name in columns.fractions]
-    within = [name for name in units if name in columns.fractions]
-    for names, share in ((units, 0.95), (within, 0.95), (parted, 0.95), (bare, 0.5)):
+    inside = [name for name in bare if is_within(columns[name])]
+    parted = [[name for name in names if name in columns.fractions] for names in (inside, bare)]
+    for names, share in ((bare, 0.95), *((each, 0.95) for each in (inside, *parted)), (bare, 0.5)):
         if columns.sum_to_one(names, share):
             yield Frame(tuple(names), tuple(name.strip() for name in names))
             return
@@ -569,21 +569,22 @@ def _ranks(columns: Columns) -> Iterator[Weighed]:
         if (match := RANK.fullmatch(word)) is not None:
             base = "_".join(filter(None, (match["head"], match["tail"])))
             families.setdefault(base.removeprefix("top").strip("_"), {})[int(match["rank"])] = name
-    score_families = [base for base in families if is_called(base, "confidence", "score", *SCALES)]
-    score_families = [base for base in score_families if set(families[base].values()) <= set(columns.numeric)]
-    for base in sorted(score_families, key=lambda base: base != "calibrated"):
-        scores, order = families[base], sorted(families[base])
-        listed = [base for base in families if not base or is_called(base, "list", "predicted")]
-        for other in (base for base in listed if base not in score_families):
-            classes = families[other]
-            if classes.keys() != scores.keys() or columns.fractions & set(classes.values()):
-                continue
-            labels = [name for name in columns.labels if name not in classes.values()][:1]
-            if not labels and all(is_flag(columns[name]) for name in classes.values()):
-                continue  # whether each class is true
-            if len(scores) < (1 if base == "calibrated" else 2):
-                continue
-            ranked, rank_scores = (tuple(each[rank] for rank in order) for each in (classes, scores))
+    called = [base for base in families if is_called(base, "confidence", "score", *SCALES)]
+    scored = [base for base in called if set(families[base].values()) <= set(columns.numeric)]
+    listed = [base for base in families if not base or is_called(base, "list", "predicted")]
+    listed = [base for base in listed if base not in scored]
+    for base, other in product(sorted(scored, key=lambda base: base != "calibrated"), listed):
+        scores, classes = families[base], families[other]
+        labels = [name for name in columns.labels if name not in classes.values()][:1]
+        truths = not labels and all(is_flag(columns[name]) for name in classes.values())
+        enough = len(scores) >= (1 if base == "calibrated" else 2)
+        if (
+            classes.keys() == scores.keys()
+            and enough
+            and not truths
+            and not columns.fractions & {*classes.values()}
+        ):
+            ranked, rank_scores = (tuple(each[rank] for rank in sorted(scores)) for each in (classes, scores))
             roles = Roles(rank_scores, label=tuple(labels), kind="top-k", predicted=ranked[0], ranked=ranked)
             yield SUPPORT["ranks"], roles
             return
@@ -608,21 +609,18 @@ def _single(columns: Columns) -> Iterator[Weighed]:
                 readings = iter([replace(base, kind="confidence", correct=columns.correct, label=())])
             else:
                 readings = _of_event(columns, base, support)
-            asked = () if columns.given.score else (f"score={score}",)
+            asked, hard = () if columns.given.score else (f"score={score}",), None
             if asked and is_flag(columns[score]):
                 hard = f"{score!r} holds decisions, 0 and 1 alone, and calibration needs their probabilities"
-                readings = (replace(reading, doubt=reading.doubt or hard) for reading in readings)
-            yield from (
-                (SUPPORT[support], replace(reading, choices=reading.choices + asked)) for reading in readings
-            )
+            for reading in readings:
+                choices = reading.choices + asked
+                yield SUPPORT[support], replace(reading, doubt=reading.doubt or hard, choices=choices)
 
 
 def _tells_right(columns: Columns, score: str, predicted: str, label: str | None) -> bool:
     """Whether a score that no usual name supports belongs to decisions: by its name, or by their errors."""
-    event = columns.event_of(score)
-    if event is not None and (
-        event[1] in columns.words(predicted) or _is_named_like(columns, predicted, event[1])
-    ):
+    of = (columns.event_of(score) or ("", None, ""))[1]
+    if of is not None and (of in columns.words(predicted) or _is_named_like(columns, predicted, of)):
         return True
     if label is None or is_free_text(columns[predicted]):
         return True
@@ -636,41 +634,42 @@ def _one_score(columns: Columns) -> list[tuple[str, str]]:
     numeric, word, given = columns.scores, columns.word, columns.given.score
     if given:
         return [(given[0], "called so")] if len(given) == 1 else []
-    calibrated = [name for name in numeric if word[name] == "calibrated"]
-    if calibrated and "uncalibrated" not in word.values():
-        return [(calibrated[0], "calib wrote it")]
+    parted = [name for name in numeric if name in columns.fractions]
     events = {name: event for name in numeric if (event := columns.event_of(name)) is not None}
-    brackets = [name for name, (before, _, _) in events.items() if before.lower() == "p("]
+    calibrated = [n for n in numeric if word[n] == "calibrated" and "uncalibrated" not in word.values()]
     strong = [n for n in numeric if columns.called(n, "confidence") or "confidence" in columns.tools[n]]
-    if len(brackets) == 1 and not strong and not columns.predicted:
-        return [(brackets[0], "called so")]
     weak = [
-        n for n in numeric if columns.called(n, "score") or (n not in events and "score" in columns.tools[n])
+        n for n in numeric if columns.called(n, "score") or ("score" in columns.tools[n] and n not in events)
     ]
-    for names in (strong, weak):
-        called = [
-            name
-            for name in names
-            if name in columns.fractions or len(columns[name]) < 2 or columns.has_few_words(name, FIRST)
-        ]
-        if called:
-            either = "|".join(re.escape(word[name]) for name in called)
-            staged = re.compile(f"(?:{either})_.*|.*_(?:{either})")
-            stages = [n for n in numeric if n in columns.fractions and staged.fullmatch(word[n])]
-            return [(name, "called so") for name in dict.fromkeys((*called, *stages))]
+    brackets = [name for name, (before, _, _) in events.items() if before.lower() == "p("]
+    brackets = brackets if len(brackets) == 1 and not columns.predicted else []
     framed = [name for name in events if not is_flag(columns[name])]
-    framed = [name for name in framed if name in columns.fractions] or framed
-    if framed:
-        return [(name, "in the name") for name in framed]
-    left = [n for n in numeric if n in columns.fractions and not columns.says_right(n)]
     percent = [n for n in numeric if word[n].split("_")[-1] in PERCENT and is_within(columns[n], 100.0)]
-    alone = left if len(left) == len(numeric) == 1 else []
-    unnamed = [name for name in left if is_within(columns[name])] or percent or alone
-    if len(unnamed) == 1:
-        return [(unnamed[0], "fractions")]
+    alone = parted if len(parted) == len(numeric) == 1 else []
+    left = [name for name in parted if not columns.says_right(name)]
+    left = [name for name in left if is_within(columns[name])] or percent or alone
+    tiers = (
+        ("calib wrote it", calibrated),
+        ("called so", _with_stages(columns, strong) or brackets or _with_stages(columns, weak)),
+        ("in the name", [name for name in framed if name in columns.fractions] or framed),
+        ("fractions" if len(left) == 1 else "fractions of several columns", left),
+    )
+    support, names = next((tier for tier in tiers if tier[1]), ("", []))
     two = any(columns.has_few_words(name, 2) for name in _free_classes(columns, ()))
     beside = two or columns.labels or columns.predicted or columns.correct
-    return [(name, "fractions of several columns") for name in unnamed if beside]
+    return [(name, support) for name in names if beside or support != "fractions of several columns"]
+
+
+def _with_stages(columns: Columns, names: Sequence[str]) -> list[str]:
+    """Return columns of scores that are not constant, and fractions whose names add a word to theirs."""
+    called = [
+        name for name in names
+        if name in columns.fractions or len(columns[name]) < 2 or columns.has_few_words(name, FIRST)
+    ]  # fmt: skip
+    either = "|".join(re.escape(columns.word[name]) for name in called)
+    staged = re.compile(f"(?:{either})_.*|.*_(?:{either})")
+    stages = [n for n in columns.scores if n in columns.fractions and staged.fullmatch(columns.word[n])]
+    return [*dict.fromkeys((*called, *stages))] if called else []
 
 
 def _classes_beside(columns: Columns, score: str) -> Iterator[tuple[str | None, str | None, tuple[str, ...]]]:

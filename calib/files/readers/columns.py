@@ -26,7 +26,7 @@ from calib.files.readers.conventions import (
     normalised,
 )
 from calib.files.readers.roles import Given
-from calib.files.readers.tables import Table, as_float_column, by_word, words_in
+from calib.files.readers.tables import Table, as_float, as_float_column, by_word, words_in
 
 #: Largest distance of a score from [0, 1] by rounding.
 ROUNDING = 1e-3
@@ -300,9 +300,8 @@ def _writes_fractions(values: np.ndarray) -> bool:
     """Whether all texts are numbers, and some fractions, as files with types may hold them."""
     if len(values) and not re.search(r"[.eE]", str(values[0])):
         return False
-    words = [word for word in words_in(values)[1] if word]
-    plain = all(re.fullmatch(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?", word, re.ASCII) for word in words)
-    return plain and any(not float(word).is_integer() for word in words)
+    numbers = np.array([as_float(word) for word in words_in(values)[1] if word])
+    return bool(np.isfinite(numbers).all() and (numbers % 1 > 0).any())
 
 
 def _all(values: np.ndarray, test: Callable[[np.ndarray], np.ndarray]) -> bool:

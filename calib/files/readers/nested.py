@@ -11,8 +11,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
+import pandas as pd
 
 from calib.base.exceptions import InputError
+from calib.files.readers.columns import is_whole
 from calib.files.readers.conventions import LABELS, SCALES, is_called, normalised, words_of
 from calib.files.readers.long_format import SUM_TOLERANCE, Lines
 from calib.files.readers.source import Limits
@@ -215,11 +217,8 @@ def writes_lists(name: str, cells: Iterable[str]) -> bool:
 def _are_scores(name: str) -> bool:
     """Whether a column of lists or objects is called scores: probs, model_probs, prediction.scores."""
     word = _last_word(name)
-    return _is_distribution(word) or word.rpartition("_")[2] in SCORED_LAST
-
-
-def _is_distribution(word: str) -> bool:
-    return is_called(word, *SCALES, "confidence", "distribution")
+    scores = is_called(word, *SCALES, "confidence", "distribution")
+    return scores or word.rpartition("_")[2] in SCORED_LAST
 
 
 def _last_word(name: str) -> str:
@@ -267,7 +266,7 @@ def _list_of(text: str) -> Any:
     if OTHER_NUMBER.search(QUOTED.sub("", text)):
         return None
     with contextlib.suppress(ValueError, SyntaxError, MemoryError, RecursionError):
-        return _single(_plain(ast.literal_eval(text)))
+        return _single(as_json(ast.literal_eval(text)))
     if "..." not in text:
         with contextlib.suppress(ValueError):
             return [float(part) for part in text[1:-1].replace(",", " ").split()]
@@ -283,12 +282,19 @@ def _single(value: Any) -> Any:
     return value
 
 
-def _plain(value: Any) -> Any:
-    if isinstance(value, (list, tuple)):
-        return [_plain(entry) for entry in value]
-    if isinstance(value, dict):
-        return {str(key): _plain(entry) for key, entry in value.items()}
-    return value if value is None or isinstance(value, (str, int, float)) else str(value)
+def as_json(cell: Any) -> Any:
+    """Return what JSON holds of a Python or NumPy object, a text for what it cannot hold."""
+    if isinstance(cell, np.ndarray):
+        cell = cell.tolist()
+    if isinstance(cell, (list, tuple)):
+        return [as_json(entry) for entry in cell]
+    if isinstance(cell, dict):
+        return {str(key): as_json(entry) for key, entry in cell.items()}
+    if isinstance(cell, np.generic):
+        cell = cell.item()
+    if cell is None or cell is pd.NA or cell is pd.NaT:
+        return None
+    return cell if isinstance(cell, (str, int, float)) else str(cell)
 
 
 def ranked_matrices(
@@ -297,12 +303,12 @@ def ranked_matrices(
     """Return columns and matrices with label_1, score_1, ... in place of two matrices of ranks."""
     labelled = any(is_called(name, *LABELS) for name in columns)
     for classes, names in matrices.items():
-        if not is_called(_last_word(classes), "list", "predicted") or not _whole(names):
+        if not is_called(_last_word(classes), "list", "predicted") or not _are_classes(names):
             continue
         if not labelled and names.dtype.kind != "O" and np.isin(names, (0, 1)).all():
             continue  # whether each class is true
         for scores, values in matrices.items():
-            if _is_distribution(_last_word(scores)) and values.shape == names.shape and not _whole(values):
+            if _are_scores(scores) and values.shape == names.shape and not _are_classes(values):
                 codes, words = words_in(names.ravel())
                 rows = np.repeat(np.arange(len(names)), names.shape[1])
                 ranks = Lines(rows, codes, words, len(names)).ranks(values.ravel())
@@ -311,9 +317,8 @@ def ranked_matrices(
     return columns, matrices
 
 
-def _whole(matrix: np.ndarray) -> bool:
-    with np.errstate(invalid="ignore"):  # a signalling NaN is not whole
-        return matrix.dtype == object or bool((matrix == np.floor(matrix)).all())
+def _are_classes(matrix: np.ndarray) -> bool:
+    return matrix.dtype == object or is_whole(matrix)
 
 
 # --- what cells hold ---

@@ -57,7 +57,7 @@ from calib.files.readers.roles import (
     part_tables,
 )
 from calib.files.readers.source import Limits, Progress
-from calib.files.readers.tables import Table, as_keys, check_words, frozen, some_names, words_in
+from calib.files.readers.tables import Table, as_keys, by_word, check_words, frozen, some_names, words_in
 from calib.files.readers.votes import Votes, votes_in
 
 SCALES = ("auto", "probabilities", "logits", "log_probabilities")
@@ -206,34 +206,22 @@ class RawPredictions:
         """Class codes of `labels`, else -1; whole numbers are names if all names are numbers."""
         if self.labels is None:
             return None
-        labels = self.labels
+        labels = self.labels.astype(np.int64) if self.labels.dtype == bool else self.labels
         if self.kind == "confidence":
             return np.where(np.isnan(labels), -1, labels).astype(np.int64)
         if self.kind == "multilabel":
             return None
         if self.kind != "vectors":
             return codes_of(labels, self.names, self._names_are_listed or self.kind == "binary")
-        if labels.dtype == object:
-            code_of = {name: code for code, name in enumerate(self.names)}
-            positions, values = pd.factorize(labels)
-            codes = [code_of.get(str(name), -1) for name in values]
-            if min(codes, default=0) < 0 and (integers := _as_integers(values)):
-                by_number = {n: code_of[name] for n, name in self._names_by_number().items()}
-                codes = [by_number.get(number, -1) for number in integers]
-            return np.array([*codes, -1])[positions]
-        if labels.dtype.kind == "f":
-            whole = np.isfinite(labels) & (labels == np.floor(labels)) & (np.abs(labels) <= 2**53)
-            numbers = np.where(whole, labels, -1).astype(np.int64)
-        else:
-            whole = labels <= MOST_INT64
-            numbers = np.where(whole, labels, -1).astype(np.int64)
-        if self.labels_are_names:
-            self._names_by_number()
-            named = np.array([int(name) for name in self.names])
-            order = np.argsort(named)
-            rank = np.searchsorted(named[order], numbers).clip(0, len(named) - 1)
-            return np.where(whole & (named[order][rank] == numbers), order[rank], -1)
-        return np.where((numbers >= 0) & (numbers < self.n_classes), numbers, -1)
+        code_of = {name: code for code, name in enumerate(self.names)}
+        words = words_in(labels)[1]
+        if labels.dtype != object and not self.labels_are_names:
+            code_of = {str(code): code for code in range(self.n_classes)}
+        elif labels.dtype != object or (not set(words) <= code_of.keys() and _as_integers(words)):
+            by_number = {number: code_of[name] for number, name in self._names_by_number().items()}
+            numbers = {word: number for word in words for number in _as_integers([word])}
+            code_of = {word: by_number.get(number, -1) for word, number in numbers.items()}
+        return by_word(labels, lambda word: code_of.get(word, -1), np.int64)
 
     def _names_by_number(self) -> dict[int, str]:
         by_number: dict[int, str] = {}
@@ -403,10 +391,8 @@ class RawPredictions:
         if max(second) != max(first) + less:
             return None
         code = {word: int(word) for word in (*said, *true)}
-        predicted, words = words_in(np.asarray(self.predicted))
-        labels, others = words_in(np.asarray(self.labels))
-        a = np.array([code.get(word, -9) for word in words])[predicted]
-        b = np.array([code.get(word, -99) for word in others])[labels]
+        a = by_word(np.asarray(self.predicted), lambda word: code.get(word, -9))
+        b = by_word(np.asarray(self.labels), lambda word: code.get(word, -99))
         as_is, shifted = float(np.mean(a == b)), float(np.mean(a == b - less))
         if shifted - as_is < max(0.1, 2.0 / np.sqrt(len(a))):
             return None
@@ -545,15 +531,7 @@ def exp_normalised(block: np.ndarray) -> np.ndarray:
 def raw_of(table: Table, roles: Roles) -> RawPredictions:
     table = numbered(table, roles.words)
     cluster = None if roles.cluster is None else column_of_block(roles.cluster, table.columns)
-    one_each = (
-        roles.id,
-        roles.fold,
-        roles.weight,
-        roles.group,
-        cluster,
-        roles.predicted,
-        roles.correct,
-    )
+    one_each = (roles.id, roles.fold, roles.weight, roles.group, cluster, roles.predicted, roles.correct)
     for name in (*roles.probabilities, *roles.label, *roles.votes, *one_each):
         if name is not None and name not in table.columns and name not in table.matrices:
             raise InputError(f"there is no column {name!r}; check the roles of the columns")
@@ -601,9 +579,7 @@ def raw_of(table: Table, roles: Roles) -> RawPredictions:
         ids=_stripped(table.columns[roles.id], roles.id) if roles.id else None,
         weight=table.columns[roles.weight] if roles.weight else None,
         group=_stripped(table.columns[roles.group], roles.group) if roles.group else None,
-        cluster=None
-        if cluster is None
-        else _clusters_of(table.columns[cluster], str(roles.cluster), cluster),
+        cluster=_clusters_of(table.columns[cluster], str(roles.cluster), cluster) if cluster else None,
         roles=roles,
         no_labels=no_labels,
         kind=roles.kind,
@@ -620,11 +596,11 @@ def _without_empty(
     """Return labels with "" in place of cells that stand for no class, and those cells."""
     if labels.dtype != object or labels.ndim > 1:
         return labels, ()
-    codes, words = words_in(labels)
+    words = words_in(labels)[1]
     known = {*(roles.class_names or ()), *classes_in(None if cells is None else cells.ravel())}
     none = no_classes(words, known)
     found = tuple(word for word in words if word in none and word)
-    return np.array(["" if word in none else word for word in words], dtype=object)[codes], found
+    return by_word(labels, lambda word: "" if word in none else word, object), found
 
 
 def _ranks_of(table: Table, roles: Roles, scores: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -885,9 +861,8 @@ def _stripped(values: np.ndarray, column: str) -> np.ndarray:
     """Return a column of labels, ids or groups, its text without blanks around it, and fit to be shown."""
     if values.dtype != object:
         return values
-    codes, words = words_in(values)
-    check_words(words, f"column {column!r}")
-    return np.array(words, dtype=object)[codes]
+    check_words(words_in(values)[1], f"column {column!r}")
+    return as_keys(values)
 
 
 def from_one_hot(matrix: np.ndarray) -> np.ndarray:

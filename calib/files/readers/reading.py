@@ -15,7 +15,7 @@ from calib.data.validation import n_axes
 from calib.files.readers.arrow import gives_batches, read_feather, read_parquet, table_of_stream
 from calib.files.readers.json import read_json, table_of_lists
 from calib.files.readers.long_format import wide
-from calib.files.readers.nested import lists_in_texts, ranked_matrices, writes_lists
+from calib.files.readers.nested import as_json, lists_in_texts, ranked_matrices, writes_lists
 from calib.files.readers.numpy import numbers_of, read_npy, read_npz
 from calib.files.readers.source import Limits, Progress, Source, open_source
 from calib.files.readers.tables import Table, as_numbers, frozen, table_from_columns, table_from_frame
@@ -96,14 +96,14 @@ def table_from(data: Any, limits: Limits | None = None, progress: Progress | Non
     if isinstance(data, pd.DataFrame):
         nested = [name for name in data if data[name].dtype == object and _is_nested(data[name])]
         if nested:
-            lists = {str(name): [_as_json(cell) for cell in data[name]] for name in data}
+            lists = {str(name): [as_json(cell) for cell in data[name]] for name in data}
             return wide(table_of_lists(lists, "frame", limits), limits)
         return wide(_with_lists(table_from_frame(data), limits), limits)
     if gives_batches(data):
         return wide(_with_lists(table_of_stream(data, limits, progress), limits), limits)
     if isinstance(data, Mapping):
         if any(_is_nested(values) and _is_ragged(values) for values in data.values()):
-            lists = {str(name): [_as_json(cell) for cell in values] for name, values in data.items()}
+            lists = {str(name): [as_json(cell) for cell in values] for name, values in data.items()}
             return wide(table_of_lists(lists, "frame", limits), limits)
         arrays = {str(name): np.asarray(values) for name, values in data.items()}
         text = {name: a.astype(object) for name, a in arrays.items() if a.dtype.kind in "USO"}
@@ -145,20 +145,6 @@ def _is_ragged(values: Any) -> bool:
         return True
     sizes = {len(cell) if isinstance(cell, (list, tuple, np.ndarray)) else None for cell in cells}
     return len(sizes) > 1 or any(isinstance(entry, (dict, list)) for cell in cells for entry in cell)
-
-
-def _as_json(cell: Any) -> Any:
-    if isinstance(cell, np.ndarray):
-        return [_as_json(entry) for entry in cell.tolist()]
-    if isinstance(cell, (list, tuple)):
-        return [_as_json(entry) for entry in cell]
-    if isinstance(cell, dict):
-        return {str(key): _as_json(entry) for key, entry in cell.items()}
-    if isinstance(cell, np.generic):
-        cell = cell.item()
-    if cell is None or cell is pd.NA or cell is pd.NaT:
-        return None
-    return cell if isinstance(cell, (str, int, float)) else str(cell)
 
 
 def _named(name: str, message: str) -> str:

@@ -92,7 +92,7 @@ def as_float_column(values: np.ndarray, name: str) -> np.ndarray:
     if values.dtype.kind in "iubf":
         return values.astype(np.float64)
     positions, words = words_in(values)
-    numbers = np.array([_as_float(word) for word in words])
+    numbers = np.array([as_float(word) for word in words])
     for word, number in zip(words, numbers, strict=True):
         if np.isnan(number) and word.lower() not in ("nan", ""):
             row = int((positions == words.index(word)).argmax())
@@ -100,7 +100,7 @@ def as_float_column(values: np.ndarray, name: str) -> np.ndarray:
     return numbers[positions]
 
 
-def _as_float(word: str) -> float:
+def as_float(word: str) -> float:
     try:
         return float(word) if word.isascii() and "_" not in word else np.nan
     except ValueError:
