@@ -11,6 +11,7 @@ from dataclasses import replace
 from itertools import product
 
 import numpy as np
+import pandas as pd
 
 from calib.base.exceptions import InputError
 from calib.files.readers.answers import positive_of, yes_or_no
@@ -598,11 +599,18 @@ def _single(columns: Columns) -> Iterator[Weighed]:
     for score, support in possible if len(possible) <= MOST_MODELS else ():
         scale = scale_of(score)
         scale = scale if scale != "probabilities" else "unknown"
-        for predicted, label, choices in _classes_beside(columns, score):
+        pairs = _classes_beside(columns, score)
+        for predicted, label in pairs:
             if support != "called so" and predicted and not _tells_right(columns, score, predicted, label):
                 continue
             base = Roles((score,), columns.listed, (label,) if label else (), kind="binary", scale=scale)
-            base = replace(base, choices=choices)
+            if len({true for _, true in pairs}) > 1:
+                base = replace(base, choices=(f"label={label}",))
+            elif len(pairs) > 1:
+                event = positive_of(columns.words(str(label))) or max(columns.words(str(label)))
+                base = replace(
+                    base, choices=(f"predicted={predicted}" if predicted else f"positive={event}",)
+                )
             if predicted is not None:
                 readings = _of_predicted(columns, base, predicted, support)
             elif columns.correct and (label is None or columns.called(score, "confidence")):
@@ -672,26 +680,19 @@ def _with_stages(columns: Columns, names: Sequence[str]) -> list[str]:
     return [*dict.fromkeys((*called, *stages))] if called else []
 
 
-def _classes_beside(columns: Columns, score: str) -> Iterator[tuple[str | None, str | None, tuple[str, ...]]]:
+def _classes_beside(columns: Columns, score: str) -> list[tuple[str | None, str | None]]:
+    """Return each (predicted class, true class) that can belong to a score."""
     predicted = _predicted_beside(columns, score)
     labels = [name for name in columns.labels if name != predicted]
     free = [name for name in labels if not _decided_event(columns, name, name, score)]
     label = next(iter(free or labels), None)
     if predicted is None and label is not None and columns.correct is None:
-        pairs = _label_is_predicted(columns, label, score)
-        words = sorted(columns.words(label)) or ["1"]
-        event = f"positive={positive_of(words) or words[-1]}"
-        for said, label in pairs:
-            yield said, label, (f"predicted={said}" if said else event,) if len(pairs) > 1 else ()
-        return
+        return [(said, label) for said in _said_beside(columns, label, score)]
     if label is not None or columns.correct is not None:
-        yield predicted, label, ()
-        return
-    labels = _truths(columns, [score], said=predicted or "")
-    for name in labels:
-        yield predicted, name, (f"label={name}",) if len(labels) > 1 else ()
-    if not labels:
-        yield predicted, None, ()
+        return [(predicted, label)]
+    return [(predicted, name) for name in _truths(columns, [score], said=predicted or "")] or [
+        (predicted, None)
+    ]
 
 
 def _predicted_beside(columns: Columns, score: str) -> str | None:
@@ -711,27 +712,27 @@ def _is_named_like(columns: Columns, name: str, stem: str) -> bool:
     return any(is_called(part, "predicted") or part in ("label", "class") for part in rest)
 
 
-def _label_is_predicted(columns: Columns, label: str, score: str) -> list[tuple[str | None, str]]:
-    """Return each (predicted, label) if nothing is called predicted, by words that two columns share."""
-    word, fractions = columns.word, columns.fractions
+def _said_beside(columns: Columns, label: str, score: str) -> list[str | None]:
+    """Return what can be the predicted class if nothing is called so, by words that two columns share."""
+    word = columns.word
     plain = [name for name in word if word[name] == "label" and name != label]
     if plain and columns.called(label, "true") and columns.called(score, "score", "confidence"):
-        return [(plain[0], label)]
+        return [plain[0]]
     several = len(columns.words(label)) > 2
     telling = columns.called(score, "confidence") or scale_of(score) == "log_probabilities"
     weak = [name for name in word if columns.called(name, "said") and name not in (label, score)]
-    answers = [name for name in weak if name not in fractions]
-    for answer in answers if telling and len(answers) == 1 else ():
-        free = is_free_text(columns[answer]) or columns.words(answer) & columns.words(label)
-        if free and columns[answer].dtype.kind == columns[label].dtype.kind:
-            return [(answer, label)]
+    answers = [name for name in weak if name not in columns.fractions]
+    if telling and len(answers) == 1:
+        (said,), alike = answers, columns[answers[0]].dtype.kind == columns[label].dtype.kind
+        if alike and (is_free_text(columns[said]) or columns.words(said) & columns.words(label)):
+            return [said]
     among = list(word) if several and telling else weak if several or telling else []
     shared = [name for name in _sharing(columns, label, among, [score]) if columns[name].dtype == object]
-    pairs: list[tuple[str | None, str]] = [(name, label) for name in shared]
-    if pairs or several or columns.given.positive or not np.nanmin(columns[score], initial=1.0) >= 0.5:
-        return pairs or [(None, label)]
-    either = _sharing(columns, label, word, [score])  # a score that is never below 1/2
-    return [*((name, label) for name in either), (None, label)]
+    if shared:
+        return [*shared]
+    if several or columns.given.positive or not np.nanmin(columns[score], initial=1.0) >= 0.5:
+        return [None]
+    return [*_sharing(columns, label, word, [score]), None]  # a score that is never below 1/2
 
 
 def _of_predicted(columns: Columns, base: Roles, predicted: str, support: str) -> Iterator[Roles]:
@@ -765,23 +766,21 @@ def _decided_event(columns: Columns, predicted: str, label: str, score: str) -> 
     One of two classes is predicted for all high scores and the other for all low scores, some below 1/2: only
     P(Y = 1) does that. If one class alone is predicted, the event is "", to be found out.
     """
-    decided = columns.words(predicted)
+    if len(columns.words(predicted, label)) > 2:
+        return None
     codes, words = words_in(columns[predicted])
     values = np.asarray(columns[score], dtype=np.float64)
-    known = np.isfinite(values)
-    sides = [(values[known & (codes == words.index(word))], word) for word in sorted(decided)]
-    sides = sorted(((v, word) for v, word in sides if len(v)), key=lambda each: float(each[0].mean()))
-    if not sides or len(columns.words(predicted, label)) > 2:
+    known = np.isfinite(values) & np.array([word in columns.words(predicted) for word in words])[codes]
+    found = pd.Series(values[known]).groupby(codes[known]).agg(["mean", "min", "max", "nunique"])
+    found = found.sort_values("mean")
+    half = 50.0 if found["max"].max() > 2.0 else 0.5
+    if not 0.0 <= found["min"].min() < half - 0.005 * half:
         return None
-    half = 50.0 if max(float(side.max()) for side, _ in sides) > 2.0 else 0.5
-    lowest = min(float(side.min()) for side, _ in sides)
-    if not 0.0 <= lowest < half - 0.005 * half:
-        return None
-    if len(sides) == 1:
+    if len(found) == 1:
         return ""
-    (below, _), (above, high) = sides
-    apart = below.max() <= above.min() and len(np.unique(below)) + len(np.unique(above)) > 2
-    return high if apart else None
+    below, above = found.iloc[0], found.iloc[1]
+    apart = below["max"] <= above["min"] and found["nunique"].sum() > 2
+    return words[found.index[1]] if apart else None
 
 
 def _of_event(columns: Columns, base: Roles, support: str) -> Iterator[Roles]:
