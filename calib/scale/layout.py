@@ -30,6 +30,7 @@ from calib.files.readers.arrow import column_values, table_of_batch
 from calib.files.readers.candidates import guess_roles
 from calib.files.readers.columns import ROUNDING, is_within
 from calib.files.readers.conventions import is_called
+from calib.files.readers.nested import writes_lists
 from calib.files.readers.raw_predictions import (
     RawPredictions,
     decided_but_for_labels,
@@ -88,6 +89,7 @@ def layout_of(
 ) -> Layout:
     """Decide what the columns are, on the first rows of the data."""
     table = table_of_batch(batch.slice(0, SAMPLE))
+    _refuse_lists(table)
     given = given or Given()
     wanted, only = given.model, _only_model(table, {*by, given.group})
     unseen = wanted is not None and only is not None  # other models may follow
@@ -146,6 +148,15 @@ def layout_of(
             "columns of single values; use calib.read on a part that fits into memory, or write such columns"
         )
     return layout
+
+
+def _refuse_lists(table: Table) -> None:
+    for name, values in table.columns.items():
+        if values.dtype == object and writes_lists(name, values[:100].tolist()):
+            raise InputError(
+                f"column {name[:60]!r} holds lists as text, and sums over parts need a column for each class "
+                "or lists of Parquet; calib.read and commands such as `calib metrics` read this file as it is"
+            )
 
 
 def _only_model(table: Table, without: set[str | None]) -> tuple[str, str] | None:

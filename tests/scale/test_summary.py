@@ -456,6 +456,9 @@ def test_files_that_cannot_be_used(tmp_path):
     pq.write_table(pa.table({"p(a)": [0.5], "label": ["a"]}), tmp_path / "b.parquet")
     with pytest.raises(InputError, match=r"b\.parquet has no column 'p\(b\)'"):
         scale.summarize(tmp_path)
+    (tmp_path / "a.csv").write_text('label,probs\n0,"[0.7, 0.3]"\n1,"[0.2, 0.8]"\n')
+    with pytest.raises(InputError, match="'probs' holds lists as text.*calib.read"):
+        scale.summarize(tmp_path / "a.csv")
 
 
 def test_ids_are_no_groups(tmp_path):
