@@ -644,9 +644,13 @@ def _class_dots(
 def _class_labels(
     diagram: ReliabilityDiagram, colours: dict[int, str], names: Sequence[str], place: int
 ) -> list[Properties]:
-    """Return the name of each coloured class, left of its first dot; names that would overlap move up."""
+    """Return the name of each coloured class, left of its first dot of many rows; up if they overlap."""
     cells, notes, height = diagram.cells, [], -1.0
-    first = {code: int(np.flatnonzero(cells.label == code)[0]) for code in colours}
+    first = {}
+    for code in colours:
+        own = np.flatnonzero(cells.label == code)
+        many = min(FEW_ROWS, int(cells.count[own].max()))
+        first[code] = int(own[(cells.count[own] >= many).argmax()])
     for code, cell in sorted(first.items(), key=lambda pair: float(cells.mean_outcome[pair[1]])):
         height = max(float(cells.mean_outcome[cell]), height + 0.06)
         notes.append(
