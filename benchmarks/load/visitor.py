@@ -86,6 +86,7 @@ class Visitor:
         self.session, self.elements = "", list[tuple[str, Any, str]]()
         #: Seconds between two runs of the fragments that the browser runs again by itself.
         self.repeated: dict[str, float] = {}
+        self.script = ""
         self.run()
 
     @property
@@ -104,7 +105,8 @@ class Visitor:
         message = BackMsg()
         state = message.rerun_script
         state.query_string, state.page_name, state.fragment_id = self.query, self.page, fragment
-        state.is_auto_rerun = bool(fragment) and fragment in self.repeated
+        state.is_auto_rerun = fragment in self.repeated
+        state.page_script_hash = self.script if fragment else ""  # for the page that a fragment may run again
         pressed = {change.id: change for change in changes}
         state.widget_states.widgets.extend({**self.widgets, **pressed}.values())
         self.send(message)
@@ -116,6 +118,8 @@ class Visitor:
                 self.session = answer.new_session.initialize.session_id or self.session
                 if not answer.metadata.run.fragment_ids:
                     self.repeated = {}
+            elif kind == "navigation":
+                self.script = answer.navigation.page_script_hash
             elif kind == "auto_rerun":
                 self.repeated[answer.auto_rerun.fragment_id] = answer.auto_rerun.interval
             elif kind == "delta" and answer.delta.HasField("new_element"):
