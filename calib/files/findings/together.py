@@ -95,13 +95,14 @@ def find_copies(raw: RawPredictions) -> Finding | None:
             f"Copies count as clusters, of which there are {known.max() + 1:,}, and stay together in splits "
             "and folds."
         )
-    what = f"exact copies of others ({some(again)}): their scores, to {DECIMALS} decimals, and their labels"
+    which, equal = "exact", f"their scores, to {DECIMALS} decimals, and their labels are equal"
     if exact is None:
-        what = f"changed copies of others ({some(again)}): their scores, about, and their labels"
+        which, equal = "changed", "their labels are equal, and their scores nearly so"
+    copied = f"{len(again):,} of {raw.n_samples:,} rows are {which} copies of others ({some(again)}): {equal}"
     return Finding(
         "rows_copied",
         "note" if effect < LEAST_EFFECT else "warning",
-        f"{len(again):,} of {raw.n_samples:,} rows are {what} are equal. {how}",
+        f"{copied}. {how}",
         again,
     )
 
