@@ -76,10 +76,10 @@ class Residuals:
         sum to 0, have the product -variance / (m - 1) on average.
         """
         n_strata = int(self.stratum.max()) + 1
-        pair = cluster * n_strata + self.stratum
-        both, first, size = np.unique(pair, return_index=True, return_counts=True)
+        place, both = pd.factorize(cluster * n_strata + self.stratum)  # in the order of their first rows
+        size, first = np.bincount(place), np.flatnonzero(np.diff(np.maximum.accumulate(place), prepend=-1))
         by_chance = _means(self.value**2, self.stratum) / np.maximum(np.bincount(self.stratum) - 1, 1)
-        pairs = size * (size - 1) / 2.0 * np.broadcast_to(weight, pair.shape)[first] ** 2
+        pairs = size * (size - 1) / 2.0 * np.broadcast_to(weight, place.shape)[first] ** 2
         return sum_of_pairs(weight * self.value, cluster) + float(pairs @ by_chance[both % n_strata])
 
     def effect(self, cluster: np.ndarray) -> float:
@@ -174,8 +174,8 @@ def _groupings(name: str, values: pd.Series) -> Iterator[tuple[str, np.ndarray]]
 
 def _says(classes: np.ndarray, codes: np.ndarray) -> bool:
     """Whether a column is a function of the class of a row."""
-    pairs = len(np.unique(classes.astype(np.int64) * (int(codes.max()) + 1) + codes))
-    return pairs == len(np.unique(classes))
+    pairs = len(pd.unique(classes.astype(np.int64) * (int(codes.max()) + 1) + codes))
+    return pairs == len(pd.unique(classes))
 
 
 def questions_of(
