@@ -393,7 +393,7 @@ def _vectors(columns: Columns) -> Iterator[Weighed]:
     if given or _is_class_wise_output(columns) or len(numeric) < 2:
         return
     labels = columns.labels[:1] or [
-        name for name in _free_classes(columns, ())
+        name for name in _free_classes(columns, columns.truths.values())
         if not columns.is_predicted(name) and columns.has_few_words(name, max(2 * len(numeric), 2))
     ] or columns.predicted[:1]  # fmt: skip
     named: dict[Frame, list[str]] = {}
