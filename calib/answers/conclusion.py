@@ -128,6 +128,8 @@ class Conclusion(Result):
         if floor is None:
             return nothing + "."
         error = "calibration error" if self._event else f"{floor.notion} calibration error"
+        if floor.untold is not None:
+            return f"{nothing}; for the {error}, {floor.untold}."
         if floor.verdict == ABOVE_NOISE:
             return f"{nothing}, but the {error} is above noise."
         return f"{nothing}, and the {error} is {WITHIN_NOISE} ({floor.hidden})."

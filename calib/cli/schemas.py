@@ -38,6 +38,7 @@ _ASSESSED = {
             **_each("whole", "n_samples n_left_out"),
             "level": "number",
             "determined": "flag",
+            "untold": "text?",
         },
         "together?": {"n_tests": "whole", "p_value": "number", "untold": "text?"},
         "*": _each("number?", "statistic p_value"),

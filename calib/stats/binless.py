@@ -96,11 +96,15 @@ class CalibrationTest(Result):
     @property
     def words(self) -> str:
         """The result as a sentence without its end."""
-        return f"{self.title} {self.statistic:.3g} ({_chance_words(self.p_value)}): {self.verdict}"
+        return f"{self.title} {self.statistic:.3g}{_in_brackets(self)}: {self.verdict}"
 
 
 def _chance_words(p_value: float) -> str:
     return f"p = {p_value:.2g}" if p_value >= 1e-6 else "p < 0.000001"
+
+
+def _in_brackets(test: CalibrationTest | CombinedTest) -> str:
+    return "" if test.untold else f" ({_chance_words(test.p_value)})"
 
 
 @dataclass(frozen=True, repr=False)
@@ -131,6 +135,7 @@ class CalibrationSlope(Result):
     determined: bool
     #: Rows of score 0 or 1 that were left out because all scores are rounded
     n_left_out: int = 0
+    untold: str | None = None  #: As for `CombinedTest`
 
     @property
     def words(self) -> str:
@@ -139,9 +144,10 @@ class CalibrationSlope(Result):
             return "slope and intercept cannot be estimated: one score, or scores that separate the outcomes"
         slope = interval_words(self.slope_lower, self.slope_upper, least=3)
         intercept = interval_words(self.intercept_lower, self.intercept_upper, least=3)
+        tested = self.untold or f"{_chance_words(self.p_value)} for both"
         return (
             f"slope {self.slope:.3f} ({slope}; 1 if calibrated), intercept {self.intercept:.3f} "
-            f"({intercept}; 0 if calibrated), {_chance_words(self.p_value)} for both"
+            f"({intercept}; 0 if calibrated), {tested}"
             + f", without {self.n_left_out:,} rows of rounded scores 0 or 1"
             * bool(self.n_left_out)
         )
@@ -297,7 +303,7 @@ class CombinedTest(Result):
 
     @property
     def words(self) -> str:
-        return f"All {self.n_tests} tests together ({_chance_words(self.p_value)}): {self.verdict}"
+        return f"All {self.n_tests} tests together{_in_brackets(self)}: {self.verdict}"
 
 
 def combined_test(p_values: Sequence[float], untold: str | None = None) -> CombinedTest:
@@ -330,7 +336,7 @@ def calibration_frame(tests: Sequence[CalibrationTest], scored: str | None = Non
             "Test": test.title,
             "Of": scored or test.notion,
             "Statistic": test.statistic,
-            "p": test.p_value,
+            "p": np.nan if test.untold else test.p_value,
             "Redraws": test.n_resamples,
             "Verdict": test.verdict,
         }
@@ -432,6 +438,7 @@ def calibration_slope(
         level=level,
         determined=both.converged and large.converged,
         n_left_out=int((~told).sum()),
+        untold=too_few(rows.n_clusters),
     )
 
 

@@ -101,7 +101,7 @@ def intervals(method: Method) -> pd.DataFrame:
                 "Upper": upper,
                 "Perfect model": None if floor is None else floor.mean,
                 "Perfect model, 95 %": None if floor is None else floor.quantile(0.95),
-                "p": None if floor is None else floor.p_value,
+                "p": None if floor is None or floor.untold else floor.p_value,
             }
         )
     return pd.DataFrame(rows)
@@ -204,7 +204,7 @@ def show_without_bins() -> None:
     together = combined_test(chances, next(iter(by_error.values())).untold)
     st.markdown(f"{together.words}, with the noise floors above.")
     st.dataframe(
-        tested.drop(columns="Redraws").assign(p=tested["p"].map(p_words)),
+        tested.drop(columns="Redraws").assign(p=tested["p"].map(p_words, na_action="ignore")),
         hide_index=True,
         column_config={"Statistic": st.column_config.NumberColumn(format="%.4g")},
     )

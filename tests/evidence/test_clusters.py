@@ -27,7 +27,8 @@ from calib.answers.gate import gate as check_limits
 from calib.answers.metric_tables import metric_intervals
 from calib.evidence.clusters import Dependence, latent_correlation
 from calib.evidence.rows import Rows
-from calib.stats import calibration_tests
+from calib.stats import calibration_slope, calibration_tests
+from calib.stats.binless import calibration_frame
 
 
 @pytest.mark.parametrize("correlation", [0.0, 0.3, 0.7])
@@ -116,6 +117,9 @@ def test_few_clusters_do_not_tell():
     proba, labels, cluster = perfect(np.random.default_rng(5), "", 6, 50, 0.3)
     floor = noise_floor(labels, proba, cluster=cluster, n_resamples=50, random_state=0)
     assert floor.verdict.startswith("too few clusters to tell (6;")
+    assert calibration_slope(labels, proba, cluster=cluster).untold == floor.untold
+    assert np.isnan(calibration_frame(calibration_tests(labels, proba, cluster=cluster))["p"]).all()
+    assert floor.untold in conclude(labels, proba, cluster=cluster).words(floor=floor)
     assert "too few clusters" in effective_sample(labels, proba, cluster=cluster).words
     with pytest.raises(InputError, match="needs clusters"):
         effective_sample(labels, proba)
