@@ -160,7 +160,9 @@ def _groupings(name: str, values: pd.Series) -> Iterator[tuple[str, np.ndarray]]
     """Return groups of equal values of a column, and blocks of time; each missing value is a group."""
     column = values.mask(values == "") if values.dtype.kind == "O" else values
     codes, distinct = pd.factorize(column)
-    whole = values.dtype.kind in "iu" or (values.dtype.kind == "f" and (np.asarray(distinct) % 1 == 0).all())
+    whole = values.dtype.kind in "iu"
+    if values.dtype.kind == "f":
+        whole = bool(np.isfinite(distinct).all() and (np.asarray(distinct) % 1 == 0).all())
     if values.dtype.kind not in "biuf" or (whole and values.dtype.kind != "b"):
         yield name, np.where(codes < 0, len(distinct) + np.arange(len(codes)), codes)
     blocks: Sequence[str] = ()

@@ -334,7 +334,7 @@ def is_flag(values: np.ndarray) -> bool:
 def sums_of(columns: Iterable[np.ndarray]) -> np.ndarray:
     """Return the sums of rows, or of exp of them if they are log-probabilities, (n,) array."""
     with np.errstate(over="ignore", invalid="ignore"):
-        rows = np.stack([*columns]).astype(np.float64)
+        rows = np.array([*columns], dtype=np.float64)
         sums: np.ndarray = rows.sum(axis=0)
         return np.exp(rows).sum(axis=0) if np.nanmax(sums, initial=-np.inf) < 0.0 else sums
 
