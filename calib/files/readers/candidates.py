@@ -162,7 +162,8 @@ def _refuse_fractions(columns: Columns, roles: Roles) -> None:
     """Refuse fractions in the column that is called the true class, if nothing else is."""
     for name in columns.fractions - {*roles.probabilities} if not roles.label and not roles.correct else ():
         if columns.called(name, "true"):
-            row = int((columns[name] % 1 > 0).argmax())
+            with np.errstate(invalid="ignore"):  # infinite numbers
+                row = int((columns[name] % 1 > 0).argmax())
             held = f"column {name[:60]!r} is called the true class, but holds {columns[name][row]:.6g}"
             raise InputError(f"{held} in row {row}; write a class there, or name the label with label=")
 
