@@ -36,6 +36,7 @@ FOUND = {
     "signalling NaN in a vector": make(140007762)[1],
     "signalling NaN beside wider numbers": make(140010379)[1],
     "missing scores taken for log-odds": make(140005457)[1],
+    "labels of another length than the score": make(902027)[1],
     "infinite fraction called the true class": make(500)[1],
     "long name": b"x" * 1_500 + b",b\n0.5,0.5\n",
 }

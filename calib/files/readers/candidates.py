@@ -327,7 +327,7 @@ def _truths(columns: Columns, scores: Sequence[str], names: Sequence[str] = (), 
         (score,) = scores
         event = columns.event_of(score)
         stem = [name for name in free if event is not None and columns.word[name] == normalised(event[1])]
-        two = [n for n in free if len(columns.words(n)) == 2 and len(columns[n]) == len(columns[score])]
+        two = [n for n in free if len(columns.words(n)) == 2 and columns.are_as_long(n, score)]
         return (
             [name for name in stem if columns.is_flag(name)]
             or [name for name in whole if is_flag(columns[name]) and len(columns.words(name)) > 1]
@@ -767,7 +767,7 @@ def _decided_event(columns: Columns, predicted: str, label: str, score: str) -> 
     One of two classes is predicted for all high scores and the other for all low scores, some below 1/2: only
     P(Y = 1) does that. If one class alone is predicted, the event is "", to be found out.
     """
-    if len(columns.words(predicted, label)) > 2:
+    if len(columns.words(predicted, label)) > 2 or not columns.are_as_long(predicted, score):
         return None
     codes, words = words_in(columns[predicted])
     values = np.asarray(columns[score], dtype=np.float64)

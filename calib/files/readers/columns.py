@@ -269,8 +269,14 @@ class Columns:
             self._sums[key] = sums_of([self[name][:LOOKED_AT] for name in names])
         return sums_to_one(self._sums[key], share, tolerance)
 
+    def are_as_long(self, name: str, other: str) -> bool:
+        """Whether two columns have equal lengths: vectors of one archive may differ."""
+        return len(self[name]) == len(self[other])
+
     def separation(self, score: str, label: str, positive: str) -> tuple[float, float]:
         """Return the AUC of a score for a class, and by how many standard errors it is above 1/2."""
+        if not self.are_as_long(score, label):
+            return 0.5, 0.0
         codes, words = words_in(self[label])
         filled = np.array([word != "" for word in words])[codes]
         return self.separates(score, np.array([word == positive for word in words])[codes], filled)
