@@ -159,8 +159,8 @@ def near_copies(
 ) -> np.ndarray | None:
     """Return which rows are copies but for small changes of their (n, L) scores; None if none are.
 
-    The nearest neighbours of copies come true together, as for `copies_of`; those of other rows as often as
-    rows of their class and about their score, or as their `FAR` neighbours.
+    Nearest neighbours that are copies come true together, as for `copies_of`. Other nearest neighbours do so
+    as often as rows of one class and score, or as `FAR`-th neighbours.
     """
     from scipy.sparse import coo_array  # takes a second to import, as its neighbours do
     from scipy.sparse.csgraph import connected_components

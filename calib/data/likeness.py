@@ -83,7 +83,7 @@ class Residuals:
         return sum_of_pairs(weight * self.value, cluster) + float(pairs @ by_chance[both % n_strata])
 
     def effect(self, cluster: np.ndarray) -> float:
-        """Return how much more the sum of the residuals varies than that of independent rows."""
+        """Return the variance of the sum of the residuals, divided by its variance for independent rows."""
         return 1.0 + 2.0 * self.products(cluster) / max(float(self.value @ self.value), 1e-300)
 
     def without_trend(self, values: np.ndarray) -> Residuals:
