@@ -86,7 +86,7 @@ class Browser:
         if self.page.get_by_test_id("stException").count():
             raise RuntimeError(f"{self.page.url} shows an error of Python")
         if self.page.evaluate("clock.runs") == runs:
-            print(f"no run was seen within {UNSEEN} ms; what changed is taken for the answer", flush=True)
+            print(f"no run was seen within {UNSEEN} ms; what changed counts as the answer", flush=True)
         seconds = self.page.evaluate("clock.last - clock.begin") / 1e3
         if seconds < 0:
             raise RuntimeError(f"nothing that can be seen changed on {self.page.url}")

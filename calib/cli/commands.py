@@ -600,9 +600,7 @@ def slices(options: Namespace) -> Outcome:
             f"confidence {rest.bias[place]:+.4f} against {rest.bias_of_rest[place]:+.4f}, difference "
             f"{interval_words(rest.bias_lower[place], rest.bias_upper[place], sign='+')})"
             for place in apart[: options.rows]
-        ] or [
-            f"{name}: no group is distinguishable from all other rows in how often it is right; {rest.hidden}"
-        ]
+        ] or [f"{name}: no group has a gap that is distinguishable from all other rows'; {rest.hidden}"]
     data = {
         "file": str(options.file),
         "n_samples": rows.n_samples,

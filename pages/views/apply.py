@@ -75,7 +75,7 @@ def show_loaded(calibrator: Any, choices: int | None) -> None:
     st.markdown("\n".join(f"- {line}" for line in lines))
 
 
-heading("Apply", "Send new predictions, with or without labels, through a fitted calibrator.")
+heading("Apply", "Calibrate new predictions, with or without labels.")
 start()
 data = dataset()
 left, right = st.columns(2)
@@ -152,7 +152,7 @@ if predictions.coverage < 1.0:
 if by_position:
     st.warning(
         "Columns are matched by position: the predictions or the calibrator name no classes, so the first "
-        f"column is taken for {literal(names[0])}, the second for {literal(names[1])}, and so on."
+        f"column is read as {literal(names[0])}, the second as {literal(names[1])}, and so on."
     )
 elif predictions.kind == "vectors":
     st.caption("Columns are matched by the names of the classes.")

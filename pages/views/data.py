@@ -259,7 +259,7 @@ if data.upload is not None and not pending() and not used:
             st.rerun()
         except InputError as error:
             st.error(f"These files cannot be examined again: {escaped(error)}")
-    st.caption("Shows the file as it was, with its roles and fixes, to be changed.")
+    st.caption("Shows the file again, so that you can change its roles and fixes.")
 rows = data.evaluation
 n_calibration = f"{data.calibration.n_samples:,}" if data.calibration else "none"
 columns = st.columns(4)

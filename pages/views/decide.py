@@ -21,9 +21,9 @@ from pages.shared.session import BASE, dataset, scored
 from pages.shared.widgets import ARROW, chart, download, escaped, heading, literal, need_kind, next_line
 
 TARGETS = {
-    "accuracy": ("Accuracy", "How many of the accepted ones are right"),
-    "reviews": ("Reviews", "How many a person can look at"),
-    "cost": ("Cost", "What a wrong one costs"),
+    "accuracy": ("Accuracy", "How accurate accepted predictions are"),
+    "reviews": ("Reviews", "How many predictions a person can review"),
+    "cost": ("Cost", "What a wrong prediction costs"),
     "costs": ("Cost matrix", "What each action costs"),
 }
 #: Costs in a matrix until they are changed: of a wrong class, and of a person who looks.
@@ -54,13 +54,13 @@ def target_value() -> float:
                 value for value in ACCURACIES if any(found[value][name][0].coverage for name in wanted)
             )
             open_on("right", 100 * next(promised, ACCURACIES[-1]))
-        words = "Accuracy of what is accepted, %"
+        words = "Accuracy of accepted predictions, %"
         share = st.number_input(words, 1.0, 99.99, step=0.5, key="right", format="%.2f")
         return round(share / 100, 6)
     if target == "reviews":
         share = st.number_input("Left to a person, at most, %", 0.1, 99.0, 20.0, key="reviews")
         return round(share / 100, 6)
-    return st.number_input("Cost of a wrong one, in reviews", 1.1, 1e6, 20.0, key="cost")
+    return st.number_input("Cost of a wrong prediction, in reviews", 1.1, 1e6, 20.0, key="cost")
 
 
 def simultaneous_words() -> str:
@@ -75,7 +75,10 @@ def simultaneous_words() -> str:
     words = f"Promised at once with {1 - alpha:.0%}: {', '.join(passing) or 'nothing'}. "
     if value in ACCURACIES:
         several = f" and {n_models} models" if n_models > 1 else ""
-        return words + f"\u03b1 is divided among {len(ACCURACIES)} accuracies{several}: choose after looking."
+        return (
+            words
+            + f"\u03b1 is divided among {len(ACCURACIES)} accuracies{several}: you may choose after looking."
+        )
     return words + "This accuracy has \u03b1 for itself: its promise holds if you chose it before looking."
 
 
@@ -127,7 +130,7 @@ def show_curves(names_shown: list[str], outcomes: dict[str, Outcome], risk: floa
     if shown_class is not None:
         st.caption(f"{rows}, those predicted as this class. {areas}")
     elif any(outcome.n_accepted for outcome in outcomes.values()):
-        st.caption(f"{rows}. Diamonds: what the thresholds above do to them.")
+        st.caption(f"{rows}. Diamonds: the thresholds above.")
     else:
         st.caption(f"{rows}. {areas}")
 
@@ -282,7 +285,7 @@ with right.popover("Options", width="stretch"):
             required=True,
             key="promise",
             bind="query-params",
-            help="For each class takes far more rows.",
+            help="A promise for each class takes far more rows.",
         )
     if target == "accuracy":
         words = "Share of the right predictions that is accepted, at least, %"
@@ -307,8 +310,8 @@ shown = whose.selectbox(
     "Scores",
     list(models),
     key="decide-model",
-    help="Opens on the recommended calibrator or, without one, on the model that does best on the rows that "
-    "thresholds are chosen on.",
+    help="At first the recommended calibrator. Without one, the best model on the rows that choose the "
+    "thresholds.",
 )
 rule, outcome = rules[shown], checked[shown]
 if rule.guarantee is not None:
@@ -371,10 +374,10 @@ st.dataframe(
 )
 download(table, "decisions", key="decisions-csv")
 st.caption(
-    "All on the rows left for checking, with 95 % Clopper-Pearson intervals. A calibrator fitted per "
-    "predicted class shifts each class by its own amount: the same threshold on its confidence means a "
-    "different one on the model's own for each class. AURC: mean share of wrong ones over all coverages; "
-    "smaller is better."
+    "All on the rows left for checking, with 95 % Clopper-Pearson intervals. A calibrator for each "
+    "predicted class shifts each class by its own amount, so a threshold on the calibrated confidence is a "
+    "different threshold on the model's confidence for each class. AURC: mean share of wrong predictions "
+    "over all coverages; smaller is better."
 )
 if len(models) == 1:
     st.page_link("pages/views/calibrate.py", label="Fit a calibrator and compare what it accepts", icon=ARROW)

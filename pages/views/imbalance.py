@@ -71,8 +71,8 @@ balanced = len(binned) > 1 and bool(most <= EQUAL * least or most - least <= cha
 if calibrated.any():
     listed = ", ".join(literal(names[code]) for code in rarest)
     st.markdown(
-        "No class is rare here: all are about equally frequent, and each way gives all of them about as many "
-        f"bins. Mean TL-ECE of {listed}:"
+        "No class is rare here: all are about equally frequent, and each way gives all of them about the "
+        f"same number of bins. Mean TL-ECE of {listed}:"
         if balanced
         else f"The rarest calibrated classes ({listed}; {shares[rarest].sum():.2%} of the rows), mean TL-ECE:"
     )

@@ -77,9 +77,9 @@ chart(
     alt="Outcomes minus scores, with their confidence sequence, and the evidence",
 )
 st.caption(
-    "Marks: rows next to each other. Line and band: all rows so far; the truth stays within the band at all "
-    "times in 95 of 100 streams. Below: what bets against calibration are worth, and the line from which "
-    "there is an alarm; a calibrated model reaches it in at most 5 of 100 streams, however long it runs."
+    "Marks: blocks of consecutive rows. Line and band: all rows so far; in 95 of 100 streams the truth "
+    "stays within the band at all times. Below: the worth of bets against calibration, and the threshold "
+    "of the alarm. A calibrated model reaches it in at most 5 of 100 streams, however long it runs."
 )
 units = result.units
 next_line("Over time")

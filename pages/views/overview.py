@@ -71,8 +71,8 @@ def show_verdict() -> None:
         said.words([literal(name) for name in data.evaluation.class_names], sure),
         anchor=False,
         help="Points are percentage points of confidence minus accuracy. All statements hold together with "
-        f"{said.level:.0%}, by exact intervals of the {said.n_ranges:,} ranges of the confidence that were "
-        "looked at.",
+        f"{said.level:.0%}, by exact intervals of all {said.n_ranges:,} ranges of the confidence that were "
+        "tested.",
     )
     if data.split is not None:
         st.caption(
@@ -186,7 +186,7 @@ def show_numbers() -> None:
     order = [*texts.index[:at], texts.index[-1], *texts.index[at:-1]]
     dashes = " A dash: the method gives no score per class." if data.kind.name == "vectors" else ""
     if data.sums is not None:
-        dashes = " A dash: sums do not tell it."
+        dashes = " A dash: it does not follow from sums."
     st.dataframe(texts.loc[order].rename_axis("Number"), height="content")
     download(interval_frame(numbers, ends), "overview", key="overview-csv")
     st.caption(f"{HOW_SURE} {how_assessed(n_bins, data.kind)}{dashes}")

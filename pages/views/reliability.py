@@ -237,7 +237,7 @@ def show_assessment(
         st.markdown(error_words(errors, diagram, options["event"]))
     bounds = options["bounds"]
     if bounds is not None:
-        above = st.number_input("Within what is it calibrated above", 0.0, 1.0, 0.5, 0.05, key="above")
+        above = st.number_input("How far off can it be above this score", 0.0, 1.0, 0.5, 0.05, key="above")
         try:
             st.markdown(bounds.words(above, "**{}**"))
         except InputError as error:

@@ -333,8 +333,7 @@ with main:
         st.markdown(
             f"{'; '.join(apart)}."
             if apart
-            else "No group shown is distinguishable from all other rows in how often it is right against "
-            f"what its scores say; {between.hidden}."
+            else f"No group shown has a gap that is distinguishable from all other rows'; {between.hidden}."
         )
         kind = st.segmented_control(
             "What differs",

@@ -153,7 +153,7 @@ def test_refusals_in_the_app_have_no_codes():
     assert app.session_state["dataset"].example == "digits"
     assert "label_out_of_range" not in shown_text(app)
     assert "cannot be used yet" in app.error[0].value
-    assert "is taken for the true label." in shown_text(app)
+    assert "is read as the true label." in shown_text(app)
     assert any(panel.proto.expanded for panel in app.expander if panel.label.startswith("Columns"))
 
 
@@ -170,7 +170,7 @@ def test_roles_by_value_split_and_fixes_stay_when_the_page_is_left():
     table["age"] = RNG.integers(18, 90, len(table))
     table["species"] = np.array(["cat", "dog", "emu"])[LABELS]
     upload(app, "up", "animals.csv", table.to_csv(index=False).encode())
-    assert "`` species `` is taken for the true label" in shown_text(app)
+    assert "`` species `` is read as the true label" in shown_text(app)
     preview = app.dataframe[0].value
     assert {"species (true label)", "p(cat) (score)", "age"} <= set(preview.columns)
     app.slider(key="split").set_value(25).run()
@@ -188,7 +188,7 @@ def test_ages_are_no_labels():
     table = pd.DataFrame(PROBA, columns=["p(cat)", "p(dog)", "p(emu)"])
     table["age"] = RNG.integers(18, 90, len(table))
     upload(app, "up", "ages.csv", table.to_csv(index=False).encode())
-    assert "No column is taken for the true label" in shown_text(app)
+    assert "No column is read as the true label" in shown_text(app)
 
 
 def test_vectors_of_two_models_are_chosen_by_their_pattern():

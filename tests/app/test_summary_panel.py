@@ -85,7 +85,7 @@ def test_numbers_are_those_of_the_rows(rows, summarized):
         if measure.title in shown and measure.metric != "auc":
             assert shown[measure.title].startswith(f"{getattr(expected, key):.4f}"), key
     assert shown["Distinct scores"] == "\u2013"
-    assert "A dash: sums do not tell it." in words(app)
+    assert "A dash: it does not follow from sums." in words(app)
     said = calib.conclude(labels, proba).words([f"`` *c{code}* ``" for code in range(L)])
     assert said[:40] in "\n".join(header.value for header in app.header)
     app.toggle(key="make-report").set_value(True).run()

@@ -161,7 +161,7 @@ def test_main_job(open_page, upload, tmp_path):
 
     fresh = tmp_path / "fresh.npy"
     np.save(fresh, evaluation.proba[:500])
-    page.get_by_role("link", name="Send new predictions through it").click()
+    page.get_by_role("link", name="Calibrate new predictions").click()
     page.get_by_role("heading", level=1, name="Apply", exact=True).wait_for()
     settled(page)
     assert "fitted in this session" in prose(page)  # the one just fitted is the one to begin with

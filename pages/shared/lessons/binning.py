@@ -265,7 +265,7 @@ def show() -> None:
     values = f"{best['n_bins']:.0f} value{'s' if best['n_bins'] > 1 else ''}"
     st.markdown(
         f"**{best['points_per_bin']:.0f}** of {n_rows:,}: ECE {best['error']:.3f}, but all rows share "
-        f"{values}. With {k}, ECE is **{binned.error:.3f}**; Theorem 1 promises, without the truth, "
+        f"{values}. With {k}, ECE is **{binned.error:.3f}**; without knowing the truth, Theorem 1 promises "
         f"at most **{promise.marginal:.3f}** per bin with probability 90 %. Drag the end of the first bin."
     )
     if presenting():

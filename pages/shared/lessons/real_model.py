@@ -44,7 +44,7 @@ def one_bin(diagram: ReliabilityDiagram, bin_: int, names: Sequence[str], *, spl
         line={"color": OKABE_ITO["blue"], "width": 2},
         marker={"symbol": "star", "size": 14, "color": OKABE_ITO["blue"]},
         showlegend=False,
-        hovertemplate="all classes: confidence %{x:.2f}, right %{y:.2f}<extra></extra>",
+        hovertemplate="all classes: confidence %{x:.2f}, accuracy %{y:.2f}<extra></extra>",
     )
     data += scatter(
         x=inside.class_confidence if split else np.full(count, star[0]),
@@ -56,7 +56,7 @@ def one_bin(diagram: ReliabilityDiagram, bin_: int, names: Sequence[str], *, spl
             [escape(names[code]), n] for code, n in zip(inside.label, inside.class_count, strict=True)
         ],
         showlegend=False,
-        hovertemplate="%{customdata[0]}: confidence %{x:.2f}, right %{y:.2f} of %{customdata[1]:,}"
+        hovertemplate="%{customdata[0]}: confidence %{x:.2f}, accuracy %{y:.2f}, %{customdata[1]:,} rows"
         "<extra></extra>",
     )
     layout = unit_axes(data, "Confidence", "Accuracy", LESSON_HEIGHT, marked=[frame])

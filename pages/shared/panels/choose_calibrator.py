@@ -123,7 +123,7 @@ def choose_calibrator() -> tuple[Any, int, By | None]:
         if lacks(kind, f"notion:{reduction.notion}") is None
     }
     whole = [WHOLE] if lacks(kind, "calibrator:whole vector") is None else []
-    title = left.selectbox("Reduction: what the confidence should be right for", [*reductions, *whole])
+    title = left.selectbox("Reduction: which notion of calibration", [*reductions, *whole])
     if not whole:
         left.caption(shortfall(kind, "calibrator:whole vector"))
     if title == WHOLE:
@@ -168,7 +168,7 @@ def _choose_scaling(left: Any, right: Any) -> Any:
     options: dict[str, Any] = {}
     if "l2" in method.options:
         offered = [words for words, options in RIDGES.items() if set(options) <= set(method.options)]
-        ridge = left.selectbox("Ridge: what keeps it from fitting noise", offered)
+        ridge = left.selectbox("Ridge, against fitting noise", offered)
         options = dict(RIDGES[ridge])
         if ridge == "a given ridge":
             options["l2"] = 10.0 ** left.slider("Weight of the ridge, power of 10", -6.0, 2.0, -1.0, 0.5)

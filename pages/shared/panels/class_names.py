@@ -26,10 +26,9 @@ def offer_class_names() -> None:
             table, hide_index=True, disabled=["class"], key=f"class-names-{data.key[:24]}", num_rows="fixed"
         )
         st.caption(
-            "Figures, tables, the report and files made from here on use these names in this order, and "
-            "calibrators expect these names in new files. Other names change nothing that is fitted; in "
-            "another order calibrators are fitted again, because they hold values by place (for groups: "
-            "fit them again on Calibrate)."
+            "From now on figures, tables, reports and files use these names in this order, and calibrators "
+            "expect them in new files. A new name changes no fit. In a new order calibrators are fitted "
+            "again, because they hold values by position (for groups: fit them again on Calibrate)."
         )
         if st.button("Show the classes so", disabled=edited.equals(table)):
             try:

@@ -50,8 +50,8 @@ def show_roles(reading: Reading) -> None:
             listed = {"Scores": scores, "Classes": roles.ranked, "Labels": roles.label}
             st.text("\n".join(f"{head}: {', '.join(columns)}" for head, columns in listed.items() if columns))
         return
-    head = f"Columns: {len(scores):,} of {len(names):,} are taken for class scores"
-    head = head if len(scores) > 1 else f"Columns: {escaped(scores[0])} is taken for the score"
+    head = f"Columns: {len(scores):,} of {len(names):,} are read as class scores"
+    head = head if len(scores) > 1 else f"Columns: {escaped(scores[0])} is read as the score"
     with st.expander(head, expanded=_blocked(reading), key="columns-panel"):
         if roles.choices:
             _show_choices(reading, roles)
@@ -122,7 +122,7 @@ def _menus(reading: Reading, roles: Roles, names: list[str]) -> Roles | None:
 def _words(roles: Roles) -> tuple[str, ...]:
     """Return the probabilities that the user gives the words of a confidence."""
     if roles.words:
-        st.markdown("Probability that each word of the confidence stands for:")
+        st.markdown("Probability for each word of the confidence:")
     chances = []
     for place, (word, chance) in zip(cycle(st.columns(4)), chances_of(roles.words).items(), strict=False):
         value = place.number_input(escaped(word), 0.0, 1.0, chance, 0.05, key=f"role-word-{word}")

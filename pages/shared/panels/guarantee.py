@@ -51,7 +51,8 @@ def show_guarantee(calibrator: Any, choices: int) -> None:
         )
         st.caption(
             "Within: the largest distance from a calibrated value to an end of its bin's Clopper-Pearson "
-            "interval. These hold at once for the same values as \u03b5\u2082, given these rows' outcomes."
+            "interval. The intervals hold at once for the same values as \u03b5\u2082, given the outcomes "
+            "of these rows."
         )
         download(table, "guarantee", key="guarantee-csv")
         download(card.bins.frame(), "guarantee-bins", label="Every bin (CSV)", key="guarantee-bins-csv")
@@ -82,9 +83,8 @@ def show_base_beside(calibrator: Any, choices: int, n_bins: int) -> None:
     low, high = interval(base, key, n_bins)
     if high <= promised:
         st.info(
-            f"The base model is better than this promise already: its {MEASURES[key].title} is at most "
+            f"The base model is already better than this promise: its {MEASURES[key].title} is at most "
             f"{high:.{decimals_of(low, high)}f} (95 % interval {interval_words(low, high)}, in {n_bins} "
-            "equal-width bins), and "
-            f"{promised:.3f} is guaranteed. A guarantee says what holds whatever the distribution, not that "
-            "calibration helps."
+            f"equal-width bins), and {promised:.3f} is guaranteed. A guarantee holds for every "
+            "distribution; it does not say that calibration helps."
         )

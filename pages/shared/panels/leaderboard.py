@@ -93,7 +93,7 @@ def show_leaderboard(leaderboard: Leaderboard, n_bins: int, proposed: str) -> No
         offer("LaTeX", leaderboard.latex(), "leaderboard.tex", "text/x-tex")
     event = lacks(dataset().kind, "calibrator:whole vector") is not None
     st.caption(
-        "A click on a row compares its method with the base model below, and lists the rows behind.",
+        "Click a row to compare its method with the base model below, and to list its rows.",
         help="Methods are ranked by the Brier score of the event: the predicted class is right, or Y is 1. "
         f"{''.join(HOW_RANKED.partition(' An improvement')[1:])} {how_assessed(n_bins)}"
         if event

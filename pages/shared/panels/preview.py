@@ -1,4 +1,4 @@
-"""The first rows of an uploaded file, each column with what it is taken for, before anything is replaced."""
+"""The first rows of an uploaded file, with the role of each column, before anything is replaced."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def show_file(reading: Reading, shown: Dataset) -> None:
 
 
 def taken_for(roles: Roles) -> dict[str, str]:
-    """Return what each column with a role is taken for, in the order of their weight."""
+    """Return the role of each column that has one, the most important first."""
     words = {"class": "class", "label": "true label"} | {
         role: head.lower() for role, head in ONE_EACH.items()
     }
@@ -57,14 +57,14 @@ def taken_for(roles: Roles) -> dict[str, str]:
 
 
 def show_label_column(reading: Reading) -> None:
-    """Say which column is taken for the true label; the finding label_column says why."""
+    """Say which column is read as the true label; the finding label_column says why."""
     roles = reading.roles
     if roles is None or reading.table.matrices or roles.votes:
         return
     if not roles.label and roles.correct is None:
         st.caption(
-            "No column is taken for the true label: none has such a name, names of the classes as values, or "
-            "alone whole numbers that could be their codes."
+            "No column is read as the true label: none has such a name or holds names of the classes, and "
+            "no single column holds whole numbers that could be codes."
         )
     elif len(roles.label) == 1:
-        st.caption(f"{literal(roles.label[0])} is taken for the true label.")
+        st.caption(f"{literal(roles.label[0])} is read as the true label.")

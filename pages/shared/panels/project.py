@@ -63,9 +63,9 @@ def offer_project() -> None:
     """Offer all of the session as one file, with notes to write."""
     st.header("Project", anchor=False)
     st.markdown(
-        "One file that keeps all of this: data, what the columns were taken for, accepted fixes, fitted "
-        "calibrators, further models, settings of the pages, and your notes. Drop it on the Data page to "
-        "go on; `calib.Project.load` and `calib open` read it, too. It holds data, never code."
+        "One file with the data, the roles of the columns, accepted fixes, fitted calibrators, further "
+        "models, settings of the pages and your notes. Drop it on the Data page to continue; "
+        "`calib.Project.load` and `calib open` read it, too. It holds data, never code."
     )
     if say_rows_needed("A project"):
         return
@@ -89,7 +89,7 @@ def show_origin(data: Dataset) -> None:
 
 
 def in_words(roles: Roles) -> str:
-    """Return what the columns of a file were taken for."""
+    """Return the roles of the columns of a file."""
     by_role: dict[str, list[str]] = {}
     for name, what in taken_for(roles).items():
         by_role.setdefault(what, []).append(name)

@@ -24,7 +24,7 @@ def offer_report(n_bins: int) -> None:
     ):
         return
     if is_awaited():
-        st.caption("It is written once the recommendation is there.")
+        st.caption("It is written as soon as the recommendation is ready.")
         return
     data, recommendation = dataset(), recommended()
     models = methods()

@@ -32,7 +32,7 @@ def show_several_true(method: Method, n_bins: int) -> None:
     )
     download(table, "classes-of-several", key="several-csv")
     st.caption(
-        "Several classes can be true of a row, so each has an error of its own; CW-ECE is their mean. p is "
-        "the p of each class alone: of 20 calibrated classes one has p below 0.05 on average. To see the "
-        "reliability diagram of a class, and everything else about it, choose it on the Data page."
+        "Several classes can be true of a row, so each has an error of its own; CW-ECE is their mean. Each "
+        "p is about its class alone: among 20 calibrated classes, one has p below 0.05 on average. To see "
+        "the reliability diagram of a class, and everything else about it, choose it on the Data page."
     )

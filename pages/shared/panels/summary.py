@@ -27,7 +27,9 @@ def show_summary(file: Any) -> None:
     try:
         summary = read_once("summary", file)
         if dataset().sums is summary:
-            st.success("This summary is on every page: sums, not rows. What needs rows says so.")
+            st.success(
+                "Every page shows this summary. It holds sums, not rows; a page that needs rows says so."
+            )
             st.button("Undo", on_click=undo, icon=":material/undo:")
             _show_findings(summary)
             return

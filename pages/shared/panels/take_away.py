@@ -28,7 +28,7 @@ def show_take_away(method: Method, kind: Literal["primary", "secondary"] = "seco
     data = dataset()
     with st.container(horizontal=True, vertical_alignment="center"):
         offer_file(method, kind)
-        st.page_link("pages/views/apply.py", label="Send new predictions through it", icon=ARROW)
+        st.page_link("pages/views/apply.py", label="Calibrate new predictions", icon=ARROW)
         missing = lacks(data.kind, "export:scorer")
         wanted = missing is None and st.toggle("Also make a scorer for production", key="make-scorer")
     if missing is not None:
