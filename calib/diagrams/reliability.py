@@ -55,7 +55,7 @@ PANELS: dict[Panel, str] = {"pooled": "All classes together", "classes": "Each p
 #: Dots of classes that are not named.
 PALE = "rgba(138,144,153,0.4)"
 #: Most dots of classes that are not named.
-MAX_DOTS = 1_000
+MAX_DOTS = 400
 
 
 @dataclass(frozen=True, eq=False, repr=False)
