@@ -337,6 +337,7 @@ def count_bars(count: np.ndarray, colour: Any, custom: Any, hover: str, **trace:
     )
 
 
+@cache
 def plotly_script() -> str:
     """Return plotly.js as a script element of about 5 MB; a page needs it once, before its figures."""
     from plotly.offline import get_plotlyjs

@@ -29,7 +29,7 @@ Function = TypeVar("Function", bound=Callable[..., Any])
 #: Megabytes of results that all sessions together keep; what is dropped is computed again when needed.
 MOST_MB = float(os.environ.get("CALIB_RESULTS_MB", "1024"))
 #: Seconds between two looks at how far a result is that another thread computes: of a run, and of a page.
-PAUSE, LOOK = 0.2, 1.0
+PAUSE, LOOK = 0.2, 2.0
 LOG = logging.getLogger("calib.app")
 
 
@@ -82,7 +82,7 @@ class _Turn:
 
     def is_awaited(self) -> bool:
         """Whether a page has looked lately: browsers let pages that nobody sees wait."""
-        return max(self.looks.values(), default=0.0) > time.monotonic() - 15 * LOOK
+        return max(self.looks.values(), default=0.0) > time.monotonic() - 8 * LOOK
 
 
 #: Results that are computed now.
