@@ -78,7 +78,7 @@ def draw_over_time(result: OverTime) -> Figure:
     ]
     top, bottom = axes(layout, "y")
     top["title"], bottom["title"] = {"text": "Outcomes minus scores"}, {"text": "log10 evidence"}
-    return figure(data, **layout, height=520)
+    return figure(data, **layout, height=460)
 
 
 def draw_units_over_time(result: OverTime, shown: Sequence[int]) -> Figure:

@@ -29,14 +29,13 @@ def is_date(name: str) -> bool:
 def of_rows() -> OverTime:
     need_kind("Over time")
     models = methods()
-    left, middle, right = st.columns(3)
     chosen = models[left.selectbox("Before or after calibration", list(models), key="time-model")]
     columns = further_columns(data.evaluation)
     dates = [name for name in columns if is_date(name)]
     offered = [IN_ORDER, *columns]
     at = offered.index(dates[0]) if dates else 0
     name = middle.selectbox("Time of each row", offered, at, key="time-column")
-    tolerance = right.number_input(
+    tolerance = options.number_input(
         "Tolerance",
         0.0,
         0.5,
@@ -67,7 +66,9 @@ def of_state() -> OverTime:
 
 heading("Over time", "Since when, and for which classes, are scores off? You may look as often as you like.")
 data = dataset()
-source = st.segmented_control("Rows", [ROWS, STATE], default=ROWS, required=True, key="time-source")
+left, middle, right = st.columns([5, 5, 2], vertical_alignment="bottom")
+options = right.popover("Options", width="stretch")
+source = options.segmented_control("Rows", [ROWS, STATE], default=ROWS, required=True, key="time-source")
 result = of_rows() if source == ROWS else of_state()
 (st.warning if result.alarm else st.success)(escaped(result.words))
 chart(

@@ -46,6 +46,7 @@ from pages.shared.widgets import (
     need_kind,
     next_line,
     say_rows_needed,
+    show_tabs,
     ticked,
 )
 
@@ -82,9 +83,8 @@ def pick_class_cell() -> None:
 
 
 def pick_gap() -> None:
-    point = clicked("slice-gaps")
-    if "customdata" in point:
-        open_group(between.group[int(point["point_index"])])
+    if custom := clicked("slice-gaps").get("customdata"):
+        open_group(custom[0])
 
 
 def edges_of(name: str, cut: Cut) -> Any:
@@ -128,7 +128,10 @@ if not columns:
     st.stop()
 if data.example is not None:
     st.caption("The columns of this example are simulated: drawn at random, one of them with the errors.")
-n_bins, method = bins_and_method()
+left, right = st.columns([5, 1], vertical_alignment="bottom")
+with left:
+    n_bins, method = bins_and_method()
+options = right.popover("Options", width="stretch")
 default = cuts(rows, tuple((name, None) for name in columns))
 offered = [name for name, cut in default.items() if isinstance(cut, Cut) and len(cut.groups) > 1]
 reasons = [
@@ -139,17 +142,20 @@ reasons = [
 if not offered:
     st.info(f"No column has groups: {escaped(reasons[0])}.")
     st.stop()
-chosen = st.multiselect("Columns", offered, offered[:FIRST], key="slice-columns")
+with options:
+    chosen = st.multiselect("Columns", offered, offered[:FIRST], key="slice-columns")
+    pairs = (
+        data.sums is None
+        and len(chosen) > 1
+        and st.toggle("Pairs of columns", key="pairs", bind="query-params")
+    )
+    editable = [name for name in chosen if default[name].how != "values"]
+    if editable:
+        st.caption("Where numbers and dates are cut")
+    where: dict[str, Any] = {name: edges_of(name, default[name]) for name in editable}
 if not chosen:
-    st.info("Choose at least one column.")
+    st.info("Choose at least one column, under Options.")
     st.stop()
-editable = [name for name in chosen if default[name].how != "values"]
-where: dict[str, Any] = {}
-if editable:
-    with st.expander("Where numbers and dates are cut", key="slice-cuts"):
-        for column, name in zip((st.columns(3) * len(editable)), editable, strict=False):
-            with column:
-                where[name] = edges_of(name, default[name])
 at: CutsAt = tuple((name, where.get(name)) for name in chosen)
 for name, cut in cuts(rows, at).items():
     if isinstance(cut, str):
@@ -158,9 +164,6 @@ for name, cut in cuts(rows, at).items():
 if reasons:
     st.caption(f"Columns without groups: {'; '.join(map(escaped, reasons[:3]))}.")
 
-pairs = (
-    data.sums is None and len(chosen) > 1 and st.toggle("Pairs of columns", key="pairs", bind="query-params")
-)
 table = slice_table(method, at, n_bins, pairs=pairs)
 worst = [
     f"{literal(table.column[group_place])} {literal(table.group[group_place])} "
@@ -248,10 +251,6 @@ with main:
         classes = tuple(order[predicted[order] > 0].tolist())
     by_bin, by_class = slice_maps(method, column_cuts, visible, classes, n_bins)
     is_binary = rows.kind == "binary"
-    st.markdown(
-        f"Orange-red: {'it happens' if is_binary else 'right'} less often than the score says. Blue: more "
-        "often. Taller cells have more rows, outlined ones are beyond noise."
-    )
     group = st.session_state.get("slice-group")
     if group not in table.group[table.column == name]:
         group = cut.groups[ranked[0]]
@@ -264,6 +263,13 @@ with main:
         ("Score", "Frequency minus score") if is_binary else ("Confidence", "Accuracy minus confidence")
     )
     signed = gap.lower().replace(" minus ", " \u2212 ")
+
+
+def show_maps() -> None:
+    st.markdown(
+        f"Orange-red: {'it happens' if is_binary else 'right'} less often than the score says. Blue: more "
+        "often. Taller cells have more rows, outlined ones are beyond noise."
+    )
     chart(
         with_layout(
             diagrams.draw_heat(by_bin, cut.groups, rows="Group", chosen=opened),
@@ -298,7 +304,8 @@ with main:
         if len(names) < int((predicted > 0).sum()):
             st.caption(f"The {len(names)} classes that are predicted most often.")
 
-    st.header("Reliability of each group", anchor=False)
+
+def show_panels() -> None:
     small, _ = slice_maps(method, column_cuts, visible[:PANELS], (), n_bins)
     chart(
         diagrams.draw_slice_panels(small, cut.groups, score, chosen=opened),
@@ -310,55 +317,66 @@ with main:
     if len(ranked) > PANELS:
         st.caption(f"The first {PANELS} of {len(ranked):,} groups in the order of the table.")
 
-    st.header("Gaps between groups", anchor=False)
+
+def show_gaps() -> None:
     if len(np.unique(cut.code)) < 2:
         st.info("This column has one group, so there is nothing to compare.")
-    else:
-        listed = tuple(cut.groups[code] for code in visible[:GAPS])
-        between = gaps(method, column_cuts, listed, n_bins)
-        apart = [
-            f"{literal(group)} is **{word}** than all other rows ({own:+.4f} against {others:+.4f}; "
-            f"difference {interval_words(low, high, sign='+')})"
-            for group, word, own, others, low, high in zip(
-                between.group,
-                between.direction,
-                between.bias,
-                between.bias_of_rest,
-                between.bias_lower,
-                between.bias_upper,
-                strict=True,
-            )
-            if word != "not distinguishable"
-        ]
-        st.markdown(
-            f"{'; '.join(apart)}."
-            if apart
-            else f"No group shown has a gap that is distinguishable from all other rows'; {between.hidden}."
+        return
+    listed = tuple(cut.groups[code] for code in visible[:GAPS])
+    between = gaps(method, column_cuts, listed, n_bins)
+    apart = [
+        f"{literal(group)} is **{word}** than all other rows ({own:+.4f} against {others:+.4f}; "
+        f"difference {interval_words(low, high, sign='+')})"
+        for group, word, own, others, low, high in zip(
+            between.group,
+            between.direction,
+            between.bias,
+            between.bias_of_rest,
+            between.bias_lower,
+            between.bias_upper,
+            strict=True,
         )
-        kind = st.segmented_control(
-            "What differs",
-            [gap, "Error"],
-            default=gap,
-            required=True,
+        if word != "not distinguishable"
+    ]
+    st.markdown(
+        f"{'; '.join(apart)}."
+        if apart
+        else f"No group shown has a gap that is distinguishable from all other rows'; {between.hidden}."
+    )
+    kind = st.segmented_control(
+        "What differs",
+        [gap, "Error"],
+        default=gap,
+        required=True,
+    )
+    differences = diagrams.draw_slice_gaps(between, "error" if kind == "Error" else "bias")
+    if kind == gap:
+        differences = with_layout(
+            differences, xaxis={"title": {"text": f"{signed},<br>minus all other rows'"}}
         )
-        differences = diagrams.draw_slice_gaps(between, "error" if kind == "Error" else "bias")
-        if kind == gap:
-            differences = with_layout(
-                differences, xaxis={"title": {"text": f"{signed},<br>minus all other rows'"}}
-            )
-        chart(
-            differences,
-            "slice-gaps",
-            table=between.frame,
-            alt="Difference of each group from all other rows, with its interval",
-            on_select=pick_gap,
-        )
-        st.caption(
-            f"All intervals of the {len(np.unique(cut.code)):,} groups of this column hold at once in 95 of "
-            "100 samples, so that you may choose a group after looking. Errors have wider intervals than "
-            "biases: noise adds a different amount to each."
-        )
+    chart(
+        differences,
+        "slice-gaps",
+        table=between.frame,
+        alt="Difference of each group from all other rows, with its interval",
+        on_select=pick_gap,
+    )
+    st.caption(
+        f"All intervals of the {len(np.unique(cut.code)):,} groups of this column hold at once in 95 of "
+        "100 samples, so that you may choose a group after looking. Errors have wider intervals than "
+        "biases: noise adds a different amount to each."
+    )
 
+
+with main:
+    show_tabs(
+        {
+            "Bins and classes": show_maps,
+            "Reliability of each group": show_panels,
+            "Gaps between groups": show_gaps,
+        },
+        "about-groups",
+    )
 what = f"{literal(name)} {literal(group)}"
 what += "" if bin_ is None else f" at {bin_ / n_bins:.3g} to {(bin_ + 1) / n_bins:.3g}"
 if predicted_as is not None:

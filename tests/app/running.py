@@ -62,7 +62,7 @@ def open_tab(app: AppTest, key: str, title: str) -> None:
 
 
 #: Keys of the tabs of pages.
-TABS = ("about-noise", "about-calibrator", "about-methods", "about-simplex")
+TABS = ("about-noise", "about-calibrator", "about-methods", "about-simplex", "about-groups")
 
 
 def words_of_tabs(app: AppTest) -> str:
