@@ -19,10 +19,9 @@ def run() -> None:
 
 
 def end(code: int) -> NoReturn:
-    """End the process here: what was registered for its end runs, and nothing is written after it.
+    """End the process now: exit handlers run, and nothing is written afterwards.
 
-    Before 3.14, Python's own end can abort the process (SIGABRT) if a thread of pyarrow lets go of a file
-    late.
+    Before Python 3.14, a normal exit can abort (SIGABRT) if a thread of pyarrow closes a file late.
     """
     atexit._run_exitfuncs()
     for stream in (sys.stdout, sys.stderr):

@@ -36,9 +36,9 @@ def assert_calibrated(
     baseline, strict, level, n_resamples, random_state
         As for `calib.answers.gate.gate`.
     **limits : float
-        Limits by metric, such as ``tl_ece=0.03, accuracy=0.9``: the least accuracy or AUC, the most of all
-        others. Without limits and baseline, the calibration error must not be above noise, which a calibrated
-        model is in 5 of 100 tests.
+        Limits by metric, such as ``tl_ece=0.03, accuracy=0.9``: a lower limit for accuracy and AUC, an upper
+        limit for all others. Without limits and baseline, the calibration error must not be above noise; a
+        calibrated model fails this in 5 of 100 tests.
 
     Raises
     ------

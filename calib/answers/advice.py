@@ -66,7 +66,7 @@ POINTS_PER_BIN = (10, 15, 20, 30, 50, 75, 100, 150, 200, 300, 500)
 #: Most fits of histogram binning, and most (score, outcome) pairs, to choose points per bin.
 MOST_FITS, MOST_PAIRS = 25_000, 500_000
 
-#: Least share of rows in problems that can fill a bin inside a fold, for a k that is tried.
+#: A k is tried if problems with at least this share of the rows can fill a bin inside a fold.
 FILLED = 0.9
 
 
@@ -99,7 +99,7 @@ class Recommendation(Result):
 
     @property
     def confirmed(self) -> Verdict | None:
-        """What the rows given as `confirm` say of it; None without them, or if nothing is recommended."""
+        """Verdict of the rows given as `confirm`; None without such rows or without a recommendation."""
         return None if self.confirmation is None else self.confirmation.verdict
 
     def rows_words(self) -> str:
@@ -109,7 +109,7 @@ class Recommendation(Result):
         return f"{self.n_tried:,} of the {self.n_samples:,} calibration rows, drawn at random"
 
     def words(self, name: str | None = None) -> str:
-        """Say what was chosen (by `name`), on which rows, and what other rows say of it."""
+        """Say what was chosen (by `name`), on which rows, and whether other rows confirm it."""
         tried = f"{len(self.tried):,} calibrators tried on {self.rows_words()}"
         if self.calibrator is None:
             best = self.table[self.table["method"] != NONE].iloc[0]
@@ -191,8 +191,8 @@ def recommend(
     y : (n,) array_like of int
         True class codes, or whether the event happened.
     methods : mapping of str to unfitted calibrator, optional
-        The candidates. By default the catalogue's that give probabilities, histogram binning with 50 points
-        per bin, without vector scaling, which depends on the order of the classes.
+        The candidates. Default: the catalogue's calibrators that give probabilities, histogram binning with
+        50 points per bin. Vector scaling is left out, because it depends on the order of the classes.
     score : {"brier", "log_loss"}
         The score of whole vectors that decides, see `calib.answers.calibrated.vector_losses`.
     sample_weight : (n,) array_like of float, optional
@@ -496,7 +496,7 @@ def _candidates(
 
 
 def _gives_probabilities(calibrator: Any) -> bool:
-    """Whether it is a candidate: class-wise scores are, normalised; a temperature is, by a proper score."""
+    """Whether rows get probabilities that sum to 1, fitted by a proper score."""
     if isinstance(calibrator, MulticlassToBinary):
         return calibrator.notion != "class-wise" or calibrator.normalize
     return getattr(calibrator, "objective", None) != "conf_ece"
@@ -518,7 +518,7 @@ def _cross_validated(
     left_out: dict[str, str],
     progress: Callable[[float, str], object] | None,
 ) -> tuple[dict[str, dict[str, np.ndarray]], dict[str, int], dict[str, dict[str, float]]]:
-    """Losses by fits on other folds, numbers of a fit, losses of wrong rows; refusals go to `left_out`."""
+    """Return losses out of fold, fitted numbers and losses of wrong rows; refusals go to `left_out`."""
     losses = {name: {metric: np.empty(len(labels)) for metric in SCORES} for name in candidates}
     numbers, wrong = {NONE: 0}, {name: dict.fromkeys(SCORES, 0.0) for name in (NONE, *candidates)}
     told = data.kind != "multilabel" if isinstance(data, Announcement) else True

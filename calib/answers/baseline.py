@@ -31,10 +31,10 @@ from calib.stats.measures import MEASURES, Measure, ece_of
 @dataclass(frozen=True)
 class Change:
     measure: Measure  #: The number
-    #: The number now, and of the baseline
+    #: The number now and in the baseline
     value: float
     before: float
-    #: The number now less before, and the ends of its interval; of an ECE debiased
+    #: The change, now minus before, and the ends of its interval; debiased for an ECE
     difference: float
     lower: float
     upper: float
@@ -60,9 +60,9 @@ def compare_with_baseline(
 ) -> Compared:
     """Compare accuracy, Brier score and calibration error with a baseline's.
 
-    On the same rows, scores have `paired_interval` and the ECE `paired_difference`. On different rows, scores
-    have `independent_difference`; the ECE, also with clusters, the farthest points of two intervals that miss
-    half as often (Bonferroni).
+    On the same rows, scores use `paired_interval` and the ECE `paired_difference`. On different rows, scores
+    use `independent_difference`. The ECE then uses the farthest ends of two intervals that each miss half as
+    often (Bonferroni); so it does if rows have clusters.
     """
     pair, now, before = None, evidence, baseline
     if not isinstance(baseline, SummedRows):
@@ -148,7 +148,7 @@ def _of_two(
         _interval(measure, evidence, level, {**bins, "strategy": binned})
         for evidence, binned in ((now, strategies[0]), (before, strategies[1]))
     )
-    if measure.is_error:  # its ends allow for what no sample shows, which does not average out
+    if measure.is_error:  # unseen errors, which the ends allow for, do not average out
         return a - b, low_a - high_b, high_a - low_b
     return independent_difference((a, low_a, high_a), (b, low_b, high_b))
 

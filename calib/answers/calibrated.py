@@ -132,7 +132,7 @@ def fit_on(calibrator: Any, rows: Any, *, sample_weight: Any = None, groups: Any
 
 
 def vector_losses(y_true: Any, scores: Any, proba: Any) -> dict[str, np.ndarray]:
-    """Return the values of each row whose means are the Brier score and the log loss of whole vectors."""
+    """Return the Brier score and the log loss of each row, as whole vectors."""
     if kind_of(proba).name != "vectors":
         return {metric: row_values(y_true, scores, metric) for metric in ("brier", "log_loss")}
     matrix = getattr(proba, "proba", proba)
@@ -166,7 +166,7 @@ def unseen_losses(
 
 
 def losses_if_wrong(scores: Any, proba: Any) -> dict[str, float]:
-    """Return the mean of each of `vector_losses` if predictions of `proba` were wrong, over some of them."""
+    """Return the means of `vector_losses` over some rows of `proba`, if their predictions were wrong."""
     some, wrong = wrong_rows(proba)
     losses = vector_losses(wrong, scores[some], proba[some])
     return {metric: float(values.mean()) for metric, values in losses.items()}
@@ -186,7 +186,7 @@ def assessment_strategy(rows: Any, calibrator: Any = None) -> Strategy:
 
 
 def _are_stated(rows: Any) -> bool:
-    """Whether the one score of each row takes few values, and each often: at least as often as there are."""
+    """Whether each row has one score, and these take few values, each in many rows."""
     if not isinstance(rows, (ConfidencePrediction, TopLabelPrediction, BinaryPrediction)):
         return False
     scores = getattr(rows, rows.scored_by)

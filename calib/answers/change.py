@@ -27,8 +27,8 @@ VERDICTS = {
 class Change(Result):
     """The change of a calibration error and of a proper score between two methods on the same rows."""
 
-    error: PairedDifference  #: Debiased squared l2 error after, less before
-    score: PairedInterval  #: Brier score after, less before
+    error: PairedDifference  #: Debiased squared l2 error after minus before
+    score: PairedInterval  #: Brier score after minus before
     level: float  #: Probability with which both intervals hold together
 
     @property

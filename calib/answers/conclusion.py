@@ -47,7 +47,7 @@ class Gap:
 
     @property
     def direction(self) -> Direction:
-        """Whether scores are higher than what they announce, or lower."""
+        """Whether scores are too high ("overconfident") or too low."""
         return "overconfident" if self.least > 0.0 else "underconfident"
 
     def range_words(self) -> str:
@@ -79,11 +79,11 @@ class Conclusion(Result):
     level: float  #: Chance at which the intervals of all ranges hold together
     #: The clearest range over all predicted classes, and the clearest of the other direction, if any
     pooled: tuple[Gap, ...]
-    #: For every predicted class of `MIN_ROWS` rows with a known direction its clearest range, clearest first
+    #: The clearest range of each predicted class of `MIN_ROWS` rows with a known direction, clearest first
     classes: tuple[Gap, ...]
-    #: Number of other predicted classes, if a few of `classes` are all that was found
+    #: If no pooled range stands out: number of predicted classes beside the first `n_named` of `classes`
     n_others: int | None = None
-    n_named: int = 0  #: How many of `classes` come first then
+    n_named: int = 0  #: Number of `classes` that are then named
 
     @property
     def headline(self) -> list[int]:
@@ -135,7 +135,7 @@ class Conclusion(Result):
         return f"{nothing}, and the {error} is {WITHIN_NOISE} ({floor.hidden})."
 
     def _alone_words(self, class_names: Sequence[str] | None) -> str:
-        """Name the classes that are all that was found, with what each claims too much or too little."""
+        """Name the only classes that stand out, with the size and range of each gap."""
         parts = []
         for gap in self.classes[: self.n_named]:
             much = "much" if gap.direction == "overconfident" else "little"
@@ -289,7 +289,7 @@ def _gaps(
     filled = parts["count"] > 0
     from_on = {name: part[:, ::-1].cumsum(axis=1)[:, ::-1] for name, part in parts.items()}
     below = {name: part.cumsum(axis=1) for name, part in parts.items()}
-    # What ends at the last bin with rows is the whole again.
+    # A range that ends at the last bin with rows is the whole range.
     owner_on, first = np.nonzero(filled)
     whole = below["count"][:, -1:]
     owner_below, last = np.nonzero(filled & (below["count"] < whole))

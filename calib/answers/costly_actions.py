@@ -27,12 +27,12 @@ class ActionCosts(Result):
     #: (n,) int64: Action of each row that counts: the one with the smallest expected cost by its scores
     action: np.ndarray
     count: np.ndarray  #: (L, A) int64: Rows by true class and action
-    #: Mean cost per row with its interval. It also holds what costs that were not seen would add.
+    #: Mean cost per row with its interval. It also allows for costs that were not seen.
     cost: float
     lower: float
     upper: float
     alone: int  #: The action that costs least on these rows if all get the same
-    #: What the scores save per row: the mean cost of `alone` less `cost`, with its interval
+    #: What the scores save per row: the mean cost of `alone` minus `cost`, with its interval
     saved: float
     saved_lower: float
     saved_upper: float

@@ -82,7 +82,7 @@ def _notion(label: int | None) -> Any:
 
 
 def _accepted_first(problems: BinaryProblems, label: int | None) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Return confidence, weight, and the weight of what is wrong, the most confident first."""
+    """Return confidence, weight and weight of wrong rows, the most confident first."""
     if label is not None and not 0 <= label < problems.n_problems:
         raise InputError(f"label must be a predicted class 0..{problems.n_problems - 1}; got {label}")
     confidence, right = problems.problem(label or 0)

@@ -27,7 +27,7 @@ from calib.stats.intervals import of_few_clusters, share_of_rows
 ACCURACIES = (0.99, 0.98, 0.95, 0.9, 0.8, 0.7, 0.5)
 #: Sequences of tests that `decide` starts, from few to many confident rows.
 STARTS = 4
-#: Fewest rows whose share of wrong rows tells how many rows would do.
+#: Fewest rows whose share of wrong rows predicts how many rows would suffice.
 MIN_SHOWN = 10
 #: Log-odds of the highest threshold.
 HIGHEST = 12.0
@@ -136,7 +136,7 @@ def decide(
     y_true : (n,) array_like
         As for `calib.ece`; for 1-D scores whether the prediction is right, 0 or 1.
     scores : (n, L) or (n,) array_like, or predictions of any kind
-        Of rows that neither the model nor its calibrator was fitted on. 1-D scores are confidences; a
+        Scores of rows that neither the model nor its calibrator was fitted on. 1-D scores are confidences; a
         `BinaryPrediction` predicts class 1 above 0.5, with confidence p or 1 - p.
     accuracy : float in (0, 1), optional
         At least this share of what is accepted is to be right.
@@ -157,7 +157,7 @@ def decide(
     cluster
         As for `calib.noise_floor`.
     overlap : Overlap, optional
-        What `calib.data.equal_rows.overlap` found of the rows that the calibrator was fitted on.
+        The result of `calib.data.equal_rows.overlap` for the calibrator's record of its fit.
 
     Returns
     -------
@@ -171,16 +171,15 @@ def decide(
         If there is not exactly one target, a value is out of range, or the scores do not have what `by`
         needs.
 
-    Notes
-    -----
-    **Accuracy.** Fixed-sequence testing (Angelopoulos, Bates, Candès, Jordan & Lei, "Learn then test", 2021).
-    From each of four starts, with alpha / 4 each, thresholds that were fixed before go down until "more than
-    1 - accuracy of what is accepted is wrong" is not rejected by the exact binomial tail. The lowest that
-    passes is taken. With `recall` half of alpha goes to a sequence for it, from all rows upwards.
+    Notes ----- **Accuracy.** Fixed-sequence testing (Angelopoulos, Bates, Candès, Jordan & Lei, "Learn then
+    test", 2021). From each of four starts, with alpha / 4 each, thresholds that were fixed before go down
+    until "more than 1 - accuracy of what is accepted is wrong" is not rejected by the exact binomial tail.
+    The lowest that passes is taken. With `recall`, half of alpha is for a second sequence, which starts at
+    all rows and goes up.
 
-    With `by="class"`, half of the rows rank the rows of all classes by how often their class is right at
-    their confidence, and what a rank accepts is tested on the other half. With `promise="each"` each class
-    keeps the target for itself, at alpha / L (Bonferroni).
+    With `by="class"`, one half of the rows ranks all rows by the accuracy of their class at their confidence,
+    and each rank is tested on the other half. With `promise="each"`, each class must keep the target on its
+    own, at alpha / L (Bonferroni).
 
     With clusters the tail has the effective number of accepted rows (`calib.evidence.clusters`), fewer if
     clusters are few (Korn & Graubard 1998).
@@ -276,7 +275,7 @@ def passed(
 
 
 def _tail(rows: Any, wrong: Any, risk: float) -> Any:
-    """Return the chance of at most that many wrong rows: the binomial tail, also of parts of rows."""
+    """Return the chance of at most `wrong` wrong rows: the binomial tail, also for fractions of rows."""
     right = np.maximum(rows - wrong, 0.0)
     return np.where(right > 0.0, betainc(np.maximum(right, 1e-9), wrong + 1.0, 1.0 - risk), 1.0)
 
@@ -284,13 +283,14 @@ def _tail(rows: Any, wrong: Any, risk: float) -> Any:
 def _counts(
     confidence: np.ndarray, right: np.ndarray, thresholds: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Return accepted rows and wrong ones among them at each threshold, from ascending confidences."""
+    """Return accepted rows and wrong accepted rows at each threshold, from ascending confidences."""
     first = np.searchsorted(confidence, thresholds)
     wrong = np.append(np.cumsum(~right[::-1])[::-1], 0)
     return len(confidence) - first, wrong[first]
 
 
-#: Thresholds, of what the promise holds (None for nothing), and rows that would do if that is known.
+#: Thresholds, a phrase for what the promise is about (None without a promise), and rows that suffice, if
+#: known.
 Found = tuple[np.ndarray, str | None, int | None]
 
 
@@ -381,7 +381,7 @@ def _overall(
 
 
 def _distinct(confidence: np.ndarray, right: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Return the distinct confidences, ascending, with their rows and right ones among them."""
+    """Return the distinct confidences, ascending, with their rows and right rows."""
     score, where = np.unique(confidence, return_inverse=True)
     return score, np.bincount(where, minlength=len(score)), np.bincount(where, right, len(score))
 
@@ -396,7 +396,7 @@ def _search(
     level: float,
     n_samples: int,
 ) -> tuple[int, int | None]:
-    """Return the position of the last threshold that passes, -1 if none does, and how many rows would do.
+    """Return the position of the last threshold that passes (-1: none), and how many rows would suffice.
 
     `limits` are the largest share of wrong rows and the smallest share of the right rows that is accepted.
     Thresholds are compared with the ascending `confidence`.
@@ -471,7 +471,7 @@ def _for_reviews(
         few = of_few_clusters(even_clusters_of(sums, away, problems.row_cluster), 2.0 * alpha)
         alone = n * below.mean() * (1.0 - below.mean()) * (1.0 - 1.0 / len(sums))
         worth = few * min(alone / max(float(sums @ sums), 1e-300), 1.0)
-        if not most:  # none is below: what is unseen comes by whole clusters
+        if not most:  # no row is below: unseen rows come as whole clusters
             worth = len(sums) / n
     bound = float(betaincinv(most * worth + 1.0, (n - most) * worth, 1.0 - alpha))
     guarantee = (

@@ -1,4 +1,4 @@
-"""Whether rows that are to assess scores were used to fit them: nothing can be promised on such rows."""
+"""Whether rows that assess scores were also used to fit them: such rows can promise nothing."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from calib.data.predictions import MultilabelPrediction, weights_of
 from calib.evidence.binning import BinaryProblems
 from calib.evidence.rows import as_problems
 
-#: Chance that scores are wrongly taken for fitted to these rows.
+#: Chance that scores are wrongly called fitted to these rows.
 CHANCE = 1e-3
 #: Exponents of Chernoff's bound that are tried.
 EXPONENTS = np.linspace(0.0, 25.0, 51)
@@ -41,11 +41,12 @@ def used_rows(y_true: Any, scores: Any, weights: Any, overlap: Overlap | None) -
 
 
 def equals_its_outcomes(problems: BinaryProblems) -> bool:
-    """Whether scores are the means of their rows' outcomes, as a binned or isotonic fit to them leaves them.
+    """Whether scores are the means of their rows' outcomes, as after a binned or isotonic fit to these rows.
 
-    Rows of equal scores strictly between 0 and 1 are a cell. n rows with score s have n s right rows with a
-    binomial chance. Scores were fitted to these rows if at least half of the rows in cells agree, and chance
-    lets that many agree with probability below `CHANCE` (Chernoff's bound for a sum of independent events).
+    Rows of equal scores strictly between 0 and 1 are a cell. By chance n rows with score s have exactly n s
+    right rows with a binomial probability. Scores were fitted to these rows if at least half of the rows in
+    cells agree, and so many agree by chance with probability below `CHANCE` (Chernoff's bound for a sum of
+    independent events).
     """
     cells = [_cells(*problems.problem(index)) for index in range(problems.n_problems)]
     score, rows, right = (np.concatenate(column) for column in zip(*cells, strict=True))

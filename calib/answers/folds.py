@@ -24,7 +24,7 @@ from calib.evidence.rows import Rows
 from calib.stats.floors import noise_floors
 from calib.stats.measures import MEASURES
 
-#: The line of all rows together.
+#: Name of the fold that pools all rows.
 POOLED = "pooled"
 
 
@@ -101,7 +101,7 @@ def cross_calibrate(
     rows, fold, n_bins, n_resamples, random_state
         As for `fold_errors`.
     calibrator : unfitted calibrator, optional
-        By default, the kind's default.
+        Default: the kind's default calibrator.
     combine : {"refit", "average"}
         For new rows: a calibrator fitted again on all rows, or the mean of the folds' calibrators. Combine
         the classifier in the same way.

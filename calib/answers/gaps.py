@@ -37,7 +37,7 @@ class SliceGaps(Drawn):
     #: (G,) float64: How often the outcome happens minus the mean score: negative is overconfident
     bias: np.ndarray
     bias_of_rest: np.ndarray
-    #: (G,) float64: Interval of bias less bias_of_rest
+    #: (G,) float64: Interval of bias minus bias_of_rest
     bias_lower: np.ndarray
     bias_upper: np.ndarray
     #: (G,) float64: Calibration errors with noise taken off, `estimate` of `calib.error_interval`
@@ -54,9 +54,9 @@ class SliceGaps(Drawn):
 
     @property
     def direction(self) -> list[str]:
-        """Of each group: "more" or "less", "overconfident" or "underconfident"; or "not distinguishable".
+        """For each group "more" or "less", "overconfident" or "underconfident"; or "not distinguishable".
 
-        A "less underconfident" group has accuracy above its confidence, other rows by more.
+        In a "less underconfident" group accuracy is above confidence, but by less than in other rows.
         """
 
         def words(own: float, low: float, high: float) -> str:
@@ -70,7 +70,7 @@ class SliceGaps(Drawn):
 
     @property
     def verdict(self) -> list[str]:
-        """Of each group: whether its error is "higher", "lower" or "not distinguishable"."""
+        """For each group, whether its error is "higher", "lower" or "not distinguishable"."""
         return [
             "higher" if low > 0 else "lower" if high < 0 else "not distinguishable"
             for low, high in zip(self.error_lower, self.error_upper, strict=True)
@@ -118,11 +118,10 @@ def slice_gaps(
     level : float in (0, 1)
         Coverage of all intervals of one kind at once.
 
-    Notes
-    -----
-    1 - level is divided among the G groups. Errors: `calib.error_interval` of each side at 1 - (1 - level) /
-    (2 G), one end less the other (union bound). Biases: the Clopper-Pearson intervals of the two accuracies
-    at 1 - (1 - level) / G, combined as independent estimates (Zou & Donner 2008, after Newcombe 1998).
+    Notes ----- 1 - level is divided among the G groups. Errors: `calib.error_interval` of each side at 1 - (1
+    - level) / (2 G), one end minus the other (union bound). Biases: the Clopper-Pearson intervals of the two
+    accuracies at 1 - (1 - level) / G, combined as independent estimates (Zou & Donner 2008, after Newcombe
+    1998).
 
     Examples
     --------

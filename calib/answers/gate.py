@@ -199,9 +199,9 @@ def gate(
         The group of each row by column, such as {"site": [...]}; for a summary, names of its columns. Each
         limit is then checked in every group, with intervals of coverage 1 - (1 - level) / G for G groups.
     rule : AcceptanceRule, optional
-        Rule that accepts predictions, of which `RULED` can be limited too.
+        Rule that accepts predictions. Its numbers, `RULED`, can be limited, too.
     overlap : Overlap, optional
-        What `calib.data.equal_rows.overlap` found of the rows that the calibrator was fitted on.
+        The result of `calib.data.equal_rows.overlap` for the calibrator's record of its fit.
     n_resamples, random_state
         Redraws of the noise floor of calibration errors (0: no floor), and their seed.
 
@@ -257,7 +257,7 @@ def gate(
 
 
 class _Part(NamedTuple):
-    """Evidence that limits are checked on: of all rows, or of a group."""
+    """The evidence of all rows, or of a group, on which limits are checked."""
 
     group: str | None
     evidence: Any
@@ -383,7 +383,7 @@ def _against(change: Change, compared: Compared, level: float, strategy: Strateg
 
 
 def _of_rule(rows: Any, rule: AcceptanceRule, level: float) -> dict[str, tuple[float, float, float]]:
-    """Return value and Clopper-Pearson interval of each of `RULED`; if nothing is accepted, [0, 1]."""
+    """Return the value and the Clopper-Pearson interval of each of `RULED`; [0, 1] if nothing is accepted."""
     if isinstance(rows, SummedRows):
         raise InputError("a rule that accepts predictions needs the rows, and a summary holds sums of them")
     announced = predicted_classes(rows.scores)

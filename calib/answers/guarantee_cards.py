@@ -27,14 +27,14 @@ ASSUMPTIONS = (
     "between two scores and use all their rows; `python -m benchmarks.promises cards` simulates that.",
 )
 
-#: How points per bin were chosen: of one calibrator, and of one among several.
+#: How points per bin were chosen: for a single calibrator, and for one chosen among several.
 CHOSEN = (
     "before looking at the calibration rows",
-    "among as many calibrators as the chance of failure is divided among, and nothing else was chosen by the "
-    "calibration rows",
+    "among several by the calibration rows, which chose nothing else (the chance of failure is divided among "
+    "the candidates)",
 )
 
-#: One more, by the rule for equal scores.
+#: A further assumption, by the rule for equal scores.
 GROUPED_TIES = (
     "The theorems are stated for distinct scores. Here equal scores share a bin (ties='group'), so a bin may "
     "hold more than its share of rows, never fewer."
@@ -44,8 +44,9 @@ RANDOMIZED_TIES = (
     "calibration row to the bin it was fitted in."
 )
 UNKNOWN_TIES = (
-    "No two calibration rows have equal scores. ties='randomize' spreads equal ones over several bins, "
-    "predict sends them all to one, and the file of this calibrator does not say whether that was so."
+    "No two calibration rows have equal scores. ties='randomize' spreads equal scores over several bins, "
+    "while predict sends them all to one bin. The file of this calibrator does not record whether that "
+    "happened."
 )
 VOID = (
     "ties='randomize' spread equal scores over several bins and predict sends them all to one, so the bound "
@@ -96,7 +97,7 @@ class GuaranteeCard(Result):
 
     notion: str  #: Notion of the calibrator
     alpha: float  #: Failure probability of every statement
-    choices: int  #: Calibrators from which the labels chose this one, among which alpha is divided
+    choices: int  #: Number of calibrators among which the labels chose; alpha is divided by it
     applies: bool  #: Whether the theorems cover this calibrator; if not, every bound is NaN
     why_not: str  #: The reason if they do not, else ""
     #: (P,) int64: Problem, its class code (-1 if classes are pooled), its claim (0-based rank for top-K)
@@ -115,9 +116,9 @@ class GuaranteeCard(Result):
     bins: BinIntervals  #: Intervals of the true probability of each bin, which hold as `conditional` does
     #: (P,) bool: Whether no bound holds, because ``ties="randomize"`` spread equal scores or weights differ
     void: np.ndarray
-    void_because: str  #: The reason, for one of them; "" if there is none
+    void_because: str  #: Why the first of them is void; "" if none is
     covered: float  #: Share of the calibration entries that belong to problems with a guarantee
-    assumptions: tuple[str, ...]  #: What the numbers rest on, in words
+    assumptions: tuple[str, ...]  #: The assumptions of the numbers, in words
 
     @property
     def worst_marginal(self) -> float:
@@ -155,7 +156,7 @@ class GuaranteeCard(Result):
         return "Theorem 2" if self.notion == "class-wise" else "Theorem 1"
 
     def promises(self, label: int | None = None) -> list[Promise]:
-        """Return eps_1 and eps_2 of one class, by default the worst; without those that exclude nothing."""
+        """Return eps_1 and eps_2 of one class, by default the worst; without bounds that exclude nothing."""
         by_class = label is not None and self.notion != "confidence"
         first = float(self.marginal[label]) if by_class else self.worst_marginal
         second = float(self.conditional[label]) if by_class else self.worst_conditional
@@ -200,7 +201,7 @@ class GuaranteeCard(Result):
         )
 
     def _scope(self) -> tuple[str, str]:
-        """Say which values a statement is about at once, and what holds for all claims together."""
+        """Say which values a statement covers at once, and what holds for all claims together."""
         if self.notion == "class-wise":
             scope, many = "every calibrated value of one class", "classes"
         elif self.notion in TOP_K_NOTIONS:

@@ -42,7 +42,7 @@ from calib.stats.measures import MEASURES
 #: The scores that rank, and the heads of the improvements over the base model.
 RANKING = {"brier": "Brier improvement", "log_loss": "Log loss improvement"}
 
-#: Diagnostics, most telling first; none is marked, since none ranks.
+#: Diagnostics, the most informative first. They do not rank methods, so none is marked.
 METRICS = (
     "brier",
     "log_loss",
@@ -66,7 +66,7 @@ METRICS = (
 HOW_RANKED = (
     "Methods are ranked by the Brier score, a proper score, and not by calibration "
     "error: one constant per class can be calibrated, and is useless (CalArena, arXiv 2605.30188). An "
-    "improvement is the base model's score less the method's, with a paired 95 % interval. Highlighted: "
+    "improvement is the base model's score minus the method's, with a paired 95 % interval. Highlighted: "
     "methods that no other method clearly beats, all comparisons taken together."
 )
 
@@ -77,7 +77,7 @@ class Entry(Result):
     metrics: Metrics | None = None  #: Its metrics; None if it failed
     seconds: float | None = None  #: Time the fit took; None for a base model
     failure: str | None = None  #: Why it could not be fitted; None if it could
-    #: (n,) float64 values of each row by score, from `calib.answers.calibrated.vector_losses`
+    #: (n,) float64 loss of each row by score, from `calib.answers.calibrated.vector_losses`
     losses: Mapping[str, np.ndarray] = field(default_factory=dict)
     #: Change of the mean of each by one more wrong row, from `calib.answers.calibrated.unseen_losses`
     unseen: Mapping[str, float] = field(default_factory=dict)
@@ -103,7 +103,7 @@ class Leaderboard(Result):
 
     @cached_property
     def improvements(self) -> dict[str, dict[str, tuple[float, float, float]]]:
-        """Base less method with its interval (`calib.paired_interval`), by score of `RANKING` and method."""
+        """Base minus method with its interval (`calib.paired_interval`), by score of `RANKING` and method."""
         scored = [entry for entry in self.ranked if entry.losses]
         ends_of: dict[str, dict[str, tuple[float, float, float]]] = {entry.method: {} for entry in scored}
         for metric in RANKING if scored else ():
@@ -248,7 +248,7 @@ def improvement_words(what: str, improvement: tuple[float, float, float]) -> str
 
 
 def _is_finite(entry: Entry, metric: str) -> bool:
-    """Whether the method has this score, and gave everything that happened some probability."""
+    """Whether the method has this score, and gave every outcome a probability above 0."""
     return bool(entry.losses) and (metric == "brier" or bool(entry.losses[metric].max() < -np.log(TINY)))
 
 
@@ -264,7 +264,7 @@ def compare(
     assess: Callable[[str, Any], Entry] | None = None,
     progress: Callable[[float, str], object] | None = None,
 ) -> Leaderboard:
-    """Fit every method on calibration rows and assess it on evaluation rows; entries tell failures."""
+    """Fit every method on calibration rows and assess it on evaluation rows; entries record failures."""
     _, evaluation, weights, cluster = counted_rows(evaluation.labels, evaluation, evaluation_weight)
     bins: dict[str, Any] = {"n_bins": n_bins, "sample_weight": weights}
 

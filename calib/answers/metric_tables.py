@@ -25,13 +25,13 @@ from calib.stats.measures import MEASURES
 #: Ends of the intervals of metrics, by their key in `calib.stats.measures.MEASURES`.
 Intervals = Mapping[str, tuple[float, float]]
 
-#: What a table with intervals says of them.
+#: The note under a table with intervals.
 HOW_SURE = (
     "In brackets: the 95 % interval. Noise raises a measured calibration error by up to what a perfect model "
     "shows, so its interval can lie below it."
 )
 
-#: What tables call the model whose scores no calibrator has changed.
+#: Name of the uncalibrated model in tables.
 BASE = "Base model"
 
 
@@ -49,7 +49,7 @@ class Metrics(Result):
     #: "uniform"; for histogram-binned scores and few stated values "discrete", or `PerClass` by class
     strategy: Strategy
     values: Mapping[str, float | None]  #: mapping of str to float or None: The numbers by key
-    #: Number of distinct (predicted class, confidence) pairs; None if the rows are not at hand
+    #: Number of distinct (predicted class, confidence) pairs; None for a summary
     n_distinct: int | None
     kind: str = "vectors"  #: Kind of the predictions, see `calib.data.kinds`
     #: Whether rows have weights, which every number but `n_samples` and `n_distinct` uses
@@ -107,7 +107,7 @@ def metrics(
     method : str
         Name for tables.
     strategy : {"uniform", "discrete"} or PerClass, optional
-        As `calib.answers.calibrated.assessment_strategy` chooses it: by default for a base model.
+        Default: the choice of `calib.answers.calibrated.assessment_strategy` for a base model.
     class_wise : bool
         Whether to compute CW-ECE, the only metric that bins all n * L scores.
     """
@@ -142,7 +142,7 @@ def metrics(
 
 
 def _sum_to_one(scores: Any) -> bool:
-    """Whether the scores of each row sum to 1, about: else they have no log loss."""
+    """Whether each row sums to about 1; otherwise there is no log loss."""
     matrix = score_matrix(scores)
     sums = map_row_blocks(lambda block: np.einsum("ij->i", block, dtype=np.float64), matrix)
     return bool(np.abs(sums - 1.0).max() <= 1e-3)
@@ -151,7 +151,7 @@ def _sum_to_one(scores: Any) -> bool:
 def how_assessed(n_bins: int, kind: Kind | str = "vectors") -> str:
     """Say in which bins the methods of a table are assessed; `assessment_strategy` decides for each."""
     words = (
-        "Histogram-binned scores and few stated values are assessed at each value, all others in "
+        "Histogram-binned scores and few stated values are assessed at each value, other scores in "
         f"{n_bins} equal-width bins (Remark 1 of the paper)"
     )
     if lacks(kind, "notion:top-label") is not None:

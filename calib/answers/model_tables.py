@@ -37,7 +37,7 @@ TABLES = ("tl_ece", "tl_mce_bin", "cw_ece")
 #: The column of every model before calibration.
 BASE = "Base"
 
-#: What a number is against the base.
+#: How a number compares with the base.
 Mark = Literal["better", "worse", ""]
 
 #: How to read a table of models.
@@ -48,11 +48,11 @@ HOW_MARKED = (
     "no such interval and are not marked."
 )
 
-#: What all marks hold for at once.
+#: Which marks hold at once.
 HOW_MANY = (
-    "The family of a number's marks are its {n} comparisons, of each method with the base of its model: with "
-    "{level:g} %, all of its marks are right (Bonferroni, intervals of {alone:.3g} % each). Intervals in the "
-    "table of all numbers are each taken alone."
+    "For each number there are {n} comparisons of a method with the base of its model. With {level:g} % "
+    "confidence all their marks are right at once (Bonferroni, intervals of {alone:.3g} % each). In the "
+    "table of all numbers, each interval holds on its own."
 )
 
 #: Why numbers of different bins are not compared (Remark 1 of the paper).
@@ -67,7 +67,7 @@ DIFFERENT_BINS = (
 class ModelComparison(Drawn):
     """Several models on the same rows, each before and after calibration."""
 
-    #: mapping of str to Leaderboard: The methods of each model, its scores as they were first
+    #: mapping of str to Leaderboard: The methods of each model, the uncalibrated model first
     boards: Mapping[str, Leaderboard]
     table: pd.DataFrame  #: One row for each model, method and number; see `frame`
     n_bins: int  #: Equal-width bins of methods that are not assessed at each of their values
@@ -95,8 +95,8 @@ class ModelComparison(Drawn):
         """Return one row for each model, method and number.
 
         Columns: model, method, measure (its key), title, value; floor, floor_upper and p_value (mean and 95 %
-        quantile of a perfect model, p of the error); difference, lower and upper (method less its base, for
-        ECEs of debiased squared l2 errors); mark, "better", "worse" or empty; bins; failure, why a method
+        quantile of a perfect model, p of the error); difference, lower and upper (method minus its base; for
+        ECEs, of debiased squared l2 errors); mark, "better", "worse" or empty; bins; failure, why a method
         could not be fitted.
         """
         return self.table.copy()
@@ -255,9 +255,9 @@ def compare_models(
     Parameters
     ----------
     models : mapping of str to predictions, or to pairs of them
-        Labelled predictions of any kind, which are split once, alike for all models; or a pair (calibration,
-        evaluation), with None for calibration if no method is to be fitted. Classes are matched by name, rows
-        by id if they have ids, else by order.
+        Labelled predictions of any kind, which are split once, in the same way for all models; or a pair
+        (calibration, evaluation), with None for calibration if no method is to be fitted. Classes are matched
+        by name, rows by id if they have ids, else by order.
     methods : iterable of str, or mapping of str to unfitted calibrator
         Names of `calib.calibrators.catalogue.named_methods`, such as "TL-HB", or of
         `calib.calibrators.catalogue.METHODS`, such as "spline". Each model's scores as they are come first.
@@ -272,13 +272,11 @@ def compare_models(
     progress : callable, optional
         Called with the share done and what is being fitted.
 
-    Notes
-    -----
-    If a method cannot be fitted, its cells say so. A number is marked by its paired interval:
+    Notes ----- If a method cannot be fitted, its cells say so. A number is marked by its paired interval:
     `calib.paired_difference` for ECEs, `calib.paired_interval` for scores and accuracy. All marks of one
     number hold together: each takes an interval of coverage ``1 - (1 - level) / m`` for m comparisons with a
-    base (Bonferroni); the ends in `frame` are of each interval alone. The paper's temperature scaling is
-    "TS (conf-ECE grid)".
+    base (Bonferroni); the intervals in `frame` hold one by one. The paper's temperature scaling is "TS
+    (conf-ECE grid)".
 
     Examples
     --------
@@ -506,7 +504,7 @@ class _Model:
 
 
 def _values_of_rows(evidence: Rows, entry: Entry) -> dict[str, np.ndarray]:
-    """Return the values of each row whose means are the scores and the accuracy, by key."""
+    """Return the score of each row and whether it is right, by key."""
     values = dict(entry.losses)
     if MEASURES["accuracy"].missing(evidence) is None:
         values["accuracy"] = row_values(evidence.y_true, evidence.scores, "accuracy")

@@ -103,10 +103,10 @@ def slices(
     y_true, scores, n_bins, strategy, sample_weight, cluster
         As for `calib.noise_floor`.
     groups : (n,) array_like, Series, DataFrame or sequence of Cut
-        What the groups are cut from (`cut_column`): a column, of which whole numbers are codes, or a table.
-        For a summary, names of summed columns, or None for all.
+        A column or a table that groups are cut from (`cut_column`). Whole numbers of a single column are
+        codes. For a summary, names of summed columns, or None for all.
     notion : {"top-label", "confidence"}
-        Whether cells of a group are told apart by predicted class.
+        Whether each predicted class has its own cells within a group.
     cuts : int, sequence of float, str, or mapping of column to one of these, optional
         Edges of numbers and dates, as `at` of `cut_column`.
     pairs : bool

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from statistics import NormalDist
 
-#: Share of samples in which the smallest difference that rows could show must show.
+#: Power: share of samples in which the smallest detectable difference is detected.
 POWER = 0.8
 
 #: Numbers and widths up to this are 0 but for rounding.
@@ -60,15 +60,15 @@ def size_with_interval(value: float, lower: float, upper: float, what: str = "")
 def smallest_difference(lower: float, upper: float, level: float) -> float:
     """Return the smallest true difference whose interval leaves out 0 in `POWER` of all samples.
 
-    With half the width h of an interval of coverage `level` as its normal quantile z times the standard
-    error, this is h (1 + z_POWER / z).
+    The interval has coverage `level`, normal quantile z and half-width h, z standard errors. The difference
+    is h (1 + z_POWER / z).
     """
     normal = NormalDist()
     return (upper - lower) / 2.0 * (1.0 + normal.inv_cdf(POWER) / normal.inv_cdf((1.0 + level) / 2.0))
 
 
 def would_show(least: float, what: str = "a difference", decimals: int = 4) -> str:
-    """Say how often a difference of the smallest size that rows could show would show.
+    """Say that a difference of at least this size is detectable with the power `POWER`.
 
     >>> would_show(0.0123456, "an error", 3)
     'an error of 0.013 would show in 80 of 100 such samples'
@@ -79,7 +79,7 @@ def would_show(least: float, what: str = "a difference", decimals: int = 4) -> s
 
 
 def hidden_words(lower: float, upper: float, level: float, what: str = "a difference") -> str:
-    """Say what could be hidden if a difference is not distinguishable from 0."""
+    """Say which difference these rows could detect, if none is distinguishable from 0."""
     return would_show(smallest_difference(lower, upper, level), what)
 
 

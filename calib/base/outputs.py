@@ -33,7 +33,7 @@ def write_whole(file: str | os.PathLike[str], content: bytes) -> None:
 
 @contextlib.contextmanager
 def whole_file(file: str | os.PathLike[str]) -> Iterator[BinaryIO]:
-    """Open a file to write that appears under its name when the block ends, and not at all if it fails.
+    """Open a file for writing that appears when the block ends, and not at all if the block fails.
 
     Temporary files of killed writers are removed. A symbolic link stays, and its target is replaced.
     """

@@ -12,7 +12,7 @@ from calib.base.delegates import DELEGATES
 if TYPE_CHECKING:
     import pandas as pd
 
-#: Characters of the text of one field, and fields that are written.
+#: Longest text of a field, in characters, and most fields that are printed.
 LONGEST_FIELD, MOST_FIELDS = 70, 20
 #: Rows of the table that notebooks show.
 ROWS_SHOWN = 10

@@ -130,7 +130,7 @@ def _engine(options: Namespace) -> Engine | None:
 
 @contextmanager
 def _told() -> Iterator[Progress | None]:
-    """Give what shows rows, rows a second and the time left in one line of a terminal, None without one."""
+    """Return a callback that shows rows, rows a second and the time left; None without a terminal."""
     with progress_line() as show:
         if show is None:
             yield None
@@ -156,7 +156,7 @@ def _outcome(summary: Summary, options: Namespace) -> Outcome:
         f"{summary.n_samples:,} rows" + (f", {summary.n_classes:,} classes" if summary.n_classes else "")
     ]
     if summary.n_abstained:
-        lines.append(f"{summary.n_abstained:,} rows hold no answer; they are set apart")
+        lines.append(f"{summary.n_abstained:,} rows hold no answer; they are left out")
     if summary.n_faulty:
         lines.append(f"{summary.n_faulty:,} rows cannot be used; they are left out")
     lines += [f"  {line}" for line in (*summary.findings, *summary.remarks)]

@@ -196,7 +196,7 @@ def size_words(rows: Any) -> str:
         covered += f"; {worth}" if (worth := dependence_words(rows)) else ""
     if rows.coverage < 1.0:
         covered += (
-            f"; the model answers {rows.coverage:.1%} of the rows of the file, abstentions are set apart"
+            f"; the model answers {rows.coverage:.1%} of the rows of the file; abstentions are left out"
         )
     if kind.name == "vectors":
         return f"{rows.n_samples:,} rows, {rows.n_classes:,} classes{covered}"
@@ -210,7 +210,7 @@ def size_words(rows: Any) -> str:
 
 
 def evidence_to_assess(options: Namespace, notes: list[str] | None = None) -> Any:
-    """Return a summary if the file is one, else the rows to assess; what was fixed is added to `notes`."""
+    """Return a summary if the file is one, else the rows to assess; fixes are added to `notes`."""
     summary = summary_of(options)
     return rows_to_assess(options, notes) if summary is None else summary
 
@@ -239,7 +239,7 @@ def refuse_summary(options: Namespace) -> None:
 
 
 def _is_summary(file: Any) -> bool:
-    """Return whether a file is a summary, by its first bytes, which are the start of gzip."""
+    """Return whether a file is a summary, by its first bytes, which are gzip's."""
     limits = Limits()
     source = open_source(file, limits)
     if source.head(2) != b"\x1f\x8b":

@@ -1,4 +1,4 @@
-"""Commands that fit and assess nothing, and so start without scikit-learn, which takes a second."""
+"""Commands that fit and assess nothing. They start without scikit-learn, which takes a second to import."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from calib.files.readers.roles import given_columns
 from calib.files.readers.source import Limits
 from calib.files.readers.tables import some_names
 
-#: What options that take a file show in its place.
+#: Placeholder of a file in the help of an option.
 _FILES = ("FILE", "STATE", "CAL.JSON", "OUT", "OUT.HTML", "OUT.JSON", "OUT.MD", "OUT.XML")
 
 
@@ -99,7 +99,7 @@ def completion(options: Namespace) -> Outcome:
     for command in commands.values():
         for action in command._actions:
             if action.choices is not None:
-                action.choices = tuple(action.choices)  # some are looked up only now, see `parser`
+                action.choices = tuple(action.choices)  # some choices are looked up only now, see `parser`
             if action.metavar in _FILES:
                 action.complete = shtab.FILE
     return Outcome(shtab.complete(options.parser, shell=options.shell).rstrip("\n"))

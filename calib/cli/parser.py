@@ -44,7 +44,7 @@ exit codes:
 130  stopped by Ctrl-C
 With --json, an error is also an object on stdout: {"error": {"kind", "message", "exit_code"}}.
 
-In place of a file, - is what is piped in or out; with -o - the rest is printed on stderr.
+In place of a file, - means standard input or output; with -o - the rest is printed on stderr.
 """
 
 METRICS = """\
@@ -360,7 +360,7 @@ def _module_of(options: argparse.Namespace) -> str:
 
 
 class _Later:
-    """Choices of an option, looked up when they are asked for: the modules that know them take a second."""
+    """Choices of an option, looked up when needed: their modules take a second to import."""
 
     def __init__(self, names: Callable[[], Iterable[str]]) -> None:
         self.names = names
@@ -501,7 +501,7 @@ def parser() -> argparse.ArgumentParser:
     add("--by", action="append", default=[], metavar="COLUMN", help=by)
     _add_cuts(gate)
     add("--above-noise", action="store_true", help="no longer needed: intervals allow for noise")
-    add("--calibrator", metavar="CAL.JSON", help="apply this calibrator before comparing with the limits")
+    add("--calibrator", metavar="CAL.JSON", help="apply this calibrator first")
     _add_bins(gate)
     _add_noise(gate)
     _add_split(gate)
@@ -537,7 +537,9 @@ def parser() -> argparse.ArgumentParser:
     app.add_argument("--browser", action="store_true", help="open the app in the browser")
     app.add_argument("streamlit", nargs="*", metavar="-- OPTION", help="options of `streamlit run`")
 
-    completion = _command(commands_, "completion", "print what completes commands", COMPLETION, data=False)
+    completion = _command(
+        commands_, "completion", "print a script that completes commands", COMPLETION, data=False
+    )
     completion.add_argument("shell", choices=("bash", "zsh", "fish", "tcsh"))
 
     schema = _command(commands_, "schema", "print the JSON Schema of a command's --json", SCHEMA, data=False)

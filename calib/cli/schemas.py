@@ -77,7 +77,7 @@ _SUMMARY = {
     "metrics": [{"metric": "text", "value": "number", "interval": ["number", "?"]}],
 }
 
-#: What each command prints; of some commands there are several shapes, by their options.
+#: What each command prints; some commands have several shapes, by their options.
 SHAPES: dict[str, dict[str, Any] | tuple[dict[str, Any], ...]] = {
     "metrics": {
         **_each("text", "file kind fingerprint"),
@@ -202,7 +202,7 @@ SHAPES: dict[str, dict[str, Any] | tuple[dict[str, Any], ...]] = {
     "sql": (_each("text", "dialect query"), _SUMMARY),
 }
 
-#: What every command prints that cannot do its work; its exit code is then 2 or more.
+#: What a command prints if it fails; its exit code is then 2 or more.
 ERROR = {"error": {"kind": "text", "message": "text", "exit_code": "whole"}}
 
 

@@ -15,7 +15,7 @@ from calib.base.exceptions import InputError
 from calib.base.outputs import write_whole
 from calib.files.readers.source import Limits
 
-#: In place of a file: what is piped in, or out.
+#: Stands for standard input or output in place of a file.
 PIPE = "-"
 #: Options that name a file to read.
 INPUTS = ("file", "labels", "evaluate", "calibration", "calibrator", "baseline")
@@ -58,7 +58,7 @@ def is_piped(output: Any) -> bool:
 
 
 def deliver(output: str | os.PathLike[str], content: bytes) -> None:
-    """Write a file whole or not at all, or pipe it out; a reader that leaves early hears no complaint."""
+    """Write a file whole or not at all, or pipe it out; a reader that stops early is no error."""
     if not is_piped(output):
         write_whole(output, content)
         return
@@ -70,7 +70,7 @@ def deliver(output: str | os.PathLike[str], content: bytes) -> None:
 
 
 def close(stream: TextIO) -> None:
-    """Let nothing more be written to a stream: Python would complain again when it closes it."""
+    """Close a stream for good: else Python reports the error again at exit."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
 
 
@@ -94,7 +94,7 @@ def _printable(text: str, encoding: str) -> str:
 
 @contextmanager
 def progress_line() -> Iterator[Callable[[float, str], None] | None]:
-    """Give what shows progress in one line of standard error, None if that is no terminal."""
+    """Return a callback that shows progress in one line of standard error; None without a terminal."""
     stream = sys.stderr
     if stream is None or not stream.isatty():
         yield None
@@ -113,7 +113,7 @@ def progress_line() -> Iterator[Callable[[float, str], None] | None]:
 
 
 def options_of(choices: Sequence[str]) -> str:
-    """Return the options that decide how columns are read, of choices such as "label=repaid"."""
+    """Return the options that decide how columns are read, from choices such as "label=repaid"."""
     given = [
         f"--{option} {shlex.quote(value)}" for option, _, value in (each.partition("=") for each in choices)
     ]

@@ -1,4 +1,4 @@
-"""Predictions of every kind, their notions and kinds, and the checks at the boundary."""
+"""Predictions of every kind, their notions and kinds, and the checks of arguments."""
 
 import lazy_loader
 

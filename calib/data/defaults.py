@@ -1,4 +1,4 @@
-"""What functions take if an argument is not given: every signature reads these."""
+"""Default values of arguments, which every signature reads."""
 
 from __future__ import annotations
 

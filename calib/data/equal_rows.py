@@ -1,4 +1,4 @@
-"""Rows that belong together by their scores or a further column, and rows that were used to fit."""
+"""Rows that belong together, found by their scores or a further column; and rows that were used to fit."""
 
 from __future__ import annotations
 
@@ -24,11 +24,11 @@ MAX_KEYS = 1024
 CHANCE = 1e-4
 #: Share of the disagreements expected by chance that copies may have.
 MAX_DISAGREEING = 0.1
-#: Overlap relative to the equal scores of different rows from which it is told.
+#: Least overlap that is reported, as a multiple of the equal scores of different rows.
 COINCIDENCE = 3.0
 #: Least design effect of copies that count as clusters: intervals are 2.5 % wider then.
 LEAST_EFFECT = 1.05
-#: Rows in which copies are looked for first.
+#: Most rows that are searched for copies first.
 N_SAMPLED = 5_000
 #: Largest score that is compared: its digits fit in 64 bits.
 MOST_SCORE = 1e12
@@ -40,12 +40,12 @@ N_GRADES = 10
 
 @dataclass(frozen=True)
 class Overlap:
-    """Rows that a calibrator, or a model, was fitted on among rows that are to assess it."""
+    """Rows that a calibrator or model was fitted on, among the rows that assess it."""
 
-    #: Rows to assess, and those among them that were used to fit
+    #: Rows that assess it, and how many of these were used to fit
     n_rows: int
     n_used: int
-    #: {"content", "id", "scores", "sample"}: what shows it
+    #: {"content", "id", "scores", "sample"}: the evidence for it
     by: str
 
     @property
@@ -97,11 +97,11 @@ def smallest_keys(rows: Any) -> np.ndarray:
 
 
 def exact_copies(rows: Any, labels: np.ndarray | None = None) -> np.ndarray | None:
-    """Return which rows are copies of one row, (n,) int64, equal for these; None if there are none.
+    """Return the same number, (n,) int64, for rows that are copies of each other; None without copies.
 
-    Rounded scores, or a tree's, recur in rows of different outcomes, in a share 2 q (1 - q) of pairs with q
-    the share of right rows. Equal rows are copies if almost no pair disagrees, with probability below
-    `CHANCE`.
+    Equal scores alone are no proof, since rounded scores and a tree's recur. Outcomes of two such rows then
+    differ with probability 2 q (1 - q), with q the share of right rows. Rows are copies if almost no pair
+    differs, which chance explains with probability below `CHANCE`.
     """
     told = _told(rows, labels)
     return None if told is None else copies_of(*told)
@@ -110,7 +110,7 @@ def exact_copies(rows: Any, labels: np.ndarray | None = None) -> np.ndarray | No
 def _told(
     rows: Any, labels: np.ndarray | None
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray] | None:
-    """Return keys, score and outcome of an event, and label code of each row; None without labels."""
+    """Return each row's key, score, outcome and label code; None without labels."""
     labels = rows.labels if labels is None else labels
     if labels is None:
         return None
@@ -122,7 +122,7 @@ def copies_of(
     keys: np.ndarray, score: np.ndarray, happened: np.ndarray, labels: np.ndarray
 ) -> np.ndarray | None:
     """Return `exact_copies` of rows with these keys, (n,) scores of an event each, and label codes."""
-    mixed = np.random.default_rng(0).permutation(len(keys))  # rows may be sorted by what came true
+    mixed = np.random.default_rng(0).permutation(len(keys))  # rows may be sorted by their outcome
     alike = pd.factorize(keys)[0]
     order = mixed[np.argsort(alike[mixed], kind="stable")]
     follows = np.flatnonzero(np.diff(alike[order]) == 0)
@@ -157,10 +157,10 @@ def near_copies(
     labels: np.ndarray,
     predicted: np.ndarray | None = None,
 ) -> np.ndarray | None:
-    """Return which rows are copies but for small changes of their (n, L) scores; None if none are.
+    """Return a number for each row, equal for copies with slightly different scores; None without copies.
 
-    Nearest neighbours that are copies come true together, as for `copies_of`. Other nearest neighbours do so
-    as often as rows of one class and score, or as `FAR`-th neighbours.
+    Nearest neighbours that are copies are right or wrong together, as for `copies_of`. Other nearest
+    neighbours agree no more often than rows of one class and score, or than `FAR`-th neighbours.
     """
     from scipy.sparse import coo_array  # takes a second to import, as its neighbours do
     from scipy.sparse.csgraph import connected_components
@@ -177,7 +177,7 @@ def near_copies(
     distance, near = KDTree(points[some]).query(points[some], k=[2, FAR])
     order, right = np.argsort(distance[:, 0], kind="stable"), happened[some]
     differ = (right[:, None] != right[near])[order]
-    one, other = np.cumsum(differ & ~differ[:, ::-1], axis=0).T // 2  # most pairs are there twice
+    one, other = np.cumsum(differ & ~differ[:, ::-1], axis=0).T // 2  # most pairs occur twice
     by_chance = bdtr(one, one + other, 0.5)  # the exact test of McNemar (1947)
     near_differ, far_differ = np.cumsum(differ, axis=0).T
     label = None if predicted is None else predicted[some]
@@ -197,7 +197,7 @@ def near_copies(
 
 
 def together_by_scores(rows: Any, labels: np.ndarray | None = None) -> np.ndarray | None:
-    """Return which rows equal scores say to belong together: `exact_copies`, else `questions_of` them."""
+    """Return the clusters that equal scores show: `exact_copies`, else `questions_of` the rows."""
     told = _told(rows, labels)
     if told is None or rows.kind == "multilabel":
         return None if told is None else copies_of(*told)
@@ -216,7 +216,7 @@ def copies_or_questions(
     return questions_of(keys, score, happened, predicted) if copies is None else copies
 
 
-#: What `alike_in` found in rows, which many conclusions about them ask for.
+#: Results of `alike_in`, by rows: many functions ask for them.
 _alike: WeakKeyDictionary[Any, list[Alike]] = WeakKeyDictionary()
 
 
@@ -233,12 +233,12 @@ def alike_in(rows: Any) -> list[Alike]:
 
 
 def together_by_column(rows: Any) -> np.ndarray | None:
-    """Return which rows a further column says to belong together, (n,) int64; None if none does."""
+    """Return the clusters that a further column shows, (n,) int64; None if none does."""
     return noticeable(alike_in(rows)[0].cluster) if alike_in(rows) else None
 
 
 def clusters_in(rows: Any, labels: np.ndarray | None = None) -> np.ndarray | None:
-    """Return the clusters of rows, else the larger ones that a further column and the scores show."""
+    """Return the clusters of rows; else those that a column or the scores show, the larger of the two."""
     if rows.cluster is not None:
         return np.asarray(rows.cluster)
     by_scores = together_by_scores(rows, labels)
@@ -247,7 +247,7 @@ def clusters_in(rows: Any, labels: np.ndarray | None = None) -> np.ndarray | Non
 
 
 def counted_together(rows: Any) -> Any:
-    """Return rows, if they have no clusters, with `clusters_in` them as such if intervals depend on it."""
+    """Return rows with `clusters_in` them as their clusters, if they have none and intervals depend on it."""
     if rows.cluster is not None or (found := noticeable(clusters_in(rows))) is None:
         return rows
     return rows.with_cluster(found)
@@ -259,7 +259,7 @@ def noticeable(clusters: np.ndarray | None) -> np.ndarray | None:
 
 
 def sample_by_content(matrix: np.ndarray) -> np.ndarray:
-    """Return some rows of (n,) or (n, L) scores, ascending: about `N_SAMPLED`, copies all or not at all."""
+    """Sample about `N_SAMPLED` rows of (n,) or (n, L) scores, ascending: all copies of a row or none."""
     columns = matrix[:, None] if matrix.ndim == 1 else matrix[:, :2]
     if len(matrix) <= N_SAMPLED:
         return np.arange(len(matrix))
@@ -271,14 +271,14 @@ def sample_by_content(matrix: np.ndarray) -> np.ndarray:
 
 
 def repeats(matrix: np.ndarray, rows: np.ndarray) -> bool:
-    """Return whether some of these rows of (n,) or (n, L) scores, not yet checked, may be equal."""
+    """Return whether some of these rows of unchecked (n,) or (n, L) scores may be equal."""
     some = matrix[rows] if matrix.ndim == 1 else matrix[np.ix_(rows, _some(matrix.shape[1]))]
     with np.errstate(invalid="ignore"):
         return not pd.Index(keys_of(some)).is_unique
 
 
 def design_effect(copies: np.ndarray) -> float:
-    """Return how much more a mean over rows varies because of copies: rows over their effective number."""
+    """Return the variance inflation of a mean because of copies: rows divided by effective rows."""
     sizes = np.bincount(copies).astype(np.float64)
     return float(sizes @ sizes / len(copies))
 
@@ -298,7 +298,7 @@ def _outcomes(rows: Any, labels: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 
 
 def overlap(rows: Any, fitted_on: Any) -> Overlap | None:
-    """Return how many rows were used to fit, more than chance makes equal; None if none."""
+    """Return how many rows were used to fit, if more are equal than by chance; None otherwise."""
     origin = getattr(fitted_on, "fitted_on_", fitted_on)
     if origin is None:
         return None
@@ -328,10 +328,10 @@ def overlap(rows: Any, fitted_on: Any) -> Overlap | None:
 
 
 def most_by_chance(keys: np.ndarray, known: np.ndarray, share: float = 1.0, *, copied: bool = False) -> float:
-    """Return how many of `keys` may be among `known`, a share of the keys of other rows, by chance.
+    """Return how many of `keys` may equal `known` keys of other rows by chance.
 
-    Pairs inside each set show how often different rows have equal scores, unless they are copies; up to 3
-    more might have been seen.
+    Pairs inside each set show how often different rows have equal scores. Copies do not count, and 3 more
+    pairs are allowed for.
     """
     pairs = 0.0 if copied else COINCIDENCE * (_n_pairs(keys) + _n_pairs(known))
     chance = 2.0 * (pairs + 3.0) / (float(len(keys)) ** 2 + share * (len(known) / share) ** 2)

@@ -33,13 +33,13 @@ class Kind:
 
     @property
     def scored(self) -> str | None:
-        """What the one score of each row is; None if a row has a predicted class, or several scores."""
+        """Name of the score if each row has only one: "P(Y = 1)" or "confidence"; else None."""
         if "one score" not in self.has:
             return None
         return "P(Y = 1)" if "event" in self.has else "confidence"
 
 
-#: What predictions can consist of, and what a file needs to have it.
+#: Ingredients of predictions, and what a file needs for each.
 INGREDIENTS = {
     "confidence": "a confidence for each row and whether the predicted class is right",
     "event": "P(Y = 1) of one class and labels of two classes, such as the columns p(yes) and label",
@@ -107,7 +107,7 @@ _NOTIONS = {
     "top-k-confidence": "ranks",
     "top-k-label": "ranks",
 }
-#: What needs any of these ingredients; measures have theirs in `calib.stats.measures`.
+#: What needs which ingredients; `calib.stats.measures` has the measures'.
 NEEDS: dict[str, tuple[str, ...]] = {
     **{f"notion:{notion}": (_NOTIONS[notion],) for notion in NOTIONS},
     "calibrator:one score": ("one score", "confidence"),
@@ -171,10 +171,10 @@ COUNTS_ROWS = {
     "The band of the true curve": "its bounds are for unweighted rows",
     "The correction for label shift": "it counts the rows of each class",
 }
-#: How to use what counts rows all the same.
+#: How to use weighted rows all the same.
 COUNT_ALIKE = "count every row once to use it (Data page, or --unweighted)"
 
-#: What needs the rows, which a summary does not hold, and what to do instead, by title of page or by name.
+#: What needs single rows, which a summary does not hold, and what to do instead; by page title or name.
 READS_ROWS = {
     "Calibrate": "fit on the files with calib fit",
     "Compare": "upload a sample of the rows",

@@ -17,10 +17,10 @@ from calib.data.times import BLOCKS, N_BLOCKS, blocks_of, dates_of, is_time
 #: Most quantile grades of the score of a predicted class, and fewest rows of a grade.
 MAX_GRADES, ROWS_PER_GRADE = 10, 50
 
-#: Fewest clusters that can tell how far their rows depend on each other.
+#: Fewest clusters that can show how far their rows depend on each other.
 MIN_CLUSTERS = 10
 
-#: Chance that rows of equal scores are taken for answers to one question, and columns for clusters.
+#: Chance that rows of equal scores are wrongly called answers to one question, and columns clusters.
 CHANCE, COLUMN_CHANCE = 1e-4, 1e-3
 
 
@@ -29,7 +29,7 @@ class Residuals:
     """Outcomes minus their mean among rows of the same predicted class and grade of the score."""
 
     value: np.ndarray  #: (n,) float64 array: residuals
-    chance: np.ndarray  #: (n,) float64 array: share of rows of the stratum that came true
+    chance: np.ndarray  #: (n,) float64 array: mean outcome of the stratum
     stratum: np.ndarray  #: (n,) int64 array: class and grade of each row
 
     @classmethod
@@ -53,8 +53,8 @@ class Residuals:
         """Return the p-value of "rows of a cluster are no more alike than other rows".
 
         The statistic is the sum of products of residuals over pairs of rows of a cluster, over its size, so
-        that no large cluster decides alone. If the cluster says nothing, its first three moments follow from
-        the residuals of each stratum; a gamma distribution has these moments.
+        that no large cluster decides alone. If clusters mean nothing, its first three moments follow from the
+        residuals of each stratum; a gamma distribution with these moments gives the p-value.
         """
         weight = (1.0 / np.sqrt(np.maximum(np.bincount(cluster), 1)))[cluster]
         variance, third = (
@@ -70,7 +70,7 @@ class Residuals:
         )
 
     def products(self, cluster: np.ndarray, weight: np.ndarray | float = 1.0) -> float:
-        """Return the sum of products of residuals over pairs of rows of a cluster, less its mean by chance.
+        """Return the sum of products of residuals over pairs of rows of a cluster, minus its mean by chance.
 
         `weight` multiplies each residual, (n,), equal in a cluster. Two of m residuals of a stratum, which
         sum to 0, have the product -variance / (m - 1) on average.
@@ -87,7 +87,7 @@ class Residuals:
         return 1.0 + 2.0 * self.products(cluster) / max(float(self.value @ self.value), 1e-300)
 
     def without_trend(self, values: np.ndarray) -> Residuals:
-        """Return residuals about their means in ranges of a number, which explain what an age does."""
+        """Return residuals about their means in ranges of a number such as an age."""
         codes = pd.factorize(values, sort=True, use_na_sentinel=False)[0]
         n_ranges = min(MAX_GRADES, (int(codes.max()) + 1) // MIN_CLUSTERS)
         among = codes * n_ranges // (int(codes.max()) + 1)
@@ -126,7 +126,8 @@ def find_alike(
 ) -> list[Alike]:
     """Find further columns whose equal values say which rows belong together, the largest effect first.
 
-    Tested are `groupings`, of whole numbers about their trend. `COLUMN_CHANCE` is divided among them.
+    It tests all `groupings`; the trend of whole numbers is removed first. `COLUMN_CHANCE` is divided among
+    them.
     """
     found: list[Alike] = []
     if not (tried := groupings(columns, classes)):
@@ -142,10 +143,10 @@ def find_alike(
 
 
 def groupings(columns: pd.DataFrame, classes: Sequence[np.ndarray]) -> dict[str, np.ndarray]:
-    """Return the number of the value of each row, (n,) int64, by column, or by column and block of time.
+    """Return each row's value as a number, (n,) int64, by column, or by column and block of time.
 
-    Of texts, whole numbers and times with at least `MIN_CLUSTERS` values, some repeated, that are no function
-    of one of `classes`.
+    Columns of texts, whole numbers and times count if they have at least `MIN_CLUSTERS` values, some of them
+    repeated, and are no function of one of `classes`.
     """
     return {
         name: codes
@@ -183,11 +184,11 @@ def _says(classes: np.ndarray, codes: np.ndarray) -> bool:
 def questions_of(
     keys: np.ndarray, score: np.ndarray, outcome: np.ndarray, predicted: np.ndarray | None
 ) -> np.ndarray | None:
-    """Return which rows of equal scores (equal `keys`) belong together, (n,) int64; None if none do.
+    """Return the clusters of rows with equal scores (equal `keys`), (n,) int64; None if they are none.
 
-    They do if about as many rows have each score, as if each question was asked so often, and are right or
-    wrong together by more than their scores explain. The numbers of rows vary less than by chance then; those
-    of rounded scores, leaves and bins do not.
+    They are clusters if each score has about the same number of rows, like answers to one question, and the
+    rows are right or wrong together, more than their scores explain. The numbers of rows then vary less than
+    by chance; for rounded scores, leaves and bins they do not.
     """
     question = pd.factorize(keys)[0]
     size = np.bincount(question)

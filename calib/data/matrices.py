@@ -1,4 +1,4 @@
-"""Large matrices of scores: looked at and copied in blocks, on threads."""
+"""Large matrices of scores: checked and copied in blocks, on threads."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def highest(scores: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 
 
 def highest_and_checked(scores: np.ndarray) -> tuple[np.ndarray, np.ndarray, bool]:
-    """Return `highest`, and whether all scores were seen to be in [0, 1]."""
+    """Return `highest`, and whether all scores are in [0, 1]."""
     label = np.empty(len(scores), dtype=np.int64)
     top = np.empty(len(scores), dtype=scores.dtype)
 
@@ -49,7 +49,7 @@ def softmax_rows(block: np.ndarray) -> np.ndarray:
 
 
 def taken_over(array: np.ndarray) -> tuple[np.ndarray, bool]:
-    """Return the array as `owned` does, and whether all its rows are seen to be probabilities of classes."""
+    """Return the array as `owned` does, and whether all its rows are probabilities of classes."""
     n_rows, n_columns = array.shape
     shared = array.flags.c_contiguous and not may_change(array)
     matrix = array if shared else np.empty(array.shape, array.dtype)
@@ -83,7 +83,7 @@ def owned(array: np.ndarray) -> np.ndarray:
 
 
 def read_only(array: np.ndarray) -> np.ndarray:
-    """Return a view through which, as through the array, nothing can be written."""
+    """Return a read-only view, and make the array read-only, too."""
     array.flags.writeable = False
     return array.view()
 

@@ -15,7 +15,7 @@ Notion = Literal["confidence", "top-label", "class-wise", "top-k-confidence", "t
 #: The notions of Table 1.
 NOTIONS: tuple[Notion, ...] = get_args(Notion)
 
-#: Notions about the predicted class: all they need of a row is this class and its score.
+#: Notions that need only the predicted class and its score.
 TOP_NOTIONS: tuple[Notion, ...] = ("confidence", "top-label")
 
 #: Notions about the K highest classes of a row.
@@ -36,9 +36,9 @@ class NotionShape:
     notion: Notion  #: One of `NOTIONS`
     n_classes: int  #: Classes L
     n_ranks: int = 1  #: K of the top-K notions, 1 for the others
-    #: Groups of rows that "top-label" tells apart besides the classes, or instead of them; 0 for none
+    #: Groups of rows that "top-label" conditions on besides the classes, or instead of them; 0 for none
     n_groups: int = 0
-    by_class: bool = True  #: Whether it tells classes apart: False only with groups
+    by_class: bool = True  #: Whether it conditions on the class: False only with groups
 
     @classmethod
     def of(cls, notion: str, n_classes: int, top_k: int | None = None) -> NotionShape:

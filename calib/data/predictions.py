@@ -1,7 +1,7 @@
-"""Predictions of every kind: what a model announces for each row, checked once at the boundary.
+"""Predictions of every kind: what a model announces for each row, checked once when made.
 
-Each kind is frozen, its arrays are read-only, and it carries what came with its rows: outcomes, class names,
-further columns, weights, clusters.
+Each kind is frozen, with read-only arrays. It also holds outcomes, class names, further columns, weights and
+clusters.
 """
 
 from __future__ import annotations
@@ -80,9 +80,9 @@ class Announcement:
     sample_weight: np.ndarray | None = None  #: (n,) float64 or None: Weights of the rows
     #: (n,) int64 or None: Equal for rows that belong together; whole numbers as given, else a hash
     cluster: np.ndarray | None = None
-    #: Share of the rows of the source in which the model gave an answer: abstentions are set apart
+    #: Share of the rows of the source in which the model gave an answer; abstentions are left out
     coverage: float = 1.0
-    voted: np.ndarray | None = None  #: (n,) int64 or None: Of votes, the row that each is about
+    voted: np.ndarray | None = None  #: (n,) int64 or None: For votes, the row that each is about
 
     @property
     def labels(self) -> Any:
@@ -96,7 +96,7 @@ class Announcement:
 
     @classmethod
     def _of(cls, **state: Any) -> Self:
-        """Return predictions of values that are known to be right."""
+        """Return predictions without checking the values."""
         new = object.__new__(cls)
         new.__setstate__(state)
         return new
@@ -187,13 +187,13 @@ class Announcement:
         Parameters
         ----------
         votes : (n, L) array_like of float, or (n, A) array_like of str
-            Votes for each class, as counts or as shares; or what each of A annotators said, by name of class,
-            empty or missing if nothing.
+            Votes for each class, as counts or as shares; or the class that each of A annotators chose, by
+            name, empty or missing without a vote.
 
         Returns
         -------
         predictions of the same kind
-            The votes about a row together have its weight, and are a cluster unless the rows have clusters.
+            The votes about a row share its weight. They are a cluster unless the rows have clusters.
 
         Examples
         --------
@@ -239,7 +239,7 @@ class Announcement:
         rows = self.take(np.unique(self.voted, return_index=True)[1])
         return rows._with(labels=None, sample_weight=None, voted=None)
 
-    #: Not a sequence of rows, of which an array would hold objects.
+    #: Not iterable: an array of predictions would hold objects.
     __iter__ = None
 
     def __getitem__(self, rows: Any) -> Self:
@@ -357,7 +357,7 @@ class _OfLists(Announcement):
         return getattr(self, self.announced_by), self.labels
 
     def _settle_lists(self, scores: np.ndarray) -> None:
-        """Translate announced and true classes into codes; their texts are the names by default."""
+        """Translate predicted and true classes into codes; by default their texts are the names."""
         announced, labels = self._codes()
         names = self.class_names or _names_within(announced, labels)
         names = None if names is None else as_names(names, len(names))
@@ -454,7 +454,7 @@ class Predictions(_OfColumns):
         )
         self._settle(proba=read_only(matrix), labels=codes, class_names=names)
 
-    def _header(self) -> Any:  # as it was before there were weights: calibrator files name the digest
+    def _header(self) -> Any:  # unweighted rows keep their old digest: calibrator files name it
         header = (self.proba.shape, str(self.proba.dtype), self.labels is not None, self.class_names)
         further = {"sample_weight": "weighted", "cluster": "clustered", "voted": "voted"}
         return (*header, *(word for name, word in further.items() if getattr(self, name) is not None))
@@ -627,7 +627,7 @@ class TopKPrediction(_OfLists):
     ranked: np.ndarray
     #: (n, K) float32 or float64: Score of each, in [0, 1]; calibrated scores need not fall with the rank
     scores: np.ndarray
-    #: (n,) int64 or None: True class codes, if they are known; a true class need not be among the K
+    #: (n,) int64 or None: True class codes, if known; the true class may be none of the K
     labels: np.ndarray | None = None
     #: Names of the L classes; by default the texts that classes are given by, ascending, if any
     class_names: tuple[str, ...] | None = None
@@ -756,7 +756,7 @@ def _listed(names: tuple[str, ...]) -> str:
 
 
 def _names_within(*columns: Any) -> tuple[str, ...] | None:
-    """Return the texts that predicted and true classes are given by, ascending; None for codes."""
+    """Return the distinct texts of predicted and true classes, ascending; None for codes."""
     arrays = [np.asarray(plain(column)) for column in columns if column is not None]
     if not all(
         array.dtype.kind in "OUST" and any(isinstance(x, str) for x in array.flat) for array in arrays
@@ -808,10 +808,10 @@ def _labelled(
 
 
 def with_codes(values: Any, scores: Any) -> tuple[Any, Any]:
-    """Return labels as codes if they are class names, and scores without names; refuse the two swapped.
+    """Return labels as codes if they are class names, and scores without names; refuse swapped arguments.
 
-    Names come from predictions, or from the columns of a frame. True classes that were never predicted are
-    classes beyond the classes of a predicted class or a ranked list.
+    Names come from predictions, or from the columns of a frame. For predicted classes and ranked lists, true
+    classes that were never predicted are added.
     """
     is_matrix = False
     if isinstance(scores, Announcement):
@@ -864,7 +864,7 @@ def check_same_classes(calibrator: Any, scores: Any) -> None:
 
 
 def checked_rows(values: Any, scores: Any, what: str) -> tuple[Any, Announcement]:
-    """Return `with_codes` as predictions that need no further check, and may not sum to 1."""
+    """Return `with_codes` as checked predictions, whose rows need not sum to 1."""
     values, scores = with_codes(values, scores)
     if isinstance(scores, Announcement):
         return values, scores
@@ -935,14 +935,14 @@ def rows_that_count(rows: Announcement) -> Any:
 
 
 def weight_words(weights: np.ndarray) -> str:
-    """Say how unequal weights are, by the rows of equal weight that they are worth (Kish 1965)."""
+    """Say how many rows of equal weight the weighted rows are worth (Kish 1965)."""
     known = weights[np.isfinite(weights)] / max(np.abs(weights).max(initial=0.0), 1e-300)
     effective = known.sum() ** 2 / max(float(known @ known), 1e-300)
     return effective_words(effective, len(weights))
 
 
 def vote_words(rows: Any) -> str:
-    """Say how many votes predictions hold, and what is measured against them; "" for labels."""
+    """Say how many votes predictions hold and how they are used; "" for labels."""
     if rows.voted is None:
         return ""
     size = f"{rows.n_samples:,} votes about {len(pd.unique(rows.voted)):,} rows"

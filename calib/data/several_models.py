@@ -79,7 +79,7 @@ def rows_to_fit(model: str, calibration: Any) -> Any:
 def like_rows(
     rows: Any, wanted: tuple[Any, Any], names: tuple[str, str], split: float | None
 ) -> tuple[Any, Any]:
-    """Return another model's (calibration, evaluation) on the rows of a model that is there already."""
+    """Return another model's (calibration, evaluation) in the rows and order of a first model."""
     if isinstance(rows, tuple):
         parts = rows
     elif split is not None and (ids := _ids(rows)) is not None and (held := _ids(wanted[0])) is not None:
@@ -125,7 +125,7 @@ def _ids(rows: Any) -> pd.Index | None:
 
 
 def _order_by_id(first: Any, rows: Any, pair: str) -> np.ndarray | None:
-    """Return where the rows of the first model are in another one's; None if one of them has no ids."""
+    """Return the positions of the first model's rows in another model's; None if one has no ids."""
     wanted, held = _ids(first), _ids(rows)
     if wanted is None or held is None or wanted.equals(held):
         return None

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-#: Attribute of the further columns of rows that names the one of cross-validation folds.
+#: Attribute of a frame of further columns that names the column of cross-validation folds.
 FOLD = "fold"
 
 
@@ -17,7 +17,7 @@ def fold_column(rows: Any) -> np.ndarray | None:
 
 
 def units_of(cluster: np.ndarray | None, n_samples: int) -> np.ndarray:
-    """Return (n,) int64 numbers of what is drawn as a whole: the cluster of each row, or the row itself."""
+    """Return the number of each row's sampling unit, (n,) int64: its cluster, or the row itself."""
     return np.arange(n_samples) if cluster is None else pd.factorize(cluster)[0]
 
 

@@ -18,11 +18,11 @@ _TIME = r"(?:[T ,]+(?P<time>\d{1,2}:\d{2}.*))?"
 _YEAR_FIRST = re.compile(rf"(?P<year>\d{{4}})(?P<mark>[-/.])(?P<a>\d{{1,2}})(?P=mark)(?P<b>\d{{1,2}}){_TIME}")
 _YEAR_LAST = re.compile(rf"(?P<a>\d{{1,2}})(?P<mark>[./-])(?P<b>\d{{1,2}})(?P=mark)(?P<year>\d{{4}}){_TIME}")
 
-#: Words in the name of a column of numbers that tell the time of a row.
+#: Words in the name of a column of numbers that hold times.
 _CLOCK = re.compile(r"(?i)(?:.*[^a-z])?(?:time|timestamp|date|datetime|epoch|step|ts|t)(?:[^a-z].*)?")
 #: Blocks of time, from the longest, and how `pandas` writes each.
 BLOCKS = {"month": "%Y-%m", "week": "%G-W%V", "day": "%Y-%m-%d", "hour": "%Y-%m-%dT%H"}
-#: Number of blocks of rows that a time in numbers is cut into.
+#: Number of blocks into which numeric times are cut.
 N_BLOCKS = 20
 
 
@@ -47,7 +47,7 @@ def dates_of(known: pd.Series) -> Any:
 
 
 def _iso_dates(texts: list[str]) -> dict[str, str] | None:
-    """Return dates by their text, year, month and day in this order; None if one is none, or may be two."""
+    """Return the dates that texts write, year, month and day in this order; None if any is unclear."""
     found = [_YEAR_FIRST.fullmatch(text.strip()) or _YEAR_LAST.fullmatch(text.strip()) for text in texts]
     parts = [match.groupdict() for match in found if match is not None]
     if len(parts) < len(texts):
@@ -70,7 +70,7 @@ def _iso_dates(texts: list[str]) -> dict[str, str] | None:
 
 
 def is_time(name: str) -> bool:
-    """Whether a column of numbers tells the time of a row, by its name."""
+    """Whether a column of numbers holds times, by its name."""
     return _CLOCK.fullmatch(name.strip()) is not None
 
 
@@ -83,7 +83,7 @@ def are_dates(values: np.ndarray) -> bool:
 
 
 def column_of_block(name: str, columns: Container[str]) -> str:
-    """Return the column that clusters come from: `name`, or of COLUMN=BLOCK the column of times."""
+    """Return the column that clusters come from: `name`, or the column of times in COLUMN=BLOCK."""
     return name if name in columns or "=" not in name else name.rpartition("=")[0]
 
 

@@ -1,4 +1,4 @@
-"""Arguments checked once at the boundary: scores, labels, names, counts, levels."""
+"""Checks of arguments: scores, labels, names, counts, levels."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _PREFIXED = re.compile(
 
 
 def plain(values: Any) -> Any:
-    """Return what NumPy can read of a tensor (with gradient, bfloat16), a sparse matrix or an Arrow table."""
+    """Convert a tensor (with gradient, bfloat16), a sparse matrix or an Arrow table for NumPy."""
     if hasattr(values, "detach"):
         values = values.detach().cpu()
         return (values.float() if "bfloat16" in str(values.dtype) else values).numpy()
@@ -112,12 +112,12 @@ def check_class_columns(matrix: np.ndarray, what: str) -> np.ndarray:
 
 
 def as_matrix(values: Any, what: str) -> np.ndarray:
-    """Return a float32 or float64 matrix of at least 2 columns, whose values were not looked at, or raise."""
+    """Return a float32 or float64 matrix of at least 2 columns, with unchecked values, or raise."""
     return check_class_columns(as_floats(values, ndim=2, what=what), what)
 
 
 def check_columns(matrix: np.ndarray, n_classes: int) -> np.ndarray:
-    """Return an (n, L) matrix if its columns are as many as a calibrator's classes, or raise `InputError`."""
+    """Return an (n, L) matrix with a column for each class of a calibrator, or raise `InputError`."""
     if matrix.shape[1] != n_classes:
         raise InputError(
             f"this calibrator was fitted on {n_classes} classes; got {matrix.shape[1]} columns. "
@@ -256,14 +256,14 @@ def as_clusters(cluster: Any, n_samples: int) -> np.ndarray:
         return values.astype(np.int64)
 
 
-#: What the group of rows without a value is called.
+#: Name of the group of rows without a value.
 MISSING = "(missing)"
 
 
 def as_groups(groups: Any, n_samples: int) -> tuple[np.ndarray, tuple[str, ...]]:
     """Return (n,) int64 codes of groups and their distinct names, ascending, or raise `InputError`.
 
-    Groups are told apart by their text: 1, 1.0 and "1" are the same; a missing or empty text is "(missing)".
+    Groups are compared by their text: 1, 1.0 and "1" are the same; a missing or empty text is "(missing)".
     """
     if np.ndim(groups) != 1 or len(groups) != n_samples:
         raise InputError(
@@ -297,14 +297,14 @@ def as_names(class_names: Sequence[str] | None, n_classes: int) -> tuple[str, ..
         raise InputError(f"class_names needs one name per column: got {len(names)} names for {n_classes}")
     if len(set(names)) != n_classes:
         repeated = sorted({name for name in names if names.count(name) > 1})
-        raise InputError(f"class_names must be distinct; {repeated[0]!r} is there more than once")
+        raise InputError(f"class_names must be distinct; {repeated[0]!r} occurs more than once")
     for name in names:
         check_characters(name, "a class name")
     return names
 
 
 def check_characters(text: str, what: str) -> None:
-    """Refuse text with half of a character, which no file, page or figure can hold."""
+    """Refuse text with a lone surrogate, which no file, page or figure can hold."""
     if not text.isascii() and any("\ud800" <= character <= "\udfff" for character in text):
         raise InputError(
             f"{what}, {ascii(text[:60])}, holds half of a character (a lone surrogate, as from cut text or a "
@@ -336,7 +336,7 @@ def label_codes(labels: Any, names: tuple[str, ...]) -> np.ndarray:
 
 
 def count_votes(votes: Any, names: tuple[str, ...], n_samples: int) -> np.ndarray:
-    """Return votes about each row, (n, L) float64, of what `Announcement.with_votes` takes."""
+    """Return votes about each row, (n, L) float64, from the argument of `Announcement.with_votes`."""
     array = np.asarray(plain(votes))
     if array.dtype.kind in "OUST":
         array = np.asarray(array, dtype=object)

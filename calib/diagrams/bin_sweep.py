@@ -65,7 +65,7 @@ def ece_sweep(
 
 
 def sweep_words(sweeps: Mapping[str, Mapping[str, EceSweep]], strong: str = "{}") -> str:
-    """Say by how much TL-ECE exceeds conf-ECE for the method with the largest excess, if measured."""
+    """Say by how much TL-ECE exceeds conf-ECE, for the method with the largest excess, if both are known."""
     if any({"top-label", "confidence"} - set(pair) for pair in sweeps.values()):
         return "Noise adds more to an error with more bins, whose cells hold fewer rows."
     excess = {name: pair["top-label"].ece - pair["confidence"].ece for name, pair in sweeps.items()}

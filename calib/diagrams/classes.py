@@ -83,7 +83,7 @@ class ClassTable(Result):
     p_value: np.ndarray  #: (L,) float64: Chance that such a model shows `class_ece` or more
     #: (L,) bool: Above noise at the false discovery rate `fdr` (Benjamini & Hochberg 1995)
     flagged: np.ndarray
-    #: (L,) float64: Share of `tl_ece` that is the class's, summing to 1 (zeros if `tl_ece` is 0)
+    #: (L,) float64: Share of the class in `tl_ece`; sums to 1 (zeros if `tl_ece` is 0)
     share: np.ndarray
 
     @property
@@ -93,7 +93,7 @@ class ClassTable(Result):
 
     @property
     def clearest(self) -> np.ndarray:
-        """Codes of the classes above noise, the clearest evidence first; of equal p, those that add most."""
+        """Codes of the classes above noise, the clearest evidence first; ties by the share of TL-ECE."""
         order = np.lexsort((-self.share, np.nan_to_num(self.p_value, nan=2.0)))
         return order[self.flagged[order]]
 
@@ -237,7 +237,7 @@ class ClassDiagram(Drawn):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Confusions(Result):
-    """What one class is confused with, most rows first."""
+    """Classes with which one class is confused, most rows first."""
 
     label: int  #: The class
     #: Rows predicted as the class, and rows whose true class it is
@@ -301,7 +301,7 @@ def class_diagram(
 
 
 def confusions(y_true: Any, announced: Any, label: int, *, n_classes: int) -> Confusions:
-    """Count what one class is confused with, in both directions, from (n,) class codes."""
+    """Count the confusions of one class, in both directions, from (n,) class codes."""
     truth = as_labels(y_true, len(announced), n_classes)
     announced = np.asarray(announced)
 

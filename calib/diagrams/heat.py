@@ -1,4 +1,4 @@
-"""Class x bin cells, and whatever else has rows of cells: signed gaps as a map."""
+"""Maps of signed gaps: class x bin cells and other tables of cells."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ class ClassHeat(Drawn):
     """Signed miscalibration of class x bin, the classes that add most to the TL-ECE first."""
 
     label: np.ndarray  #: (R,) int64: Classes, most contribution first
-    contribution: np.ndarray  #: (R,) float64: What each class adds to the TL-ECE
+    contribution: np.ndarray  #: (R,) float64: Contribution of each class to the TL-ECE
     edges: np.ndarray  #: (B + 1,) float64: Edges of the equal-width bins
     count: np.ndarray  #: (R, B) int64: Rows in each cell
     #: (R, B) float64: Mean confidence and accuracy of each cell; NaN if it is empty
@@ -94,7 +94,8 @@ class ClassHeat(Drawn):
 def class_heat(cells: BinStatistics, labels: Any = None) -> ClassHeat:
     """Arrange equal-width top-label cells as class x bin.
 
-    `labels` are the classes to show, from the top; by default all predicted ones, by what they add to TL-ECE.
+    `labels` are the classes to show, from the top; by default all predicted classes, by their contribution to
+    TL-ECE.
     """
     if cells.strategy != "uniform" or cells.notion != "top-label":
         raise InputError(
@@ -219,7 +220,7 @@ def draw_heat(
         ),
         showlegend=False,
     )
-    data += scatter(  # nothing but what the scale of colours belongs to
+    data += scatter(  # an invisible trace that carries the scale of colours
         x=[None],
         y=[None],
         mode="markers",

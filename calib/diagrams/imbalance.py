@@ -119,7 +119,7 @@ class ClassBinning(Result):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class BinPlan(Drawn):
-    """How many classes get how many bins for each k, and what that does on the evaluation rows."""
+    """Numbers of bins of the classes for each k, and the TL-ECE on the evaluation rows."""
 
     points_per_bin: np.ndarray  #: (K,) int64: The k tried
     #: (K, L) int64: Bins of each class for each k; 0 if the class keeps its base scores
@@ -128,8 +128,8 @@ class BinPlan(Drawn):
     covered: np.ndarray  #: (K,) float64: Share of the evaluation rows whose predicted class is calibrated
     #: (K,) float64: TL-ECE on the evaluation rows over 15 equal-width bins, the same bins for every k
     tl_ece: np.ndarray
-    base_tl_ece: float  #: The base model's
-    floor: float  #: Mean of that number for a perfectly calibrated model with the base model's scores
+    base_tl_ece: float  #: TL-ECE of the base model
+    floor: float  #: Mean TL-ECE of a perfectly calibrated model with the base model's scores
 
     def class_counts(self) -> pd.DataFrame:
         """Count the classes without a bin, with 1, 2 to 4, and 5 or more bins, one row per k."""

@@ -1,4 +1,4 @@
-"""Errors of several models, before and after each calibrator, beside what noise shows."""
+"""Errors of several models, before and after each calibrator, beside the noise floor."""
 
 from __future__ import annotations
 

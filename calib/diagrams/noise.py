@@ -15,7 +15,7 @@ RULES = {"brier": "Brier score", "log_loss": "Log loss"}
 
 
 def draw_floors(by_metric: Mapping[str, NoiseFloor]) -> Figure:
-    """Draw each observed error against what a perfect model of the same size shows (5 to 95 %).
+    """Draw each observed error against the range of a perfect model of the same size (5 to 95 %).
 
     Each is divided by the mean of its floor, so that 1 is noise alone.
     """

@@ -20,13 +20,13 @@ MOST_MARKS, ACROSS, MAX_CURVES = 60, 3, 50
 
 @dataclass(frozen=True, eq=False, repr=False)
 class OverTime(Drawn):
-    """What a monitor has seen."""
+    """The history of a monitor, to be drawn."""
 
-    words: str  #: In a sentence or two
+    words: str  #: Summary in one or two sentences
     alarm: bool
-    log_threshold: float  #: Logarithm of the evidence from which there is an alarm
+    log_threshold: float  #: Logarithm of the evidence that raises an alarm
     units: pd.DataFrame  #: As `Monitor.frame` gives it, "all" first, then by evidence
-    #: Of the first units, at most `MAX_CURVES`, as `Monitor.over_time` gives it
+    #: `Monitor.over_time` of the first units, at most `MAX_CURVES`
     curves: tuple[pd.DataFrame, ...]
 
     def frame(self) -> pd.DataFrame:
@@ -39,7 +39,7 @@ class OverTime(Drawn):
 
 
 def monitor_diagram(monitor: Monitor) -> OverTime:
-    """Return what a monitor with rows has seen, to be drawn."""
+    """Return the history of a monitor with rows, to be drawn."""
     units = monitor.frame()
     by_evidence = np.lexsort((-units["log_evidence"].to_numpy(), units["level"] != "all"))
     units = units.iloc[by_evidence].reset_index(drop=True)
@@ -53,7 +53,7 @@ def monitor_diagram(monitor: Monitor) -> OverTime:
 def watch_rows(
     y: Any, scores: Any, time: Any, *, notion: Notion, tolerance: float = 0.0, alpha: float = 0.05
 ) -> OverTime:
-    """Return what a monitor would have seen of rows that come in the order of their times."""
+    """Return the history of a monitor of these rows, in the order of their times."""
     return monitor_diagram(Monitor(notion=notion, tolerance=tolerance, alpha=alpha).update(y, scores, time))
 
 

@@ -1,4 +1,4 @@
-"""The figure of each result that has one, by its type: what `result.plot()` returns."""
+"""The figures of results by type, as `result.plot()` returns them."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def _with_classes(draw: Callable[..., Figure]) -> Callable[..., Figure]:
     return drawn
 
 
-#: Who can draw.
+#: Libraries that can draw.
 BACKENDS = ("plotly", "matplotlib")
 #: Functions that draw a result.
 ALONE: dict[type, Callable[..., Figure]] = {
@@ -83,14 +83,14 @@ def plot(
     Parameters
     ----------
     result : a result with a figure, or mapping of method to results of one type
-        Of `CanonicalValidity`, `DecisionCurve`, `Decomposition`, `NoiseFloor`, `RiskCoverage`,
-        `ValidityCurve`.
+        Types of results by method: `CanonicalValidity`, `DecisionCurve`, `Decomposition`, `NoiseFloor`,
+        `RiskCoverage`, `ValidityCurve`.
     name : str
         Name of the method of a single such result.
     backend : {"plotly", "matplotlib"}
         Matplotlib needs the extra "paper".
     **options
-        Of the function of `calib.diagrams` that draws the type.
+        Options of the function of `calib.diagrams` that draws the type.
     """
     check_choice(backend, BACKENDS, "backend")
     if type(result) in ALONE:

@@ -52,7 +52,7 @@ def binned_sweeps(
 def keeps_classes(
     calibrator: Any, calibration: Any, evaluation: Any, notions: Sequence[Notion] = TOP_NOTIONS
 ) -> bool:
-    """Whether refits need no rows: bins of the highest scores, of unweighted rows that keep their class."""
+    """Whether refits need no rows: unweighted bins of the highest scores, whose rows keep their class."""
     return (
         set(notions) <= set(TOP_NOTIONS)
         and isinstance(calibrator, MulticlassToBinary)

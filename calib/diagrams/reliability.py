@@ -94,7 +94,7 @@ class ReliabilityDiagram(Drawn):
 
     @property
     def one_event(self) -> bool:
-        """Whether the scores are of one event, without predicted classes."""
+        """Whether the scores are about one event, without predicted classes."""
         return self.cells.n_classes == 1
 
     @property
@@ -104,7 +104,7 @@ class ReliabilityDiagram(Drawn):
 
     @property
     def perfect_gaps(self) -> tuple[np.ndarray, np.ndarray]:
-        """Mean gap of each bin that a perfect model of this size shows: pooled, and averaged over classes."""
+        """Mean gap of a perfect model of this size in each bin: pooled, and averaged over classes."""
         cells = self.cells
         weight, squares, gaps = (
             np.bincount(cells.bin, weights=values, minlength=self.n_bins)[self.bin]
@@ -143,7 +143,7 @@ class ReliabilityDiagram(Drawn):
         return int(np.argmax(np.where(enough, self.delta * self.weight, -1.0)))
 
     def words(self, event: str | None = None) -> str:
-        """Say which bin adds most to TL-ECE, and how far off it is; of scores P(`event`), in these words."""
+        """Say which bin adds most to TL-ECE, and how far off it is; `event` names a binary score's event."""
         at = self.adds_most
         if self.one_event:
             return (
@@ -229,7 +229,7 @@ class BinZoom(Drawn):
     class_upper: np.ndarray
     #: (C,) float64: Each accuracy, shrunk towards all classes' (`calib.calibrators.shrinkage`)
     class_shrunken: np.ndarray
-    strength: float  #: Rows that the accuracy of all classes is worth in these
+    strength: float  #: Weight of the accuracy of all classes in `shrunken`, as a number of rows
     #: (C,) bool: Whether the interval of the accuracy excludes the confidence, all at once at 5 %
     beyond_noise: np.ndarray
 
@@ -358,8 +358,8 @@ def worst_cells_words(
 ) -> list[str]:
     """Describe each of `worst_cells`; `class_names` must already be escaped.
 
-    A direction is said if the interval of the outcome excludes the mean score, all cells that could have been
-    chosen together at 5 % (`outcome_limits`); else the gap is within noise.
+    The direction is given if the interval of the outcome excludes the mean score, at 5 % for all cells that
+    could have been chosen (`outcome_limits`); else the gap is within noise.
     """
     worst = worst_cells(cells, n_cells)
     choosable = max(int(np.sum(cells.count >= FEW_ROWS)), 1)
@@ -445,7 +445,7 @@ def draw_reliability(
     other: tuple[str, ReliabilityDiagram] | None = None,
     same_axis: Iterable[ReliabilityDiagram] = (),
 ) -> Figure:
-    """Draw all classes together beside each predicted class on its own; below, their gaps in each bin.
+    """Draw all classes pooled beside each predicted class on its own; below, their gaps in each bin.
 
     The grey bar is the mean gap of a perfect model of this size.
 

@@ -75,7 +75,7 @@ def cell_order(
 def row_table(
     y_true: Any, rows: Any, which: Any, *, after: Mapping[str, Any] | None = None, by: Any = None
 ) -> pd.DataFrame:
-    """Describe rows: what was predicted, what was true, the score before and after, and further columns.
+    """Describe rows: predicted and true class, the score before and after, and further columns.
 
     Parameters
     ----------

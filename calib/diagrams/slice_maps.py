@@ -48,7 +48,7 @@ def slice_heat(
     n_bins: int = N_BINS,
     sample_weight: Any = None,
 ) -> ClassHeat:
-    """Arrange group x bin cells of the confidence, all predicted classes together."""
+    """Arrange group x bin cells of the confidence, all predicted classes pooled."""
     wanted = column if isinstance(column, str) else [column]
     (part,) = groups_of(y_true, scores, wanted, None, "confidence", sample_weight)
     cells = part.evidence.cells(n_bins=n_bins)

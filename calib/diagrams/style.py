@@ -1,7 +1,7 @@
-"""What figures share: palette, axes, and how names, few rows and intervals are drawn.
+"""The common style of figures: palette, axes, names, few rows and intervals.
 
 A figure is a dict {"data": [...], "layout": {...}} of JSON types in plotly's own names, from computed
-results: pages and reports hand it to plotly.js, `plotted` makes plotly's Figure. `theme` has what differs
+results: pages and reports hand it to plotly.js, `plotted` makes plotly's Figure. `theme` has the differences
 between light and dark pages.
 """
 
@@ -127,7 +127,7 @@ def figure(data: Sequence[Properties], **layout: Any) -> Figure:
 
 
 def with_layout(figure: Figure, **changes: Any) -> Figure:
-    """Return the figure with changes of its layout; properties that hold others keep what is not changed."""
+    """Return the figure with changes of its layout; nested properties keep what is not changed."""
     return {**figure, "layout": _merged(figure["layout"], changes)}
 
 
@@ -220,7 +220,7 @@ def bar(**trace: Any) -> list[Properties]:
 
 
 def _unfaded(trace: Properties) -> Properties:
-    """Draw marks that are not clicked as before a click: plotly fades them."""
+    """Keep marks that are not clicked as they were: plotly fades them."""
     if "marker" not in trace:
         return trace
     marker = {"opacity": 1, **trace["marker"]}
@@ -272,7 +272,7 @@ def diagonal(place: int) -> Properties:
 
 
 def span(low: float, high: float, *, across: bool = False, place: int = 1) -> Properties:
-    """Return a shape that marks what was chosen: a span of the x axis or, `across`, of the y axis."""
+    """Return a shape that marks the chosen span of the x axis or, if `across`, of the y axis."""
     x, y = at(place).values()
     ends = {"x0": 0, "x1": 1, "y0": low, "y1": high} if across else {"x0": low, "x1": high, "y0": 0, "y1": 1}
     refs = {"xref": "paper", "yref": y} if across else {"xref": x, "yref": f"{y} domain"}

@@ -14,8 +14,8 @@ from calib.data.predictions import Predictions
 def most_mistaken(predictions: Predictions, n_classes: int = 3) -> list[int]:
     """Return the codes of the classes that are most often mistaken for each other.
 
-    First the pair with the most rows of one predicted as the other; then the class with the most such rows
-    with those before it. Ties go to more frequent classes.
+    The pair with the most rows of one predicted as the other comes first, then the class with the most such
+    rows with them. Ties go to more frequent classes.
     """
     size = predictions.n_classes
     if predictions.labels is None or not 2 <= n_classes <= size:
@@ -72,7 +72,7 @@ def merge_classes(predictions: Predictions, first: int, second: int) -> Predicti
 def renormalise_classes(predictions: Predictions, classes: Sequence[int]) -> Predictions:
     """Keep three of L >= 3 classes and divide by their sum: probabilities conditional on one of the three.
 
-    Rows whose true class is another one, or whose three probabilities are all 0, are left out.
+    Rows of other true classes, or whose three probabilities are all 0, are left out.
     """
     chosen = _chosen(predictions, classes, 3)
     rows = rows_of_classes(predictions, classes)

@@ -32,8 +32,8 @@ from calib.stats.simplex_errors import CellMeans, cell_means
 
 #: How to read the dotted lines of `draw_validity`.
 DOTTED = (
-    "Dotted: what a perfect model would show in the same cells, whose observed frequencies are noisy too. "
-    "What a curve falls short by is shaded; on or above its dotted line it shows no more than noise."
+    "Dotted: a perfect model in the same cells, whose observed frequencies are noisy, too. Shaded: the "
+    "shortfall of a curve; on or above its dotted line it shows no more than noise."
 )
 
 #: A gap within this of an epsilon counts as equal: 0.4 - 0.3 is not exactly 0.1.
@@ -341,7 +341,7 @@ def _perfect_curve(
 def draw_validity(
     curves: Mapping[str, ValidityCurve], *, conditional: bool = False, promises: Sequence[Promise] = ()
 ) -> Figure:
-    """Draw V(epsilon) of each method, dotted what a perfect model shows, and the theorem's epsilons.
+    """Draw V(epsilon) of each method, a perfect model's curve dotted, and the theorem's epsilons.
 
     The shortfall from the perfect model is shaded. `conditional` draws shares of cells; `promises` are
     vertical lines up to the promised share.

@@ -1,4 +1,4 @@
-"""Binary problems, their bins and cells: the one implementation of bin assignment and of bin statistics.
+"""Binary problems, their bins and cells: the only implementation of bin assignment and bin statistics.
 
 Every bin is half-open on the right: a score s is in the bin with the largest lower edge <= s, and the last
 bin is closed. Scores are compared with the exact float64 edge j/B, rounded up to the next float32 for float32
@@ -31,7 +31,7 @@ __all__ = ["BinStatistics", "BinaryProblems", "PerClass", "bin_statistics"]
 class PerClass:
     """Cells of scores that were binned class by class: one per value of a binned class.
 
-    If a notion pools the classes, a bin of equal width holds their values; else conf-ECE would be TL-ECE.
+    If a notion pools the classes, their values fall into bins of equal width; else conf-ECE would be TL-ECE.
     """
 
     #: Classes whose scores were not binned: they get bins by `other_strategy`
@@ -50,7 +50,7 @@ Strategy = Literal["uniform", "quantile", "discrete"] | PerClass
 
 
 class _Shaped(Result):
-    """Frozen arrays with the shape of a notion, whose numbers are attributes of the whole."""
+    """Frozen arrays with the shape of a notion, and the numbers of that shape as attributes."""
 
     shape: NotionShape
     notion = property(attrgetter("shape.notion"), doc="The M2B notion (Table 1 of the paper).")
@@ -79,7 +79,7 @@ class BinaryProblems(_Shaped):
     scores: np.ndarray  #: (m,) float: Scores, ascending inside each problem
     rows: np.ndarray  #: (m,) int: The row each entry came from
     outcomes: np.ndarray  #: (m,) bool: Outcome of each entry
-    #: (n,) float64 or None: Weights, with mean 1; None if equal. Rows of weight 0 are not among the n.
+    #: (n,) float64 or None: Weights, with mean 1; None if equal. Rows of weight 0 do not count.
     row_weights: np.ndarray | None = None
     #: (n,) int64 or None: Number of the cluster of each row, 0..G-1; None if rows are independent
     row_cluster: np.ndarray | None = None
@@ -150,8 +150,8 @@ def _prefix_sums(values: np.ndarray, dtype: Any) -> np.ndarray:
 class BinStatistics(_Shaped):
     """One row per non-empty cell (problem, bin), ordered by problem and bin."""
 
-    shape: NotionShape  #: What was reduced: `notion`, `n_classes`, `n_claims`, `n_problems`
-    #: How it was binned: "uniform", "quantile", "discrete", or "mixed" if classes differ in that
+    shape: NotionShape  #: Shape of the problems: `notion`, `n_classes`, `n_claims`, `n_problems`
+    #: How it was binned: "uniform", "quantile", "discrete", or "mixed" if classes differ
     strategy: str
     n_bins: int  #: Bins per problem asked for (for "discrete": the most distinct scores any problem has)
     n_samples: int  #: Rows n of the predictions
@@ -339,8 +339,8 @@ def bin_columns(
 ) -> BinStatistics:
     """Return `bin_statistics` for equal-width bins of one problem per column of scores, unsorted.
 
-    `true` is (n,) int64, the column whose event happened, or (n, L) bool. Scores below 1/B, of which most of
-    many classes are, are summed column by column; the others are counted.
+    `true` is (n,) int64, the column whose event happened, or (n, L) bool. Scores below 1/B are summed column
+    by column, because most scores of many classes are; the others are counted.
     """
     n_samples, n_columns = matrix.shape
     n_bins = check_count(n_bins, "n_bins")
@@ -380,14 +380,14 @@ def bin_columns(
 
 
 def _true_places(true: np.ndarray, n_columns: int) -> np.ndarray:
-    """Return the places, in rows laid end to end, of the events by (n,) or (n, L) `true`."""
+    """Return the flat positions of the events in an (n, L) matrix, by (n,) or (n, L) `true`."""
     return np.flatnonzero(true) if true.ndim == 2 else np.arange(0, len(true) * n_columns, n_columns) + true
 
 
 def bin_entries(
     owner: np.ndarray | None, scores: np.ndarray, outcomes: np.ndarray, shape: NotionShape, n_bins: int
 ) -> BinStatistics:
-    """Return `bin_statistics` for equal-width bins of one entry per row, of the problem `owner`, unsorted."""
+    """Return `bin_statistics` for equal-width bins of unsorted rows, one entry each, of `owner` problems."""
     n_bins = check_count(n_bins, "n_bins")
     find = BinFinder(uniform_edges(n_bins), scores.dtype)
     size = shape.n_problems * n_bins
@@ -469,7 +469,7 @@ def assign_bins(scores: np.ndarray, edges: np.ndarray) -> np.ndarray:
 
 
 def edges_for(dtype: Any, edges: np.ndarray) -> np.ndarray:
-    """Return the edges that decide for scores of a float type as the float64 `edges` do: rounded up."""
+    """Return edges of a float type that bin its scores as the float64 `edges` do: rounded up."""
     rounded = edges.astype(dtype)
     below = rounded < edges
     rounded[below] = np.nextafter(rounded[below], rounded.dtype.type(2))
@@ -477,7 +477,7 @@ def edges_for(dtype: Any, edges: np.ndarray) -> np.ndarray:
 
 
 class BinFinder:
-    """Finds bins as `assign_bins` does, by one comparison instead of a search: for hundreds of edges.
+    """Finds bins as `assign_bins` does, by a comparison instead of a search; for hundreds of edges.
 
     [0, 1] is cut into steps of 2^-k so short that none holds two edges inside. A score times 2^k is exact,
     its whole part names the step, and the edge inside decides.
@@ -530,7 +530,7 @@ def sorted_cuts(scores: np.ndarray, n_bins: int) -> np.ndarray:
 
 
 def _walked_cuts(total: int, n_bins: int, end_from: Callable[[int], int]) -> np.ndarray:
-    """Close one bin after the other; `end_from` returns the first position, from a given one, to cut at."""
+    """Close bins one after the other; `end_from` returns the first possible cut from a position on."""
     share = max(total // n_bins, 1)
     cuts = [0]
     for bins_left in range(n_bins, 1, -1):

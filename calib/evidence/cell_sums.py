@@ -1,4 +1,4 @@
-"""Sums of counts, scores and outcomes over cells of which every equal-width binning is made.
+"""Sums of counts, scores and outcomes over small cells that make up every equal-width binning.
 
 Unweighted sums are exact, in whole units of 2^-37 (float32 scores below 2^-14 are rounded by up to 4e-12),
 and do not depend on how rows are divided into parts. Totals are kept as two float64 numbers.
@@ -16,7 +16,7 @@ import numpy as np
 from calib.base.results import Result
 from calib.evidence.binning import BinFinder, uniform_edges
 
-#: Most bins of an equal-width binning that is made of whole cells.
+#: Most bins of an equal-width binning that whole cells make up.
 MOST_BINS = 50
 
 #: Interior edges of the cells: every j/B of these binnings.
@@ -35,7 +35,7 @@ TO_UNITS = 1.5 * 2.0**52 / UNITS
 #: Most cells with dense sums for each block; above, rows are sorted by cell.
 MOST_DENSE = 2**18
 
-#: What is summed of the rows of a cell, besides their number: without weights and with.
+#: Sums over the rows of a cell besides their number: without weights, and with weights.
 PLAIN = ("score", "square")
 WEIGHTED = ("score", "square", "weight", "weight_square", "variance")
 
@@ -99,7 +99,7 @@ class CellSums(Result):
 
 
 def added(parts: Sequence[CellSums]) -> CellSums:
-    """Return the sums over the rows of all parts, which are weighted alike."""
+    """Return the sums over the rows of all parts, either all weighted or none."""
     if len(parts) == 1:
         return parts[0]
     place = np.unique(np.concatenate([part.place for part in parts]))
@@ -153,7 +153,7 @@ def of_integer(units: int) -> tuple[float, float]:
 def exact_units(values: np.ndarray) -> int:
     """Return the sum of values in [0, 64), each rounded to whole units, in units; values are overwritten."""
     values += TO_UNITS
-    values -= TO_UNITS  # what is left of each is the nearest whole number of units
+    values -= TO_UNITS  # each remainder is the nearest whole number of units
     sums = np.add.reduceat(values, np.arange(0, len(values), 1024))  # below 2^16, and so exact
     return int((sums * UNITS).astype(np.int64).sum())
 

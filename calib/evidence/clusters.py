@@ -1,4 +1,4 @@
-"""Rows that belong together (a patient, a question, an image): one correlation of their latent numbers.
+"""Rows that belong together (a patient, a question, an image), modelled by one latent correlation.
 
 A row comes true if a standard normal number falls below z = Phi^-1(score). In a perfect model, the numbers of
 two rows of a cluster have one correlation r, and rows of different clusters are independent: every row keeps
@@ -36,7 +36,7 @@ def too_few(n_clusters: int | None) -> str | None:
 
 
 def even_clusters(size: np.ndarray, correlation: float) -> float:
-    """Return how many clusters of one size tell a variance as well as these (Satterthwaite 1946)."""
+    """Return how many clusters of equal size estimate a variance as well as these (Satterthwaite 1946)."""
     variance = size * (1.0 + np.maximum(size - 1.0, 0.0) * correlation)
     return float(variance.sum() ** 2 / (variance @ variance))
 
@@ -66,15 +66,15 @@ class Dependence:
 
     @cached_property
     def _spread(self) -> tuple[float, float]:
-        """Largest design effect less 1, and the degrees of freedom that clusters leave to a variance."""
+        """Largest design effect minus 1, and the degrees of freedom of a variance over clusters."""
         size = np.bincount(self.cluster)
         return float(size @ (size - 1)) / len(self.cluster), max(self.even_clusters() - 1.0, 1.0)
 
     def drawn_correlation(self, generator: np.random.Generator) -> float:
-        """Draw a correlation that these clusters leave possible.
+        """Draw a correlation that agrees with these clusters.
 
         The design effect is divided by a chi-squared number over its degrees of freedom. Near 1 the ratio of
-        the mean squares between and within clusters tells more (Donner & Wells 1986).
+        the mean squares between and within clusters is more precise (Donner & Wells 1986).
         """
         most, free = self._spread
         apart = 1.0 - self.correlation
@@ -83,7 +83,7 @@ class Dependence:
         return min(max(drawn, 0.0), MAX_CORRELATION)
 
     def uniform(self, generator: np.random.Generator, correlation: float | None = None) -> np.ndarray:
-        """Draw a uniform number for each row, (n,), dependent as the latent numbers of the rows are."""
+        """Draw a uniform number for each row, (n,), with the dependence of their latent numbers."""
         common = generator.standard_normal(self.n_clusters)[self.cluster]
         own = generator.standard_normal(len(self.cluster))
         r = self.correlation if correlation is None else correlation
@@ -149,8 +149,8 @@ class Dependence:
     ) -> np.ndarray:
         """Covariance of ``residual @ design`` under the scores, (k, k) float64.
 
-        The mean of two estimates: by the correlation, and by the sums of each cluster, which also hold what
-        depends on the design.
+        The mean of two estimates: by the correlation, and by the sums of each cluster, which also contain
+        effects of the design.
         """
         chance = np.clip(score.astype(np.float64), CLIP, 1.0 - CLIP)
         size = np.bincount(self.cluster[row])
@@ -189,8 +189,9 @@ def latent_correlation(
 ) -> float:
     """Estimate r of `Dependence`, in [0, `MAX_CORRELATION`].
 
-    Chances are the shares of `Residuals`, so that wrong scores make no rows alike. Residuals lose what a
-    cluster adds to these shares: h_k shrinks by the root of 1 less the share of the cluster in its stratum.
+    Chances are the shares of `Residuals`, so that miscalibration does not count as correlation. Residuals
+    lose what a cluster adds to these shares: h_k shrinks by the root of 1 minus the cluster's share of its
+    stratum.
     """
     residuals = Residuals.of(score, outcome, predicted)
     left = np.sqrt(1.0 - residuals.share_of_stratum(cluster))

@@ -1,4 +1,4 @@
-"""What rows, or their sums, can tell: the one source of every number."""
+"""Evidence, the source of every number: rows, or sums over rows."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from calib.evidence.sampling import Draw, Sampler
 
 
 class Mean(NamedTuple):
-    """Mean of a score over rows, and the variance of this mean; NaN if only the rows can tell it."""
+    """Mean of a score over rows, and the variance of this mean; NaN if it needs single rows."""
 
     value: float
     variance: float
@@ -48,7 +48,7 @@ class Evidence(Protocol):
 
     @property
     def n_samples(self) -> int:
-        """Rows; rows of weight 0 are not among them."""
+        """Number of rows with weight above 0."""
 
     @property
     def is_weighted(self) -> bool:
@@ -60,7 +60,7 @@ class Evidence(Protocol):
 
     @property
     def even_clusters(self) -> float | None:
-        """Clusters of one size that tell a variance as well (Satterthwaite 1946); None without clusters."""
+        """Clusters of equal size with as precise a variance (Satterthwaite 1946); None without clusters."""
 
     @property
     def effective_samples(self) -> float:
@@ -71,10 +71,10 @@ class Evidence(Protocol):
         """Rows of each true class, (L,) int64."""
 
     def lacks(self, what: str) -> str | None:
-        """Say in one sentence what is missing for a notion, measure or page; None if nothing is."""
+        """Say in one sentence what a notion, measure or page lacks; None if nothing."""
 
     def problems(self, notion: Notion | None = None, top_k: int | None = None) -> BinaryProblems:
-        """Return the sorted binary problems of a notion; sums have none and raise `InputError`."""
+        """Return the sorted binary problems of a notion; sums raise `InputError`."""
 
     def cells(
         self,

@@ -13,8 +13,8 @@ from calib.evidence.binning import BinaryProblems
 class Area(NamedTuple):
     """Mean over binary problems of the area under the ROC curve (AUC); NaN if no problem has both outcomes.
 
-    `variance` is the mean's. `fewest` is the number of rows of the rarer outcome (effective rows, or
-    clusters) times the problems; for several problems, the fewest.
+    `variance` is the variance of the mean. `fewest` is the number of rows of the rarer outcome (effective
+    rows, or clusters), the lowest of all problems times the number of problems.
     """
 
     value: float

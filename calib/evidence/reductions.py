@@ -124,11 +124,11 @@ def cluster_codes(scores: Any, sample_weight: Any, cluster: Any) -> np.ndarray |
 
 
 def _together_by_scores(y_true: Any, scores: Any) -> np.ndarray | None:
-    """Return copies, or answers to one question, that intervals depend on; looked for in some rows first."""
+    """Return copies, or answers to one question, if intervals depend on them; a sample is searched first."""
     if not isinstance(scores, Announcement) and np.ndim(scores) == 1 and np.asarray(scores).dtype.kind != "f":
         return None
     if np.shape(y_true)[:1] != (getattr(scores, "n_samples", None) or len(scores),):
-        return None  # whoever reads the labels says so
+        return None  # the caller checks the labels
     matrix: np.ndarray
     happened: np.ndarray
     if (event := event_scores(scores)) is not None:
@@ -188,7 +188,7 @@ def _reduced(
 
 
 def labels_of_tops(y_true: Any, tops: TopLabelPrediction) -> tuple[np.ndarray, int]:
-    """Return the codes of the true classes, (n,), and the number of classes among them and the predicted."""
+    """Return the codes of the true classes, (n,), and the number of classes, true or predicted."""
     labels = as_labels(y_true, len(tops), None)
     return labels, max(tops.n_classes, int(labels.max()) + 1)
 
@@ -238,7 +238,7 @@ def grouped_problems(
 
 
 def check_serves(scores: Any, notion: str) -> None:
-    """Refuse a notion that predictions of this kind cannot serve; a binary score serves all of one claim."""
+    """Refuse a notion that these predictions cannot serve; a binary score serves each one-claim notion."""
     if isinstance(scores, Announcement) and not isinstance(scores, BinaryPrediction):
         missing = lacks(scores.kind, f"notion:{notion}")
         if missing is not None:
@@ -266,7 +266,7 @@ def outcomes_of(y_true: Any, scores: Any) -> np.ndarray:
 def fit_classes(
     fit_sorted: Callable[[np.ndarray, np.ndarray], Fitted], y_true: Any, scores: Any
 ) -> list[Fitted]:
-    """Return what `fit_sorted` makes of each class's sorted, unweighted problem, a few at a time."""
+    """Apply `fit_sorted` to each class's sorted, unweighted problem, a few at a time."""
     check_serves(scores, "class-wise")
     y_true, scores = with_codes(y_true, scores)
     matrix = score_matrix(scores)
@@ -322,7 +322,7 @@ def ranked_classes(scores: np.ndarray, k: int) -> tuple[np.ndarray, np.ndarray]:
 
 
 def _best_by_rounds(block: np.ndarray, k: int) -> np.ndarray:
-    """Take the highest of the rest, k times: for few of many classes faster than a full sort."""
+    """Take the highest remaining class k times: faster than a full sort for few of many classes."""
     left, rows = block.copy(), np.arange(len(block))
     ranked = np.empty((len(block), k), dtype=np.int64)
     for rank in range(k):
@@ -432,7 +432,7 @@ def _class_wise_problems(
 
 
 def _neighbours(n_classes: int) -> list[range]:
-    """Cut the columns into groups whose scores of one row share a line of a processor's cache."""
+    """Group columns whose scores of a row share a cache line."""
     step = min(16, -(-n_classes // (4 * WORKERS)))
     return [range(first, min(first + step, n_classes)) for first in range(0, n_classes, step)]
 
@@ -457,7 +457,7 @@ def bin_each_class(
     matrix: np.ndarray,
     weights: np.ndarray | None,
 ) -> list[Fitted]:
-    """Return what a function makes of the class-wise problem of each class, sorted class by class."""
+    """Apply a function to the class-wise problem of each class, sorted class by class."""
     n_samples, n_classes = matrix.shape
     whole, single = np.array([0, n_samples]), NotionShape("confidence", n_classes)
 

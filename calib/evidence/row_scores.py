@@ -34,7 +34,7 @@ def weighted_mean(values: np.ndarray, weights: np.ndarray | None) -> float:
 
 
 def row_values(y_true: Any, scores: Any, metric: str) -> np.ndarray:
-    """Value of each row whose mean is the metric, (n,) float64."""
+    """Return the metric of each single row, (n,) float64; the metric is their mean."""
     check_choice(metric, ("accuracy", "brier", "log_loss"), "metric")
     if isinstance(scores, MultilabelPrediction):
         return _mean_over_classes(y_true, scores, metric)
@@ -100,7 +100,7 @@ def unseen_error(
 
 
 def error_share(y_true: Any, scores: Any, weights: np.ndarray | None, cluster: np.ndarray | None) -> float:
-    """Return the share of rows that one more error is: a row, or a cluster's rows that are wrong together."""
+    """Return the share of rows in one more error: a row, or a cluster's rows that are wrong together."""
     wrong = row_values(y_true, scores, "accuracy") == 0.0
     n_rows = len(wrong) if weights is None else weights.sum() ** 2 / (weights @ weights)
     if cluster is None:
@@ -111,7 +111,7 @@ def error_share(y_true: Any, scores: Any, weights: np.ndarray | None, cluster: n
 
 
 def wrong_rows(scores: Any) -> tuple[np.ndarray, np.ndarray]:
-    """Return some rows, and outcomes that make each wrong, drawn with the other classes' probabilities."""
+    """Return some rows, and wrong outcomes for them, drawn with the other classes' probabilities."""
     n_rows = getattr(scores, "n_samples", None) or len(scores)
     some = np.unique(np.linspace(0, n_rows - 1, min(n_rows, MAX_WRONG_ROWS)).astype(np.int64))
     if isinstance(scores, ConfidencePrediction):

@@ -1,4 +1,4 @@
-"""Evidence of rows that are at hand: predictions and what came true."""
+"""Evidence of single rows: predictions and outcomes."""
 
 from __future__ import annotations
 
@@ -60,10 +60,10 @@ MAX_CORRELATED_CELLS, CORRELATION_CLAIMS = 2_000, 500_000
 
 
 class Rows:
-    """Evidence of rows: their predictions, what came true, and their weights.
+    """Evidence of rows: their predictions, outcomes and weights.
 
-    Arguments as for `reduce_to_binary`; None and `BinaryProblems` for ready problems. `problems` are what
-    `reduce_to_binary` gives for these rows, if it is there already.
+    Arguments as for `reduce_to_binary`; None and `BinaryProblems` for ready problems. `problems` are the
+    result of `reduce_to_binary` for these rows, if known already.
     """
 
     def __init__(
@@ -98,7 +98,7 @@ class Rows:
 
     @property
     def kind(self) -> str:
-        """Kind of the predictions, see `calib.data.kinds`; of ready problems, what they have been."""
+        """Kind of the predictions, see `calib.data.kinds`; for ready problems, their source's."""
         if self._ready is None:
             return kind_of(self.scores).name
         if self._ready.n_classes > 1:

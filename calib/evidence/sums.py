@@ -1,4 +1,4 @@
-"""Evidence of rows that are elsewhere: merged sums over cells of which every equal-width binning is made."""
+"""Evidence of rows that are not in memory: merged sums over the cells of every equal-width binning."""
 
 from __future__ import annotations
 
@@ -36,13 +36,11 @@ _LOWER = np.append(0.0, EDGES)
 
 @dataclass(frozen=True, eq=False, repr=False)
 class SummedRows(Result):
-    """What is known of rows that are elsewhere: sums, which add up with other rows' sums.
+    """Sums over rows that are not in memory; they add up with the sums of other rows.
 
-    Notes
-    -----
-    The edges of the 774 cells are all fractions j/B, B = 2..50: equal-width bins are made of whole cells, and
-    give what the rows give. Unweighted sums are exact (`calib.evidence.cell_sums`), whatever the division
-    into parts; weighted sums agree to the last digits of float64.
+    Notes ----- The edges of the 774 cells are all fractions j/B, B = 2..50: equal-width bins are whole cells,
+    and give the same numbers as the rows. Unweighted sums are exact (`calib.evidence.cell_sums`), whatever
+    the division into parts; weighted sums agree to the last digits of float64.
     """
 
     kind: str  #: Kind of the predictions, see `calib.data.kinds`
@@ -52,9 +50,11 @@ class SummedRows(Result):
     n_samples: int
     n_abstained: int
     n_faulty: int
-    top: CellSums  #: Of the confidence, by predicted class; of P(Y = 1) and of a confidence alone by 0
-    class_wise: CellSums | None  #: Of the score of every class, by class
-    #: By column of groups: their names, and the sums by group
+    top: (
+        CellSums  #: Sums of the confidence, by predicted class; for P(Y = 1) and for a confidence alone, by 0
+    )
+    class_wise: CellSums | None  #: Sums of the score of every class, by class
+    #: For each column of groups, their names and the sums by group
     by: Mapping[str, tuple[tuple[str, ...], CellSums]]
     true_rows: np.ndarray  #: (L,) int64: Rows of each true class, as far as it is known
     #: Sums of the values whose means are the scores of `LOSSES`, each as a pair as in `CellSums`
@@ -62,11 +62,11 @@ class SummedRows(Result):
 
     @property
     def labels(self) -> None:
-        """None: a summary stands for labels and scores, ``calib.metrics(summary.labels, summary)``."""
+        """None: a summary replaces labels and scores, as in ``calib.metrics(summary.labels, summary)``."""
 
     @property
     def sample_weight(self) -> None:
-        """None: sums have the weights of their rows."""
+        """None: sums already contain the weights of their rows."""
 
     @property
     def cluster(self) -> None:
@@ -79,7 +79,7 @@ class SummedRows(Result):
 
     @property
     def notions(self) -> list[Notion]:
-        """Notions whose sums are here, the one that is looked at first first."""
+        """Notions with sums, the default first."""
         if not self._by_class:
             return [self.notion]
         notions: list[Notion] = ["top-label", "confidence"]
@@ -134,7 +134,7 @@ class SummedRows(Result):
 
     @property
     def fingerprint(self) -> str:
-        """Hex digest (BLAKE2b, 64 bit) of the sums: equal for equal rows in any order and division."""
+        """Hex digest (BLAKE2b, 64 bit) of the sums: equal for equal rows, in any order or parts."""
         made = hashlib.blake2b(digest_size=8)
         made.update(repr((self.kind, self.class_names, self.n_samples)).encode())
         for array in (self.top.place, self.top.count, self.top.high, self.top.low):
@@ -185,7 +185,7 @@ class SummedRows(Result):
     def draw(self, cells: BinStatistics, sampler: Sampler | None = None) -> tuple[Draw, int]:
         """Return a function that draws the outcome sums of cells for a perfect model; see `draw_sums`.
 
-        Of several claims, each is drawn separately: sums do not tell which exclude each other.
+        Each claim is drawn separately: sums do not show which claims exclude each other.
         """
         if sampler == "rows":
             raise InputError('sampler="rows" needs the rows; a summary holds sums of them')
@@ -207,7 +207,7 @@ class SummedRows(Result):
             return Mean(mean, float("nan"))
         if not self.is_weighted:
             return Mean(mean, mean * (1.0 - mean) / self.n_samples)
-        if self.kind == "binary":  # the cells do not tell the two sides of 0.5 apart
+        if self.kind == "binary":  # a cell may hold scores on both sides of 0.5
             return Mean(mean, float("nan"))
         squares = self.top.total("weight_square")
         right = float(squares[self.top.outcome == 1].sum())

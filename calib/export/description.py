@@ -1,7 +1,7 @@
-"""What each calibrator does, as a program: from this, scorer files, ONNX graphs and PyTorch modules follow.
+"""Calibrators as programs, from which scorer files, ONNX graphs and PyTorch modules are made.
 
-Scalings and curves are described by their own formulas. What predicts faster in another way than step by step
-is written here: the search for a bin, whole rows, the cells of a simplex.
+Scalings and curves are described by their own formulas. Steps for which the library has a faster method are
+written here: the search for a bin, whole rows, the cells of a simplex.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""ONNX models: a calibrator as a graph that onnxruntime runs, alone or behind a classifier (extra `onnx`)."""
+"""ONNX models: a calibrator as a graph for onnxruntime, alone or after a classifier (extra `onnx`)."""
 
 from __future__ import annotations
 
@@ -44,10 +44,10 @@ def onnx_behind(
     logits: bool = False,
     prefix: str = BEHIND,
 ) -> bytes:
-    """Return a classifier and a calibrator behind it as one ONNX model.
+    """Return a classifier followed by a calibrator as one ONNX model.
 
-    Inputs are the classifier's. Outputs are as in `to_onnx` with the prefix, and the classifier's that are
-    not calibrated.
+    Inputs are the classifier's. Outputs are as in `to_onnx`, with the prefix, and the classifier's other
+    outputs.
 
     Parameters
     ----------

@@ -12,7 +12,7 @@ from calib.export.program import Program, Value
 
 #: Oldest operator set of a model, and the newest that every onnxruntime allowed by `pyproject.toml` runs.
 OLDEST, EVERYWHERE = 13, 21
-#: Prefix of the names of a calibrator that stands behind a classifier.
+#: Prefix of the names of a calibrator that follows a classifier.
 BEHIND = "calibrated_"
 
 
@@ -48,7 +48,7 @@ def opset_of(model: Any) -> int:
 
 
 def to_go_before(model: Any) -> Any:
-    """Return a copy of a model, without ZipMap and with operators of `OLDEST`, for a calibrator behind it."""
+    """Return a copy of a model, without ZipMap, with operators of `OLDEST`, for a calibrator to follow."""
     onnx = _onnx()
     copy = onnx.ModelProto()
     copy.CopyFrom(model)

@@ -1,4 +1,4 @@
-"""Programs: a calibrator as a list of steps on arrays, which NumPy, ONNX and PyTorch carry out alike."""
+"""Programs: a calibrator as a list of steps on arrays, which NumPy, ONNX and PyTorch can run."""
 
 from __future__ import annotations
 
@@ -10,16 +10,16 @@ from numpy.lib.mixins import NDArrayOperatorsMixin
 #: Type of an array by the letter that NumPy has for its kind.
 _TYPES = {"f": np.float64, "i": np.int64, "b": np.bool_}
 
-#: Letter of a result that is of another kind than what it is made from.
+#: Letter of a result whose kind differs from its operands'.
 _KINDS = dict.fromkeys(("equal", "greater", "greater_equal", "less", "less_equal", "logical_and"), "b")
 _KINDS |= dict.fromkeys(("top", "ranked", "whole"), "i") | {"floats": "f"}
 
 
 class Value(NDArrayOperatorsMixin):
-    """A value of a program: operators and functions of NumPy on it add a step, and give its result.
+    """A value of a program. An operator or NumPy function on it adds a step and returns the step's result.
 
-    Formulas of calibrators can be called with values in place of arrays. Numbers and arrays beside a value
-    become constants of its kind.
+    Formulas of calibrators accept values in place of arrays. Numbers and arrays combined with a value become
+    constants of its kind.
     """
 
     def __init__(self, program: Program, name: str, kind: str) -> None:

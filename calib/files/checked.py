@@ -1,4 +1,4 @@
-"""Files to predictions that are checked: what is wrong with a file is what its examination finds."""
+"""Files to checked predictions; the errors are the findings of an examination."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ __all__ = ["read", "read_models", "read_pair", "read_predictions"]
 
 
 def usable(raw: RawPredictions, scores: str = "auto") -> Announcement:
-    """Return checked predictions of their kind; what an examination finds says why others cannot be used."""
+    """Return checked predictions of their kind; if unusable, the error is the finding of an examination."""
     try:
         return raw.announced(scores)
     except (ChoiceError, RemedyError):
@@ -117,7 +117,7 @@ def read(
         Predictions that are no answer. By default an empty cell, "IDK" and the like, if they are never the
         true class.
     label, predicted, correct, weight, id, cluster, group, fold : str, optional
-        Columns, if they are not to be found out. A cluster may be a block of time: "day" of the column of
+        Columns, if calib should not look for them. A cluster may be a block of time: "day" of the column of
         dates, or "date=day"; see `calib.data.times.BLOCKS`.
     score : str or sequence of str, optional
         The column of scores, or the columns of all classes in their order; * stands for any text.
@@ -142,7 +142,8 @@ def read(
     Raises
     ------
     InputError
-        If the file cannot be read or used, or its columns can be read in several ways; it says what to pass.
+        If the file cannot be read or used, or its columns can be read in several ways; the message says what
+        to pass.
 
     Examples
     --------

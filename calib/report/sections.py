@@ -105,15 +105,15 @@ class ReportInput:
     #: Findings about calibration and evaluation rows, by the name of the rows
     examinations: Mapping[str, Examination] = field(default_factory=dict)
     log: Sequence[str] = ()  #: Fixes that were applied before `examinations`, one line each
-    #: What it takes to reproduce the report: command, split, seed
+    #: How to reproduce the report: command, split, seed
     settings: Mapping[str, str] = field(default_factory=dict)
     #: Equal-width bins B, redraws of the noise floors, and their seed
     n_bins: int = N_BINS
     n_resamples: int = N_RESAMPLES
     random_state: int = RANDOM_STATE
-    #: For calibrators that the labels of the calibration rows chose among several: among how many
+    #: By calibrator, the number of candidates among which the calibration rows chose it
     choices: Mapping[str, int] = field(default_factory=dict)
-    #: Group of each evaluation row, (n,), by calibrator; by default looked for among the further columns
+    #: Group of each evaluation row, (n,), by calibrator; default: found among the further columns
     groups: Mapping[str, Any] = field(default_factory=dict)
     #: Every model on these rows, to be compared; empty if there is one alone
     models: Mapping[str, tuple[Any, Any]] = field(default_factory=dict)
@@ -126,7 +126,7 @@ class ReportInput:
 
     @cached_property
     def evidence(self) -> Evidence:
-        """What the evaluation rows tell of the base model."""
+        """Evidence of the evaluation rows about the base model."""
         return as_evidence(self.evaluation.labels, self.evaluation)
 
     @cached_property
@@ -164,7 +164,7 @@ class ReportInput:
 
     @cached_property
     def kind(self) -> Kind:
-        """Kind of the predictions; sections that need more than it has are left out."""
+        """Kind of the predictions; sections that need more are left out."""
         return kind_of(self.evaluation)
 
     @cached_property
@@ -278,7 +278,7 @@ def _one_score_section(about: ReportInput) -> list[str]:
 
 
 def coverage_words(rows: Any) -> str:
-    """Say whether rows are weighted, and in how many the model gave an answer; nothing if in all."""
+    """Say whether rows are weighted, and the share of rows with an answer if below 1."""
     words = "" if rows.sample_weight is None else f" Rows are {weight_words(rows.sample_weight)}."
     if isinstance(rows, Summary):
         words = f" This report is made from a summary. {needs_rows('The AUC')}"
@@ -288,9 +288,7 @@ def coverage_words(rows: Any) -> str:
         words += f" {worth[0].upper()}{worth[1:]}."
     if rows.coverage == 1.0:
         return words
-    return (
-        f"{words} The model answers {rows.coverage:.1%} of the rows of the file; abstentions are set apart."
-    )
+    return f"{words} The model answers {rows.coverage:.1%} of the rows of the file; abstentions are left out."
 
 
 def checks_section(about: ReportInput) -> list[str]:

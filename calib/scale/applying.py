@@ -27,7 +27,7 @@ from calib.scale.partial import refuse_faults
 from calib.scale.parts import Part, Paths, find_files, find_parts, first_batch
 from calib.scale.scan import Progress, timed
 
-#: Key of the metadata of an output file that says what it was made of.
+#: Metadata key of an output file that names its calibrator and input.
 MADE_OF = b"calib_applied"
 
 

@@ -1,4 +1,4 @@
-"""Who works on the parts: threads, processes or a Dask cluster.
+"""Engines that work on the parts: threads, processes or a Dask cluster.
 
 Results come and are added in the order of the parts: neither the number of workers nor a lost worker changes
 a bit of the sum.
@@ -29,7 +29,7 @@ PAUSE = 0.2
 
 
 class Engine(Protocol):
-    """What runs a function on every part."""
+    """Runs a function on every part."""
 
     def map(self, function: Callable[[Part], Found], parts: Sequence[Part]) -> Iterator[Found]:
         """Yield the results in the order of the parts."""
@@ -82,7 +82,7 @@ class Threads:
 
 
 def is_passing(error: Exception) -> bool:
-    """Whether trying again may help: with storage or memory, not with input that cannot be used."""
+    """Whether trying again may help: errors of storage or memory, not of the input."""
     return isinstance(error, (OSError, MemoryError, pa.ArrowException)) and not isinstance(error, InputError)
 
 

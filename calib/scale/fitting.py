@@ -1,4 +1,4 @@
-"""Fitting calibrators to files of any size: what in-memory fits give, from sums over parts.
+"""Fitting calibrators to files of any size: the results of in-memory fits, from sums over parts.
 
 Histogram binning needs the distinct scores around the cuts of every problem. A first pass counts points in
 fixed cells, which shows the cells that can hold a cut; a second pass collects the distinct scores of these.
@@ -98,7 +98,7 @@ class ScoreCounts:
 
 @dataclass(frozen=True, eq=False)
 class _Found:
-    """What a pass found in one part: names of classes and groups, counts by (group, class), and rows."""
+    """Result of a pass over a part: names of classes and groups, counts by (group, class), and rows."""
 
     classes: tuple[str, ...]
     groups: tuple[str, ...]
@@ -487,7 +487,7 @@ def _vector_sums(
 ) -> tuple[float, np.ndarray, np.ndarray]:
     """Return sums over the rows of a part: log loss, its gradient (2, L-1) and its Hessian.
 
-    Features are the log-odds less `shift`; logits are ``theta[0] * x + theta[1]``, and 0 for the last class.
+    Features are the log-odds minus `shift`; logits are ``theta[0] * x + theta[1]``, and 0 for the last class.
     """
     m = len(shift)
     loss, gradient, hessian = 0.0, np.zeros((2, m)), np.zeros((2, m, 2, m))
@@ -521,7 +521,7 @@ def _fit_vector(calibrator: VectorScaling, passes: _Passes) -> int:
     floor, ridge = calibrator.floor_, max(float(calibrator.l2), LEAST_RIDGE)
     mean = np.sum(list(passes.over(_sum_log_odds, floor=floor)), axis=0) / n_rows
     m = len(mean)
-    target = np.stack([np.ones(m), mean])  # what leaves the model as it is, of log-odds less their mean
+    target = np.stack([np.ones(m), mean])  # the unchanged model, for log-odds minus their mean
 
     def objective(flat: np.ndarray) -> tuple[float, np.ndarray, Callable[[np.ndarray], np.ndarray]]:
         theta = flat.reshape(2, m)

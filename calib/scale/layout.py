@@ -1,4 +1,4 @@
-"""What each column of a batch is, decided once on the first rows, and the checked rows of a batch.
+"""Roles of columns, decided once on the first rows, and the checked rows of a batch.
 
 Every batch is read by the roles guessed on the first rows, without a Python loop over rows; faults name their
 row.
@@ -53,7 +53,7 @@ ABOVE_ONE = 1e-6
 
 @dataclass(frozen=True)
 class Layout(Roles):
-    """The roles of the columns that are read of every batch, and what else is decided on the first rows.
+    """The roles of columns and further decisions from the first rows, used for every batch.
 
     `kind` is one of `STREAMED`. `class_names` is None if rows name the classes. `scale` says what the scores
     are, also "percent".
@@ -212,7 +212,7 @@ def _scale(raw: RawPredictions, scores: str) -> str:
 class Fault:
     """Rows of a batch that cannot be used."""
 
-    code: str  #: As the doctor calls it (`calib.files.findings.codes.CODES`)
+    code: str  #: Code of the finding (`calib.files.findings.codes.CODES`)
     message: str  #: What is wrong in the first of them
     row: int  #: The first of them, counted from 0
     count: int  #: How many there are
@@ -235,7 +235,7 @@ class Rows:
     words: tuple[str, ...]  #: Classes that these rows name ("top-label")
     weights: np.ndarray | None  #: (n,) float64 array: weights
     groups: list[tuple[np.ndarray, tuple[str, ...]]]  #: Groups of each column of `by`
-    faults: list[Fault]  #: What was wrong with rows that were left out
+    faults: list[Fault]  #: Faults of the rows that were left out
     n_abstained: int  #: Rows of the part that counts whose prediction is no answer
 
     @property
@@ -250,7 +250,7 @@ class _Batch:
         self.faults: list[Fault] = []
 
     def refuse(self, code: str, bad: Any, message: Any) -> None:
-        """Leave out the rows of a mask that are still there; `message` is called with the first."""
+        """Leave out the remaining rows of a mask; `message` is called with the first."""
         bad = bad & self.keep
         if bad.any():
             row = int(bad.argmax())
@@ -292,7 +292,7 @@ class _Batch:
 
 
 def read_batch(batch: pa.RecordBatch, layout: Layout, *, squares: bool = False) -> Rows:
-    """Return the rows of a batch that can be used, and what is wrong with the others."""
+    """Return the usable rows of a batch, and the faults of the others."""
     at = _Batch(batch, layout)
     _keep_part(at, layout)
     n_part, n_abstained = int(at.keep.sum()), 0
@@ -312,7 +312,7 @@ def read_batch(batch: pa.RecordBatch, layout: Layout, *, squares: bool = False) 
     else:
         score = _one_score(at, layout)
         if not layout.label and layout.correct is None:
-            pass  # what is true is not asked for
+            pass  # labels are not needed
         elif layout.kind == "top-label":
             assert predicted is not None
             label, outcome, words = _truth(at, layout, predicted, words)
@@ -409,7 +409,7 @@ def _score_columns(at: _Batch, layout: Layout) -> list[np.ndarray]:
 
 @dataclass(frozen=True, eq=False)
 class Sweep:
-    """What one pass over columns of scores finds, block by block."""
+    """Results of one pass over columns of scores, block by block."""
 
     #: (n,) arrays: highest score of each row, at most 1, and its column, ties to the lowest
     score: np.ndarray

@@ -1,4 +1,4 @@
-"""The pure function from a batch of rows to partial sums, and the sum of such sums."""
+"""From batches of rows to partial sums, and from partial sums to totals."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ OF_SOME_ROWS = (
     *("top_ties", "labels_one_based", "correct_disagrees", "column_order", "labels_shuffled"),
 )
 
-#: Findings of a code whose places are told; further ones are counted.
+#: Most findings of a code whose places are listed; further findings are counted.
 MOST_ALIKE = 10
 
 
@@ -54,7 +54,7 @@ class Accumulator:
         self.n_samples = self.n_abstained = self.n_faulty = 0
 
     def add(self, batch: pa.RecordBatch) -> list[Fault]:
-        """Add the rows of a batch, and return what was wrong with those that were left out."""
+        """Add the rows of a batch, and return the faults of rows that were left out."""
         rows = read_batch(batch, self.layout, squares=True)
         self.add_rows(rows)
         return rows.faults
@@ -233,7 +233,7 @@ def refuse_faults(part: Part, faults: Sequence[Fault], first: int) -> None:
 
 
 class Findings:
-    """Lines of what was found, and of what code: the first few of each, and how many there are."""
+    """Findings by code: the first lines of each, and their number."""
 
     def __init__(self) -> None:
         self.lines: dict[str, list[str]] = {}
@@ -259,7 +259,7 @@ class Findings:
 
 
 def sum_part(part: Part, layout: Layout, faults: str = "stop") -> tuple[SummedRows, Findings]:
-    """Return the sums over the rows of a part, and what was wrong with rows that were left out."""
+    """Return the sums over the rows of a part, and the faults of rows that were left out."""
     sums, found, row = Accumulator(layout), Findings(), part.first
     for batch in part.batches(layout.columns):
         wrong = sums.add(batch)
@@ -279,7 +279,7 @@ def sum_part(part: Part, layout: Layout, faults: str = "stop") -> tuple[SummedRo
 
 
 def examined(batch: pa.RecordBatch, where: str, first: int = 0, start: int = 0) -> list[tuple[str, str]]:
-    """Return what the doctor finds in rows from `start` on; the batch begins with row `first` of the file."""
+    """Return the findings of rows from `start` on; the batch begins with row `first` of the file."""
     start = max(min(start, batch.num_rows - EXAMINED), 0)
     some, first = batch.slice(start, EXAMINED), first + start
     which = (

@@ -24,7 +24,7 @@ from calib.scale.summary import Summary
 #: Called with the rows that are done, all rows, and the seconds since the start.
 Progress = Callable[[int, int, float], None]
 
-#: What is said if nothing is left to sum.
+#: The error if no row is left to sum.
 NO_ROWS = "no row can be used: all are of another part, without an answer, or faulty"
 
 #: What to do with rows that cannot be used.
@@ -33,7 +33,7 @@ FAULTS = ("stop", "drop")
 
 @dataclass(frozen=True)
 class Scan:
-    """Files with what their columns are."""
+    """Files with the roles of their columns."""
 
     parts: list[Part]  #: Row groups of all files, in order
     layout: Layout  #: What the columns are
@@ -44,7 +44,7 @@ class Scan:
 
     @classmethod
     def of(cls, paths: Paths, **options: object) -> Scan:
-        """Find the files, and decide on their first rows what the columns are; options of `layout_of`."""
+        """Find the files, and decide the roles of columns on their first rows; options of `layout_of`."""
         files = find_files(paths)
         parts = find_parts(files)
         first = first_batch(parts)
@@ -95,9 +95,9 @@ def summarize(
     class_names : sequence of str, optional
         In the order of the columns of scores.
     faults : {"stop", "drop"}
-        Whether a row that cannot be used ends the work, or is left out and told of in `Summary.findings`.
+        Whether a row that cannot be used ends the work, or is left out and listed in `Summary.findings`.
     workers, engine : int, Engine, optional
-        Threads, by default one per processor; or who works instead: `calib.scale.engines`.
+        Threads, by default one per processor; or another engine of `calib.scale.engines`.
     progress : callable, optional
         Called with the rows done, all rows and the seconds since the start.
     **columns
@@ -139,7 +139,7 @@ def summarize(
 
 
 def timed(results: Iterator[Found], parts: Sequence[Part], progress: Progress | None) -> Iterator[Found]:
-    """Pass results on, and tell how many rows are done."""
+    """Pass results on, and report the number of rows done."""
     total, done, start = sum(part.n_rows for part in parts), 0, time.monotonic()
     for part, result in zip(parts, results, strict=True):
         done += part.n_rows

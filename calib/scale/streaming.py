@@ -27,7 +27,7 @@ from calib.scale.layout import STREAMED, Layout, Rows, Sweep
 from calib.scale.partial import Accumulator, check_alike, combined
 from calib.scale.summary import Summary
 
-#: Sums that are kept apart before they are added up: adding up several at a time is faster.
+#: Sums that are collected before they are added up: adding several at a time is faster.
 MAX_KEPT = 16
 
 
@@ -61,7 +61,7 @@ class Sums:
 
     @property
     def n_samples(self) -> int:
-        """Rows that were added; rows of weight 0 are not among them."""
+        """Number of added rows with weight above 0."""
         return sum(part.n_samples for part in self._kept)
 
     def update(self, y_true: Any, scores: Any, *, sample_weight: Any = None) -> Self:
@@ -74,15 +74,15 @@ class Sums:
             came with.
         scores : (n, L) or (n,) array_like, or predictions of any kind
             Scores in [0, 1], such as a tensor of PyTorch on any device; 1-D scores are P(Y = 1). All batches
-            have the kind, the classes and weights or none as the first one.
+            must have the same kind and classes as the first, and weights if it has.
         sample_weight : (n,) array_like of float, optional
             Weights, 0 or more.
 
         Raises
         ------
         InputError
-            If a row cannot be used, the rows have clusters, which sums cannot tell, or the batch does not fit
-            those before it.
+            If a row cannot be used, the rows have clusters, which sums cannot hold, or the batch does not fit
+            earlier batches.
         """
         return self.merge(_summed(y_true, scores, sample_weight, self.class_wise))
 

@@ -34,7 +34,7 @@ class Summary(SummedRows):
 
     #: Digest of the sums of each part of the data that is covered (a row group of a file), ascending
     parts: tuple[str, ...] = ()
-    #: What was wrong with rows that were left out, and findings about some rows of each file
+    #: Faults of rows that were left out, and findings about some rows of each file
     findings: tuple[str, ...] = ()
     source: str = ""  #: Where the rows come from, for people
 
@@ -48,7 +48,7 @@ class Summary(SummedRows):
 
     @property
     def remarks(self) -> tuple[str, ...]:
-        """What the doctor says of all rows: classes never true, never predicted or rare, too few rows."""
+        """Findings about all rows: classes never true, never predicted or rare, too few rows."""
         if self.kind not in ("vectors", "top-label"):
             return ()
         expected = None
@@ -107,7 +107,7 @@ class Summary(SummedRows):
         return self.cells(notion, n_bins=n_bins).ece(norm)
 
     def frame(self, n_bins: int = N_BINS) -> pd.DataFrame:
-        """Return one row per number: what it is, its value, and its 95 % interval if sums give one."""
+        """Return one row per number: its name, its value, and its 95 % interval if sums give one."""
         numbers = metrics(None, self, n_bins=n_bins)
         ends = metric_intervals(None, self, numbers)
         nothing = (np.nan, np.nan)

@@ -1,4 +1,4 @@
-"""Rows as they arrive: entries of binary problems in blocks by time, and the bets that are made on them."""
+"""Rows as they arrive: entries of binary problems in blocks by time, and the bets on them."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ BLOCK, MOST_OF_UPDATE = 50, 50
 #: Lowest hashes kept to notice rows that come again, and the largest possible hash.
 REMEMBERED, LARGEST_HASH = 1_000, 2**62 - 1
 
-#: What the times of rows are.
+#: Words for each kind of times.
 CLOCKS = {"row": "no times", "number": "times that are numbers", "date": "times that are dates"}
 
 
@@ -113,7 +113,7 @@ class Bets:
 
 
 def as_times(time: Any, n: int, n_before: int) -> tuple[str, np.ndarray]:
-    """Return what times are ("row", "number" or "date") and (n,) float64: dates in seconds since 1970."""
+    """Return the kind of times ("row", "number" or "date") and (n,) float64; dates in seconds since 1970."""
     if time is None:
         return "row", np.arange(n_before, n_before + n, dtype=np.float64)
     column = pd.Series(np.asarray(time)) if np.ndim(time) == 1 else None

@@ -85,9 +85,9 @@ def consistency_band(
 class CalibrationBand(Result):
     """Bounds of the true frequency of the outcome at every score, which hold at once.
 
-    With probability `level` at least, the frequency at each score is between `lower` and `upper`, if it does
-    not fall as the score rises. Between two scores, the lower bound of the score below and the upper bound of
-    the score above hold.
+    With probability `level` or more, the frequencies at all scores are between `lower` and `upper`, if the
+    frequency does not fall as the score rises. Between two scores, the lower bound of the lower score and the
+    upper bound of the higher score hold.
     """
 
     score: np.ndarray  #: (G,) float64: Distinct scores, ascending
@@ -126,7 +126,7 @@ class CalibrationBand(Result):
         )
 
     def words(self, above: float = 0.5, strong: str = "{}") -> str:
-        """Say within what the model is calibrated above a score; `strong` formats the number."""
+        """Say within what distance the model is calibrated above a score; `strong` formats the number."""
         distance = strong.format(f"{min(np.ceil(1000.0 * self.within(above) - 1e-9) / 1000.0, 1.0):.3f}")
         start = above if above >= self.score[0] else self.score[0]
         return (

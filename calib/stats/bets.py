@@ -1,4 +1,4 @@
-"""Bets against calibration: what they pay row by row, and what they are worth in all."""
+"""Bets against calibration: their payoffs row by row, and their total worth."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from scipy.special import logit
 
 from calib.base.exceptions import InputError
 
-#: Least distance of a score from 0 and 1 if that is on the safe side; elsewhere no bet is made.
+#: Least distance of a score from 0 and 1, if clipping is on the safe side; else there is no bet.
 LEAST = 1e-4
 
 #: Equal-width cells of some bets, and of the bounds of reference rows.
 CELLS = 5
 
-#: Moves of the log-odds: of all scores, in a cell, or in proportion to themselves; and shares of the stake.
+#: Moves of the log-odds (of all scores, in a cell, or in proportion to themselves), and shares of the stake.
 SHIFTS, CELL_SHIFTS, STRETCHES = (0.1, 0.25, 0.5, 1.0, 2.0), (0.4, 1.2), (-0.5, -0.2, 0.25, 1.0)
 SHARES = (0.6, 0.2, 0.2)
 
@@ -28,7 +28,7 @@ MOST_STRETCHED = 3.0
 #: Share of the stake that begins at the first row; half of the rest begins within `HALF` rows.
 FROM_START, HALF = 1.0 / 3.0, 1000.0
 
-#: Logarithm of what a bet is worth before it begins.
+#: Logarithm of the worth of a bet before it begins.
 NOTHING = -1e300
 
 #: Exponents that the confidence sequence of a gap is mixed over, for each of two kinds.
@@ -36,7 +36,7 @@ EXPONENTS = 0.9 * 0.5 ** np.arange(14.0)
 
 
 def _listed_bets() -> tuple[np.ndarray, ...]:
-    """Return what each bet adds to the log-odds, how often these themselves, its cell, and its stake."""
+    """Return each bet's addend of the log-odds, its multiple of them, its cell and its stake."""
     shifts, in_cells = np.outer((1, -1), SHIFTS).ravel(), np.outer((1, -1), CELL_SHIFTS).ravel()
     sizes = len(shifts), CELLS * len(in_cells), len(STRETCHES)
     added = np.concatenate([shifts, np.tile(in_cells, CELLS), np.zeros(sizes[2])])
@@ -52,8 +52,8 @@ _ADDED, _TIMES, _CELL, STAKE = _listed_bets()
 def log_factors(scores: np.ndarray, outcomes: np.ndarray, lower: Any, upper: Any) -> Iterator[np.ndarray]:
     """Yield the factor by which each bet multiplies its stake in each row, (n,), as a logarithm.
 
-    A bet pays the likelihood ratio of the moved probability to the nearest that the null allows, whose mean
-    is at most 1 under the null.
+    A bet pays the likelihood ratio of the moved probability to the nearest probability of the null
+    hypothesis. Under the null its mean is at most 1.
     """
     sign, cell = np.where(outcomes, -1.0, 1.0), cell_of(scores)
     own = logit(np.clip(scores, LEAST, 1.0 - LEAST))
@@ -83,7 +83,7 @@ def begun_by(n_bets: Any) -> Any:
 
 
 def gap_bounds(sums: np.ndarray, alpha: float) -> tuple[float, float]:
-    """Return the confidence sequence of a gap: it holds the gap at all times at once, but with chance alpha.
+    """Return the confidence sequence of a gap, which holds it at all times at once except with chance alpha.
 
     The gap is the mean of P(outcome) - score over the rows so far. For an outcome Y in [0, 1] with mean p
     given all before it and a score s, ``exp(x (Y - p) - c)`` has a mean of at most 1 with ``c = (-log(1 - x)
@@ -112,11 +112,11 @@ class Level:
 
     names: list[str] = field(default_factory=list)  #: The U units in the order in which they came
     n_first: int = 0  #: Units of the first update
-    #: (U,): Share of each unit in the evidence of the level; the rest to 1 is for units still to come
+    #: (U,): Share of each unit in the evidence of the level; the rest is for units that come later
     weights: np.ndarray = field(default_factory=lambda: np.zeros(0))
     #: (U,) int array: bets made for each unit: its rows, or clusters of rows
     n_bets: np.ndarray = field(default_factory=lambda: np.zeros(0, dtype=np.int64))
-    #: (U, K): Logarithm of what each bet with stake 1 is worth: over all beginnings, and from the best
+    #: (U, K): Logarithm of the worth of each bet with stake 1: over all beginnings, and from the best
     mixed: np.ndarray = field(default_factory=lambda: np.zeros((0, len(STAKE))))
     best: np.ndarray = field(default_factory=lambda: np.zeros((0, len(STAKE))))
     #: (U, K) int: Block of the best beginning
@@ -144,7 +144,7 @@ class Level:
         return np.array([place[name] for name in names])
 
     def bet(self, block: int, sums: np.ndarray, factors: np.ndarray) -> None:
-        """Take in a block: the sums of each unit, (U, 3), and what its bets pay, (U, K), as logarithms."""
+        """Add a block: the sums of each unit, (U, 3), and the payoffs of its bets, (U, K), as logarithms."""
         units = np.flatnonzero(sums[:, 0])
         before = self.n_bets[units]
         self.n_bets[units] += sums[units, 0].astype(np.int64)

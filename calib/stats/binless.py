@@ -33,7 +33,7 @@ from calib.stats.floors import SIGNIFICANCE
 
 Test = Literal["kuiper", "ks", "spiegelhalter", "skce"]
 
-#: What tables call each test.
+#: Name of each test in tables.
 TITLES: dict[Test, str] = {
     "kuiper": "Kuiper",
     "ks": "Kolmogorov-Smirnov",
@@ -346,7 +346,7 @@ def calibration_frame(tests: Sequence[CalibrationTest], scored: str | None = Non
 
 
 def recalibration_words(line: CalibrationSlope, scored: str | None = None) -> str:
-    """Say what the line is, as a sentence; `scored` as for `calibration_frame`."""
+    """Describe the line in a sentence; `scored` as for `calibration_frame`."""
     what = "the confidence" if scored in (None, "confidence") else scored
     return f"Recalibration of {what} by a line in log-odds: {line.words}."
 
@@ -368,9 +368,10 @@ def calibration_slope(
         As for `calib.ece`; or `BinaryProblems` as `scores`. Scores of 0 and 1 are moved by 2^-24; if all
         scores have at most 3 decimals, their rows are left out.
     notion : {"confidence", "top-label"}
-        Both give the same line, one for all classes.
+        Both give the same line, for all classes together.
     cluster : (n,) array_like of int, str or time, optional
-        As for `calib.noise_floor`. Student's and Hotelling's distributions then stand for the normal.
+        As for `calib.noise_floor`. Student's and Hotelling's distributions then replace the normal
+        distribution.
     level : float in (0, 1)
         Coverage of the intervals.
 
@@ -453,7 +454,7 @@ def _inside_rounding(scores: np.ndarray) -> np.ndarray:
 
 
 class _CumulativeDifferences:
-    """Weighted sums of outcome - score over groups of equal scores, and what follows from them."""
+    """Weighted sums of outcome - score over groups of equal scores, and statistics from them."""
 
     def __init__(self, problems: BinaryProblems) -> None:
         scores = problems.scores.astype(np.float64)

@@ -176,11 +176,11 @@ def _one_row(interval: Interval | PairedInterval, *names: str) -> pd.DataFrame:
 def with_unseen_errors(
     middle: np.ndarray, lower: np.ndarray, upper: np.ndarray, unseen: np.ndarray, alpha: float
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Return the ends of intervals of means that also hold what unseen errors would add.
+    """Return the ends of intervals of means that also allow for unseen errors.
 
-    If no row is wrong, values say nothing of a wrong row's loss. Of -log(alpha / 2) expected errors (3.7 at
-    95 %), none is seen with a chance of alpha / 2. Their part and the half-width are independent, and added
-    as squares.
+    If no row is wrong, values do not show the loss of a wrong row. If -log(alpha / 2) errors are expected
+    (3.7 at 95 %), no error is seen with a chance of alpha / 2. Their part and the half-width are independent,
+    so squares are added.
     """
     change = -np.log(alpha / 2.0) * unseen
     down, up = np.minimum(change, 0.0), np.maximum(change, 0.0)
@@ -192,7 +192,7 @@ def mean_limits(
 ) -> tuple[np.ndarray, np.ndarray]:
     """Return the ends of an interval of the mean of each row of (m, n) values; one value bounds nothing.
 
-    `worth`, (m,), is how many values of one variance tell the variance as well; n by default.
+    `worth`, (m,), is the number of values of equal variance that estimate the variance as well; n by default.
 
     The studentised mean T is made normal by a cubic transformation, T + a (T^2 / 3 + 1 / 6) + a^2 T^3 / 27
     with a the skewness of the values over sqrt(n) (Hall 1992, "On the removal of skewness by

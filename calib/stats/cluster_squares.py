@@ -26,7 +26,7 @@ class ClusterSquares(Result):
     #: The estimate, which can be negative, and the plug-in one
     squared: float
     mean_square: float
-    #: (G,) float64 array: what each cluster adds to the estimate through the gaps of its cells
+    #: (G,) float64 array: the contribution of each cluster to the estimate, through the gaps of its cells
     linear: np.ndarray
     #: (G, C) csr_array: scaled residuals of each cluster in each cell
     noise: Any

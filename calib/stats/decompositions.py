@@ -1,4 +1,4 @@
-"""What recalibration can and cannot fix: decomposed Brier score and log loss, and the CORP curve."""
+"""What recalibration can and cannot remove: parts of the Brier score and log loss, and the CORP curve."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ class Decomposition(Drawn):
     #: What would remain if every cell predicted its frequency: what recalibration cannot fix
     refinement: float
     uncertainty: float  #: Score of predicting the base rate of each claim
-    resolution: float  #: What the cells add to the base rate: uncertainty - refinement, 0 or more
+    resolution: float  #: Gain of the cells over the base rate: uncertainty - refinement, 0 or more
     binning: float  #: Remainder because scores inside one cell differ; exactly 0 for "discrete"
 
     def frame(self) -> pd.DataFrame:

@@ -1,4 +1,4 @@
-"""The difference of two models' calibration errors on the same rows, with an interval that holds."""
+"""The difference of two models' calibration errors on the same rows, with a valid interval."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ class PairedDifference(Result):
     #: Debiased squared l2 errors, each in its own cells; can be negative
     squared_a: float
     squared_b: float
-    #: `squared_a` less `squared_b`, and the ends of its interval
+    #: `squared_a` minus `squared_b`, and the ends of its interval
     difference: float
     lower: float
     upper: float
@@ -46,7 +46,7 @@ class PairedDifference(Result):
 
     @property
     def verdict(self) -> Verdict:
-        """Of a against b: "lower" or "higher" if the interval excludes 0, else "not distinguishable"."""
+        """Whether a is "lower" or "higher" than b (the interval excludes 0), or "not distinguishable"."""
         if self.upper < 0.0:
             return "lower"
         return "higher" if self.lower > 0.0 else "not distinguishable"
@@ -91,17 +91,15 @@ def paired_difference(
     level : float in (0, 1)
         Coverage.
 
-    Notes
-    -----
-    Plug-in errors of two models have different biases, so debiased squared l2 errors are compared. Their
-    difference is a quadratic form in the labels. With w the share of a row's cell, D its gap and e the
-    outcome less its probability, it has a linear term, the sum over rows of 2 (D_a e_a - D_b e_b) / n, and a
-    degenerate term, the sum over pairs of rows in a cell, which alone remains if both models are calibrated.
-    The variance from the observed gaps holds the linear term once and the degenerate term twice; the larger
-    of (observed - degenerate) and degenerate serves both cases. Models with equal scores and cells have the
-    interval [0, 0].
+    Notes ----- Plug-in errors of two models have different biases, so debiased squared l2 errors are
+    compared. Their difference is a quadratic form in the labels. With w the share of a row's cell, D its gap
+    and e the outcome minus its probability, it has a linear term, the sum over rows of 2 (D_a e_a - D_b e_b)
+    / n, and a degenerate term, the sum over pairs of rows in a cell, which alone remains if both models are
+    calibrated. The variance from the observed gaps holds the linear term once and the degenerate term twice;
+    the larger of (observed - degenerate) and degenerate serves both cases. Models with equal scores and cells
+    have the interval [0, 0].
 
-    If chances differ between the rows of a cell, part of what was subtracted is no noise
+    If chances differ between the rows of a cell, part of the subtracted variance is no noise
     (`SquaredGaps.between`): the ends are the farthest over the shares `BETWEEN_ROWS`, in proportion to each
     model's variance, with the quantile times `_ALLOWANCE`. With clusters, squares and variances use pairs of
     different clusters (`ClusterSquares`), and Student's quantile.
@@ -132,7 +130,7 @@ def paired_difference(
 
 @dataclass(frozen=True, eq=False)
 class _Side:
-    """One model's entries in an order shared with the other; `event` is the class that is the outcome."""
+    """One model's entries in a common order of both models; `event` is the class of the outcome."""
 
     table: SquaredGaps
     clusters: ClusterSquares | None

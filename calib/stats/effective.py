@@ -1,4 +1,4 @@
-"""How many independent rows the rows of clusters are worth."""
+"""The number of independent rows that rows of clusters are worth."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ from calib.evidence.rows import Rows
 
 @dataclass(frozen=True, repr=False)
 class EffectiveSample(Result):
-    """What rows that belong together are worth."""
+    """The number of independent rows that clustered rows are worth."""
 
     #: Rows, and clusters
     n_rows: int
     n_clusters: int
     #: Correlation of the latent numbers of two rows of a cluster, in [0, 1); see `calib.evidence.clusters`
     correlation: float
-    #: Variance of the pooled gap with this dependence over the one of independent rows, 1 or more
+    #: Design effect: variance of the pooled gap, divided by its variance for independent rows, 1 or more
     design_effect: float
 
     @property
@@ -73,7 +73,7 @@ def effective_sample(
 
 
 def dependence_words(rows: Any) -> str:
-    """Say what votes, and rows of clusters, are worth; "" for others."""
+    """Say how many independent rows votes or clustered rows are worth; "" for others."""
     if getattr(rows, "labels", None) is None:
         return ""
     worth = ""
@@ -83,7 +83,7 @@ def dependence_words(rows: Any) -> str:
 
 
 def _cluster_words(rows: Any, cluster: np.ndarray) -> str:
-    """Say which rows a cluster holds; "" for votes, and if neither a column nor the scores show it."""
+    """Say which rows form a cluster; "" for votes, and if neither a column nor the scores show it."""
     if rows.voted is not None:
         return ""
     columns = {} if rows.metadata is None else rows.metadata

@@ -26,7 +26,7 @@ def ece(
 ) -> float:
     """Estimate the ECE per predicted class (top-label), not the confidence ECE of other libraries.
 
-    What they call ECE pools all classes in a bin: ``notion="confidence"``, never greater than top-label.
+    Their ECE pools all classes in a bin: ``notion="confidence"``, which is never greater than top-label.
     conf-ECE (eq. 3), TL-ECE (eq. 4) and CW-ECE (section 4) of the paper: with cells (l, b), shares w and gaps
     ``|accuracy - confidence|``, the sum of w * gap for "confidence" and "top-label", else the mean over
     classes (over ranks for the top-K notions) of the ECE of each.

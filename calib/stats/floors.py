@@ -34,7 +34,7 @@ from calib.evidence.sampling import (
 from calib.evidence.sums import SummedRows
 from calib.stats.simplex_errors import cell_means
 
-#: Largest p-value that is called "above noise".
+#: Largest p-value of an error "above noise".
 SIGNIFICANCE = 0.05
 
 #: Number of perfect models among 100 that are within noise.
@@ -46,16 +46,16 @@ ABOVE_NOISE, WITHIN_NOISE = "above noise", "not distinguishable from noise"
 #: Largest difference of equal errors: sums of the same terms in another order.
 TIE = 1e-12
 
-#: Largest share of redraws that tie with the observed value and count half.
+#: Largest share of redraws whose ties with the observed value count half.
 HALF_TIES = 0.03
 
-#: Largest lower-tail p-value that is suspicious: were the rows used for fitting?
+#: An error with a lower-tail p-value up to this is suspiciously low: were the rows used for fitting?
 TOO_LOW = 0.005
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class NoiseFloor(Drawn):
-    """An observed calibration error beside what a perfect model of the same size shows."""
+    """An observed calibration error beside the errors of a perfect model of the same size."""
 
     #: The error ("ece" or "mce"), its notion, and how scores were binned
     metric: str
@@ -99,7 +99,7 @@ class NoiseFloor(Drawn):
 
     @property
     def words(self) -> str:
-        """The verdict, and in brackets what a perfect model of this size shows, and what noise could hide."""
+        """The verdict; in brackets a perfect model's errors, and the true error that noise could hide."""
         upper, digits, cases = _printed_upper(self)
         hidden = f"; {self.hidden}" * (self.verdict == WITHIN_NOISE)
         return f"{self.verdict} ({perfect_words(self.mean, upper, digits, cases)}{hidden})"
@@ -112,7 +112,7 @@ class NoiseFloor(Drawn):
 
     @property
     def hidden(self) -> str:
-        """Say which error would show."""
+        """Say which true error would show in 80 of 100 such samples."""
         return error_would_show(self.smallest)
 
     def quantile(self, q: float) -> float:
@@ -128,7 +128,7 @@ class NoiseFloor(Drawn):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class ProblemFloors(Result):
-    """ECE of every binary problem (class) beside what a perfect model of the same size shows."""
+    """ECE of every binary problem (class) beside the ECE of a perfect model of the same size."""
 
     problem: np.ndarray  #: (Q,) int64: Problems that have entries, or their owners
     label: np.ndarray  #: (Q,) int64: Class code of each, -1 if classes are pooled; with owners, these
@@ -193,11 +193,11 @@ def noise_floor(
     aggregate : {"cell", "bin"}
         As for `calib.mce`.
     cluster : (n,) array_like of int, str or time, optional
-        Id of what each row belongs to, such as a patient; by default the ids that predictions came with.
-        Outcomes of a cluster are redrawn with one correlation of their latent numbers.
+        Id of each row's cluster, such as a patient; by default the ids that predictions came with. Outcomes
+        of a cluster are redrawn with one correlation of their latent numbers.
     sampler : {"rows", "sums"}, optional
-        Whether the outcomes of rows are redrawn, or the sums of the cells. By default sums, but rows if few
-        rows have several claims that exclude each other; see `calib.evidence.rows.Rows.draw`.
+        Whether the outcomes of rows are redrawn, or the sums of the cells. By default sums; rows if there are
+        few rows with several claims that exclude each other; see `calib.evidence.rows.Rows.draw`.
     n_resamples : int
         Redraws R; the smallest p-value is 1 / (R + 1).
     random_state : int, Generator or None
@@ -289,8 +289,8 @@ def _floors_of_claims(
 ) -> dict[str, NoiseFloor]:
     """Compute `noise_floors` of a notion with several claims about each row from sums alone.
 
-    Sums do not tell how claims about a row go together: errors are drawn separately and joined as if all were
-    high in the same redraws.
+    Sums do not show how claims about a row depend on each other. Errors are drawn separately and combined as
+    if all were high in the same redraws.
     """
     floors = {}
     for name, measure in measures.items():
@@ -325,12 +325,12 @@ def problem_floors(
     owner : (P,) int array, optional
         Owner of each problem: floors are then the owners', of the ECE over all their problems.
     level
-        Of the upper quantile.
+        Level of the upper quantile.
     fdr : float, optional
         False discovery rate at which the p-values will be decided. If 1 / (n_resamples + 1) is too coarse for
         it, the clearest problems get enough redraws, and must be small in both runs.
     among : int, optional
-        How many p-values are decided together; by default the problems that have entries.
+        Number of p-values decided together; by default the number of problems with entries.
     """
     evidence = as_evidence(None, scores)
     cells = evidence.cells(notion, n_bins=n_bins, strategy=strategy, variance=True)
@@ -429,7 +429,7 @@ def canonical_noise_floors(
     n_resamples: int = N_RESAMPLES,
     random_state: int | np.random.Generator | None = RANDOM_STATE,
 ) -> dict[int, NoiseFloor]:
-    """Return the `canonical_noise_floor` of each norm, of the same redrawn labels."""
+    """Return the `canonical_noise_floor` of each norm, from the same redrawn labels."""
     means = cell_means(y_true, proba, cells, sample_weight)
     matrix = as_class_scores(proba, "proba")
     matrix = weighted_rows(matrix, matrix, sample_weight)[0]
@@ -461,9 +461,9 @@ def canonical_noise_floors(
 def verdict(floor: NoiseFloor, name: str) -> str:
     """Say in words whether a calibration error is above noise.
 
-    With the mean and the 95 % quantile (rounded up) of a perfect model of this size, in enough digits. An
-    error so low that a perfect model shows it in at most 1 of 200 cases raises the question whether the rows
-    were used for fitting.
+    The sentence gives the mean and the 95 % quantile (rounded up) of a perfect model of this size. If an
+    error is so low that a perfect model shows it in at most 1 of 200 cases, it asks whether the rows were
+    used for fitting.
     """
     name += " (weighted)" if floor.weighted else ""
     sentence = f"{name} {floor.observed:.{_printed_upper(floor)[1]}f}, {floor.words}"
@@ -473,16 +473,16 @@ def verdict(floor: NoiseFloor, name: str) -> str:
 
 
 def smallest_errors(samples: np.ndarray, upper: Any, n_rows: Any, *, largest: bool = False) -> np.ndarray:
-    """Return the true errors that pass `upper` in about 80 of 100 samples or more, (...) float64.
+    """Return the smallest true errors that exceed `upper` in about 80 of 100 samples or more, (...) float64.
 
     `samples`, (..., R), are errors of perfect models on `n_rows`, which stay below `upper` in 95 of 100;
     `largest` says whether the error is the largest gap, not the mean one.
 
-    A gap d with normal noise of deviation s has the mean size E|d + s Z|, which is convex in (d, s): with the
-    mean d and s of all cells it bounds the mean of the error from below, however gaps are spread. The largest
-    gap is only known to be no smaller than d on average. The error varies no more than if all signs were
-    settled. Scores of 0 and 1 have no noise; an error shows if a row is wrong, which takes 1 - 0.2^(1/n) in
-    80 of 100 samples.
+    A gap d with normal noise of deviation s has the mean size E|d + s Z|, which is convex in (d, s). At the
+    mean d and s of all cells it is therefore a lower bound of the mean error, for any spread of the gaps. For
+    the largest gap only the lower bound d is known. The error varies no more than if all signs were fixed.
+    Scores of 0 and 1 have no noise; an error shows if a row is wrong, which takes 1 - 0.2^(1/n) in 80 of 100
+    samples.
     """
     least = 1.0 - (1.0 - POWER) ** (1.0 / np.asarray(n_rows))
     target = upper + ndtri(POWER) * samples.std(axis=-1) / math.sqrt(1.0 - 2.0 / math.pi)
@@ -501,12 +501,12 @@ def smallest_errors(samples: np.ndarray, upper: Any, n_rows: Any, *, largest: bo
 
 
 def error_would_show(least: float) -> str:
-    """Say how often the smallest error that rows could show would show, or that they can show none."""
+    """Say which error these rows could show in 80 of 100 such samples, or that they can show none."""
     return would_show(least, "an error", 3) if least < 1.0 else "these rows are too few for an error to show"
 
 
 def perfect_words(mean: float, upper: float, digits: int = 4, cases: int = CASES) -> str:
-    """Say what a perfect model of the same size shows: mean and 95 % quantile of its floor."""
+    """Give the mean and the 95 % quantile of the errors of a perfect model of the same size."""
     return (
         f"a perfect model of this size shows {mean:.{digits}f}, at most {upper:.{digits}f} in {cases} of "
         "100 cases"
@@ -514,7 +514,7 @@ def perfect_words(mean: float, upper: float, digits: int = 4, cases: int = CASES
 
 
 def _printed_upper(floor: NoiseFloor) -> tuple[float, int, int]:
-    """Round the 95 % quantile up to as many digits as show the verdict; return it, their number, and 95."""
+    """Round the 95 % quantile up, with enough digits for the verdict; return it, the digits, and 95."""
     upper, above, cases = floor.quantile(1.0 - SIGNIFICANCE), floor.verdict == ABOVE_NOISE, CASES
     lower = floor.samples[floor.samples < floor.observed - TIE]
     if above and upper >= floor.observed - TIE:

@@ -1,7 +1,7 @@
-"""Intervals of calibration errors, valid whatever the true error; the plug-in error is not resampled.
+"""Intervals of calibration errors, valid for every true error; the plug-in error is not resampled.
 
 The estimand is the error of these bins given these scores: cell c holds a share w_c of the entries, and D_c
-is the mean over its rows of P(outcome | row) less the mean score. The l1 error is theta = sum w_c |D_c|, the
+is the mean over its rows of P(outcome | row) minus the mean score. The l1 error is theta = sum w_c |D_c|, the
 l2 error the root of sum w_c D_c^2. Shares sum to 1 over all claims (Kumar, Liang & Ma 2019). With weights,
 shares and means are weighted, and (sum w)^2 / sum w^2 rows are effective (Kish 1965).
 """
@@ -54,7 +54,7 @@ class ErrorInterval(Result):
     norm: int  #: 1 for the ECE, 2 for the l2 error
     #: The plug-in error, as `calib.ece` gives it for ``norm=1``; noise makes it too large on average
     observed: float
-    #: Estimate with noise taken off; for ``norm=2`` the root of the debiased squared error
+    #: Estimate without the noise; for ``norm=2`` the root of the debiased squared error
     estimate: float
     #: Ends of the interval, in [0, 1]
     lower: float
@@ -95,8 +95,8 @@ def error_interval(
     share-weighted mean absolute deviations of binomials with the cells' sizes and mean scores:
 
     - T is at most theta + F on average: Hoeffding (1956) bounds each cell's mean absolute deviation by the
-      binomial's. The lower end is T less F and z standard errors. If cells show gaps that noise does not
-      explain, their share of F is taken off only as far as noise can matter there.
+      binomial's. The lower end is T minus F and z standard errors. If cells show gaps that noise does not
+      explain, their share of F is subtracted only as far as noise can matter there.
     - T is at least S m(theta / S) on average, m(d) the mean of the absolute value of a N(d, 1): both sides
       are convex. The upper end inverts m at T (at least F) plus z standard errors of gaps as far from 0 as
       the upper end allows.
@@ -106,8 +106,8 @@ def error_interval(
     from it: B is the variance of a calibrated model (rate n), a t of a miscalibrated model (rate sqrt n). The
     inversion is this library's. Cells of one row are pooled with a neighbour.
 
-    Scores do not show how much of a cell's noise lies between its rows: a label that people agree on is no
-    matter of chance. The ends are therefore the farthest over the shares `BETWEEN_ROWS` of the variance.
+    Scores do not show how much of a cell's variance lies between its rows: a label that people agree on is
+    not random. The ends are therefore the farthest over the shares `BETWEEN_ROWS` of the variance.
 
     With clusters, cells have the variance of dependent rows (``norm=1``), or pairs of different clusters make
     the square and its variance (``norm=2``, `ClusterSquares`), with Student's quantile.
@@ -187,7 +187,7 @@ def _l1_limits(
     noise = float(share @ np.sqrt(outcome * (1.0 - outcome) / count))
 
     def behind(shown: float, left: float = 1.0) -> float:
-        """Error whose cells, equally far off in units of their noise, show this much on average."""
+        """Find the true error with this mean observed error, if all cells are equally far off."""
         scale = noise * np.sqrt(left)
         return float(scale * _folded_inverse(shown / scale)) if scale > 0 else shown
 
@@ -267,7 +267,7 @@ def independent_difference(
 
 
 def interval_needs_rows(evidence: Evidence, measure: Measure) -> bool:
-    """Whether evidence is sums that do not tell the interval of a number."""
+    """Whether the interval of a number needs rows, and the evidence is sums."""
     if not isinstance(evidence, SummedRows):
         return False
     if measure.metric == "accuracy":
@@ -277,7 +277,7 @@ def interval_needs_rows(evidence: Evidence, measure: Measure) -> bool:
 
 
 def of_few_clusters(n_clusters: float | None, alpha: float) -> float:
-    """Factor of effective rows by which intervals allow for few clusters (Korn & Graubard 1998)."""
+    """Factor on effective rows, for few clusters (Korn & Graubard 1998)."""
     if n_clusters is None:
         return 1.0
     normal, student = ndtri(alpha / 2.0), stdtrit(max(n_clusters - 1, 1), alpha / 2.0)
@@ -392,7 +392,7 @@ def binomial_deviation(count: np.ndarray, mean: np.ndarray) -> np.ndarray:
 
 
 def unseen(n_samples: float, n_claims: int, z: float) -> float:
-    """Variance of z^2 outcomes that were not seen yet, as in Wilson's interval of a share."""
+    """Variance of z^2 further, unseen outcomes, as in Wilson's interval of a share."""
     return min(n_claims, 2) * (z / (n_samples * n_claims)) ** 2
 
 
@@ -501,7 +501,7 @@ class SquaredGaps(Result):
     pairs: np.ndarray
     variance: np.ndarray  #: (C,) float64 array: estimated mean of P (1 - P) in the cell
     squared: float  #: Debiased squared l2 error; can be negative
-    #: How much too small `squared` can be if chances differ between the rows of a cell
+    #: By how much `squared` can be too small if chances differ between the rows of a cell
     between: float
     degenerate: float  #: Its variance if the model is calibrated
     excess: float  #: Factor of that variance for outcomes of one row in several claims: at most 2

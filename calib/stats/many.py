@@ -30,7 +30,7 @@ ROUNDING = 1e-12
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Improvements(Result):
-    """By how much each method's mean loss is below the first one's, with intervals that hold together."""
+    """The mean loss of the first method minus each method's, with intervals that hold together."""
 
     mean: np.ndarray  #: (m,) float64: Mean loss of each method
     #: (m,) float64: Loss of the first method minus each method's, its standard error, and interval
@@ -59,7 +59,7 @@ def improvements(
     sample_weight, cluster
         As for `calib.noise_floor`.
     unseen : (m,) array_like of float, optional
-        Change of each mean by one more wrong row: intervals hold what unseen errors would do.
+        Change of each mean by one more wrong row; intervals then allow for unseen errors.
     level, random_state
         Chance that all intervals hold at once, and the seed of the draws for the critical value.
     """

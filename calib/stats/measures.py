@@ -22,14 +22,14 @@ class Measure:
     key: str
     title: str  #: Its name in tables and sentences, in the field's terms
     metric: Metric  #: {"ece", "mce", "accuracy", "auc", "brier", "log_loss"}: the estimator
-    #: What an error conditions on; of a score, "top-label" is the predicted class being right
+    #: What an error conditions on; for a score, "top-label" means that the predicted class is right
     notion: Notion | None
     about: str  #: What it measures, in one sentence
-    aggregate: str = "cell"  #: {"cell", "bin"}: of an MCE, as for `calib.mce`
-    norm: float = 1  #: Of an ECE, as for `calib.ece`
+    aggregate: str = "cell"  #: {"cell", "bin"}: for an MCE, as in `calib.mce`
+    norm: float = 1  #: For an ECE, as in `calib.ece`
     #: Ingredients of `calib.data.kinds`, one of which predictions must have; by default what its notion needs
     needs: tuple[str, ...] = ()
-    listed: bool = True  #: Whether tables list it; limits of the gate may name it in any case
+    listed: bool = True  #: Whether tables list it; the gate accepts limits on it in any case
 
     def missing(self, source: Kind | str | Evidence) -> str | None:
         """Say in one sentence what a kind of predictions, or evidence, lacks for it; None if nothing."""
@@ -45,7 +45,7 @@ class Measure:
         return self.metric in ("accuracy", "auc")
 
     def value(self, evidence: Evidence, *, cells: BinStatistics | None = None, **bins: Any) -> float:
-        """Return the number of evidence; `bins` are n_bins and strategy, unless its `cells` are at hand."""
+        """Compute the number from evidence, in `bins` (n_bins and strategy) or given `cells`."""
         if (missing := self.missing(evidence)) is not None:
             raise InputError(missing)
         if self.is_error:
@@ -120,7 +120,7 @@ MEASURES: dict[str, Measure] = {
             "TL-ECE",
             "ece",
             "top-label",
-            "The same gap for each predicted class separately: what someone told the class can rely on.",
+            "The same gap for each predicted class separately: the error for a user who is told the class.",
         ),
         Measure(
             "tl_mce_cell",

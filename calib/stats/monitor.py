@@ -1,4 +1,4 @@
-"""Calibration over time: evidence that is valid whenever one looks, since when, and for which class."""
+"""Calibration over time: evidence that is valid at any time, the start of a change, and its classes."""
 
 from __future__ import annotations
 
@@ -40,9 +40,9 @@ class Block:
 
 @dataclass(frozen=True)
 class Gap:
-    """How much more often outcomes came than scores say."""
+    """The frequency of the outcomes minus the mean score."""
 
-    #: "all", or a class or a group
+    #: "all", "class" or "group"
     level: str
     name: str
     n_rows: int  #: Rows, or clusters, that it is the mean of
@@ -54,11 +54,11 @@ class Gap:
 
 
 class Monitor(Result):
-    """Evidence against calibration in a stream of rows, valid whenever and however often one looks.
+    """Evidence against calibration in a stream of rows, valid at any time and however often you look.
 
-    Bets stake shares of 1 on rows whose outcomes come more or less often than their scores say. While the
-    model is calibrated, their worth is a supermartingale: it ever reaches 1 / alpha with a chance of at most
-    alpha (Ville 1939). Then an alarm is raised.
+    Bets with a total stake of 1 claim that outcomes are more or less frequent than the scores say. If the
+    model is calibrated, their worth is a supermartingale: the chance that it ever reaches 1 / alpha, which
+    raises the alarm, is at most alpha (Ville 1939).
 
     Parameters
     ----------
@@ -77,19 +77,17 @@ class Monitor(Result):
     alarm : bool
         Whether the evidence has ever reached `threshold`.
     evidence : float
-        What the bets are worth now.
+        The worth of the bets now.
     since : float, Timestamp or None
-        After an alarm, when the change began that explains it best; rows so far if no times are given.
+        After an alarm, the start of the change that explains it best; a number of rows if no times are given.
     n_rows, n_unlabelled : int
         Rows that were bet on, and rows without a label.
 
-    Notes
-    -----
-    Bets move the log-odds of all scores or of a cell, or stretch them, and may begin at any block of rows;
-    all are mixed before the first row. All rows, classes and groups are averaged (Vovk & Wang 2021). After an
-    alarm classes and groups are named by weighted e-BH (Wang & Ramdas 2022), with a false discovery rate
-    below alpha. The order of rows must tell nothing of outcomes still to come: if one outcome is known later
-    than the other, wait for both.
+    Notes ----- Bets move the log-odds of all scores or of a cell, or stretch them, and may begin at any block
+    of rows; all are mixed before the first row. All rows, classes and groups are averaged (Vovk & Wang 2021).
+    After an alarm classes and groups are named by weighted e-BH (Wang & Ramdas 2022), with a false discovery
+    rate below alpha. The order of rows must not depend on later outcomes: if one outcome is known later than
+    the other, wait for both.
 
     Examples
     --------
@@ -140,7 +138,7 @@ class Monitor(Result):
 
     @property
     def evidence(self) -> float:
-        """What the bets are worth now, at most 1e300."""
+        """The worth of the bets now, at most 1e300."""
         return float(np.exp(min(self.log_evidence, MOST_LOG)))
 
     @property
@@ -150,7 +148,7 @@ class Monitor(Result):
 
     @property
     def since(self) -> Any:
-        """When the change began that explains an alarm best."""
+        """Start of the change that explains an alarm best."""
         if not self.alarm:
             return None
         level, unit = max(
@@ -160,14 +158,15 @@ class Monitor(Result):
         return self.time_of(self.blocks[self._likeliest(level, unit)[1]].first)
 
     def time_of(self, time: float) -> Any:
-        """Return a time as the rows had it: a Timestamp if they had dates."""
+        """Return a time in the unit of the rows: a Timestamp if they had dates."""
         return pd.Timestamp(time, unit="s") if self.clock == "date" else time
 
     def compare_with(self, y: Any, scores: Any, *, groups: Any = None, cluster: Any = None) -> Monitor:
-        """Look for changes from these rows on, in place of departures from the scores; before any `update`.
+        """Test for changes since these rows instead of gaps to the scores; call it before any `update`.
 
-        The gap of each cell of scores may then be what it may be by these rows: bounds hold for all cells at
-        once but with chance alpha / 2, and an alarm takes evidence of 2 / alpha. Parameters as for `update`.
+        The gap of each cell of scores may then be anything that these rows allow. Their bounds hold for all
+        cells at once except with chance alpha / 2, and an alarm takes evidence of 2 / alpha. Parameters as
+        for `update`.
         """
         if self.blocks or self.start:
             raise InputError("compare_with comes before the first update; start another monitor")
@@ -185,7 +184,7 @@ class Monitor(Result):
     def update(
         self, y: Any, scores: Any, time: Any = None, *, groups: Any = None, cluster: Any = None
     ) -> Monitor:
-        """Take in more rows, and return the monitor.
+        """Add rows, and return the monitor.
 
         Parameters
         ----------
@@ -204,7 +203,7 @@ class Monitor(Result):
         Raises
         ------
         InputError
-            If some rows were taken in before.
+            If some rows were added before.
         """
         rows = self._rows(y, scores, time, groups, cluster)
         if rows is None:
@@ -262,7 +261,7 @@ class Monitor(Result):
         return found
 
     def gap(self, level: str = "all", name: str = "", *, since_alarm: bool = False) -> Gap:
-        """Return how much more often the outcome came than the scores say, with its confidence sequence.
+        """Return the frequency of the outcome minus the mean score, with its confidence sequence.
 
         Parameters
         ----------
@@ -336,7 +335,7 @@ class Monitor(Result):
         return pd.DataFrame(records)
 
     def words(self) -> str:
-        """Say in a sentence or two what was seen."""
+        """Summarise the rows so far in one or two sentences."""
         reached = (
             f"the evidence reached {np.exp(min(self.largest, MOST_LOG)):.3g} within {self.n_rows:,} rows"
         )
@@ -371,7 +370,7 @@ class Monitor(Result):
         return f"<Monitor: {self.words()}>"
 
     def _likeliest(self, level: str, unit: int) -> tuple[float, int]:
-        """Return what the best bet from its best beginning is worth, with its stake, and that block."""
+        """Return the worth of the best bet from its best beginning, with its stake, and that block."""
         state = self.levels[level]
         worth = state.best[unit] + STAKE
         bet = int(worth.argmax())
@@ -408,7 +407,7 @@ class Monitor(Result):
             )
         if (groups is None) != (self.by is None):
             raise InputError(
-                "groups need by=, the name of what they are"
+                "groups need by=, the name of their column"
                 if self.by is None
                 else f"pass groups=, the {self.by} of each row"
             )
@@ -440,16 +439,16 @@ class Monitor(Result):
         )
 
     def _refuse_known(self, hashes: np.ndarray) -> None:
-        """Refuse an update that was there, and one with known rows, if rows can be told apart."""
+        """Refuse a repeated update, and an update with known rows, if rows are distinct."""
         if digest(hashes) in self.seen:
-            raise InputError("these rows were taken in before; pass each row once")
+            raise InputError("these rows were added before; pass each row once")
         reach = int(self.hashes[-1]) if len(self.hashes) == REMEMBERED else LARGEST_HASH
         inside = np.unique(hashes[hashes <= reach])
         again = int(np.isin(inside, self.hashes).sum())
         are_distinct = len(self.hashes) * (LARGEST_HASH / reach) >= 0.98 * self.n_rows
         if are_distinct and again >= max(5, 0.1 * len(inside)):
             raise InputError(
-                f"about {again / len(inside):.0%} of these rows were taken in before; pass each row once"
+                f"about {again / len(inside):.0%} of these rows were added before; pass each row once"
             )
 
     def _remember(self, hashes: np.ndarray) -> None:

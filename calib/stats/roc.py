@@ -52,7 +52,7 @@ def auc(
     sample_weight: Any = None,
     cluster: Any = None,
 ) -> float | Interval:
-    """Area under the ROC curve: the chance that what happened has a higher score than what did not.
+    """Area under the ROC curve: the chance that a row with the event has a higher score than a row without.
 
     Parameters
     ----------

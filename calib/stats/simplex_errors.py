@@ -23,7 +23,7 @@ class CellMeans(Result):
     predicted: np.ndarray  #: (m, L) float64 array: mean predicted vector
     observed: np.ndarray | None  #: (m, L) float64 array: label frequencies; None without labels
     position: np.ndarray  #: (n,) int64 array: index of every row's cell in these arrays
-    #: (n,) float64 array: weights of the rows, with mean 1. Rows of weight 0 are not among the n.
+    #: (n,) float64 array: weights of the rows, with mean 1. Rows of weight 0 do not count.
     row_weights: np.ndarray | None = None
 
     @property

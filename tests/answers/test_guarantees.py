@@ -256,7 +256,7 @@ def test_files_that_do_not_say_leave_ties_an_assumption():
         fitted.misplaced_ = None
     old = loads(dumps(model))
     assert b"misplaced_" not in dumps(old)
-    assert "does not say" in guarantee_card(old).assumptions[-1]
+    assert "does not record" in guarantee_card(old).assumptions[-1]
 
 
 def test_card_of_class_wise_is_theorem_2():

@@ -125,7 +125,7 @@ def test_labels_by_code_or_by_name(labels, names):
             "3 label name.* match no class, for example 'a'; the classes are '0'",
         ),
         ((PROBA, None, ["a", "b"]), "one name per column: got 2 names for 3"),
-        ((PROBA, None, ["a", "b", "a"]), "class_names must be distinct; 'a' is there more than once"),
+        ((PROBA, None, ["a", "b", "a"]), "class_names must be distinct; 'a' occurs more than once"),
     ],
 )
 def test_what_cannot_be_used_is_named(arguments, message):

@@ -282,7 +282,7 @@ def test_more_rows_than_int64_holds_units():
 
 
 def test_classes_with_confidence_by_name(rows, tmp_path):
-    """Classes are those that rows name, other ones in other files; abstentions are set apart."""
+    """Classes are those that rows name, other ones in other files; abstentions are left out."""
     proba, labels = rows
     names = np.array(["emu", "cat", "10", "9", "fox", "dog", "ant"], dtype=object)
     top, confidence = proba.argmax(axis=1), proba.max(axis=1)

@@ -127,9 +127,9 @@ def test_rows_without_a_label_wait():
 def test_rows_that_come_again_are_refused():
     y, proba = week(0, 600)
     monitor = Monitor().update(y[:400], proba[:400], np.arange(400))
-    with pytest.raises(InputError, match="these rows were taken in before"):
+    with pytest.raises(InputError, match="these rows were added before"):
         monitor.update(y[:400][::-1], proba[:400][::-1], np.arange(400)[::-1])
-    with pytest.raises(InputError, match="67% of these rows were taken in before"):
+    with pytest.raises(InputError, match="67% of these rows were added before"):
         monitor.update(y, proba, np.arange(600))
     assert monitor.update(y[400:], proba[400:], np.arange(400, 600)).n_rows == 600
 

@@ -1,4 +1,4 @@
-"""Findings about files that hold less than a vector: a class with its confidence, a confidence, one score."""
+"""Findings about predictions that are no vectors: a class with its confidence, a confidence, one score."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ ROWS_PER_BIN = 5
 
 
 def find_announced_faults(raw: RawPredictions, *, n_bins: int, points_per_bin: int) -> list[Finding]:
-    """Return the findings about predictions that are no vectors, but for ids, columns and overlap."""
+    """Return the findings about predictions that are no vectors, except ids, columns and overlap."""
     if raw.kind == "multilabel":
         return _of_several(raw, n_bins)
     score = raw.proba[:, 0]
@@ -117,7 +117,7 @@ def _abstentions(raw: RawPredictions) -> Finding | None:
         "abstentions",
         "note",
         f"{len(rows):,} of {counted(raw.n_samples, 'row')} {'is' if len(rows) == 1 else 'are'} no answer "
-        f"({some_names(values)}; {some(rows)}): set apart, neither right nor wrong. The coverage is "
+        f"({some_names(values)}; {some(rows)}): left out, neither right nor wrong. The coverage is "
         f"{1 - none.mean():.1%}. If other values are no answer, or these are answers, name the values.",
         rows,
         values,
@@ -281,7 +281,7 @@ def _too_many_labels(raw: RawPredictions) -> Finding | None:
 
 
 def _mismatch(raw: RawPredictions) -> Finding | None:
-    """Find predicted classes none of which is ever true, or that are numbered otherwise than the labels."""
+    """Find predicted classes that are never true, or that are numbered differently from the labels."""
     if (mismatch := raw.mismatch()) is None:
         return None
     fact, same = mismatch
@@ -317,8 +317,8 @@ def _disagreement(raw: RawPredictions) -> Finding | None:
         "correct_disagrees",
         "warning",
         f"in {len(rows):,} of {counted(raw.n_samples, 'row')} ({some(rows)}) the column "
-        f"{raw.roles.correct!r} says another thing than predicted and true class do. The classes decide "
-        "here; remove or correct one.",
+        f"{raw.roles.correct!r} contradicts the predicted and true classes. The classes are used; remove or "
+        "correct one of the columns.",
         rows,
         (raw.roles.correct,),
     )
@@ -363,7 +363,7 @@ def _about(code: str, names: np.ndarray, size: int, what: str, advice: str = "")
 
 
 def find_weights_and_groups(raw: RawPredictions) -> list[Finding]:
-    """Say of columns of weights, votes and groups what is done with them."""
+    """Say how columns of weights, votes and groups are used."""
     roles = raw.roles or Roles(())
     findings = []
 

@@ -1,4 +1,4 @@
-"""What an examination says: findings in words, and what accepting a fix changes."""
+"""Results of an examination: findings in words, and the effect of accepting a fix."""
 
 from __future__ import annotations
 
@@ -135,7 +135,7 @@ class Effect:
 
 @dataclass(frozen=True)
 class AcceptedFix:
-    """A fix that was applied: the code of its finding, and what it changed; as text, one line for a log."""
+    """A fix that was applied: the code of its finding and its effect; as text, one line for a log."""
 
     code: str
     effect: Effect

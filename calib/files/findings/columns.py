@@ -22,7 +22,7 @@ from calib.files.readers.tables import some_names, words_in
 
 
 def find_doubt(raw: RawPredictions) -> Finding | None:
-    """Say that columns can be read in several ways, or in none, and what decides."""
+    """Say that columns can be read in several ways, or in none, and which option decides."""
     if raw.roles is None or raw.roles.doubt is None:
         return None
     values = [choice.partition("=")[2] for choice in raw.roles.choices]
@@ -68,14 +68,14 @@ def find_index_column(raw: RawPredictions) -> Finding | None:
 
 
 def find_guessed_label(raw: RawPredictions) -> Finding | None:
-    """Say which column the labels are, if its values say it and not its name."""
+    """Say which column was read as the labels, if only its values show it."""
     label = () if raw.roles is None else raw.roles.label
     if len(label) != 1 or is_called(label[0], *LABELS) or label[0].lower() == "correct" or raw.labels is None:
         return None
     return Finding(
         "label_column",
         "note",
-        f"column {label[0]!r} was taken for the labels because its values fit "
+        f"column {label[0]!r} was read as the labels because its values fit "
         f"({some_names(classes_in(raw.labels))}); its name does not say so. If another column holds the "
         "labels, choose that one.",
         columns=label,

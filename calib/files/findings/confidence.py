@@ -12,9 +12,9 @@ from calib.files.findings.codes import Finding
 from calib.files.readers.raw_predictions import RawPredictions
 from calib.files.readers.tables import some_names
 
-#: Largest distance from probabilities of what undoing a second softmax gives.
+#: Largest distance from probabilities after a second softmax is undone.
 DOUBLE_TOLERANCE = 5e-3
-#: Confidence from which undone rows show a second softmax; an unsure model does not undo so.
+#: Least confidence of undone rows that proves a second softmax; an unsure model stays below it.
 DOUBLE_CONFIDENCE = 0.99
 #: Mean log loss that undoing the second softmax must save: 10 times what chance gives for 50 rows.
 DOUBLE_GAIN = 0.02
@@ -22,7 +22,7 @@ DOUBLE_GAIN = 0.02
 ONE_HOT_SHARE = 0.99
 #: Share of rows with saturation or ties above which the note is a warning.
 NOTE_SHARE = 0.01
-#: Distinct confidences that cannot fill 15 bins, and, with `FEW_ROWS` each, that are worth a note.
+#: Fewest distinct confidences that fill 15 bins; fewer are noted if each has `FEW_ROWS` rows.
 FEW_WARNING, FEW_NOTE, FEW_ROWS = 20, 200, 10
 
 
@@ -52,7 +52,7 @@ def find_double_softmax(raw: RawPredictions, codes: np.ndarray | None) -> Findin
         "double_softmax",
         "warning",
         f"no confidence is above {high:.4f}, as softmax of probabilities gives at most {most:.4f} for "
-        f"{raw.n_classes} classes: softmax was applied twice. The fix undoes the second one.",
+        f"{raw.n_classes} classes: softmax was applied twice. The fix undoes the second softmax.",
         repair=undo,
     )
 

@@ -1,4 +1,4 @@
-"""Examine input before anything is computed: say what is wrong with it and offer fixes."""
+"""Examine data before anything is computed: name the faults and offer fixes."""
 
 from __future__ import annotations
 
@@ -168,7 +168,7 @@ def examine(
     limits: Limits | None = None,
     progress: Progress | None = None,
 ) -> Examination:
-    """Look for everything that makes calibration results wrong, and propose repairs.
+    """Look for faults that make calibration results wrong, and propose repairs.
 
     Parameters
     ----------
@@ -405,7 +405,7 @@ def recalled(
     effects: Mapping[str, Effect],
     calibration: RawPredictions | None,
 ) -> Examination:
-    """Return an examination made elsewhere; known effects are looked for again when they are fixed."""
+    """Return an examination that another process made; known effects are computed again after a fix."""
 
     def again(data: RawPredictions, code: str) -> RawPredictions:
         fix = _examine(data, calibration)[code].fix
@@ -420,7 +420,7 @@ def recalled(
 
 
 def _after(structural: Sequence[Repair], repair: Repair | None, width: int) -> Repair | None:
-    """Return a repair that first repairs the columns if they are still as many as `width`."""
+    """Return a repair that first repairs the columns if there are still `width` of them."""
     if repair is None or not structural:
         return repair
     earlier = tuple(structural)

@@ -1,4 +1,4 @@
-"""Findings about labels: one for every row, each of them a class."""
+"""Findings about labels: missing, unknown or wrongly numbered."""
 
 from __future__ import annotations
 
@@ -98,10 +98,11 @@ def _other_confidences(raw: RawPredictions, missing: np.ndarray) -> str:
     lowest = float(labelled.min())
     below = int((without < lowest).sum())
     who = "all" if below == len(without) else f"{below:,}"
-    beyond = f", and {who} of them lie below {lowest:.4g}, the lowest labelled one" if below else ""
+    beyond = f", and {who} of them lie below {lowest:.4g}, the lowest labelled confidence" if below else ""
     return (
-        f"They are other rows: their mean confidence is {without.mean():.3f}, against {labelled.mean():.3f} "
-        f"of the labelled ones{beyond}. Results hold for rows like the labelled ones only. "
+        f"They differ from labelled rows: their mean confidence is {without.mean():.3f}, against "
+        f"{labelled.mean():.3f} of the labelled rows{beyond}. Results hold only for rows like the labelled "
+        "rows. "
     )
 
 
@@ -167,7 +168,8 @@ def _unmatched_names(raw: RawPredictions, rows: np.ndarray) -> Finding:
     elif len(seen) == raw.n_classes and len(stray) == len(seen):
         order = _names_by_prediction(raw, seen)
         advice = (
-            f"There are as many names as columns; the fix names the columns {some_names(order)}, the order "
+            f"The numbers of names and columns are equal; the fix names the columns {some_names(order)}, "
+            "the order "
             "in which labels agree best with the scores. Check it."
         )
         repair = partial(replace, class_names=tuple(order))

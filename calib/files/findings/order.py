@@ -13,12 +13,12 @@ from calib.files.findings.codes import Finding, Repair
 from calib.files.readers.raw_predictions import RawPredictions
 from calib.files.readers.tables import words_in
 
-#: Gain in accuracy (and 4 standard errors) of another reading of the labels, on rows not used to find it.
+#: Least gain in accuracy (beside 4 standard errors) of another reading of the labels, on held-out rows.
 ACCURACY_GAIN = 0.1
 STANDARD_ERRORS = 4.0
-#: Standard errors from unrelated labels' accuracy within which a model is at chance.
+#: A model is at chance within this number of standard errors of unrelated labels' accuracy.
 CHANCE_ERRORS = 3.0
-#: Excess of the mean confidence over accuracy from which a model at chance is sure.
+#: Least excess of mean confidence over accuracy at which a model at chance counts as sure.
 CONFIDENCE_GAP = 0.2
 #: Fewest labelled rows that say anything about order.
 MIN_ROWS = 30
@@ -29,7 +29,7 @@ MAX_MATCHED = 2_000
 
 
 def find_order_fault(raw: RawPredictions, codes: np.ndarray) -> Finding | None:
-    """Return why labels disagree with the scores, if something explains it better than a poor model."""
+    """Return why labels disagree with the scores, if a fault explains it better than a poor model."""
     other = _shifted_by_one(raw, codes) or _column_order(raw, codes) or _shuffled(raw, codes)
     return other or _text_order(raw)
 

@@ -1,4 +1,4 @@
-"""Findings about rows: enough of every class, once each, from one population."""
+"""Findings about the sample: too few rows of a class, repeated rows, shifts between parts."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ from calib.files.readers.tables import as_keys, some_names
 ROWS_PER_CELL = 5
 #: Fewest rows for any top-label number.
 FEWEST_ROWS = 30
-#: Expected rows of a class from which it is suspicious that it is never true (probability e**-30).
+#: A class that is never true is suspicious from this number of expected rows on (probability e**-30).
 EXPECTED_ROWS = 30.0
 #: Share of equal rows that a few identical examples give.
 NOTE_OVERLAP = 0.01
-#: Class mix: p-value of the chi-square test, and the least total variation distance worth a word.
+#: Class shares: p-value of the chi-square test, and the least total variation distance that is reported.
 MIX_P_VALUE, MIX_DISTANCE = 1e-5, 0.05
 
 

@@ -1,4 +1,4 @@
-"""Findings about scale: probabilities that sum to 1, or what else the scores are."""
+"""Findings about the scale of scores: probabilities that sum to 1, logits, percentages and the like."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ from calib.files.readers.raw_predictions import (
     exp_normalised,
 )
 
-#: Largest distance of a row's sum from 1 that is not reported: float32 over 1,000 classes gives 1e-5.
+#: Largest unreported distance of a row's sum from 1: float32 over 1,000 classes gives 1e-5.
 SILENT = 1e-5
 #: Largest distance of a row's sum from 1 that is renormalised.
 MOST_ROUNDING = 0.25
-#: Largest share of rows with a fault; in more, the scale is another.
+#: Largest share of rows with a fault; with more, the scores have another scale.
 MOST_ROWS = 0.5
 #: Largest negative value that counts as rounding and may be set to 0.
 NEGATIVE_NOISE = 1e-3

@@ -1,4 +1,4 @@
-"""Findings about rows that do not stand alone: copies, and columns that say which rows belong together."""
+"""Findings about dependent rows: copies, and columns that say which rows belong together."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def raw_keys(raw: RawPredictions) -> np.ndarray:
 
 
 def _claims(raw: RawPredictions) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray | None] | None:
-    """Return score, outcome, label code and predicted class of each row; None if the file has no such."""
+    """Return score, outcome, label code and predicted class of each row; None if the file lacks them."""
     codes = None if raw.kind == "multilabel" else raw.codes()
     if codes is None:
         return None
@@ -162,7 +162,7 @@ def find_rows_together(raw: RawPredictions) -> Finding | None:
 
 
 def _named(raw: RawPredictions, rows: Any, worth_of: Callable[[np.ndarray], str]) -> Finding | None:
-    """Propose a column whose name says what rows belong to, though nothing shows that they are alike."""
+    """Propose a column whose name suggests clusters, although a test shows no dependence."""
     id_name = "id" if raw.roles is None else raw.roles.id
     classes = [rows.labels] if rows.kind == "confidence" else [rows.labels, rows.label]
     for name, codes in ({} if rows.metadata is None else groupings(rows.metadata, classes)).items():
@@ -184,7 +184,7 @@ def _name_of(column: str) -> str:
 
 
 def _too_few(rows: Any) -> Finding | None:
-    """Name a column of what rows belong to that has too few values to tell."""
+    """Name a column that may hold clusters but has too few values for a test."""
     from calib.evidence.clusters import MIN_CLUSTERS  # scipy, which reading rows does without
 
     for name, values in ({} if rows.metadata is None else rows.metadata).items():

@@ -286,7 +286,7 @@ class RawPredictions:
         return self._voted(counted_together(make(proba, labels, self.class_names, **self._further())))
 
     def announced(self, scores: str = "auto") -> Announcement:
-        """Check everything and return predictions of this kind; abstentions are set apart."""
+        """Check everything and return predictions of this kind; abstentions are left out."""
         if self.kind == "vectors":
             return self.predictions(scores)
         self.check_columns()

@@ -1,4 +1,4 @@
-"""What calib saves and reads again: calibrators, projects and monitors, JSON that is checked before use."""
+"""Files of calibrators, projects and monitors: JSON that is checked before use."""
 
 from calib.base.exceptions import CalibratorFileError
 from calib.files.saved.document import (

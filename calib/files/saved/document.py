@@ -231,7 +231,7 @@ def aligned(predictions: Any, calibrator: Any) -> Any:
 
 
 def matched_by_position(predictions: Any, calibrator: Any) -> bool:
-    """Whether columns are taken to be in order, because predictions or calibrator name no classes."""
+    """Whether columns are matched by position, because predictions or calibrator name no classes."""
     held = getattr(predictions, "class_names", None)
     names = getattr(calibrator, "class_names_", getattr(calibrator, "class_names", None))
     if held is None or names is None:

@@ -1,4 +1,4 @@
-"""What one value of a calibrator file may be: how it is written, checked, read and described.
+"""Fields of a calibrator file: how a value is written, checked, read and described.
 
 A field writes a value as JSON (`encode`), checks a JSON value and returns it (`decode`), and describes itself
 in JSON Schema (`schema`). `decode` raises `CalibratorFileError` and nothing else.
@@ -33,7 +33,7 @@ def short(value: Any) -> str:
 
 
 def mismatch(where: str, expected: str, value: Any) -> CalibratorFileError:
-    """Return the error that says what was expected somewhere in the file, and what is there."""
+    """Return the error that names the place in the file, the expected value and the value found."""
     return CalibratorFileError(f"calibrator file: {where} must be {expected}; got {short(value)}")
 
 
@@ -101,7 +101,7 @@ def choice(*words: str) -> Scalar:
 
 
 def either(first: Scalar, second: Scalar) -> Scalar:
-    """Return the field of a value that is first of two kinds."""
+    """Return a field that holds a value of either kind."""
     return Scalar(
         f"{first.expected} or {second.expected}",
         lambda value: first.is_sound(value) or second.is_sound(value),
@@ -216,7 +216,7 @@ class WordOrArray:
         return (self.word if isinstance(value, str) else self.array).encode(value)
 
     def decode(self, value: Any, where: str, sizes: Sizes) -> Any:
-        """Check what is there; arrays become tuples, so that parameters can be compared."""
+        """Check the value; arrays become tuples, so that parameters can be compared."""
         if not value or not isinstance(value, list):
             return self.word.decode(value, where, sizes)
         return tuple(map(tuple, self.array.decode(value, where, sizes).tolist()))

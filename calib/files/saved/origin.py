@@ -1,4 +1,4 @@
-"""What a calibrator file says besides the calibrator: class names, and what it was fitted on."""
+"""Metadata of a calibrator file: class names, and the rows it was fitted on."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ _ORIGIN = Record(
 )
 
 
-#: Among how many calibrators this one was chosen, if it was.
+#: Number of calibrators among which it was chosen, if it was.
 _CHOICES = whole(2)
 
 

@@ -77,7 +77,7 @@ class FurtherModel:
 
 @dataclass(frozen=True, eq=False)
 class Project:
-    """Predictions with what was decided about them: roles, fixes, calibrators, settings, notes.
+    """Predictions with the decisions about them: roles, fixes, calibrators, settings, notes.
 
     Examples
     --------
@@ -99,11 +99,11 @@ class Project:
     truth: np.ndarray | None = None  #: (n,) float64 or None: Known P(Y = c(x) | x) of the evaluation rows
     #: Share of the rows that calib drew for calibration, with seed 0; None if it drew none
     split: float | None = None
-    roles: Roles | None = None  #: What each column of the file was taken for
+    roles: Roles | None = None  #: The role of each column of the file
     fixes: tuple[str, ...] = ()  #: Fixes that were accepted, one line each
     #: mapping of str to fitted calibrator: Calibrators by the name they are shown under
     calibrators: Mapping[str, Any] = field(default_factory=dict)
-    #: By the name of a calibrator, how many the labels of the calibration rows chose it from, if several
+    #: By name of a calibrator, the number of candidates among which the calibration rows chose it, if several
     choices: Mapping[str, int] = field(default_factory=dict)
     model: str = ""  #: Name of the model whose rows these are; empty if it is alone
     #: mapping of str to FurtherModel: Further models on the same rows
@@ -329,7 +329,7 @@ class _Writing:
 
 
 class _Reading:
-    """A project file that is being read: what it says is checked before it is used."""
+    """A project file that is being read; all content is checked before use."""
 
     def __init__(self, archive: zipfile.ZipFile, source: Source, limits: Limits) -> None:
         self.archive, self.source, self.limits = archive, source, limits
@@ -607,7 +607,7 @@ def _roles(data: Any) -> Roles | None:
         return None
     names = {field_.name for field_ in fields(Roles)}
     if not isinstance(data, dict) or not set(data) <= names or "probabilities" not in data:
-        raise InputError("the project file: roles must name what columns are taken for, and nothing else")
+        raise InputError("the project file: roles must name columns by role, and nothing else")
     texts = [
         text
         for value in data.values()

@@ -1,4 +1,4 @@
-"""Every type of calibrator that a file can hold: its parameters and fitted state, and how they must agree."""
+"""Every type of calibrator in a file: its parameters, its fitted state, and how they must agree."""
 
 from __future__ import annotations
 

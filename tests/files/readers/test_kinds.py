@@ -502,7 +502,7 @@ def test_one_column_of_fractions_and_one_of_zeros_and_ones(score, label):
     np.testing.assert_array_equal(rows.labels, HAPPENED)
     said = [finding.message for finding in examine(frame).findings if finding.code == "label_column"]
     assert len(said) == (label != "outcome")
-    assert all(f"column {label!r} was taken for the labels because its values fit" in text for text in said)
+    assert all(f"column {label!r} was read as the labels because its values fit" in text for text in said)
 
 
 def test_a_score_that_names_its_event_takes_zeros_and_ones():
