@@ -23,9 +23,9 @@ HEIGHT = 800
 MEASURE = """() => {
     const main = document.querySelector("[data-testid=stMain]");
     const seen = [...main.querySelectorAll("button, input, select, textarea, a[href]")]
-        .filter(one => one.checkVisibility());
+        .filter(element => element.checkVisibility());
     const ends = [...main.querySelectorAll("[data-testid=stPlotlyChart]")]
-        .map(one => one.getBoundingClientRect().bottom);
+        .map(element => element.getBoundingClientRect().bottom);
     return {
         words: main.innerText.split(/\\s+/).filter(word => word).length,
         controls: seen.length,

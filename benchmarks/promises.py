@@ -12,7 +12,7 @@ their values, by ids, or by their scores in the calibrator's file.
 cards, groups: calibration rows are drawn anew from populations whose truth is known. Shown is the share of
 draws in which the Clopper-Pearson intervals of the bins, or eps_2, miss the truth of any bin; the share of
 new rows farther from it than eps_1; and the mean error over its bound. In "groups" calibrators condition on
-predicted class and group: a miss is one in any bin of any (class, group) that the card covers.
+predicted class and group: a card misses if an interval misses in any bin of a covered (class, group).
 """
 
 from __future__ import annotations

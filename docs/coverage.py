@@ -30,9 +30,9 @@ SECTIONS = (
         "intervals means areas",
         "Intervals of mean scores and of the AUC",
         "`calib.bootstrap_interval` and `calib.auc`: how often 95 % intervals hold the true number. "
-        "Confidences are mostly sure, so that losses are skewed; the difference is of a model and a "
-        "sharpened one. The interval of an AUC is wide if few rows have the rarer outcome, since rows that "
-        "were not seen could be out of order.",
+        "Most confidences are high, so losses are skewed. The difference is between a model and its "
+        "sharpened copy. The interval of an AUC is wide if few rows have the rarer outcome, because unseen "
+        "rows could be out of order.",
         5.0,
     ),
     (
@@ -46,73 +46,73 @@ SECTIONS = (
     (
         "gaps conclusion",
         "The conclusion on Overview",
-        "`calib.conclude`: how often a direction is said, how often the interval of any gap that is said "
-        "does not hold the true one, and how often a direction is wrong; by the level of 95 % each may "
-        "happen in 5 % of draws. If no direction is said, the page says whether the error is above noise: "
-        "how often it does so of a model whose scores are the truth (by its level in 5 %). Scores stay "
-        "fixed, and the true error is a multiple of the noise floor.",
+        "`calib.conclude`: how often it states a direction, how often the interval of any stated gap "
+        "misses the true gap, and how often a direction is wrong. At a level of 95 %, each error may "
+        "happen in 5 % of draws. Without a direction, the page says whether the error is above noise; the "
+        "table also shows how often it says so for a model whose scores are the truth (5 % by its level). "
+        "Scores stay fixed, and the true error is a multiple of the noise floor.",
         1.0,
     ),
     (
         "sizes clusters column untold",
         "Rows that belong together",
-        "Perfect models whose rows belong together, such as several rows of a patient: how often the floors, "
-        "the conclusion, tests and intervals say something, which is always wrong. In the first table calib "
-        "is given the clusters; in the second a column holds them that nobody named, and counts if its rows "
-        "are alike; in the third nothing tells them, and rows count as independent unless they share a "
-        "score. Sizes of sites are 1 + Pareto(1.2) times a constant; 60 is their mean. In the series, latent "
-        "numbers and logits are AR(1).",
+        "Perfect models whose rows belong together, such as several rows of a patient: how often floors, "
+        "conclusion, tests and intervals find something, which is always wrong. In the first table calib "
+        "is given the clusters. In the second an unnamed column holds them, and is used if its rows depend "
+        "on each other. In the third no column holds them, and rows count as independent unless they share "
+        "a score. Sizes of sites are 1 + Pareto(1.2) times a constant; 60 is their mean. In the series, "
+        "latent numbers and logits are AR(1).",
         0.5,
     ),
     (
         "sizes reach",
         "What noise could hide",
-        'Beside "not distinguishable from noise" stands the true error that would show in 80 of 100 such '
-        "samples: how often an error of this size shows, if all bins have the same gap, above and below by "
-        "turns, or if one bin has all of it. Errors of one bin "
-        "among several show more often.",
+        'Beside "not distinguishable from noise", calib names the true error that would show in 80 of 100 '
+        "such samples. The table shows how often an error of this size does show: if all bins have the same "
+        "gap, with alternating signs, or if one bin has all of it. Errors of one bin among several show more "
+        "often.",
         0.02,
     ),
     (
         "promises rules highest recalls clusters overlap",
         "Decisions",
-        "`calib.decide`: how often less of what a rule accepts is right than was promised with 90 %. In the "
-        "second table the accuracy is the highest of seven that anything passes at, chosen on the same "
-        "rows. In the third table an accuracy of 0.9 is promised with a recall. In the fourth table rows "
-        "belong together: how often the promise is missed if calib is given the clusters, what share of "
-        "the rows is accepted then, and how often it is missed if nothing tells them. In the fifth table "
-        "some of the rows were used to fit the calibrator, which all of their values, their ids or the "
-        "scores in its file show.",
+        "`calib.decide`: how often the accuracy of accepted rows is below the accuracy promised with 90 %. "
+        "In the second table, the promised accuracy is the highest of seven at which any row passes, "
+        "chosen on the same rows. In the third table, an accuracy of 0.9 is promised with a recall. In the "
+        "fourth table rows belong together: how often the promise is missed if calib is given the "
+        "clusters, the share of accepted rows, and how often it is missed without the clusters. In the "
+        "fifth table some of the rows were used to fit the calibrator, which is seen by their values, by "
+        "their ids or by the scores in its file.",
         0.25,
     ),
     (
         "choices few copies",
         "Few wrong rows, and copies",
         "Calibrated models of confident rows: how often the intervals of scores lie below or above the "
-        "expectation, and how often a limit 5 % below it is called kept. Then `calib.recommend` for "
-        "few wrong rows and for rows that are there five times without an id: how often "
-        "one is recommended, and what it changes on 20,000 fresh rows.",
+        "expectation, and how often a limit 5 % below it is called kept. Then `calib.recommend` for few "
+        "wrong rows, and for rows that occur five times without an id: how often it recommends a "
+        "calibrator, and the effect on 20,000 fresh rows.",
         1.0,
     ),
     (
         "choices sets recommendations orders",
         "Choices among calibrators",
         "`calib.best_set`: how often the method with the lowest expected score is in the set that the "
-        "leaderboard marks. `calib.recommend`: how often it leaves the scores as they are, and how often, "
-        "and by how much on average, its choice is worse or better than the base model in expectation, on "
-        "20,000 fresh rows. Then the share of rows whose calibrated scores change by more than 0.01 if "
-        "classes come in the reverse order: in the fit (VS depends on it, and is tried only by name), in the "
-        "prediction if columns have names, and if they have none.",
+        "leaderboard marks. `calib.recommend`: how often it recommends no calibrator; and how often, and "
+        "by how much on average, its choice is worse or better than the base model on 20,000 fresh rows. "
+        "Then the share of rows whose calibrated scores change by more than 0.01 if the order of the "
+        "classes is reversed: in the fit (VS depends on it, and is tried only by name), in the prediction "
+        "with named columns, and without names.",
         0.05,
     ),
     (
         "changes alarms delays",
         "Evidence over time",
         "`calib.Monitor`: how often a stream whose scores are the truth ever raises an alarm, however often "
-        "one looks, beside a fixed-sample test of the mean of right minus confidence that is made again at "
-        "every look. Then, with 200 rows a week and a change after 13 weeks: weeks from the change to the "
-        "alarm (13 if there is none), beside the first week in which that test, which knows the change and "
-        "counts from it, rejects at 5 %.",
+        "one looks, beside a fixed-sample test of the mean gap, repeated at every look. Then, with 200 "
+        "rows a week and a change after 13 weeks: weeks from the change to the alarm (13 without an "
+        "alarm), beside the first week in which that test rejects at 5 %, if it knows the change and "
+        "starts there.",
         0.5,
     ),
 )
@@ -124,8 +124,8 @@ def page(tables: dict[str, str], draws: int) -> str:
         "# How often calib is right",
         "Statements such as an interval, a direction or a recommendation are checked in simulations whose "
         f"truth is known. `python -m docs.coverage --draws {draws}` (`docs/coverage.py`) writes this page "
-        "and takes a good half hour of processor time. Headings name the nominal level of a rate; beside "
-        "each rate stands its Monte Carlo standard error. Shares of 10 draws say little.",
+        "and takes a good half hour of processor time. Headings give the nominal level of a rate, and each "
+        "rate has its Monte Carlo standard error. Shares of 10 draws say little.",
     ]
     for script, title, about, share in SECTIONS:
         how = f"`python -m benchmarks.{script} --draws {max(int(draws * share), 1)}`"

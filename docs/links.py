@@ -25,10 +25,10 @@ def outcome(answers: list[dict[str, Any]]) -> tuple[int, str]:
 
     An address is broken if its host says so, or cannot be reached while others can.
     """
-    asked = [one for one in answers if urlsplit(one["uri"]).scheme in ("http", "https")]
-    failed = [one for one in asked if one["status"] in ("broken", "timeout")]
-    unreached = [one for one in failed if UNREACHED.search(one["info"])]
-    hosts = ", ".join(sorted({str(urlsplit(one["uri"]).hostname) for one in asked}))
+    asked = [item for item in answers if urlsplit(item["uri"]).scheme in ("http", "https")]
+    failed = [item for item in asked if item["status"] in ("broken", "timeout")]
+    unreached = [item for item in failed if UNREACHED.search(item["info"])]
+    hosts = ", ".join(sorted({str(urlsplit(item["uri"]).hostname) for item in asked}))
     inside = "Links and anchors inside the documentation lead somewhere."
     if not asked:
         return 0, f"{inside} There is no outside address."
@@ -38,7 +38,9 @@ def outcome(answers: list[dict[str, Any]]) -> tuple[int, str]:
             f"reached from here ({hosts})."
         )
     if failed:
-        lines = [f"{one['filename']}:{one['lineno']}: {one['uri']}: {one['info'][:200]}" for one in failed]
+        lines = [
+            f"{item['filename']}:{item['lineno']}: {item['uri']}: {item['info'][:200]}" for item in failed
+        ]
         return 1, "\n".join([f"{len(failed)} of {len(asked)} outside addresses are broken:", *lines])
     return 0, f"{inside} All {len(asked)} outside addresses answer."
 

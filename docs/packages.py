@@ -112,8 +112,8 @@ def crossings(rows: list[list[str]], links: Iterable[tuple[str, str]]) -> int:
     place = {name: (height, number) for height, row in enumerate(rows) for number, name in enumerate(row)}
     ends = [(place[upper], place[lower][1]) for upper, lower in links]
     return sum(
-        one[0][0] == other[0][0] and (one[0][1] - other[0][1]) * (one[1] - other[1]) < 0
-        for number, one in enumerate(ends)
+        item[0][0] == other[0][0] and (item[0][1] - other[0][1]) * (item[1] - other[1]) < 0
+        for number, item in enumerate(ends)
         for other in ends[:number]
     )
 

@@ -168,7 +168,7 @@ def free_port() -> int:
         return probe.getsockname()[1]
 
 
-TRIALS = {one.__name__: one for one in (base, app, onnx, skops, torch, paper, dask, spark)}
+TRIALS = {item.__name__: item for item in (base, app, onnx, skops, torch, paper, dask, spark)}
 
 if __name__ == "__main__":
     for name in sys.argv[1:]:

@@ -136,7 +136,9 @@ def run_page(
     """
     done, differences = compare_page(path, folder, only=only, without=without)
     assert not differences, (
-        "\n".join(f"{one.where}\nThe page shows\n{one.shown}Printed is\n{one.printed}" for one in differences)
+        "\n".join(
+            f"{item.where}\nThe page shows\n{item.shown}Printed is\n{item.printed}" for item in differences
+        )
         + f"If this is meant, run `python -m tests.printed {path}`."
     )
     return done
@@ -180,10 +182,10 @@ def compare_page(
 def rewritten(page: str, differences: Sequence[Difference]) -> str:
     """Return a page that shows what is printed."""
     lines = page.splitlines(keepends=True)
-    for one in sorted(differences, key=lambda one: one.line, reverse=True):
-        place = slice(one.line - 1, one.line - 1 + one.shown.count("\n"))
-        indent = re.match(" *", lines[one.line - 2])[0]
-        lines[place] = [textwrap.indent(one.printed, indent)]
+    for item in sorted(differences, key=lambda item: item.line, reverse=True):
+        place = slice(item.line - 1, item.line - 1 + item.shown.count("\n"))
+        indent = re.match(" *", lines[item.line - 2])[0]
+        lines[place] = [textwrap.indent(item.printed, indent)]
     return "".join(lines)
 
 
@@ -273,9 +275,9 @@ def look_at_command(command: str, where: str) -> None:
         case ["make", *targets]:
             named = [target for target in targets if "=" not in target]
             assert named, where
-            assert all(re.search(rf"^[\w ]*\b{one}\b.*:", MAKEFILE, re.MULTILINE) for one in named), where
+            assert all(re.search(rf"^[\w ]*\b{item}\b.*:", MAKEFILE, re.MULTILINE) for item in named), where
         case ["pip", "install", *packages] | [_, "-m", "pip", "install", *packages]:
-            for extra in re.findall(r"[\w-]+", " ".join(one.partition("[")[2] for one in packages)):
+            for extra in re.findall(r"[\w-]+", " ".join(item.partition("[")[2] for item in packages)):
                 assert re.search(rf"^{extra} = \[", PROJECT, re.MULTILINE), f"{where}: no extra {extra}"
         case ["python", "-m", module, *_]:
             assert find_spec(module), where

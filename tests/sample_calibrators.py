@@ -77,6 +77,6 @@ def fitted_binary(name: str):
 def is_smooth(calibrator: Any) -> bool:
     """Whether exp and log enter what a fitted calibrator says: they may round differently elsewhere."""
     calibrator = getattr(calibrator, "calibrator", calibrator)
-    curves = [getattr(one, "curve_", None) for one in getattr(calibrator, "calibrators_", [calibrator])]
+    curves = [getattr(item, "curve_", None) for item in getattr(calibrator, "calibrators_", [calibrator])]
     scaling = catalogue.method_of(calibrator) in catalogue.VECTOR
     return scaling or any(isinstance(curve, (Logistic, Spline)) for curve in curves)

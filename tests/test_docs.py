@@ -47,7 +47,7 @@ def test_page_of_coverage_holds_the_table_of_every_script():
     tables = re.split(r"\nFrom [^\n]*:\n\n|From `python[^\n]*:\n\n", text)
     assert len(tables) == 1 + len(SECTIONS)
     printed = dict(
-        zip((one[0] for one in SECTIONS), (re.split(r"\n## ", one)[0] for one in tables[1:]), strict=True)
+        zip((item[0] for item in SECTIONS), (re.split(r"\n## ", item)[0] for item in tables[1:]), strict=True)
     )
     assert page(printed, draws) == text, "run `python -m docs.coverage`"
     assert all(table.count("\n| ") > 5 for table in printed.values())

@@ -82,7 +82,7 @@ def test_pictures_and_links_are_there(path):
 def anchors(text: str) -> set[str]:
     """Return the addresses of the headings of a page."""
     found = re.findall(r"^#+ (.*)", text, re.MULTILINE)
-    return {re.sub(r"\s", "-", re.sub(r"[^\w\s-]", "", one.lower()).strip()) for one in found}
+    return {re.sub(r"\s", "-", re.sub(r"[^\w\s-]", "", item.lower()).strip()) for item in found}
 
 
 def test_every_page_is_reached_from_the_first_one():
@@ -90,7 +90,7 @@ def test_every_page_is_reached_from_the_first_one():
         for _, language, entries in FENCE.findall(path.read_text(encoding="utf-8")):
             for entry in re.findall(r"^[\w./-]+$", entries, re.MULTILINE) if language == "toctree" else ():
                 found = [path.parent / f"{entry}{end}" for end in (".md", ".ipynb")]
-                (file,) = [one.resolve() for one in found if one.is_file()]
+                (file,) = [item.resolve() for item in found if item.is_file()]
                 yield file
                 yield from listed(file) if file.suffix == ".md" else ()
 
@@ -127,10 +127,10 @@ def test_commands_that_lie_are_found(command, table, tmp_path):
 
 def test_commands_run_with_what_follows_them(table, tmp_path):
     block = Block("console", "$ calib check \\\n    a.csv\nfine\n\n$ calib check a.csv\nmore\n", 1)
-    one, other = commands(block)
-    assert (one.text, one.output, one.line) == ("calib check a.csv", "fine\n\n", 3)
+    item, other = commands(block)
+    assert (item.text, item.output, item.line) == ("calib check a.csv", "fine\n\n", 3)
     assert (other.text, other.output, other.line) == ("calib check a.csv", "more\n", 6)
-    printed = run_command(one.text, tmp_path, "page")
+    printed = run_command(item.text, tmp_path, "page")
     assert printed.startswith("evaluation: 60 rows")
     assert run_command("calib check a.csv | cat", tmp_path, "page") == printed
     assert run_command("calib check a.csv > out.txt", tmp_path, "page") == ""
@@ -146,7 +146,7 @@ def test_pages_that_lie_are_found_and_written_again(table, tmp_path):
     with pytest.raises(AssertionError, match="The page shows"):
         run_page(page, tmp_path)
     done, differences = compare_page(page, tmp_path)
-    assert (done, [one.line for one in differences]) == (4, [3, 6, 12])
+    assert (done, [item.line for item in differences]) == (4, [3, 6, 12])
     page.write_text(rewritten(text, differences), encoding="utf-8")
     assert run_page(page, tmp_path) == 4
     assert page.read_text(encoding="utf-8").startswith(

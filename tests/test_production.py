@@ -69,7 +69,7 @@ def answered(app, path, content):
     with ThreadPoolExecutor(1) as thread:  # a browser of other tests may have a loop in this one
         thread.submit(asyncio.run, asked).result()
     assert sent[0]["status"] == 200, sent
-    return json.loads(b"".join(one.get("body", b"") for one in sent[1:]))
+    return json.loads(b"".join(item.get("body", b"") for item in sent[1:]))
 
 
 @pytest.mark.filterwarnings("ignore")  # of other packages, whose examples these are

@@ -52,7 +52,7 @@ def waited(url: str, content: bytes = CSV) -> float:
     begin = time.perf_counter()
     visitor = Visitor(url, "data")
     visitor.use("small.csv", content)
-    texts = [one.body for kind, one, _ in visitor.elements if kind == "markdown"]
+    texts = [item.body for kind, item, _ in visitor.elements if kind == "markdown"]
     visitor.close()
     if not any("small.csv" in text for text in texts):
         raise AssertionError("the file is not in use")
@@ -161,7 +161,7 @@ def project() -> None:
         more = resident(pid) - before
         expect(more < MORE, f"three projects of {len(file.getvalue()) / 1e3:.0f} kB: {more:.0f} MB more")
         expect(slowest[0] < 1.0, f"others waited {slowest[0]:.2f} s at most")
-        shown = [one.body for kind, one, _ in visitors[0].elements if kind == "alert"]
+        shown = [item.body for kind, item, _ in visitors[0].elements if kind == "alert"]
         expect(
             any("Not opened" in text for text in shown), f"the page says: {shown[0][:100] if shown else ''}"
         )
@@ -280,7 +280,7 @@ def login() -> None:
 
 
 DRIVERS: dict[str, Callable[[], None]] = {
-    one.__name__: one for one in (uploads, stalled, project, slow, last, handles, login)
+    item.__name__: item for item in (uploads, stalled, project, slow, last, handles, login)
 }
 
 

@@ -73,7 +73,9 @@ class User:
         self.log.add(self.light, "upload", time.perf_counter() - begin)
         self.check()
         shown = [
-            one.body for kind, one, _ in self.visitor.elements if kind == "metric" and one.label == "Accuracy"
+            item.body
+            for kind, item, _ in self.visitor.elements
+            if kind == "metric" and item.label == "Accuracy"
         ]
         if shown != [self.accuracy]:
             raise AssertionError(f"accuracy {shown}, not {self.accuracy}")
@@ -124,10 +126,10 @@ class User:
 
     def check(self) -> None:
         """Raise AssertionError unless the page is about this session's data, without an error."""
-        texts = [one.body for kind, one, _ in self.visitor.elements if kind == "markdown"]
+        texts = [item.body for kind, item, _ in self.visitor.elements if kind == "markdown"]
         if self.visitor.errors():
             raise AssertionError(f"{self.visitor.page}: {self.visitor.errors()}")
-        alerts = [one.body for kind, one, _ in self.visitor.elements if kind == "alert"]
+        alerts = [item.body for kind, item, _ in self.visitor.elements if kind == "alert"]
         if any("Not " in text or "not finished" in text for text in alerts):
             raise AssertionError(f"{self.visitor.page}: {alerts}")
         named = {name for text in texts for name in NAME.findall(text)}
@@ -181,8 +183,8 @@ class Log:
         """Seconds of all clicks of light or heavy sessions."""
         return [
             value
-            for (one, action), seconds in self.seconds.items()
-            if one == light and action != AWAITED
+            for (item, action), seconds in self.seconds.items()
+            if item == light and action != AWAITED
             for value in seconds
         ]
 

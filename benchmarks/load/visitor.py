@@ -161,11 +161,13 @@ class Visitor:
 
     def named(self, kind: str, label: str = "") -> list[tuple[Any, str]]:
         """Elements of a kind whose label begins so, each with its fragment."""
-        return [(one, at) for name, one, at in self.elements if name == kind and one.label.startswith(label)]
+        return [
+            (item, at) for name, item, at in self.elements if name == kind and item.label.startswith(label)
+        ]
 
     def errors(self) -> list[str]:
         """Exceptions that the page shows."""
-        return [one.message for name, one, _ in self.elements if name == "exception"]
+        return [item.message for name, item, _ in self.elements if name == "exception"]
 
     def press(self, label: str) -> None:
         """Press the first button whose label begins so."""

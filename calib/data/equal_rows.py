@@ -177,8 +177,8 @@ def near_copies(
     distance, near = KDTree(points[some]).query(points[some], k=[2, FAR])
     order, right = np.argsort(distance[:, 0], kind="stable"), happened[some]
     differ = (right[:, None] != right[near])[order]
-    one, other = np.cumsum(differ & ~differ[:, ::-1], axis=0).T // 2  # most pairs occur twice
-    by_chance = bdtr(one, one + other, 0.5)  # the exact test of McNemar (1947)
+    near_only, far_only = np.cumsum(differ & ~differ[:, ::-1], axis=0).T // 2  # most pairs occur twice
+    by_chance = bdtr(near_only, near_only + far_only, 0.5)  # the exact test of McNemar (1947)
     near_differ, far_differ = np.cumsum(differ, axis=0).T
     label = None if predicted is None else predicted[some]
     chance = Residuals.of(score[some], right, label).chance[order]

@@ -97,9 +97,9 @@ CONFIG = {
 #: While a page is printed, figures are as wide as A4.
 PRINTING = """
 addEventListener("beforeprint", () =>
-  document.querySelectorAll(".figure").forEach(one => Plotly.relayout(one, {width: 680})));
+  document.querySelectorAll(".figure").forEach(div => Plotly.relayout(div, {width: 680})));
 addEventListener("afterprint", () =>
-  document.querySelectorAll(".figure").forEach(one => Plotly.relayout(one, {width: null, autosize: true})));
+  document.querySelectorAll(".figure").forEach(div => Plotly.relayout(div, {width: null, autosize: true})));
 """
 
 

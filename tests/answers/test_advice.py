@@ -119,8 +119,8 @@ def test_few_wrong_rows_give_no_recommendation():
     wrong[9:30] = True
     truth = np.where(wrong, (label + 1) % 3, label)
     assert calib.recommend(proba, truth, methods=FEW).name != "none"
-    one = calib.recommend(proba, truth, methods=FEW, cluster=np.where(wrong, 0, np.arange(400)))
-    assert one.name == "none"
+    item = calib.recommend(proba, truth, methods=FEW, cluster=np.where(wrong, 0, np.arange(400)))
+    assert item.name == "none"
 
 
 def test_copies_are_one_row():
@@ -128,7 +128,7 @@ def test_copies_are_one_row():
     proba, labels = rows_of(0.5, 120)
     copied = np.repeat(proba, 5, axis=0), np.repeat(labels, 5)
     alone, five = (calib.recommend(*rows, methods={"TS": FEW["TS"]}) for rows in ((proba, labels), copied))
-    widths = [float((one.table["upper"] - one.table["lower"]).max()) for one in (alone, five)]
+    widths = [float((item.table["upper"] - item.table["lower"]).max()) for item in (alone, five)]
     assert widths[1] == pytest.approx(widths[0], rel=0.2)  # folds differ
 
 
@@ -154,9 +154,9 @@ def test_completed_vectors_change_log_loss_as_the_event_does():
 
 def test_fitted_numbers_count_what_was_learned():
     proba, labels = rows_of(0.6, 300)
-    fit = {name: one.fit(proba, labels) for name, one in FEW.items()}
-    counts = {name: advice.fitted_numbers(one) for name, one in fit.items()}
-    knots = sum(2 * len(one.curve_.knots) for one in fit["TL-isotonic"].calibrators_)
+    fit = {name: item.fit(proba, labels) for name, item in FEW.items()}
+    counts = {name: advice.fitted_numbers(item) for name, item in fit.items()}
+    knots = sum(2 * len(item.curve_.knots) for item in fit["TL-isotonic"].calibrators_)
     assert counts == {"TS": 1, "VS": 4, "TL-Platt": 6, "TL-isotonic": knots, "N-Platt": 6}
     assert advice.fitted_numbers(calib.HistogramBinning(n_bins=3).fit(proba[:, 0], labels == 0)) == 5
 

@@ -50,7 +50,7 @@ def test_pairs_show_a_change_that_unpaired_rows_do_not(tmp_path):
     assert not result.passed
     assert result.checks[0].lower == result.checks[0].upper == 0.0
     assert result.pairing == "compared with the baseline on 2,000 rows paired by id"
-    nameless = against(*(rows(one.drop(columns="id"), tmp_path) for one in (now, before)))
+    nameless = against(*(rows(item.drop(columns="id"), tmp_path) for item in (now, before)))
     assert answers(nameless)["brier"] == "undecided"
     assert nameless.checks[1].upper - nameless.checks[1].lower > 4 * (
         result.checks[1].upper - result.checks[1].lower
@@ -58,8 +58,8 @@ def test_pairs_show_a_change_that_unpaired_rows_do_not(tmp_path):
 
 
 def test_a_model_against_itself_is_kept(tmp_path):
-    one = rows(frame(300), tmp_path)
-    assert set(answers(against(one, one, strict=True)).values()) == {"kept"}
+    item = rows(frame(300), tmp_path)
+    assert set(answers(against(item, item, strict=True)).values()) == {"kept"}
 
 
 def test_rows_that_share_half_of_their_ids_are_paired_on_these(tmp_path):
@@ -81,11 +81,11 @@ def test_intervals_on_different_rows_are_made_of_the_two_by_hand(tmp_path):
     """At level 1 - 0.05 / 3, since three numbers are compared: MOVER of scores, Bonferroni of errors."""
     now, before = (rows(frame(400, seed).drop(columns="id"), tmp_path) for seed in (1, 2))
     accuracy, _, error = against(now, before).checks
-    ends = [error_interval(one.labels, one, level=1 - 0.05 / 6) for one in (now, before)]
+    ends = [error_interval(item.labels, item, level=1 - 0.05 / 6) for item in (now, before)]
     assert (error.lower, error.upper) == pytest.approx(
         (ends[0].lower - ends[1].upper, ends[0].upper - ends[1].lower)
     )
-    right = [int((one.labels == one.label).sum()) for one in (now, before)]
+    right = [int((item.labels == item.label).sum()) for item in (now, before)]
     exact = [binomtest(count, 400).proportion_ci(1 - 0.05 / 3, "exact") for count in right]
     below = np.hypot(right[0] / 400 - exact[0].low, exact[1].high - right[1] / 400)
     assert accuracy.lower == pytest.approx((right[0] - right[1]) / 400 - below)
@@ -127,9 +127,9 @@ def test_a_summary_is_a_baseline_for_what_sums_tell(tmp_path):
 
 
 def test_a_baseline_has_no_groups(tmp_path):
-    one = rows(frame(30), tmp_path)
+    item = rows(frame(30), tmp_path)
     with pytest.raises(InputError, match="groups"):
-        against(one, one, groups={"half": np.arange(30) % 2})
+        against(item, item, groups={"half": np.arange(30) % 2})
 
 
 def test_command_writes_markdown_and_junit(tmp_path, capsys, monkeypatch):

@@ -43,9 +43,9 @@ def test_classes_that_fell_back_are_assessed_by_equal_width_and_no_others():
     top = calibrated_scores(model, proba)
     expected = 0.0
     for label in range(4):
-        own, one = own_rows(top, label)
+        own, item = own_rows(top, label)
         cells = "uniform" if label == 3 else "discrete"
-        expected += own.mean() * ece(y[own], one, strategy=cells)
+        expected += own.mean() * ece(y[own], item, strategy=cells)
     summary = metrics(y, top, strategy=strategy)
     assert summary.tl_ece == pytest.approx(expected, abs=1e-12)
     assert summary.tl_ece not in (ece(y, top, strategy="discrete"), ece(y, top, strategy="uniform"))
@@ -110,6 +110,6 @@ def test_few_stated_values_are_a_bin_each(n_values, n_rows, expected):
     rows = ConfidencePrediction(stated, np.arange(n_rows) % 3 > 0)
     assert assessment_strategy(rows) == metrics(rows.labels, rows).strategy == expected
     assert assessment_strategy(rows, PlattScaling().fit(stated, rows.labels)) == expected
-    by_value = sum(abs(sum(rows.labels[stated == one] - one)) for one in np.unique(stated)) / n_rows
+    by_value = sum(abs(sum(rows.labels[stated == item] - item)) for item in np.unique(stated)) / n_rows
     if expected == "discrete":
         assert metrics(rows.labels, rows).conf_ece == pytest.approx(by_value)

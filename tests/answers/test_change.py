@@ -20,7 +20,7 @@ def samples(before, after, chance):
         label = random.integers(0, 3, ROWS)
         y = np.where(random.random(ROWS) < chance(latent), label, 3)
         verdicts.append(change(y, *(TopLabelPrediction(label, of(latent)) for of in (before, after))))
-    return np.array([one.verdict for one in verdicts])
+    return np.array([item.verdict for item in verdicts])
 
 
 def test_a_repair_is_called_better_and_its_opposite_worse():
@@ -50,13 +50,13 @@ def test_sharper_and_less_calibrated_is_mixed():
 def test_words_name_both_numbers_and_the_level():
     label = np.zeros(400, dtype=int)
     y = np.where(np.arange(400) % 2, 0, 1)
-    one = change(
+    item = change(
         y, TopLabelPrediction(label, np.full(400, 0.9)), TopLabelPrediction(label, np.full(400, 0.5))
     )
-    assert one.words("TL-ECE", "Brier score").startswith(
+    assert item.words("TL-ECE", "Brier score").startswith(
         "Better: the squared l2 TL-ECE is lower (change -0.2"
     )
-    assert "hold together with 95 %" in one.words("TL-ECE", "Brier score")
+    assert "hold together with 95 %" in item.words("TL-ECE", "Brier score")
 
 
 def test_the_error_in_the_same_cells_is_that_of_the_cells():

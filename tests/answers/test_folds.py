@@ -52,7 +52,7 @@ def test_calibrator_for_new_rows_is_the_mean_or_is_fitted_again():
     new = models(seed=5)["unsure"]
     mean = cross_calibrate(ROWS, TemperatureScaling(), fold=FOLD, combine="average", n_resamples=5)
     fitted = [TemperatureScaling().fit(ROWS.proba[k != FOLD], ROWS.labels[k != FOLD]) for k in range(3)]
-    expected = np.mean([one.predict_proba(new.proba) for one in fitted], axis=0)
+    expected = np.mean([item.predict_proba(new.proba) for item in fitted], axis=0)
     np.testing.assert_allclose(mean.predict(new), expected)
     again = cross_calibrate(ROWS, TemperatureScaling(), fold=FOLD, n_resamples=5)
     whole = TemperatureScaling().fit(ROWS.proba, ROWS.labels)

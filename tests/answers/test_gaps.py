@@ -54,9 +54,9 @@ def test_a_group_that_is_less_underconfident_is_not_called_overconfident():
 
 
 def test_a_choice_among_groups_does_not_narrow_the_intervals():
-    every, one = slice_gaps(Y, TOP, GROUP), slice_gaps(Y, TOP, GROUP, only=["south"])
-    assert one.group.tolist() == ["south"]
-    assert one.bias_upper[0] == every.bias_upper[1]
+    every, item = slice_gaps(Y, TOP, GROUP), slice_gaps(Y, TOP, GROUP, only=["south"])
+    assert item.group.tolist() == ["south"]
+    assert item.bias_upper[0] == every.bias_upper[1]
 
 
 @pytest.mark.parametrize(

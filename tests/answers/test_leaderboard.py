@@ -37,7 +37,7 @@ def test_entries_hold_the_numbers_of_the_library(board):
     example, leaderboard = board
     y = example.evaluation.labels
     table = leaderboard.frame().set_index("Method")
-    assert [one.method for one in leaderboard.entries] == ["Base", "TS", "TL-HB", "N-HB", "broken"]
+    assert [item.method for item in leaderboard.entries] == ["Base", "TS", "TL-HB", "N-HB", "broken"]
     assert table.loc["Base", "TL-ECE"] == pytest.approx(calib.ece(y, example.evaluation), rel=1e-12)
     fitted = calib.MulticlassToBinary(calib.HistogramBinning(n_bins=15)).fit(
         example.calibration, example.calibration.labels
@@ -77,7 +77,7 @@ def test_only_what_may_be_best_is_marked(board):
     leaderboard = board[1]
     table, best = leaderboard.frame(), leaderboard.best()
     assert list(best.columns) == ["Brier improvement", "Log loss improvement"]
-    losses = [one.losses["brier"] for one in leaderboard.ranked if one.losses]
+    losses = [item.losses["brier"] for item in leaderboard.ranked if item.losses]
     expected = calib.best_set(losses)
     assert best["Brier improvement"].tolist()[:-1] == (expected & ~expected.all()).tolist()
     assert not best["Brier improvement"].iloc[-1]

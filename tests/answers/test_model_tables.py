@@ -306,11 +306,11 @@ def test_models_on_other_rows_are_refused(change, words):
 
 
 def test_names_of_methods(pairs):
-    one = {"good": pairs["good"]}
-    table = compare_models(one, ["Base", "CW-HB", "temperature"], n_bins=B, n_resamples=5)
+    item = {"good": pairs["good"]}
+    table = compare_models(item, ["Base", "CW-HB", "temperature"], n_bins=B, n_resamples=5)
     assert table.methods == ("Base", "CW-HB", "TS")
     with pytest.raises(InputError, match="'nonsense'"):
-        compare_models(one, ["nonsense"])
+        compare_models(item, ["nonsense"])
     with pytest.raises(InputError, match="at least one model"):
         compare_models({})
 

@@ -27,15 +27,15 @@ def test_each_group_is_assessed_alone(notion):
         assert sorted(table.group) == ["north", "south", "west"]
         for at, group in enumerate(table.group):
             rows = (group == GROUPS) & (weights > 0 if of_rows else True)
-            one = {"sample_weight": weights[rows]} if of_rows else {}
-            expected = calib.ece(Y[rows], PROBA[rows], notion=notion, n_bins=5, **one)
+            item = {"sample_weight": weights[rows]} if of_rows else {}
+            expected = calib.ece(Y[rows], PROBA[rows], notion=notion, n_bins=5, **item)
             assert table.error[at] == pytest.approx(expected)
             floor = calib.noise_floor(
-                Y[rows], PROBA[rows], notion=notion, n_bins=5, n_resamples=1_000, random_state=1, **one
+                Y[rows], PROBA[rows], notion=notion, n_bins=5, n_resamples=1_000, random_state=1, **item
             )
             assert table.floor[at] == pytest.approx(floor.mean, rel=0.15)
             assert table.floor_upper[at] == pytest.approx(floor.quantile(0.95), rel=0.25)
-            assert table.accuracy[at] == pytest.approx(calib.accuracy(Y[rows], PROBA[rows], **one))
+            assert table.accuracy[at] == pytest.approx(calib.accuracy(Y[rows], PROBA[rows], **item))
             assert table.count[at] == rows.sum()
         assert table.share.sum() == pytest.approx(1.0)
     assert (np.diff(table.p) >= 0).all()

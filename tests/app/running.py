@@ -93,5 +93,5 @@ def number(app: AppTest, title: str) -> str:
     """Return a number of the base model from the fold of the Overview page, with its interval."""
     app.session_state["numbers"] = True
     app.run()
-    table = next(one.value for one in app.dataframe if one.value.index.name == "Number")
+    table = next(item.value for item in app.dataframe if item.value.index.name == "Number")
     return str(table.loc[title].iloc[0])

@@ -62,7 +62,7 @@ def test_others_who_hold_much_lock_nobody_out(visit):
     small = visit()
     small.use("rows.csv", table())
     assert not small.errors()
-    assert any("rows.csv" in one.body for kind, one, _ in small.elements if kind == "markdown")
+    assert any("rows.csv" in item.body for kind, item, _ in small.elements if kind == "markdown")
 
 
 def test_only_a_field_of_the_page_asks_for_a_file_and_once(visit):
@@ -96,7 +96,9 @@ def asked(app, messages, monkeypatch, patience=0.05):
     scope = {"type": "http", "method": "PUT", "path": "/_stcore/upload_file/a/b", "headers": []}
     asyncio.run(own(scope, receive, send))
     assert not own.coming
-    return [one["status"] for one in sent if "status" in one], b"".join(one.get("body", b"") for one in sent)
+    return [item["status"] for item in sent if "status" in item], b"".join(
+        item.get("body", b"") for item in sent
+    )
 
 
 async def reads_all(scope, receive, send):
@@ -160,8 +162,8 @@ def test_a_server_with_few_handles_says_so(monkeypatch, free, answer):
         opened = [held.enter_context(open(os.devnull, "rb")) for _ in range(3 * door.SPARE_HANDLES)]
         resource.setrlimit(resource.RLIMIT_NOFILE, (opened[-1].fileno() + 1, before[1]))
         held.callback(resource.setrlimit, resource.RLIMIT_NOFILE, before)
-        for one in opened[:free]:
-            one.close()
+        for item in opened[:free]:
+            item.close()
         status, words = asked(reads_all, [part(10, more=False)], monkeypatch)
     assert status == [answer]
     assert (words.decode() == door.NO_ROOM[errno.EMFILE]) == (answer == 503)

@@ -37,7 +37,7 @@ def test_another_model_is_drawn_and_compared_class_by_class():
     before = len(json.loads(app.get("plotly_chart")[0].proto.spec)["data"])
     app.selectbox(key="beside").set_value(other).run()
     assert len(json.loads(app.get("plotly_chart")[0].proto.spec)["data"]) == before + 1
-    table = next(one.value for one in app.dataframe if "Predicted class" in one.value.columns)
+    table = next(item.value for item in app.dataframe if "Predicted class" in item.value.columns)
     change = table["Confidence \u2212 accuracy, change"].abs()
     assert change.dropna().is_monotonic_decreasing
     first = table.iloc[0]

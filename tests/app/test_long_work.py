@@ -170,7 +170,9 @@ def test_compare_fits_each_method_once_and_some_ahead_of_the_page(long, monkeypa
     monkeypatch.setattr(computing.Job, "do_here", counted)
     app = open_page("pages/views/compare.py", example="two-patients")
     assert not app.exception
-    fitted = {repr(clone(one.calibrator)) for one in app.session_state["methods"].values() if one.calibrator}
+    fitted = {
+        repr(clone(item.calibrator)) for item in app.session_state["methods"].values() if item.calibrator
+    }
     assert len(fitted) > 2
     assert sorted(name for name, _ in fits) == sorted(fitted)
     assert any(is_ahead for _, is_ahead in fits)

@@ -33,7 +33,7 @@ def content() -> bytes:
             "confidence": says,
             "label": names[np.where(right, predicted, 1 - predicted)],
             "size": random.random(800),
-            "day": [f"2026-03-{one + 1:02d}" for one in day],
+            "day": [f"2026-03-{item + 1:02d}" for item in day],
         }
     )
     return frame.to_csv(index=False).encode()

@@ -18,7 +18,7 @@ from tests.app.running import open_page, press, with_binning, words
 
 def links(app) -> list[tuple[str, str]]:
     """Label and address of every link of the page."""
-    return [(one.proto.label, one.proto.query_string) for one in app.get("page_link")]
+    return [(item.proto.label, item.proto.query_string) for item in app.get("page_link")]
 
 
 def test_the_verdict_and_the_class_it_leads_to():
@@ -56,15 +56,15 @@ def test_every_page_names_the_same_calibrator(data, tmp_path, monkeypatch):
         Project("generated", evaluation, calibration).save(tmp_path / "project.zip")
         monkeypatch.setenv("CALIB_PROJECT", str(tmp_path / "project.zip"))
     app = open_page("pages/views/overview.py", **example)
-    (said,) = (one.value for one in app.markdown if " calibrators tried on " in one.value)
+    (said,) = (item.value for item in app.markdown if " calibrators tried on " in item.value)
     assert ("Use your own predictions" in [button.label for button in app.button]) == bool(example)
     fitted = [name for name, method in app.session_state["methods"].items() if method.choices > 1]
     assert said.startswith(f"**`` {fitted[0]} `` " if fitted else f"**{LEAVE}**")
     app.switch_page("pages/views/calibrate.py").run()
-    assert said in [one.value for one in app.markdown]
+    assert said in [item.value for item in app.markdown]
     assert [box.value for box in app.selectbox if box.key == "chosen"] == fitted
     app.switch_page("pages/views/compare.py").run()
-    assert said in [one.value for one in app.markdown]
+    assert said in [item.value for item in app.markdown]
     assert {*fitted} <= {*app.dataframe[0].value["Method"]}
     app.switch_page("pages/views/decide.py").run()  # it leaves out what only Compare has fitted
     assert app.dataframe[0].value["model"].tolist() == [BASE, *fitted]

@@ -63,7 +63,7 @@ def test_apply_keeps_every_column_and_says_what_is_loaded():
     assert "fitted on 240 rows; saved 20" in shown_text(app)
     assert "**Top-label histogram binning** (TL-HB, k = 50)" in shown_text(app)
     assert "3 classes: `` cat ``, `` dog ``, `` emu ``" in shown_text(app)
-    assert "probability" in next(one.value for one in app.markdown if "fitted on 240" in one.value)
+    assert "probability" in next(item.value for item in app.markdown if "fitted on 240" in item.value)
     table = pd.DataFrame(PROBA, columns=["dog", "emu", "cat"])
     table.insert(0, "site", "north")
     table["label"] = np.array(["dog", "emu", "cat"])[LABELS]
@@ -255,7 +255,7 @@ def test_apply_corrects_for_label_shift():
     upload(app, "apply-file", "new.csv", table.to_csv(index=False).encode())
     assert not app.exception
     assert "label shift" not in shown_text(app)
-    control = next(one for one in app.segmented_control if one.label == "Class shares of the new rows")
+    control = next(item for item in app.segmented_control if item.label == "Class shares of the new rows")
     for way in ("Estimated by EM", "Estimated by BBSE"):
         control.set_value(way).run()
         assert not app.exception
@@ -263,7 +263,7 @@ def test_apply_corrects_for_label_shift():
         shares = app.dataframe[0].value if "weight" in app.dataframe[0].value else app.dataframe[1].value
         true = np.bincount(rows.labels[kept], minlength=10) / kept.sum()
         assert 0.5 * np.abs(shares["estimated share"] - true).sum() < 0.1
-        control = next(one for one in app.segmented_control if one.label == "Class shares of the new rows")
+        control = next(item for item in app.segmented_control if item.label == "Class shares of the new rows")
     name = with_binning(app)
     app.selectbox[0].select(name).run()
     assert "every class" in shown_text(app)
@@ -275,5 +275,5 @@ def test_the_bytes_of_a_used_file_are_not_kept():
     upload(app, "up", "used.csv", csv(PROBA))
     app.switch_page("pages/views/overview.py").run()
     gc.collect()
-    kept = [one.name for one in gc.get_objects() if isinstance(one, UploadedFile)]
+    kept = [item.name for item in gc.get_objects() if isinstance(item, UploadedFile)]
     assert "used.csv" not in kept

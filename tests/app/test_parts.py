@@ -29,4 +29,4 @@ def test_an_error_of_a_part_is_told_in_its_place():
     app = AppTest.from_function(page, default_timeout=60).run()
     assert not app.exception
     assert [error.value for error in app.error] == [r"Not shown: no \`rows\`"]
-    assert [one.value for one in app.markdown] == ["before it", "after it: {'Some page': {'bins': '7'}}"]
+    assert [item.value for item in app.markdown] == ["before it", "after it: {'Some page': {'bins': '7'}}"]

@@ -54,8 +54,8 @@ def test_project_restores_the_session_in_another_one(monkeypatch):
     assert list(after) == list(before)
     for name, method in before.items():
         for part in ("label", "confidence") if hasattr(method.scores, "confidence") else ():
-            one, two = getattr(method.scores, part), getattr(after[name].scores, part)
-            assert one.tobytes() == two.tobytes()
+            item, two = getattr(method.scores, part), getattr(after[name].scores, part)
+            assert item.tobytes() == two.tobytes()
         if isinstance(method.scores, np.ndarray):
             assert method.scores.tobytes() == after[name].scores.tobytes()
         assert method.strategy == after[name].strategy

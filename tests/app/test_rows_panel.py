@@ -44,7 +44,7 @@ def opened(app, page: str, key: str):
 
 def listed(app) -> pd.DataFrame:
     """The table of rows: the one with a column "row"."""
-    (table,) = [one.value for one in app.dataframe if "row" in one.value]
+    (table,) = [item.value for item in app.dataframe if "row" in item.value]
     return table
 
 
@@ -172,7 +172,7 @@ def test_differences_of_two_methods_list_their_rows(app):
     first, second = (
         app.session_state["methods"][app.selectbox(key=key).value] for key in ("pair-first", "pair-second")
     )
-    off = [(one.scores.confidence - (TEST["predicted"] == TEST["label"])) ** 2 for one in (first, second)]
+    off = [(item.scores.confidence - (TEST["predicted"] == TEST["label"])) ** 2 for item in (first, second)]
     expected = (2 * (off[0] - off[1])).abs().sort_values(ascending=False, kind="stable").index[:25]
     np.testing.assert_allclose(
         (off[0] - off[1]).abs()[shown["row"]], (off[0] - off[1]).abs()[expected], atol=1e-12

@@ -132,7 +132,7 @@ def test_a_session_that_something_keeps_holds_nothing_after_its_end():
 def test_downloads_end_with_their_session(monkeypatch):
     media = MediaFileManager(MemoryMediaFileStorage("/media"))
     for session in ("1", "2"):
-        monkeypatch.setattr("streamlit.runtime.media_file_manager._get_session_id", lambda one=session: one)
+        monkeypatch.setattr("streamlit.runtime.media_file_manager._get_session_id", lambda item=session: item)
         media.add(session.encode(), "text/plain", "coordinates", is_for_static_download=True)
     storage = MemorySessionStorage(ttl_seconds=0)
     held = Held([])
@@ -159,7 +159,7 @@ def test_results_of_all_sessions_hold_no_rows():
     rows = app.session_state["dataset"].evaluation
     own = app.session_state["kept"]
     assert own.size > rows.proba.nbytes
-    shared = [one for key, one in kept._of_all_sessions.results.items() if rows.fingerprint in str(key)]
+    shared = [item for key, item in kept._of_all_sessions.results.items() if rows.fingerprint in str(key)]
     assert len(shared) > 10
     for result, _ in shared:
         if isinstance(result, bytes):

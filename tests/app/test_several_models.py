@@ -94,7 +94,7 @@ def test_project_keeps_the_models(app, monkeypatch):
     again = open_page("pages/views/data.py", example="two-patients")
     upload(again, "up", "models.calib", content)
     press(again, "Open this project")
-    before, after = (one.session_state["dataset"] for one in (app, again))
+    before, after = (item.session_state["dataset"] for item in (app, again))
     assert after.model == before.model
     assert set(after.models) == set(before.models)
     for name, pair in before.models.items():

@@ -67,7 +67,7 @@ def test_groups_are_ranked_searched_and_compared(n_groups):
     app.session_state["slice-group"] = "region 0, below 30"
     app.selectbox(key="slice-column").set_value("region, age").run()
     assert not app.exception
-    assert any("region 0, below 30" in one.value for one in app.subheader)
+    assert any("region 0, below 30" in item.value for item in app.subheader)
 
 
 def test_a_column_leads_to_calibration_by_its_groups():

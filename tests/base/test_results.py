@@ -47,10 +47,10 @@ def results():
 
 
 def test_every_result_prints_on_one_screen():
-    for name, one in results().items():
-        assert len(repr(one)) < 2000, (name, len(repr(one)))
-        assert "..., " not in repr(one) or len(repr(one)) < 2000
-        page = one._repr_html_() if hasattr(one, "_repr_html_") else ""
+    for name, item in results().items():
+        assert len(repr(item)) < 2000, (name, len(repr(item)))
+        assert "..., " not in repr(item) or len(repr(item)) < 2000
+        page = item._repr_html_() if hasattr(item, "_repr_html_") else ""
         assert len(page) < 20_000, name
     assert "1000" in repr(results()["floor"])
     assert "observed=0." in repr(results()["floor"])
@@ -64,10 +64,10 @@ def test_names_are_escaped_in_notebooks():
 
 def test_results_with_a_figure_draw_it():
     found = results()
-    drawn = {name: one for name, one in found.items() if isinstance(one, Drawn)}
+    drawn = {name: item for name, item in found.items() if isinstance(item, Drawn)}
     assert {"floor", "diagram", "zoom", "sweep", "risk", "validity"} <= drawn.keys()
-    for name, one in drawn.items():
-        assert len(accepted(one.plot()).data) > 0, name
+    for name, item in drawn.items():
+        assert len(accepted(item.plot()).data) > 0, name
     diagram = found["diagram"]
     expected = accepted(diagrams.draw_reliability(diagram))
     assert [list(t.y) for t in diagram.plot().data] == [list(t.y) for t in expected.data]

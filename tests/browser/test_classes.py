@@ -52,7 +52,7 @@ def test_cell_and_row_open_their_class(answers, open_page):
     settled(page)
     expect(panel).to_contain_text(names[2])
     framed = page.locator(".st-key-class-heat .scatterlayer .point").filter(visible=True)
-    assert [one for one in framed.all() if opacity(one) == 1] != []
+    assert [item for item in framed.all() if opacity(item) == 1] != []
     assert page.evaluate("map.isConnected")  # the map is not drawn again, so that it stays zoomed
     assert any(b"is predicted for" in answer for answer in answers)
     assert not any(b"Which predicted classes are" in answer for answer in answers)  # a part ran alone
@@ -65,7 +65,7 @@ def test_cell_and_row_open_their_class(answers, open_page):
     expect(panel).to_contain_text(names[4])
     assert not page.evaluate("map.isConnected")  # its frame is no longer of the class on the screen
     framed = page.locator(".st-key-class-heat .scatterlayer .point")
-    assert [one for one in framed.all() if opacity(one) == 1] == []
+    assert [item for item in framed.all() if opacity(item) == 1] == []
 
     go(page, "Noise")
     go(page, "Classes")

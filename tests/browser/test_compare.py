@@ -73,5 +73,5 @@ def test_the_recommended_calibrator_is_one_click_away(open_page):
     page = open_page("?example=two-patients")
     loaded = loads(downloaded(page, "Calibrator file (JSON)"))
     assert name_of(loaded) == name_of(advice.calibrator)
-    theirs, ours = (one.predict_top(rows.proba) for one in (loaded, advice.calibrator))
+    theirs, ours = (item.predict_top(rows.proba) for item in (loaded, advice.calibrator))
     np.testing.assert_array_equal(theirs.confidence, ours.confidence)

@@ -87,7 +87,7 @@ def test_controls_and_downloads(open_page, tmp_path):
 MARK = """([trace, n]) => {
     const figure = document.querySelector(".js-plotly-plot");
     figure.scrollIntoView({ block: "center" });
-    const { x, y, customdata } = figure._fullData.find(one => one.name === trace);
+    const { x, y, customdata } = figure._fullData.find(drawn => drawn.name === trace);
     const { xaxis, yaxis } = figure._fullLayout, box = figure.getBoundingClientRect();
     const [left, top] = [box.x + xaxis._offset, box.y + yaxis._offset];
     return [left + xaxis.d2p(x[n]), top + yaxis.d2p(y[n]), customdata[n][0]];

@@ -193,18 +193,18 @@ def test_no_curve_but_platts_ever_falls(calibrator, seed, n):
 def test_rows_may_come_in_any_order_and_as_booleans(calibrator):
     scores, outcomes = simulated()
     order = np.random.default_rng(5).permutation(len(scores))
-    one = calibrator().fit(scores, outcomes).predict(EVERYWHERE)
+    item = calibrator().fit(scores, outcomes).predict(EVERYWHERE)
     other = calibrator().fit(scores[order], outcomes[order].astype(bool)).predict(EVERYWHERE)
-    np.testing.assert_allclose(one, other, rtol=1e-10)
+    np.testing.assert_allclose(item, other, rtol=1e-10)
 
 
 @pytest.mark.parametrize("calibrator", ALL)
 def test_float32_says_the_same(calibrator):
     scores, outcomes = simulated()
     scores32 = scores.astype(np.float32)
-    one = calibrator().fit(scores32, outcomes).predict(scores32)
+    item = calibrator().fit(scores32, outcomes).predict(scores32)
     other = calibrator().fit(scores32.astype(np.float64), outcomes).predict(scores32.astype(np.float64))
-    np.testing.assert_array_equal(one, other)
+    np.testing.assert_array_equal(item, other)
 
 
 @pytest.mark.parametrize("calibrator", [PlattScaling, BetaCalibration])

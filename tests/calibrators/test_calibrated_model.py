@@ -189,8 +189,8 @@ def test_scikit_learns_own_checks_pass(model):
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # rows of the checks are few, and classes pure
         done = check_estimator(model, on_fail=None)
-    assert [one["check_name"] for one in done if one["status"] == "failed"] == []
-    assert {one["check_name"] for one in done if one["status"] == "skipped"} <= {"check_array_api_input"}
+    assert [item["check_name"] for item in done if item["status"] == "failed"] == []
+    assert {item["check_name"] for item in done if item["status"] == "skipped"} <= {"check_array_api_input"}
     assert len(done) > 50
 
 
@@ -267,8 +267,8 @@ def test_a_class_that_a_fold_lacks_has_a_column(three_classes):
         assert model.classes_.tolist() == ["ant", "bee", "cat"]
         assert proba.shape == (600, 3)
         assert np.allclose(proba.sum(axis=1), 1.0)
-        one = clone(model).set_params(ensemble=False).fit(X[rows], y[rows])
-        assert one.predict_proba(X).shape == (600, 3)
+        item = clone(model).set_params(ensemble=False).fit(X[rows], y[rows])
+        assert item.predict_proba(X).shape == (600, 3)
 
 
 class Recorder(ClassifierMixin, BaseEstimator):

@@ -104,9 +104,9 @@ def answers_of(calibrator, proba):
     return answers
 
 
-def assert_same(one, other, rtol=0.0, atol=0.0):
-    assert one.keys() == other.keys()
-    for answer, values in one.items():
+def assert_same(item, other, rtol=0.0, atol=0.0):
+    assert item.keys() == other.keys()
+    for answer, values in item.items():
         assert values.dtype == other[answer].dtype
         np.testing.assert_allclose(values, other[answer], rtol=rtol, atol=atol, err_msg=answer)
 
@@ -222,10 +222,10 @@ def test_float32(name):
     proba, labels = rows(1)
     small = proba.astype(np.float32)
     new = rows(2)[0].astype(np.float32)
-    one = answers_of(fitted(name, small, labels), new)
-    assert_sound(one, 400)
+    item = answers_of(fitted(name, small, labels), new)
+    assert_sound(item, 400)
     other = answers_of(fitted(name, small.astype(np.float64), labels), new.astype(np.float64))
-    assert_same(one, other, rtol=1e-6, atol=1e-7)
+    assert_same(item, other, rtol=1e-6, atol=1e-7)
 
 
 @EVERY
@@ -324,14 +324,14 @@ def test_binary_contract(name):
     copies = scores.copy(), outcomes.copy()
     with pytest.raises(NotFittedError):
         clone(calibrator).predict(scores)
-    one = clone(calibrator).fit(scores, outcomes)
-    assert repr(one) == repr(calibrator)
+    item = clone(calibrator).fit(scores, outcomes)
+    assert repr(item) == repr(calibrator)
     grid = np.linspace(0, 1, 101)
-    predicted = one.predict(grid)
+    predicted = item.predict(grid)
     assert predicted.dtype == np.float64
     assert ((predicted >= 0) & (predicted <= 1)).all()
     order = random.permutation(200)
-    refitted = one.fit(scores[:50], outcomes[:50]).fit(scores[order], outcomes[order].astype(bool))
+    refitted = item.fit(scores[:50], outcomes[:50]).fit(scores[order], outcomes[order].astype(bool))
     np.testing.assert_allclose(refitted.predict(grid), predicted, rtol=1e-8, atol=1e-12)
     np.testing.assert_array_equal((scores, outcomes), copies)
     file = io.BytesIO()

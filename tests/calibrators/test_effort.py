@@ -43,7 +43,7 @@ def test_what_is_quick_is_not():
     quick = [
         venn_abers("top-label"), VectorScaling(), MulticlassToBinary(HistogramBinning(), notion="class-wise")
     ]  # fmt: skip
-    assert [effort_words(one, 50_000, 1_000) for one in quick] == [""] * 3
+    assert [effort_words(item, 50_000, 1_000) for item in quick] == [""] * 3
 
 
 def test_seconds_count_the_problems_of_the_notion():
@@ -53,11 +53,11 @@ def test_seconds_count_the_problems_of_the_notion():
 
 
 def test_ranks_are_counted_where_their_number_is_left_out():
-    one = fit_seconds(venn_abers("confidence"), 1_000, 10)
+    item = fit_seconds(venn_abers("confidence"), 1_000, 10)
     for notion in ("top-k-confidence", "top-k-label"):
         unset = MulticlassToBinary(VennAbersCalibration(), notion=notion)
-        assert fit_seconds(unset, 1_000, 10) == pytest.approx(5 * one)
-        assert fit_seconds(unset, 1_000, 3) == pytest.approx(3 * one)
+        assert fit_seconds(unset, 1_000, 10) == pytest.approx(5 * item)
+        assert fit_seconds(unset, 1_000, 3) == pytest.approx(3 * item)
 
 
 def test_the_table_names_calibrators_of_the_catalogue():
@@ -79,7 +79,7 @@ def test_a_fit_warns_before_it_starts(monkeypatch, calibrator):
 def test_recommendations_leave_long_fits_out():
     """SMS of 1,200 classes would take 104 s a fold; its ridge is made for so many parameters."""
     proba = np.random.default_rng(0).dirichlet(np.ones(1_200), 1_200)
-    methods = {name: one for name, one in named_methods(None).items() if name in ("SMS", "TS")}
+    methods = {name: item for name, item in named_methods(None).items() if name in ("SMS", "TS")}
     found = recommend(proba, np.arange(1_200), methods=methods)
     assert "too long" in found.left_out["SMS"]
 

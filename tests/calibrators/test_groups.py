@@ -42,8 +42,8 @@ def test_each_cell_is_calibrated_by_its_rows_or_its_class(binary, fallback):
         cell = (label[row] == LABEL) & (NEW_GROUPS[row] == GROUPS)
         if cell.sum() < 40:
             cell = label[row] == LABEL
-        one = clone(binary).fit(SCORE[cell], (Y == LABEL)[cell])
-        assert top.confidence[row] == pytest.approx(one.predict(score[[row]])[0], abs=1e-9)
+        item = clone(binary).fit(SCORE[cell], (Y == LABEL)[cell])
+        assert top.confidence[row] == pytest.approx(item.predict(score[[row]])[0], abs=1e-9)
     used = {(fallback.label, fallback.group): fallback.used for fallback in model.fallbacks_}
     assert used == {(label, 0): "class" for label in range(L)}
     assert model.groups_ == ("east", "north", "west")
@@ -60,9 +60,9 @@ def test_group_alone_pools_its_classes():
     top = model.predict_top(NEW, groups=NEW_GROUPS)
     for group in ("north", "moon"):
         rows = group == GROUPS if group == "north" else np.ones(N, bool)
-        one = HistogramBinning(points_per_bin=40).fit(SCORE[rows], (Y == LABEL)[rows])
+        item = HistogramBinning(points_per_bin=40).fit(SCORE[rows], (Y == LABEL)[rows])
         new = group == NEW_GROUPS
-        np.testing.assert_array_equal(top.confidence[new], one.predict(NEW.max(axis=1)[new]))
+        np.testing.assert_array_equal(top.confidence[new], item.predict(NEW.max(axis=1)[new]))
     alone = fitted("group").predict_top(NEW, groups=NEW_GROUPS)
     moon = NEW_GROUPS == "moon"
     np.testing.assert_array_equal(alone.confidence[moon], NEW.max(axis=1)[moon])
@@ -80,10 +80,10 @@ def test_classes_with_too_few_rows_fall_back_as_without_groups():
 
 def test_groups_are_told_apart_by_their_text_and_weights_are_handed_on():
     numbers = np.where(GROUPS == "north", 1, 2)
-    one = MulticlassToBinary(by="group").fit(PROBA, Y, groups=numbers)
+    item = MulticlassToBinary(by="group").fit(PROBA, Y, groups=numbers)
     other = MulticlassToBinary(by="group").fit(PROBA, Y, groups=numbers.astype(float))
-    assert one.groups_ == other.groups_ == ("1", "2")
-    assert one.group_codes(["2", "1", None], 3).tolist() == [1, 0, -1]
+    assert item.groups_ == other.groups_ == ("1", "2")
+    assert item.group_codes(["2", "1", None], 3).tolist() == [1, 0, -1]
     kept = np.arange(N) % 3 > 0
     weighted = MulticlassToBinary(by=BOTH).fit(PROBA, Y, kept, groups=GROUPS)
     alone = MulticlassToBinary(by=BOTH).fit(PROBA[kept], Y[kept], groups=GROUPS[kept])
@@ -101,8 +101,8 @@ def test_files_replay_groups_to_the_last_bit(by, options):
     assert loaded.groups_ == model.groups_
     assert loaded.by == by
     assert loaded.fallbacks_ == model.fallbacks_
-    one, other = (m.predict_top(NEW, groups=NEW_GROUPS).confidence for m in (model, loaded))
-    np.testing.assert_array_equal(one, other)
+    item, other = (m.predict_top(NEW, groups=NEW_GROUPS).confidence for m in (model, loaded))
+    np.testing.assert_array_equal(item, other)
     assert guarantee_card(loaded).words() == guarantee_card(model).words()
     if options:
         rows = loaded.predict_proba(NEW, groups=NEW_GROUPS)
@@ -118,7 +118,7 @@ def test_files_without_groups_are_as_before_and_damaged_ones_are_refused():
     def refused(words, **state):
         document = whole | {"state": {**whole["state"], **state}}
         document["state"] = {name: value for name, value in document["state"].items() if value != "gone"}
-        document["checksum"] = checksum({key: one for key, one in document.items() if key != "checksum"})
+        document["checksum"] = checksum({key: item for key, item in document.items() if key != "checksum"})
         with pytest.raises(CalibratorFileError, match=words):
             loads(json.dumps(document).encode())
 

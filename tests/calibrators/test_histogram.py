@@ -144,10 +144,10 @@ def test_randomized_ties_move_values_by_at_most_delta():
 def test_row_order_does_not_matter(pairs, seed):
     scores, outcomes = columns(pairs)
     order = np.random.default_rng(seed).permutation(len(scores))
-    one = HistogramBinning(n_bins=4).fit(scores, outcomes)
+    item = HistogramBinning(n_bins=4).fit(scores, outcomes)
     other = HistogramBinning(n_bins=4).fit(scores[order], outcomes[order])
-    assert one.values_.tolist() == other.values_.tolist()
-    assert one.edges_.tolist() == other.edges_.tolist()
+    assert item.values_.tolist() == other.values_.tolist()
+    assert item.edges_.tolist() == other.edges_.tolist()
 
 
 def test_refit_starts_fresh_and_clone_is_unfitted():

@@ -184,9 +184,9 @@ def test_each_notion_has_only_its_own_outputs():
 def test_matrix_and_predictions_give_the_same_calibrator():
     proba, y, test = data(2, digits=None)
     for notion in oracles.NOTIONS:
-        one = MulticlassToBinary(HistogramBinning(n_bins=3), notion=notion).fit(proba, y)
+        item = MulticlassToBinary(HistogramBinning(n_bins=3), notion=notion).fit(proba, y)
         other = MulticlassToBinary(HistogramBinning(n_bins=3), notion=notion).fit(Predictions(proba, y), y)
-        assert (outputs(one, test) == outputs(other, Predictions(test))).all()
+        assert (outputs(item, test) == outputs(other, Predictions(test))).all()
 
 
 @pytest.mark.parametrize("notion", oracles.NOTIONS)
@@ -194,11 +194,11 @@ def test_row_order_absent_classes_and_input_are_respected(notion):
     proba, y, test = data(9)
     before = proba.copy(), y.copy(), test.copy()
     order = np.random.default_rng(0).permutation(len(y))
-    one = MulticlassToBinary(HistogramBinning(n_bins=3), notion=notion).fit(proba, y)
+    item = MulticlassToBinary(HistogramBinning(n_bins=3), notion=notion).fit(proba, y)
     other = MulticlassToBinary(HistogramBinning(n_bins=3), notion=notion).fit(proba[order], y[order])
-    assert (outputs(one, test) == outputs(other, test)).all()
-    assert one.n_classes_ == 4
-    assert outputs(one, test[:1]).shape[1] == 1
+    assert (outputs(item, test) == outputs(other, test)).all()
+    assert item.n_classes_ == 4
+    assert outputs(item, test[:1]).shape[1] == 1
     assert all((now == then).all() for now, then in zip((proba, y, test), before, strict=True))
 
 

@@ -314,9 +314,9 @@ def test_search_is_the_literal_cross_validation(scaling):
         losses = np.empty(len(labels))
         for number in range(5):
             inside = fold != number
-            one = clone(scaling).set_params(**{searched: strength}).fit(proba[inside], labels[inside])
-            one.floor_ = floor
-            said = one.predict_proba(proba[~inside])
+            item = clone(scaling).set_params(**{searched: strength}).fit(proba[inside], labels[inside])
+            item.floor_ = floor
+            said = item.predict_proba(proba[~inside])
             losses[~inside] = -np.log(said[np.arange(len(said)), labels[~inside]])
         assert mean == pytest.approx(losses.mean(), abs=2e-4)
         assert error == pytest.approx(losses.std(ddof=1) / np.sqrt(200), rel=1e-2)
@@ -464,8 +464,8 @@ def test_parameter_counts():
 def test_predictions_and_arrays_are_the_same_input(scaling):
     proba, labels = simulated(n=300)
     predictions = Predictions(proba, labels)
-    one = scaling.fit(predictions, labels).predict_proba(predictions)
-    np.testing.assert_array_equal(scaling.fit(proba, labels).predict_proba(proba), one)
+    item = scaling.fit(predictions, labels).predict_proba(predictions)
+    np.testing.assert_array_equal(scaling.fit(proba, labels).predict_proba(proba), item)
 
 
 @pytest.mark.parametrize("scaling", ALL, ids=str)

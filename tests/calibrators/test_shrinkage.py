@@ -72,9 +72,9 @@ def test_a_class_is_right_on_average_as_often_as_its_rows_say_shrunk():
     label, after = proba.argmax(axis=1), model.predict_top(proba).confidence
     prior = pooled.predict_top(proba).confidence
     right, means, said = [], [], []
-    for one in range(60):
-        own = [row for row in range(len(y)) if label[row] == one]
-        right.append(sum(y[row] == one for row in own))
+    for item in range(60):
+        own = [row for row in range(len(y)) if label[row] == item]
+        right.append(sum(y[row] == item for row in own))
         means.append(sum(prior[row] for row in own) / 12)
         said.append(sum(after[row] for row in own) / 12)
     right, means, said = map(np.array, (right, means, said))
@@ -93,8 +93,8 @@ def test_only_classes_with_few_rows_are_shrunk_and_no_guarantee_is_given_for_the
     model = MulticlassToBinary(HistogramBinning(points_per_bin=40), fallback="shrink").fit(proba, y)
     plain = MulticlassToBinary(HistogramBinning(points_per_bin=40)).fit(proba, y)
     label = proba.argmax(axis=1)
-    one, other = (m.predict_top(proba).confidence for m in (model, plain))
-    np.testing.assert_array_equal(one[label < 3], other[label < 3])
+    item, other = (m.predict_top(proba).confidence for m in (model, plain))
+    np.testing.assert_array_equal(item[label < 3], other[label < 3])
     assert {fallback.used for fallback in model.fallbacks_} == {"shrunk"}
     card = guarantee_card(model)
     assert np.isfinite(card.marginal).tolist() == [True] * 3 + [False] * 17

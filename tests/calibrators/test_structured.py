@@ -79,9 +79,11 @@ def test_order_of_classes_does_not_matter(scaling):
     order = np.array([3, 1, 0, 2])
     new = np.argsort(order)[labels]
 
-    def change(one):
-        before = one().fit(proba, labels).predict_proba(proba)
-        return np.abs(one().fit(proba[:, order], new).predict_proba(proba[:, order]) - before[:, order]).max()
+    def change(item):
+        before = item().fit(proba, labels).predict_proba(proba)
+        return np.abs(
+            item().fit(proba[:, order], new).predict_proba(proba[:, order]) - before[:, order]
+        ).max()
 
     assert change(scaling) < 1e-10
     assert change(VectorScaling) > 1e-3

@@ -48,10 +48,10 @@ def test_temperature_is_the_best_of_a_literal_grid():
 def test_with_two_classes_it_is_temperature_scaling():
     # The log loss of two classes is that of the event that the top one is right.
     proba, labels = simulated(n_classes=2)
-    one, other = (
+    item, other = (
         TemperatureScaling(objective=name).fit(proba, labels) for name in ("log_loss", "top_versus_all")
     )
-    assert other.temperature_ == pytest.approx(one.temperature_, rel=1e-5)
+    assert other.temperature_ == pytest.approx(item.temperature_, rel=1e-5)
 
 
 def test_one_confidence_is_the_accuracy():
@@ -94,7 +94,7 @@ def test_an_early_stop_says_how_far_the_minimum_is(monkeypatch):
         with warnings.catch_warnings(record=True) as said:
             warnings.simplefilter("always")
             fitted = TopVersusAllScaling().fit(proba, labels)
-        assert [one.category for one in said] == ([ConvergenceWarning] if fitted.loss_gap_ > 1e-14 else [])
+        assert [item.category for item in said] == ([ConvergenceWarning] if fitted.loss_gap_ > 1e-14 else [])
         ridge = 0.1 * np.mean((fitted.weights_ - 1.0) ** 2)
         losses.append(loss(fitted.predict_proba(proba), labels, proba) + ridge)
         gaps.append(fitted.loss_gap_)

@@ -230,9 +230,9 @@ def test_labels_from_another_file(capsys, table, tmp_path):
     frame = read_csv(table)
     np.save(tmp_path / "p.npy", frame[list(NAMES)].to_numpy())
     np.save(tmp_path / "y.npy", frame["label"].map(NAMES.index).to_numpy())
-    _, one, _ = run(capsys, "metrics", table)
+    _, item, _ = run(capsys, "metrics", table)
     _, two, _ = run(capsys, "metrics", tmp_path / "p.npy", "--labels", tmp_path / "y.npy")
-    assert one["methods"] == two["methods"]
+    assert item["methods"] == two["methods"]
     code, _, err = run(capsys, "metrics", tmp_path / "p.npy")
     assert code == 2
     assert "no true labels" in err
@@ -548,9 +548,9 @@ def test_names_cannot_command_the_terminal(capsys, tmp_path):
 
 def test_predictions_of_one_row_can_be_applied(capsys, table, tmp_path):
     run(capsys, "fit", table, "-o", tmp_path / "cal.json")
-    one = Predictions([[0.2, 0.3, 0.5]])
+    item = Predictions([[0.2, 0.3, 0.5]])
     buffer = io.BytesIO()
-    np.save(buffer, one.proba)
+    np.save(buffer, item.proba)
     (tmp_path / "one.npy").write_bytes(buffer.getvalue())
     code, data, _ = run(
         capsys, "apply", tmp_path / "cal.json", tmp_path / "one.npy", "-o", tmp_path / "o.csv"
@@ -726,7 +726,7 @@ def test_every_command_takes_what_is_no_vector(capsys, tmp_path, kind):
     expected = ece(right, h, notion="confidence")
     assert (data["kind"], data["methods"][0][key]) == (kind, pytest.approx(expected))
     fitted = asked("fit", file, "--method", "isotonic", "-o", out, "--split", 0.5)[1]
-    before, after = (one["top_brier"] or one["brier"] for one in fitted["methods"])
+    before, after = (item["top_brier"] or item["brier"] for item in fitted["methods"])
     assert after < before
     columns = asked("apply", out, file, "-o", applied)[1]["columns"]
     assert {"binary": "p(yes)", "multilabel": "p(cat)"}.get(kind, "calibrated") in columns

@@ -74,7 +74,7 @@ def test_every_command_prints_what_its_schema_says(tmp_path, monkeypatch, capsys
 
 
 def test_every_command_that_prints_json_has_a_schema(capsys):
-    (commands,) = [one.choices for one in parser()._actions if isinstance(one.choices, dict)]
+    (commands,) = [item.choices for item in parser()._actions if isinstance(item.choices, dict)]
     assert set(SHAPES) == {name for name, of in commands.items() if "--json" in of._option_string_actions}
     for name in SHAPES:
         assert main(["schema", name]) == 0

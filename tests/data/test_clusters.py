@@ -150,7 +150,7 @@ def test_splits_and_folds_keep_clusters_together(rows):
     assert not set(fitted.cluster) & set(assessed.cluster)
     fold = stratified_folds(rows.labels, 5, 0, rows.cluster)
     assert [len(set(rows.cluster[fold == number])) for number in range(5)] == [4] * 5
-    assert all(len(set(fold[rows.cluster == one])) == 1 for one in set(rows.cluster))
+    assert all(len(set(fold[rows.cluster == item])) == 1 for item in set(rows.cluster))
 
 
 def many(n_clusters: int, size: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
@@ -178,7 +178,7 @@ def test_recommendation_leaves_out_whole_clusters(given):
     recommend(rows, labels, cluster=None if given == "predictions" else cluster, methods={"TS": Watching()})
     folds = seen[:5]
     assert [len(fitted) for fitted in folds] == [160] * 5
-    place = {tuple(row): one for row, one in zip(proba.tolist(), cluster.tolist(), strict=True)}
+    place = {tuple(row): item for row, item in zip(proba.tolist(), cluster.tolist(), strict=True)}
     assert all(len({place[tuple(row)] for row in fitted.tolist()}) == 32 for fitted in folds)
 
 

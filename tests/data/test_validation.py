@@ -62,9 +62,9 @@ def call(name: str, y_true, scores):
     public = FUNCTIONS[name]
     parameters = inspect.signature(public).parameters
     further = {
-        one: NEEDED[one]
-        for one in parameters
-        if one in NEEDED and parameters[one].default is inspect.Parameter.empty
+        item: NEEDED[item]
+        for item in parameters
+        if item in NEEDED and parameters[item].default is inspect.Parameter.empty
     }
     if "scores_b" in parameters:
         further["scores_b"] = scores
@@ -178,7 +178,7 @@ def test_bins_of_classes_say_that_they_need_classes(rows):
 def test_a_column_of_ones_is_no_vector_of_a_single_class():
     """Its rows sum to 1, as vectors do: the kernel test of vectors must not be among the tests."""
     tests = calibration_tests(HAPPENED, np.ones((N, 1)))
-    assert [one.test for one in tests] == ["kuiper", "ks", "spiegelhalter"]
+    assert [item.test for item in tests] == ["kuiper", "ks", "spiegelhalter"]
 
 
 @pytest.mark.parametrize("notion", ["confidence", "top-label", "class-wise", "top-k-label"])
@@ -193,7 +193,7 @@ def test_a_matrix_is_checked_once_in_a_fit(notion, binary):
         code, caller = frame.f_code, frame.f_back
         given = [frame.f_locals.get(name) for name in code.co_varnames[: code.co_argcount]]
         if event == "call" and code.co_filename == validation.__file__ != caller.f_code.co_filename:
-            callers.extend(caller.f_code.co_name for one in given if one is matrix)
+            callers.extend(caller.f_code.co_name for item in given if item is matrix)
 
     sys.setprofile(watch)
     try:

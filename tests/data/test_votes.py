@@ -49,7 +49,7 @@ def test_numbers_are_expectations_over_the_votes(votes):
         assert metric(voted.labels, voted) == pytest.approx(value)
     confidence, right = PROBA.max(axis=1), SHARES[np.arange(200), PROBA.argmax(axis=1)]
     bins = np.minimum((confidence * 15).astype(int), 14)
-    gaps = [abs((right - confidence)[bins == one].sum()) / 200 for one in np.unique(bins)]
+    gaps = [abs((right - confidence)[bins == item].sum()) / 200 for item in np.unique(bins)]
     assert ece(voted.labels, voted, notion="confidence") == pytest.approx(sum(gaps))
 
 

@@ -55,7 +55,7 @@ def test_shrunken_estimates_are_nearer_to_the_truth():
     y = np.where(random.random(1_200) < chance[label], label, (label + 1) % 300)
     zoom = reliability_diagram(y, top, n_bins=15).zoom(9)
     truth = chance[zoom.label]
-    raw, shrunken = (np.mean((one - truth) ** 2) for one in (zoom.class_accuracy, zoom.class_shrunken))
+    raw, shrunken = (np.mean((item - truth) ** 2) for item in (zoom.class_accuracy, zoom.class_shrunken))
     assert shrunken < 0.5 * raw
     assert not zoom.alike
     *_, diamonds = accepted(diagrams.draw_zoom(zoom, NAMES, shrunk=True)).data
@@ -76,7 +76,7 @@ def test_classes_that_differ_no_more_than_chance_get_the_accuracy_of_the_bin():
 @pytest.mark.parametrize(("right", "count", "score"), [(0, 5, 0.5), (3, 3, 0.4), (7, 20, 0.6), (2, 4, 0.5)])
 def test_p_value_is_twice_the_smaller_tail(right, count, score):
     tails = [binomtest(right, count, score, alternative=side).pvalue for side in ("less", "greater")]
-    found = chance_of_gap(*(np.array([one]) for one in (right / count, float(count), score)))
+    found = chance_of_gap(*(np.array([item]) for item in (right / count, float(count), score)))
     assert found[0] == pytest.approx(min(1.0, 2 * min(tails)))
 
 

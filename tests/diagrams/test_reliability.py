@@ -109,11 +109,11 @@ def test_names_are_escaped(diagram, rows):
 
 def test_one_event_has_one_panel():
     score = np.linspace(0.05, 0.95, 40)
-    one = reliability_diagram(np.arange(40) % 3 == 0, BinaryPrediction(score), n_bins=5)
-    pooled, perfect, gap = accepted(diagrams.draw_reliability(one, event="Y")).data
-    np.testing.assert_array_equal(pooled.y, one.accuracy)
-    np.testing.assert_array_equal(gap.y, one.delta)
-    np.testing.assert_array_equal(perfect.y, one.perfect_gaps[0])
+    item = reliability_diagram(np.arange(40) % 3 == 0, BinaryPrediction(score), n_bins=5)
+    pooled, perfect, gap = accepted(diagrams.draw_reliability(item, event="Y")).data
+    np.testing.assert_array_equal(pooled.y, item.accuracy)
+    np.testing.assert_array_equal(gap.y, item.delta)
+    np.testing.assert_array_equal(perfect.y, item.perfect_gaps[0])
 
 
 def test_bin_in_detail_is_sorted_by_the_gap(diagram, rows):

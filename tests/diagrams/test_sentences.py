@@ -124,7 +124,7 @@ def test_fallbacks_are_listed_by_class():
         notion: MulticlassToBinary(notion=notion).fit(proba, np.arange(9) % 2)
         for notion in ("top-label", "confidence")
     }
-    assert [one["class"] for one in fallback_records(fitted["top-label"], ("cat", "dog"))] == ["cat", "dog"]
+    assert [item["class"] for item in fallback_records(fitted["top-label"], ("cat", "dog"))] == ["cat", "dog"]
     (pooled,) = fallback_records(fitted["confidence"], ("cat", "dog"))
     assert pooled == {"class": "all classes", "rank": 1, "n_points": 9, "needed": 50, "used": "identity"}
     assert fallback_records(HistogramBinning(), ("cat", "dog")) == []

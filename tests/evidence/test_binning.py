@@ -125,8 +125,8 @@ def test_cells_equal_the_literal_loops(notion, strategy, dtype):
         for bin_, values in oracles.cells(entries, 9, strategy).items()
     ]
     computed = zip(cells.problem, cells.bin, cells.count, cells.mean_score, cells.mean_outcome, strict=True)
-    for one, other in zip(computed, expected, strict=True):
-        assert one == pytest.approx(other, rel=0, abs=1e-11)
+    for item, other in zip(computed, expected, strict=True):
+        assert item == pytest.approx(other, rel=0, abs=1e-11)
     assert cells.n_bins == (max(b for _, b, *_ in expected) + 1 if strategy == "discrete" else 9)
 
 

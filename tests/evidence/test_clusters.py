@@ -57,12 +57,12 @@ def test_range_effects_are_those_of_the_rows_inside():
     score, row = random.random(400), np.arange(400)
     dependence, group, bin_ = Dependence(random.integers(0, 40, 400), 0.5), row % 3, (score * 5).astype(int)
     from_on, below = dependence.design_effects(score, row, group, bin_, 5)
-    for one in range(3):
+    for item in range(3):
         for edge in range(5):
             for found, inside in ((from_on, bin_ >= edge), (below, bin_ <= edge)):
-                chosen = inside & (group == one)
+                chosen = inside & (group == item)
                 alone = dependence.design_effects(score[chosen], row[chosen], np.zeros(chosen.sum(), int))
-                assert found[one, edge] == pytest.approx(alone[0][0, 0])
+                assert found[item, edge] == pytest.approx(alone[0][0, 0])
 
 
 def test_pairs_are_counted_by_hand():
@@ -93,8 +93,8 @@ def test_squares_compare_pairs_of_different_clusters():
     random = np.random.default_rng(6)
     score, outcome, cluster = random.random(40), random.random(40) < 0.5, np.arange(40) % 7
     squared, bin_ = 0.0, (score * 3).astype(int)
-    for one in range(3):
-        inside = np.flatnonzero(bin_ == one)
+    for item in range(3):
+        inside = np.flatnonzero(bin_ == item)
         pairs = [(i, j) for i in inside for j in inside if cluster[i] != cluster[j]]
         products = [(outcome[i] - score[i]) * (outcome[j] - score[j]) for i, j in pairs]
         squared += len(inside) / 40 * np.mean(products)
@@ -162,7 +162,7 @@ def test_rates_of_perfect_models_stay_at_their_levels(setting):
 def test_pairs_of_rows_that_belong_together_are_not_compared():
     proba, labels, cluster = perfect(np.random.default_rng(6), "", 30, 10, 0.3)
     rows = Predictions(proba, labels, cluster=cluster)
-    assert [one.test for one in calibration_tests(labels, rows)] == ["kuiper", "ks", "spiegelhalter"]
+    assert [item.test for item in calibration_tests(labels, rows)] == ["kuiper", "ks", "spiegelhalter"]
     with pytest.raises(InputError, match="independent rows"):
         calibration_test(labels, rows, test="skce")
 

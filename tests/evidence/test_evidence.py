@@ -35,8 +35,8 @@ def sources(kind, weighted, n_parts, seed=0):
         columns = {f"p(c{code})": proba[:, code] for code in range(L)} | {"label": [f"c{y}" for y in labels]}
     elif kind == "top-label":
         rows = Rows(labels, TopLabelPrediction(top, confidence), sample_weight=weights)
-        columns = {"predicted": [f"c{one}" for one in top], "confidence": confidence}
-        columns |= {"label": [f"c{one}" for one in labels]}
+        columns = {"predicted": [f"c{item}" for item in top], "confidence": confidence}
+        columns |= {"label": [f"c{item}" for item in labels]}
     elif kind == "confidence":
         rows = Rows(labels == top, ConfidencePrediction(confidence), sample_weight=weights)
         columns = {"confidence": confidence, "correct": labels == top}
@@ -114,12 +114,12 @@ def test_numbers_and_conclusions_of_sums_are_those_of_rows(kind, weighted):
             ends = measure_interval(None, sums, key)
             assert ends == pytest.approx(measure_interval(None, rows, key), abs=1e-9), key
     conclusions = [calib.conclude(None, source) for source in (rows, sums)]
-    np.testing.assert_allclose(*(numbers(one) for one in conclusions), atol=1e-9)
+    np.testing.assert_allclose(*(numbers(item) for item in conclusions), atol=1e-9)
     diagrams = [calib.reliability_diagram(None, source) for source in (rows, sums)]
-    np.testing.assert_allclose(*(numbers(one) for one in diagrams), atol=1e-9)
+    np.testing.assert_allclose(*(numbers(item) for item in diagrams), atol=1e-9)
     if kind in ("vectors", "top-label"):
         tables = [calib.class_table(None, source, n_resamples=50, random_state=0) for source in (rows, sums)]
-        np.testing.assert_allclose(*(numbers(one) for one in tables), atol=1e-9)
+        np.testing.assert_allclose(*(numbers(item) for item in tables), atol=1e-9)
 
 
 @pytest.mark.parametrize("kind", KINDS)

@@ -76,8 +76,8 @@ def test_top_label_prediction_gives_the_problems_of_its_matrix(notion):
     matrix = np.zeros((80, 4))
     matrix[np.arange(80), top.label] = top.confidence
     from_matrix, from_top = reduce_to_binary(y, matrix, notion), reduce_to_binary(y, top, notion)
-    for one, other in zip(entries(from_top), entries(from_matrix), strict=False):
-        assert one == other
+    for item, other in zip(entries(from_top), entries(from_matrix), strict=False):
+        assert item == other
 
 
 def test_classes_absent_everywhere_keep_their_problem():
@@ -161,11 +161,11 @@ def test_reducing_and_binning_in_one_go_changes_nothing(notion, strategy):
     expected = bin_statistics(problems, n_bins=7, strategy=strategy)
     computed = Rows(y, proba).cells(notion, n_bins=7, strategy=strategy)
     for field in dataclasses.fields(expected):
-        one, other = getattr(computed, field.name), getattr(expected, field.name)
+        item, other = getattr(computed, field.name), getattr(expected, field.name)
         if field.name == "mean_score":  # sums over one class, not over all
-            np.testing.assert_allclose(one, other, rtol=0, atol=1e-13)
+            np.testing.assert_allclose(item, other, rtol=0, atol=1e-13)
         else:
-            np.testing.assert_array_equal(one, other, err_msg=field.name)
+            np.testing.assert_array_equal(item, other, err_msg=field.name)
 
 
 def test_the_input_is_left_alone():

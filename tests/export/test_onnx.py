@@ -36,7 +36,7 @@ def assert_all_is_used(model: bytes) -> None:
     """Check that nodes read each stored constant: onnxruntime warns of one that none reads at every load."""
     graph = onnx.load_from_string(model).graph
     read = {name for node in graph.node for name in node.input}
-    assert {one.name for one in graph.initializer} <= read
+    assert {item.name for item in graph.initializer} <= read
 
 
 @pytest.mark.parametrize("opset", [13, None])
@@ -95,7 +95,7 @@ def test_without_the_extra_it_says_what_to_install(monkeypatch):
 def test_every_operator_set_gives_the_same(name, opset):
     calibrator = fitted(name)
     model = to_onnx(calibrator, opset=opset)
-    (version,) = [one.version for one in onnx.load_from_string(model).opset_import]
+    (version,) = [item.version for item in onnx.load_from_string(model).opset_import]
     assert version == (opset or newest_opset())
     assert verify_onnx(model, calibrator, rows(5, 500)[0]) <= (1e-9 if is_smooth(calibrator) else 1e-15)
 
@@ -123,7 +123,7 @@ def test_operator_sets_that_are_not_known_are_refused():
 def test_prefix_of_a_model_that_stands_behind_another():
     model = linear(18, 10)[0]
     names = [to_onnx(fitted("TS"), opset=model, prefix=prefix) for prefix in (None, "p_", "")]
-    inputs = [onnx.load_from_string(one).graph.input[0].name for one in names]
+    inputs = [onnx.load_from_string(item).graph.input[0].name for item in names]
     assert inputs == ["calibrated_proba", "p_proba", "proba"]
 
 
@@ -132,7 +132,7 @@ def test_prefix_is_before_every_name():
     graph = model.graph
     named = [*graph.input, *graph.output, *graph.node, *graph.initializer]
     values = [name for node in graph.node for name in (*node.input, *node.output)]
-    assert all(name.startswith("cal_") for name in [*values, *(one.name for one in named)])
+    assert all(name.startswith("cal_") for name in [*values, *(item.name for item in named)])
     assert verify_onnx(model.SerializeToString(), fitted("completed"), rows(5, 500)[0]) <= 1e-15
 
 
@@ -178,7 +178,7 @@ def test_behind_a_model_of_other_versions_and_the_same_names(opset, ir_version, 
     assert onnx.load_from_string(both).opset_import[0].version == opset
     x = np.random.default_rng(1).normal(size=(50, 3)).astype(weights.dtype)
     session = onnxruntime.InferenceSession(both, providers=["CPUExecutionProvider"])
-    assert [one.name for one in session.get_outputs()] == [
+    assert [item.name for item in session.get_outputs()] == [
         *("label", "calibrated_probabilities", "calibrated_label")
     ]
     found = session.run(["calibrated_probabilities"], {"proba": x})[0]
@@ -220,7 +220,7 @@ def test_behind_a_model_of_scikit_learn():
     by_hand = onnx.compose.merge_models(model, graph, [("probabilities", "calibrated_proba")])
     for both in (*merged, by_hand.SerializeToString()):
         session = onnxruntime.InferenceSession(both, providers=["CPUExecutionProvider"])
-        names = [one.name for one in session.get_outputs()]
+        names = [item.name for item in session.get_outputs()]
         found = dict(zip(names, session.run(None, {session.get_inputs()[0].name: x}), strict=True))
         top = calibrator.predict_top(classifier.predict_proba(x).astype(np.float32))
         assert np.array_equal(found["calibrated_label"], top.label)

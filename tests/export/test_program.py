@@ -26,7 +26,10 @@ def test_numbers_take_the_kind_of_the_value_beside_them_and_are_stored_once():
     x = program.input("proba", 3)
     assert ((x + 1) * 1).kind == "f"
     assert (x.top() + 1).kind == "i"
-    assert [(one.dtype, one.tolist()) for one in program.constants.values()] == [(float, 1.0), (np.int64, 1)]
+    assert [(item.dtype, item.tolist()) for item in program.constants.values()] == [
+        (float, 1.0),
+        (np.int64, 1),
+    ]
 
 
 def test_what_no_output_needs_is_dropped():

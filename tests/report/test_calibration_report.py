@@ -79,7 +79,7 @@ def test_what_lacks_labels_is_refused():
 
 
 def test_results_that_print_numbers_print_them_shortly():
-    for one in (
+    for item in (
         calib.error_interval(Y, PROBA),
         calib.paired_difference(Y, PROBA, PROBA**2 / (PROBA**2).sum(1, keepdims=True)),
         calib.calibration_slope(Y, PROBA),
@@ -88,7 +88,7 @@ def test_results_that_print_numbers_print_them_shortly():
         calib.guarantee_card(calib.MulticlassToBinary().fit(PROBA, Y)),
         calib.metrics(Y, PROBA),
     ):
-        assert dataclasses.is_dataclass(one)
-        digits = [number.replace(".", "").lstrip("0") for number in re.findall(r"\d\.\d+", repr(one))]
-        assert max(map(len, digits)) <= 6, repr(one)
-        assert len(repr(one)) < 1500
+        assert dataclasses.is_dataclass(item)
+        digits = [number.replace(".", "").lstrip("0") for number in re.findall(r"\d\.\d+", repr(item))]
+        assert max(map(len, digits)) <= 6, repr(item)
+        assert len(repr(item)) < 1500

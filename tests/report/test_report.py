@@ -201,11 +201,11 @@ def test_a_summary_has_the_numbers_of_its_rows(kind):
 
 def test_one_row_and_rows_always_right():
     # One row, right at 0.7: every error is 0.3, and a perfect model is off by 0.3 or 0.7.
-    one = Outline(report_html(ReportInput(Predictions([[0.3, 0.7]], [1]), n_resamples=20))).text
+    item = Outline(report_html(ReportInput(Predictions([[0.3, 0.7]], [1]), n_resamples=20))).text
     # Four rows, each right with confidence 1: no error, and none for a perfect model either.
     sure = Predictions(np.eye(3)[[0, 1, 2, 0]], [0, 1, 2, 0])
     right = Outline(report_html(ReportInput(sure, n_resamples=20))).text
-    for words, n, n_classes, error in ((one, 1, 2, "0.300"), (right, 4, 3, "0.000000")):
+    for words, n, n_classes, error in ((item, 1, 2, "0.300"), (right, 4, 3, "0.000000")):
         sentence = f"{n} evaluation rows of {n_classes} classes; the predicted class is right in 100.00%"
         assert sentence in words
         assert "Accuracy1.0000" in words
@@ -213,7 +213,7 @@ def test_one_row_and_rows_always_right():
             assert f"{name} {error}, not distinguishable from noise" in words
             assert f"{name}{float(error):.4f}" in words
         assert "none: no cell holds 20 rows" in words
-    assert "None of 1 predicted classes is above noise" in one
+    assert "None of 1 predicted classes is above noise" in item
     assert "None of 3 predicted classes is above noise" in right
 
 

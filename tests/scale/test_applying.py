@@ -33,7 +33,7 @@ def fitted(rows, tmp_path_factory):
     folder = tmp_path_factory.mktemp("fit")
     write(rows, folder / "rows.parquet")
     chosen = (MulticlassToBinary(HistogramBinning(n_bins=8)), TemperatureScaling())
-    return [scale.fit(folder, one, part="evaluation") for one in chosen]
+    return [scale.fit(folder, item, part="evaluation") for item in chosen]
 
 
 @pytest.mark.parametrize("which", [0, 1])
@@ -71,7 +71,7 @@ def test_a_fault_leaves_no_half_file(rows, fitted, tmp_path):
     file = write((proba, rows[1]), tmp_path / "a.parquet")
     with pytest.raises(InputError, match=r"a\.parquet, row group 3, row 2222: .*missing or infinite"):
         scale.apply(fitted[0], file, tmp_path / "out.parquet")
-    assert [one.name for one in tmp_path.iterdir()] == ["a.parquet"]
+    assert [item.name for item in tmp_path.iterdir()] == ["a.parquet"]
     with pytest.raises(InputError, match="same file as the input"):
         scale.apply(fitted[0], file, file)
 

@@ -61,8 +61,8 @@ def test_histogram_binning_is_that_of_the_rows(rows, tmp_path, notion, n_parts, 
     folder = write(rows, tmp_path / "d", n_parts, seed=n_parts)
     mine = scale.fit(folder, calibrator, workers=workers)
     theirs = calibrator.fit(*rows)
-    for one, other in zip(mine.calibrators_, theirs.calibrators_, strict=True):
-        assert_same(one, other)
+    for item, other in zip(mine.calibrators_, theirs.calibrators_, strict=True):
+        assert_same(item, other)
     assert_same(mine.pooled_[0], theirs.pooled_[0])
     assert mine.fallbacks_ == theirs.fallbacks_
     assert mine.n_points_.tolist() == theirs.n_points_.tolist()
@@ -74,8 +74,8 @@ def test_every_division_order_and_number_of_workers_gives_the_same_fit(rows, tmp
     theirs = MulticlassToBinary(HistogramBinning(n_bins=12)).fit(*rows)
     folder = write(rows, tmp_path / "d", n_parts, seed=n_parts)
     mine = scale.fit(folder, MulticlassToBinary(HistogramBinning(n_bins=12)), workers=workers)
-    for one, other in zip(mine.calibrators_, theirs.calibrators_, strict=True):
-        assert_same(one, other)
+    for item, other in zip(mine.calibrators_, theirs.calibrators_, strict=True):
+        assert_same(item, other)
 
 
 @pytest.mark.thorough
@@ -85,8 +85,8 @@ def test_a_worker_that_is_killed_while_it_fits_changes_nothing(rows, tmp_path):
     engine = Ending(Threads(2, processes=True))
     mine = scale.fit(folder, calibrator, engine=engine)
     assert engine.ended
-    for one, other in zip(mine.calibrators_, calibrator.fit(*rows).calibrators_, strict=True):
-        assert_same(one, other)
+    for item, other in zip(mine.calibrators_, calibrator.fit(*rows).calibrators_, strict=True):
+        assert_same(item, other)
 
 
 @pytest.mark.parametrize("by", ["group", ("class", "group")])
@@ -96,8 +96,8 @@ def test_bins_by_group_are_those_of_the_rows(rows, tmp_path, by):
     mine = scale.fit(write(rows, tmp_path / "d", 4, seed=2, site=site), calibrator, groups="site")
     theirs = calibrator.fit(*rows, groups=site)
     assert mine.groups_ == theirs.groups_
-    for one, other in zip(mine.everyone_, theirs.everyone_, strict=True):
-        assert_same(one, other)
+    for item, other in zip(mine.everyone_, theirs.everyone_, strict=True):
+        assert_same(item, other)
     assert mine.fallbacks_ == theirs.fallbacks_
 
 
@@ -108,14 +108,14 @@ def test_cuts_lie_in_the_cells_that_are_refined(seed):
     values = random.beta(*random.choice([0.3, 1.0, 4.0], 2), 400)
     score = random.choice(values, 3_000, p=random.dirichlet(np.full(400, 0.2)))
     happened = random.random(3_000) < score
-    one = np.ones(3_000, dtype=np.int64)
+    item = np.ones(3_000, dtype=np.int64)
     key = np.zeros(3_000, dtype=np.int64)
     binning = HistogramBinning(n_bins=int(random.integers(2, 40)))
-    cells = ScoreCounts.of(key, np.floor(score * FIRST_CELLS), one, happened.astype(np.int64))
+    cells = ScoreCounts.of(key, np.floor(score * FIRST_CELLS), item, happened.astype(np.int64))
     mask = fitting._cells_of_cuts(cells, binning.n_bins)
     inside = mask[np.floor(score * FIRST_CELLS).astype(int)]
     coarse = np.where(inside, score, np.floor(score * FIRST_CELLS) / FIRST_CELLS)
-    mixed = ScoreCounts.of(key, coarse, one, happened.astype(np.int64))
+    mixed = ScoreCounts.of(key, coarse, item, happened.astype(np.int64))
     mine = HistogramBinning(n_bins=binning.n_bins).fit_counts(mixed.score, mixed.count, mixed.happened)
     assert_same(mine, binning.fit(score, happened))
 
@@ -130,8 +130,8 @@ def test_classes_and_scores_that_rows_name(rows, tmp_path):
     calibrator = MulticlassToBinary(HistogramBinning(n_bins=7))
     mine, theirs = scale.fit(file, calibrator), fit_on(calibrator, read(file))
     assert mine.class_names_ == read(file).class_names
-    for one, other in zip(mine.calibrators_, theirs.calibrators_, strict=True):
-        assert_same(one, other)
+    for item, other in zip(mine.calibrators_, theirs.calibrators_, strict=True):
+        assert_same(item, other)
     pq.write_table(pa.table({"p(yes)": proba[:, 0], "label": labels == 0}), file)
     assert_same(scale.fit(file, HistogramBinning()), HistogramBinning().fit(proba[:, 0], labels == 0))
 

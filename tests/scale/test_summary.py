@@ -217,9 +217,9 @@ def test_cells_of_few_rows_are_drawn_with_their_mean_and_variance():
     """Cells of 1 to 8 rows with known chances have their mean, and nearly their variance."""
     random = np.random.default_rng(5)
     chances = [random.uniform(low, low + 0.02, n) for n in range(1, 9) for low in (0.02, 0.3, 0.9)]
-    count = np.array([len(one) for one in chances])
-    expected = np.array([one.sum() for one in chances])
-    variance = np.array([one @ (1 - one) for one in chances])
+    count = np.array([len(item) for item in chances])
+    expected = np.array([item.sum() for item in chances])
+    variance = np.array([item @ (1 - item) for item in chances])
     draw, _ = draw_sums(count, count, expected, variance)
     drawn = draw(np.random.default_rng(0), 40_000)
     assert (np.abs(drawn.mean(axis=1) - expected) < 5 * np.sqrt(variance / 40_000)).all()

@@ -90,7 +90,7 @@ def test_query_of_every_dialect_gives_the_same_on_duckdb(frame, dialect):
     strict = {"error_level": sqlglot.ErrorLevel.RAISE, "unsupported_level": sqlglot.ErrorLevel.RAISE}
     (translated,) = sqlglot.transpile(query, read=dialect, write="duckdb", **strict)
     mine, expected = (
-        scale.summary_of_counts(answered(one, few)) for one in (translated, scale.sql("duckdb"))
+        scale.summary_of_counts(answered(item, few)) for item in (translated, scale.sql("duckdb"))
     )
     assert mine.n_samples == len(few)
     assert mine.fingerprint == expected.fingerprint

@@ -48,12 +48,12 @@ def test_band_is_that_of_all_runs(seed, n, values):
 def test_groups_are_chosen_without_outcomes():
     random = np.random.default_rng(0)
     scores = random.random(3000)
-    one, other = (
+    item, other = (
         calibration_band(*one_class(scores, random.random(3000) < scores), most_groups=50) for _ in range(2)
     )
-    assert one.n_groups == other.n_groups == 50
-    assert len(one.score) == 3000
-    for band in (one, other):
+    assert item.n_groups == other.n_groups == 50
+    assert len(item.score) == 3000
+    for band in (item, other):
         assert len(np.unique(band.lower)) <= 51
         assert np.all(np.diff(band.lower) >= 0)
         assert np.all(np.diff(band.upper) >= 0)
@@ -93,9 +93,9 @@ def test_a_band_that_leaves_the_diagonal_excludes_calibration():
     sharper = proba**3 / (proba**3).sum(axis=1, keepdims=True)
     band = calibration_band(y, sharper)
     assert band.excludes_calibration
-    one = calibration_band(y, sharper, notion="top-label", label=2)
+    item = calibration_band(y, sharper, notion="top-label", label=2)
     own = sharper.argmax(axis=1) == 2
-    assert len(one.score) == len(np.unique(sharper.max(axis=1)[own]))
+    assert len(item.score) == len(np.unique(sharper.max(axis=1)[own]))
     with pytest.raises(InputError, match="has no entries"):
         calibration_band(y[~own], sharper[~own], notion="top-label", label=2)
 

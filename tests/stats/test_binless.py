@@ -220,7 +220,7 @@ def test_the_rows_that_are_compared_are_enough(monkeypatch):
     monkeypatch.setattr(binless, "MOST_KERNEL_ROWS", 200)
     proba, y = population(500, 3)
     few = binless.compared_rows(y, proba)
-    assert [len(one) for one in few] == [200, 200]
+    assert [len(item) for item in few] == [200, 200]
     assert binless.kernel_test(*few, 500) == calibration_test(y, proba, test="skce")
     assert binless.compared_rows(y, proba, sample_weight=np.ones(500)) is None
     assert binless.compared_rows(y, TopLabelPrediction(proba.argmax(axis=1), proba.max(axis=1))) is None
@@ -229,8 +229,8 @@ def test_the_rows_that_are_compared_are_enough(monkeypatch):
 def test_all_tests_at_once():
     proba, y = population(200, 3)
     found = calibration_tests(y, Predictions(proba))
-    assert [one.test for one in found] == ["kuiper", "ks", "spiegelhalter", "skce"]
-    assert [one.test for one in calibration_tests(y, 0.9 * proba)] == ["kuiper", "ks", "spiegelhalter"]
+    assert [item.test for item in found] == ["kuiper", "ks", "spiegelhalter", "skce"]
+    assert [item.test for item in calibration_tests(y, 0.9 * proba)] == ["kuiper", "ks", "spiegelhalter"]
     top = TopLabelPrediction(proba.argmax(axis=1), proba.max(axis=1))
     assert len(calibration_tests(y, top)) == 3
     assert calibration_frame(found)["p"].between(0, 1).all()
@@ -276,7 +276,7 @@ def test_one_answer_of_several_tests_keeps_the_level():
     random = np.random.default_rng(0)
     z = np.sqrt(0.5) * (random.standard_normal((4_000, 1)) + random.standard_normal((4_000, 7)))
     chances = 2.0 * stats.norm.sf(np.abs(z))
-    assert np.mean([combined_test(one).p_value <= 0.05 for one in chances]) <= 0.07
+    assert np.mean([combined_test(item).p_value <= 0.05 for item in chances]) <= 0.07
     assert np.mean((chances <= 0.05).any(axis=1)) >= 0.15
     assert combined_test([0.03]).p_value == pytest.approx(0.03)
     assert combined_test([1e-6, 1.0, 1.0, 1.0]).verdict == REJECTED

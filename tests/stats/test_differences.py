@@ -38,13 +38,13 @@ def test_swapping_the_models_turns_the_interval_round(notion, seed, n_samples, n
     generator = np.random.default_rng(seed)
     a, y = oracles.random_predictions(generator, n_samples, n_classes, digits=2)
     b, _ = oracles.random_predictions(generator, n_samples, n_classes, digits=2)
-    one, other = (paired_difference(y, *pair, notion=notion) for pair in ((a, b), (b, a)))
-    assert one.lower <= one.difference <= one.upper
-    assert (one.lower, one.difference, one.upper) == pytest.approx(
+    item, other = (paired_difference(y, *pair, notion=notion) for pair in ((a, b), (b, a)))
+    assert item.lower <= item.difference <= item.upper
+    assert (item.lower, item.difference, item.upper) == pytest.approx(
         (-other.upper, -other.difference, -other.lower), abs=1e-12
     )
     opposite = {"lower": "higher", "higher": "lower"}
-    assert opposite.get(one.verdict, one.verdict) == other.verdict
+    assert opposite.get(item.verdict, item.verdict) == other.verdict
 
 
 def test_models_whose_rows_change_places_do_not_differ():
@@ -94,8 +94,8 @@ def test_interval_holds_the_plug_in_difference_which_is_the_truth_where_rows_dec
     for strategy, other in others.items():
         found = paired_difference(labels, base, other, notion=notion, strategy_b=strategy)
         squares = [
-            error_interval(labels, one, notion=notion, strategy=cells, norm=2).observed ** 2
-            for one, cells in ((base, "uniform"), (other, strategy))
+            error_interval(labels, item, notion=notion, strategy=cells, norm=2).observed ** 2
+            for item, cells in ((base, "uniform"), (other, strategy))
         ]
         assert found.lower - 1e-9 <= squares[0] - squares[1] <= found.upper + 1e-9
 

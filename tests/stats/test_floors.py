@@ -146,9 +146,9 @@ def test_floors_of_several_errors_are_those_of_each(notion):
     options = {"n_bins": 7, "n_resamples": 300, "random_state": 3}
     found = noise_floors(None, problems, measures, **options)
     for name, measure in measures.items():
-        one = noise_floor(None, problems, **measure, **options)
-        assert (found[name].observed, found[name].metric) == (one.observed, one.metric)
-        assert np.array_equal(found[name].samples, one.samples)
+        item = noise_floor(None, problems, **measure, **options)
+        assert (found[name].observed, found[name].metric) == (item.observed, item.metric)
+        assert np.array_equal(found[name].samples, item.samples)
 
 
 @pytest.mark.parametrize("sampler", ["rows", "sums"])
@@ -206,8 +206,8 @@ def test_two_classes_are_one_coin():
     """With L = 2 both classes have the same error, so class-wise and class 1 share one floor."""
     model = simulated(500, 2, seed=3)
     both = noise_floor(model.labels, model, notion="class-wise", n_bins=10, random_state=0)
-    one = problem_floors(reduce_to_binary(model.labels, model, "class-wise"), n_bins=10, random_state=1)
-    assert both.quantile(0.95) == pytest.approx(one.upper[1], rel=0.05)
+    item = problem_floors(reduce_to_binary(model.labels, model, "class-wise"), n_bins=10, random_state=1)
+    assert both.quantile(0.95) == pytest.approx(item.upper[1], rel=0.05)
 
 
 @given(st.integers(0, 10**6), st.integers(1, 6), st.floats(0.01, 1.0))

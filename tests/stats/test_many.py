@@ -65,11 +65,11 @@ def test_intervals_of_many_are_the_paired_intervals_of_each():
     labels = random.integers(0, 3, 200)
     others = [proba**power / (proba**power).sum(axis=1, keepdims=True) for power in (0.5, 0.8)]
     right = np.eye(3)[labels]
-    losses = [((one - right) ** 2).sum(axis=1) for one in (proba, *others)]
-    unseen = np.array([unseen_error(labels, one, proba, "brier", None, None) for one in (proba, *others)])
+    losses = [((item - right) ** 2).sum(axis=1) for item in (proba, *others)]
+    unseen = np.array([unseen_error(labels, item, proba, "brier", None, None) for item in (proba, *others)])
     options = {"n_resamples": 100, "random_state": 0, "unseen": unseen[1:] - unseen[0]}
     together = paired_intervals_of(losses[0], np.array(losses[1:]), "brier", **options)
-    for one, interval in zip(others, together, strict=True):
-        alone = paired_interval(labels, proba, one, metric="brier", n_resamples=100, random_state=0)
+    for item, interval in zip(others, together, strict=True):
+        alone = paired_interval(labels, proba, item, metric="brier", n_resamples=100, random_state=0)
         got = (interval.difference, interval.lower, interval.upper)
         np.testing.assert_allclose(got, (alone.difference, alone.lower, alone.upper), atol=1e-12)

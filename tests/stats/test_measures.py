@@ -40,9 +40,9 @@ def test_options_of_a_number_give_the_number(rows, key):
 def test_every_table_reads_the_table():
     of_table = [key for key in MEASURES if key != "conf_mce"]  # a limit alone
     assert [MEASURES[key].title for key in of_table] == [METRIC_COLUMNS[key] for key in of_table]
-    titles = [one.title for one in MEASURES.values()]
+    titles = [item.title for item in MEASURES.values()]
     assert len(set(titles)) == len(titles)
-    assert {notion: one.title for notion, one in ECES.items()} == {
+    assert {notion: item.title for notion, item in ECES.items()} == {
         "confidence": "conf-ECE",
         "top-label": "TL-ECE",
         "class-wise": "CW-ECE",

@@ -66,13 +66,13 @@ def test_variance_is_delongs_by_all_pairs(weighted, clustered):
         ("class-wise", [(y == code, proba[:, code]) for code in range(3)]),
     ):
         found = [components(*claim, weights / weights.mean()) for claim in claims]
-        added = np.mean([one for _, one in found], axis=0)
+        added = np.mean([item for _, item in found], axis=0)
         variance = added @ added
         if clustered:
             sums = np.array([added[cluster == code].sum() for code in np.unique(cluster)])
             variance = sums @ sums * len(sums) / (len(sums) - 1)
         area = rows.area(notion)
-        assert area.value == pytest.approx(np.mean([one for one, _ in found]), abs=1e-12)
+        assert area.value == pytest.approx(np.mean([item for item, _ in found]), abs=1e-12)
         assert area.variance == pytest.approx(variance, rel=1e-10)
     happened, score = y == 1, proba[:, 1]
     if not weighted and not clustered:  # the two sample variances of the paper

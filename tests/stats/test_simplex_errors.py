@@ -49,8 +49,8 @@ def test_l1_error_is_at_least_the_l2_error_and_zero_on_the_fitting_rows():
     cells = calibrator.assign(data.proba)
     after = calibrator.predict_proba(data.proba)
     assert canonical_ece(data.labels, after, cells) == pytest.approx(0.0, abs=1e-12)
-    one, two = (canonical_ece(data.labels, data.proba, cells, norm=norm) for norm in (1, 2))
-    assert one >= two > 0
+    item, two = (canonical_ece(data.labels, data.proba, cells, norm=norm) for norm in (1, 2))
+    assert item >= two > 0
 
 
 def test_noise_of_a_single_cell_is_multinomial():

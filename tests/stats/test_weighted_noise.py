@@ -129,7 +129,7 @@ def test_what_has_no_weights_says_so():
         calib.calibration_band(None, problems)
     with pytest.raises(InputError, match='"kuiper", "ks" and "spiegelhalter" can'):
         calib.calibration_test(Y, PROBA, test="skce", sample_weight=WEIGHTS)
-    assert "skce" not in {one.test for one in calibration_tests(Y, PROBA, sample_weight=WEIGHTS)}
+    assert "skce" not in {item.test for item in calibration_tests(Y, PROBA, sample_weight=WEIGHTS)}
 
 
 def test_only_tests_of_whole_vectors_are_lost_to_weights():

@@ -88,9 +88,9 @@ def same(got, wanted):
         got, wanted = (MINUTE.sub("", text) for text in (got, wanted))
     (got, got_arrays), (wanted, wanted_arrays) = contents(got), contents(wanted)
     assert got == wanted
-    for one, other in zip(got_arrays, wanted_arrays, strict=True):
-        assert one.dtype == other.dtype
-        np.testing.assert_array_equal(one, other)
+    for item, other in zip(got_arrays, wanted_arrays, strict=True):
+        assert item.dtype == other.dtype
+        np.testing.assert_array_equal(item, other)
 
 
 def test_every_function_has_its_call():
@@ -243,23 +243,23 @@ def test_threads_of_a_session_are_its_own():
 
 
 def test_a_long_job_lets_shorter_ones_go_first():
-    one, order = Pool(Computer, 1), []
-    worker = one._next_worker(None)
+    item, order = Pool(Computer, 1), []
+    worker = item._next_worker(None)
 
     def take(seconds):
-        taken = one._next_worker(None, seconds)
+        taken = item._next_worker(None, seconds)
         order.append(seconds)
-        with one.turn:
-            one.idle.append(taken)
-            one.turn.notify_all()
+        with item.turn:
+            item.idle.append(taken)
+            item.turn.notify_all()
 
     threads = [threading.Thread(target=take, args=(seconds,), daemon=True) for seconds in (30.0, 0.0, 5.0)]
     for number, thread in enumerate(threads, 1):
         thread.start()
-        wait_for(lambda number=number: len(one.waiting) == number)
-    with one.turn:
-        one.idle.append(worker)
-        one.turn.notify_all()
+        wait_for(lambda number=number: len(item.waiting) == number)
+    with item.turn:
+        item.idle.append(worker)
+        item.turn.notify_all()
     for thread in threads:
         thread.join(60)
     assert order == [0.0, 5.0, 30.0]

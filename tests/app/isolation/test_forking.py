@@ -111,14 +111,14 @@ def test_the_fork_server_has_one_thread_and_the_environment_of_workers(monkeypat
 
 def test_what_a_worker_is_given_is_its_own():
     """No worker holds the pipes of another: each ends when its own input does."""
-    one, other = forked(), forked()
-    Channel(one.stdout, one.stdin).receive()
-    held = {os.readlink(f"/proc/{one.pid}/fd/{fd}") for fd in os.listdir(f"/proc/{one.pid}/fd")}
+    item, other = forked(), forked()
+    Channel(item.stdout, item.stdin).receive()
+    held = {os.readlink(f"/proc/{item.pid}/fd/{fd}") for fd in os.listdir(f"/proc/{item.pid}/fd")}
     assert len([name for name in held if name.startswith(("pipe", "socket"))]) == 2
-    one.stdin.close()
-    assert one.wait() == 0
+    item.stdin.close()
+    assert item.wait() == 0
     assert other.poll() is None
-    close(one)
+    close(item)
     close(other)
 
 

@@ -394,11 +394,11 @@ def test_glossary_opens_at_the_terms_of_a_page():
 def test_exercises_say_only_what_the_simulation_supports():
     """Each claim by its debiased paired interval, which does not touch 0 (or does, if nothing is claimed)."""
     bad_class, few_rows, normalised = EXERCISES[3:]
-    one = study("one bad class", 10, 5_000, ("TS", "TL-HB"))
-    assert one.against_base("TS").verdict == "not distinguishable"
-    assert one.against_base("TL-HB").verdict == "lower"
-    assert one.between("TL-HB", "TS").verdict == "lower"
-    assert f"{one.error('TL-HB'):.3f} with TL-HB" in bad_class.answer()
+    item = study("one bad class", 10, 5_000, ("TS", "TL-HB"))
+    assert item.against_base("TS").verdict == "not distinguishable"
+    assert item.against_base("TL-HB").verdict == "lower"
+    assert item.between("TL-HB", "TS").verdict == "lower"
+    assert f"{item.error('TL-HB'):.3f} with TL-HB" in bad_class.answer()
     few, more = (study("over-confident", 100, rows, ("TL-HB",)) for rows in (5_000, 10_000))
     assert few.fewest_rows < 45 < more.fewest_rows
     assert few.against_base("TL-HB").verdict == "higher"

@@ -541,4 +541,4 @@ def test_effect_leaves_out_what_does_not_change():
 
 def test_scores_named_logits_are_said_to_be_so_plainly():
     report = examine(RawPredictions(np.log(P), Y, scale="logits"))
-    assert "anything" not in " ".join(one.message for one in report.findings)
+    assert "anything" not in " ".join(item.message for item in report.findings)

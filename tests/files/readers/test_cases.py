@@ -120,22 +120,22 @@ ASKED = {
     "04a_before_after.csv": (
         {"score=y_prob", "score=y_prob_calibrated"},
         [
-            ({"score": one}, of_event("04a_before_after.csv", one, "y_true", "1"))
-            for one in ("y_prob", "y_prob_calibrated")
+            ({"score": item}, of_event("04a_before_after.csv", item, "y_true", "1"))
+            for item in ("y_prob", "y_prob_calibrated")
         ],
     ),
     "04c_models.csv": (
         {"score=lr_proba", "score=rf_proba"},
         [
-            ({"score": one}, of_event("04c_models.csv", one, "y_true", "1"))
-            for one in ("lr_proba", "rf_proba")
+            ({"score": item}, of_event("04c_models.csv", item, "y_true", "1"))
+            for item in ("lr_proba", "rf_proba")
         ],
     ),
     "04e_models_long.csv": (
         {"model=lr", "model=rf"},
         [
-            ({"model": one}, of_event("04e_models_long.csv", "y_prob", "y_true", "1", one))
-            for one in ("lr", "rf")
+            ({"model": item}, of_event("04e_models_long.csv", "y_prob", "y_true", "1", item))
+            for item in ("lr", "rf")
         ],
     ),
     "05a_features_and_hard_class.csv": (set(), []),
@@ -244,7 +244,7 @@ LABELS = ["b", "b", "a", "a"] * 5
 )
 def test_columns_of_types_that_hold_text_are_read(column):
     rows = read(feather(column))
-    assert (rows.class_names, rows.labels.tolist()) == (("a", "b"), [int(one == "b") for one in LABELS])
+    assert (rows.class_names, rows.labels.tolist()) == (("a", "b"), [int(item == "b") for item in LABELS])
 
 
 def test_a_label_of_another_type_is_named():

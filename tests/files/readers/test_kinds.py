@@ -341,7 +341,7 @@ def vector_files():
             "doc": {"question": "a\nb", "choices": list("wxyz")},
             "target": str(truth[at]),
             "arguments": {"gen_args_0": {"arg_0": "the prompt", "arg_1": " w"}},
-            "filtered_resps": [[str(one), "False"] for one in row],
+            "filtered_resps": [[str(item), "False"] for item in row],
             "acc": float(row.argmax() == truth[at]),
         }
         for at, row in enumerate(logits)
@@ -378,7 +378,11 @@ def test_vectors_in_lists_objects_and_lines(how):
 def test_a_log_of_other_targets_uses_whether_it_was_right():
     proba, order, truth = many()
     rows = [
-        {"filtered_resps": [[float(np.log(one + 1e-12)), False] for one in p], "target": "?", "acc": int(ok)}
+        {
+            "filtered_resps": [[float(np.log(item + 1e-12)), False] for item in p],
+            "target": "?",
+            "acc": int(ok),
+        }
         for p, ok in zip(proba, order[:, 0] == truth, strict=True)
     ]
     read_rows = read(lines(rows))
@@ -399,7 +403,7 @@ def several_files():
     arrays = io.BytesIO()
     np.savez(arrays, scores=scores, labels=truth)
     frame = pd.DataFrame({f"p({name})": scores[:, j] for j, name in enumerate(NAMES)})
-    sets = [[str(name) for name, one in zip(NAMES, row, strict=True) if one] for row in truth]
+    sets = [[str(name) for name, item in zip(NAMES, row, strict=True) if item] for row in truth]
     full = [dict(zip(NAMES.tolist(), row.tolist(), strict=True)) for row in scores]
     return (scores, truth), {
         "columns": frame.assign(**{f"true {name}": truth[:, j] for j, name in enumerate(NAMES)}),
@@ -419,8 +423,8 @@ def test_scores_of_which_several_can_be_true(how):
     assert (rows.kind, rows.n_classes) == ("multilabel", 4)
     expected = np.mean([literal_ece(scores[:, j], truth[:, j]) for j in range(4)])
     assert ece(rows.labels, rows, notion="class-wise") == pytest.approx(expected, abs=1e-9)
-    one = rows.of_class(rows.class_names[2])
-    assert ece(one.labels, one) == pytest.approx(literal_ece(scores[:, 2], truth[:, 2]), abs=1e-9)
+    item = rows.of_class(rows.class_names[2])
+    assert ece(item.labels, item) == pytest.approx(literal_ece(scores[:, 2], truth[:, 2]), abs=1e-9)
     chosen = read(files[how], positive=rows.class_names[2])
     assert (chosen.kind, chosen.positive) == ("binary", rows.class_names[2])
     assert examine(files[how]).ok

@@ -29,11 +29,11 @@ F[:, 2], G[:, 2] = (1 - F[:, 0] - F[:, 1]).round(4), (1 - G[:, 0] - G[:, 1]).rou
 TOP, HIGH, AGE, X = F.argmax(1), F.max(1), _random.integers(18, 80, N), _random.random((N, 2)).round(3)
 NAMES = ("alpha", "beta", "gamma")
 TRUE, SAID = np.array(NAMES, dtype=object)[T], np.array(NAMES, dtype=object)[TOP]
-YES, DECIDED = (np.array(["no", "yes"], dtype=object)[one] for one in (Y, D))
+YES, DECIDED = (np.array(["no", "yes"], dtype=object)[item] for item in (Y, D))
 SEVERAL = _random.random((N, 3)).round(3)
 EACH = (_random.random((N, 3)) < SEVERAL).astype(int)
 ANSWERS = [f"{row * 37 % 1009}" for row in ROWS]
-GIVEN = [one if hit else f"{one}9" for one, hit in zip(ANSWERS, D == Y, strict=True)]
+GIVEN = [item if hit else f"{item}9" for item, hit in zip(ANSWERS, D == Y, strict=True)]
 
 
 #: Rows with a label, in files in which others hold "-" and the like.
@@ -76,11 +76,11 @@ def csv(**columns):
 
 
 def lines(row):
-    return "\n".join(json.dumps(row(at), default=lambda one: one.tolist()) for at in ROWS).encode()
+    return "\n".join(json.dumps(row(at), default=lambda item: item.tolist()) for at in ROWS).encode()
 
 
 def of_classes(name, scores=F, classes=NAMES):
-    return {name.format(one): scores[:, j] for j, one in enumerate(classes)}
+    return {name.format(item): scores[:, j] for j, item in enumerate(classes)}
 
 
 def printed(how):
@@ -351,7 +351,7 @@ ASKED = {
 #: Refused files that a fix makes usable.
 FIXED = {
     "__label__": (
-        csv(label=YES, pred=[f"__label__{one}" for one in DECIDED], conf=C),
+        csv(label=YES, pred=[f"__label__{item}" for item in DECIDED], conf=C),
         "label_names_unmatched",
         named(D, C, Y),
     ),
@@ -368,7 +368,7 @@ FIXED = {
         named(TOP, HIGH, T),
     ),
     "a word before": (
-        csv(true=TRUE, pred=[f"class_{one}" for one in SAID], conf=HIGH),
+        csv(true=TRUE, pred=[f"class_{item}" for item in SAID], conf=HIGH),
         "label_names_unmatched",
         named(TOP, HIGH, T),
     ),

@@ -35,15 +35,15 @@ def stored(monitor):
 
 @pytest.mark.parametrize("weeks", [0, 3])
 def test_a_monitor_that_is_read_back_goes_on_bit_for_bit(weeks, tmp_path):
-    one = watched(weeks)
-    one.save(tmp_path / "state.json")
+    item = watched(weeks)
+    item.save(tmp_path / "state.json")
     other = Monitor.load(tmp_path / "state.json")
-    assert stored(other) == stored(one)
+    assert stored(other) == stored(item)
     y, proba, groups = rows(7)
-    for monitor in (one, other):
+    for monitor in (item, other):
         monitor.update(y, proba, np.full(120, 7), **groups)
-    assert stored(other) == stored(one)
-    assert other.frame().equals(one.frame())
+    assert stored(other) == stored(item)
+    assert other.frame().equals(item.frame())
 
 
 def test_a_file_of_a_year_is_small():
@@ -79,7 +79,7 @@ CHANGES = [
 ]
 
 
-@pytest.mark.parametrize(("place", "value"), CHANGES, ids=[".".join(map(str, one)) for one, _ in CHANGES])
+@pytest.mark.parametrize(("place", "value"), CHANGES, ids=[".".join(map(str, item)) for item, _ in CHANGES])
 def test_a_file_with_a_wrong_value_is_refused(place, value):
     document = json.loads(stored(watched()))
     del document["checksum"]

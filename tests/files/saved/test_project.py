@@ -66,8 +66,8 @@ def assert_same_rows(a, b) -> None:
     assert (a.metadata is None) == (b.metadata is None)
     if a.metadata is not None:
         pd.testing.assert_frame_equal(a.metadata, b.metadata, check_exact=True)
-        kinds = [[type(one) for one in row] for row in a.metadata.to_numpy().tolist()]
-        assert kinds == [[type(one) for one in row] for row in b.metadata.to_numpy().tolist()]
+        kinds = [[type(item) for item in row] for row in a.metadata.to_numpy().tolist()]
+        assert kinds == [[type(item) for item in row] for row in b.metadata.to_numpy().tolist()]
 
 
 def test_everything_comes_back_bit_for_bit(tmp_path):
