@@ -521,13 +521,13 @@ def _cross_validated(
     """Return losses out of fold, fitted numbers and losses of wrong rows; refusals go to `left_out`."""
     losses = {name: {metric: np.empty(len(labels)) for metric in SCORES} for name in candidates}
     numbers, wrong = {NONE: 0}, {name: dict.fromkeys(SCORES, 0.0) for name in (NONE, *candidates)}
-    told = data.kind != "multilabel" if isinstance(data, Announcement) else True
+    can_be_wrong = data.kind != "multilabel" if isinstance(data, Announcement) else True
     for number in range(N_FOLDS):
         out = fold == number
         rows, codes, outside = data[~out], labels[~out], data[out]
 
         def add_wrong(name: str, scores: Any, outside: Any = outside) -> None:
-            if told:
+            if can_be_wrong:
                 for metric, loss in losses_if_wrong(scores, outside).items():
                     wrong[name][metric] += loss / N_FOLDS
 

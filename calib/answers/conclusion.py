@@ -17,7 +17,7 @@ from calib.evidence.binning import BinStatistics
 from calib.evidence.evidence import Evidence
 from calib.evidence.rows import Rows, as_evidence
 from calib.stats.floors import ABOVE_NOISE, WITHIN_NOISE, NoiseFloor
-from calib.stats.intervals import mean_limits, of_few_clusters
+from calib.stats.intervals import few_clusters_factor, mean_limits
 
 #: How every conclusion begins: labels may be wrong, too.
 BY_LABELS = "By the labels in this file"
@@ -302,14 +302,14 @@ def _gaps(
     begins = np.where(first == lowest[owner_on], 0, first)
     lower = np.concatenate([begins, np.zeros(len(last), dtype=np.int64)])
     upper = np.concatenate([np.full(len(first), n_bins), last + 1])
-    says, right = sums["score"] / sums["weight"], sums["outcome"] / sums["weight"]
+    mean_score, frequency = sums["score"] / sums["weight"], sums["outcome"] / sums["weight"]
     alpha /= len(owner)
-    effective = sums["weight"] ** 2 / sums["square"] * of_few_clusters(evidence.even_clusters, alpha)
+    effective = sums["weight"] ** 2 / sums["square"] * few_clusters_factor(evidence.even_clusters, alpha)
     if (effects := _range_effects(evidence, cells, group)) is not None:
         from_on_effect, below_effect = effects
         effective /= np.concatenate([from_on_effect[owner_on, first], below_effect[owner_below, last]])
-    low, high = mean_limits(right, effective, alpha, weighted=cells.is_weighted)
-    least, most = says - high, says - low
+    low, high = mean_limits(frequency, effective, alpha, weighted=cells.is_weighted)
+    least, most = mean_score - high, mean_score - low
     sure = np.maximum(np.maximum(least, -most), 0.0) * sums["weight"]
     found = []
     for i in np.argsort(-sure, kind="stable"):
@@ -325,8 +325,8 @@ def _gaps(
                     upper=float(upper[i] / n_bins),
                     bin=int(lower[i] + inside.argmax()),
                     count=int(sums["count"][i]),
-                    says=float(says[i]),
-                    right=float(right[i]),
+                    says=float(mean_score[i]),
+                    right=float(frequency[i]),
                     least=float(least[i]),
                     most=float(most[i]),
                 ),

@@ -21,7 +21,7 @@ from calib.data.validation import check_alpha, check_choice, check_count
 from calib.evidence.binning import BinaryProblems
 from calib.evidence.clusters import Dependence, even_clusters_of, too_few
 from calib.evidence.rows import Rows
-from calib.stats.intervals import of_few_clusters, share_of_rows
+from calib.stats.intervals import few_clusters_factor, share_of_rows
 
 #: Accuracies to promise at once, with `choices` times their number: any may be chosen after a look.
 ACCURACIES = (0.99, 0.98, 0.95, 0.9, 0.8, 0.7, 0.5)
@@ -228,9 +228,9 @@ def decide(
     if unpromised is None and guarantee is not None:
         unpromised = too_few(rows.n_clusters)
     guarantee = guarantee if unpromised is None else None
-    of_event = isinstance(scores, BinaryPrediction)
+    is_binary = isinstance(scores, BinaryPrediction)
     chosen: dict[str, Any] = {"thresholds": thresholds, "by": by, "target": target, "value": value}
-    chosen |= {"alpha": alpha, "guarantee": guarantee, "of_event": of_event}
+    chosen |= {"alpha": alpha, "guarantee": guarantee, "of_event": is_binary}
     return DecisionRule(**chosen, outcome=outcome, needed=needed, recall=recall, unpromised=unpromised)
 
 
@@ -407,7 +407,7 @@ def _search(
     accepted, wrong = _counts(confidence, right, tested)
     worth = np.ones(len(tested))
     if dependence is not None:
-        few = of_few_clusters(dependence.even_clusters(rows), 2.0 * level)
+        few = few_clusters_factor(dependence.even_clusters(rows), 2.0 * level)
         worth = few / dependence.effects_of_first(rows[::-1], risk)[accepted]
     each = level / 2.0 if recall else level
     starts = starts_of(accepted, risk, each, float(worth[-1]))
@@ -468,7 +468,7 @@ def _for_reviews(
         below[problems.rows[:most]] = 1.0
         away = below - below.mean()
         sums = np.bincount(problems.row_cluster, away)
-        few = of_few_clusters(even_clusters_of(sums, away, problems.row_cluster), 2.0 * alpha)
+        few = few_clusters_factor(even_clusters_of(sums, away, problems.row_cluster), 2.0 * alpha)
         alone = n * below.mean() * (1.0 - below.mean()) * (1.0 - 1.0 / len(sums))
         worth = few * min(alone / max(float(sums @ sums), 1e-300), 1.0)
         if not most:  # no row is below: unseen rows come as whole clusters

@@ -163,10 +163,17 @@ def _chosen(part: Groups, only: Sequence[str] | None) -> list[int]:
 
 def _side(side: Any, alpha: float, options: dict[str, Any]) -> Side:
     cells = side.cells(**options)
-    says, happened = float(cells.share @ cells.mean_score), side.mean("accuracy").value
+    mean_score, happened = float(cells.share @ cells.mean_score), side.mean("accuracy").value
     low, high = share_limits(side, alpha)
     error = error_interval(None, side, notion=side.notion, level=1.0 - alpha / 2, **options)
-    return happened - says, low - says, high - says, error.estimate, error.lower, error.upper
+    return (
+        happened - mean_score,
+        low - mean_score,
+        high - mean_score,
+        error.estimate,
+        error.lower,
+        error.upper,
+    )
 
 
 def _differences(group: Side, rest: Side) -> list[float]:

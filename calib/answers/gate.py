@@ -92,16 +92,16 @@ class GateResult:
     def sentence(self) -> str:
         """The outcome in words, the worst answers first; groups with a limit that is kept are counted."""
         ordered = sorted(self.checks, key=lambda check: ANSWERS.index(check.answer))
-        told = [check.sentence for check in ordered if check.group is None or check.answer != "kept"]
+        sentences = [check.sentence for check in ordered if check.group is None or check.answer != "kept"]
         if grouped := [check for check in self.checks if check.group is not None]:
             kept = sum(check.answer == "kept" for check in grouped)
-            told.append(f"{kept:,} of {len(grouped):,} limits in groups are kept")
+            sentences.append(f"{kept:,} of {len(grouped):,} limits in groups are kept")
         if self.pairing:
-            told.append(self.pairing)
+            sentences.append(self.pairing)
         ends = {"kept": "passed", "broken": "failed", "undecided": "passed, as no limit is broken"}
         if self.strict:
             ends["undecided"] = "failed, as a limit is undecided"
-        return f"{ends[self.answer]}: {'; '.join(told)}"
+        return f"{ends[self.answer]}: {'; '.join(sentences)}"
 
     def data(self) -> dict[str, Any]:
         checks = [asdict(check) for check in self.checks]
@@ -127,9 +127,9 @@ class GateResult:
             for check in ordered
         ]
         counts = [(sum(check.answer == answer for check in self.checks), answer) for answer in ANSWERS]
-        told = ", ".join(f"{count:,} {answer}" for count, answer in counts if count)
+        counted = ", ".join(f"{count:,} {answer}" for count, answer in counts if count)
         notes = [HOW_READ, *([f"{self.pairing[:1].upper()}{self.pairing[1:]}."] if self.pairing else [])]
-        title = f"### Calibration gate {'passed' if self.passed else 'failed'}: {told}\n"
+        title = f"### Calibration gate {'passed' if self.passed else 'failed'}: {counted}\n"
         return "\n".join([title, markdown_table(("answer", "check", "found"), body, 3), *notes, ""])
 
     def junit(self) -> str:

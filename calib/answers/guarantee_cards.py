@@ -212,10 +212,13 @@ class GuaranteeCard(Result):
         failing = claims * self.alpha
         if claims == 1:
             return scope, ""
-        says = "which promises nothing" if failing >= 1 else f"so it holds with at least {1 - failing:.0%}"
+        consequence = (
+            "which promises nothing" if failing >= 1 else f"so it holds with at least {1 - failing:.0%}"
+        )
         return (
             scope,
-            f" For all {claims:,} {many} at once the chances of failure add up to {failing:.0%}, {says}.",
+            f" For all {claims:,} {many} at once the chances of failure add up to {failing:.0%}, "
+            f"{consequence}.",
         )
 
     def frame(self) -> pd.DataFrame:

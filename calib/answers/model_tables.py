@@ -297,11 +297,11 @@ def compare_models(
     for position, (name, (fitting, unseen)) in enumerate(pairs.items()):
         model = _Model(name, fitting, rows_that_count(unseen), *options)
 
-        def told(share: float, method: str, position: int = position, name: str = name) -> None:
+        def report(share: float, method: str, position: int = position, name: str = name) -> None:
             if progress:
                 progress((position + share) / len(pairs), f"{name}: {method}")
 
-        boards[name] = model.board(chosen, told)
+        boards[name] = model.board(chosen, report)
         rows += model.rows(boards[name])
     order = (*TABLES, *MEASURES)
     rows.sort(key=lambda row: order.index(row["measure"]))
@@ -409,21 +409,23 @@ class _Model:
         if name == BASE:
             self.base, self.base_unseen = values, unseen
         numbers: dict[str, dict[str, Any]] = {}
-        told = [
+        applicable = [
             reported
             for reported in self.measures
             if reported.key in entry.losses or reported.missing(evidence) is None
         ]
-        for measure in told:
+        for measure in applicable:
             value = entry.metrics.values.get(measure.key) if entry.metrics else None
             if measure.key in entry.losses:
                 value = weighted_mean(entry.losses[measure.key], evidence.weights)
             numbers[measure.key] = {"value": np.nan if value is None else value}
             if name != BASE:
                 numbers[measure.key] |= self._difference(measure, scores, strategy, values, unseen)
-        for notion in dict.fromkeys(reported.notion for reported in told if reported.is_error):
+        for notion in dict.fromkeys(reported.notion for reported in applicable if reported.is_error):
             errors = {
-                reported.key: reported for reported in told if reported.is_error and reported.notion == notion
+                reported.key: reported
+                for reported in applicable
+                if reported.is_error and reported.notion == notion
             }
             options = {
                 key: {part: error.options[part] for part in ("metric", "norm", "aggregate")}

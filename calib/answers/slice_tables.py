@@ -207,7 +207,7 @@ def groups_of(
 def _of_column(part: Groups, floors: ProblemFloors) -> pd.DataFrame:
     cells = part.evidence.cells()
     owner = part.owner[cells.problem]
-    weight, says, right = (
+    weight, scores, outcomes = (
         np.bincount(owner, weights=cells.weight * values, minlength=len(part.names) + 1)[floors.problem]
         for values in (1.0, cells.mean_score, cells.mean_outcome)
     )
@@ -218,8 +218,8 @@ def _of_column(part: Groups, floors: ProblemFloors) -> pd.DataFrame:
             "group": names,
             "count": floors.count,
             "share": weight / cells.weight.sum(),
-            "accuracy": right / weight,
-            "confidence": says / weight,
+            "accuracy": outcomes / weight,
+            "confidence": scores / weight,
             "error": floors.observed,
             "floor": floors.mean,
             "floor_upper": floors.upper,

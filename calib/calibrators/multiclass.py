@@ -623,17 +623,17 @@ class MulticlassToBinary(BaseEstimator):
         problems.check_unweighted('fallback="shrink"', 'use fallback="pooled"')
         count = np.diff(problems.offsets)
         problem = np.repeat(np.arange(problems.n_problems), count)
-        says = pooled.values_[assign_bins(problems.scores, pooled.edges_)]
-        right, prior = (
+        value = pooled.values_[assign_bins(problems.scores, pooled.edges_)]
+        happened, prior = (
             np.bincount(problem, weights=each, minlength=problems.n_problems)
-            for each in (problems.outcomes, says)
+            for each in (problems.outcomes, value)
         )
         listed: list[Any] = [None] * problems.n_problems
         for index in np.flatnonzero(short).tolist():
             listed[index] = pooled.values_
         chosen = np.flatnonzero(short & (count > 0))
         means = prior[chosen] / count[chosen]
-        estimate = shrunken(right[chosen], count[chosen], means)[0]
+        estimate = shrunken(happened[chosen], count[chosen], means)[0]
         for index, share, mean in zip(chosen.tolist(), estimate.tolist(), means.tolist(), strict=True):
             listed[index] = moved_to(share, mean, pooled.values_)
         return listed

@@ -34,7 +34,7 @@ from calib.scale.warehouse import summary_of_counts
 def summarize(options: Namespace) -> Outcome:
     """Summarize files, and write the summary."""
     engine = _engine(options)
-    with _told() as progress:
+    with _shown_progress() as progress:
         summary = summarize_files(
             options.files,
             by=options.by,
@@ -91,7 +91,7 @@ def fit(options: Namespace) -> Outcome:
         raise InputError(f"of many files --part is calibration or evaluation; got {part!r}")
     given = {"groups": groups, "part": part, "scores": options.scores}
     given |= {"workers": options.workers, "engine": _engine(options), **columns(options)}
-    with _told() as progress:
+    with _shown_progress() as progress:
         fitted = fit_files(options.file, calibrator, **given, progress=progress)
     deliver(options.output, dumps(fitted))
     n_rows = fitted.fitted_on_.n_samples
@@ -110,7 +110,7 @@ def apply(options: Namespace) -> Outcome:
             "apply it to the folder"
         )
     calibrator = load_calibrator(options.calibrator)
-    with _told() as progress:
+    with _shown_progress() as progress:
         asked = {"scores": options.scores, "progress": progress, **columns(options)}
         done = apply_files(calibrator, options.file, options.output, **asked)
     files = counted(len(done.files), "file")
@@ -129,7 +129,7 @@ def _engine(options: Namespace) -> Engine | None:
 
 
 @contextmanager
-def _told() -> Iterator[Progress | None]:
+def _shown_progress() -> Iterator[Progress | None]:
     """Return a callback that shows rows, rows a second and the time left; None without a terminal."""
     with progress_line() as show:
         if show is None:

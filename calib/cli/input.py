@@ -146,11 +146,11 @@ def read_rows(options: Namespace, *, labelled: bool = True, examined: bool = Fal
         file = read_table(options.file, format=options.format, limits=limits, progress=progress)
     labels = read_table(options.labels, limits=limits) if options.labels else None
     calibration = None
-    said, none = given_columns(columns(options)), options.abstention or None
+    given, none = given_columns(columns(options)), options.abstention or None
     examinations = {}
     if options.fix or examined:
         examinations = check(
-            file, labels=labels, fix=fix_codes(options), given=said, abstentions=none, limits=limits
+            file, labels=labels, fix=fix_codes(options), given=given, abstentions=none, limits=limits
         )
     if options.fix:
         name = options.part or ("evaluation" if "evaluation" in examinations else "calibration")
@@ -162,9 +162,9 @@ def read_rows(options: Namespace, *, labelled: bool = True, examined: bool = Fal
     elif labelled and not labels and not options.part:
         calibration, rows = read_pair(file, scores=options.scores, abstentions=none, **columns(options))
     else:
-        raw = read_raw(file, labels=labels, split=options.part, given=said)
+        raw = read_raw(file, labels=labels, split=options.part, given=given)
         raw = raw if labelled else decided_but_for_labels(raw)
-        rows = usable(with_choices(raw, none, said.positive), options.scores)
+        rows = usable(with_choices(raw, none, given.positive), options.scores)
     rows = rows if labelled else rows.without_votes()
     if calibration is not None:
         calibration, rows = in_common_classes(calibration, rows)

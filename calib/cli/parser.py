@@ -343,8 +343,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return report("stopped", "stopped", 130)
     except Exception as error:
         traceback.print_exc()
-        told = f"internal error: {type(error).__name__}: {error}. This is a fault of calib: please report it"
-        return report("internal", f"{told} with the lines above", 3)
+        message = (
+            f"internal error: {type(error).__name__}: {error}. This is a fault of calib: please report it"
+        )
+        return report("internal", f"{message} with the lines above", 3)
     if not text:
         return outcome.code
     stream = sys.stderr if is_piped(getattr(options, "output", None)) else sys.stdout

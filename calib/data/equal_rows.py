@@ -103,11 +103,11 @@ def exact_copies(rows: Any, labels: np.ndarray | None = None) -> np.ndarray | No
     differ with probability 2 q (1 - q), with q the share of right rows. Rows are copies if almost no pair
     differs, which chance explains with probability below `CHANCE`.
     """
-    told = _told(rows, labels)
-    return None if told is None else copies_of(*told)
+    values = _comparable(rows, labels)
+    return None if values is None else copies_of(*values)
 
 
-def _told(
+def _comparable(
     rows: Any, labels: np.ndarray | None
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray] | None:
     """Return each row's key, score, outcome and label code; None without labels."""
@@ -143,11 +143,11 @@ def copies_of(
 
 def changed_copies(rows: Any, labels: np.ndarray | None = None) -> np.ndarray | None:
     """Return `near_copies` of labelled predictions; multilabel rows have none."""
-    told = None if rows.kind == "multilabel" else _told(rows, labels)
-    if told is None:
+    values = None if rows.kind == "multilabel" else _comparable(rows, labels)
+    if values is None:
         return None
     scores = getattr(rows, rows.scored_by)
-    return near_copies(scores.reshape(len(scores), -1), *told[1:], getattr(rows, "label", None))
+    return near_copies(scores.reshape(len(scores), -1), *values[1:], getattr(rows, "label", None))
 
 
 def near_copies(
@@ -198,10 +198,10 @@ def near_copies(
 
 def together_by_scores(rows: Any, labels: np.ndarray | None = None) -> np.ndarray | None:
     """Return the clusters that equal scores show: `exact_copies`, else `questions_of` the rows."""
-    told = _told(rows, labels)
-    if told is None or rows.kind == "multilabel":
-        return None if told is None else copies_of(*told)
-    return copies_or_questions(*told, getattr(rows, "label", None))
+    values = _comparable(rows, labels)
+    if values is None or rows.kind == "multilabel":
+        return None if values is None else copies_of(*values)
+    return copies_or_questions(*values, getattr(rows, "label", None))
 
 
 def copies_or_questions(
@@ -227,8 +227,8 @@ def alike_in(rows: Any) -> list[Alike]:
     if rows not in _alike:
         predicted = getattr(rows, "label", None)
         classes = [values for values in (rows.labels, predicted) if values is not None]
-        told = *_outcomes(rows, rows.labels), predicted, classes
-        _alike[rows] = find_alike(*told, rows.metadata)
+        known = *_outcomes(rows, rows.labels), predicted, classes
+        _alike[rows] = find_alike(*known, rows.metadata)
     return _alike[rows]
 
 

@@ -153,7 +153,7 @@ def groupings(columns: pd.DataFrame, classes: Sequence[np.ndarray]) -> dict[str,
         for column, values in columns.items()
         for name, codes in _groupings(str(column), values)
         if MIN_CLUSTERS <= codes.max() + 1 < len(codes)
-        and not any(_says(class_, codes) for class_ in classes)
+        and not any(_depends_on(class_, codes) for class_ in classes)
     }
 
 
@@ -175,7 +175,7 @@ def _groupings(name: str, values: pd.Series) -> Iterator[tuple[str, np.ndarray]]
         yield f"{name}={block}", pd.factorize(blocks_of(values, block))[0]
 
 
-def _says(classes: np.ndarray, codes: np.ndarray) -> bool:
+def _depends_on(classes: np.ndarray, codes: np.ndarray) -> bool:
     """Whether a column is a function of the class of a row."""
     pairs = len(pd.unique(classes.astype(np.int64) * (int(codes.max()) + 1) + codes))
     return pairs == len(pd.unique(classes))

@@ -210,10 +210,10 @@ class Announcement:
         row, label = np.nonzero(counts)
         if (counts % 1.0 == 0.0).all():
             times = counts[row, label].astype(np.int64)
-            row, label, told = np.repeat(row, times), np.repeat(label, times), np.ones(times.sum())
+            row, label, count = np.repeat(row, times), np.repeat(label, times), np.ones(times.sum())
         else:
-            told = counts[row, label]
-        weight = told / counts.sum(axis=1)[row]
+            count = counts[row, label]
+        weight = count / counts.sum(axis=1)[row]
         weight = weight if self.sample_weight is None else weight * self.sample_weight[row]
         alike = self.sample_weight is None and bool((weight == weight[0]).all())
         cluster = row if self.cluster is None else self.cluster[row]

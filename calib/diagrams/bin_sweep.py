@@ -72,10 +72,10 @@ def sweep_words(sweeps: Mapping[str, Mapping[str, EceSweep]], strong: str = "{}"
     name = max(excess, key=lambda method: excess[method].max())
     ends = max(float(excess[name].min()), 0.0), float(excess[name].max())
     low, high = (strong.format(f"{value:.4f}") for value in ends)
-    says = f"For {name}, the measured TL-ECE exceeds conf-ECE by {low} to {high}, depending on B."
+    words = f"For {name}, the measured TL-ECE exceeds conf-ECE by {low} to {high}, depending on B."
     if ends[1] < 0.5e-4:
-        says = "The measured TL-ECE is the conf-ECE: in each bin, the gaps of all classes have one sign."
-    return f"{says} Noise adds more to TL-ECE, whose cells hold fewer rows, and to both with more bins."
+        words = "The measured TL-ECE is the conf-ECE: in each bin, the gaps of all classes have one sign."
+    return f"{words} Noise adds more to TL-ECE, whose cells hold fewer rows, and to both with more bins."
 
 
 def draw_ece_sweeps(sweeps: Mapping[str, Mapping[str, EceSweep]]) -> Figure:

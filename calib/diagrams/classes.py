@@ -108,12 +108,14 @@ class ClassTable(Result):
         hidden = "" if self.flagged[label] else f"; {error_would_show(self.smallest[label])}"
         if self.p_value[label] <= self.fdr and not self.flagged[label]:
             verdict += " among this many classes"
-        says, right = (strong.format(f"{value[label]:.3f}") for value in (self.confidence, self.accuracy))
+        confidence, accuracy = (
+            strong.format(f"{value[label]:.3f}") for value in (self.confidence, self.accuracy)
+        )
         return (
-            f"{name} is predicted for {self.predicted[label]:,} rows: confidence {says}, accuracy {right}. "
-            f"Its TL-ECE is {self.class_ece[label]:.4f}, {verdict} "
-            f"({perfect_words(self.floor[label], self.floor_upper[label])}{hidden}; "
-            f"p = {self.p_value[label]:.2g})."
+            f"{name} is predicted for {self.predicted[label]:,} rows: confidence {confidence}, accuracy "
+            f"{accuracy}. Its TL-ECE is {self.class_ece[label]:.4f}, {verdict} "
+            f"({perfect_words(self.floor[label], self.floor_upper[label])}{hidden}; p = "
+            f"{self.p_value[label]:.2g})."
         )
 
     def frame(self, class_names: tuple[str, ...] | None = None) -> pd.DataFrame:

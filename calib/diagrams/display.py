@@ -117,8 +117,8 @@ class ReliabilityDisplay:
             self.band_ = ax.fill_between(
                 score, score - floor, score + floor, color="grey", alpha=0.25, linewidth=0, label="_"
             )
-            told = f"{'ECE' if diagram.one_event else 'conf-ECE'} {diagram.conf_ece:.3g}"
-            style = {"marker": "s", "label": told if name is None else f"{name} ({told})", **kwargs}
+            error = f"{'ECE' if diagram.one_event else 'conf-ECE'} {diagram.conf_ece:.3g}"
+            style = {"marker": "s", "label": error if name is None else f"{name} ({error})", **kwargs}
             ends = np.abs(
                 np.stack(
                     [diagram.accuracy - diagram.accuracy_lower, diagram.accuracy_upper - diagram.accuracy]

@@ -123,8 +123,8 @@ def class_heat(cells: BinStatistics, labels: Any = None) -> ClassHeat:
     off = (cells.count >= FEW_ROWS) & ((cells.mean_score < low) | (cells.mean_score > high))
     beyond[position] = off[shown]
     edges = np.arange(cells.n_bins + 1) / cells.n_bins
-    says, right, lower, upper = placed
-    return ClassHeat(chosen, contribution[chosen], edges, count, says, right, lower, upper, beyond)
+    confidence, accuracy, lower, upper = placed
+    return ClassHeat(chosen, contribution[chosen], edges, count, confidence, accuracy, lower, upper, beyond)
 
 
 def gap_colours(gap: np.ndarray, limit: float) -> list[str]:

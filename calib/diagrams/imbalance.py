@@ -192,7 +192,7 @@ def class_binning(
     start = np.flatnonzero(np.append(True, (owner[1:] != owner[:-1]) | (cell[1:] != cell[:-1])))
     count = np.diff(np.append(start, len(owner)))
     label = owner[start]
-    base, right = (
+    base, accuracy = (
         (sums[start + count] - sums[start]) / count for sums in (problems.score_sums, problems.outcome_sums)
     )
     confidence = np.add.reduceat(calibrated, start) / count
@@ -218,15 +218,15 @@ def class_binning(
         n_calibration=fitted.n_points_,
         n_bins=bins,
         n_evaluation=sizes,
-        base_ece=by_class(np.abs(right - base)),
-        ece=by_class(np.abs(right - confidence)),
+        base_ece=by_class(np.abs(accuracy - base)),
+        ece=by_class(np.abs(accuracy - confidence)),
         base_floor=floor(problems.scores, base),
         floor=floor(calibrated, confidence),
         label=label,
         count=count,
         base_confidence=base,
         confidence=confidence,
-        accuracy=right,
+        accuracy=accuracy,
     )
 
 
@@ -364,12 +364,12 @@ def draw_class_panels(
     layout["shapes"] = [diagonal(2 * row + 1) for row in range(len(codes))]
     for row, code in enumerate(codes):
         cells = side.label == code
-        for name, colour, symbol, says in (
+        for name, colour, symbol, score in (
             ("base model", _BASE, "circle", side.base_confidence[cells]),
             ("HB", _HB, "diamond", side.confidence[cells]),
         ):
             data += scatter(
-                x=says,
+                x=score,
                 y=side.accuracy[cells],
                 mode="markers",
                 marker={"color": faint(colour, side.count[cells]), "symbol": symbol, "size": 7},

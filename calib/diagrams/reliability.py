@@ -173,7 +173,7 @@ class ReliabilityDiagram(Drawn):
         fields = (self.cells.mean_outcome, self.cells.effective, self.cells.mean_score)
         p_value = chance_of_gap(*(values[inside] for values in fields))
         inside = inside[np.lexsort((-self.cells.count[inside], p_value))]
-        count, rate, says = (
+        count, rate, confidence = (
             a[inside] for a in (self.cells.count, self.cells.mean_outcome, self.cells.mean_score)
         )
         effective = self.cells.effective[inside]
@@ -189,13 +189,13 @@ class ReliabilityDiagram(Drawn):
             accuracy=float(self.accuracy[first]),
             label=self.cells.label[inside],
             class_count=count,
-            class_confidence=says,
+            class_confidence=confidence,
             class_accuracy=rate,
             class_lower=lower,
             class_upper=upper,
             class_shrunken=shrunk,
             strength=strength,
-            beyond_noise=(says < low) | (says > high),
+            beyond_noise=(confidence < low) | (confidence > high),
         )
 
     def frame(self) -> pd.DataFrame:
@@ -347,10 +347,10 @@ def cell_words(
     >>> cell_words(0.55, 0.2, 31, event="rain")
     'P(rain) 0.550, frequency 0.200, n = 31'
     """
-    says, right = (strong.format(f"{value:.3f}") for value in (confidence, accuracy))
+    stated, observed = (strong.format(f"{value:.3f}") for value in (confidence, accuracy))
     if event is not None:
-        return f"P({event}) {says}, frequency {right}, n = {count:,}"
-    return f"confidence {says}, accuracy {right}, n = {count:,}"
+        return f"P({event}) {stated}, frequency {observed}, n = {count:,}"
+    return f"confidence {stated}, accuracy {observed}, n = {count:,}"
 
 
 def worst_cells_words(
@@ -541,14 +541,14 @@ def _chosen_note(
 ) -> Properties:
     cells = diagram.cells
     if coloured is None:
-        says, right = (
+        confidence, accuracy = (
             values[diagram.bin == bin_][0] for values in (diagram.mean_confidence, diagram.accuracy)
         )
-        text = f"{right:.0%} {event or 'right'} at {says:.0%}"
+        text = f"{accuracy:.0%} {event or 'right'} at {confidence:.0%}"
     else:
         inside = np.flatnonzero((cells.bin == bin_) & np.isin(cells.label, list(coloured)))
         accuracies = zip(cells.label[inside].tolist(), cells.mean_outcome[inside], strict=True)
-        text = "<br>".join(f"{names[code]} {right:.0%}" for code, right in accuracies)
+        text = "<br>".join(f"{names[code]} {accuracy:.0%}" for code, accuracy in accuracies)
     corner = {"x": 1.03, "xanchor": "right", "align": "right", "y": 0.0, "yanchor": "bottom"}
     on = {"xref": at(place)["xaxis"], "yref": at(place)["yaxis"]}
     return {**corner, **on, "text": text, "font": {"size": 12}, "showarrow": False}
@@ -835,14 +835,16 @@ def draw_zoom(
     shown = np.arange(len(diagram.label))[:most]
     shown = shown[np.argsort(diagram.class_accuracy[shown] - diagram.class_confidence[shown], kind="stable")]
     fields = ("label", "class_count", "class_confidence", "class_accuracy", "class_lower", "class_upper")
-    label, count, says, right, low, high = (getattr(diagram, name)[shown] for name in fields)
-    gap = right - says
+    label, count, confidence, accuracy, low, high = (getattr(diagram, name)[shown] for name in fields)
+    gap = accuracy - confidence
     # Shortened names may be equal: lines are placed by position.
     lines = np.arange(1, len(label) + 1)
     names = [escape(shorten(class_names[code], 18)) for code in label]
     colours = [OKABE_ITO["grey"], OKABE_ITO["vermillion"], OKABE_ITO["blue"]]
     side = np.where(diagram.beyond_noise[shown], np.where(gap < 0, 1, 2), 0)
-    custom = [list(row) for row in zip(names, says, right, low, high, count, label.tolist(), strict=True)]
+    custom = [
+        list(row) for row in zip(names, confidence, accuracy, low, high, count, label.tolist(), strict=True)
+    ]
     hover = (
         "Predicted %{customdata[0]}<br>confidence %{customdata[1]:.3f}, right %{customdata[2]:.3f}<br>"
         "95 % interval %{customdata[3]:.4g} to %{customdata[4]:.4g}<br>%{customdata[5]:,} rows<extra></extra>"
@@ -865,14 +867,14 @@ def draw_zoom(
             "color": np.take(colours, side),
             "line": {"width": 0},
         },
-        error_x=interval(gap, low - says, high - says, WHISKERS),
+        error_x=interval(gap, low - confidence, high - confidence, WHISKERS),
         showlegend=False,
         customdata=custom,
         hovertemplate=hover,
     )
     if shrunk:
         data += scatter(
-            x=diagram.class_shrunken[shown] - says,
+            x=diagram.class_shrunken[shown] - confidence,
             y=lines,
             mode="markers",
             marker={"symbol": "diamond-open", "size": 11, "color": OKABE_ITO["purple"], "line": {"width": 2}},

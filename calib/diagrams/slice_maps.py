@@ -73,12 +73,12 @@ def slice_class_heat(
     shape = len(groups), len(classes)
     cell, each = (row * shape[1] + column)[shown], np.ones(len(row)) if weights is None else weights
     values = (np.ones(len(row)), each, each**2, each * score.astype(np.float64), each * right)
-    count, weight, square, says, happened = (
+    count, weight, square, score_sum, outcome_sum = (
         np.bincount(cell, weights=value[shown], minlength=shape[0] * shape[1]).reshape(shape)
         for value in values
     )
     with np.errstate(invalid="ignore"):
-        confidence, accuracy, effective = says / weight, happened / weight, weight**2 / square
+        confidence, accuracy, effective = score_sum / weight, outcome_sum / weight, weight**2 / square
     ends = wilson_interval(accuracy, effective)
     contribution = np.nansum(weight * np.abs(accuracy - confidence), axis=1) / each.sum()
     edges = np.arange(shape[1] + 1.0)
@@ -110,7 +110,7 @@ def draw_slice_panels(
     layout["shapes"], data = [], []
     for row, label in enumerate(diagram.label.tolist()):
         used = diagram.count[row] > 0
-        says, right, count = (
+        confidence, accuracy, count = (
             values[row][used] for values in (diagram.confidence, diagram.accuracy, diagram.count)
         )
         low, high = diagram.accuracy_lower[row][used], diagram.accuracy_upper[row][used]
@@ -119,11 +119,11 @@ def draw_slice_panels(
             ends = diagram.edges[chosen[1] : chosen[1] + 2].tolist()
             layout["shapes"].append(span(*ends, place=row + 1))
         data += scatter(
-            x=says,
-            y=right,
+            x=confidence,
+            y=accuracy,
             mode="markers",
             marker={"size": 7, "color": faint(OKABE_ITO["vermillion"], count)},
-            error_y=interval(right, low, high, "rgba(138,144,153,0.9)"),
+            error_y=interval(accuracy, low, high, "rgba(138,144,153,0.9)"),
             customdata=[
                 [label, int(bin_), int(n), float(a), float(b)]
                 for bin_, n, a, b in zip(np.flatnonzero(used), count, low, high, strict=True)

@@ -135,8 +135,8 @@ def _together_by_scores(y_true: Any, scores: Any) -> np.ndarray | None:
         matrix, happened = event, outcomes_of(y_true, scores)
 
         def among(rows: Any) -> np.ndarray | None:
-            told = happened[rows]
-            return copies_or_questions(keys_of(matrix[rows]), matrix[rows], told, told)
+            outcome = happened[rows]
+            return copies_or_questions(keys_of(matrix[rows]), matrix[rows], outcome, outcome)
 
     elif isinstance(scores, Announcement):
         matrix, labels = getattr(scores, scores.scored_by), np.asarray(y_true)

@@ -151,9 +151,9 @@ def read(
     >>> rows.kind, rows.n_samples, rows.class_names, round(rows.coverage, 3)
     ('top-label', 2, ('cat', 'dog', 'emu'), 0.667)
     """
-    said = {"label": label, "votes": votes, "score": score, "predicted": predicted, "correct": correct}
-    said |= {"weight": weight, "id": id, "cluster": cluster, "group": group, "fold": fold, "model": model}
-    given = given_columns({**said, "positive": positive, "words": words})
+    columns = {"label": label, "votes": votes, "score": score, "predicted": predicted, "correct": correct}
+    columns |= {"weight": weight, "id": id, "cluster": cluster, "group": group, "fold": fold, "model": model}
+    given = given_columns({**columns, "positive": positive, "words": words})
     options: dict[str, Any] = {"format": format, "limits": limits, "progress": progress}
     raw = read_raw(source, labels=labels, split=split, roles=roles, given=given, **options)
     return usable(with_choices(raw, abstentions, positive), scores)

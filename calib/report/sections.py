@@ -147,15 +147,15 @@ class ReportInput:
         """Which methods were fitted on evaluation rows, a sentence each."""
         if self.sums is not None:
             return []
-        rows, said = self.evaluation, []
+        rows, sentences = self.evaluation, []
         for name, (scores, _) in self.scores.items():
             seen = None if name == BASE else overlap(rows, self.calibrators[name])
             if seen is None and name != BASE and self.calibration is not None:
                 seen = overlap(rows, self.calibration)
             words = used_rows(rows.labels, scores, self.weights, seen)
             if words is not None:
-                said.append(f"{name}: {words}. Its numbers here promise nothing for new rows.")
-        return said
+                sentences.append(f"{name}: {words}. Its numbers here promise nothing for new rows.")
+        return sentences
 
     @property
     def weights(self) -> Any:
@@ -319,9 +319,9 @@ def verdict_section(about: ReportInput) -> list[str]:
         if not too_large and measure.missing(about.evidence) is None:
             floors[measure] = noise_floor(rows.labels, rows, **measure.options, **about.draws)
     sentences = [text(verdict(floor, measure.title)) for measure, floor in floors.items()]
-    said = paragraph(f"The base model, in {about.n_bins} equal-width bins:")
+    heading = paragraph(f"The base model, in {about.n_bins} equal-width bins:")
     if (missing := lacks(about.kind, "tests without bins")) is not None:
-        return [said, bullets(sentences), paragraph(text(missing[0].upper() + missing[1:]))]
+        return [heading, bullets(sentences), paragraph(text(missing[0].upper() + missing[1:]))]
     conclusion = conclude(rows.labels, rows, n_bins=about.n_bins, sample_weight=about.weights)
     floor = next((found for measure, found in floors.items() if measure.key in ("tl_ece", "ece")), None)
     by_class = lacks(about.kind, "page:Classes") is None
@@ -336,7 +336,7 @@ def verdict_section(about: ReportInput) -> list[str]:
         paragraph(text(conclusion.words(rows.class_names, floor))),
         *together,
         *([paragraph(text(about.recommendation))] if about.recommendation else []),
-        said,
+        heading,
         bullets(sentences),
         *without_bins,
         *(worst if by_class else []),

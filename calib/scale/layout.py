@@ -335,7 +335,7 @@ def read_batch(batch: pa.RecordBatch, layout: Layout, *, squares: bool = False) 
         if not swept.are_probabilities:
             refuse_vectors(at, columns)
     groups = [at.words(name) for name in layout.by]
-    named = [(codes, tuple(word or NO_VALUE for word in said)) for codes, said in groups]
+    named = [(codes, tuple(word or NO_VALUE for word in names)) for codes, names in groups]
     index = None
     if not at.keep.all():
         index = np.flatnonzero(at.keep)
@@ -346,7 +346,7 @@ def read_batch(batch: pa.RecordBatch, layout: Layout, *, squares: bool = False) 
             None if column is None else column[index]
             for column in (score, predicted, label, outcome, weights)
         )
-        named = [(codes[index], said) for codes, said in named]
+        named = [(codes[index], names) for codes, names in named]
     squared = None
     if swept is not None:
         score, predicted, squared = swept.score, swept.label, swept.squares
@@ -529,10 +529,10 @@ def _truth(
     if not layout.label:
         right = _outcomes(at, str(layout.correct))
         return np.where(right, predicted, -1), right, words
-    codes, said = _true_words(at, layout, layout.label[0], words)
-    known = list(dict.fromkeys([*words, *said]))
+    codes, classes = _true_words(at, layout, layout.label[0], words)
+    known = list(dict.fromkeys([*words, *classes]))
     place = {word: code for code, word in enumerate(known)}
-    label = np.array([place[word] for word in said], dtype=np.int64)[codes]
+    label = np.array([place[word] for word in classes], dtype=np.int64)[codes]
     return label, label == predicted, known
 
 

@@ -249,7 +249,7 @@ class Findings:
         for code, lines in other.lines.items():
             self.lines[code] = [*self.lines.get(code, []), *lines][:MOST_ALIKE]
 
-    def told(self) -> tuple[str, ...]:
+    def all_lines(self) -> tuple[str, ...]:
         found = []
         for code, lines in self.lines.items():
             found += lines

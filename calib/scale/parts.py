@@ -59,7 +59,7 @@ class Part:
                     "columns"
                 )
         options: dict[str, Any] = {"batch_size": BATCH, "batch_readahead": 1, "use_threads": False}
-        with _told(self.path):
+        with _named_failure(self.path):
             read = self.fragment.to_batches(columns=None if columns is None else list(columns), **options)
             for batch in read:
                 if batch.num_rows:
@@ -100,13 +100,13 @@ def find_parts(files: Sequence[str], coded: Sequence[str] = ()) -> list[Part]:
     """Return the row groups of files, in order; columns of `coded` are read as codes of their values."""
     parts: list[Part] = []
     for path in files:
-        with _told(path):
+        with _named_failure(path):
             parts += _parts_of(path, coded)
     return parts
 
 
 @contextmanager
-def _told(path: str) -> Iterator[None]:
+def _named_failure(path: str) -> Iterator[None]:
     try:
         yield
     except (OSError, pa.ArrowException) as error:

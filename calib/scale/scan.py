@@ -135,7 +135,7 @@ def summarize(
     if not total.n_samples:
         raise InputError(NO_ROWS)
     source = ", ".join(dict.fromkeys(piece.path for piece in scan.parts))[:1000]
-    return total.summary(tuple(sorted(digests)), findings.told(), source)
+    return total.summary(tuple(sorted(digests)), findings.all_lines(), source)
 
 
 def timed(results: Iterator[Found], parts: Sequence[Part], progress: Progress | None) -> Iterator[Found]:

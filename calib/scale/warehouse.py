@@ -112,8 +112,8 @@ def summary_of_counts(result: Any, source: str = "a query") -> Summary:
     given = frame["true_class"].astype(object)
     other = (given.notna() & (given != "")).tolist()  # a class that is not the predicted one
     truth = [
-        str(true) if is_other else said
-        for said, true, is_other in zip(predicted, given.tolist(), other, strict=True)
+        str(true) if is_other else label
+        for label, true, is_other in zip(predicted, given.tolist(), other, strict=True)
     ]
     names = in_order(list(dict.fromkeys([*predicted, *truth])))
     code = {name: at for at, name in enumerate(names)}

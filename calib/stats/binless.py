@@ -393,10 +393,10 @@ def calibration_slope(
     """
     problems = _top_problems(y_true, scores, notion, sample_weight, cluster)
     z = ndtri((1.0 + check_level(level)) / 2.0)
-    told = _inside_rounding(problems.scores)
-    clipped = np.clip(problems.scores[told].astype(np.float64), CLIP, 1.0 - CLIP)
-    log_odds, outcomes = np.log(clipped) - np.log1p(-clipped), problems.outcomes[told].astype(np.float64)
-    weights = None if problems.weights is None else problems.weights[told]
+    usable = _inside_rounding(problems.scores)
+    clipped = np.clip(problems.scores[usable].astype(np.float64), CLIP, 1.0 - CLIP)
+    log_odds, outcomes = np.log(clipped) - np.log1p(-clipped), problems.outcomes[usable].astype(np.float64)
+    weights = None if problems.weights is None else problems.weights[usable]
     design = np.column_stack([np.ones_like(log_odds), log_odds])
     both = _newton(design, np.zeros_like(log_odds), outcomes, weights)
     large = _newton(design[:, :1], log_odds, outcomes, weights)
@@ -407,7 +407,7 @@ def calibration_slope(
         z = float(stdtrit(free, (1.0 + level) / 2.0))
         weighted = design if weights is None else design * weights[:, None]
         away = outcomes - clipped
-        spread = dependence.covariance(problems.scores[told], problems.rows[told], weighted, away)
+        spread = dependence.covariance(problems.scores[usable], problems.rows[usable], weighted, away)
         both, large = (
             replace(fit, covariance=fit.inverse @ spread[:k, :k] @ fit.inverse)
             for k, fit in ((2, both), (1, large))
@@ -438,7 +438,7 @@ def calibration_slope(
         p_value=float(chdtrc(2, excess)),
         level=level,
         determined=both.converged and large.converged,
-        n_left_out=int((~told).sum()),
+        n_left_out=int((~usable).sum()),
         untold=too_few(rows.n_clusters),
     )
 

@@ -44,9 +44,9 @@ class ClusterSquares(Result):
         e, w = np.bincount(at, residual), np.bincount(at, weight)
         total, square = np.bincount(cell, w), np.bincount(cell, w * w)
         pairs = total**2 - square
-        told = pairs > 1e-9 * total**2
-        share = np.where(told, total, 0.0) / max(float(total[told].sum()), 1e-300)
-        pairs = np.where(told, pairs, 1.0)
+        has_pairs = pairs > 1e-9 * total**2
+        share = np.where(has_pairs, total, 0.0) / max(float(total[has_pairs].sum()), 1e-300)
+        pairs = np.where(has_pairs, pairs, 1.0)
         sums = np.bincount(cell, e)
         gap = sums / total
         squared = float(share @ ((sums**2 - np.bincount(cell, e * e)) / pairs))

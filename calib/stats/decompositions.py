@@ -90,12 +90,12 @@ class CorpCurve(Result):
     @property
     def words(self) -> str:
         """Say the terms of both scores, and how far scores are from the curve."""
-        told = []
+        sentences = []
         for name, (off, order, base) in (("Brier score", self.brier), ("Log loss", self.log_loss)):
             parts = f"{off:.4f} (miscalibration) - {order:.4f} (discrimination) + {base:.4f} (uncertainty)"
-            told.append(f"{name} {off - order + base:.4f} = {parts}")
+            sentences.append(f"{name} {off - order + base:.4f} = {parts}")
         far = f"mean {self.ici:.4f} (ICI), median {self.e50:.4f} (E50), 90 % within {self.e90:.4f} (E90)"
-        return f"{'; '.join(told)}. Distance of score and curve: {far}; noise alone is above 0, too."
+        return f"{'; '.join(sentences)}. Distance of score and curve: {far}; noise alone is above 0, too."
 
     @property
     def _distance(self) -> np.ndarray:

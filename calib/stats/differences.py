@@ -21,7 +21,7 @@ from calib.evidence.clusters import even_clusters
 from calib.evidence.reductions import counted_rows, problems_of, ranked_classes, top_label
 from calib.evidence.row_scores import weighted_mean
 from calib.stats.cluster_squares import MAX_SKEWNESS, ClusterSquares
-from calib.stats.intervals import BETWEEN_ROWS, SquaredGaps, of_few_clusters, unseen
+from calib.stats.intervals import BETWEEN_ROWS, SquaredGaps, few_clusters_factor, unseen
 
 #: Factor of the normal quantile: chances differ more inside some cells than inside others.
 _ALLOWANCE = 1.05
@@ -121,7 +121,7 @@ def paired_difference(
         lower = upper = difference = 0.0
     elif codes is not None:
         even = even_clusters(np.bincount(codes), 1.0)
-        z = ndtri(1.0 - alpha / 2.0) / np.sqrt(of_few_clusters(even, alpha))
+        z = ndtri(1.0 - alpha / 2.0) / np.sqrt(few_clusters_factor(even, alpha))
         lower, upper = _limits_of_clusters(a, b, float(z))
     else:
         lower, upper = _limits(a, b, _ALLOWANCE * ndtri(1.0 - alpha / 2.0))

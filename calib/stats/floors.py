@@ -257,11 +257,11 @@ def noise_floors(
     found = {name: CellMetric(cells, **measure) for name, measure in measures.items()}
     why_not = too_few(evidence.n_clusters)
 
-    def of_all(gaps: np.ndarray) -> np.ndarray:
+    def measure_all(gaps: np.ndarray) -> np.ndarray:
         return np.stack([metric_of(gaps) for metric_of in found.values()])
 
-    observed = of_all(np.abs(cells.gap)[:, None])[:, 0].tolist()
-    samples = np.sort(_redrawn(of_all, cells, *drawing, **options), axis=1)
+    observed = measure_all(np.abs(cells.gap)[:, None])[:, 0].tolist()
+    samples = np.sort(_redrawn(measure_all, cells, *drawing, **options), axis=1)
     return {
         name: _floor_of(cells, metric_of.metric, at_data, redrawn, why_not)
         for (name, metric_of), at_data, redrawn in zip(found.items(), observed, samples, strict=True)

@@ -116,7 +116,7 @@ def error_interval(
         raise InputError(f"norm must be 1 (ECE) or 2 (l2 error) for an interval; got {norm!r}")
     alpha = 1.0 - check_level(level)
     evidence = as_evidence(y_true, scores, sample_weight, cluster)
-    z = float(ndtri(1.0 - alpha / 2.0) / np.sqrt(of_few_clusters(evidence.even_clusters, alpha)))
+    z = float(ndtri(1.0 - alpha / 2.0) / np.sqrt(few_clusters_factor(evidence.even_clusters, alpha)))
     cells = evidence.cells(notion, n_bins=n_bins, strategy=strategy, top_k=top_k)
     if norm == 1:
         return _interval(cells, norm, level, _l1_limits(evidence, cells, z))
@@ -276,7 +276,7 @@ def interval_needs_rows(evidence: Evidence, measure: Measure) -> bool:
     return not measure.is_error or (measure.metric == "ece" and several_claims)
 
 
-def of_few_clusters(n_clusters: float | None, alpha: float) -> float:
+def few_clusters_factor(n_clusters: float | None, alpha: float) -> float:
     """Factor on effective rows, for few clusters (Korn & Graubard 1998)."""
     if n_clusters is None:
         return 1.0
@@ -293,7 +293,7 @@ def share_limits(evidence: Rows | SummedRows, alpha: float) -> tuple[float, floa
     rows = share * (1.0 - share) / variance if variance > 0.0 else evidence.effective_samples
     if clusters is not None:
         rows = min(rows, evidence.n_samples) if variance > 0.0 else clusters
-    rows *= of_few_clusters(evidence.even_clusters, alpha)
+    rows *= few_clusters_factor(evidence.even_clusters, alpha)
     low, high = binomial_limits(np.array([share * rows]), np.array([rows]), alpha)
     return float(low[0]), float(high[0])
 
@@ -309,7 +309,7 @@ def area_limits(evidence: Evidence, notion: Notion, alpha: float) -> tuple[float
         return 0.0, 1.0
     low = high = middle = np.array([area])
     if variance > 0.0:
-        rows = middle * (1.0 - middle) / variance * of_few_clusters(evidence.even_clusters, alpha)
+        rows = middle * (1.0 - middle) / variance * few_clusters_factor(evidence.even_clusters, alpha)
         low, high = binomial_limits(middle * rows, rows, alpha)
     low, _ = with_unseen_errors(middle, low, high, -middle / fewest, alpha)
     _, high = with_unseen_errors(middle, low, high, (1.0 - middle) / fewest, alpha)

@@ -79,11 +79,11 @@ def auc(
     """
     evidence = as_evidence(y_true, scores, sample_weight, cluster)
     missing = {key: MEASURES[key].missing(evidence) for key in ("auc", "cw_auc", "top_auc")}
-    told = {MEASURES[key].notion: key for key in missing if missing[key] is None}
-    if not told:
+    available = {MEASURES[key].notion: key for key in missing if missing[key] is None}
+    if not available:
         raise InputError(str(missing["top_auc"]))
-    notion = check_choice(next(iter(told)) if notion is None else notion, list(told), "notion")
-    measure = MEASURES[told[notion]]
+    notion = check_choice(next(iter(available)) if notion is None else notion, list(available), "notion")
+    measure = MEASURES[available[notion]]
     value = measure.value(evidence)
     if np.isnan(value):
         raise InputError(f"{measure.title} needs rows of both outcomes; all of these have the same outcome")

@@ -89,7 +89,7 @@ def find_unused_columns(raw: RawPredictions) -> Finding | None:
     if not names:
         return None
     every_class = raw.kind in ("vectors", "multilabel")
-    said = "the scores of all classes" if every_class else "the columns that are used"
+    subject = "the scores of all classes" if every_class else "the columns that are used"
     rows = np.empty(0, dtype=np.int64)
     differ = ""
     for name in names:
@@ -103,7 +103,7 @@ def find_unused_columns(raw: RawPredictions) -> Finding | None:
     return Finding(
         "columns_unused",
         "warning" if differ else "note",
-        f"{counted(len(names), 'column', ('is', 'are'))} not used, because {said} say what is needed: "
+        f"{counted(len(names), 'column', ('is', 'are'))} not used, because {subject} say what is needed: "
         f"{some_names(names)}. Lists of rows and Slices show them.{differ}",
         rows,
         names,

@@ -65,12 +65,12 @@ def copies_in(raw: RawPredictions, *, exact: bool = True) -> np.ndarray | None:
         return None
     score, right, codes, predicted = claims
     usable = _usable(raw, codes)
-    told = score[usable], right[usable], codes[usable]
+    values = score[usable], right[usable], codes[usable]
     if exact:
-        copies = copies_of(raw_keys(raw)[usable], *told)
+        copies = copies_of(raw_keys(raw)[usable], *values)
     else:
         label = None if predicted is None else predicted[usable]
-        copies = near_copies(raw.proba[usable], *told, label) if is_within(raw.proba[usable]) else None
+        copies = near_copies(raw.proba[usable], *values, label) if is_within(raw.proba[usable]) else None
     if copies is None:
         return None
     every = np.full(raw.n_samples, -1, dtype=np.int64)
@@ -113,8 +113,8 @@ def _questions_in(raw: RawPredictions) -> np.ndarray | None:
         return None
     score, right, codes, predicted = claims
     usable = _usable(raw, codes)
-    told = raw_keys(raw)[usable], score[usable], right[usable]
-    return questions_of(*told, None if predicted is None else predicted[usable])
+    values = raw_keys(raw)[usable], score[usable], right[usable]
+    return questions_of(*values, None if predicted is None else predicted[usable])
 
 
 def find_rows_together(raw: RawPredictions) -> Finding | None:
