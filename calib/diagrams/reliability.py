@@ -586,7 +586,8 @@ def _pooled_dots(diagram: ReliabilityDiagram, event: str | None, on: Properties)
         name="all classes together",
         showlegend=False,
         customdata=custom.tolist(),
-        hovertemplate=what + " %{customdata[1]:.3g} to %{customdata[2]:.3g}<br>mean %{x:.3f}, right %{y:.3f}"
+        hovertemplate=what
+        + " %{customdata[1]:.3g} to %{customdata[2]:.3g}<br>mean %{x:.3f}, frequency %{y:.3f}"
         "<br>%{customdata[3]:,} rows, %{customdata[4]:.1f} % of all<extra></extra>",
         **on,
     )
@@ -634,7 +635,7 @@ def _class_dots(
         },
         showlegend=False,
         customdata=custom,
-        hovertemplate="Predicted %{customdata[2]}<br>confidence %{x:.3f}, right %{y:.3f}<br>"
+        hovertemplate="Predicted %{customdata[2]}<br>confidence %{x:.3f}, accuracy %{y:.3f}<br>"
         "95 % interval %{customdata[3]:.4g} to %{customdata[4]:.4g}<br>"
         "%{customdata[5]:,} rows<extra></extra>",
         **on,
@@ -766,7 +767,7 @@ def _around(
             },
             name=escape(shorten(name)),
             customdata=np.column_stack([beside.bin, beside.count]).tolist(),
-            hovertemplate=f"{escape(name)}: confidence %{{x:.3f}}, right %{{y:.3f}}<br>"
+            hovertemplate=f"{escape(name)}: mean %{{x:.3f}}, frequency %{{y:.3f}}<br>"
             "%{customdata[1]:,} rows<extra></extra>",
             **on,
         )
@@ -846,7 +847,7 @@ def draw_zoom(
         list(row) for row in zip(names, confidence, accuracy, low, high, count, label.tolist(), strict=True)
     ]
     hover = (
-        "Predicted %{customdata[0]}<br>confidence %{customdata[1]:.3f}, right %{customdata[2]:.3f}<br>"
+        "Predicted %{customdata[0]}<br>confidence %{customdata[1]:.3f}, accuracy %{customdata[2]:.3f}<br>"
         "95 % interval %{customdata[3]:.4g} to %{customdata[4]:.4g}<br>%{customdata[5]:,} rows<extra></extra>"
     )
     data = scatter(
@@ -855,8 +856,8 @@ def draw_zoom(
         mode="markers",
         marker={"size": 14, "color": OKABE_ITO["blue"]},
         showlegend=False,
-        hovertemplate=f"All classes: confidence {diagram.mean_confidence:.3f}, "
-        f"right {diagram.accuracy:.3f}<br>{diagram.count:,} rows<extra></extra>",
+        hovertemplate=f"All classes: confidence {diagram.mean_confidence:.3f}, accuracy "
+        f"{diagram.accuracy:.3f}<br>{diagram.count:,} rows<extra></extra>",
     )
     data += scatter(
         x=gap,

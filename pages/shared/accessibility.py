@@ -1,8 +1,8 @@
-"""Rules of style if Streamlit's own leave something unreadable, unnamed, cramped, or focus invisible."""
+"""Styles that correct Streamlit's: unreadable, unnamed or cramped elements, and invisible focus."""
 
 from __future__ import annotations
 
-#: What each file uploader is for, by its key: Streamlit calls the button of every one "Upload".
+#: The purpose of each file uploader, by its key: Streamlit labels every button "Upload".
 UPLOADS = {
     "up": "predictions",
     "up-labels": "labels",
@@ -41,9 +41,9 @@ ROOM = """
 [data-testid=stElementContainer]:has(> .stHtml > [data-calib-tab]),
 [data-testid=stBaseButton-elementToolbar][aria-label="Download as CSV"],
 .st-key-other-theme, .st-key-dragged { display: none; }"""
-#: What is behind a mark stands beside it: it stays on the screen while the figures beside it scroll, and has
-#: a scroll of its own. If a screen has no room for two columns it follows below. No rule asks what is in a
-#: column: browsers would look through it each time something is drawn there.
+#: Details of a clicked mark are beside the figures: they stay on the screen while the figures scroll, and
+#: scroll on their own. On a narrow screen they follow below. No rule depends on the content of a column:
+#: browsers would search it at each drawing.
 BESIDE = """
 @media (min-width: 1100px) {
     [class*=st-key-beside-] > * > [data-testid=stHorizontalBlock] > [data-testid=stColumn]:last-child

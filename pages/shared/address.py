@@ -1,4 +1,4 @@
-"""The address of a page: parameters that no control can use are dropped before a control reads them."""
+"""The address of a page: unusable parameters are dropped before a control reads them."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def presenting() -> bool:
 
 
 def drop_unusable() -> None:
-    """Drop what no control of any page accepts, and start the run again without it.
+    """Drop parameters that no control accepts, and start the run again without them.
 
     Controls check range and choice themselves; an infinite number or an empty choice would stop the page.
     """
@@ -38,7 +38,7 @@ def drop_unusable() -> None:
 
 
 def restore_settings(page: str, settings: Mapping[str, str]) -> None:
-    """Give the address of a page that was just opened the settings it had, unless it names some itself."""
+    """Give the address of a page that was just opened its last settings, unless it names some itself."""
     before = st.session_state.get("page-shown")
     st.session_state["page-shown"] = page
     st.session_state["arrived"] = before not in (None, page)
@@ -53,7 +53,7 @@ def restore_settings(page: str, settings: Mapping[str, str]) -> None:
 
 
 def settled() -> None:
-    """Say that the page that was opened has been shown: parts of it run alone from now on."""
+    """Note that the opened page has been shown: its parts run alone from now on."""
     st.session_state["arrived"] = False
 
 

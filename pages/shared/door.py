@@ -1,4 +1,4 @@
-"""The door of the server: which uploads come in, and who may ask for files if a login is set up."""
+"""The door of the server: which uploads are accepted, and who may download files if a login is set up."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from pages.shared.login import may_ask
 
 #: Address of an upload: its session and its file.
 UPLOAD = re.compile(r"/_stcore/upload_file/([^/]+)/([^/]+)$")
-#: What is a user's own, if there is a login.
+#: Addresses that need the user's cookie, if there is a login.
 OWN = re.compile(r"/(_stcore/upload_file|_stcore/metrics|media)(/|$)")
 #: Seconds within which an upload must bring its fewest bytes, and these bytes.
 PATIENCE, ENOUGH = 30.0, 1 << 14
@@ -46,11 +46,11 @@ class Stalled(Exception):
 
 
 class Refused(Exception):
-    """An upload that may not come in: status and sentence."""
+    """An upload that is refused: status and sentence."""
 
 
 class Door:
-    """Let in uploads that a field of their session asked for, that there is room for, and that go on."""
+    """Accept uploads that a field of their session asked for, that fit into memory, and that go on."""
 
     def __init__(self, app: ASGIApp) -> None:
         self.app = app
@@ -72,7 +72,7 @@ class Door:
             await self.app(scope, receive, send)
 
     def _watch_addresses(self) -> None:
-        """Note the addresses of uploads that sessions are given from now on; Streamlit has no hook for it."""
+        """Note each upload address that a session gets from now on; Streamlit has no hook for it."""
         manager: Any = runtime.get_instance().uploaded_file_mgr
         if hasattr(manager, "door"):
             return

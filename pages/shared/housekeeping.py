@@ -1,4 +1,4 @@
-"""Housekeeping: what ended sessions and idle workers held is given back on a timer."""
+"""Housekeeping: a timer frees the memory of ended sessions and idle workers."""
 
 from __future__ import annotations
 

@@ -68,12 +68,12 @@ class Kept:
 _lock = threading.RLock()
 _all: weakref.WeakSet[Kept] = weakref.WeakSet()
 _of_all_sessions = Kept()
-#: Before the key of what could not be computed for a session.
+#: Prefix of the keys of failed computations of a session.
 _FAILED = "failed"
 
 
 class _Turn:
-    """Whoever holds the lock computes a result, for all who wait for it, and says how far it is."""
+    """The holder of the lock computes a result for all who wait for it, and reports its progress."""
 
     def __init__(self) -> None:
         self.lock, self.said = threading.Lock(), (0.0, "")
@@ -85,16 +85,16 @@ class _Turn:
         return max(self.looks.values(), default=0.0) > time.monotonic() - 8 * LOOK
 
 
-#: Results that are computed now.
+#: Results that are being computed.
 _turns: dict[Any, _Turn] = {}
 
 
 class Left(Exception):
-    """What was begun beside a page would take long, or no page waits for it any more."""
+    """A computation beside a page would take long, or no page waits for it any more."""
 
 
 class _Thread(threading.local):
-    """What the current thread computes, and if it does so beside a page, the results of the session."""
+    """The computation of the current thread and, if it runs beside a page, the results of the session."""
 
     def __init__(self) -> None:
         self.turns: list[_Turn] = []
@@ -140,7 +140,7 @@ def kept(*, rows: bool = False) -> Callable[[Function], Function]:
 
 
 def ahead(*calls: tuple[Any, ...]) -> None:
-    """Begin to compute what kept functions return, while the page shows what it needs first.
+    """Begin to compute results of kept functions, while the page shows what it needs first.
 
     Each call is a function with its arguments; they are done one after the other. They may ask for results of
     this session, but not Streamlit. They go on when the user leaves the page, so what takes long is left to
@@ -153,7 +153,7 @@ def ahead(*calls: tuple[Any, ...]) -> None:
 
 
 def begun(function: Any, *arguments: Any) -> tuple[float, str] | None:
-    """Return how far the result of a kept function is, which is begun if it is due; None if it is there.
+    """Return the progress of the result of a kept function, after starting it if due; None if it is ready.
 
     The page runs on, and looks again every `LOOK` seconds. What no page looks at any more is ended. What the
     function raises, it raises for this session whenever it is called again.
@@ -195,7 +195,7 @@ def _await(mine: Kept, turn: _Turn, at: Any, function: Any, arguments: tuple[Any
 
 
 def is_kept(function: Any, *arguments: Any) -> bool:
-    """Whether nobody has to wait for a result, of the session or of all: it is there, or there is none."""
+    """Whether nobody has to wait for a result, of the session or of all: it is ready, or it failed."""
     mine, key = _of_session(), function.key_of(arguments, {})
     return key in (mine if function.rows else _of_all_sessions).results or (_FAILED, key) in mine.results
 
@@ -228,7 +228,7 @@ def leave_if(is_long: bool) -> None:
 
 
 def tell(share: float, words: str) -> None:
-    """Say how far the result is that this thread computes, to all who wait for it."""
+    """Report the progress of this thread's computation to all who wait for it."""
     for turn in _thread.turns:
         turn.said = share, words
 
@@ -243,7 +243,7 @@ def _of_session() -> Kept:
 
 
 def _once(owner: Kept, key: Any, compute: Callable[[], Any]) -> Any:
-    """Compute a result, unless another thread is at it: then show how far that is."""
+    """Compute a result, unless another thread computes it: then show its progress."""
     turn = _turns.setdefault((owner, key), _Turn())
     if not turn.lock.acquire(timeout=-1 if is_ahead() else PAUSE):
         place = st.empty()
@@ -265,7 +265,7 @@ def _once(owner: Kept, key: Any, compute: Callable[[], Any]) -> Any:
 
 
 def digest(value: Any) -> Any:
-    """Return what tells an argument from others of its kind: hashable, and small."""
+    """Return a small hashable key that identifies an argument among others of its kind."""
     if isinstance(value, Announcement):
         return value.fingerprint
     if hasattr(value, "digest"):

@@ -1,4 +1,4 @@
-"""A run of a page or of a part of it: what stopped it is told, and what it leaves is remembered.
+"""A run of a page or of a part of it: errors are shown, and settings and data remembered.
 
 A control in a part runs that part alone: the server sends less, and the browser draws less.
 """

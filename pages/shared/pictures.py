@@ -1,4 +1,4 @@
-"""The picture of a figure: title, caption, theme and format of what is saved, which the page shows, too."""
+"""The picture of a figure: title, caption, theme and format of the saved file, as shown on the page."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Results that pages show, each computed once: here if that is soon done, else in a worker.
+"""Results that pages show, each computed once: in this process if fast, else in a worker.
 
 Results that contain rows are kept per session and end with it; shared ones contain summaries only.
 """
@@ -115,7 +115,7 @@ def problems(method: Method, notion: Notion) -> calib.BinaryProblems:
 
 
 def evidence(method: Method, notion: Notion | None = None) -> Any:
-    """Return what is known of a method about a notion: its sorted problems, or the sums of a summary."""
+    """Return the evidence of a method for a notion: its sorted problems, or the sums of a summary."""
     return method.sums or problems(method, notion or method.notions[0])
 
 
@@ -211,13 +211,13 @@ def rows_of_group(
 
 @kept(rows=True)
 def rows_adding_most(method: Method, notion: Notion, n_bins: int) -> np.ndarray:
-    """Return by what to sort the evaluation rows so that the cells that add most to an error come first."""
+    """Return the sort key of the evaluation rows that puts the cells that add most to an error first."""
     return cell_order(problems(method, notion), n_bins=n_bins, strategy=method.strategy)
 
 
 @kept(rows=True)
 def how_wrong(method: Method) -> np.ndarray:
-    """Return how far the score of each evaluation row is from what happened."""
+    """Return the distance between score and outcome of each evaluation row."""
     binary = problems(method, method.notions[0])
     off = np.zeros(binary.n_samples)
     off[binary.rows] = np.abs(binary.scores.astype(np.float64) - binary.outcomes)
@@ -428,12 +428,12 @@ def slice_maps(
 
 
 def slice_notion(method: Method) -> Notion:
-    """Return what the error of a group conditions on: the predicted class if there is one."""
+    """Return the notion of the errors of groups: by predicted class if there is one."""
     return "confidence" if method.one_event or method.sums is not None else "top-label"
 
 
 def tops(*methods: Method) -> list[Any]:
-    """Return what each method announces for every row: a class and its confidence, or the one score."""
+    """Return the predictions of each method for every row: a class and its confidence, or the score."""
     return [
         method.scores
         if method.one_event
@@ -578,7 +578,7 @@ def decision(
     choices: int,
     recall: float | None,
 ) -> tuple[DecisionRule, Outcome]:
-    """Return the rule chosen on one half of the evaluation rows, and what it does to the other half."""
+    """Return the rule chosen on one half of the evaluation rows, and its effect on the other half."""
     base = methods()[BASE].scores
     choosing, checking = halves(base)
     options: dict[str, Any] = {target: value, "by": by, "promise": promise, "alpha": alpha}
@@ -809,5 +809,5 @@ def scheme_comparison(view: ThreeClasses, schemes: Mapping[str, SimplexScheme]) 
 
 @kept()
 def worth_of(rows: Any) -> str:
-    """Say what evaluation rows with clusters are worth; "" if they count as independent."""
+    """Say how many independent rows clustered evaluation rows are worth; "" if they count as independent."""
     return dependence_words(rows)

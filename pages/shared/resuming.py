@@ -1,4 +1,4 @@
-"""A reloaded page goes on with the session that it had, as long as the server still has that session.
+"""A reloaded page continues its former session, as long as the server still has it.
 
 Streamlit gives a reloaded page a new session and keeps the former for a minute. What the former holds is
 found by a random name: the page puts it into a cookie while it is unloaded (`assets/session.js`).

@@ -44,7 +44,7 @@ BY = "calibrate-by"
 By = tuple[str, Any]
 #: One line per upload, fit and error: sizes and durations, never names or contents.
 LOG = logging.getLogger("calib.app")
-#: First part of the names under which it keeps what it read of further models of an upload.
+#: Prefix of the names under which it keeps further models of an upload.
 FURTHER = "reading-of-model-"
 #: Value of the parameter `data` in addresses of pages that show uploaded data.
 UPLOADED = "uploaded"
@@ -71,7 +71,7 @@ class Dataset:
     log: tuple[str, ...] = ()  #: Fixes to the uploaded file that the user accepted
     #: Share of the uploaded rows that calib drew, with seed 0, for calibration; None if it drew none
     split: float | None = None
-    roles: Roles | None = None  #: What each column of the uploaded file was taken for
+    roles: Roles | None = None  #: The role of each column of the uploaded file
     upload: Upload | None = None  #: The uploaded files as they were, and the fixes accepted in them
     model: str = ""  #: The model on screen, whose rows `calibration` and `evaluation` are
     #: Every model on the same rows, the one on screen included; empty if there is one alone
@@ -162,7 +162,7 @@ class Method:
 
     @property
     def known(self) -> Any:
-        """What says which numbers it can have: the summary, or the kind of its predictions."""
+        """The source of its possible numbers: the summary, or the kind of its predictions."""
         return self.sums or kind_of(self.scores)
 
     @property
@@ -171,7 +171,7 @@ class Method:
 
     @property
     def digest(self) -> str:
-        """What tells this method and its assessment from others."""
+        """A key that identifies this method and its assessment."""
         return f"{self.key}/{self.strategy!r}"
 
     @property
@@ -235,7 +235,7 @@ def name_data_in_address() -> None:
 
 
 def lost() -> list[str]:
-    """Return what the address speaks of and this session lacks: "data" uploaded, calibrators "fitted"."""
+    """Return what the address names and this session lacks: "data" uploaded, calibrators "fitted"."""
     found: list[str] = st.session_state.get("lost", [])
     return found
 
@@ -452,7 +452,7 @@ def _check_limits(new: Dataset | Method, found: Sequence[Method] = ()) -> None:
 
 
 def held(stays: Sequence[str] = (*ON_SCREEN, "previous", "removed")) -> list[Any]:
-    """Return what this session holds: under these names, and what it read from uploads."""
+    """Return the objects of this session: under these names, and from uploads."""
     further = [f"{FURTHER}{position}" for position in range(1, MOST_MODELS)]
     return [st.session_state.get(name) for name in (*stays, *READINGS, *further)]
 

@@ -40,7 +40,7 @@ class Reading:
     #: Raw content of the files: predictions, labels, calibration predictions, calibration labels
     tables: tuple[Table, Table | None, Table | None, Table | None]
     reports: dict[str, Examination]  #: "evaluation", and "calibration" if there are such rows
-    roles: Roles | None  #: What each column is taken for; None for arrays
+    roles: Roles | None  #: The role of each column; None for arrays
     slot: str = PENDING  #: Key of the session that holds it
     model_name: str = ""  #: The model, if the file holds several
 
@@ -68,7 +68,7 @@ def logged(n_bytes: int) -> Iterator[None]:
 
 
 def read_once(kind: str, file: Any) -> Any:
-    """Return what a file of calib's own holds: a "calibrator", "monitor", "project" or "summary"."""
+    """Return the content of a file that calib wrote: a "calibrator", "monitor", "project" or "summary"."""
     slot = f"{kind}-read"
     file_id, held = st.session_state.get(slot, (None, None))
     if file_id != file.file_id:
@@ -81,7 +81,7 @@ def read_once(kind: str, file: Any) -> Any:
 
 @contextmanager
 def _reading(slot: str, key: Any, files: Sequence[Any]) -> Iterator[None]:
-    """Log that files are read; what was refused is refused again without reading it."""
+    """Log that files are read; refused files are refused again without reading them."""
     refused, why = st.session_state.get(f"{slot}-refused", (None, ""))
     if refused == key:
         raise InputError(why)
@@ -177,7 +177,7 @@ def several_models(reading: Reading) -> dict[str, str]:
 
 
 def further() -> list[Reading]:
-    """Return what was read of further models, in their order."""
+    """Return the uploads of further models, in their order."""
     held = (st.session_state.get(f"{FURTHER}{position}") for position in range(1, MOST_MODELS))
     return [reading for reading in held if reading is not None]
 

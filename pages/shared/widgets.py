@@ -45,7 +45,7 @@ MADE_AT_ONCE = 20_000
 ARROW = ":material/arrow_forward:"
 #: Size of the type in a figure that is presented, of its usual size.
 PRESENTED = 1.25
-#: What a page with an example of its own calls the data on screen.
+#: Name of the data on screen on a page with an example of its own.
 LOADED = "Loaded predictions"
 #: What a session can lose, by its word in the address.
 LOST = {"data": "the data you uploaded", "fitted": "the calibrators you fitted and the models you added"}
@@ -204,7 +204,7 @@ def shortfall(kind: Kind, what: str) -> str:
 
 
 def need_kind(page: str) -> None:
-    """Stop the page if it needs more than the predictions have, or cannot use their weights, and say what."""
+    """Stop the page, with the reason, if it needs more than the predictions have or cannot use weights."""
     missing = lacks(dataset().kind, f"page:{page}")
     if missing is None and page in READS_ROWS and dataset().sums is not None:
         missing = needs_rows(page)
@@ -218,7 +218,7 @@ def need_kind(page: str) -> None:
 
 
 def lacking(data: Dataset, page: str) -> str:
-    """Return a word for what data lack for a page, by its title; "" if it applies."""
+    """Return a word for the ingredient that data lack for a page, by its title; "" if it applies."""
     if lacks(data.kind, f"page:{page}") is not None:
         return {("class",): "classes", ("vector",): "vectors"}.get(NEEDS[f"page:{page}"], "confidence")
     if page == "Simplex" and data.evaluation.n_classes == 2:
@@ -370,7 +370,7 @@ def ticked(key: str) -> int | None:
 
 
 def columns_of(heads: Mapping[str, tuple[str, str]], formats: Mapping[str, str]) -> dict[str, Any]:
-    """Return the columns of a table, with what each means, by their names in the frame."""
+    """Return the columns of a table with their meanings, by their names in the frame."""
     return {
         name: NumberColumn(head, format=formats[name], help=meaning)
         if name in formats
@@ -476,7 +476,7 @@ def in_order(columns: Iterable[str], first: Sequence[str]) -> list[str]:
 
 
 def beside(key: str, shares: Sequence[int] = (3, 2)) -> tuple[DeltaGenerator, DeltaGenerator]:
-    """Return places for figures and tables, and beside them for what is behind what was clicked.
+    """Return places for figures and tables, and beside them a place for the details of a click.
 
     The second stays on the screen while the first is scrolled; on a narrow screen it follows below.
     """

@@ -1,4 +1,4 @@
-"""Apply: send new predictions through a calibrator and download the calibrated predictions."""
+"""Apply: calibrate new predictions and download the results."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Calibrate: fit a calibrator on the calibration rows, see what it changes, download it."""
+"""Calibrate: fit a calibrator on the calibration rows, see its effect, download it."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ from pages.shared.work import asked
 
 #: Pixels of the figures before and after.
 HEIGHT = 360
-#: What a score is of, by the error that is looked at.
+#: The event of a score, by the error on the page.
 SCORED = {"tl_ece": "the predicted class being right", "conf_ece": "being right", "ece": "Y = 1"}
 
 

@@ -30,7 +30,7 @@ TARGETS = {
 WRONG, LOOK = 5.0, 1.0
 #: Classes in the matrix.
 MAX_CLASSES = 50
-#: What an accuracy can be promised for, with a threshold for each class.
+#: Scopes of a promised accuracy, with a threshold for each class.
 PROMISES = {"overall": "all that is accepted", "each": "each class on its own"}
 #: Models in one picture.
 MOST_COMPARED = 4
@@ -93,9 +93,9 @@ def threshold_words(rule: DecisionRule) -> str:
 
 
 def merit(name: str) -> float:
-    """Return what a model is best by: the lowest cost, or the most right ones that are accepted.
+    """Return the value that ranks models: the lowest cost, or the most accepted right predictions.
 
-    Both on the rows that thresholds were chosen on, so that the others still tell how good the choice is.
+    It uses the rows that chose the thresholds, so that the other rows can check the choice.
     """
     done = rules[name].outcome
     return done.n_accepted - done.n_wrong if done.cost is None else -done.cost

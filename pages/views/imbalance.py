@@ -28,7 +28,7 @@ from pages.shared.widgets import (
 MAX_BARS = 12
 MAX_PANELS = 6
 #: Classes are about equally frequent if the most frequent has at most this many times the rows of the rarest,
-#: or as many standard errors of its share more.
+#: or exceeds it by at most this many standard errors of its share.
 EQUAL, SPREAD = 1.5, 6.0
 
 

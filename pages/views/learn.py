@@ -18,7 +18,7 @@ from pages.shared.lessons import (
 )
 from pages.shared.widgets import glossary_link, show_dataset
 
-#: By the step's name in the address: its name in the menu, its title and what shows it.
+#: By the step's name in the address: its name in the menu, its title and its function.
 STEPS = {
     "two-patients": ("Patients", "Right 60 % of the time: among whom?", two_patients.show),
     "real-model": ("One bin", "Ten classes in one bin", real_model.show),
@@ -32,8 +32,8 @@ STEPS = {
 ORDER = list(STEPS)
 
 
-#: A presentation leaves out what is not the step; its type grows with the screen, since a beamer's picture is
-#: read from ten metres; and if there is room the way to the next step is always in sight.
+#: A presentation shows only the step. Its type grows with the screen, since a projector's picture is read
+#: from ten metres. If there is room, the link to the next step is always in sight.
 PRESENTATION = f"""<style>
 [data-testid=stSidebar], [data-testid=stSidebarCollapsedControl], [data-testid=stExpandSidebarButton],
 [data-testid=stHeader], .st-key-lesson-head {{ display: none !important; }}

@@ -1,4 +1,4 @@
-"""Noise: how much of each error is miscalibration, how sure each number is, and what can be repaired."""
+"""Noise: how much of each error is miscalibration, how precise each number is, and what can be repaired."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Overview: in which direction the confidence is off, for which predicted classes, and what to do."""
+"""Overview: the direction in which the confidence is off, the predicted classes, and what to do."""
 
 from __future__ import annotations
 

@@ -226,7 +226,7 @@ def show_rows(method: Method, n_bins: int, bin_: int, code: int | None, edges: s
 def show_assessment(
     method: Method, n_bins: int, diagram: ReliabilityDiagram, options: dict[str, Any], said: DeltaGenerator
 ) -> None:
-    """Say how large the errors are, and what the band holds."""
+    """Say how large the errors are, and what the band shows."""
     with said:
         # As the method is assessed, which for histogram binning is not in the bins drawn.
         errors = {

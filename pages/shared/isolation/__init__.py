@@ -1,1 +1,1 @@
-"""Strangers' files and long computations in other processes, and what sessions and processes may take."""
+"""Strangers' files and long computations in other processes, and the limits of sessions and processes."""

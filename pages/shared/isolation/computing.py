@@ -1,7 +1,7 @@
-"""Long computations in worker processes, so that those who only move a slider do not wait for them.
+"""Long computations in worker processes, so that users who move a slider do not wait for them.
 
-A function is called here if it will take less than `AT_ONCE` seconds, else in one of a bounded number of
-workers that all sessions share. Workers call functions of `FUNCTIONS` only, by name.
+A function is called in this process if it takes less than `AT_ONCE` seconds, else in one of a bounded number
+of workers that all sessions share. Workers call functions of `FUNCTIONS` only, by name.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ if TYPE_CHECKING:
 
 #: Seconds up to which a function is called here.
 AT_ONCE = 0.25
-#: Seconds, and bytes of arguments, above which a job has workers of its own, which stand far back.
+#: Seconds, and bytes of arguments, above which a job has workers of its own, with low priority.
 LONG, LARGE = 3.0, 2_000_000
 #: Workers at a time, memory of a job beyond the imports, its processor time: environment variables.
 COMPUTERS = int(os.environ.get("CALIB_WORKERS", str(WORKERS)))
@@ -162,13 +162,13 @@ class Computer(Worker):
 
 
 class LongComputer(Computer):
-    """A process that computes what takes long, and takes the processor if nobody else wants it."""
+    """A process for long computations, which yields the processor to all others."""
 
     niceness = 15
 
 
-#: The workers that all sessions of a server share. What takes seconds is never behind what takes minutes: the
-#: long jobs have a queue of their own, and the system lets the others go first.
+#: The workers that all sessions of a server share. Jobs of seconds never wait for jobs of minutes: long jobs
+#: have a queue of their own, and lower priority.
 pool, long_pool = Pool(Computer, max(COMPUTERS, 1)), Pool(LongComputer, max(COMPUTERS, 1))
 
 
@@ -201,13 +201,13 @@ class Job:
 
     @cached_property
     def message(self) -> tuple[dict[str, Any], list[np.ndarray]]:
-        """What is sent to a worker: a description in JSON types, and arrays."""
+        """The message to a worker: a description in JSON types, and arrays."""
         packer = Packer()
         packed = packer.pack([self.function.__name__, list(self.arguments), self.options])
         return {"job": "compute", "call": packed}, packer.arrays
 
     def do_elsewhere(self, progress: Progress | None = None) -> Any:
-        """Have a worker call the function; what `progress` raises, on this thread, ends the job."""
+        """Call the function in a worker; an error that `progress` raises, on this thread, ends the job."""
         head, arrays = self.message
         is_long = self.seconds >= LONG or sum(array.nbytes for array in arrays) > LARGE
         workers = long_pool if is_long else pool

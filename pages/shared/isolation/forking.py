@@ -23,7 +23,7 @@ _environment = threading.Lock()
 
 @dataclass(frozen=True)
 class Start:
-    """What the fork server runs in a new process: a worker between the two pipes that were sent to it."""
+    """Runs in a new process of the fork server: a worker between the two pipes that were sent to it."""
 
     arguments: Sequence[int]
 

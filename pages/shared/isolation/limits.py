@@ -1,4 +1,4 @@
-"""What a session, and all sessions, may hold in memory: data, scores, and files in upload fields."""
+"""Limits of memory of a session and of all sessions: data, scores, and files in upload fields."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from pages.shared.isolation.objects import n_bytes
 
 #: Without settings: shares of the memory that this server may use. Work takes as much again, and more.
 SHARES = {"CALIB_SESSION_MB": 0.2, "CALIB_SERVER_MB": 0.4}
-#: Taken for the memory if the system does not tell.
+#: Assumed memory if the system does not report it.
 ASSUMED_MB = 8_000.0
 #: Files that say how much memory a container may use.
 CONTAINER = ("/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory/memory.limit_in_bytes")

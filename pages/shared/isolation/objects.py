@@ -24,7 +24,7 @@ SENT = (Predictions, tuple)
 
 
 class Packer:
-    """Describes objects in JSON types and collects their arrays; what is met twice is described once.
+    """Describes objects in JSON types and collects their arrays; repeated objects are described once.
 
     Parameters
     ----------
@@ -165,7 +165,7 @@ def _counted(value: Any, seen: set[int]) -> int:
 
 
 def _state(value: Any) -> dict[str, Any]:
-    """Return the fields of a dataclass, or what an estimator or predictions hold."""
+    """Return the fields of a dataclass, or the state of an estimator or predictions."""
     if is_dataclass(value):
         return {field.name: getattr(value, field.name) for field in fields(value)}
     return value.__getstate__() if isinstance(value, Predictions) else vars(value)

@@ -67,7 +67,7 @@ class Worker:
     """One process and the way to talk to it; one job at a time. Kinds differ in their words."""
 
     name = "worker"
-    #: How far it stands back behind the server when both want the processor.
+    #: Its priority below the server's when both need the processor.
     niceness = 0
 
     def __init__(self, memory_mib: int, seconds: int) -> None:
@@ -145,7 +145,7 @@ class Worker:
         arrays: Sequence[np.ndarray] = (),
         progress: Progress | None = None,
     ) -> tuple[dict[str, Any], list[np.ndarray]]:
-        """Have a job done.
+        """Run a job.
 
         Raises
         ------
@@ -239,8 +239,9 @@ class _Ticket:
 class Pool:
     """A bounded number of workers that all sessions of a server share.
 
-    Jobs are done in the order they came, but a long one lets shorter ones that come a little later go first,
-    and a session that has used workers lets others' jobs go first that come as many seconds later.
+    Jobs are done in order of arrival, except that a long job lets shorter jobs pass that arrive a little
+    later, and a session that has used workers for some seconds lets others' jobs pass that arrive within the
+    same number of seconds.
 
     Parameters
     ----------
@@ -287,7 +288,7 @@ class Pool:
         progress: Progress | None = None,
         seconds: float = 0.0,
     ) -> tuple[dict[str, Any], list[np.ndarray]]:
-        """Have a job done by the worker that is free next; it will take about `seconds`.
+        """Run a job of about `seconds` in the worker that is free next.
 
         `progress` is called on this thread, again and again, with the share done and a word, also while
         the job waits. What it raises ends the job.

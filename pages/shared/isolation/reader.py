@@ -1,4 +1,4 @@
-"""Files read in a worker process: a file that ends it is one sentence, and another takes its place.
+"""Files are read in a worker process: if a file ends it, the user reads a sentence, and another starts.
 
 The process is started once, and again after a death; a job never pays for its imports, unless it comes first.
 """
@@ -37,7 +37,7 @@ class Reader(Worker):
 
     @property
     def max_reply_mb(self) -> float:
-        """Largest size of what a file holds, in MB: what a session may hold."""
+        """Largest content of a file, in MB: the limit of a session."""
         return min(super().max_reply_mb, limits.limit("CALIB_SESSION_MB"))
 
     def overflowed(self) -> str:

@@ -1,4 +1,4 @@
-"""What crosses between the app and its workers: JSON, bytes of files, and Arrow arrays; never a pickle."""
+"""Messages between the app and its workers: JSON, bytes of files, and Arrow arrays; never a pickle."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from calib.files.readers.tables import Table, frozen, packed_table
 
 #: Bytes of the longest JSON part of a message: names, and the distinct texts of columns.
 MAX_JSON = Limits().json_bytes
-#: Types that no array of Arrow shares with NumPy, and what they travel as.
+#: Types that Arrow does not share with NumPy, and the types in which they are sent.
 CARRIERS = {"bool": "uint8"}
 
 

@@ -63,7 +63,7 @@ def read_files(
 
 
 def load(head: dict[str, Any], blobs: list[bytes], arrays: list[np.ndarray], progress: Progress) -> Outcome:
-    """Read a file that calib wrote; what it holds is sent as it was read, and not read again."""
+    """Read a file that calib wrote, and send its objects, so that it is not read again."""
     from calib.diagrams.over_time import monitor_diagram
     from calib.files.saved.document import loads  # scikit-learn, which readers of tables do without
     from calib.files.saved.monitors import load_monitor
@@ -121,7 +121,7 @@ def limit(memory_bytes: int) -> list[str]:
         with open("/proc/self/statm", encoding="ascii") as file:
             wanted["memory"] = (resource.RLIMIT_AS, int(file.read().split()[0]) * page + memory_bytes)
     except OSError:
-        pass  # not Linux: the address space tells nothing there
+        pass  # not Linux: the size of the address space means nothing there
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     for kind, most in wanted.values():
         resource.setrlimit(kind, (most, most))

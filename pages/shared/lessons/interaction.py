@@ -1,4 +1,4 @@
-"""What every step of the lesson does alike: a guess first, one picture, and something to drag in it."""
+"""Common parts of the lesson's steps: a guess first, one picture, and something to drag in it."""
 
 from __future__ import annotations
 

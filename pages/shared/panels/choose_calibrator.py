@@ -1,4 +1,4 @@
-"""Choosing a calibrator: reduction, binary calibrator, bins and what sparse classes use, or a scaling."""
+"""Choosing a calibrator: reduction, binary calibrator, bins and fallback, or a scaling."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ AT_ONCE = 1_000_000
 MOST_RANKS = 20
 FALLBACKS = {"identity": "leave their scores unchanged", "pooled": "use one calibrator for all classes"}
 WHOLE = "Whole vector: scaling"
-#: What a scaling with a ridge is made with, by what the menu says.
+#: Arguments of a scaling with a ridge, by the entries of the menu.
 RIDGES: dict[str, dict[str, Any]] = {
     "ridge chosen by cross-validation": {"l2": CROSS_VALIDATED},
     "off-diagonal ridge (ODIR) chosen by cross-validation": {"off_diagonal": CROSS_VALIDATED},

@@ -1,4 +1,4 @@
-"""One class on the Classes page: a sentence, two reliability diagrams, and what it is confused with."""
+"""One class on the Classes page: a sentence, two reliability diagrams, and its confusions."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Two models on the Reliability page: what each says of every predicted class, and how often it is right."""
+"""Two models on the Reliability page: confidence and accuracy of each for every predicted class."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Results of a top-K calibrator: what each rank says and how often it is right, before and after."""
+"""Results of a top-K calibrator: score and accuracy of each rank, before and after."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The one recommendation for the data on screen: what every page states, opens on, marks and proposes."""
+"""The recommendation for the data on screen, which every page states, marks and opens on."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ HEADS = {
     "upper": "Upper",
     "numbers": "Fitted numbers",
 }
-#: What the evaluation rows say of the calibrator that was chosen.
+#: The verdict of the evaluation rows on the chosen calibrator.
 HELPS = {"better": "helps", "worse": "does not help", "no clear change": "may not help", None: "helps"}
 LEAVE = "Leave the scores as they are."
 

@@ -1,4 +1,4 @@
-"""A summary of rows that are elsewhere: dropped on the Data page, and put on every page from there."""
+"""A summary: dropped on the Data page, and then shown on every page."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def show_summary(file: Any) -> None:
 
 
 def _show_findings(summary: Summary) -> None:
-    """List what was found while the rows were read, and what all of them say."""
+    """List the findings of single rows and of all rows together."""
     for line in (*summary.findings[:SHOWN], *summary.remarks):
         st.text(line)
     if len(summary.findings) > SHOWN:
