@@ -100,7 +100,9 @@ class DecisionRule(AcceptanceRule):
         elif self.recall is not None:
             words += f" No threshold keeps an accuracy of {self.value:.4g} and a recall of {self.recall:.4g}."
         elif self.target == "accuracy":
-            words += f" Even of the most confident predictions a share below {self.value:.4g} is right here."
+            words += (
+                f" Even among the most confident predictions, the accuracy here is below {self.value:.4g}."
+            )
         return words
 
     def evaluate(self, y_true: Any, scores: Any, *, cluster: Any = None) -> Outcome:

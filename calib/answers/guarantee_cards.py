@@ -54,8 +54,8 @@ VOID = (
 )
 
 WEIGHTED = (
-    "calibration rows have different weights, and the theorems are about means of rows that count alike; fit "
-    "without sample_weight"
+    "calibration rows have different weights, and the theorems are about unweighted means; fit without "
+    "sample_weight"
 )
 
 

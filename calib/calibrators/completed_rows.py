@@ -2,7 +2,7 @@
 
 import numpy as np
 
-#: Rows of smaller calibrated scores count as zeros: histogram binning tells bins of value 0 apart by less.
+#: Rows of smaller calibrated scores count as zeros: histogram binning separates bins of value 0 by less.
 NOTHING = 1e-9
 
 #: Least sum of the other classes that their shares are taken from.

@@ -1,4 +1,4 @@
-"""How long a fit takes: one table for warnings of library, pages and command line, and for recommendations.
+"""How long a fit takes: the table for warnings of library, pages and command line, and for recommendations.
 
 Seconds of a 2.5 GHz processor, measured by ``benchmarks/speed.py``, good to a factor of two or three.
 """

@@ -24,7 +24,7 @@ class EnsembleTemperatureScaling(LogScaling):
     Parameters
     ----------
     objective : {"log_loss", "brier"}
-        What T, and then with this T the weights, minimise on the calibration rows.
+        The loss on the calibration rows that T minimises, and then, with this T, the weights.
 
     Attributes
     ----------
@@ -52,7 +52,7 @@ class EnsembleTemperatureScaling(LogScaling):
         truth = np.empty((n_samples, 3))
 
         def sum_rows(rows: slice) -> np.ndarray:
-            """Fill in what each part says of the true class, and return the sums of products of parts."""
+            """Fill in each part's probability of the true class, and return the sums of products of parts."""
             components = self._components(log_floored(matrix[rows], self.floor_))
             truth[rows] = np.take_along_axis(components, codes[rows, None, None], axis=1)[:, 0]
             flat = components.reshape(-1, 3)
@@ -91,7 +91,7 @@ def _brier_temperature(
     slices = row_blocks(*proba.shape)
 
     def brier(log_t: float) -> np.ndarray:
-        """Return the Brier score, less what does not depend on T, and its slope."""
+        """Return the Brier score, minus the terms without T, and its slope."""
 
         def sum_rows(rows: slice) -> np.ndarray:
             z = log_floored(proba[rows], floor) / np.exp(log_t)

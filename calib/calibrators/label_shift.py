@@ -63,7 +63,7 @@ class LabelShift(Result):
     def sentence(self) -> str:
         """Say what the intervals show."""
         if self.method == "known":
-            return "Shares are as given, and not estimated."
+            return "Shares are given, not estimated."
         if not self.is_shift:
             return (
                 f"The {self.n_target:,} rows do not show that shares differ from the calibration rows': "
@@ -76,8 +76,8 @@ class LabelShift(Result):
     def correct(self, proba: Any) -> np.ndarray:
         """Return the probabilities times the weights, each row divided by its sum, (n, L) float64.
 
-        For two classes, (n,) probabilities of class 1 give (n,) corrected ones. A row stays as it is if the
-        intervals show no shift, or if it has probability only if weights are 0.
+        For two classes, (n,) probabilities of class 1 give (n,) corrected ones. A row is unchanged if the
+        intervals show no shift, or if all its probability is on classes with weight 0.
         """
         return _reweighted(proba, self.weights)
 
@@ -183,7 +183,7 @@ class LabelShiftCorrection(BaseEstimator):
     shares_ : (L,) float64 array
         Shares of the classes among the labels.
     mean_proba_ : (L,) float64 array
-        Mean probability of each class, which EM takes for the calibration shares.
+        Mean probability of each class, which EM uses as the calibration shares.
     confusion_ : (L, L) float64 array
         Share of the rows with predicted class i and true class j.
 
@@ -203,7 +203,7 @@ class LabelShiftCorrection(BaseEstimator):
         self.method, self.target_shares, self.training_shares = method, target_shares, training_shares
 
     def fit(self, proba: Any, y: Any = None) -> LabelShiftCorrection:
-        """Learn from labelled rows how probabilities and classes go together.
+        """Estimate class shares, mean probabilities and confusions from labelled rows.
 
         Parameters
         ----------
@@ -277,14 +277,14 @@ class LabelShiftCorrection(BaseEstimator):
         return replace(shift, weights=weights)
 
     def _seen(self, matrix: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Return mean and variance of what the method sees: probabilities, or predicted classes."""
+        """Return mean and variance of the method's data: probabilities, or predicted classes."""
         if self.method == "em":
             return matrix.mean(axis=0), matrix.var(axis=0)
         share = np.bincount(highest(matrix)[0], minlength=self.n_classes_) / len(matrix)
         return share, share * (1.0 - share)
 
     def _is_as_usual(self, matrix: np.ndarray, scale: float) -> bool:
-        """Whether all means of what the method sees are within chance of those in the calibration rows."""
+        """Whether all means of the method's data are within chance of the calibration rows' means."""
         (mean, variance), bound = self.usual_, float(np.log(2.0 * self.n_classes_ / ALPHA))
         away = np.abs(self._seen(matrix)[0] - mean)
         return bool((away <= np.sqrt(2.0 * bound * variance * scale) + bound * scale / 3.0).all())
@@ -311,7 +311,7 @@ class LabelShiftCorrection(BaseEstimator):
         total = float(weights @ self.shares_)
         if total <= 0.0:
             raise InputError(
-                "the new rows are predicted as classes that the calibration rows are never predicted as, so "
+                "the new rows have predicted classes that no calibration row has, so "
                 'BBSE has no answer; use method="em"'
             )
         weights[seen] /= total

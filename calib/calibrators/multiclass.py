@@ -426,7 +426,7 @@ class MulticlassToBinary(BaseEstimator):
         class_sizes: np.ndarray,
         fit_class: Callable[[int], Any],
     ) -> MulticlassToBinary:
-        """Put a fit together from functions that fit one problem each, and that are called on threads.
+        """Fit all problems by functions that fit one problem each, called on threads.
 
         `sizes`, (P,), and `class_sizes`, (L,), are calibration rows. The functions return the fitted binary
         calibrator of a problem, of a claim (or None), and, with groups and classes, of a class.
@@ -589,7 +589,8 @@ class MulticlassToBinary(BaseEstimator):
         check_same_classes(self, rows)
         if rows.n_ranks < n_ranks:
             raise InputError(
-                f"this calibrator was fitted on {n_ranks} ranks; got {rows.n_ranks}. Pass as many a row"
+                f"this calibrator was fitted on {n_ranks} ranks; got {rows.n_ranks}. Pass {n_ranks} for "
+                "each row"
             )
         if (highest_code := int(rows.ranked.max())) >= self.n_classes_:
             raise InputError(

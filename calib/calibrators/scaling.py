@@ -151,9 +151,9 @@ class TemperatureScaling(LogScaling):
     Parameters
     ----------
     objective : {"log_loss", "conf_ece", "top_versus_all"}
-        What T minimises on the calibration rows, within `TEMPERATURE_RANGE`. "conf_ece" is the paper's choice
-        (App. E, after Mukhoti et al. 2020): the first T among 0.1, 0.2, ..., 10.0 with the smallest
-        confidence ECE in 15 equal-width bins. "top_versus_all" is the log loss of the event that the
+        The loss on the calibration rows that T minimises, within `TEMPERATURE_RANGE`. "conf_ece" is the
+        paper's choice (App. E, after Mukhoti et al. 2020): the first T among 0.1, 0.2, ..., 10.0 with the
+        smallest confidence ECE in 15 equal-width bins. "top_versus_all" is the log loss of the event that the
         predicted class is right (Le Coz, Herbin & Adjed, NeurIPS 2024).
 
     Attributes
@@ -507,7 +507,7 @@ def top_versus_all_temperature(
         return below[np.arange(rows.shape[1]) != top[:, None]].reshape(len(rows), -1)
 
     wrong = map_row_blocks(lambda rows: rows.argmax(axis=1), proba) != codes
-    below = map_row_blocks(others, proba)  # log-probabilities of all classes but the top, less its own
+    below = map_row_blocks(others, proba)  # log-probabilities of all classes except the top, minus the top's
     second = map_row_blocks(highest_of, below)
     below -= second[:, None]
     blocks, ones = row_blocks(*proba.shape), np.ones(below.shape[1])

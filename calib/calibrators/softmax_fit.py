@@ -43,7 +43,7 @@ class DiagonalMap:
         self.identity = np.tile([1.0, 0.0], (n_columns, 1))
 
     def design(self, features: np.ndarray, shift: np.ndarray) -> np.ndarray:
-        """Return the features less `shift`, and 0 for classes beyond: whole rows are faster."""
+        """Return the features minus `shift`, and 0 for further classes: whole rows are faster."""
         (n_rows, m), shift = features.shape, shift.astype(features.dtype)
         x = np.empty((n_rows, self.n_classes), features.dtype)
 
@@ -119,7 +119,7 @@ class FullMap:
         self.identity = np.eye(n_classes, n_classes + 1)
 
     def design(self, features: np.ndarray, shift: np.ndarray) -> np.ndarray:
-        """Return the features less `shift`, with a column of ones."""
+        """Return the features minus `shift`, with a column of ones."""
         ones = np.ones(len(features), dtype=features.dtype)
         return np.column_stack([features - shift.astype(features.dtype), ones])
 
@@ -199,7 +199,7 @@ def softmax_fit(
 
 
 def fit_words(calibrator: Any) -> list[str]:
-    """Say which strength cross-validation chose, and how near the optimum a fit stopped, if it knows."""
+    """Say which strength cross-validation chose, and how near the optimum a fit stopped, if known."""
     sentences = []
     if hasattr(calibrator, "search_"):
         sentences.append(

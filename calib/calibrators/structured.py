@@ -42,7 +42,7 @@ class StructuredScaling(LogScaling):
         self.temperature_ = log_loss_temperature(matrix, codes, self.floor_, weights)
         x = map_row_blocks(lambda rows: self._smoothed(log_floored(rows, self.floor_)), matrix)
         kind, penalty = self._penalty(self.n_classes_)
-        # The penalty is a sum of squares, the ridge half of one.
+        # The penalty is a sum of squares, the ridge half a sum of squares.
         ridge = np.maximum(2.0 * self.n_classes_ / self.n_samples_ * penalty, LEAST_RIDGE)
         fitted = softmax_fit(x, codes, kind, ridge, row_weights=weights, centred=False)
         self.weights_, self.biases_, self.loss_gap_, self.gradient_norm_ = fitted

@@ -81,7 +81,7 @@ class TopVersusAllScaling(LogScaling):
 class _TopLoss:
     """Mean log loss of whether the top class is right, plus ridge: value, gradient and Newton step.
 
-    With t = log((1 - c) / c), the loss of a row is log(1 + exp(t)), less t if the top class is wrong.
+    With t = log((1 - c) / c), the loss of a row is log(1 + exp(t)), minus t if the top class is wrong.
     """
 
     gap = GAP[np.dtype(np.float64)]

@@ -117,8 +117,8 @@ Exits with 1 if a limit is broken. A limit is kept or broken only if the whole i
 which allows for noise, keeps or breaks it. Otherwise it is undecided; --strict exits with 1 for that too.
 With --by, each limit is checked in each predicted class, or each group of a column; the intervals of G
 groups miss with a chance of 5 %/G each, so that limits kept everywhere fail the gate in at most 5 % of runs.
-With --baseline, accuracy, Brier score and calibration error must not be worse than of those predictions: by
-pairs of rows with the same id, or by the two intervals if no ids pair the rows.
+With --baseline, accuracy, Brier score and calibration error must not be worse than the baseline's: by pairs
+of rows with the same id, or by the two intervals if no ids match.
 
 metrics: {metrics};
 with a calibrator file that holds a rule of `calib decide -o` also {ruled}
@@ -133,7 +133,7 @@ examples:
 
 Tries the calibrators of the catalogue in five folds of the calibration rows; the evaluation rows are not
 used. A file that names no calibration rows is divided as `fit` does: the share --split is for calibration.
-The answer is "none" if no calibrator is distinguishably better than the scores as they are.
+The answer is "none" if no calibrator is distinguishably better than the unchanged scores.
 
 """
 
@@ -494,7 +494,7 @@ def parser() -> argparse.ArgumentParser:
     add = gate.add_argument
     add("--max", action="append", default=[], metavar="METRIC=X", help="largest value allowed")
     add("--min", action="append", default=[], metavar="METRIC=X", help="smallest value allowed")
-    add("--baseline", metavar="FILE", help="predictions of the last release: be no worse than these")
+    add("--baseline", metavar="FILE", help="predictions of the last release; fail if the new ones are worse")
     add("--strict", action="store_true", help="exit with 1 also if a limit is undecided")
     add("--junit", metavar="OUT.XML", help="also write the checks as JUnit XML")
     add("--markdown", metavar="OUT.MD", help="also write the checks as a table in Markdown")
@@ -511,7 +511,7 @@ def parser() -> argparse.ArgumentParser:
     decide = _command(commands_, "decide", "choose which predictions may pass without a person", DECIDE)
     _add_file(decide)
     target = decide.add_mutually_exclusive_group(required=True)
-    target.add_argument("--accuracy", type=float, metavar="X", help="share of accepted rows that is right")
+    target.add_argument("--accuracy", type=float, metavar="X", help="accuracy of accepted rows to promise")
     target.add_argument(
         "--reviews", type=float, metavar="R", help="most rows left to a person: share or number"
     )
@@ -519,7 +519,7 @@ def parser() -> argparse.ArgumentParser:
     words = "table of classes and actions with what each action costs"
     target.add_argument("--costs", metavar="COSTS.CSV", help=words)
     add = decide.add_argument
-    words = "with --accuracy: share of the right rows that is accepted, at least"
+    words = "with --accuracy: least share of the right rows that is accepted"
     add("--recall", type=float, metavar="X", help=words)
     add("--by", choices=("class",), help="one threshold for each predicted class")
     words = "with --by class: the accuracy holds for all classes together (default), or for each"
@@ -561,17 +561,17 @@ def parser() -> argparse.ArgumentParser:
     _add_split(slices)
 
     watch = _command(commands_, "watch", "look for miscalibration in rows as they come", WATCH)
-    watch.add_argument("state", metavar="STATE", help="JSON file that keeps what was seen")
+    watch.add_argument("state", metavar="STATE", help="JSON file with the state of the monitor")
     watch.add_argument("files", nargs="+", metavar="FILE", help="labelled rows to add, in order of time")
     _add_reading(watch)
     add = watch.add_argument
-    add("--time", metavar="COLUMN", help="column of the time of each row; default: in the order they come")
+    add("--time", metavar="COLUMN", help="column of times; default: the order of the rows")
     new = "for a new STATE: "
     add("--notion", choices=("top-label", "confidence", "class-wise"), help=f"{new}default top-label")
     add("--by", metavar="COLUMN", help=f"{new}also look at each group of this column")
     add("--tolerance", type=float, metavar="X", help=f"{new}gap that counts as calibrated; default 0")
     add("--alpha", type=float, help=f"{new}chance of ever raising a false alarm; default 0.05")
-    add("--start", metavar="FILE", help=f"{new}look for changes from these rows on, not for miscalibration")
+    add("--start", metavar="FILE", help=f"{new}look for changes since these rows, not for miscalibration")
 
     report = _command(commands_, "report", "write one self-contained HTML page", _report_examples)
     _add_file(report)
@@ -603,7 +603,7 @@ def parser() -> argparse.ArgumentParser:
     add("--by", action="append", default=[], metavar="COLUMN", help="also sum its groups; repeatable")
     add("--class-wise", action="store_true", help="also sum the scores of every class")
     add("--class-names", metavar="A,B,...", help="names of the classes, if the columns have none")
-    add("--drop", action="store_true", help="leave out rows that cannot be used, and list where they are")
+    add("--drop", action="store_true", help="leave out rows that cannot be used, and list their places")
     _add_scan(summarize)
     _add_bins(summarize)
 
@@ -634,7 +634,9 @@ def _add_scan(command: argparse.ArgumentParser) -> None:
     _add_columns(command)
     parts = ("evaluation", "calibration")
     add("--part", choices=parts, default=parts[0], help="rows to use, if a column says which are which")
-    add("--unweighted", action="store_true", help="count every row once, whatever column of weights there is")
+    add(
+        "--unweighted", action="store_true", help="count every row once, even if there is a column of weights"
+    )
     add(
         "--scores", choices=SCALES, default="auto", help="scale of the scores; default: recognised from names"
     )
@@ -678,7 +680,7 @@ def _add_file(command: argparse.ArgumentParser) -> None:
         command.add_argument(
             "--each-model",
             action="store_true",
-            help="do it for every model of the file; files it writes are named after the models",
+            help="run for every model of the file; output files are named after the models",
         )
 
 
@@ -700,7 +702,9 @@ def _add_reading(command: argparse.ArgumentParser) -> None:
         help="a predicted value that is no answer; repeatable; default: IDK, an empty cell and the like",
     )
     _add_columns(command)
-    add("--unweighted", action="store_true", help="count every row once, whatever column of weights there is")
+    add(
+        "--unweighted", action="store_true", help="count every row once, even if there is a column of weights"
+    )
     add("--part", metavar="NAME", help="rows to use: calibration, evaluation or a value of the split column")
     add("--fix", default="", metavar="CODES", help="comma-separated codes of fixes to apply, see `check`")
     add(
@@ -709,15 +713,15 @@ def _add_reading(command: argparse.ArgumentParser) -> None:
 
 
 def _add_columns(command: argparse.ArgumentParser) -> None:
-    columns = command.add_argument_group("columns", "found out by default; `check` prints them")
+    columns = command.add_argument_group("columns", "recognised by default; `check` prints them")
     one_each = {
         "label": "the true class",
         "predicted": "the predicted class",
         "correct": "whether the prediction is right",
         "weight": "weights of rows",
         "id": "ids of rows",
-        "cluster": "what rows belong together, such as a patient; month, week, day or hour of the column of "
-        "dates, or COLUMN=day",
+        "cluster": "column of clusters, such as patients; or a block of time: month, week, day or hour of "
+        "the column of dates, or COLUMN=day",
         "group": "groups of rows",
         "fold": "folds of a cross-validation",
     }
@@ -726,7 +730,7 @@ def _add_columns(command: argparse.ArgumentParser) -> None:
     add = columns.add_argument
     add(
         "--score", action="append", default=[], metavar="COLUMN",
-        help="the score, or repeated, the scores of all classes in their order; 'p_*' for many",
+        help="the score; repeated: the scores of all classes in order; 'p_*' for many",
     )  # fmt: skip
     add(
         "--votes", action="append", default=[], metavar="COLUMN",

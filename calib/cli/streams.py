@@ -40,10 +40,10 @@ def read_piped(options: Namespace) -> None:
     if len(named) > 1:
         raise InputError(f"only one input can be -; got {' and '.join(named)}")
     if sys.stdin is None or sys.stdin.isatty():
-        raise InputError("- reads what is piped in, and nothing is; name a file, or pipe one in")
+        raise InputError("- reads standard input, and nothing is piped in; name a file, or pipe one in")
     content = sys.stdin.buffer.read(Limits().file_bytes + 1)
     if not content:
-        raise InputError("- reads what is piped in, which is empty")
+        raise InputError("- reads standard input, which is empty")
     setattr(options, named[0], Piped(content))
 
 

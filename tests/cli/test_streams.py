@@ -78,7 +78,7 @@ def test_calibrators_can_be_piped_in(capsys, monkeypatch, table, tmp_path):
     ("content", "terminal", "words", "told"),
     [
         (b"", False, ["metrics", "-"], "which is empty"),
-        (b"x", True, ["metrics", "-"], "nothing is; name a file"),
+        (b"x", True, ["metrics", "-"], "nothing is piped in; name a file"),
         (b"x", False, ["metrics", "-", "--labels", "-"], "only one input can be -"),
         (b"x", False, ["apply", "-", "-", "-o", "x.csv"], "only one input can be -"),
     ],

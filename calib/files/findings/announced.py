@@ -99,8 +99,9 @@ def _class_wise_output(raw: RawPredictions) -> Finding | None:
     return Finding(
         "class_wise_scores",
         "note",
-        "the announced class is read with its calibrated score. The scores of all classes are there too, and "
-        "do not sum to 1, as class-wise calibration leaves them; for class-wise errors the fix reads those.",
+        "the announced class is read with its calibrated score. The file also holds the scores of all "
+        "classes, which do not sum to 1 after class-wise calibration; the fix reads these instead, for "
+        "class-wise errors.",
         columns=tuple(f"p({name})" for name in cells),
         repair=spread,
     )

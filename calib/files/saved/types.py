@@ -172,7 +172,7 @@ def _check_cells(make: type) -> Check:
 def _check_ridge(params: Values, state: Values, where: str, sizes: Sizes) -> None:
     if (state["ridge_"] is not None) != (CROSS_VALIDATED in params.values()):
         raise CalibratorFileError(
-            f'calibrator file: {where}.ridge_ must be there if and only if a parameter is "{CROSS_VALIDATED}"'
+            f'calibrator file: {where}.ridge_ must be there exactly if a parameter is "{CROSS_VALIDATED}"'
         )
 
 
