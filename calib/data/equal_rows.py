@@ -10,6 +10,7 @@ from weakref import WeakKeyDictionary
 import numpy as np
 import pandas as pd
 
+from calib.base.parallel import map_threads, row_blocks
 from calib.data.likeness import Alike, Residuals, find_alike, questions_of
 
 #: Key of `metadata.attrs` for the name of the column with the ids of rows.
@@ -263,11 +264,16 @@ def sample_by_content(matrix: np.ndarray) -> np.ndarray:
     columns = matrix[:, None] if matrix.ndim == 1 else matrix[:, :2]
     if len(matrix) <= N_SAMPLED:
         return np.arange(len(matrix))
-    keys = np.zeros(len(matrix), dtype=np.uint64)
-    for column in columns.T:
-        keys ^= np.ascontiguousarray(column, dtype=np.float64).view(np.uint64)
-        keys *= np.uint64(0x9E3779B97F4A7C15)  # Fibonacci hashing (Knuth, vol. 3, section 6.4)
-    return np.flatnonzero(keys < np.uint64(N_SAMPLED / len(matrix) * 2.0**64))
+    most = np.uint64(N_SAMPLED / len(matrix) * 2.0**64)
+
+    def sample(rows: slice) -> np.ndarray:
+        keys = np.zeros(len(columns[rows]), dtype=np.uint64)
+        for column in columns[rows].T:
+            keys ^= column.astype(np.float64).view(np.uint64)
+            keys *= np.uint64(0x9E3779B97F4A7C15)  # Fibonacci hashing (Knuth, vol. 3, section 6.4)
+        return np.flatnonzero(keys < most) + rows.start
+
+    return np.concatenate(map_threads(sample, row_blocks(len(matrix), columns.shape[1])))
 
 
 def repeats(matrix: np.ndarray, rows: np.ndarray) -> bool:
