@@ -526,16 +526,21 @@ def equal_mass_cuts(group_ends: np.ndarray, n_bins: int) -> np.ndarray:
 def sorted_cuts(scores: np.ndarray, n_bins: int) -> np.ndarray:
     """Cut sorted scores as `equal_mass_cuts` does."""
     is_end = np.append(scores[1:] != scores[:-1], True).tobytes()
-    return _walked_cuts(len(scores), n_bins, lambda position: is_end.find(1, position - 1) + 1)
+
+    def end_from(position: int) -> int:
+        return position if is_end[position - 1] else is_end.index(1, position) + 1
+
+    return _walked_cuts(len(scores), n_bins, end_from)
 
 
 def _walked_cuts(total: int, n_bins: int, end_from: Callable[[int], int]) -> np.ndarray:
     """Close bins one after the other; `end_from` returns the first possible cut from a position on."""
     share = max(total // n_bins, 1)
     cuts = [0]
+    stop = 0
     for bins_left in range(n_bins, 1, -1):
-        target = -(-(total - cuts[-1]) // bins_left)
-        stop = end_from(cuts[-1] + (target if target > share else share))
+        target = -(-(total - stop) // bins_left)
+        stop = end_from(stop + (target if target > share else share))
         if total - stop < share:
             break
         cuts.append(stop)
