@@ -19,6 +19,9 @@ Result = TypeVar("Result")
 #: Elements of a block of rows: it fits a processor's cache and outweighs the hand-over between threads.
 BLOCK = 131_072
 
+#: Bytes of a line of a processor's cache.
+LINE = 64
+
 #: Threads at a time, one per processor that this process may run on.
 WORKERS = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 

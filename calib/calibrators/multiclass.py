@@ -32,12 +32,10 @@ from calib.data.predictions import (
     TopLabelPrediction,
     check_same_classes,
     checked_rows,
-    highest_checked,
     names_given,
     score_matrix,
 )
 from calib.data.validation import (
-    as_floats,
     as_groups,
     check_choice,
     check_columns,
@@ -549,9 +547,7 @@ class MulticlassToBinary(BaseEstimator):
             label, confidence = top_label(proba)
         else:
             check_is_fitted(self)
-            matrix = score_matrix(proba, "proba") if isinstance(proba, MultilabelPrediction) else proba
-            matrix = check_columns(as_floats(matrix, ndim=2, what="proba"), self.n_classes_)
-            label, confidence = highest_checked(matrix, "proba")
+            label, confidence = highest(check_columns(score_matrix(proba, "proba"), self.n_classes_))
         return TopLabelPrediction(
             label, self.everyone_.predict(confidence, self._problems(label, groups, len(label)))
         )

@@ -22,7 +22,7 @@ from calib.calibrators.likelihood import LEAST_RIDGE
 from calib.calibrators.ridge_choice import CROSS_VALIDATED, best_strength, folds, search_strength
 from calib.calibrators.softmax import softmax
 from calib.calibrators.softmax_fit import DiagonalMap, FullMap, Map, SoftmaxFit, softmax_fit
-from calib.data.matrices import highest
+from calib.data.matrices import highest, row_max
 from calib.data.predictions import (
     TopLabelPrediction,
     check_same_classes,
@@ -400,13 +400,13 @@ def log_loss_temperature(
     proba: np.ndarray, codes: np.ndarray, floor: float, weights: np.ndarray | None = None
 ) -> float:
     """Minimise the log loss, convex in b = 1 / T, by Halley's steps between known signs of the slope."""
-    blocks, top = row_blocks(*proba.shape), map_row_blocks(highest_of, proba)
+    blocks = row_blocks(*proba.shape)
 
     def slopes_in(dtype: Precision) -> Callable[[float], Slopes]:
         def slopes(b: float) -> Slopes:
             def sum_rows(rows: slice) -> Slopes:
                 block = None if weights is None else weights[rows]
-                return log_loss_slopes(proba[rows], top[rows], codes[rows], floor, b, block, dtype)
+                return log_loss_slopes(proba[rows], codes[rows], floor, b, block, dtype)
 
             first, second, third = np.sum(map_threads(sum_rows, blocks), axis=0).tolist()
             return first, second, third
@@ -419,7 +419,6 @@ def log_loss_temperature(
 
 def log_loss_slopes(
     proba: np.ndarray,
-    top: np.ndarray,
     codes: np.ndarray,
     floor: float,
     b: float,
@@ -428,10 +427,9 @@ def log_loss_slopes(
 ) -> Slopes:
     """Return the first three derivatives in b = 1 / T of the log loss, summed over a block of rows.
 
-    They are moments of the row's log-probabilities under softmax(b log p); `top` is each row's highest score.
+    They are moments of the row's log-probabilities under softmax(b log p).
     """
-    log_p = log_floored(proba, floor, dtype)
-    log_p -= log_floored(top, floor, dtype)[:, None]
+    log_p = _below_top(proba, floor, dtype)
     p, ones = log_p * dtype(b), np.ones(proba.shape[1], dtype=dtype)
     np.exp(p, out=p)
     total = p @ ones
@@ -508,7 +506,7 @@ def top_versus_all_temperature(
 
     wrong = map_row_blocks(lambda rows: rows.argmax(axis=1), proba) != codes
     below = map_row_blocks(others, proba)  # log-probabilities of all classes except the top, minus the top's
-    second = map_row_blocks(highest_of, below)
+    second = map_row_blocks(row_max, below)
     below -= second[:, None]
     blocks, ones = row_blocks(*proba.shape), np.ones(below.shape[1])
 
@@ -549,11 +547,7 @@ _SEARCHES = {
 }
 
 
-def highest_of(proba: np.ndarray) -> np.ndarray:
-    return proba.max(axis=1)
-
-
-def _below_top(proba: np.ndarray, floor: float) -> np.ndarray:
-    log_p = log_floored(proba, floor)
-    log_p -= log_p.max(axis=1, keepdims=True)
+def _below_top(proba: np.ndarray, floor: float, dtype: Precision = np.float64) -> np.ndarray:
+    log_p = log_floored(proba, floor, dtype)
+    log_p -= row_max(log_p)[:, None]
     return log_p

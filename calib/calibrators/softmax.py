@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
+from calib.data.matrices import row_max
+
 
 def softmax(z: np.ndarray) -> np.ndarray:
     """Return exp(z) of (n, L) floats divided by the sums of its rows, of the type of z.
@@ -13,7 +15,7 @@ def softmax(z: np.ndarray) -> np.ndarray:
     """
     if not isinstance(z, np.ndarray):  # a value of a program of calib.export
         return z.softmax()
-    p = z - z.max(axis=1, keepdims=True)
+    p = z - row_max(z)[:, None]
     np.exp(p, out=p)
     p /= p.sum(axis=1, keepdims=True)
     return p

@@ -16,6 +16,7 @@ from scipy.sparse import csr_array
 
 from calib.base.parallel import WORKERS, map_threads, one_blas_thread, row_blocks
 from calib.calibrators.likelihood import newton, newton_step, warn_early
+from calib.data.matrices import row_max
 
 #: Loss above the minimum, in nats per row, at which a fit stops, by the precision of its features.
 GAP = {np.dtype(np.float64): 1e-14, np.dtype(np.float32): 1e-8}
@@ -248,7 +249,7 @@ class _SoftmaxLoss:
 
         def sum_rows(rows: slice, scratch: np.ndarray) -> tuple[Any, ...]:
             x, z = self.x[rows], self.kind.logits(shaped, self.x[rows], self.p[rows])
-            z -= z.max(axis=1, keepdims=True)
+            z -= row_max(z)[:, None]
             true_part = self._weighed(z[np.arange(len(z)), self.codes[rows]], rows)
             loss = -float(true_part.sum(dtype=np.float64))
             if z.min() < _LEAST_LOGIT[z.dtype]:

@@ -23,7 +23,6 @@ from calib.data.matrices import (
     ROW_SUM_TOLERANCE,
     digest_of,
     highest,
-    highest_and_checked,
     owned,
     read_only,
     row_sums,
@@ -37,7 +36,6 @@ from calib.data.validation import (
     as_finite,
     as_floats,
     as_labels,
-    as_matrix,
     as_names,
     as_outcomes,
     as_scores,
@@ -868,14 +866,9 @@ def checked_rows(values: Any, scores: Any, what: str) -> tuple[Any, Announcement
     values, scores = with_codes(values, scores)
     if isinstance(scores, Announcement):
         return values, scores
-    matrix = as_matrix(scores, what)
-    label, confidence, checked = highest_and_checked(matrix)
-    if not checked:
-        matrix = as_scores(matrix, ndim=2, what=what)
-        label, confidence = highest(matrix)
+    matrix = as_class_scores(scores, what)
     names = tuple(str(code) for code in range(matrix.shape[1]))
-    top = read_only(label), read_only(confidence)
-    return values, Predictions._of(proba=matrix.view(), class_names=names, _top=top)
+    return values, Predictions._of(proba=matrix.view(), class_names=names)
 
 
 def weighted_rows(values: Any, scores: Any, sample_weight: Any) -> tuple[Any, Any, np.ndarray | None]:
@@ -960,14 +953,3 @@ def score_matrix(scores: Any, what: str = "scores") -> np.ndarray:
     if isinstance(scores, (Predictions, MultilabelPrediction)):
         return scores.proba
     return as_class_scores(scores, what)
-
-
-def highest_checked(scores: Any, what: str = "scores") -> tuple[np.ndarray, np.ndarray]:
-    """Return `highest` of `score_matrix`, reading valid scores only once."""
-    if isinstance(scores, (Predictions, MultilabelPrediction)):
-        return highest(scores.proba)
-    array = as_floats(scores, ndim=2, what=what)
-    label, top, checked = highest_and_checked(array)
-    if checked:
-        return label, top
-    return highest(as_scores(array, ndim=2, what=what))

@@ -10,6 +10,7 @@ import numpy as np
 import pandas as pd
 
 from calib.base.exceptions import InputError
+from calib.base.parallel import map_threads, row_blocks
 
 #: Words before a class name in names of columns.
 _PREFIXED = re.compile(
@@ -82,7 +83,9 @@ def check_order(labels: Any, scores: Any) -> None:
 def as_scores(values: Any, *, ndim: int, what: str) -> np.ndarray:
     """Return a finite float32 or float64 array (or column) with values in [0, 1], or raise `InputError`."""
     array = as_floats(values, ndim=ndim, what=what, column=True)
-    low, high = array.min(), array.max()  # NaN if any is
+    blocks = row_blocks(len(array), array[:1].size)
+    extremes = map_threads(lambda rows: (array[rows].min(), array[rows].max()), blocks)
+    low, high = np.min(extremes), np.max(extremes)  # NaN if any is
     if low >= 0.0 and high <= 1.0:
         return array
     if not (np.isfinite(low) and np.isfinite(high)):
@@ -98,22 +101,13 @@ def as_scores(values: Any, *, ndim: int, what: str) -> np.ndarray:
 
 def as_class_scores(values: Any, what: str) -> np.ndarray:
     """Return an (n, L) matrix of scores of at least 2 classes, or raise `InputError`."""
-    return check_class_columns(as_scores(values, ndim=2, what=what), what)
-
-
-def check_class_columns(matrix: np.ndarray, what: str) -> np.ndarray:
-    """Return an (n, L) matrix of at least 2 columns, or raise `InputError`."""
+    matrix = as_scores(values, ndim=2, what=what)
     if matrix.shape[1] < 2:
         raise InputError(
             f"{what} needs at least 2 columns, one per class; got {matrix.shape[1]}. "
             "For a binary score p pass the two columns [1 - p, p]."
         )
     return matrix
-
-
-def as_matrix(values: Any, what: str) -> np.ndarray:
-    """Return a float32 or float64 matrix of at least 2 columns, with unchecked values, or raise."""
-    return check_class_columns(as_floats(values, ndim=2, what=what), what)
 
 
 def check_columns(matrix: np.ndarray, n_classes: int) -> np.ndarray:

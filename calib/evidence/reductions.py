@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
-from itertools import chain
 from typing import Any, TypeVar
 
 import numpy as np
 
 from calib.base.exceptions import InputError
-from calib.base.parallel import WORKERS, map_row_blocks, map_threads, row_blocks
+from calib.base.parallel import LINE, WORKERS, map_row_blocks, map_threads, row_blocks
 from calib.data.equal_rows import (
     copies_or_questions,
     keys_of,
@@ -31,7 +30,6 @@ from calib.data.predictions import (
     TopKPrediction,
     TopLabelPrediction,
     clusters_of,
-    highest_checked,
     score_matrix,
     weighted_rows,
     weights_of,
@@ -308,7 +306,7 @@ def top_label(scores: Any, what: str = "scores") -> tuple[np.ndarray, np.ndarray
         return (event > 0.5).astype(np.int64), np.maximum(event, 1 - event)
     if isinstance(scores, (Predictions, TopLabelPrediction, TopKPrediction)):
         return scores.label, scores.confidence
-    return highest_checked(scores, what)
+    return highest(score_matrix(scores, what))
 
 
 def ranked_classes(scores: np.ndarray, k: int) -> tuple[np.ndarray, np.ndarray]:
@@ -431,24 +429,28 @@ def _class_wise_problems(
     return BinaryProblems(shape, n_samples, offsets, scores, rows, outcomes, weights)
 
 
-def _neighbours(n_classes: int) -> list[range]:
-    """Group columns whose scores of a row share a cache line."""
-    step = min(16, -(-n_classes // (4 * WORKERS)))
-    return [range(first, min(first + step, n_classes)) for first in range(0, n_classes, step)]
-
-
 def _each_class(
     function: Callable[[int, np.ndarray, np.ndarray], Fitted], labels: np.ndarray, matrix: np.ndarray
 ) -> list[Fitted]:
-    def of_neighbours(codes: range) -> list[Fitted]:
-        columns = np.ascontiguousarray(matrix[:, codes.start : codes.stop].T)
-        single = labels.ndim == 1
-        return [
-            function(code, column, labels == code if single else np.ascontiguousarray(labels[:, code]))
-            for code, column in zip(codes, columns, strict=True)
-        ]
+    """Call a function with each class, its scores, and whether it is true."""
+    n_samples, n_classes = matrix.shape
 
-    return list(chain.from_iterable(map_threads(of_neighbours, _neighbours(matrix.shape[1]))))
+    def call(codes: range) -> list[Fitted]:
+        columns = np.empty((len(codes), n_samples), matrix.dtype)
+
+        def transpose(rows: slice) -> None:
+            columns[:, rows] = matrix[rows, codes.start : codes.stop].T
+
+        def call_one(code: int) -> Fitted:
+            true = labels == code if labels.ndim == 1 else np.ascontiguousarray(labels[:, code])
+            return function(code, columns[code - codes.start], true)
+
+        map_threads(transpose, row_blocks(n_samples, len(codes)))
+        return map_threads(call_one, codes)
+
+    step = max(LINE // matrix.itemsize, WORKERS)  # scores of a row that share a line of the cache
+    starts = range(0, n_classes, step)
+    return [each for first in starts for each in call(range(first, min(first + step, n_classes)))]
 
 
 def bin_each_class(
@@ -473,6 +475,10 @@ def _sorted_scores(scores: np.ndarray, outcomes: np.ndarray) -> tuple[np.ndarray
     if scores.dtype != np.float32:
         ordered, _, happened = _sorted_entries(scores, outcomes, None, np.array([0, len(scores)]))
         return ordered, happened
-    packed = np.abs(scores).view(np.uint32) << 1 | outcomes
+    packed = np.abs(scores).view(np.uint32)
+    packed <<= 1
+    packed |= outcomes
     packed.sort()
-    return (packed >> 1).view(np.float32), (packed & 1) > 0
+    happened = (packed & 1).astype(bool)
+    packed >>= 1
+    return packed.view(np.float32), happened

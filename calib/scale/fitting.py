@@ -26,12 +26,12 @@ from calib.calibrators.scaling import (
     TemperatureScaling,
     VectorScaling,
     floor_of,
-    highest_of,
     least_positive,
     log_floored,
     log_loss_slopes,
     temperature_of_slopes,
 )
+from calib.data.matrices import row_max
 from calib.data.notions import NotionShape
 from calib.data.validation import check_count
 from calib.files.readers.roles import given_columns
@@ -449,7 +449,7 @@ def _slopes(part: Part, layout: Layout, floor: float, b: float) -> Slopes:
     total = np.zeros(3)
     for rows in _rows_of(part, layout):
         matrix, codes = _matrix(rows)
-        total += log_loss_slopes(matrix, highest_of(matrix), codes, floor, b)
+        total += log_loss_slopes(matrix, codes, floor, b)
     first, second, third = total.tolist()
     return first, second, third
 
@@ -497,7 +497,7 @@ def _vector_sums(
         x = odds - shift
         z = np.zeros((len(x), m + 1))
         z[:, :m] = x * theta[0] + theta[1]
-        z -= z.max(axis=1, keepdims=True)
+        z -= row_max(z)[:, None]
         p = np.exp(z)
         norm = p.sum(axis=1)
         loss += float(np.log(norm).sum() - z[np.arange(len(z)), codes].sum())

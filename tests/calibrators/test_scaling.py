@@ -511,9 +511,7 @@ def test_bad_options():
 def test_single_precision_only_says_where_to_start(sharpen, weighted):
     proba, codes = simulated(n=30_000, n_classes=5, seed=11, sharpen=sharpen)
     weights = np.random.default_rng(12).uniform(0.5, 2.0, len(proba)) if weighted else None
-    alone = scaling.temperature_of_slopes(
-        lambda b: scaling.log_loss_slopes(proba, proba.max(axis=1), codes, 1e-30, b, weights)
-    )
+    alone = scaling.temperature_of_slopes(lambda b: scaling.log_loss_slopes(proba, codes, 1e-30, b, weights))
     assert scaling.log_loss_temperature(proba, codes, 1e-30, weights) == pytest.approx(alone, rel=1e-10)
 
 
@@ -526,7 +524,7 @@ def test_slopes_are_the_derivatives_of_the_log_loss():
 
     step = 1e-3
     at = np.array([loss(1.7 + k * step) for k in (-2, -1, 0, 1, 2)])
-    slopes = scaling.log_loss_slopes(proba, proba.max(axis=1), codes, 1e-30, 1.7, weights)
+    slopes = scaling.log_loss_slopes(proba, codes, 1e-30, 1.7, weights)
     assert slopes[0] == pytest.approx((at[3] - at[1]) / (2 * step), rel=1e-5)
     assert slopes[1] == pytest.approx((at[3] - 2 * at[2] + at[1]) / step**2, rel=1e-5)
     assert slopes[2] == pytest.approx((at[4] - 2 * at[3] + 2 * at[1] - at[0]) / (2 * step**3), rel=1e-4)
@@ -536,7 +534,5 @@ def test_slopes_at_the_end_of_the_range_are_finite():
     almost_sure = np.full((3, 2_000), 1e-6)
     almost_sure[:, 0] = 1.0 - 1_999e-6
     for dtype in (np.float32, np.float64):
-        slopes = scaling.log_loss_slopes(
-            almost_sure, almost_sure[:, 0], np.zeros(3, int), 1e-7, 100.0, None, dtype
-        )
+        slopes = scaling.log_loss_slopes(almost_sure, np.zeros(3, int), 1e-7, 100.0, None, dtype)
         assert np.isfinite(slopes).all()
