@@ -312,7 +312,7 @@ def _too_few(labels: np.ndarray, rows: Any, cluster: np.ndarray | None) -> str |
             rows_of = f"{which.sum():,} of {len(which):,} calibration rows are {word}"
             if cluster is not None:
                 rows_of += f", in {count} clusters or copies of rows"
-            return f"{rows_of}; about {MIN_WRONG} are needed to tell what a calibrator does to them"
+            return f"{rows_of}; about {MIN_WRONG} are needed to assess a calibrator"
     return None
 
 

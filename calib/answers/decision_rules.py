@@ -111,7 +111,7 @@ class DecisionRule(AcceptanceRule):
         return _outcome(problems, self.thresholds, self.value if self.target == "cost" else None)
 
     def frame(self) -> pd.DataFrame:
-        """Return the thresholds as a table, one row per class (a single one, -1, for all)."""
+        """Return the thresholds as a table, one row per class (a single row, -1, for all classes)."""
         label = np.arange(len(self.thresholds)) if self.by else np.array([-1])
         return pd.DataFrame({"label": label, "threshold": self.thresholds})
 

@@ -45,8 +45,8 @@ def equals_its_outcomes(problems: BinaryProblems) -> bool:
 
     Rows of equal scores strictly between 0 and 1 are a cell. By chance n rows with score s have exactly n s
     right rows with a binomial probability. Scores were fitted to these rows if at least half of the rows in
-    cells agree, and so many agree by chance with probability below `CHANCE` (Chernoff's bound for a sum of
-    independent events).
+    cells agree, and chance makes this number agree with probability below `CHANCE` (Chernoff's bound for a
+    sum of independent events).
     """
     cells = [_cells(*problems.problem(index)) for index in range(problems.n_problems)]
     score, rows, right = (np.concatenate(column) for column in zip(*cells, strict=True))

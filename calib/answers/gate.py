@@ -385,7 +385,7 @@ def _against(change: Change, compared: Compared, level: float, strategy: Strateg
 def _of_rule(rows: Any, rule: AcceptanceRule, level: float) -> dict[str, tuple[float, float, float]]:
     """Return the value and the Clopper-Pearson interval of each of `RULED`; [0, 1] if nothing is accepted."""
     if isinstance(rows, SummedRows):
-        raise InputError("a rule that accepts predictions needs the rows, and a summary holds sums of them")
+        raise InputError("a rule that accepts predictions needs the rows, and a summary holds only sums")
     announced = predicted_classes(rows.scores)
     problems = as_problems(rows.y_true, announced, "confidence", None, rows.weights)
     problems.check_unweighted("a limit on what a rule accepts", "its exact intervals count rows")

@@ -360,8 +360,8 @@ def _bin_intervals(
 def _why_no_guarantee(calibrator: MulticlassToBinary) -> str:
     if isinstance(calibrator.binary_calibrator, VennAbersCalibration):
         return (
-            "of the pair (p0, p1) of Venn-Abers one is calibrated whatever the distribution, but the "
-            "probability merged from the two has no guarantee; histogram binning has one"
+            "p0 or p1 of Venn-Abers is calibrated whatever the distribution, but the probability merged from "
+            "the two has no guarantee; histogram binning has a guarantee"
         )
     if not isinstance(calibrator.binary_calibrator, HistogramBinning):
         return f"{type(calibrator.binary).__name__} has no distribution-free guarantee; histogram binning has"

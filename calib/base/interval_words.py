@@ -1,4 +1,4 @@
-"""Intervals in words, with as many digits as their ends need."""
+"""Intervals in words, with the digits that their ends need."""
 
 from __future__ import annotations
 

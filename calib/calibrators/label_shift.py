@@ -76,8 +76,8 @@ class LabelShift(Result):
     def correct(self, proba: Any) -> np.ndarray:
         """Return the probabilities times the weights, each row divided by its sum, (n, L) float64.
 
-        For two classes, (n,) probabilities of class 1 give (n,) corrected ones. A row is unchanged if the
-        intervals show no shift, or if all its probability is on classes with weight 0.
+        For two classes, (n,) probabilities of class 1 are corrected, too. A row is unchanged if the intervals
+        show no shift, or if all its probability is on classes with weight 0.
         """
         return _reweighted(proba, self.weights)
 
@@ -250,7 +250,7 @@ class LabelShiftCorrection(BaseEstimator):
         Raises
         ------
         InputError
-            If BBSE cannot tell the classes apart.
+            If BBSE cannot distinguish the classes.
         """
         check_is_fitted(self)
         matrix = check_columns(_distributions(proba), self.n_classes_)
@@ -302,7 +302,7 @@ class LabelShiftCorrection(BaseEstimator):
         rank = np.linalg.matrix_rank(joint)
         if rank < joint.shape[1]:
             raise InputError(
-                f"predicted classes tell only {rank} of {joint.shape[1]} classes apart in the calibration "
+                f"predicted classes separate only {rank} of {joint.shape[1]} classes in the calibration "
                 'rows, so BBSE has no unique answer; use method="em" or merge classes'
             )
         predicted = self._seen(matrix)[0]

@@ -306,7 +306,7 @@ class MulticlassToBinary(BaseEstimator):
         sample_weight : (n,) array_like of float, optional
             Weights for the binary calibrators. Only their ratios matter; rows of weight 0 are left out.
         groups : (n,) array_like, optional
-            Group of each row, told apart by its text, if `by` names groups.
+            Group of each row, compared by its text, if `by` names groups.
 
         Warns
         -----

@@ -71,7 +71,7 @@ def projection_cells(proba: np.ndarray, directions: np.ndarray, thresholds: np.n
 
 
 def find_cells(cells: np.ndarray, occupied: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Index of each cell among the ascending `occupied` ones, and whether it is one of them."""
+    """Index of each cell among the ascending `occupied` cells, and whether it is occupied."""
     index = np.searchsorted(occupied, cells)
     present = index < len(occupied)
     present[present] = occupied[index[present]] == cells[present]

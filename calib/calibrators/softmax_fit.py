@@ -29,7 +29,7 @@ _LEAST_LOGIT = {np.dtype(np.float64): -300.0, np.dtype(np.float32): -40.0}
 
 
 class SoftmaxFit(NamedTuple):
-    weights: np.ndarray  #: (m,) array for a diagonal map, (L, L) for a full one
+    weights: np.ndarray  #: (m,) array for a diagonal map, (L, L) for a full map
     biases: np.ndarray  #: (m,) array
     #: See `calib.calibrators.likelihood.Optimum`
     loss_gap: float

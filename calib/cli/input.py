@@ -225,7 +225,7 @@ def summary_of(options: Namespace) -> Any:
         name: getattr(options, name, None) for name in ("calibrator", "split", "labels", "fix", "part")
     }
     if named := [name for name, value in row_options.items() if value]:
-        raise InputError(f"--{named[0]} needs the rows, and a summary holds sums of them; pass the rows")
+        raise InputError(f"--{named[0]} needs the rows, and a summary holds only sums; pass the rows")
     return load(options.file, limits=Limits(seconds=options.time_limit))
 
 

@@ -534,7 +534,7 @@ def parser() -> argparse.ArgumentParser:
     open_.add_argument("--serve", action="store_true", help="serve the app with this project")
 
     app = _command(commands_, "app", "serve the app on this machine", APP, data=False)
-    app.add_argument("--port", type=int, metavar="N", help="default: 8501, or the next one that is free")
+    app.add_argument("--port", type=int, metavar="N", help="default: 8501, or the next free port")
     app.add_argument("--address", metavar="NAME", help="address to listen on; default: localhost")
     app.add_argument("--browser", action="store_true", help="open the app in the browser")
     app.add_argument("streamlit", nargs="*", metavar="-- OPTION", help="options of `streamlit run`")

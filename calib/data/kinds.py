@@ -196,7 +196,7 @@ READS_ROWS = {
 
 def needs_rows(what: str) -> str:
     """Say that something of `READS_ROWS` needs more than a summary, and what to do instead."""
-    return f"{what} needs the rows, and a summary holds sums of them: {READS_ROWS[what]}."
+    return f"{what} needs the rows, and a summary holds only sums: {READS_ROWS[what]}."
 
 
 def needs_equal_rows(what: str) -> str:

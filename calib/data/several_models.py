@@ -17,7 +17,7 @@ from calib.data.validation import check_labelled
 
 
 def on_common_rows(models: Mapping[str, Any]) -> dict[str, Any]:
-    """Return every model's predictions in the first one's classes and rows, by id, else by order."""
+    """Return every model's predictions in the classes and rows of the first model, by id, else by order."""
     names = list(models)
     first = models[names[0]]
     for name in names:

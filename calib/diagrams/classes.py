@@ -400,7 +400,7 @@ def draw_class_shares(shares: Mapping[str, np.ndarray], class_names: Sequence[st
             hovertemplate=f"%{{customdata[0]}}: %{{x:.2%}} {name}<extra></extra>",
         )
     largest = max(float(values[order].max()) for values in shares.values())
-    # About five ticks, with enough digits to tell them apart.
+    # About five ticks, with enough digits to differ.
     digits = max(0, int(np.ceil(-np.log10(max(largest, 1e-6) / 5))) - 2)
     ticks = {"tickformat": f".{digits}%", "rangemode": "tozero", "nticks": 8}
     return figure(

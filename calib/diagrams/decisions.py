@@ -10,7 +10,7 @@ from calib.answers.decision_curves import DecisionCurve, RiskCoverage
 from calib.answers.decision_rules import Outcome
 from calib.diagrams.style import OKABE_ITO, Figure, escape, figure, method_colour, scatter
 
-#: Points of a line: more cannot be told apart on a screen.
+#: Points of a line: a screen does not show more.
 MOST_POINTS = 1_000
 
 

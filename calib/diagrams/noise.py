@@ -73,7 +73,7 @@ def draw_decompositions(by_method: Mapping[str, Decomposition]) -> Figure:
     data = []
     rule = RULES[next(iter(by_method.values())).rule]
     for name, colour, words in (
-        ("refinement", "grey", "refinement: what these cells cannot tell apart"),
+        ("refinement", "grey", "refinement: what recalibration cannot change"),
         ("calibration", "vermillion", "calibration: what recalibration can remove"),
     ):
         data += bar(

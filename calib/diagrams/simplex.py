@@ -136,7 +136,7 @@ def to_log_ratios(vectors: np.ndarray, smallest: float = 1e-4) -> np.ndarray:
     """Map (k, 3) probability vectors to (k, 2) float64 coordinates of their log-ratios.
 
     The isometric log-ratio transform (Egozcue et al. 2003), scaled so that corners and middle are as in
-    `to_plane`: crowded vectors in the corners are told apart. Smaller probabilities count as `smallest`.
+    `to_plane`: crowded vectors in the corners are separated. Smaller probabilities count as `smallest`.
     """
     logs = np.log(np.maximum(np.asarray(vectors, dtype=np.float64), smallest))
     contrasts = np.array([[-1.0, 1.0, 0.0], [-1.0, -1.0, 2.0]]) / np.sqrt([[2.0], [6.0]])

@@ -36,7 +36,9 @@ class PerClass:
 
     #: Classes whose scores were not binned: they get bins by `other_strategy`
     others: tuple[int, ...] = ()
-    other_strategy: Literal["uniform", "quantile"] = "uniform"  #: Bins of these classes, and of pooled ones
+    other_strategy: Literal["uniform", "quantile"] = (
+        "uniform"  #: Bins of these classes, and of pooled classes
+    )
 
     def __str__(self) -> str:
         return "mixed" if self.others else "discrete"

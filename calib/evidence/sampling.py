@@ -99,7 +99,7 @@ def draw_sums_of(cells: BinStatistics, factor: np.ndarray | None = None) -> tupl
 
 
 def _independent(trials: np.ndarray, chance: np.ndarray) -> Draw:
-    single = trials == 1  # a uniform number takes a tenth of the time of a binomial one
+    single = trials == 1  # a uniform number takes a tenth of the time of a binomial number
     several = ~single
 
     def draw(generator: np.random.Generator, size: int) -> np.ndarray:

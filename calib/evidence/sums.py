@@ -188,7 +188,7 @@ class SummedRows(Result):
         Each claim is drawn separately: sums do not show which claims exclude each other.
         """
         if sampler == "rows":
-            raise InputError('sampler="rows" needs the rows; a summary holds sums of them')
+            raise InputError('sampler="rows" needs the rows; a summary holds only sums')
         return draw_sums_of(cells)
 
     def draw_each(self, cells: BinStatistics, chosen: np.ndarray | None = None) -> tuple[Draw, int]:
@@ -196,7 +196,7 @@ class SummedRows(Result):
         return draw_sums_of(cells if chosen is None else cells.of(chosen))
 
     def between_cells(self, cells: BinStatistics, slope: np.ndarray) -> float:
-        """Raise `InputError`: sums do not tell which claims are about the same row."""
+        """Raise `InputError`: sums do not record which claims are about the same row."""
         raise InputError(f'the interval of notion "{cells.notion}" needs the rows: its cells share them')
 
     def mean(self, name: str) -> Mean:

@@ -133,7 +133,7 @@ class ReportInput:
     def scores(self) -> dict[str, tuple[Any, Strategy]]:
         """Scores of the base model and each calibrator, and how to bin them."""
         if self.sums is not None and self.calibrators:
-            raise InputError("a report on calibrators needs the rows, and a summary holds sums of them")
+            raise InputError("a report on calibrators needs the rows, and a summary holds only sums")
         assessed: dict[str, tuple[Any, Strategy]] = {
             BASE: (self.evaluation, assessment_strategy(self.evaluation))
         }
@@ -479,7 +479,7 @@ def comparison_section(about: ReportInput) -> list[str]:
     if not about.calibrators:
         reason = "No calibrator was given, so only the base model is listed and nothing is guaranteed."
         if about.sums is not None:
-            reason += " To compare calibrators, pass the rows: a summary holds sums of them."
+            reason += " To compare calibrators, pass the rows: a summary holds only sums."
         elif about.calibration is None:
             reason += (
                 " To compare calibrators, pass <code>--split 0.5</code> or a file with calibration rows, or "

@@ -384,7 +384,7 @@ def _score_columns(at: _Batch, layout: Layout) -> list[np.ndarray]:
         matrix = column_values(at.column(layout.probabilities[0]))
         if not isinstance(matrix, np.ndarray) or matrix.ndim != 2:
             raise InputError(
-                f"column {layout.probabilities[0]!r} must hold lists of as many numbers as classes"
+                f"column {layout.probabilities[0]!r} must hold lists with a number for each class"
             )
         columns = list(np.ascontiguousarray(matrix.T))
     else:

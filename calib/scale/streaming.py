@@ -134,7 +134,7 @@ def _summed(y_true: Any, scores: Any, sample_weight: Any, class_wise: bool) -> S
     if class_wise and kind.name != "vectors":
         raise InputError(f"class-wise sums need a score for every class; these rows are {kind.title}")
     if clusters_of(scores) is not None:
-        raise InputError("sums do not tell which rows belong together; pass predictions without cluster")
+        raise InputError("sums do not record which rows belong together; pass predictions without cluster")
     y_true = getattr(scores, "labels", None) if y_true is None else y_true
     if y_true is None:
         raise InputError("update needs the true labels of the rows; got None")

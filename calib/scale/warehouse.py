@@ -110,7 +110,7 @@ def summary_of_counts(result: Any, source: str = "a query") -> Summary:
         raise InputError("the result holds cells, outcomes or counts that the query cannot give")
     predicted = frame["predicted"].astype(str).to_numpy(dtype=object)
     given = frame["true_class"].astype(object)
-    other = (given.notna() & (given != "")).tolist()  # a class that is not the predicted one
+    other = (given.notna() & (given != "")).tolist()  # a true class other than the predicted class
     truth = [
         str(true) if is_other else label
         for label, true, is_other in zip(predicted, given.tolist(), other, strict=True)

@@ -231,7 +231,7 @@ def measure_interval(
     if (missing := measure.missing(evidence)) is not None:
         raise InputError(missing)
     if interval_needs_rows(evidence, measure):
-        raise InputError(f"the interval of {measure.title} needs the rows: a summary holds sums of them")
+        raise InputError(f"the interval of {measure.title} needs the rows: a summary holds only sums")
     options: dict[str, Any] = {"n_bins": n_bins, "strategy": strategy, "level": level}
     if measure.metric == "mce" or measure.norm not in (1, 2):
         return interval_of_all_cells(None, evidence, **measure.options, **options)
@@ -288,7 +288,9 @@ def share_limits(evidence: Rows | SummedRows, alpha: float) -> tuple[float, floa
     """Return the ends of the interval of the accuracy: Clopper & Pearson, with weights Korn & Graubard."""
     share, variance = evidence.mean("accuracy")
     if np.isnan(variance):
-        raise InputError("the interval of the accuracy needs the rows: their sums do not tell its variance")
+        raise InputError(
+            "the interval of the accuracy needs the rows: its variance does not follow from sums"
+        )
     clusters = evidence.n_clusters
     rows = share * (1.0 - share) / variance if variance > 0.0 else evidence.effective_samples
     if clusters is not None:

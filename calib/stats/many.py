@@ -50,7 +50,7 @@ def improvements(
     level: float = LEVEL,
     random_state: int = RANDOM_STATE,
 ) -> Improvements:
-    """Compare the mean loss of every method with the first one's.
+    """Compare the mean loss of every method with the first method's.
 
     Parameters
     ----------

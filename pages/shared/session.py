@@ -581,7 +581,7 @@ def groups_of(data: Dataset, by: By) -> tuple[np.ndarray, np.ndarray]:
     found = []
     for rows in (data.calibration, data.evaluation):
         if rows.metadata is None or column not in rows.metadata:
-            raise InputError(f"not all rows have the column {column!r}; choose another one")
+            raise InputError(f"not all rows have the column {column!r}; choose another column")
         cut = cut_column(rows.metadata[column], name=column, at=at)
         at = cut.edges or at  # the evaluation rows are cut where the calibration rows are
         found.append(np.array(cut.groups, dtype=object)[cut.code])

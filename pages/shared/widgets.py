@@ -138,8 +138,7 @@ def show_dataset(data: Dataset | None) -> None:
         st.warning(
             f"{what[0].upper()}{what[1:]} are no longer on the server: it was restarted, or your session "
             "ended when the page was reloaded or stayed without connection for more than a minute. This page "
-            "shows a built-in example. Drop your project file, if you saved one, or your files on the Data "
-            "page."
+            "shows a built-in example. Drop your saved project file, or your files, on the Data page."
         )
         st.page_link("pages/views/data.py", label="Open Data", icon=":material/upload_file:")
     evaluation = data.evaluation
@@ -238,7 +237,7 @@ def need_calibration(task: str) -> None:
     if dataset().calibration is None:
         st.info(
             f"{task} needs calibration rows: labelled rows the model was not trained on. On the Data page, "
-            "upload a file with such rows or let calib split this one."
+            "upload a file with such rows, or let calib split this file."
         )
         st.page_link("pages/views/data.py", label="Open Data", icon=":material/upload_file:")
         st.stop()
@@ -392,7 +391,7 @@ def download(
 ) -> None:
     """Offer a table as CSV; cells that a spreadsheet would run as formulas are neutralised.
 
-    `about` is what tells the table from others of this file, if it is to be written once only.
+    `about` identifies the table among others of this file, if it is to be written only once.
     """
     logged = with_log(table)
 
@@ -503,7 +502,7 @@ def bins_and_method() -> tuple[int, Method]:
 
 
 def choose_beside(others: Mapping[str, Method]) -> Method | None:
-    """Show the choice of a model or method to draw beside another one, which pages share; None for none."""
+    """Show the choice of a second model or method to draw, which pages share; None for none."""
     if st.session_state.get("beside") not in others:
         st.session_state["beside"] = None
     wanted = st.selectbox(

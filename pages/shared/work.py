@@ -15,7 +15,7 @@ from pages.shared.kept import LOOK, begun, forget, is_ahead, is_kept, leave_if, 
 
 Parameters = ParamSpec("Parameters")
 Result = TypeVar("Result")
-#: Bytes at the start of each array by which a job is told from others.
+#: Bytes at the start of each array by which a job is identified.
 LOOKED_AT = 1 << 20
 
 

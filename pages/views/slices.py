@@ -127,7 +127,9 @@ if not columns:
     st.page_link("pages/views/data.py", label="Open Data", icon=":material/upload_file:")
     st.stop()
 if data.example is not None:
-    st.caption("The columns of this example are simulated: drawn at random, one of them with the errors.")
+    st.caption(
+        "The columns of this example are simulated: drawn at random, and one column depends on the errors."
+    )
 left, right = st.columns([5, 1], vertical_alignment="bottom")
 with left:
     n_bins, method = bins_and_method()

@@ -55,7 +55,7 @@ def test_page_shows_sums_or_says_what_needs_rows(summarized, page):
     said = words(app).replace("\\", "")
     assert not app.error
     if name in READS_ROWS:
-        assert f"{name} needs the rows, and a summary holds sums of them: {READS_ROWS[name]}." in said
+        assert f"{name} needs the rows, and a summary holds only sums: {READS_ROWS[name]}." in said
 
 
 @pytest.mark.parametrize("kind", sorted({*STREAMED} - {"vectors"}))

@@ -109,4 +109,4 @@ def test_card_says_what_is_guaranteed():
     random = np.random.default_rng(2)
     proba = random.dirichlet(np.ones(3), 200)
     fitted = MulticlassToBinary(VennAbersCalibration()).fit(proba, random.integers(0, 3, 200))
-    assert "one is calibrated whatever the distribution" in guarantee_card(fitted).words()
+    assert "is calibrated whatever the distribution" in guarantee_card(fitted).words()

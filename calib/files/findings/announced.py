@@ -215,7 +215,7 @@ def _saturated(raw: RawPredictions, usable: np.ndarray) -> Finding | None:
         "saturated",
         "note",
         f"{len(rows):,} of {raw.n_samples:,} rows ({len(rows) / raw.n_samples:.1%}) have a score of exactly "
-        "1. Scores that were rounded up cannot be told apart; export more digits if there are any.",
+        "1. Scores that were rounded up cannot be distinguished; export more digits if there are any.",
         rows,
     )
 

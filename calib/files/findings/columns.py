@@ -31,7 +31,7 @@ def find_doubt(raw: RawPredictions) -> Finding | None:
 
 
 def find_index_column(raw: RawPredictions) -> Finding | None:
-    """Find a column of row numbers among the scores, or one that was left out by its name."""
+    """Find a column of row numbers among the scores, or left out by its name."""
     if raw.roles is not None and raw.roles.index is not None:
         name = raw.roles.index or "(no name)"
         return Finding(
@@ -77,7 +77,7 @@ def find_guessed_label(raw: RawPredictions) -> Finding | None:
         "note",
         f"column {label[0]!r} was read as the labels because its values fit "
         f"({some_names(classes_in(raw.labels))}); its name does not say so. If another column holds the "
-        "labels, choose that one.",
+        "labels, choose that column.",
         columns=label,
     )
 

@@ -509,7 +509,7 @@ def _check_corrected(params: Values, state: Values, where: str, sizes: Sizes) ->
     inner = params["calibrator"]
     if inner is not None and not hasattr(inner, "predict_proba"):
         raise mismatch(
-            "params.calibrator", "one that gives a probability for every class", type(inner).__name__
+            "params.calibrator", "a calibrator that gives a probability for every class", type(inner).__name__
         )
 
 

@@ -37,7 +37,7 @@ def show_project(file: Any) -> None:
         return
     try:
         project = read_once("project", file)
-        st.markdown("This is a project. Nothing of it is in use yet.")
+        st.markdown("This is a project. It is not in use yet.")
         if st.button("Open this project", type="primary"):
             open_project(project)
             st.session_state["project"] = (file.file_id, dataset())

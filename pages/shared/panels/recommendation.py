@@ -40,7 +40,7 @@ def can_recommend() -> bool:
 
 
 def open_on(key: str, value: Any, options: Collection[Any] | None = None) -> None:
-    """Let a control open on a value, until the recommendation is there or the user chooses another one."""
+    """Let a control open on a value, until the recommendation is ready or the user chooses another value."""
     if options is not None and st.session_state.get(key) not in options:
         st.session_state.pop(key, None)
     if key not in st.session_state:
