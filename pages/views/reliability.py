@@ -12,7 +12,7 @@ from calib import InputError, diagrams
 from calib.data.kinds import lacks, needs_equal_rows
 from calib.data.notions import Notion
 from calib.diagrams import BinZoom, ReliabilityDiagram
-from calib.diagrams.reliability import PANELS, Panel
+from calib.diagrams.reliability import MAX_DOTS, PANELS, Panel
 from calib.evidence.reductions import top_label
 from calib.stats import NoiseFloor
 from calib.stats.decompositions import corp_curve
@@ -158,7 +158,9 @@ def show_signature(
     for column, panel in zip(st.columns(2), PANELS, strict=True):
         with column:
             show_panel(diagram, panel, as_in_paper, chosen=at, **names, **options)
-    st.caption("In colour: classes off beyond noise. Below: gaps, in grey a perfect model's.")
+    many = len(diagram.cells.count) > MAX_DOTS
+    largest = f" Pale: the {MAX_DOTS} other dots of most rows." if many else ""
+    st.caption(f"In colour: classes off beyond noise.{largest} Below: gaps, in grey a perfect model's.")
 
 
 def show_panel(diagram: ReliabilityDiagram, panel: Panel, as_in_paper: bool, **options: Any) -> None:
