@@ -1,6 +1,6 @@
 """Built-in examples: two patients, real digits and simulated populations whose truth is known."""
 
-from calib.datasets.catalogue import load_example
+from calib.datasets.built_in import load_example
 from calib.datasets.example import EXAMPLE_TITLES, Example
 from calib.datasets.real import Stopped, covtype, digits
 from calib.datasets.simulated import (

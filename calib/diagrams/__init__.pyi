@@ -36,7 +36,7 @@ from .reliability import (
     reliability_diagram as reliability_diagram, wilson_interval as wilson_interval,
     worst_cells as worst_cells, worst_cells_words as worst_cells_words,
 )
-from .rows import row_table as row_table, rows_behind as rows_behind
+from .row_lists import row_table as row_table, rows_behind as rows_behind
 from .scheme_comparison import SchemeComparison as SchemeComparison, compare_schemes as compare_schemes
 from .simplex import (
     RecalibrationMap as RecalibrationMap, cell_outlines as cell_outlines,

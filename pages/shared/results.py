@@ -52,7 +52,7 @@ from calib.diagrams import (
 )
 from calib.diagrams.over_time import OverTime, watch_rows
 from calib.diagrams.refits import binned_sweeps
-from calib.diagrams.rows import cell_order, rows_of_cells
+from calib.diagrams.row_lists import cell_order, rows_of_cells
 from calib.diagrams.slice_maps import slice_class_heat, slice_heat
 from calib.diagrams.three_class_views import rows_of_classes
 from calib.evidence import BinStatistics

@@ -16,7 +16,7 @@ from calib import (
     verdict,
 )
 from calib.datasets import load_example
-from calib.diagrams.rows import cell_order
+from calib.diagrams.row_lists import cell_order
 from tests.app.running import open_page, open_tab, words
 
 PAGE = "pages/views/noise.py"

@@ -11,7 +11,7 @@ import streamlit as st
 from streamlit.column_config import NumberColumn
 
 from calib.data.kinds import needs_rows
-from calib.diagrams.rows import row_table
+from calib.diagrams.row_lists import row_table
 from pages.shared.session import BASE, Method, dataset, methods
 from pages.shared.widgets import download, escaped, literal
 

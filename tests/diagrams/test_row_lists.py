@@ -14,7 +14,7 @@ from calib import (
     reduce_to_binary,
 )
 from calib.diagrams import row_table, rows_behind
-from calib.diagrams.rows import cell_order
+from calib.diagrams.row_lists import cell_order
 from tests import oracles
 
 RANDOM = np.random.default_rng(0)
