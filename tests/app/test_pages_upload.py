@@ -198,7 +198,7 @@ def test_vectors_of_two_models_are_chosen_by_their_pattern():
     table["y"] = LABELS
     upload(app, "up", "two.csv", table.to_csv(index=False).encode())
     assert app.session_state["dataset"].example == "digits"
-    assert app.selectbox(key="role-choice").options == ["score: svm_p*", "score: rf_p*"]
+    assert app.selectbox(key="role-choice").options == ["score: svm_*", "score: rf_*"]
     app.selectbox(key="role-choice").select_index(1).run()
     press(app, "Read again with this choice")
     assert not app.exception

@@ -9,6 +9,7 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from itertools import product
+from os.path import commonprefix
 
 import numpy as np
 import pandas as pd
@@ -17,15 +18,12 @@ from calib.base.exceptions import InputError
 from calib.files.readers.answers import positive_of, yes_or_no
 from calib.files.readers.columns import (
     FIRST,
-    LOOKED_AT,
     Columns,
     Frame,
     classes_in_name,
     is_flag,
     is_whole,
     is_within,
-    sums_of,
-    sums_to_one,
 )
 from calib.files.readers.conventions import (
     KNOWN,
@@ -78,6 +76,13 @@ SUPPORT = {
     "fractions": 2,
     "fractions of several columns": 2,
 }
+#: What is asked if readings differ in an option.
+ASKED = {
+    "score": "is the score, or whether each is the score of a model",
+    "label": "is the true label",
+    "predicted": "is the predicted class, if any is",
+    "positive": "is the class whose probability the score is, if it is one",
+}
 #: What supports scores of classes by itself.
 SUFFICIENT = {
     "each has a column of its truth",
@@ -97,8 +102,6 @@ def guess_roles(table: Table, given: Given | None = None) -> Roles:
     columns = Columns(table, given)
     if votes := given.votes or _votes(columns):
         return _of_votes(table, given, votes)
-    if table.matrices:
-        return _roles_of_arrays(columns)
     every = _readings(columns)
     labelled = bool(columns.labels) or any(roles.label for _, roles in every)
     _refuse_stray_cells(columns, labelled, bool(every))
@@ -112,21 +115,57 @@ def guess_roles(table: Table, given: Given | None = None) -> Roles:
     weight, best = (possible or every)[0]
     _refuse_fractions(columns, best)
     check_same_labels(table, _all_labels(columns, best))
-    best = _with_classes_or_grades(columns, best)
-    if not best.doubt:
-        best = _with_doubt(best, [roles for other, roles in possible if other == weight])
-    if not best.doubt and (decision := _decision(columns, best)):
-        best = replace(best, doubt=decision, choices=(f"label={best.label[0]}",))
-    best = replace(best, words=given.words, **columns.side).among([*columns.word, *table.ignored])
-    return _of_model(columns, best)
+    same = set(best.class_names or ())
+    rivals = [each for w, each in possible if w == weight or (same and same == set(each.class_names or ()))]
+    best = replace(_with_doubt(columns, best, rivals), words=given.words, **columns.side)
+    return _of_model(columns, best.among([*columns.word, *table.matrices, *table.ignored]))
+
+
+def _with_doubt(columns: Columns, best: Roles, rivals: Sequence[Roles]) -> Roles:
+    """Return the best roles with what has to be decided, if others are supported as well."""
+    if best.doubt:
+        asked = best.kind != "vectors" and not columns.given.score
+        return replace(best, choices=(*best.choices, *((f"score={best.probabilities[0]}",) * asked)))
+    options = [_options(columns, roles) for roles in rivals]
+    found = {option: list(dict.fromkeys(each[option] for each in options)) for option in ASKED}
+    open_ = {option: [*filter(None, values)] for option, values in found.items() if len(values) > 1}
+    if not {*open_.get("score", ())}.isdisjoint(columns.word):  # names that differ in models, not classes
+        open_["score"] = [score for score in open_["score"] if score in columns.word or "," in score]
+    open_ = {"score": open_["score"]} if "score" in open_ else open_  # the rest depends on it
+    doubts = [f"{some_names(values)}: nothing says which {ASKED[option]}" for option, values in open_.items()]
+    choices = [f"{option}={value}" for option, values in open_.items() for value in values]
+    if not doubts and (doubt := _decision(columns, best)):
+        doubts, choices = [doubt], [f"label={best.label[0]}"]
+    name, given = columns.correct, columns.given
+    if not doubts and name is not None and not best.label and not given.correct:
+        said = {*(best.class_names or ()), *(columns.words(best.predicted) if best.predicted else ())}
+        if columns[name].dtype == object and columns.words(name) <= said:
+            doubts = [f"{name!r} holds words of classes, which may be the true class, or say what is right"]
+            choices = [f"label={name}", *([f"correct={name}"] if best.correct else [])]
+    return replace(best, doubt="; ".join(doubts) or None, choices=tuple(choices))
+
+
+def _options(columns: Columns, roles: Roles) -> dict[str, str | None]:
+    """Return the options that choose a reading."""
+    scores, positive = roles.probabilities, roles.positive
+    head, tail = (commonprefix([name[::step] for name in scores]) for step in (1, -1))
+    head, tail = (re.sub(r"[^\W_]*$", "", around) for around in (head, tail))  # up to a mark
+    pattern = f"{head}*{tail[::-1]}"
+    alone = len(scores) > 1 and Given(score=(pattern,)).of(columns.table).score == scores
+    if roles.kind == "binary" and roles.label and positive is None:
+        words = columns.words(*roles.label)
+        positive = positive_of(words) or max(words, default=None)
+    label = roles.label[0] if roles.label else None
+    score = pattern if alone else ",".join(scores)
+    return {"score": score, "label": label, "predicted": roles.predicted, "positive": positive}
 
 
 def _decision(columns: Columns, roles: Roles) -> str | None:
     """Say that a label is a decision, if it is the class of the highest score in too many rows for chance."""
     label = roles.label[0] if len(roles.label) == 1 else None
-    if label is None or columns.given.label or roles.kind not in ("vectors", "binary"):
+    if label not in columns.word or columns.given.label or roles.kind not in ("vectors", "binary"):
         return None
-    if columns.called(label, "true") or not all(is_within(columns[name]) for name in roles.probabilities):
+    if columns.called(label, "true") or not is_within(columns.rows(roles.probabilities)):
         return None
     high = _decided(columns, roles.probabilities, label)
     if high is None or not (np.log(high.clip(0.5)).sum() < LOG_CHANCE and high.min() < UNSURE):
@@ -137,25 +176,12 @@ def _decision(columns: Columns, roles: Roles) -> str | None:
 
 def _decided(columns: Columns, scores: Sequence[str], label: str) -> np.ndarray | None:
     """Return the highest score of each row, if a label is always its class; None if it is not."""
-    rows = np.stack([columns[name][:FIRST].astype(np.float64) for name in scores], axis=1)
+    rows = columns.rows(scores, FIRST).astype(np.float64)
     rows = np.nan_to_num(np.hstack([1.0 - rows, rows]) if len(scores) == 1 else rows, nan=-np.inf)
     codes, words = words_in(columns[label][:FIRST])
     top = rows.argmax(axis=1)
     one_to_one = len(np.unique(top * len(words) + codes)) == len(words) == len(np.unique(top))
     return rows.max(axis=1) if one_to_one and len(words) > 1 else None
-
-
-def _with_classes_or_grades(columns: Columns, roles: Roles) -> Roles:
-    """Return roles with the question whether a column says right and wrong, or the class: yes and no."""
-    name, given = columns.correct, columns.given
-    if name is None or roles.doubt or roles.label or given.correct:
-        return roles
-    said = {*(roles.class_names or ()), *(columns.words(roles.predicted) if roles.predicted else ())}
-    if columns[name].dtype != object or not columns.words(name) <= said:
-        return roles
-    doubt = f"{name!r} holds words of classes, which may be the true class, or say what is right"
-    choices = (f"label={name}", *((f"correct={name}",) if roles.correct else ()))
-    return replace(roles, doubt=doubt, choices=choices)
 
 
 def _refuse_fractions(columns: Columns, roles: Roles) -> None:
@@ -181,26 +207,6 @@ def _all_labels(columns: Columns, roles: Roles) -> list[str]:
         return []
     called = {name for name in columns.labels if columns.word[name] not in ("class", "correct", "answer")}
     return [name for name in columns.word if name in called - {roles.predicted, *roles.ranked}]
-
-
-def _with_doubt(best: Roles, rivals: Sequence[Roles]) -> Roles:
-    """Return the best roles with what has to be decided, if others are supported as well."""
-    said = [dict(choice.split("=", 1) for choice in roles.choices) for roles in rivals]
-    asked = {
-        "score": "is the score, or whether each is the score of a model",
-        "label": "is the true label",
-        "predicted": "is the predicted class, if any is",
-        "positive": "is the class whose probability the score is, if it is one",
-    }
-    values = {
-        option: list(dict.fromkeys(chosen[option] for chosen in said if option in chosen)) for option in asked
-    }
-    open_ = {o: found for o, found in values.items() if len({chosen.get(o) for chosen in said}) > 1}
-    if not open_:
-        return replace(best, choices=())
-    doubt = [f"{some_names(found)}: nothing says which {asked[option]}" for option, found in open_.items()]
-    choices = [f"{option}={value}" for option, found in open_.items() for value in found]
-    return replace(best, doubt="; ".join(doubt), choices=tuple(choices))
 
 
 def _of_model(columns: Columns, roles: Roles) -> Roles:
@@ -310,39 +316,63 @@ def _of_votes(table: Table, given: Given, votes: tuple[str, ...]) -> Roles:
     return replace(roles, label=(), votes=votes)
 
 
-def _truths(columns: Columns, scores: Sequence[str], names: Sequence[str] = (), said: str = "") -> list[str]:
-    """Return the columns that can hold the true class beside scores, equally well; empty if none can.
+def _labels_beside(columns: Columns, frame: Frame) -> list[tuple[str, ...]]:
+    """Return the columns that can hold the true class beside scores of classes, equally well."""
+    if {*columns.labels} <= {*columns.truths.values()} and {*frame.columns} <= columns.truths.keys():
+        return [tuple(columns.truths[name] for name in frame.columns)]
+    labels = _true_classes(columns, frame)
+    if (
+        len(labels) == 1
+        and not columns.given.label
+        and labels[0] in columns.word
+        and not columns.called(labels[0], "true")
+    ):
+        label, words = labels[0], columns.words(labels[0])
+        others = _sharing(columns, label, columns.word, frame.columns)
+        others = [n for n in others if not columns.is_predicted(n) and columns.words(n) == words]
+        decided = bool(others) and _decided(columns, frame.columns, label) is not None
+        labels = [*others, *labels] if decided else labels
+    return [(label,) for label in labels] or [()]
 
-    By their names; else by the words of the predicted class `said`, by the classes in `names` of scores, or
-    by few different values.
-    """
-    if columns.labels:
-        return columns.labels[:1]
-    if said:
-        return _sharing(columns, said, columns.word, scores)
-    free = [name for name in _free_classes(columns, scores) if not columns.is_predicted(name)]
+
+def _true_classes(columns: Columns, frame: Frame) -> list[str]:
+    """Return columns by their names, by the classes in names of scores, or by few different values."""
+    named = columns.labels or [name for name in columns.table.matrices if is_called(name, *LABELS)]
+    if named:
+        return named[:1]
+    free = [name for name in _free_classes(columns, frame.columns) if not columns.is_predicted(name)]
+    free = [name for name in free if len(columns[name]) == len(columns.rows(frame.columns))]
+    free = [name for name in free if columns.word[name] != normalised(frame.word)]  # the model's decision
+    shared = {name: len(columns.words(name) & {*frame.names}) for name in free}
+    if (most := max(shared.values(), default=0)) > 1:
+        return [name for name in free if shared[name] == most]
+    n_classes = len(frame.names)
+    text = [n for n in free if columns[n].dtype == object and stray_cell(columns[n], False) is None]
+    few = [name for name in text if columns.has_few_words(name, 2 * n_classes)]
+    if len(few) == 1:
+        return few
+    whole = [name for name in free if columns[name].dtype != object]
+    if n_classes > 2 and all(is_whole(columns[name]) for name in frame.columns if name in columns.word):
+        whole = [name for name in whole if not is_flag(columns[name])]
+    return [name for name in whole if _are_codes(columns, name, frame)]
+
+
+def _event_labels(columns: Columns, score: str, said: str | None) -> list[str]:
+    """Return the columns that can hold the true class beside one score, equally well."""
+    if said is not None:
+        return _sharing(columns, said, columns.word, [score])
+    free = [name for name in _free_classes(columns, [score]) if not columns.is_predicted(name)]
     text = [name for name in free if columns[name].dtype == object]
     whole = [name for name in free if columns[name].dtype != object]
-    if len(scores) == 1:
-        (score,) = scores
-        event = columns.event_of(score)
-        stem = [name for name in free if event is not None and columns.word[name] == normalised(event[1])]
-        two = [n for n in free if len(columns.words(n)) == 2 and columns.are_as_long(n, score)]
-        return (
-            [name for name in stem if columns.is_flag(name)]
-            or [name for name in whole if is_flag(columns[name]) and len(columns.words(name)) > 1]
-            or [name for name in text if yes_or_no(columns[name])]
-            or [n for n in two if abs(columns.separation(score, n, min(columns.words(n)))[1]) >= SEPARATES]
-            or [name for name in whole if is_flag(columns[name])]
-        )
-    text = [name for name in text if stray_cell(columns[name], False) is None]
-    few = [name for name in text if columns.has_few_words(name, 2 * len(scores))]
-    if len(scores) > 2 and all(is_whole(columns[name]) for name in scores):
-        whole = [name for name in whole if not is_flag(columns[name])]
+    event = columns.event_of(score)
+    stem = [name for name in free if event is not None and columns.word[name] == normalised(event[1])]
+    two = [n for n in free if len(columns.words(n)) == 2 and columns.are_as_long(n, score)]
     return (
-        [name for name in text if columns.words(name) and columns.words(name) <= set(names)]
-        or (few if len(few) == 1 else [])
-        or [name for name in whole if _are_codes(columns, name, scores)]
+        [name for name in stem if columns.is_flag(name)]
+        or [name for name in whole if is_flag(columns[name]) and len(columns.words(name)) > 1]
+        or [name for name in text if yes_or_no(columns[name])]
+        or [n for n in two if abs(columns.separation(score, n, min(columns.words(n)))[1]) >= SEPARATES]
+        or [name for name in whole if is_flag(columns[name])]
     )
 
 
@@ -354,13 +384,13 @@ def _free_classes(columns: Columns, without: Iterable[str]) -> list[str]:
     ]  # fmt: skip
 
 
-def _are_codes(columns: Columns, name: str, scores: Sequence[str]) -> bool:
+def _are_codes(columns: Columns, name: str, frame: Frame) -> bool:
     """Whether whole numbers are codes of the classes, or few numbers beside rows that sum to 1."""
-    numbers = [float(word) for word in columns.words(name)]
+    numbers, n_classes = [float(word) for word in columns.words(name)], max(len(frame.names), 2)
     if len(numbers) < 2:
         return False
-    coded = min(numbers) >= 0 and max(numbers) <= max(len(scores), 2) + 1
-    return coded or (len(numbers) <= 2 * max(len(scores), 2) and columns.sum_to_one(scores))
+    coded = min(numbers) >= 0 and max(numbers) <= n_classes + 1
+    return coded or (len(numbers) <= 2 * n_classes and columns.sum_to_one(frame.columns))
 
 
 def _sharing(columns: Columns, known: str, among: Iterable[str], without: Sequence[str]) -> list[str]:
@@ -384,57 +414,49 @@ def _sharing(columns: Columns, known: str, among: Iterable[str], without: Sequen
 
 
 def _vectors(columns: Columns) -> Iterator[Weighed]:
-    """Propose scores of all classes: columns named like the labels, named alike, or that sum to 1."""
-    given, numeric = columns.given.score, columns.scores
+    """Propose scores of all classes: a matrix, columns named like labels, named alike, or that sum to 1."""
+    frames: dict[tuple[str, ...], Frame] = {}
+    for frame in _frames(columns):
+        frames.setdefault(frame.columns, frame)
+    for frame in frames.values():
+        for label in _labels_beside(columns, frame):
+            yield _weighed(columns, frame, label)
+
+
+def _frames(columns: Columns) -> Iterator[Frame]:
+    given, numeric, matrices = columns.given.score, columns.scores, columns.table.matrices
+    rest = [name for name in matrices if name != columns.given.label and not is_called(name, *LABELS)]
+    named = [n for n in rest if is_called(n, *SCALES) or columns.sum_to_one((n,), 0.95) or len(rest) == 1]
+    for name in [n for n in given if n in matrices] or named:
+        yield Frame((name,), tuple(map(str, range(matrices[name].shape[1]))), f"{name}[", "]")
     if len(given) > 1:
         words = columns.words(*(columns.labels[:1] or _free_classes(columns, given)))
-        known = {group.columns: group for group in (*columns.frames(given), *columns.frames_of(given, words))}
-        yield from _labelled(columns, known.get(given, Frame(given, given)), chosen=True)
-        return
+        found = (*columns.frames_of(given, words), *columns.frames(given), Frame(given, given))
+        yield from (frame for frame in found if frame.columns == given)
     if given or _is_class_wise_output(columns) or len(numeric) < 2:
         return
+    truths = columns.truths.values()
     labels = columns.labels[:1] or [
-        name for name in _free_classes(columns, columns.truths.values())
+        name for name in _free_classes(columns, truths)
         if not columns.is_predicted(name) and columns.has_few_words(name, max(2 * len(numeric), 2))
     ] or columns.predicted[:1]  # fmt: skip
-    named: dict[Frame, list[str]] = {}
     for label in labels if columns.has_header else ():
-        scores = [name for name in numeric if name != label and name not in columns.truths.values()]
+        scores = [name for name in numeric if name != label and name not in truths]
         for frame in columns.frames_of(scores, columns.words(label)):
-            if len(labels) > 1 and columns.word[label] == normalised(frame.word):
-                continue  # the model's decision
-            if len(set(frame.names) & columns.words(label)) > 1 and _can_be_scores(columns, frame):
-                named.setdefault(frame, []).append(label)
-    found: dict[Frame, list[Weighed]] = {}
-    for frame, each in named.items():
-        shared = [len(set(frame.names) & columns.words(label)) for label in each]
-        best = [label for label, size in zip(each, shared, strict=True) if size == max(shared)]
-        best = [] if best == columns.predicted[:1] else best
-        found[frame] = list(_labelled(columns, frame, best, ["names are the labels"]))
-    for frame in _other_frames(columns):
-        if frame.columns not in {known.columns for known in found}:
-            found[frame] = list(_labelled(columns, frame))
-    for frame in found:
-        rivals = [other for other in found if set(other.names) == set(frame.names)]
-        most = max(weight for rival in rivals for weight, _ in found[rival])
-        for _, roles in found[frame]:
-            asked = (f"score={_pattern(columns, frame)}",) if len(rivals) > 1 or not frame.word else ()
-            yield most, roles if roles.doubt else replace(roles, choices=roles.choices + asked)
+            if _are_named(columns, frame, label):
+                yield frame
+    yield from _other_frames(columns)
 
 
-def _pattern(columns: Columns, frame: Frame) -> str:
-    pattern = f"{frame.before}*{frame.after}"
-    alone = Given(score=(pattern,)).of(columns.table).score == frame.columns
-    return pattern if alone else ",".join(frame.columns)
-
-
-def _can_be_scores(columns: Columns, frame: Frame) -> bool:
+def _are_named(columns: Columns, frame: Frame, label: str) -> bool:
+    """Whether columns that can be scores are named like the classes of a label."""
+    if label not in columns.word or len(set(frame.names) & columns.words(label)) < 2:
+        return False
+    if frame.columns[0] not in columns.word or columns.sum_to_one(frame.columns):
+        return True
+    features = frame.word and frame.is_run and columns.event_of(frame.columns[0]) is None  # x_0, x_1
     whole = all(is_whole(columns[name]) for name in frame.columns)
-    numbered = (
-        frame.word and frame.is_run and columns.event_of(frame.columns[0]) is None
-    )  # x_0, x_1: features
-    said = scale_of(frame.columns[0]) == "logits"
-    return not (whole or numbered) or columns.sum_to_one(frame.columns) or said
+    return not (whole or features) or scale_of(frame.columns[0]) == "logits"
 
 
 def _other_frames(columns: Columns) -> Iterator[Frame]:
@@ -459,39 +481,23 @@ def _other_frames(columns: Columns) -> Iterator[Frame]:
         yield Frame(tuple(bare), tuple(name.strip() for name in bare))
 
 
-def _labelled(
-    columns: Columns,
-    frame: Frame,
-    labels: Sequence[str] = (),
-    support: Sequence[str] = (),
-    chosen: bool = False,
-) -> Iterator[Weighed]:
-    labels = labels or _truths(columns, frame.columns, frame.names)
-    if len(labels) == 1:
-        labels = [*_not_decided(columns, frame, labels[0]), *labels]
-    every: list[tuple[str, ...]] = [(label,) for label in labels] or [()]
-    if {*columns.labels} <= {*columns.truths.values()} and {*frame.columns} <= columns.truths.keys():
-        every = [tuple(columns.truths[name] for name in frame.columns)]
-    for label in every:
-        weight, roles = _weighed(columns, frame, label, support, chosen)
-        asked = (f"label={label[0]}",) if len(every) > 1 else ()
-        yield weight, replace(roles, choices=roles.choices + asked)
-
-
-def _weighed(
-    columns: Columns, frame: Frame, label: tuple[str, ...], support: Sequence[str], chosen: bool
-) -> Weighed:
-    scale = scale_of(frame.columns[0]) if frame.word else "unknown"
-    reasons = list(support)
+def _weighed(columns: Columns, frame: Frame, label: tuple[str, ...]) -> Weighed:
+    first, kind = frame.columns[0], "vectors"
+    scale = scale_of(first) if frame.word else "unknown"
+    reasons = ["names are the labels"] if len(label) == 1 and _are_named(columns, frame, label[0]) else []
     if columns.sum_to_one(frame.columns):
-        reasons.append("rows sum to 1" if frame.word or support else "nothing but sums of 1")
-    if frame.word:
-        reasons += ["in the name"] + ["a scale in the name"] * (scale in ("logits", "log_probabilities"))
-        reasons += ["numbered from 0 or 1"] * frame.is_run
-    names, kind = frame.names if columns.table.tabular else None, "vectors"
-    if len(label) > 1 and not columns.is_one_hot(label):
+        reasons.append("rows sum to 1" if frame.word or reasons else "nothing but sums of 1")
+    if first in columns.table.matrices:
+        names = columns.listed
+    else:
+        names = frame.names if columns.table.tabular else None
+        reasons += ["in the name"] * bool(frame.word)
+        reasons += ["numbered from 0 or 1"] * (bool(frame.word) and frame.is_run)
+    if scale in ("logits", "log_probabilities"):
+        reasons.append("a scale in the name")
+    if columns.are_several(label):
         kind, reasons = "multilabel", [*reasons, "each has a column of its truth"]
-    doubt = None if chosen else _against(columns, frame, label, {*reasons})
+    doubt = None if columns.given.score else _against(columns, frame, label, {*reasons})
     roles = Roles(frame.columns, names, label, kind=kind, scale=scale, doubt=doubt)
     return sum(map(SUPPORT.__getitem__, reasons)), roles
 
@@ -499,13 +505,17 @@ def _weighed(
 def _against(columns: Columns, frame: Frame, label: tuple[str, ...], reasons: set[str]) -> str | None:
     words = columns.words(*label) if len(label) == 1 and label[0] in columns.word else frozenset()
     listed, unnamed = some_names(frame.columns), not words & set(frame.names)
-    if frame.word and all(columns.is_predicted(name) and is_flag(columns[name]) for name in frame.columns):
+    matrix = frame.columns[0] not in columns.word
+    if (
+        not matrix
+        and frame.word
+        and all(columns.is_predicted(name) and is_flag(columns[name]) for name in frame.columns)
+    ):
         return f"{listed} hold decisions, 0 and 1 alone, and no probabilities of classes"
-    first = min(FIRST, *(len(columns[name]) for name in frame.columns))  # arrays may have other lengths
-    rows = np.stack([columns[name][:first] for name in frame.columns], axis=1)
-    if unnamed and (not frame.word or frame.is_run) and _descend(rows):
+    ranked = matrix or (unnamed and (not frame.word or frame.is_run))
+    if ranked and _descend(columns.rows(frame.columns, FIRST)):
         return f"every row of {listed} descends, as scores of ranks do, and names no class"
-    if not SUFFICIENT & reasons:
+    if not SUFFICIENT & reasons and not matrix:
         return _against_vectors(columns, frame, words)
     if unnamed and not frame.word and words and not _separates(columns, frame, label[0], words):
         return f"nothing but their sums says that {listed} are scores of {label[0]!r}"
@@ -543,15 +553,6 @@ def _against_vectors(columns: Columns, frame: Frame, words: frozenset[str]) -> s
     if len(words) > len(frame.columns):
         return f"there are {len(words)} classes in the labels, and {len(frame.columns)} columns: {listed}"
     return None
-
-
-def _not_decided(columns: Columns, frame: Frame, label: str) -> list[str]:
-    """Return the columns of the same classes beside a label that is always the class of the highest score."""
-    if columns.given.label or columns.called(label, "true"):
-        return []
-    others = [n for n in _sharing(columns, label, columns.word, frame.columns) if not columns.is_predicted(n)]
-    others = [name for name in others if columns.words(name) == columns.words(label)]
-    return others if others and _decided(columns, frame.columns, label) is not None else []
 
 
 def _is_class_wise_output(columns: Columns) -> bool:
@@ -599,31 +600,17 @@ def _single(columns: Columns) -> Iterator[Weighed]:
     possible = _one_score(columns)
     for score, support in possible if len(possible) <= MOST_MODELS else ():
         scale = scale_of(score)
-        scale = scale if scale != "probabilities" else "unknown"
-        pairs = _classes_beside(columns, score)
-        for predicted, label in pairs:
-            if support != "called so" and predicted and not _tells_right(columns, score, predicted, label):
-                continue
-            base = Roles((score,), columns.listed, (label,) if label else (), kind="binary", scale=scale)
-            if len({true for _, true in pairs}) > 1:
-                base = replace(base, choices=(f"label={label}",))
-            elif len(pairs) > 1:
-                event = positive_of(columns.words(str(label))) or max(columns.words(str(label)))
-                base = replace(
-                    base, choices=(f"predicted={predicted}" if predicted else f"positive={event}",)
-                )
-            if predicted is not None:
-                readings = _of_predicted(columns, base, predicted, support)
-            elif columns.correct and (label is None or columns.called(score, "confidence")):
-                readings = iter([replace(base, kind="confidence", correct=columns.correct, label=())])
-            else:
-                readings = _of_event(columns, base, support)
-            asked, hard = () if columns.given.score else (f"score={score}",), None
-            if asked and is_flag(columns[score]):
-                hard = f"{score!r} holds decisions, 0 and 1 alone, and calibration needs their probabilities"
-            for reading in readings:
-                choices = reading.choices + asked
-                yield SUPPORT[support], replace(reading, doubt=reading.doubt or hard, choices=choices)
+        base = Roles(
+            (score,), columns.listed, kind="binary", scale="unknown" if "prob" in scale[:4] else scale
+        )
+        hard = None
+        if not columns.given.score and is_flag(columns[score]):
+            hard = f"{score!r} holds decisions, 0 and 1 alone, and calibration needs their probabilities"
+        for predicted, label in _classes_beside(columns, score):
+            if support == "called so" or not predicted or _tells_right(columns, score, predicted, label):
+                roles = replace(base, predicted=predicted, label=(label,) if label else ())
+                for reading in _kinds(columns, roles, support):
+                    yield SUPPORT[support], replace(reading, doubt=reading.doubt or hard)
 
 
 def _tells_right(columns: Columns, score: str, predicted: str, label: str | None) -> bool:
@@ -689,11 +676,9 @@ def _classes_beside(columns: Columns, score: str) -> list[tuple[str | None, str 
     label = next(iter(free or labels), None)
     if predicted is None and label is not None and columns.correct is None:
         return [(said, label) for said in _said_beside(columns, label, score)]
-    if label is not None or columns.correct is not None:
-        return [(predicted, label)]
-    return [(predicted, name) for name in _truths(columns, [score], said=predicted or "")] or [
-        (predicted, None)
-    ]
+    if label is not None or columns.correct is not None or columns.labels:
+        return [(predicted, label or next(iter(columns.labels), None))]
+    return [(predicted, name) for name in _event_labels(columns, score, predicted)] or [(predicted, None)]
 
 
 def _predicted_beside(columns: Columns, score: str) -> str | None:
@@ -736,29 +721,32 @@ def _said_beside(columns: Columns, label: str, score: str) -> list[str | None]:
     return [*_sharing(columns, label, word, [score]), None]  # a score that is never below 1/2
 
 
-def _of_predicted(columns: Columns, base: Roles, predicted: str, support: str) -> Iterator[Roles]:
-    """Propose the confidence in a predicted class, or P(Y = 1) beside the decision made from it."""
-    (score,), correct = base.probabilities, columns.correct
-    if is_free_text(columns[predicted]) and (correct is not None or base.label):
-        free = replace(base, kind="confidence")
-        yield replace(free, correct=correct, label=()) if correct else replace(free, predicted=predicted)
+def _kinds(columns: Columns, base: Roles, support: str) -> Iterator[Roles]:
+    """Propose what a score is: of a right answer, of the predicted class, or P(Y = 1) beside its decision."""
+    (score,), said, correct = base.probabilities, base.predicted, columns.correct
+    event = replace(base, predicted=None)
+    graded = replace(event, kind="confidence", correct=correct, label=())
+    if said is None:
+        sure = correct is not None and (not base.label or columns.called(score, "confidence"))
+        yield from [graded] if sure else _of_event(columns, event, support)
+        return
+    if is_free_text(columns[said]) and (correct is not None or base.label):
+        yield graded if correct else replace(base, kind="confidence")
         return
     doubt = None
     if support == "fractions":
-        doubt = f"nothing but its range says that {score!r} is the confidence in {predicted!r}"
-        doubt = f"{columns.decided}; {doubt}" * bool(columns.predicted) or doubt
-    event: str | None = None
+        lead = f"{columns.decided}; " * bool(columns.predicted)
+        doubt = f"{lead}nothing but its range says that {score!r} is the confidence in {said!r}"
     if base.label and columns.given.predicted is None:
-        event = _decided_event(columns, predicted, base.label[0], score)
-    if event is not None:
-        chosen = replace(base, positive=event or None)
-        for reading in _of_event(columns, chosen, support):
-            yield replace(reading, doubt=reading.doubt or doubt)
-        doubt = (
-            f"{score!r} is no confidence in {predicted!r}: one of two classes that is predicted has 1/2 or "
-            f"more, and it goes down to {float(np.nanmin(columns[score])):.4g}"
-        )
-    yield replace(base, kind="top-label", predicted=predicted, correct=correct, doubt=doubt)
+        word = _decided_event(columns, said, base.label[0], score)
+        if word is not None:
+            for reading in _of_event(columns, replace(event, positive=word or None), support):
+                yield replace(reading, doubt=reading.doubt or doubt)
+            doubt = (
+                f"{score!r} is no confidence in {said!r}: one of two classes that is predicted has 1/2 or "
+                f"more, and it goes down to {float(np.nanmin(columns[score])):.4g}"
+            )
+    yield replace(base, kind="top-label", correct=correct, doubt=doubt)
 
 
 def _decided_event(columns: Columns, predicted: str, label: str, score: str) -> str | None:
@@ -794,21 +782,17 @@ def _of_event(columns: Columns, base: Roles, support: str) -> Iterator[Roles]:
     if named is not None or len(words) != 2 or base.scale == "log_probabilities" or several:
         yield replace(base, positive=named)
         return
-    (label,) = base.label
     by_convention = positive_of(words)
     for word in [by_convention] if by_convention else words:
-        auc, errors = columns.separation(score, label, word)
+        auc, errors = columns.separation(score, base.label[0], word)
         if errors <= -SEPARATES:
-            other = next(term for term in words if term != word)
             doubt = f"{score!r} separates the labels the wrong way round: as the probability of {word!r} its "
-            both = (f"positive={other}", f"positive={word}")
+            both = tuple(f"positive={term}" for term in sorted(words, key=word.__eq__))
             yield replace(base, positive=word, doubt=f"{doubt}AUC is {auc:.2f}", choices=both)
         elif support in ("fractions", "in the name") and errors < SEPARATES:
-            yield replace(base, doubt=f"nothing says that {score!r} is a score of {label!r}")
+            yield replace(base, doubt=f"nothing says that {score!r} is a score of {base.label[0]!r}")
         else:
-            sure = by_convention is not None or errors >= SEPARATES
-            choices = base.choices if sure else (*base.choices, f"positive={word}")
-            yield replace(base, positive=None if by_convention else word, choices=choices)
+            yield replace(base, positive=None if by_convention else word)
 
 
 def _event_by_name(columns: Columns, score: str, label: tuple[str, ...], words: Sequence[str]) -> str | None:
@@ -887,52 +871,6 @@ def stray_cell(values: np.ndarray, labelled: bool) -> tuple[int, str] | None:
     doubtful = others if others.any() else like
     row = int(doubtful[codes].argmax())
     return row, words[codes[row]]
-
-
-# --- arrays ---
-
-
-def _roles_of_arrays(columns: Columns) -> Roles:
-    """Roles of named arrays (NPY, NPZ, list columns): the matrix of scores, then vectors by name."""
-    matrices, given = columns.table.matrices, columns.given
-    labelled = next((name for name in matrices if is_called(name, *LABELS)), None)
-    label = given.label or next(iter(columns.labels), labelled)
-    rest = [name for name in matrices if name != label]
-    named = {name: kind for kind in SCALES for name in rest if is_called(name, kind)}
-    summed = [name for name in rest if sums_to_one(sums_of(matrices[name][:LOOKED_AT].T), 0.95)]
-    chosen = (*given.score, *named, *(rest if len(rest) == 1 else summed), "")[0]
-    if chosen not in matrices:
-        raise InputError(
-            f"which array holds the probabilities? There are {some_names(rest) or 'none'}; call it "
-            "'proba' or 'logits', and the true labels 'labels'"
-        )
-    scores, scale = matrices[chosen], named.get(chosen, "unknown")
-    if scale == "unknown" or chosen == "array":
-        scale = next((kind for kind in SCALES[1:] if kind[:-1] in normalised(chosen)), "unknown")
-    labels = [label] if label else [n for n in _free_classes(columns, ()) if len(columns[n]) == len(scores)]
-    if label is None and len(labels) > 1:
-        labels = [name for name in labels if columns.has_few_words(name, 2 * scores.shape[1])]
-        labels = (
-            _sharing(columns, columns.predicted[0], labels, ()) or labels if columns.predicted else labels
-        )
-    label = labels[0] if labels else None
-    doubt = None if len(labels) < 2 else f"{some_names(labels)}: nothing says which is the true label"
-    if _descend(scores) and not given.score:
-        doubt = f"every row of {chosen!r} descends, as scores of ranks do; nothing names their classes"
-    true = matrices.get(str(label))
-    several = true is not None and true.shape == scores.shape and bool(np.isin(true, (0, 1)).all())
-    several = several and bool((np.sum(matrices[str(label)], axis=1) != 1).any())
-    roles = Roles((chosen,), columns.listed, (label,) if label is not None else (), scale=scale)
-    choices = tuple(f"label={name}" for name in labels) if len(labels) > 1 else ()
-    roles = replace(roles, doubt=doubt, choices=choices)
-    roles = replace(roles, kind="multilabel" if several else "vectors", **columns.side)
-    roles = roles.among([*columns.word, *matrices, *columns.table.ignored])
-    other_scale = [name for name, kind in named.items() if kind != named.get(chosen)]
-    rivals = [n for n in summed if matrices[n].shape == scores.shape and n not in other_scale]
-    if given.score or len(rivals) < 2 or chosen not in rivals:
-        return roles
-    asked = f"{some_names(rivals)}: nothing says which is the score, or whether each is the score of a model"
-    return replace(roles, doubt=asked, choices=tuple(f"score={name}" for name in rivals))
 
 
 def _descend(matrix: np.ndarray) -> bool:

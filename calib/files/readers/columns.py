@@ -200,8 +200,21 @@ class Columns:
                 found |= {other: name for other in scores.get(of, ()) if other != name}
         return found
 
-    def is_one_hot(self, names: Sequence[str]) -> bool:
-        return bool((np.sum([one_hot_values(self[name]) for name in names], axis=0) == 1).all())
+    def rows(self, names: Sequence[str], first: int | None = None) -> np.ndarray:
+        """Return columns side by side, or the matrix of that name, (n, k) array."""
+        if names[0] in self.table.matrices:
+            return self.table.matrices[names[0]][:first]
+        columns = [self[name][:first] for name in names]
+        n_rows = min(map(len, columns))  # arrays may have other lengths
+        return np.stack([values[:n_rows] for values in columns], axis=1)
+
+    def are_several(self, label: Sequence[str]) -> bool:
+        """Whether a column or matrix of 0 and 1 for each class says which are true, and not always one is."""
+        if len(label) == 1 and label[0] in self.table.matrices:
+            ones = self.table.matrices[label[0]]
+            return bool(np.isin(ones, (0, 1)).all() and (ones.sum(axis=1) != 1).any())
+        ones = np.sum([one_hot_values(self[name]) for name in label], axis=0)
+        return len(label) > 1 and bool((ones != 1).any())
 
     def is_called_score(self, name: str) -> bool:
         """Whether a column of numbers has the name of a score, with a class or model in it or without."""
@@ -262,11 +275,13 @@ class Columns:
 
     def sum_to_one(self, names: Sequence[str], share: float = 0.5, tolerance: float = 0.02) -> bool:
         """Whether most rows of columns sum to 1 or to 100, or exp of them does."""
-        if len(names) < 2 or len({len(self[name]) for name in names}) > 1:
+        matrix = self.table.matrices.get(names[0]) if len(names) == 1 else None
+        if matrix is None and (len(names) < 2 or len({len(self[name]) for name in names}) > 1):
             return False
         key = tuple(names)
         if key not in self._sums:
-            self._sums[key] = sums_of([self[name][:LOOKED_AT] for name in names])
+            rows = [self[n][:LOOKED_AT] for n in names] if matrix is None else matrix[:LOOKED_AT].T
+            self._sums[key] = sums_of(rows)
         return sums_to_one(self._sums[key], share, tolerance)
 
     def are_as_long(self, name: str, other: str) -> bool:

@@ -282,7 +282,7 @@ ASKED = {
     "stages": (csv(y=Y, prob=P, cal_prob=Q), {"score": "cal_prob"}, event(Q)),
     "vectors of models": (
         csv(**of_classes("rf_p{}", F, "012"), **of_classes("svm_p{}", G, "012"), y=T),
-        {"score": "svm_p*"},
+        {"score": "svm_*"},
         vectors(G),
     ),
     "features of sum 1": (
