@@ -1,11 +1,11 @@
 """Many users at once: what each waits for, and whether every answer is about the user's own data.
 
-    python -m benchmarks.load.users mix [minutes]      30 light sessions beside 3 heavy ones
-    python -m benchmarks.load.users light [minutes]    30 light sessions alone, to compare with
-    python -m benchmarks.load.users downloads [minutes]    one that downloads beside 6 that move sliders
+    python -m benchmarks.load.users mix          30 light sessions beside 3 heavy ones
+    python -m benchmarks.load.users light        30 light sessions alone, to compare with
+    python -m benchmarks.load.users downloads    one that downloads beside 6 that move sliders
 
-10 minutes by default. Sessions upload, move the slider of bins on several pages, fit, download, and now and
-then upload other data, with pauses as people make them, or in "downloads" without. Each upload has a name
+Sessions upload, move the slider of bins on several pages, fit, download, and now and then upload other data,
+with pauses of people in a hurry, with others by --pause, or in "downloads" without. Each upload has a name
 and a number of rows of its own, and an accuracy that is computed here: every answer must show them, and
 none of another session's. Prints median, 95 % and worst seconds of each kind of click, to the end of the
 page's run, and beside them those until a page has the recommendation that it awaits, for which its session
@@ -15,6 +15,7 @@ than 0.5 s (median) or 3 s (95 %). Stops by itself.
 
 from __future__ import annotations
 
+import argparse
 import collections
 import re
 import sys
@@ -37,7 +38,7 @@ LIMITS = (0.5, 3.0)
 SLIDING = ("overview", "reliability", "noise", "classes")
 ACTIONS = {"slide": 12, "fit": 2, "download": 3, "upload": 1}
 #: Seconds between two actions, shortest and longest, and between the page and the click of a person far away.
-PAUSE, LATENCY = (1.0, 4.0), 0.1
+HURRY, LATENCY = (1.0, 4.0), 0.1
 #: What the log calls the time until a page has the recommendation.
 AWAITED = "(recommendation awaited)"
 NAME = re.compile(r"s\d+-\d+\.npz")
@@ -46,7 +47,7 @@ NAME = re.compile(r"s\d+-\d+\.npz")
 class User:
     """One session and what it must be shown."""
 
-    actions, pause = ACTIONS, PAUSE
+    actions, pause = ACTIONS, HURRY
 
     def __init__(self, url: str, number: int, size: tuple[int, int], light: bool, log: Log) -> None:
         self.number, self.size, self.light, self.log = number, size, light, log
@@ -195,9 +196,15 @@ class Log:
 
 
 def main() -> int:
-    what, minutes = sys.argv[1], float(sys.argv[2]) if len(sys.argv) > 2 else 10.0
     kinds = {"mix": (LIGHT, HEAVY), "light": (LIGHT, []), "downloads": (LIGHT[:7], [])}
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
+    parser.add_argument("what", choices=kinds)
+    parser.add_argument("--minutes", type=float, default=10.0)
+    parser.add_argument("--pause", type=float, nargs=2, default=HURRY, metavar=("SHORTEST", "LONGEST"))
+    options = parser.parse_args()
+    what, minutes = options.what, options.minutes
     light, heavy = kinds[what]
+    User.pause = options.pause
     visitor.PATIENCE = 60 * max(minutes, 5.0)
     log = Log()
     with served() as (url, pid):
