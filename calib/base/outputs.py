@@ -27,12 +27,12 @@ MINE, ENDING = f".calib-{zlib.crc32(platform.node().encode()):08x}-", ".partial"
 
 
 def write_whole(file: str | os.PathLike[str], content: bytes) -> None:
-    with whole_file(file) as stream:
+    with atomic_write(file) as stream:
         stream.write(content)
 
 
 @contextlib.contextmanager
-def whole_file(file: str | os.PathLike[str]) -> Iterator[BinaryIO]:
+def atomic_write(file: str | os.PathLike[str]) -> Iterator[BinaryIO]:
     """Open a file for writing that appears when the block ends, and not at all if the block fails.
 
     Temporary files of killed writers are removed. A symbolic link stays, and its target is replaced.

@@ -48,7 +48,7 @@ class CalibrationReport(Result):
 
     @cached_property
     def sentence(self) -> str:
-        """How the confidence is off, where and for which classes, and what was fitted on these rows."""
+        """How the confidence is off, in which range and classes, and which calibrators saw these rows."""
         rows = self.about.evaluation
         if lacks(self.about.kind, "tests without bins") is not None:
             return " ".join([f"{rows.n_samples:,} rows of {self.about.kind.title}.", *self.about.used_to_fit])

@@ -17,7 +17,7 @@ import pyarrow.parquet as pq
 
 from calib.answers.calibrated import applied_frame, groups_in
 from calib.base.exceptions import InputError
-from calib.base.outputs import check_output, whole_file
+from calib.base.outputs import atomic_write, check_output
 from calib.data.predictions import BinaryPrediction, ConfidencePrediction, Predictions, TopLabelPrediction
 from calib.files.readers.arrow import table_of_batch
 from calib.files.readers.roles import given_columns
@@ -143,7 +143,7 @@ def _write(
 ) -> Iterator[tuple[Any, list[str]]]:
     """Write the output of one input file, and yield after each of its parts."""
     writer: pq.ParquetWriter | None = None
-    with whole_file(target) as stream, ExitStack() as closing:
+    with atomic_write(target) as stream, ExitStack() as closing:
         for part in parts:
             row = part.first
             for batch in part.batches(None):

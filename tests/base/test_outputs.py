@@ -124,8 +124,8 @@ def test_two_commands_on_one_output_leave_one_whole_file(tmp_path):
 
 WRITER = """
 import sys
-from calib.base.outputs import whole_file
-with whole_file(sys.argv[1]) as stream:
+from calib.base.outputs import atomic_write
+with atomic_write(sys.argv[1]) as stream:
     stream.write(b"half ")
     stream.flush()
     print("begun", flush=True)

@@ -100,7 +100,7 @@ def _saturated(
         "saturated",
         "warning" if len(hard) > NOTE_SHARE * n and (lost or codes is None) else "note",
         f"{len(full):,} of {n:,} rows ({len(full) / n:.1%}) have confidence exactly 1"
-        + (f"; in {lost:,} rows the true class has probability 0, where log loss is infinite" if lost else "")
+        + (f"; in {lost:,} rows the true class has probability 0, so log loss is infinite" if lost else "")
         + ". Scores that were rounded up cannot be distinguished; export logits or more digits.",
         full,
     )

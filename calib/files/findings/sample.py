@@ -92,7 +92,7 @@ def find_mix_shift(
         "warning",
         f"class shares differ between calibration and evaluation rows (distance {distance:.2f}): {name!r} "
         f"has {shares[0, j]:.1%} against {shares[1, j]:.1%}. Calibrators and their guarantees, class-wise "
-        "ones too, assume the same shares. If you can, split one pool of rows at random; where only the "
+        "ones too, assume the same shares. If you can, split one pool of rows at random; if only the "
         "shares differ and rows of a class look alike, label-shift correction (Apply page) helps.",
         columns=(name,),
     )

@@ -1,4 +1,4 @@
-"""What cells of predicted and true classes say: names, codes, abstentions, right or wrong."""
+"""Cells of predicted and true classes: names, codes, abstentions, right or wrong."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def says_right(values: np.ndarray) -> bool:
 
 
 def yes_or_no(values: np.ndarray) -> bool:
-    """Whether the cells are two words, or 0 and 1, of which one stands for the event and the other not."""
+    """Whether the cells are two words, or 0 and 1, for an event and its absence."""
     words = {_short(word) for word in words_in(values)[1]} - {"", "nan"}
     return len(words) == 2 and len(words & POSITIVE) == 1 and len(words & NEGATIVE) == 1
 
@@ -118,7 +118,7 @@ def two_classes(labels: np.ndarray | None, positive: str | None) -> tuple[str, s
 
 
 def positive_of(words: Iterable[str]) -> str | None:
-    """Return the class that a score is of by convention: the largest number, else the only yes; or None."""
+    """Return the positive class by convention: the largest number, else the only yes; or None."""
     words = sorted(words, key=_natural)
     if words and _natural(words[-1])[0] == 0:
         return words[-1]
@@ -142,7 +142,7 @@ def _answer(text: str) -> str:
 
 
 def same_classes(labels: Sequence[str], predicted: Sequence[str]) -> dict[str, str] | None:
-    """Return which predicted class each label is; None unless one rule tells all labels apart.
+    """Return which predicted class each label is; None unless a rule distinguishes all labels.
 
     The rules: without case, marks and prefixes such as __label__; without a word that all begin with; words
     for yes and no; initials; numbers that count the classes, from 0 or from 1, in the order of their names.

@@ -1,4 +1,4 @@
-"""Archives and compressed files that may be damaged: what reading them raises is told in one sentence."""
+"""Archives and compressed files that may be damaged: errors of reading become one sentence."""
 
 from __future__ import annotations
 

@@ -53,7 +53,7 @@ UNSURE = 0.6
 FEW_ROWS = 30
 #: Words in names of columns that hold classes and neither the predicted nor the true class.
 OTHER_WORDS = words_of("second third runner alternative alt next other previous old")
-#: Most columns that can be the scores of as many models, and most values of a column of models.
+#: Most columns that can each be the score of a model, and most values of a column of models.
 MOST_MODELS = 50
 #: Most words of a confidence for which probabilities are proposed.
 MOST_WORDS = 20
@@ -171,7 +171,7 @@ def _decision(columns: Columns, roles: Roles) -> str | None:
     if high is None or not (np.log(high.clip(0.5)).sum() < LOG_CHANCE and high.min() < UNSURE):
         return None
     lowest = f"{high.min():.4g}"
-    return f"{label!r} is always the class of the highest score, also where that is {lowest}: a decision"
+    return f"{label!r} is always the class of the highest score, even if that is {lowest}: a decision"
 
 
 def _decided(columns: Columns, scores: Sequence[str], label: str) -> np.ndarray | None:

@@ -1,4 +1,4 @@
-"""What the columns of a table are called and hold: roles by name, numbers, flags, words, groups of scores."""
+"""Names and contents of the columns of a table: roles by name, numbers, flags, words, groups of scores."""
 
 from __future__ import annotations
 
@@ -238,7 +238,7 @@ class Columns:
         return text[:start], text[start:end].strip(), text[end:]
 
     def frames(self, names: Iterable[str]) -> list[Frame]:
-        """Return the groups of columns of scores by what their names say, the largest first."""
+        """Return the groups of columns of scores by their names, the largest first."""
         groups: dict[tuple[str, str], list[tuple[str, str]]] = {}
         for name in names:
             if (event := self.event_of(name)) is not None:

@@ -107,7 +107,7 @@ def wide(table: Table, limits: Limits) -> Table:
         columns |= lines.scores(score, values, limits)[0] | true
         for column in further:
             cells, _ = words_in(table.columns[column])
-            if column != flags and (cells == cells[first][at]).all():  # what is said of lines is dropped
+            if column != flags and (cells == cells[first][at]).all():  # columns about lines are dropped
                 columns[column] = table.columns[column][first]
         return table_from_columns(columns, format=table.format)
     return table

@@ -80,7 +80,7 @@ class RemedyError(InputError):
 def with_choices(
     raw: RawPredictions, abstentions: Sequence[str] | None = None, positive: str | None = None
 ) -> RawPredictions:
-    """Return the raw predictions with what a user says is no answer, and which class is positive."""
+    """Return the raw predictions with the user's abstentions and positive class."""
     roles = raw.roles
     if abstentions is not None and raw.kind in ("top-label", "top-k") and roles is not None:
         roles = replace(roles, abstentions=tuple(abstentions))

@@ -1,4 +1,4 @@
-"""The role of each column of a file, what a user says of them, and the parts that names and values name."""
+"""The roles of the columns of a file, a user's corrections, and the parts that names and values name."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ PARTS = ("calibration", "evaluation", "training")
 
 
 class ChoiceError(InputError):
-    """Input that can be read in several ways, or in none, until the user says what columns are.
+    """Input that can be read in several ways, or in none, until the user names columns.
 
     `fact` is what has to be decided, a sentence without its full stop; `choices` are the options that decide,
     such as "label=repaid", empty if any column can be meant.
@@ -94,7 +94,7 @@ class Roles:
 
 @dataclass(frozen=True)
 class Given:
-    """What a user says of the columns of a file; everything else is found out."""
+    """Columns that a user names; all others are found by their names and values."""
 
     #: Columns
     label: str | None = None
@@ -155,7 +155,7 @@ def models_in(choices: Sequence[str]) -> dict[str, str]:
 
 
 def given_columns(said: Mapping[str, Any]) -> Given:
-    """Return what a user says of columns, by the names of the arguments of `calib.read`."""
+    """Return the columns that a user names, from the arguments of `calib.read`."""
     words = said.get("words") or ()
     several = {role: said.get(role) or () for role in ("score", "votes")}
     several = {role: (of,) if isinstance(of, str) else tuple(of) for role, of in several.items()}

@@ -1,4 +1,4 @@
-"""Votes in place of a label: what several annotators say, or counts or shares for each class."""
+"""Votes in place of a label: the answers of several annotators, or counts or shares for each class."""
 
 from __future__ import annotations
 

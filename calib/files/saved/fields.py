@@ -261,7 +261,7 @@ def _bind(name: str, size: int, where: str, sizes: Sizes) -> None:
     letter, less = (name[:-2], 1) if name.endswith("-1") else (name, 0)
     if sizes.setdefault(letter, size + less) != size + less:
         raise CalibratorFileError(
-            f"calibrator file: {where} has {size:,} entries where the rest of the file asks for "
+            f"calibrator file: {where} has {size:,} entries, and the rest of the file asks for "
             f"{sizes[letter] - less:,}"
         )
 

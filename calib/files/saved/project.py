@@ -133,7 +133,7 @@ class Project:
             ("truth", n_samples if self.truth is None else len(self.truth)),
         ):
             if n != n_samples:
-                raise InputError(f"{what!r} has {n:,} rows where there are {n_samples:,} evaluation rows")
+                raise InputError(f"{what!r} has {n:,} rows, and there are {n_samples:,} evaluation rows")
         if self.evaluation.labels is None:
             raise InputError("the evaluation rows of a project need true labels")
         for calibrators in (self.calibrators, *(further.calibrators for further in self.models.values())):

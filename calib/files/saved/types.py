@@ -429,7 +429,7 @@ class _MulticlassLayout(Layout):
         )
         shrinks = params["fallback"] == "shrink" and pooled[0] is not None
         if ("shrunk_" in raw) != shrinks:
-            raise CalibratorFileError(f"calibrator file: {where} needs 'shrunk_' exactly where it shrinks")
+            raise CalibratorFileError(f"calibrator file: {where} needs 'shrunk_' exactly if it shrinks")
         groups: Values = {"groups_": names} if unfitted.has_groups else {}
         if shrinks:
             shrunk = _shrunk_values(raw["shrunk_"], f"{where}.shrunk_", n_points < needed, pooled[0])

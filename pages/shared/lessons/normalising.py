@@ -34,8 +34,8 @@ class NormalisationComparison:
     labels: np.ndarray  #: (n,) int64 array: true classes
     n_bins: int  #: Bins per class
     #: (c,) int64 array: rows in which the largest entry of CW-HB is not the base model's predicted class:
-    #: rows where the base model is right come first, and of these the rows whose CW-HB scores are furthest
-    #: from summing to 1
+    #: rows with a right base model come first, and among these the rows whose CW-HB scores are farthest from
+    #: a sum of 1
     changed: np.ndarray
     expected_ece: float  #: Theorem 2's bound on the expected CW-ECE of CW-HB; N-HB has none
 
