@@ -155,9 +155,10 @@ def draw_rows(
     if problems.n_claims == 1 or several_true:
         scores, rows, weights = problems.scores, problems.rows, problems.weights
 
-        def hit(uniform: np.ndarray) -> np.ndarray:
-            hits = uniform[rows] < scores
-            return np.add.reduceat(hits if weights is None else hits * weights, cells.start, dtype=np.float64)
+        def draw(generator: np.random.Generator, size: int) -> np.ndarray:
+            hits = np.stack([uniform(generator) for _ in range(size)])[:, rows] < scores
+            hits = hits if weights is None else hits * weights
+            return np.add.reduceat(hits, cells.start, axis=1, dtype=np.float64).T
 
     else:
         claim = problems.shape.claims_of(np.repeat(np.arange(problems.n_problems), np.diff(problems.offsets)))
@@ -169,7 +170,7 @@ def draw_rows(
             order = np.argsort(-scores_at, axis=0, kind="stable")
             scores_at, cell_at = (np.take_along_axis(array, order, axis=0) for array in (scores_at, cell_at))
         return draw_exclusive(scores_at, cell_at, n_cells, problems.row_weights, uniform)
-    return _row_by_row(hit, uniform, n_cells), n_cells + len(problems.scores)
+    return draw, n_cells + len(problems.scores)
 
 
 def draw_exclusive(
@@ -185,36 +186,24 @@ def draw_exclusive(
     most = int(np.ceil(reach[-1].max() - 1e-9))
     reach[-1][reach[-1] > most - 1e-9] = most  # scores that sum to 1 up to rounding leave no gap
     place = np.append(cells, np.full((1, n_samples), n_cells), axis=0).ravel()
-    own = np.arange(n_samples)
+    own, uniform = np.arange(n_samples), uniform or _independent_rows(n_samples)
 
-    def hit(uniform: np.ndarray) -> np.ndarray:
-        sums = np.zeros(n_cells + 1)
-        for step in range(most):
-            claim = np.zeros(n_samples, dtype=np.int64)
-            for upper in reach:
-                claim += uniform + step >= upper
-            sums += np.bincount(place.take(claim * n_samples + own), weights, n_cells + 1)
-        return sums[:-1]
+    def draw(generator: np.random.Generator, size: int) -> np.ndarray:
+        sums = np.zeros((size, n_cells + 1))
+        for drawn in sums:
+            numbers = uniform(generator)
+            for step in range(most):
+                claim = np.zeros(n_samples, dtype=np.int64)
+                for upper in reach:
+                    claim += numbers + step >= upper
+                drawn += np.bincount(place.take(claim * n_samples + own), weights, n_cells + 1)
+        return sums[:, :-1].T
 
-    return _row_by_row(hit, uniform or _independent_rows(n_samples), n_cells), n_cells + scores.size
+    return draw, n_cells + scores.size
 
 
 def _independent_rows(n_samples: int) -> Callable[[np.random.Generator], np.ndarray]:
     return lambda generator: generator.random(n_samples)
-
-
-def _row_by_row(
-    hit: Callable[[np.ndarray], np.ndarray],
-    uniform: Callable[[np.random.Generator], np.ndarray],
-    n_cells: int,
-) -> Draw:
-    def draw(generator: np.random.Generator, size: int) -> np.ndarray:
-        sums = np.empty((n_cells, size))
-        for column in range(size):
-            sums[:, column] = hit(uniform(generator))
-        return sums
-
-    return draw
 
 
 def correlation_factor(row: np.ndarray, cell: np.ndarray, scores: np.ndarray, n_cells: int) -> np.ndarray:
