@@ -105,18 +105,16 @@ def exact_copies(rows: Any, labels: np.ndarray | None = None) -> np.ndarray | No
     differs, which chance explains with probability below `CHANCE`.
     """
     values = _comparable(rows, labels)
-    return None if values is None else copies_of(*values)
+    return None if values is None else copies_of(row_keys(rows), *values)
 
 
-def _comparable(
-    rows: Any, labels: np.ndarray | None
-) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray] | None:
-    """Return each row's key, score, outcome and label code; None without labels."""
+def _comparable(rows: Any, labels: np.ndarray | None) -> tuple[np.ndarray, np.ndarray, np.ndarray] | None:
+    """Return each row's score, outcome and label code; None without labels."""
     labels = rows.labels if labels is None else labels
     if labels is None:
         return None
     codes = labels if labels.ndim == 1 else row_codes(labels)
-    return row_keys(rows), *_outcomes(rows, labels), codes
+    return *_outcomes(rows, labels), codes
 
 
 def copies_of(
@@ -148,7 +146,7 @@ def changed_copies(rows: Any, labels: np.ndarray | None = None) -> np.ndarray | 
     if values is None:
         return None
     scores = getattr(rows, rows.scored_by)
-    return near_copies(scores.reshape(len(scores), -1), *values[1:], getattr(rows, "label", None))
+    return near_copies(scores.reshape(len(scores), -1), *values, getattr(rows, "label", None))
 
 
 def near_copies(
@@ -175,21 +173,35 @@ def near_copies(
         points = np.column_stack([points, predicted])
     unsure = np.abs(score - 0.5)
     some = np.argpartition(unsure, N_SAMPLED)[:N_SAMPLED] if n > N_SAMPLED else np.arange(n)
-    distance, near = KDTree(points[some]).query(points[some], k=[2, FAR])
-    order, right = np.argsort(distance[:, 0], kind="stable"), happened[some]
-    differ = (right[:, None] != right[near])[order]
-    near_only, far_only = np.cumsum(differ & ~differ[:, ::-1], axis=0).T // 2  # most pairs occur twice
-    by_chance = bdtr(near_only, near_only + far_only, 0.5)  # the exact test of McNemar (1947)
-    near_differ, far_differ = np.cumsum(differ, axis=0).T
+    tree, right = KDTree(points[some]), happened[some]
     label = None if predicted is None else predicted[some]
-    chance = Residuals.of(score[some], right, label).chance[order]
-    expected = np.minimum(np.cumsum(2.0 * chance * (1.0 - chance)), far_differ)
+    chance = Residuals.of(score[some], right, label).chance
+
+    def neighbours(rank: int) -> tuple[np.ndarray, np.ndarray]:
+        """Return the distance of a neighbour of each row, and whether its outcome differs."""
+        distance, row = tree.query(points[some], k=[rank])
+        return distance[:, 0], right != right[row[:, 0]]
+
+    distance, near = neighbours(2)
+    order = np.argsort(distance, kind="stable")
+    near, differing = near[order], np.cumsum(near[order])
     pairs = np.arange(1, len(some) + 1)
-    by_chance = np.maximum(by_chance, bdtr(near_differ // 2, (pairs + 1) // 2, expected / pairs))
-    copied = np.flatnonzero((near_differ <= MAX_DISAGREEING * expected) & (by_chance <= CHANCE / len(some)))
+
+    def agree(expected: np.ndarray) -> np.ndarray:
+        """Return up to which pairs, nearest first, almost none differ of as many as expected by chance."""
+        by_chance = bdtr(differing // 2, (pairs + 1) // 2, expected / pairs)
+        return (differing <= MAX_DISAGREEING * expected) & (by_chance <= CHANCE / len(some))
+
+    expected = np.cumsum((2.0 * chance * (1.0 - chance))[order])
+    if not agree(expected).any():
+        return None
+    far = neighbours(FAR)[1][order]  # takes longest to find
+    near_only, far_only = (np.cumsum(only) // 2 for only in (near & ~far, far & ~near))  # most occur twice
+    by_chance = bdtr(near_only, near_only + far_only, 0.5)  # the exact test of McNemar (1947)
+    copied = np.flatnonzero(agree(np.minimum(expected, np.cumsum(far))) & (by_chance <= CHANCE / len(some)))
     if not len(copied):
         return None
-    reach = distance[order[copied[-1]], 0]
+    reach = distance[order[copied[-1]]]
     at = KDTree(points).query(points, k=min(MAX_COLUMNS, n), distance_upper_bound=np.nextafter(reach, 1.0))[1]
     row, place = np.nonzero(at < n)
     joined = coo_array((np.ones(len(row), dtype=bool), (row, at[row, place])), shape=(n, n))
@@ -201,8 +213,8 @@ def together_by_scores(rows: Any, labels: np.ndarray | None = None) -> np.ndarra
     """Return the clusters that equal scores show: `exact_copies`, else `questions_of` the rows."""
     values = _comparable(rows, labels)
     if values is None or rows.kind == "multilabel":
-        return None if values is None else copies_of(*values)
-    return copies_or_questions(*values, getattr(rows, "label", None))
+        return None if values is None else copies_of(row_keys(rows), *values)
+    return copies_or_questions(row_keys(rows), *values, getattr(rows, "label", None))
 
 
 def copies_or_questions(
@@ -213,6 +225,8 @@ def copies_or_questions(
     predicted: np.ndarray | None = None,
 ) -> np.ndarray | None:
     """Return `copies_of` rows, else `questions_of` them."""
+    if pd.Index(keys).is_unique:
+        return None
     copies = copies_of(keys, score, happened, labels)
     return questions_of(keys, score, happened, predicted) if copies is None else copies
 
