@@ -607,7 +607,7 @@ def _reason(table: pd.DataFrame, chosen: int, lowest: int, score: str, n_tried: 
         f"calibrators at once {interval_words(entry['lower'], entry['upper'])})"
     )
     if chosen == lowest:
-        return f"{sentence}, and no simpler one that helps is within one standard error of it."
+        return f"{sentence}, and no simpler calibrator that helps is within one standard error of it."
     return (
         f"{sentence}; it is the simplest of those that help and are within one standard error of the lowest "
         f"(numbers fitted: {entry['numbers']:,}; by {best['method']}, with {best[score]:.4f}: "
