@@ -185,18 +185,18 @@ def draw_exclusive(
     reach = np.cumsum(scores, axis=0, dtype=np.float64)
     most = int(np.ceil(reach[-1].max() - 1e-9))
     reach[-1][reach[-1] > most - 1e-9] = most  # scores that sum to 1 up to rounding leave no gap
-    place = np.append(cells, np.full((1, n_samples), n_cells), axis=0).ravel()
-    own, uniform = np.arange(n_samples), uniform or _independent_rows(n_samples)
+    place = np.append(cells, np.full((1, n_samples), n_cells), axis=0).T.ravel()
+    first, uniform = np.arange(n_samples) * (n_claims + 1), uniform or _independent_rows(n_samples)
 
     def draw(generator: np.random.Generator, size: int) -> np.ndarray:
         sums = np.zeros((size, n_cells + 1))
         for drawn in sums:
             numbers = uniform(generator)
             for step in range(most):
-                claim = np.zeros(n_samples, dtype=np.int64)
+                claim, shifted = np.zeros(n_samples, np.min_scalar_type(n_claims)), numbers + step
                 for upper in reach:
-                    claim += numbers + step >= upper
-                drawn += np.bincount(place.take(claim * n_samples + own), weights, n_cells + 1)
+                    claim += shifted >= upper
+                drawn += np.bincount(place.take(first + claim), weights, n_cells + 1)
         return sums[:, :-1].T
 
     return draw, n_cells + scores.size

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -102,6 +103,7 @@ def _is_text(kind: pa.DataType) -> bool:
     return pa.types.is_string(kind) or pa.types.is_large_string(kind)
 
 
+@cache
 def _stored(kind: pa.DataType) -> pa.DataType:
     """Return the plain type that a column is read as: of extensions, runs, views and bytes what they hold."""
     if isinstance(kind, pa.BaseExtensionType):
@@ -141,6 +143,7 @@ def _is_number(kind: pa.DataType) -> bool:
     return pa.types.is_floating(kind) or pa.types.is_integer(kind)
 
 
+@cache
 def _is_usable(kind: pa.DataType) -> bool:
     kind = _stored(kind)
     if pa.types.is_dictionary(kind):

@@ -213,7 +213,7 @@ CONVENTIONS = (
     ("counts and shares", "votes", r"(?i:votes?|counts?|shares?|n)[_ ](?P<name>.+)"),
     ("counts and shares", "votes", r"(?P<name>.+)[_ ](?i:votes?|counts?|shares?)"),
 )
-_ANY = re.compile("|".join(re.sub(r"\?P<\w+>", "?:", pattern) for _, _, pattern in CONVENTIONS))
+_ROLES = tuple((role, re.compile(pattern)) for _, role, pattern in CONVENTIONS)
 
 
 def normalised(name: str) -> str:
@@ -233,8 +233,8 @@ def is_called(name: str, *kinds: str) -> bool:
 def conventions_of(name: str) -> dict[str, re.Match[str]]:
     """Return how a name follows the first convention of each role."""
     found: dict[str, re.Match[str]] = {}
-    for _, role, pattern in CONVENTIONS if _ANY.fullmatch(name.strip()) else ():
-        if (match := re.fullmatch(pattern, name.strip())) is not None:
+    for role, pattern in _ROLES:
+        if (match := pattern.fullmatch(name.strip())) is not None:
             found.setdefault(role, match)
     return found
 
