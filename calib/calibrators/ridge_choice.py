@@ -11,7 +11,7 @@ from calib.base.parallel import map_row_blocks
 from calib.calibrators.softmax_fit import SoftmaxFit
 from calib.evidence.row_scores import weighted_mean
 
-#: A strength that shall be chosen.
+#: In place of a strength: choose it by cross-validation.
 CROSS_VALIDATED = "cv"
 
 #: Strengths tried, in nats per row, from an unchanged model to almost no ridge.
@@ -22,7 +22,7 @@ N_FOLDS = 5
 #: Distance from the optimum at which fits of folds stop, in nats per row.
 FOLD_GAP = 1e-6
 
-#: The search ends once the held-out loss was twice in a row this much above the smallest, in nats.
+#: The search ends if the held-out loss is twice in a row this much above the smallest, in nats.
 WORSE = 1e-3
 
 

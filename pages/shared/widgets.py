@@ -265,9 +265,8 @@ def chart(
 ) -> None:
     """Draw a figure with the menu of its files: its data, a page, and a picture with title and caption.
 
-    `table` makes the data; it is called once the menu is open.
-    A presentation shows the figure alone, with larger type. `height` in pixels replaces the figure's own;
-    with `fill` it is as high as its container.
+    `table` makes the data; it is called when the menu is opened. A presentation shows the figure alone, with
+    larger type. `height` in pixels replaces the figure's own; with `fill` it is as high as its container.
     """
     wanted = picture_of(key, st.context.theme.type == "dark")
     figure = with_layout(with_layout(figure, **theme(wanted.dark)), **wanted.layout)
@@ -484,7 +483,7 @@ def beside(key: str, shares: Sequence[int] = (3, 2)) -> tuple[DeltaGenerator, De
 
 
 def show_tabs(tabs: Mapping[str, Callable[[], None]], key: str) -> None:
-    """Show tabs by their titles; the function of a tab is called once it is open."""
+    """Show tabs by their titles; the function of a tab is called when the tab is opened."""
     for tab, show in zip(st.tabs(list(tabs), key=key, on_change="rerun"), tabs.values(), strict=True):
         if tab.open:
             with tab:

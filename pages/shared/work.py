@@ -70,7 +70,7 @@ def when_there(words: str, function: Any, *arguments: Any) -> Any:
     """Return what a kept function returns if it is there; else begin it, and return None.
 
     The page goes on without it. `words` and how far it is stand here, with a button to cancel it, and the
-    page runs again once it is there. What the function raises, this raises.
+    page runs again when it is ready. Errors of the function are raised here.
     """
     if is_kept(function, *arguments):
         return function(*arguments)

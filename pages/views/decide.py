@@ -324,11 +324,11 @@ if data.log:
     st.caption(escaped(f"Fixed in these rows: {'; '.join(data.log)}."))
 if outcome.n_accepted:
     text = (
-        f"Chosen on {n_choose:,} evaluation rows drawn at random. Of the {n_check:,} rows left for checking "
-        f"it accepts **{outcome.coverage:.1%}** ({outcome.n_accepted:,}). Of these, "
-        f"**{outcome.accuracy:.2%}** are right (95 % interval "
-        f"{interval_words(100 * outcome.lower, 100 * outcome.upper, least=2)} %), {outcome.n_wrong:,} "
-        f"are wrong. A person looks at {outcome.n_reviews:,}."
+        f"Chosen on {n_choose:,} evaluation rows drawn at random. It accepts **{outcome.coverage:.1%}** "
+        f"({outcome.n_accepted:,}) of the {n_check:,} rows left for checking; **{outcome.accuracy:.2%}** of "
+        "the accepted rows are right (95 % interval "
+        f"{interval_words(100 * outcome.lower, 100 * outcome.upper, least=2)} %), {outcome.n_wrong:,} are "
+        f"wrong. A person looks at {outcome.n_reviews:,}."
     )
     if outcome.cost is not None:
         text += (

@@ -162,7 +162,7 @@ def show_parts() -> None:
         else ("is the predicted class right?", "A constant confidence equal to the accuracy")
     )
     st.markdown(
-        f"Of the base model's {rule} of **{base.score:.4f}** ({asked}), "
+        f"Parts of the base model's {rule} of **{base.score:.4f}** ({asked}): "
         f"**{base.calibration:.4f}** is calibration, noise included; **{base.refinement:.4f}** is "
         f"refinement, which no recalibration of these cells can change, and {base.binning:+.4f} comes from "
         f"scores that differ inside a bin. {constant} would score {base.uncertainty:.4f}."

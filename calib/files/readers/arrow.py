@@ -209,7 +209,7 @@ def _cells(array: Any) -> list[Any]:
 
 
 def _repeated_bytes(column: pa.Array) -> int:
-    """Bytes of the text of a dictionary-coded column once it is written out, row by row."""
+    """Bytes of the text of a dictionary-coded column, written out row by row."""
     if not pa.types.is_dictionary(column.type) or not _is_text(column.type.value_type):
         return 0
     lengths = np.append(pc.binary_length(column.dictionary).fill_null(0).to_numpy(zero_copy_only=False), 0)

@@ -29,7 +29,7 @@ def is_project_file(file: Any) -> bool:
 
 
 def show_project(file: Any) -> None:
-    """Show what an uploaded project holds and offer to open it; say so once it is open."""
+    """Show the content of an uploaded project and offer to open it; say so when it is open."""
     if st.session_state.get("project") == (file.file_id, dataset()):
         st.success("This project is open: its data, calibrators and notes are in use on every page.")
         st.page_link("pages/views/overview.py", label="What Overview concludes from it", icon=ARROW)
