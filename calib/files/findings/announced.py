@@ -72,7 +72,7 @@ def _of_several(raw: RawPredictions, n_bins: int) -> list[Finding]:
 
 def as_class_wise(data: RawPredictions) -> RawPredictions:
     """Return scores of every class, one of which is true, as scores that need not sum to 1."""
-    codes = data.codes()
+    codes = data.codes
     labels = None
     if codes is not None:
         labels = (codes[:, None] == np.arange(data.n_classes)).astype(np.float64)
@@ -246,7 +246,7 @@ def _as_binary(raw: RawPredictions) -> Finding | None:
         elif len(finite) and finite.max() > 1.0 + 1e-6:
             p = p / p.dtype.type(100.0)
         both = np.stack([1.0 - p, p], axis=1).astype(data.proba.dtype)
-        codes = data.codes()
+        codes = data.codes
         labels = data.labels
         if codes is not None and labels is not None:
             named = np.array([*data.names, ""], dtype=object)[codes]
@@ -306,7 +306,7 @@ def _disagreement(raw: RawPredictions) -> Finding | None:
     if raw.kind != "top-label" or raw.roles is None or raw.roles.correct is None or not raw.roles.label:
         return None
     cells = raw.metadata.get(raw.roles.correct)
-    predicted, true = raw.predicted_codes(), raw.codes()
+    predicted, true = raw.predicted_codes(), raw.codes
     if cells is None or predicted is None or true is None:
         return None
     outcome = as_outcomes(np.asarray(cells))
@@ -332,7 +332,7 @@ def _classes(raw: RawPredictions, points_per_bin: int) -> list[Finding]:
     findings = []
     size = len(names)
     times = np.bincount(predicted[predicted >= 0], minlength=size)
-    true = raw.codes()
+    true = raw.codes
     if ANOTHER in raw.names:
         findings.append(
             Finding(

@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 
 from calib.base.exceptions import shortened
-from calib.data.matrices import highest, row_sums
+from calib.data.matrices import row_sums
 from calib.files.readers.answers import missing_cells
 from calib.files.readers.columns import is_within
 from calib.files.readers.raw_predictions import RawPredictions
@@ -157,7 +157,7 @@ def effect_of(before: RawPredictions, after: RawPredictions) -> Effect:
 
 def accuracy_of(raw: RawPredictions) -> float:
     """Return the share of rows whose top column is their label; nan when no label is usable."""
-    codes = raw.codes() if raw.n_classes > 1 or raw.kind != "vectors" else None
+    codes = raw.codes if raw.n_classes > 1 or raw.kind != "vectors" else None
     if codes is None or raw.labels is None or not (codes >= 0).any():
         return float("nan")
     if raw.kind == "multilabel":
@@ -168,7 +168,7 @@ def accuracy_of(raw: RawPredictions) -> float:
         return float(((raw.proba[:, 0] > 0.5) == codes)[codes >= 0].mean())
     predicted = raw.predicted_codes()
     if predicted is None:
-        predicted = highest(raw.proba)[0]
+        predicted = raw.highest[0]
     return float((predicted == codes)[~raw.abstained & ~missing_cells(raw.labels)].mean())
 
 

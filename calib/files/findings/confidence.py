@@ -7,7 +7,6 @@ from dataclasses import replace
 import numpy as np
 
 from calib.base.parallel import map_row_blocks
-from calib.data.matrices import highest
 from calib.files.findings.codes import Finding
 from calib.files.readers.raw_predictions import RawPredictions
 from calib.files.readers.tables import some_names
@@ -67,7 +66,7 @@ def _undone(matrix: np.ndarray) -> np.ndarray:
 
 def find_confidence_faults(raw: RawPredictions, codes: np.ndarray | None) -> list[Finding]:
     """Find one-hot rows, exact 1.0, few distinct confidences, ties for the top."""
-    top = highest(raw.proba)[1]
+    top = raw.highest[1]
     full = np.flatnonzero(top >= 1.0)
     hard = full[(raw.proba[full] > 0).sum(axis=1) == 1]
     if len(hard) >= ONE_HOT_SHARE * len(top):

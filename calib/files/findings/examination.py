@@ -356,7 +356,7 @@ def _examine(
                 origin = np.delete(origin, finding.rows)
             working = fixed
         label_findings = find_label_faults(working)
-        codes = working.codes()
+        codes = working.codes
         if probable:
             double = add(find_double_softmax(working, codes))
             add_each(find_confidence_faults(working, codes) if double is None else ())

@@ -9,7 +9,6 @@ from functools import partial
 import numpy as np
 import pandas as pd
 
-from calib.data.matrices import highest
 from calib.files.findings.codes import Finding, Repair, confidences, counted, some
 from calib.files.findings.order import (
     STANDARD_ERRORS,
@@ -34,7 +33,7 @@ def find_label_faults(raw: RawPredictions) -> list[Finding]:
     if labels is None or missing_cells(labels).all():
         return [] if missing is None else [missing]
     findings = [finding for finding in (_assumed_names(raw), missing) if finding is not None]
-    codes = raw.codes()
+    codes = raw.codes
     assert codes is not None
     unknown = (codes < 0) & ~missing_cells(labels)
     if unknown.any():
@@ -145,7 +144,7 @@ def _unknown_labels(raw: RawPredictions, unknown: np.ndarray) -> Finding:
 
 
 def _unknown(data: RawPredictions) -> np.ndarray:
-    codes = data.codes()
+    codes = data.codes
     assert codes is not None
     assert data.labels is not None
     return (codes < 0) & ~missing_cells(data.labels)
@@ -193,7 +192,7 @@ def _names_by_prediction(raw: RawPredictions, seen: Sequence[str]) -> list[str]:
     assert raw.labels is not None
     labels = pd.Index(np.array(seen, dtype=object)).get_indexer(raw.labels)
     present = labels >= 0
-    counts = count_pairs(highest(raw.proba)[0][present], labels[present], raw.n_classes)
+    counts = count_pairs(raw.highest[0][present], labels[present], raw.n_classes)
     from scipy.optimize import linear_sum_assignment  # slow to import, seldom needed
 
     columns, matched = linear_sum_assignment(counts, maximize=True)

@@ -8,7 +8,6 @@ from functools import partial
 import numpy as np
 import pandas as pd
 
-from calib.data.matrices import highest
 from calib.files.findings.codes import Finding, Repair
 from calib.files.readers.raw_predictions import RawPredictions
 from calib.files.readers.tables import words_in
@@ -69,7 +68,7 @@ def _shifted_by_one(raw: RawPredictions, codes: np.ndarray) -> Finding | None:
     true = codes[codes >= 0]
     if raw.labels is None or raw.labels_are_names or len(true) < MIN_ROWS or true.min() < 1:
         return None
-    predicted = highest(raw.proba)[0][codes >= 0]
+    predicted = raw.highest[0][codes >= 0]
     lower, same = predicted == true - 1, predicted == true
     if whole_numbers(raw.labels) is None or not _better(lower, same):
         return None
@@ -85,7 +84,7 @@ def _shifted_by_one(raw: RawPredictions, codes: np.ndarray) -> Finding | None:
 def _column_order(raw: RawPredictions, codes: np.ndarray) -> Finding | None:
     """Find a permutation of columns, on half of the rows, that makes the other half more accurate."""
     size = raw.n_classes
-    predicted, true = highest(raw.proba)[0][codes >= 0], codes[codes >= 0]
+    predicted, true = raw.highest[0][codes >= 0], codes[codes >= 0]
     if len(true) < MIN_ROWS or size < 2:
         return None
     candidates: list[tuple[str, np.ndarray]] = []
@@ -151,7 +150,7 @@ def _shuffled(raw: RawPredictions, codes: np.ndarray) -> Finding | None:
     n = len(codes)
     if n < MIN_ROWS or (codes < 0).any():
         return None
-    predicted = highest(raw.proba)[0]
+    predicted = raw.highest[0]
     tops, true = (np.bincount(classes, minlength=raw.n_classes) for classes in (predicted, codes))
     message = shuffled_words(tops, true, int(np.sum(predicted == codes)), _mean_confidence(raw))
     if message is None:

@@ -9,7 +9,6 @@ import pandas as pd
 
 from calib.data.defaults import N_BINS
 from calib.data.equal_rows import DECIMALS, most_by_chance
-from calib.data.matrices import highest
 from calib.files.findings.codes import Finding, counted, some
 from calib.files.findings.together import copies_in, raw_keys
 from calib.files.readers.raw_predictions import RawPredictions
@@ -68,7 +67,7 @@ def find_mix_shift(
     """Find class shares that differ between calibration and evaluation rows by more than chance."""
     if calibration is None or codes is None or calibration.n_classes != raw.n_classes:
         return None
-    other = calibration.codes()
+    other = calibration.codes
     if other is None:
         return None
     counts = np.stack([np.bincount(c[c >= 0], minlength=raw.n_classes) for c in (other, codes)])
@@ -103,7 +102,7 @@ def find_class_faults(
 ) -> list[Finding]:
     """Find classes never true, never predicted or rare, and too few rows for the cells."""
     n, size = raw.proba.shape
-    predicted = np.bincount(highest(raw.proba)[0], minlength=size)
+    predicted = np.bincount(raw.highest[0], minlength=size)
     true = expected = None
     if codes is not None and (codes >= 0).any():
         true = np.bincount(codes[codes >= 0], minlength=size)

@@ -44,11 +44,11 @@ def raw_keys(raw: RawPredictions) -> np.ndarray:
 
 def _claims(raw: RawPredictions) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray | None] | None:
     """Return score, outcome, label code and predicted class of each row; None if the file lacks them."""
-    codes = None if raw.kind == "multilabel" else raw.codes()
+    codes = None if raw.kind == "multilabel" else raw.codes
     if codes is None:
         return None
     if raw.kind == "vectors":
-        predicted, score = highest(raw.proba)
+        predicted, score = raw.highest
         return score, predicted == codes, codes, predicted
     score = raw.proba[:, 0]
     announced = None if raw.kind == "confidence" else raw.predicted_codes()

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -15,7 +16,7 @@ import pandas as pd
 from calib.base.exceptions import InputError
 from calib.data.equal_rows import counted_together
 from calib.data.kinds import KINDS
-from calib.data.matrices import row_sums
+from calib.data.matrices import highest, row_sums
 from calib.data.predictions import (
     ID,
     Announcement,
@@ -202,6 +203,7 @@ class RawPredictions:
     def _names_are_listed(self) -> bool:
         return self.roles is not None and self.roles.class_names is not None
 
+    @cached_property
     def codes(self) -> np.ndarray | None:
         """Class codes of `labels`, else -1; whole numbers are names if all names are numbers."""
         if self.labels is None:
@@ -222,6 +224,11 @@ class RawPredictions:
             numbers = {word: number for word in words for number in _as_integers([word])}
             code_of = {word: by_number.get(number, -1) for word, number in numbers.items()}
         return by_word(labels, lambda word: code_of.get(word, -1), np.int64)
+
+    @cached_property
+    def highest(self) -> tuple[np.ndarray, np.ndarray]:
+        """`calib.data.matrices.highest` of the scores."""
+        return highest(self.proba)
 
     def _names_by_number(self) -> dict[int, str]:
         by_number: dict[int, str] = {}
@@ -296,7 +303,7 @@ class RawPredictions:
         """Return a row for each vote about checked rows; rows without votes as they are."""
         if self.votes is None or rows.labels is None:
             return rows
-        codes = replace(self, labels=self.votes.classes).codes()
+        codes = replace(self, labels=self.votes.classes).codes
         assert codes is not None
         for word in self.votes.classes[codes < 0][:1]:
             raise InputError(
@@ -436,7 +443,7 @@ class RawPredictions:
                 f"{int(missing.sum()):,} of {len(missing):,} rows have no label, first row "
                 f"{int(missing.argmax())}; complete the labels, or remove those rows"
             )
-        codes = self.codes()
+        codes = self.codes
         _check_one_per_row(self.labels, self.n_samples)
         if codes is not None and len(unknown := np.flatnonzero(codes < 0)):
             label = self.labels[unknown[0]]

@@ -530,8 +530,8 @@ def test_labels_that_are_none_of_numbered_classes_are_named_by_the_classes():
     )
     # One stray label does not turn the others from names into codes.
     stray = RawPredictions(np.full((5, 4), 0.25), np.array([1, 2, 3, 4, 9]), names)
-    assert stray.codes().tolist() == [0, 1, 2, 3, -1]
-    assert RawPredictions(np.eye(2), np.array(["--5", "1"], object), ("1", "2")).codes().tolist() == [-1, 0]
+    assert stray.codes.tolist() == [0, 1, 2, 3, -1]
+    assert RawPredictions(np.eye(2), np.array(["--5", "1"], object), ("1", "2")).codes.tolist() == [-1, 0]
 
 
 def test_effect_leaves_out_what_does_not_change():

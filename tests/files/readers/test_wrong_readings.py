@@ -140,8 +140,8 @@ def test_labels_beyond_the_integers_of_a_float(missing):
         bytes_of(frame.to_feather),
         json.dumps(rows).encode(),
     ):
-        assert read_raw(data).codes().tolist() == [1, 0, last]
-    assert examine(frame).raw.codes().tolist() == [1, 0, last]
+        assert read_raw(data).codes.tolist() == [1, 0, last]
+    assert examine(frame).raw.codes.tolist() == [1, 0, last]
 
 
 def test_json_name_that_is_there_twice():
