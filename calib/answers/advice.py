@@ -85,7 +85,7 @@ class Recommendation(Result):
     n_tried: int
     n_samples: int
     few: str | None = None  #: Why nothing is recommended, whatever the table says: too few wrong rows
-    #: What the recommended calibrator does on the rows given as `confirm`
+    #: Effect of the recommended calibrator on the rows given as `confirm`
     confirmation: Confirmation | None = None
 
     def frame(self) -> pd.DataFrame:

@@ -1,4 +1,4 @@
-"""What a calibrator changes: better, worse or not distinguishable, in cells that hold the same rows."""
+"""The effect of a calibrator: better, worse or not distinguishable, in cells that hold the same rows."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from calib.evidence.binning import Strategy
 from calib.stats.bootstrap import PairedInterval, paired_interval
 from calib.stats.differences import PairedDifference, paired_difference
 
-#: What `Change.verdict` can be, with how a sentence begins.
+#: Values of `Change.verdict`, with the beginnings of sentences.
 VERDICTS = {
     "better": "Better",
     "worse": "Worse",

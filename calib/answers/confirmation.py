@@ -21,13 +21,13 @@ from calib.stats.bootstrap import paired_intervals_of
 
 Verdict = Literal["better", "no clear change", "worse"]
 
-#: What a sentence calls each score.
+#: Name of each score in sentences.
 SCORES = {"brier": "Brier score", "log_loss": "log loss"}
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Confirmation(Result):
-    """What a calibrator does to a proper score of rows that had no part in its choice."""
+    """Effect of a calibrator on a proper score of rows that had no part in its choice."""
 
     score: str  #: "brier" or "log_loss", of whole vectors, see `calib.answers.calibrated.vector_losses`
     n_samples: int  #: Rows
@@ -44,7 +44,7 @@ class Confirmation(Result):
         return "better" if self.upper < 0.0 else "worse" if self.lower > 0.0 else "no clear change"
 
     def words(self) -> str:
-        """Say what happens to the score, with its interval, as the end of a sentence about the calibrator."""
+        """Describe the change of the score, with its interval, as the end of a sentence."""
         on, title = f"on {self.n_samples:,} evaluation rows", SCORES[self.score]
         if self.verdict == "no clear change":
             ends = interval_words(self.lower, self.upper, sign="+")

@@ -1,4 +1,4 @@
-"""What to do with each row if every action has a cost for every true class."""
+"""The best action for each row if every action has a cost for every true class."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from calib.stats.bootstrap import limits_of_means
 
 @dataclass(frozen=True, eq=False, repr=False)
 class ActionCosts(Result):
-    """What the actions with the smallest expected cost do to labelled rows."""
+    """Effect of the actions with the smallest expected cost on labelled rows."""
 
     actions: tuple[str, ...]  #: A names, in the order of the columns of the costs
     #: (n,) int64: Action of each row that counts: the one with the smallest expected cost by its scores
@@ -32,7 +32,7 @@ class ActionCosts(Result):
     lower: float
     upper: float
     alone: int  #: The action that costs least on these rows if all get the same
-    #: What the scores save per row: the mean cost of `alone` minus `cost`, with its interval
+    #: Saving per row by the scores: the mean cost of `alone` minus `cost`, with its interval
     saved: float
     saved_lower: float
     saved_upper: float
@@ -40,7 +40,7 @@ class ActionCosts(Result):
 
     @property
     def sentence(self) -> str:
-        """What the actions cost, and what the scores save."""
+        """State the cost of the actions and the saving by the scores."""
         return (
             f"The mean cost is {self.cost:.4g} per row ({100 * self.level:g} % interval {self.lower:.4g} to "
             f"{self.upper:.4g}); {self.actions[self.alone]!r} for every row costs {self.saved:.4g} more "

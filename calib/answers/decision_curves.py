@@ -1,4 +1,4 @@
-"""What every threshold would do: risk against coverage, and the net benefit of acting on a binary score."""
+"""Effects of every threshold: risk against coverage, and the net benefit of acting on a binary score."""
 
 from __future__ import annotations
 

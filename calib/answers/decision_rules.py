@@ -39,7 +39,7 @@ LOWEST = -7.0
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Outcome(Result):
-    """What a rule does to labelled rows."""
+    """Effect of a rule on labelled rows."""
 
     #: Rows, accepted rows, and accepted rows whose prediction is wrong
     n_samples: int
@@ -62,7 +62,7 @@ class Outcome(Result):
 class DecisionRule(AcceptanceRule):
     """A rule as `decide` chose it, see `AcceptanceRule`, with what it does to the rows it was chosen on."""
 
-    outcome: Outcome  #: What the rule does to the rows it was chosen on
+    outcome: Outcome  #: Effect of the rule on the rows it was chosen on
     #: About how many rows would support the accuracy with the same share of wrong rows, if any
     needed: int | None
     #: Share of the right predictions that is promised to be accepted, beside the accuracy
@@ -77,7 +77,7 @@ class DecisionRule(AcceptanceRule):
 
     @property
     def sentence(self) -> str:
-        """What the rule does to the rows it was chosen on, and what it promises."""
+        """The effect of the rule on the rows it was chosen on, and its promise."""
         done = self.outcome
         words = f"{done.n_accepted:,} of {done.n_samples:,} predictions pass ({done.coverage:.1%})"
         if done.n_accepted:
@@ -106,7 +106,7 @@ class DecisionRule(AcceptanceRule):
         return words
 
     def evaluate(self, y_true: Any, scores: Any, *, cluster: Any = None) -> Outcome:
-        """Return what the rule does to other labelled rows; parameters as for `decide`."""
+        """Return the effect of the rule on other labelled rows; parameters as for `decide`."""
         problems = _problems(_rows(y_true, scores, cluster), self.by)
         return _outcome(problems, self.thresholds, self.value if self.target == "cost" else None)
 

@@ -1,4 +1,4 @@
-"""What a fitted calibrator promises, class by class, and what the promise rests on."""
+"""The guarantee of a fitted calibrator, class by class, and its assumptions."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from calib.data.notions import TOP_K_NOTIONS, NotionShape
 from calib.data.validation import check_alpha, check_count
 from calib.stats.intervals import binomial_limits
 
-#: What the theorems assume, for a reader who has not seen the paper; `chosen` is one of `CHOSEN`.
+#: Assumptions of the theorems, for readers who have not seen the paper; `chosen` is one of `CHOSEN`.
 ASSUMPTIONS = (
     "The calibration rows and the rows to come are independent draws from one population.",
     "The model was not trained, tuned or selected on the calibration rows.",
@@ -167,7 +167,7 @@ class GuaranteeCard(Result):
         return [promise for promise in promises if promise.epsilon < 1.0]
 
     def words(self, strong: str = "{}") -> str:
-        """Say what is promised, or why nothing is; `strong` formats the bounds: "**{}**" for Markdown."""
+        """State the promise, or why there is none; `strong` formats the bounds: "**{}**" for Markdown."""
         if not self.applies:
             return f"No guarantee: {self.why_not}."
         first, second, reach, expected = (

@@ -156,7 +156,7 @@ class ModelComparison(Drawn):
         return f"Before calibration: {_against_the_next(self.before).words(name)} With calibrators: {after}"
 
     def notes(self) -> tuple[str, ...]:
-        """Return what a reader of the table must know: what is marked, which numbers do not compare, why."""
+        """Return the notes of the table: what is marked, which numbers do not compare, and why."""
         found = [HOW_MARKED]
         if n := len(self.models) * (len(self.methods) - 1):
             alone = 100 - 100 * (1 - self.level) / n

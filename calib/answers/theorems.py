@@ -15,7 +15,7 @@ from calib.data.validation import check_alpha, check_count, check_not_negative, 
 
 @dataclass(frozen=True, repr=False)
 class Guarantee(Result):
-    """What histogram binning promises whatever the data look like (Theorem 1)."""
+    """The guarantee of histogram binning, for any distribution of the data (Theorem 1)."""
 
     points_per_bin: int  #: k, the fewest calibration points in any bin
     n_samples: int  #: Calibration rows n
@@ -31,7 +31,7 @@ class Guarantee(Result):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class ClassWiseGuarantee(Result):
-    """What class-wise histogram binning without normalisation promises (Theorem 2)."""
+    """The guarantee of class-wise histogram binning without normalisation (Theorem 2)."""
 
     points_per_bin: np.ndarray  #: (L,) int64: k_l of each class
     n_samples: int  #: Calibration rows n; every class uses all of them

@@ -1,1 +1,1 @@
-"""What every package stands on: errors, results, outputs, interrupts and threads."""
+"""The base of all packages: errors, results, outputs, interrupts and threads."""

@@ -1,4 +1,4 @@
-"""What calib raises and warns of."""
+"""Errors and warnings of calib."""
 
 __all__ = ["CalibratorFileError", "InputError", "LongFitWarning", "TooManyParametersWarning"]
 

@@ -1,4 +1,4 @@
-"""What results look like when they are printed: one screen of text, a table in notebooks, a figure."""
+"""How results are shown: one screen of text, a table in notebooks, a figure."""
 
 from __future__ import annotations
 

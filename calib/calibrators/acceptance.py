@@ -28,7 +28,7 @@ class AcceptanceRule(Result):
     target: Literal["accuracy", "reviews", "cost"]
     value: float  #: The target's value
     alpha: float  #: The guarantee misses with at most this probability, already divided among any choices
-    guarantee: str | None  #: What is promised of new rows from the same source, if anything
+    guarantee: str | None  #: Promise about new rows from the same source, if there is any
     #: Whether 1-D scores are P(Y = 1), whose confidence is p or 1 - p; else they are confidences
     of_event: bool
 

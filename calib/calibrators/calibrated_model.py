@@ -63,7 +63,7 @@ class FittedPair:
         self.scale = 1.0
 
     def values(self, X: Any) -> np.ndarray:
-        """Return what the classifier gives; unseen classes get probability 0, or decision value -inf."""
+        """Return the classifier's output; unseen classes get probability 0, or decision value -inf."""
         values = np.asarray(getattr(self.estimator, self.response)(X))
         own = np.asarray(self.estimator.classes_)
         if len(own) == len(self.classes):

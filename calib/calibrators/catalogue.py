@@ -138,7 +138,7 @@ REDUCTIONS = (
 #: The methods of the paper's Tables 2 to 5, in their order.
 PAPER = ("TS", "VS", "DS", "N-HB", "TL-HB", "CW-HB")
 
-#: What a report fits and compares: one method per reduction, and temperature scaling.
+#: Methods that a report fits and compares: one per reduction, and temperature scaling.
 REPORTED = ("TL-HB", "Conf-HB", "CW-HB", "N-HB", "TS")
 
 

@@ -146,7 +146,7 @@ def find_fallbacks(
     )
 
 
-#: What became of problems that fell back, by `Fallback.used`.
+#: How problems that fell back are calibrated, by `Fallback.used`.
 FALLBACK_WORDS = {
     "identity": "left uncalibrated",
     "pooled": "calibrated by the calibrator of all classes",

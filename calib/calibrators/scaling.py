@@ -386,7 +386,7 @@ def least_positive(proba: np.ndarray) -> float:
 
 
 def floor_of(least: float, n_classes: int) -> float:
-    """Return what lower probabilities are raised to, from the smallest positive one."""
+    """Return the floor to which lower probabilities are raised, from the smallest positive probability."""
     return float(np.clip(least / 2.0, LEAST_FLOOR, MOST_FLOOR / n_classes))
 
 

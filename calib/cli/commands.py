@@ -1,4 +1,4 @@
-"""What the command line does: each command takes parsed options and returns text, data and an exit code."""
+"""The commands: each takes parsed options and returns text, data and an exit code."""
 
 from __future__ import annotations
 
@@ -457,7 +457,7 @@ def _cut_columns(rows: Any, names: Sequence[str], cuts: Sequence[str]) -> list[C
 
 
 def open(options: Namespace) -> Outcome:
-    """Say what a project file holds, or serve the app with it."""
+    """Describe the content of a project file, or serve the app with it."""
     project = Project.load(options.file)
     if options.serve:
         serve(CALIB_PROJECT=str(Path(options.file).resolve()))

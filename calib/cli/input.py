@@ -1,4 +1,4 @@
-"""What the commands share: their outcome, and reading the rows and calibrators that options name."""
+"""Common parts of the commands: their outcome, and reading the rows and calibrators that options name."""
 
 from __future__ import annotations
 

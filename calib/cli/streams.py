@@ -1,4 +1,4 @@
-"""What commands read and write: files, or `-` for what is piped in and out; progress on a terminal."""
+"""Input and output of commands: files, or `-` for standard input and output; progress on a terminal."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ WIDTH = 60
 
 
 class Piped(io.BytesIO):
-    """What was piped in, as a file that can be read more than once."""
+    """Standard input as a file that can be read more than once."""
 
     name = "standard input"
 

@@ -1,4 +1,4 @@
-"""What each kind of predictions has, and what each number, calibrator, page and export needs."""
+"""The ingredients of each kind of predictions, and the needs of each number, calibrator, page and export."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from calib.data.validation import n_axes
 @dataclass(frozen=True)
 class Kind:
     type: type[Announcement]  #: Its class; the name is that class's `kind`
-    title: str  #: What it is, for headings and messages
+    title: str  #: Its name in headings and messages
     columns: str  #: Columns of a file that holds it, as an example
     has: frozenset[str]  #: Keys of `INGREDIENTS` that it offers
     notion: Notion  #: The notion that is looked at first

@@ -61,13 +61,13 @@ __all__ = [
     "TopLabelPrediction",
 ]
 
-#: What comes with the rows of every kind, by the names of arguments and attributes.
+#: Further fields of the rows of every kind, as names of arguments and attributes.
 CARRIED = ("metadata", "sample_weight", "cluster", "coverage", "voted")
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Announcement:
-    """What all kinds of predictions share: rows to count, choose and split, and a digest of them."""
+    """Base class of all kinds of predictions: rows to count, choose and split, and their digest."""
 
     kind: ClassVar[str]  #: "vectors", "top-label", "confidence", "binary", "top-k" or "multilabel"
     #: Name of the field that holds the scores.
@@ -142,7 +142,7 @@ class Announcement:
 
     @property
     def carried(self) -> dict[str, Any]:
-        """What came with the rows besides scores and labels, as keyword arguments of every kind."""
+        """Everything beside scores and labels, as keyword arguments of every kind."""
         return {name: getattr(self, name) for name in CARRIED}
 
     def __len__(self) -> int:
@@ -499,7 +499,7 @@ class Predictions(_OfColumns):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class TopLabelPrediction(_OfLists):
-    """What a classifier announces for each row: one class and its confidence, (c, h) in the paper.
+    """The predicted class of each row and its confidence, (c, h) in the paper.
 
     `metadata`, `sample_weight`, `cluster` and `coverage` as for `Predictions`.
     """

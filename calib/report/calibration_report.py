@@ -35,7 +35,7 @@ from calib.report.sections import ReportInput, report_html
 
 
 class CalibrationReport(Result):
-    """What `calib.report` returns; in a notebook it shows the conclusion and the table of numbers.
+    """The result of `calib.report`; in a notebook it shows the conclusion and the table of numbers.
 
     Attributes
     ----------

@@ -117,7 +117,7 @@ class ReportInput:
     groups: Mapping[str, Any] = field(default_factory=dict)
     #: Every model on these rows, to be compared; empty if there is one alone
     models: Mapping[str, tuple[Any, Any]] = field(default_factory=dict)
-    recommendation: str = ""  #: What is recommended, in one sentence; "" if nothing was asked
+    recommendation: str = ""  #: The recommendation in one sentence; "" if nothing was asked
 
     @property
     def sums(self) -> SummedRows | None:

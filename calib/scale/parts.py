@@ -40,7 +40,7 @@ class Part:
     row_group: int  #: Its number in the file; 0 for a file without row groups
     first: int  #: Row of the file that it starts with
     n_rows: int  #: Its rows
-    fragment: Any  #: What reads it
+    fragment: Any  #: Its reader
 
     @property
     def name(self) -> str:

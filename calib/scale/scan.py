@@ -36,7 +36,7 @@ class Scan:
     """Files with the roles of their columns."""
 
     parts: list[Part]  #: Row groups of all files, in order
-    layout: Layout  #: What the columns are
+    layout: Layout  #: Roles of the columns
 
     @property
     def n_rows(self) -> int:

@@ -85,7 +85,7 @@ class CalibrationTest(Result):
 
     @property
     def title(self) -> str:
-        """What tables call it."""
+        """Its name in tables."""
         return TITLES[self.test]
 
     @property

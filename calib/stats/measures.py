@@ -24,7 +24,7 @@ class Measure:
     metric: Metric  #: {"ece", "mce", "accuracy", "auc", "brier", "log_loss"}: the estimator
     #: What an error conditions on; for a score, "top-label" means that the predicted class is right
     notion: Notion | None
-    about: str  #: What it measures, in one sentence
+    about: str  #: Its meaning, in one sentence
     aggregate: str = "cell"  #: {"cell", "bin"}: for an MCE, as in `calib.mce`
     norm: float = 1  #: For an ECE, as in `calib.ece`
     #: Ingredients of `calib.data.kinds`, one of which predictions must have; by default what its notion needs

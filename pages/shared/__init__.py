@@ -1,1 +1,1 @@
-"""What pages share: the session, cached results, uploads, widgets, texts, panels and lessons."""
+"""Common parts of pages: the session, cached results, uploads, widgets, texts, panels and lessons."""

@@ -31,7 +31,7 @@ PATIENCE, ENOUGH = 30.0, 1 << 14
 LINGER = 2.0
 #: Addresses that a session may ask for and not use yet.
 MOST_ADDRESSES = 20
-#: What to answer if the system refuses.
+#: Answers if the system refuses.
 NO_ROOM = {
     errno.ENOSPC: "The server has no room for this upload: its temporary folder is full. Try again later.",
     errno.EMFILE: "The server has too many files and connections open. Try again later.",

@@ -33,7 +33,7 @@ AGAIN = "again"
 
 @dataclass(frozen=True, eq=False)
 class Reading:
-    """What was uploaded, examined but not yet in use."""
+    """An upload that was examined but is not yet in use."""
 
     key: tuple[Any, ...]  #: Identities of the files, so that each upload is read once
     name: str  #: Name of the predictions file
@@ -204,7 +204,7 @@ def _read(reading: Reading, files: Sequence[Any], roles: Roles | None, progress:
 
 
 def in_words(fix: AcceptedFix) -> str:
-    """Return what a fix changed, its code without underscores."""
+    """Return the effect of a fix, after its code without underscores."""
     return f"{fix.code.replace('_', ' ')}: {fix.effect}"
 
 

@@ -43,7 +43,7 @@ FILE, SESSION = "From a file", "Fitted in this session"
 
 
 def show_loaded(calibrator: Any, choices: int | None) -> None:
-    """Say what calibrator is loaded: its classes, the rows it was fitted on, when, and what it promises.
+    """Describe the loaded calibrator: its classes, the rows and time of its fit, and its promise.
 
     `choices` is among how many calibrators the same labels chose it; None: what its file says.
     """

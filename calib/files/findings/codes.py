@@ -96,7 +96,7 @@ class Finding:
 
 @dataclass(frozen=True)
 class Effect:
-    """What a fix changes, for the user to see before accepting it."""
+    """Effect of a fix, for the user to see before accepting it."""
 
     rows: tuple[int, int]  #: Number of rows (before, after)
     #: Share of rows whose top column is the label, nan without usable labels (before, after)
@@ -145,7 +145,7 @@ class AcceptedFix:
 
 
 def effect_of(before: RawPredictions, after: RawPredictions) -> Effect:
-    """Return what a fix changes, from the data before and after."""
+    """Return the effect of a fix, from the data before and after."""
     return Effect(
         (before.n_samples, after.n_samples),
         (accuracy_of(before), accuracy_of(after)),

@@ -54,7 +54,7 @@ class Examination:
     calibration: RawPredictions | None = None  #: Calibration data that `raw` was compared with
     fixes: tuple[AcceptedFix, ...] = ()  #: Fixes accepted so far
     options: Mapping[str, int] = field(default_factory=dict)  #: Options of `examine`, used again after a fix
-    #: What fixes would change, if that is known already
+    #: Effects of fixes, if known already
     effects: Mapping[str, Effect] = field(default_factory=dict)
 
     @property
@@ -84,7 +84,7 @@ class Examination:
         raise KeyError(f"no finding {code!r}; there are {', '.join(self.codes) or 'none'}")
 
     def effect(self, code: str) -> Effect:
-        """Return what the fix of a finding would change, before it is accepted."""
+        """Return the effect of the fix of a finding, before it is accepted."""
         return self.effects.get(code) or effect_of(self.raw, self._fixed(code))
 
     def fix(self, *codes: str, progress: Progress | None = None) -> Examination:

@@ -118,7 +118,7 @@ def _questions_in(raw: RawPredictions) -> np.ndarray | None:
 
 
 def find_rows_together(raw: RawPredictions) -> Finding | None:
-    """Say what clusters are worth, or find columns that say which rows belong together."""
+    """Say how many independent rows clusters are worth, or find columns that hold clusters."""
     rows = _rows_of(raw)
     if rows is None:
         return None

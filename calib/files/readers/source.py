@@ -25,7 +25,7 @@ Progress = Callable[[float, str], None]
 
 @dataclass(frozen=True)
 class Limits:
-    """Bounds enforced while a file is read; the `InputError` names the one that was exceeded."""
+    """Bounds enforced while a file is read; the `InputError` names the exceeded limit."""
 
     #: Size of the stored file: 1 GiB holds 250,000 rows of 1,000 float32 classes.
     file_bytes: int = 1 << 30
