@@ -203,8 +203,6 @@ def _readings(columns: Columns) -> list[Weighed]:
 
 
 def _all_labels(columns: Columns, roles: Roles) -> list[str]:
-    if columns.given.label is not None or not set(roles.label) <= set(columns.labels):
-        return []
     called = {name for name in columns.labels if columns.word[name] not in ("class", "correct", "answer")}
     return [name for name in columns.word if name in called - {roles.predicted, *roles.ranked}]
 
@@ -352,8 +350,6 @@ def _true_classes(columns: Columns, frame: Frame) -> list[str]:
     if len(few) == 1:
         return few
     whole = [name for name in free if columns[name].dtype != object]
-    if n_classes > 2 and all(is_whole(columns[name]) for name in frame.columns if name in columns.word):
-        whole = [name for name in whole if not is_flag(columns[name])]
     return [name for name in whole if _are_codes(columns, name, frame)]
 
 
@@ -433,7 +429,7 @@ def _frames(columns: Columns) -> Iterator[Frame]:
         words = columns.words(*(columns.labels[:1] or _free_classes(columns, given)))
         found = (*columns.frames_of(given, words), *columns.frames(given), Frame(given, given))
         yield from (frame for frame in found if frame.columns == given)
-    if given or _is_class_wise_output(columns) or len(numeric) < 2:
+    if given or len(numeric) < 2:
         return
     truths = columns.truths.values()
     labels = columns.labels[:1] or [
@@ -469,9 +465,8 @@ def _other_frames(columns: Columns) -> Iterator[Frame]:
     if columns.fractions & set(numeric) and not columns.fractions & set(bare):
         return  # whole numbers beside a score
     inside = [name for name in bare if is_within(columns[name])]
-    parted = [[name for name in names if name in columns.fractions] for names in (inside, bare)]
-    for names, share in ((bare, 0.95), *((each, 0.95) for each in (inside, *parted)), (bare, 0.5)):
-        if columns.sum_to_one(names, share):
+    for names in (bare, inside, [name for name in bare if name in columns.fractions]):
+        if columns.sum_to_one(names, 0.95):
             yield Frame(tuple(names), tuple(name.strip() for name in names))
             return
     whole = [name for name in bare if name not in columns.fractions]
@@ -512,8 +507,7 @@ def _against(columns: Columns, frame: Frame, label: tuple[str, ...], reasons: se
         and all(columns.is_predicted(name) and is_flag(columns[name]) for name in frame.columns)
     ):
         return f"{listed} hold decisions, 0 and 1 alone, and no probabilities of classes"
-    ranked = matrix or (unnamed and (not frame.word or frame.is_run))
-    if ranked and _descend(columns.rows(frame.columns, FIRST)):
+    if (matrix or unnamed) and _descend(columns.rows(frame.columns, FIRST)):
         return f"every row of {listed} descends, as scores of ranks do, and names no class"
     if not SUFFICIENT & reasons and not matrix:
         return _against_vectors(columns, frame, words)
@@ -553,13 +547,6 @@ def _against_vectors(columns: Columns, frame: Frame, words: frozenset[str]) -> s
     if len(words) > len(frame.columns):
         return f"there are {len(words)} classes in the labels, and {len(frame.columns)} columns: {listed}"
     return None
-
-
-def _is_class_wise_output(columns: Columns) -> bool:
-    """Whether class-wise calibration wrote the table, which says the class it announces with its score."""
-    names = [name for name in columns.numeric if name in columns.fractions and name[:2] == "p("]
-    announced = {"announced", "calibrated"} <= set(columns.word.values())
-    return announced and bool(names) and not columns.sum_to_one(names, tolerance=1e-6)
 
 
 # --- the highest classes ---

@@ -273,7 +273,7 @@ class Columns:
             (frame for frame in frames if len(frame.columns) > 1), key=lambda frame: -len(frame.columns)
         )
 
-    def sum_to_one(self, names: Sequence[str], share: float = 0.5, tolerance: float = 0.02) -> bool:
+    def sum_to_one(self, names: Sequence[str], share: float = 0.5) -> bool:
         """Whether most rows of columns sum to 1 or to 100, or exp of them does."""
         matrix = self.table.matrices.get(names[0]) if len(names) == 1 else None
         if matrix is None and (len(names) < 2 or len({len(self[name]) for name in names}) > 1):
@@ -282,7 +282,7 @@ class Columns:
         if key not in self._sums:
             rows = [self[n][:LOOKED_AT] for n in names] if matrix is None else matrix[:LOOKED_AT].T
             self._sums[key] = sums_of(rows)
-        return sums_to_one(self._sums[key], share, tolerance)
+        return sums_to_one(self._sums[key], share)
 
     def are_as_long(self, name: str, other: str) -> bool:
         """Whether two columns have equal lengths: vectors of one archive may differ."""
@@ -360,9 +360,9 @@ def sums_of(columns: Iterable[np.ndarray]) -> np.ndarray:
         return np.exp(rows).sum(axis=0) if np.nanmax(sums, initial=-np.inf) < 0.0 else sums
 
 
-def sums_to_one(sums: np.ndarray, share: float, tolerance: float = 0.02) -> bool:
+def sums_to_one(sums: np.ndarray, share: float) -> bool:
     with np.errstate(over="ignore", invalid="ignore"):
-        near = np.abs(sums - 1.0) < tolerance, np.abs(sums - 100.0) < 2.0
+        near = np.abs(sums - 1.0) < 0.02, np.abs(sums - 100.0) < 2.0
         return bool(sums.size) and max(float(np.mean(column)) for column in near) > share
 
 
@@ -384,16 +384,13 @@ def one_hot_values(values: np.ndarray) -> np.ndarray:
 def classes_in_name(name: str, classes: Collection[str]) -> list[tuple[str, str, str]]:
     """Return (text before, class, text after) for the longest class in a name, between boundaries."""
     text = name.strip()
-    if text in classes:
-        return [("", text, "")]
     places = [0, *(match.start() for match in BOUNDARY.finditer(text)), len(text)]
     places = list(dict.fromkeys([*places[:MOST_BOUNDARIES], *places[-MOST_BOUNDARIES:]]))
     found: dict[str, tuple[str, str]] = {}
     for at, start in enumerate(places):
         for end in places[at + 1 :]:
             part = text[start:end]
-            apart = not re.search(r"\d\.?$", text[:start]) if part[:1].isdigit() else True
-            if part in classes and apart and not (part[-1:].isdigit() and text[end : end + 1].isdigit()):
+            if part in classes and not (part[:1].isdigit() and re.search(r"\d\.$", text[:start])):
                 found.setdefault(part, (text[:start], text[end:]))
     longest = max(map(len, found), default=0)
     return [(before, part, after) for part, (before, after) in found.items() if len(part) == longest]
