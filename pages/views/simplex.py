@@ -91,12 +91,12 @@ if text.strip():
         st.stop()
 scheme = make(size, **options)
 schemes = {other: make_other(paper) for other, (make_other, *_, paper) in SCHEMES.items()} | {name: scheme}
-ahead((scheme_comparison, view, schemes))  # shown last, and computed elsewhere
 try:
     result = apply_scheme(view, scheme)
 except InputError as error:
     st.error(f"Not shown: {refusal(scheme, view.calibration.n_samples, error)}.")
     st.stop()
+ahead((scheme_comparison, view, schemes))  # shown last, and computed elsewhere
 rows, arrows, calibrator = view.evaluation, result.arrows, result.calibrator
 names = [literal(class_name) for class_name in rows.class_names]
 
