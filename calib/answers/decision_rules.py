@@ -173,11 +173,13 @@ def decide(
         If there is not exactly one target, a value is out of range, or the scores do not have what `by`
         needs.
 
-    Notes ----- **Accuracy.** Fixed-sequence testing (Angelopoulos, Bates, Candès, Jordan & Lei, "Learn then
-    test", 2021). From each of four starts, with alpha / 4 each, thresholds that were fixed before go down
-    until "more than 1 - accuracy of what is accepted is wrong" is not rejected by the exact binomial tail.
-    The lowest that passes is taken. With `recall`, half of alpha is for a second sequence, which starts at
-    all rows and goes up.
+    Notes
+    -----
+    **Accuracy.** Fixed-sequence testing (Angelopoulos, Bates, Candès, Jordan & Lei, "Learn then test", 2021).
+    From each of four starts, with alpha / 4 each, thresholds that were fixed before go down until "more than
+    1 - accuracy of what is accepted is wrong" is not rejected by the exact binomial tail. The lowest that
+    passes is taken. With `recall`, half of alpha is for a second sequence, which starts at all rows and goes
+    up.
 
     With `by="class"`, one half of the rows ranks all rows by the accuracy of their class at their confidence,
     and each rank is tested on the other half. With `promise="each"`, each class must keep the target on its

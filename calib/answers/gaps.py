@@ -118,10 +118,11 @@ def slice_gaps(
     level : float in (0, 1)
         Coverage of all intervals of one kind at once.
 
-    Notes ----- 1 - level is divided among the G groups. Errors: `calib.error_interval` of each side at 1 - (1
-    - level) / (2 G), one end minus the other (union bound). Biases: the Clopper-Pearson intervals of the two
-    accuracies at 1 - (1 - level) / G, combined as independent estimates (Zou & Donner 2008, after Newcombe
-    1998).
+    Notes
+    -----
+    1 - level is divided among the G groups. Errors: `calib.error_interval` of each side at 1 - (1 - level) /
+    (2 G), one end minus the other (union bound). Biases: the Clopper-Pearson intervals of the two accuracies
+    at 1 - (1 - level) / G, combined as independent estimates (Zou & Donner 2008, after Newcombe 1998).
 
     Examples
     --------

@@ -272,7 +272,9 @@ def compare_models(
     progress : callable, optional
         Called with the share done and what is being fitted.
 
-    Notes ----- If a method cannot be fitted, its cells say so. A number is marked by its paired interval:
+    Notes
+    -----
+    If a method cannot be fitted, its cells say so. A number is marked by its paired interval:
     `calib.paired_difference` for ECEs, `calib.paired_interval` for scores and accuracy. All marks of one
     number hold together: each takes an interval of coverage ``1 - (1 - level) / m`` for m comparisons with a
     base (Bonferroni); the intervals in `frame` hold one by one. The paper's temperature scaling is "TS

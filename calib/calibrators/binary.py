@@ -125,8 +125,10 @@ class BetaCalibration(BinaryCalibrator):
         Both 0.0 if all calibration scores are equal.
     c_ : float
 
-    Notes ----- As in the paper, a negative a or b is set to 0 and the others are fitted again; of two such
-    fits, the fit with the smaller log loss is kept. `LEAST_RIDGE` keeps the parameters finite.
+    Notes
+    -----
+    As in the paper, a negative a or b is set to 0 and the others are fitted again; of two such fits, the fit
+    with the smaller log loss is kept. `LEAST_RIDGE` keeps the parameters finite.
     """
 
     def _fit(self, scores: np.ndarray, outcomes: np.ndarray, weights: np.ndarray | None) -> None:

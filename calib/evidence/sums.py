@@ -38,9 +38,11 @@ _LOWER = np.append(0.0, EDGES)
 class SummedRows(Result):
     """Sums over rows that are not in memory; they add up with the sums of other rows.
 
-    Notes ----- The edges of the 774 cells are all fractions j/B, B = 2..50: equal-width bins are whole cells,
-    and give the same numbers as the rows. Unweighted sums are exact (`calib.evidence.cell_sums`), whatever
-    the division into parts; weighted sums agree to the last digits of float64.
+    Notes
+    -----
+    The edges of the 774 cells are all fractions j/B, B = 2..50: equal-width bins are whole cells, and give
+    the same numbers as the rows. Unweighted sums are exact (`calib.evidence.cell_sums`), whatever the
+    division into parts; weighted sums agree to the last digits of float64.
     """
 
     kind: str  #: Kind of the predictions, see `calib.data.kinds`

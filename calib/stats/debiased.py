@@ -81,10 +81,12 @@ def debiased_l2(
     float
         Square root of the estimate, 0 if that is negative.
 
-    Notes ----- Kumar, Liang & Ma (2019), "Verified uncertainty calibration", definition 5.1: each squared gap
-    minus the estimated variance f (1 - f) / (count - 1) of the outcome frequency, with the effective count
-    (sum w)^2 / sum w^2. Cells with one row add nothing. The square is unbiased if scores are constant in a
-    cell, else a little too small.
+    Notes
+    -----
+    Kumar, Liang & Ma (2019), "Verified uncertainty calibration", definition 5.1: each squared gap minus the
+    estimated variance f (1 - f) / (count - 1) of the outcome frequency, with the effective count (sum w)^2 /
+    sum w^2. Cells with one row add nothing. The square is unbiased if scores are constant in a cell, else a
+    little too small.
     """
     problems = as_problems(y_true, scores, notion, top_k, sample_weight)
     cells = bin_statistics(problems, n_bins=n_bins, strategy=strategy)

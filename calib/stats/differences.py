@@ -91,13 +91,15 @@ def paired_difference(
     level : float in (0, 1)
         Coverage.
 
-    Notes ----- Plug-in errors of two models have different biases, so debiased squared l2 errors are
-    compared. Their difference is a quadratic form in the labels. With w the share of a row's cell, D its gap
-    and e the outcome minus its probability, it has a linear term, the sum over rows of 2 (D_a e_a - D_b e_b)
-    / n, and a degenerate term, the sum over pairs of rows in a cell, which alone remains if both models are
-    calibrated. The variance from the observed gaps holds the linear term once and the degenerate term twice;
-    the larger of (observed - degenerate) and degenerate serves both cases. Models with equal scores and cells
-    have the interval [0, 0].
+    Notes
+    -----
+    Plug-in errors of two models have different biases, so debiased squared l2 errors are compared. Their
+    difference is a quadratic form in the labels. With w the share of a row's cell, D its gap and e the
+    outcome minus its probability, it has a linear term, the sum over rows of 2 (D_a e_a - D_b e_b) / n, and a
+    degenerate term, the sum over pairs of rows in a cell, which alone remains if both models are calibrated.
+    The variance from the observed gaps holds the linear term once and the degenerate term twice; the larger
+    of (observed - degenerate) and degenerate serves both cases. Models with equal scores and cells have the
+    interval [0, 0].
 
     If chances differ between the rows of a cell, part of the subtracted variance is no noise
     (`SquaredGaps.between`): the ends are the farthest over the shares `BETWEEN_ROWS`, in proportion to each

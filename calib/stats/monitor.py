@@ -83,11 +83,13 @@ class Monitor(Result):
     n_rows, n_unlabelled : int
         Rows that were bet on, and rows without a label.
 
-    Notes ----- Bets move the log-odds of all scores or of a cell, or stretch them, and may begin at any block
-    of rows; all are mixed before the first row. All rows, classes and groups are averaged (Vovk & Wang 2021).
-    After an alarm classes and groups are named by weighted e-BH (Wang & Ramdas 2022), with a false discovery
-    rate below alpha. The order of rows must not depend on later outcomes: if one outcome is known later than
-    the other, wait for both.
+    Notes
+    -----
+    Bets move the log-odds of all scores or of a cell, or stretch them, and may begin at any block of rows;
+    all are mixed before the first row. All rows, classes and groups are averaged (Vovk & Wang 2021). After an
+    alarm classes and groups are named by weighted e-BH (Wang & Ramdas 2022), with a false discovery rate
+    below alpha. The order of rows must not depend on later outcomes: if one outcome is known later than the
+    other, wait for both.
 
     Examples
     --------
