@@ -35,7 +35,7 @@ ROW = 26
 #: Colour around cells beyond noise.
 OUTLINE = "#6B7680"
 #: Pixels of the colour bar: its length, and the height it takes with title and ticks.
-SCALE_LENGTH, SCALE_HEIGHT = 260, 44
+SCALE_LENGTH, SCALE_HEIGHT = 320, 44
 #: Pixels above a map for plotly's tools, which would cover its cells.
 TOOLS_HEIGHT = 30
 #: Most columns with horizontal names.
@@ -263,6 +263,7 @@ def draw_heat(
             "thickness": 12,
             "outlinewidth": 0,
             "ticklabeloverflow": "allow",
+            "tickangle": 0,
             "tickvals": [-limit, 0, limit],
             "ticktext": [f"\u2212{limit:.1f}", "0", f"+{limit:.1f}"],
         },
