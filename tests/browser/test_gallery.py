@@ -29,7 +29,8 @@ def test_gallery(browser, tmp_path):
         exec(block.text, names)
         figure = names.pop("figure")
         assert len(figure.data) > 0
-        html = PAGE.format(script=plotly_script(), figure=figure_html(figure, "figure", picture))
+        drawn = figure_html(figure.to_plotly_json(), "figure", picture)
+        html = PAGE.format(script=plotly_script(), figure=drawn)
         (tmp_path / "figure.html").write_text(html, encoding="utf-8")
         page.goto((tmp_path / "figure.html").as_uri())
         page.wait_for_selector(".main-svg")
