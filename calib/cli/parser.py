@@ -502,7 +502,6 @@ def parser() -> argparse.ArgumentParser:
     by = "class, or a further column: check each limit in each of its groups; repeatable"
     add("--by", action="append", default=[], metavar="COLUMN", help=by)
     _add_cuts(gate)
-    add("--above-noise", action="store_true", help="no longer needed: intervals allow for noise")
     add("--calibrator", metavar="CAL.JSON", help="apply this calibrator first")
     _add_bins(gate)
     _add_noise(gate)

@@ -605,7 +605,7 @@ def test_gate_keeps_breaks_and_doubts(capsys, reference):
     assert (code, data["answer"]) == (0, "undecided")
     assert [check["answer"] for check in data["checks"]] == ["undecided", "kept"]
     assert data["sentence"].startswith("passed, as no limit is broken: TL-ECE at most 0.02 is undecided")
-    code, data, _ = run(capsys, "gate", reference, "--max", "tl_ece=0.02", "--strict", "--above-noise")
+    code, data, _ = run(capsys, "gate", reference, "--max", "tl_ece=0.02", "--strict")
     assert (code, data["passed"]) == (1, False)
     code, data, _ = run(capsys, "gate", reference, "--max", "conf_ece=0")
     assert (code, data["answer"]) == (1, "broken")
@@ -617,7 +617,7 @@ def test_gate_of_a_tree_with_four_leaves(capsys, tmp_path):
     leaf = np.array([0.03, 0.2, 0.55, 0.9])[random.integers(0, 4, 6_000)]
     labels = (random.random(6_000) < leaf).astype(int)
     pd.DataFrame({"p_0": 1.0 - leaf, "p_1": leaf, "label": labels}).to_csv(tmp_path / "t.csv", index=False)
-    code, data, _ = run(capsys, "gate", tmp_path / "t.csv", "--max", "cw_ece=0.05", "--above-noise")
+    code, data, _ = run(capsys, "gate", tmp_path / "t.csv", "--max", "cw_ece=0.05")
     assert (code, data["answer"]) == (0, "kept")
 
 
