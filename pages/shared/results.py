@@ -775,7 +775,6 @@ class SchemeResult:
     calibrator: calib.CanonicalBinning
     arrows: diagrams.RecalibrationMap
     curves: dict[str, diagrams.CanonicalValidity]
-    floors: dict[tuple[str, int], NoiseFloor]
 
 
 @kept(rows=True)
@@ -784,21 +783,25 @@ def apply_scheme(view: ThreeClasses, scheme: SimplexScheme) -> SchemeResult:
     calibrator = calib.CanonicalBinning(scheme).fit(view.calibration.proba, view.calibration.labels)
     cells = calibrator.assign(rows.proba)
     vectors = {BASE: rows.proba, "Recalibrated": calibrator.value_of(cells)}
-    options: dict[str, Any] = {"n_resamples": SIMPLEX_REDRAWS, "random_state": 0}
-
-    floors = {
-        (name, norm): floor
-        for name, proba in vectors.items()
-        for norm, floor in compute(
-            "Redrawing labels", canonical_noise_floors, rows.labels, proba, cells, **options
-        ).items()
-    }
     return SchemeResult(
         calibrator,
         calib.recalibration_map(calibrator, rows),
         {name: canonical_validity(rows.labels, proba, cells) for name, proba in vectors.items()},
-        floors,
     )
+
+
+@kept()
+def scheme_floors(view: ThreeClasses, scheme: SimplexScheme) -> dict[str, NoiseFloor]:
+    """Return the noise floor of the canonical-ECE before and after recalibration."""
+    rows, calibrator = view.evaluation, apply_scheme(view, scheme).calibrator
+    cells = calibrator.assign(rows.proba)
+    options: dict[str, Any] = {"n_resamples": SIMPLEX_REDRAWS, "random_state": 0}
+    return {
+        name: compute("Redrawing labels", canonical_noise_floors, rows.labels, proba, cells, (1,), **options)[
+            1
+        ]
+        for name, proba in {BASE: rows.proba, "Recalibrated": calibrator.value_of(cells)}.items()
+    }
 
 
 @kept()

@@ -18,7 +18,7 @@ from pages.shared.panels.covtype import covtype_panel
 from pages.shared.panels.rows import rows_panel
 from pages.shared.panels.simplex import SCHEMES, bins_table, choose_view, comparison_table, refusal
 from pages.shared.panels.take_away import offer_calibrator
-from pages.shared.results import EPSILON, apply_scheme, scheme_comparison
+from pages.shared.results import EPSILON, apply_scheme, scheme_comparison, scheme_floors
 from pages.shared.session import BASE, methods
 from pages.shared.widgets import (
     chart,
@@ -159,9 +159,8 @@ def show_distances() -> None:
         alt="Share of rows whose bin is within a distance of its label frequencies, before and after",
     )
     said = [
-        f"{when} L{norm} **{floor.observed:.3f}** ({floor.mean:.3f}; {floor.verdict})"
-        for (when, norm), floor in result.floors.items()
-        if norm == 1
+        f"{when} L1 **{floor.observed:.3f}** ({floor.mean:.3f}; {floor.verdict})"
+        for when, floor in scheme_floors(view, scheme).items()
     ]
     st.markdown(f"Canonical-ECE, in brackets a perfect model's: {', '.join(said)}.")
 
