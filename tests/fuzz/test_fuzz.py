@@ -38,6 +38,9 @@ FOUND = {
     "missing scores taken for log-odds": make(140005457)[1],
     "labels of another length than the score": make(902027)[1],
     "infinite fraction called the true class": make(500)[1],
+    "infinite label beside scores of classes": make(58)[1],
+    "array of true and false that no name calls a label": make(707)[1],
+    "matrix of scores without rows": make(772)[1],
     "long name": b"x" * 1_500 + b",b\n0.5,0.5\n",
 }
 

@@ -165,7 +165,9 @@ def _decision(columns: Columns, roles: Roles) -> str | None:
     label = roles.label[0] if len(roles.label) == 1 else None
     if label not in columns.word or columns.given.label or roles.kind not in ("vectors", "binary"):
         return None
-    if columns.called(label, "true") or not is_within(columns.rows(roles.probabilities)):
+    if columns.called(label, "true") or not {*roles.probabilities} <= {*columns.word}:
+        return None
+    if not is_within(columns.rows(roles.probabilities)):
         return None
     high = _decided(columns, roles.probabilities, label)
     if high is None or not (np.log(high.clip(0.5)).sum() < LOG_CHANCE and high.min() < UNSURE):
@@ -177,8 +179,10 @@ def _decision(columns: Columns, roles: Roles) -> str | None:
 def _decided(columns: Columns, scores: Sequence[str], label: str) -> np.ndarray | None:
     """Return the highest score of each row, if a label is always its class; None if it is not."""
     rows = columns.rows(scores, FIRST).astype(np.float64)
-    rows = np.nan_to_num(np.hstack([1.0 - rows, rows]) if len(scores) == 1 else rows, nan=-np.inf)
+    rows = np.nan_to_num(np.hstack([1.0 - rows, rows]) if rows.shape[1] == 1 else rows, nan=-np.inf)
     codes, words = words_in(columns[label][:FIRST])
+    if rows.size == 0 or len(rows) != len(codes):
+        return None
     top = rows.argmax(axis=1)
     one_to_one = len(np.unique(top * len(words) + codes)) == len(words) == len(np.unique(top))
     return rows.max(axis=1) if one_to_one and len(words) > 1 else None
@@ -349,7 +353,7 @@ def _true_classes(columns: Columns, frame: Frame) -> list[str]:
     few = [name for name in text if columns.has_few_words(name, 2 * n_classes)]
     if len(few) == 1:
         return few
-    whole = [name for name in free if columns[name].dtype != object]
+    whole = [name for name in free if name in columns.numeric]
     return [name for name in whole if _are_codes(columns, name, frame)]
 
 

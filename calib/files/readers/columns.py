@@ -210,11 +210,13 @@ class Columns:
 
     def are_several(self, label: Sequence[str]) -> bool:
         """Whether a column or matrix of 0 and 1 for each class says which are true, and not always one is."""
-        if len(label) == 1 and label[0] in self.table.matrices:
+        if len(label) > 1:
+            ones = np.stack([one_hot_values(self[name]) for name in label], axis=1)
+        elif label and label[0] in self.table.matrices:
             ones = self.table.matrices[label[0]]
-            return bool(np.isin(ones, (0, 1)).all() and (ones.sum(axis=1) != 1).any())
-        ones = np.sum([one_hot_values(self[name]) for name in label], axis=0)
-        return len(label) > 1 and bool((ones != 1).any())
+        else:
+            return False
+        return bool(np.isin(ones, (0, 1)).all() and (ones.sum(axis=1) != 1).any())
 
     def is_called_score(self, name: str) -> bool:
         """Whether a column of numbers has the name of a score, with a class or model in it or without."""
