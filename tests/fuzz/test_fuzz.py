@@ -41,6 +41,7 @@ FOUND = {
     "infinite label beside scores of classes": make(58)[1],
     "array of true and false that no name calls a label": make(707)[1],
     "matrix of scores without rows": make(772)[1],
+    "decisions of another length than the score": make(2001437)[1],
     "long name": b"x" * 1_500 + b",b\n0.5,0.5\n",
 }
 

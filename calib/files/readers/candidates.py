@@ -609,7 +609,7 @@ def _tells_right(columns: Columns, score: str, predicted: str, label: str | None
     of = (columns.event_of(score) or ("", None, ""))[1]
     if of is not None and (of in columns.words(predicted) or _is_named_like(columns, predicted, of)):
         return True
-    if label is None or is_free_text(columns[predicted]):
+    if label is None or not columns.are_as_long(predicted, label) or is_free_text(columns[predicted]):
         return True
     if _decided_event(columns, predicted, label, score) is not None:
         return True

@@ -292,14 +292,14 @@ class Columns:
 
     def separation(self, score: str, label: str, positive: str) -> tuple[float, float]:
         """Return the AUC of a score for a class, and by how many standard errors it is above 1/2."""
-        if not self.are_as_long(score, label):
-            return 0.5, 0.0
         codes, words = words_in(self[label])
         filled = np.array([word != "" for word in words])[codes]
         return self.separates(score, np.array([word == positive for word in words])[codes], filled)
 
     def separates(self, score: str, event: np.ndarray, filled: Any = True) -> tuple[float, float]:
         """Return what `separation` does, of an event."""
+        if len(self[score]) != len(event):
+            return 0.5, 0.0
         step = max(1, len(self[score]) // LOOKED_AT)
         values = np.asarray(self[score], dtype=np.float64)
         known = (np.isfinite(values) & filled)[::step]
