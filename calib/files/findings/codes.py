@@ -169,7 +169,8 @@ def accuracy_of(raw: RawPredictions) -> float:
     predicted = raw.predicted_codes()
     if predicted is None:
         predicted = raw.highest[0]
-    return float((predicted == codes)[~raw.abstained & ~missing_cells(raw.labels)].mean())
+    answered = ~raw.abstained & ~missing_cells(raw.labels)
+    return float((predicted == codes)[answered].mean()) if answered.any() else float("nan")
 
 
 def _sum_range(raw: RawPredictions) -> tuple[float, float]:
