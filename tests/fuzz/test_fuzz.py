@@ -26,6 +26,7 @@ FOUND = {
     "double softmax in one part, log-odds in the other": make(503725)[1],
     "columns of different lengths among scores": make(505927)[1],
     "no row with a prediction and a label": make(2002605)[1],
+    "signalling NaN among logits": make(7100017)[1],
     "integer beyond floats": b'[{"a":1' + b"0" * 400 + b',"b":0.7}]',
     "empty split": bytes_of(pd.DataFrame({"a": [0.5], "b": [0.5], "split": [None]}).to_parquet),
     "split of numbers with gaps": b"a,b,split\n0.5,0.5,1\n0.5,0.5,\n",

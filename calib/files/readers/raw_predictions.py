@@ -492,7 +492,7 @@ def is_outside(values: np.ndarray) -> bool:
 
 
 def from_log_odds(values: np.ndarray) -> np.ndarray:
-    with np.errstate(over="ignore"):
+    with np.errstate(over="ignore", invalid="ignore"):  # a signalling NaN
         return 1.0 / (1.0 + np.exp(-values.astype(np.float64)))
 
 
