@@ -94,7 +94,7 @@ def test_a_target_out_of_reach_says_how_many_rows_would_do():
     assert decide(more[1], more[0], accuracy=0.99).coverage > 0.0
     wrong = decide(np.zeros(100, int), np.full(100, 0.999), accuracy=0.9)
     assert wrong.needed is None
-    assert "a share below 0.9 is right" in wrong.sentence
+    assert "below 0.9" in wrong.sentence
 
 
 def test_underconfident_models_pass_what_their_rows_support():

@@ -195,7 +195,7 @@ def test_refusals():
         LabelShiftCorrection().fit(proba / 2, y)
     with pytest.raises(InputError, match="3 classes; got 2 columns"):
         LabelShiftCorrection().fit(proba, y).adapt(np.full((2, 2), 0.5))
-    with pytest.raises(InputError, match="tell only 1 of 3 classes apart"):
+    with pytest.raises(InputError, match="only 1 of 3 classes"):
         LabelShiftCorrection(method="bbse").fit(np.tile([0.6, 0.3, 0.1], (len(y), 1)), y).adapt(proba)
 
 

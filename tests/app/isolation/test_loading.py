@@ -32,10 +32,12 @@ def content_of(project):
 
 
 def members(content):
-    """Members of a project file; what says when it was saved is left out."""
+    """Members of a project file, without the time of saving and the checksums of what holds it."""
     with zipfile.ZipFile(io.BytesIO(content)) as archive:
         read = {name: archive.read(name) for name in archive.namelist()}
-    read["project.json"] = b"\n".join(x for x in read["project.json"].splitlines() if b'"date"' not in x)
+    for name in (name for name in read if name.endswith(".json")):
+        lines = read[name].splitlines()
+        read[name] = b"\n".join(x for x in lines if b'"date"' not in x and b'"checksum"' not in x)
     return read
 
 

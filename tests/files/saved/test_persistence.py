@@ -368,7 +368,7 @@ def test_messages_say_what_and_where():
 
     refuse(
         lambda d: first(d)["values_"].append(0.5),
-        r"state\.calibrators_\[0\]\.values_ has 3 entries where the rest of the file asks for 2",
+        r"state\.calibrators_\[0\]\.values_ has 3 entries, and the rest of the file asks for 2",
     )
     refuse(
         lambda d: first(d)["values_"].__setitem__(0, 1.5), r"calibrators_\[0\]\.values_ must be numbers from"
