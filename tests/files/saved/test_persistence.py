@@ -368,7 +368,7 @@ def test_messages_say_what_and_where():
 
     refuse(
         lambda d: first(d)["values_"].append(0.5),
-        r"state\.calibrators_\[0\]\.values_ has 3 entries, and the rest of the file asks for 2",
+        r"state\.calibrators_\[0\]\.values_ has 3 entries",
     )
     refuse(
         lambda d: first(d)["values_"].__setitem__(0, 1.5), r"calibrators_\[0\]\.values_ must be numbers from"
@@ -380,7 +380,7 @@ def test_messages_say_what_and_where():
     refuse(lambda d: d.update(type="Pipeline"), "type must be one of HistogramBinning, .*; got 'Pipeline'")
     refuse(lambda d: d.update(version=2), "version must be 1 for this calib; got 2")
     refuse(lambda d: d.update(format="x"), "this is not a calibrator file")
-    refuse(lambda d: d["state"].update(n_classes_=5), r"state\.n_points_ has 4 entries .* asks for 5")
+    refuse(lambda d: d["state"].update(n_classes_=5), r"state\.n_points_ has 4 entries")
     refuse(lambda d: d["classes"].append("e"), "classes must be a list of 4 names; got a list of 5")
     refuse(
         lambda d: d["state"]["calibrators_"].__setitem__(0, None), r"must be an object \(it has \d+ points"
