@@ -23,8 +23,8 @@ from calib.report.html import page, paragraph, text
 from pages.shared.address import SHARED, keep_in_address, presenting
 from pages.shared.isolation.computing import write_table
 from pages.shared.kept import kept
+from pages.shared.page_results import conclusion, worth_of
 from pages.shared.pictures import offer_picture, picture_of
-from pages.shared.results import conclusion, worth_of
 from pages.shared.session import (
     BASE,
     DEFAULT_EXAMPLE,

@@ -24,7 +24,7 @@ from calib.files.saved import aligned
 from calib.files.saved.document import matched_by_position
 from pages.shared.isolation.reader import start
 from pages.shared.panels.findings import show_faults
-from pages.shared.panels.label_shift import corrected
+from pages.shared.panels.label_shift_panel import corrected
 from pages.shared.panels.recommendation import (
     can_recommend,
     is_awaited,

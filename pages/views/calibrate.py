@@ -22,20 +22,7 @@ from calib.evidence.binning import PerClass
 from calib.evidence.reductions import top_label
 from calib.stats import verdict
 from calib.stats.measures import MEASURES, ece_of
-from pages.shared.panels.bin_planner import planner
-from pages.shared.panels.choose_calibrator import choose_calibrator
-from pages.shared.panels.guarantee import show_base_beside, show_guarantee
-from pages.shared.panels.ranks import show_ranks
-from pages.shared.panels.recommendation import (
-    is_awaited,
-    open_on,
-    recommendation_words,
-    recommended,
-    show_candidates,
-)
-from pages.shared.panels.rows import rows_panel
-from pages.shared.panels.take_away import show_take_away
-from pages.shared.results import (
+from pages.shared.page_results import (
     conclusion,
     effect,
     floor,
@@ -47,6 +34,19 @@ from pages.shared.results import (
     reliability,
     rows_of,
 )
+from pages.shared.panels.bin_planner import planner
+from pages.shared.panels.choose_calibrator import choose_calibrator
+from pages.shared.panels.guarantee import show_base_beside, show_guarantee
+from pages.shared.panels.ranks import show_ranks
+from pages.shared.panels.recommendation import (
+    is_awaited,
+    open_on,
+    recommendation_words,
+    recommended,
+    show_candidates,
+)
+from pages.shared.panels.rows_panel import rows_panel
+from pages.shared.panels.take_away import show_take_away
 from pages.shared.session import BASE, Method, dataset, described_calibrator, fit, methods, remove, store
 from pages.shared.widgets import (
     before_and_after,

@@ -10,9 +10,9 @@ import streamlit as st
 from calib import diagrams
 from calib.diagrams.classes import CLASS_COLUMNS, ClassTable
 from calib.diagrams.heat import class_heat
+from pages.shared.page_parts import part
+from pages.shared.page_results import cells, classes, guilty_first
 from pages.shared.panels.class_detail import chosen_cell, forget_confused, show_class
-from pages.shared.parts import part
-from pages.shared.results import cells, classes, guilty_first
 from pages.shared.session import BASE, Method, dataset
 from pages.shared.widgets import (
     beside,

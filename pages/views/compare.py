@@ -17,11 +17,11 @@ from calib.data.kinds import lacks, notions_of
 from calib.data.notions import Notion
 from calib.diagrams.bin_sweep import sweep_words
 from calib.stats.measures import ECES
-from pages.shared.panels.leaderboard import show_leaderboard, show_pair
-from pages.shared.panels.model_comparison import show_models, show_sweeps
+from pages.shared.page_results import losses, metrics, rows_adding_most, sweeps
+from pages.shared.panels.leaderboard_panel import show_leaderboard, show_pair
+from pages.shared.panels.model_comparison_panel import show_models, show_sweeps
 from pages.shared.panels.recommendation import is_awaited, recommendation_words, recommended
-from pages.shared.panels.rows import CELLS_FIRST, list_most
-from pages.shared.results import losses, metrics, rows_adding_most, sweeps
+from pages.shared.panels.rows_panel import CELLS_FIRST, list_most
 from pages.shared.session import BASE, Method, begin_fits, dataset, fit, methods
 from pages.shared.widgets import (
     bins_slider,

@@ -18,9 +18,9 @@ from pages.shared.panels.add_model import offer_model_upload
 from pages.shared.panels.class_names import offer_class_names
 from pages.shared.panels.findings import show_faults, show_findings, show_roles
 from pages.shared.panels.preview import show_file
-from pages.shared.panels.project import is_project_file, offer_project, show_origin, show_project
-from pages.shared.panels.rows import rows_panel
-from pages.shared.panels.summary import is_summary_file, show_summary
+from pages.shared.panels.project_panel import is_project_file, offer_project, show_origin, show_project
+from pages.shared.panels.rows_panel import rows_panel
+from pages.shared.panels.summary_panel import is_summary_file, show_summary
 from pages.shared.session import BASE, Dataset, dataset, from_example, methods, previous, undo, use
 from pages.shared.uploads import (
     Reading,

@@ -14,9 +14,9 @@ from calib.answers.decision_rules import ACCURACIES, Outcome
 from calib.base.interval_words import interval_words
 from calib.data.kinds import lacks, needs_equal_rows
 from calib.evidence.reductions import top_label
+from pages.shared.page_results import actions, benefit, checking_rows, costs_of, decision, halves, risk_curve
 from pages.shared.panels.recommendation import is_awaited, open_on, recommended
 from pages.shared.panels.take_away import show_take_away
-from pages.shared.results import actions, benefit, checking_rows, costs_of, decision, halves, risk_curve
 from pages.shared.session import BASE, dataset, scored
 from pages.shared.widgets import ARROW, chart, download, escaped, heading, literal, need_kind, next_line
 

@@ -9,9 +9,9 @@ import pandas as pd
 import streamlit as st
 
 from calib import diagrams
+from pages.shared.page_results import binning, rows_of
 from pages.shared.panels.covtype import covtype_panel
-from pages.shared.panels.rows import rows_panel
-from pages.shared.results import binning, rows_of
+from pages.shared.panels.rows_panel import rows_panel
 from pages.shared.session import dataset, model_of
 from pages.shared.widgets import (
     chart,

@@ -7,9 +7,9 @@ import streamlit as st
 from pages.shared.accessibility import BACKGROUND
 from pages.shared.address import presenting
 from pages.shared.lessons import (
-    binning,
+    binning_by_hand,
     jensen,
-    noise,
+    noise_game,
     normalising,
     real_model,
     six_points,
@@ -22,9 +22,9 @@ from pages.shared.widgets import glossary_link, show_dataset
 STEPS = {
     "two-patients": ("Patients", "Right 60 % of the time: among whom?", two_patients.show),
     "real-model": ("One bin", "Ten classes in one bin", real_model.show),
-    "noise": ("Noise", "A perfect model, and what it shows", noise.show),
+    "noise": ("Noise", "A perfect model, and what it shows", noise_game.show),
     "jensen": ("Never better", "Why it can never be better", jensen.show),
-    "binning": ("Binning", "Binning by hand", binning.show),
+    "binning": ("Binning", "Binning by hand", binning_by_hand.show),
     "six-points": ("Notions", "Five notions of calibration", six_points.show),
     "normalising": ("Normalising", "What normalising costs", normalising.show),
     "teaching": ("Exercises", "Exercises and notes", teaching.show),

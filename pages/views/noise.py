@@ -13,8 +13,7 @@ from calib.stats import verdict
 from calib.stats.binless import calibration_frame, combined_test, recalibration_words
 from calib.stats.measures import MEASURES
 from pages.shared.kept import ahead
-from pages.shared.panels.rows import CELLS_FIRST, WRONG_FIRST, list_most
-from pages.shared.results import (
+from pages.shared.page_results import (
     binless,
     estimates,
     floors,
@@ -26,6 +25,7 @@ from pages.shared.results import (
     rows_adding_most,
     score_terms,
 )
+from pages.shared.panels.rows_panel import CELLS_FIRST, WRONG_FIRST, list_most
 from pages.shared.session import BASE, Method, dataset, methods
 from pages.shared.widgets import (
     bins_and_method,

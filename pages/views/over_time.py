@@ -8,7 +8,7 @@ import streamlit as st
 from calib import InputError, diagrams
 from calib.diagrams.over_time import OverTime
 from calib.stats.arrivals import as_times
-from pages.shared.results import further_columns, watched
+from pages.shared.page_results import further_columns, watched
 from pages.shared.session import dataset, methods
 from pages.shared.uploads import read_once
 from pages.shared.widgets import chart, download, escaped, heading, need_kind, next_line

@@ -16,11 +16,7 @@ from calib.diagrams.heat import class_heat
 from calib.diagrams.reliability import PANELS, Panel
 from calib.stats import verdict
 from calib.stats.measures import ece_of
-from pages.shared.panels.recommendation import show_recommendation
-from pages.shared.panels.report import offer_report
-from pages.shared.panels.rows import rows_panel
-from pages.shared.panels.several_true import show_several_true
-from pages.shared.results import (
+from pages.shared.page_results import (
     cells,
     conclusion,
     floor,
@@ -30,6 +26,10 @@ from pages.shared.results import (
     reliability,
     rows_of,
 )
+from pages.shared.panels.recommendation import show_recommendation
+from pages.shared.panels.report import offer_report
+from pages.shared.panels.rows_panel import rows_panel
+from pages.shared.panels.several_true import show_several_true
 from pages.shared.session import BASE, MANY_SCORES, base_models, dataset, methods, scored
 from pages.shared.widgets import (
     chart,

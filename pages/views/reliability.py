@@ -18,11 +18,11 @@ from calib.stats import NoiseFloor
 from calib.stats.decompositions import corp_curve
 from calib.stats.measures import ece_of
 from pages.shared.address import keep_in_address
+from pages.shared.page_parts import part
+from pages.shared.page_results import band as band_of
+from pages.shared.page_results import bounds_of, conclusion, floor, problems, reliability, rows_of
 from pages.shared.panels.model_difference import show_difference
-from pages.shared.panels.rows import rows_panel
-from pages.shared.parts import part
-from pages.shared.results import band as band_of
-from pages.shared.results import bounds_of, conclusion, floor, problems, reliability, rows_of
+from pages.shared.panels.rows_panel import rows_panel
 from pages.shared.session import BASE, Method, dataset, scored
 from pages.shared.widgets import (
     beside,

@@ -14,11 +14,11 @@ from calib.answers import multinomial_bound
 from calib.diagrams import cell_outlines
 from calib.diagrams.simplex import sample_rows
 from pages.shared.kept import ahead
+from pages.shared.page_results import EPSILON, apply_scheme, scheme_comparison, scheme_floors
 from pages.shared.panels.covtype import covtype_panel
-from pages.shared.panels.rows import rows_panel
-from pages.shared.panels.simplex import SCHEMES, bins_table, choose_view, comparison_table, refusal
+from pages.shared.panels.rows_panel import rows_panel
+from pages.shared.panels.simplex_panel import SCHEMES, bins_table, choose_view, comparison_table, refusal
 from pages.shared.panels.take_away import offer_calibrator
-from pages.shared.results import EPSILON, apply_scheme, scheme_comparison, scheme_floors
 from pages.shared.session import BASE, methods
 from pages.shared.widgets import (
     chart,

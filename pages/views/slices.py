@@ -18,8 +18,7 @@ from calib.base.interval_words import interval_words
 from calib.diagrams.reliability import cell_words
 from calib.diagrams.style import with_layout
 from calib.evidence.reductions import top_label
-from pages.shared.panels.rows import rows_panel
-from pages.shared.results import (
+from pages.shared.page_results import (
     CutsAt,
     cut_of,
     cuts,
@@ -29,6 +28,7 @@ from pages.shared.results import (
     slice_maps,
     slice_table,
 )
+from pages.shared.panels.rows_panel import rows_panel
 from pages.shared.session import BY, base_models, dataset
 from pages.shared.widgets import (
     ARROW,

@@ -22,7 +22,7 @@ from streamlit.web.server.server_util import is_url_from_allowed_origins
 
 import serve
 from calib import __version__
-from pages.shared import housekeeping, kept, results
+from pages.shared import housekeeping, kept, page_results
 from pages.shared.housekeeping import give_back, sweep
 from pages.shared.isolation import limits
 from pages.shared.isolation.objects import Packer
@@ -147,7 +147,7 @@ def test_downloads_end_with_their_session(monkeypatch):
     "name", ["problems", "losses", "risk_curve", "three_class_view", "apply_scheme", "binning"]
 )
 def test_results_with_rows_belong_to_a_session(name):
-    assert getattr(results, name).rows
+    assert getattr(page_results, name).rows
 
 
 def test_results_of_all_sessions_hold_no_rows():

@@ -17,7 +17,7 @@ from calib.data.predictions import Announcement, Predictions
 from calib.data.validation import as_floats, as_names, check_count
 from calib.files.findings.announced import find_announced_faults, find_weights_and_groups
 from calib.files.findings.codes import CODES, SEVERITIES, AcceptedFix, Effect, Finding, Repair, effect_of
-from calib.files.findings.columns import (
+from calib.files.findings.column_findings import (
     find_binary,
     find_doubt,
     find_guessed_label,

@@ -6,7 +6,7 @@ import pandas as pd
 import streamlit as st
 
 from calib import diagrams
-from pages.shared.results import plan
+from pages.shared.page_results import plan
 from pages.shared.session import dataset
 from pages.shared.widgets import chart, download
 

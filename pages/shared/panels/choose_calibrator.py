@@ -14,7 +14,7 @@ from calib.calibrators.effort import effort_words
 from calib.calibrators.ridge_choice import CROSS_VALIDATED
 from calib.data.kinds import lacks
 from calib.data.notions import TOP_K_NOTIONS, Notion
-from pages.shared.results import cuts
+from pages.shared.page_results import cuts
 from pages.shared.session import BY, By, dataset, points_per_bin
 from pages.shared.widgets import chart, shortfall
 

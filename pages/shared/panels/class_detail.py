@@ -12,8 +12,8 @@ from calib.data.notions import Notion
 from calib.diagrams import ClassTable, confusions
 from calib.evidence.reductions import top_label
 from pages.shared.address import keep_in_address
-from pages.shared.panels.rows import rows_panel
-from pages.shared.results import cells, class_diagram, class_floor, rows_of
+from pages.shared.page_results import cells, class_diagram, class_floor, rows_of
+from pages.shared.panels.rows_panel import rows_panel
 from pages.shared.session import Method, dataset
 from pages.shared.widgets import chart, clicked, literal, say_rows_needed
 

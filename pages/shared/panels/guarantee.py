@@ -12,7 +12,7 @@ from calib.answers import points_sentence
 from calib.answers.guarantee_cards import guarantee_card
 from calib.base.interval_words import decimals_of, interval_words
 from calib.stats.measures import MEASURES, ece_of
-from pages.shared.results import interval
+from pages.shared.page_results import interval
 from pages.shared.session import BASE, class_wise, dataset, methods
 from pages.shared.widgets import download
 

@@ -7,7 +7,7 @@ import pandas as pd
 import streamlit as st
 
 from calib.evidence.reductions import top_label
-from pages.shared.results import classes
+from pages.shared.page_results import classes
 from pages.shared.session import Method, dataset
 from pages.shared.widgets import download, literal
 

@@ -17,7 +17,7 @@ HEADS = {
 
 
 def show_ranks(table: pd.DataFrame) -> None:
-    """Show a row per rank; `table` has one per rank and stage, as from `pages.shared.results.ranks`."""
+    """Show a row per rank; `table` has one per rank and stage, as from `pages.shared.page_results.ranks`."""
     stages = {stage: ranked.set_index("rank") for stage, ranked in table.groupby("stage", sort=False)}
     columns = {"Right": stages["before"]["right"]}
     for stage, ranked in stages.items():

@@ -13,8 +13,8 @@ from calib import InputError
 from calib.answers import Recommendation
 from calib.calibrators.catalogue import name_of
 from calib.data.kinds import lacks, needs_rows
+from pages.shared.page_results import TRYING, advice
 from pages.shared.panels.take_away import offer_file
-from pages.shared.results import TRYING, advice
 from pages.shared.session import dataset, fit, methods, store
 from pages.shared.widgets import ARROW, download, escaped, literal
 from pages.shared.work import when_there

@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 import streamlit as st
 
-from pages.shared.results import class_floors
+from pages.shared.page_results import class_floors
 from pages.shared.session import Method
 from pages.shared.widgets import download
 

@@ -13,10 +13,10 @@ from streamlit.testing.v1 import AppTest
 from calib import InputError, ece, noise_floor, paired_interval, reduce_to_binary
 from calib.answers.metric_tables import METRIC_COLUMNS
 from calib.datasets import load_example
-from pages.shared.lessons.binning import bent_curve, bin_curve, trade_off, true_curve
+from pages.shared.lessons.binning_by_hand import bent_curve, bin_curve, trade_off, true_curve
 from pages.shared.lessons.exercises import EXERCISES
 from pages.shared.lessons.networks import study
-from pages.shared.lessons.noise import (
+from pages.shared.lessons.noise_game import (
     STRENGTHS,
     draw_labels,
     game_round,

@@ -18,7 +18,7 @@ from calib import GridScheme, InputError, ProjectionScheme, SierpinskiScheme
 from calib.calibrators.canonical import SimplexScheme
 from calib.diagrams import RecalibrationMap, SchemeComparison
 from calib.diagrams.three_class_views import most_mistaken
-from pages.shared.results import MERGE, RENORMALISE, ThreeClasses, three_class_view
+from pages.shared.page_results import MERGE, RENORMALISE, ThreeClasses, three_class_view
 from pages.shared.session import dataset
 from pages.shared.widgets import choose_data, escaped, need_calibration, need_kind, show_dataset
 

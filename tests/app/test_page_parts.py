@@ -9,7 +9,7 @@ def page():
     import streamlit as st
 
     from calib import InputError
-    from pages.shared.parts import part
+    from pages.shared.page_parts import part
     from pages.shared.resuming import resume
 
     resume()

@@ -9,7 +9,7 @@ import streamlit as st
 
 from calib import diagrams
 from calib.stats.measures import MEASURES
-from pages.shared.results import model_comparison, model_sweeps
+from pages.shared.page_results import model_comparison, model_sweeps
 from pages.shared.session import dataset
 from pages.shared.widgets import chart, download, escaped, literal, offer
 

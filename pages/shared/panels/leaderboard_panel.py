@@ -15,9 +15,9 @@ from calib.data.kinds import lacks
 from calib.data.notions import TOP_NOTIONS
 from calib.stats.floors import ABOVE_NOISE
 from calib.stats.measures import MEASURES, ece_of
+from pages.shared.page_results import error_difference, floor, interval, losses, score_difference
 from pages.shared.panels.recommendation import open_on
-from pages.shared.panels.rows import BEHIND, highest_rows, rows_panel
-from pages.shared.results import error_difference, floor, interval, losses, score_difference
+from pages.shared.panels.rows_panel import BEHIND, highest_rows, rows_panel
 from pages.shared.session import BASE, Method, dataset, methods
 from pages.shared.widgets import download, in_order, literal, offer, ticked
 
