@@ -54,7 +54,7 @@ Panel = Literal["pooled", "classes"]
 PANELS: dict[Panel, str] = {"pooled": "All classes together", "classes": "Each predicted class on its own"}
 #: Dots of classes that are not named.
 PALE = "rgba(138,144,153,0.4)"
-#: Most dots of classes that are not named: those of most rows.
+#: Most pale dots, for classes without a name; the cells with the most rows have one.
 MAX_DOTS = 400
 
 
