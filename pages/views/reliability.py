@@ -159,7 +159,7 @@ def show_signature(
         with column:
             show_panel(diagram, panel, as_in_paper, chosen=at, **names, **options)
     many = len(diagram.cells.count) > MAX_DOTS
-    largest = f" Pale: the {MAX_DOTS} other dots of most rows." if many else ""
+    largest = f" Pale: the {MAX_DOTS} other cells with the most rows." if many else ""
     st.caption(f"In colour: classes off beyond noise.{largest} Below: gaps, in grey a perfect model's.")
 
 
