@@ -24,7 +24,7 @@ WRONG = words_of(
     "nie нет ложь неверно いいえ 误 否 错 错误 假 ✗ ✘ ❌"
 )
 RIGHT_OR_WRONG = dict.fromkeys(WRONG, 0.0) | dict.fromkeys(RIGHT, 1.0)
-#: Names of the event if two labels are given and nothing says which is positive.
+#: Words that mean the positive or the negative class of two labels.
 POSITIVE = RIGHT - words_of("c j v s") | words_of("positive pos positiv positif positivo")
 NEGATIVE = WRONG | words_of("negative neg negativ negatif negativo")
 #: Predictions that are no answer, if they are never true.
@@ -35,34 +35,34 @@ ABSTENTIONS = frozenset(
 )
 #: Cells that hold no label.
 MISSING = ("", "nan", "NaN", "None", "#DIV/0!", "#REF!", "#VALUE!", "#NAME?", "#NUM!", "#NULL!")
-#: Cells that hold no class, and words that hold none unless they are predicted.
+#: Cells that mean "no class", and words that mean it unless they are predicted.
 NO_CLASS = re.compile(r"[-\u2013\u2014.?*_/\\]+|\(?(?:n/a|n\.a\.?|#n/a|not available)\)?", re.IGNORECASE)
 NO_CLASS_WORDS = words_of(
     "na nan none null nil missing unknown blank empty undefined tbd (blank) (missing) (empty)"
 )
-#: True class of rows that are only known to be wrong.
+#: True class of rows whose prediction is wrong, if the file does not name the true class.
 ANOTHER = "(another class)"
 
 
 def says_right(values: np.ndarray) -> bool:
-    """Whether every cell says right, wrong, that there was no answer, or nothing."""
+    """Whether all cells mean right, wrong or no answer, or are empty."""
     words = {_short(word) for word in words_in(values)[1]}
     return words <= RIGHT | WRONG | ABSTENTIONS | {"nan"} and bool(words & (RIGHT | WRONG))
 
 
 def yes_or_no(values: np.ndarray) -> bool:
-    """Whether the cells are two words, or 0 and 1, for an event and its absence."""
+    """Whether a column has exactly two values, of which one means yes and one means no."""
     words = {_short(word) for word in words_in(values)[1]} - {"", "nan"}
     return len(words) == 2 and len(words & POSITIVE) == 1 and len(words & NEGATIVE) == 1
 
 
 def as_outcomes(values: np.ndarray) -> np.ndarray:
-    """Return 1.0 for right, 0.0 for wrong and NaN for a cell that says neither, (n,) float64."""
+    """Return 1.0 for right, 0.0 for wrong and NaN for other cells, (n,) float64."""
     return by_word(values, lambda word: RIGHT_OR_WRONG.get(_short(word), np.nan))
 
 
 def right_or_another(predicted: np.ndarray, correct: np.ndarray) -> np.ndarray:
-    """Return true classes as far as they are known: the predicted one, `ANOTHER`, or "" for neither."""
+    """Return true classes: the predicted class if it is right, `ANOTHER` if it is wrong, "" if unknown."""
     outcome, labels = as_outcomes(correct), as_keys(predicted)
     labels[outcome == 0.0] = ANOTHER
     labels[np.isnan(outcome)] = ""
@@ -70,7 +70,7 @@ def right_or_another(predicted: np.ndarray, correct: np.ndarray) -> np.ndarray:
 
 
 def no_attempt(correct: np.ndarray) -> np.ndarray:
-    """Return the mask of rows that a grader calls no answer, neither right nor wrong: NOT_ATTEMPTED."""
+    """Return the mask of rows that a grader marks as unanswered, such as NOT_ATTEMPTED."""
     return by_word(correct, lambda word: _short(word) in ABSTENTIONS - {""})
 
 
@@ -80,14 +80,15 @@ def abstaining(predicted: np.ndarray, labels: np.ndarray | None, named: Sequence
         return by_word(predicted, lambda word: word.lower() in wanted)
     true = set() if labels is None else set(words_in(labels)[1]) - {""}
     none = no_classes(words_in(predicted)[1], true)
-    said = ABSTENTIONS - {word.lower() for word in true}
-    return by_word(predicted, lambda word: word in none or word.lower() in said)
+    abstentions = ABSTENTIONS - {word.lower() for word in true}
+    return by_word(predicted, lambda word: word in none or word.lower() in abstentions)
 
 
 def no_classes(words: Iterable[str], known: Collection[str] = ()) -> set[str]:
-    """Return the words of a column of classes that stand for none, such as "-" and "n/a"; empty cells too.
+    """Return the words that mean "no class", such as "-" and "n/a", and the words of empty cells.
 
-    "none" is a class if it is `known` from another column, "-" beside "+", and any word of a column of two.
+    Words such as "none" are classes if they are `known` from another column, "-" is a class beside "+", and
+    all words are classes if fewer than two would be left.
     """
     words = set(words) | set(known)
     found = {
@@ -98,7 +99,7 @@ def no_classes(words: Iterable[str], known: Collection[str] = ()) -> set[str]:
 
 
 def classes_in(*columns: np.ndarray | None) -> tuple[str, ...]:
-    """Return the names of all classes that some cell holds: numbers in their order, else texts in theirs."""
+    """Return the distinct classes in columns: numbers by size, then texts in alphabetical order."""
     words = {word for values in columns if values is not None for word in words_in(values)[1]} - set(MISSING)
     last = [ANOTHER] if ANOTHER in words else []
     return (*sorted(words - {ANOTHER}, key=_natural), *last)
@@ -118,7 +119,7 @@ def two_classes(labels: np.ndarray | None, positive: str | None) -> tuple[str, s
 
 
 def positive_of(words: Iterable[str]) -> str | None:
-    """Return the positive class by convention: the largest number, else the only yes; or None."""
+    """Return the positive class by convention: the largest number, or the only word for yes; else None."""
     words = sorted(words, key=_natural)
     if words and _natural(words[-1])[0] == 0:
         return words[-1]
@@ -127,13 +128,13 @@ def positive_of(words: Iterable[str]) -> str | None:
 
 
 def same_answers(given: np.ndarray, true: np.ndarray) -> np.ndarray:
-    """Return 1.0 if answers are equal but for case, marks and formats of numbers, else 0.0; NaN if empty."""
+    """Return 1.0 if answers are equal up to case, punctuation and number format, else 0.0; NaN if empty."""
     a, b = (by_word(values, _answer, object) for values in (given, true))
     return np.where((a == "") | (b == ""), np.nan, (a == b).astype(np.float64))
 
 
 def _answer(text: str) -> str:
-    """Return an answer without case, articles, marks around it and marks between thousands."""
+    """Normalise an answer: lower case, no article, no punctuation, no thousands separators."""
     short = re.sub(r"^(?:the|an?)\s+|[\s.,;:!?\"'()$%]+$|^[\s\"'($]+", "", text.lower())
     number = short.replace(",", "")
     if re.fullmatch(r"[+-]?(\d+\.?\d*|\.\d+)(e[+-]?\d+)?", number, re.ASCII):
@@ -142,10 +143,10 @@ def _answer(text: str) -> str:
 
 
 def same_classes(labels: Sequence[str], predicted: Sequence[str]) -> dict[str, str] | None:
-    """Return which predicted class each label is; None unless a rule distinguishes all labels.
+    """Match labels with predicted classes by the first rule that distinguishes all labels; else None.
 
-    The rules: without case, marks and prefixes such as __label__; without a word that all begin with; words
-    for yes and no; initials; numbers that count the classes, from 0 or from 1, in the order of their names.
+    The rules: ignore case, punctuation and the prefix __label__; ignore a prefix that all names share; match
+    words for yes and no; match initials; take numbers as positions in the sorted names, from 0 or from 1.
     """
     heads = {re.sub(r"[^\W_]*$", "", commonprefix(names)) for names in (labels, predicted) if len(names) > 1}
 
@@ -176,7 +177,7 @@ def same_classes(labels: Sequence[str], predicted: Sequence[str]) -> dict[str, s
 
 
 def nearly_same(labels: Sequence[str], predicted: Sequence[str]) -> dict[str, str]:
-    """Return the predicted class of each label that differs from it in case, marks and prefixes alone."""
+    """Match labels with predicted classes that differ only in case, punctuation or the prefix __label__."""
     named = {_bare(name): name for name in predicted if name not in labels}
     words = [label for label in labels if label not in predicted and re.search(r"[^\W\d]", label)]
     pairs = {label: named.get(_bare(label)) for label in words}
@@ -188,7 +189,7 @@ def _bare(name: str) -> str | None:
 
 
 def _polarity(name: str) -> str | None:
-    """Return whether a name stands for yes or for no, also by a plus or minus at its end."""
+    """Return "yes" or "no" if a name means it or ends in a plus or minus sign; else None."""
     short = _short(name)
     if short in POSITIVE or name.endswith("+"):
         return "yes"
@@ -196,7 +197,7 @@ def _polarity(name: str) -> str | None:
 
 
 def codes_of(values: np.ndarray, names: Sequence[str], numbered: bool) -> np.ndarray:
-    """Return the class code of each cell (`numbered`: a whole number is its code), else -1."""
+    """Return the class code of each cell, or -1; if `numbered`, cells may hold the codes themselves."""
     code_of = {name: code for code, name in enumerate(names)}
     if numbered and not any(word in code_of for word in words_in(values)[1]):
         code_of = {str(code): code for code in range(len(names))}

@@ -1,4 +1,4 @@
-"""Archives and compressed files that may be damaged: errors of reading become one sentence."""
+"""Zip archives and compressed files that may be damaged; errors of reading become an `InputError`."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ DAMAGED = (zipfile.BadZipFile, zlib.error, struct.error, EOFError, OSError, Runt
 
 @contextmanager
 def refuse_damage(what: str) -> Iterator[None]:
-    """Raise `InputError` in place of what reading a damaged file raises; nothing else belongs inside."""
+    """Turn errors of a damaged file into `InputError`; use this block around reading only."""
     try:
         yield
     except InputError:
@@ -28,7 +28,7 @@ def refuse_damage(what: str) -> Iterator[None]:
 
 
 def open_archive(file: BinaryIO, what: str) -> zipfile.ZipFile:
-    """Open a zip archive whose members are stored or deflated, as those that NumPy and calib write."""
+    """Open a zip archive; members must be stored or deflated, as NumPy and calib write them."""
     with refuse_damage(what):
         archive = zipfile.ZipFile(file)
     for member in archive.infolist():

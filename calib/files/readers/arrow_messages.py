@@ -1,6 +1,6 @@
-"""What a message of an Arrow IPC file expands to, read from its metadata (flatbuffers, Arrow's Message.fbs).
+"""Decompressed sizes of Arrow IPC messages, read from their metadata (flatbuffers, Arrow's Message.fbs).
 
-pyarrow decompresses a record batch when it is read, and allocates whatever size the file states.
+pyarrow decompresses a record batch when it reads it, and allocates any size that the file states.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ DICTIONARY, RECORDS = 2, 3
 
 
 def expanded_size(message: pa.Message) -> int:
-    """Return the bytes that the buffers of one message hold once decompressed."""
+    """Return the decompressed size of the buffers of one message, in bytes."""
     metadata, body = memoryview(message.metadata), memoryview(message.body or b"")
     try:
         root = _u32(metadata, 0)
@@ -52,7 +52,7 @@ def _u32(data: memoryview, at: int) -> int:
 
 
 def _field(data: memoryview, table: int, index: int) -> int | None:
-    """Position of a field of a flatbuffer table, None when it has its default."""
+    """Position of a field in a flatbuffer table; None if the field has its default."""
     vtable = table - struct.unpack_from("<i", data, table)[0]
     if vtable < 0:
         raise IndexError(vtable)

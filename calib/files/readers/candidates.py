@@ -1,6 +1,6 @@
 """Candidate readings of a table: which columns are scores, classes and labels.
 
-What contradicts the data rules a reading out; support ranks the others.
+A reading that contradicts the data is ruled out. The reading with the most support wins.
 """
 
 from __future__ import annotations
@@ -39,74 +39,74 @@ from calib.files.readers.roles import Given, Roles, check_same_labels, numbered
 from calib.files.readers.tables import Table, as_keys, some_names, words_in
 from calib.files.readers.votes import MAJORITY, classes_counted, votes_in
 
-#: A reading, and how much speaks for it.
+#: The support for a reading, and the reading.
 Weighed = tuple[int, Roles]
-#: Standard errors of the AUC above 1/2 from which scores are higher for a class.
+#: Standard errors by which an AUC must exceed 1/2 before scores count as higher for a class.
 SEPARATES = 2.0
-#: Fewest rows from which texts that mostly differ are free answers.
+#: Fewest rows before texts that mostly differ count as free answers.
 LEAST_TEXTS = 10
-#: Logarithm of the chance that all rows are right, below which a label is taken for the decision.
+#: Log probability that all predictions are right; a label equal to them all, with less, is the decision.
 LOG_CHANCE = -20.0
-#: A highest score below this is sometimes wrong.
+#: A prediction with a lower score is sometimes wrong.
 UNSURE = 0.6
-#: Fewest rows in which scores must separate classes if nothing but their sums supports them.
+#: Fewest rows for a test that scores separate classes, if only their sums of 1 support them.
 FEW_ROWS = 30
-#: Words in names of columns that hold classes and neither the predicted nor the true class.
+#: Words in names of columns that hold classes which are neither predicted nor true.
 OTHER_WORDS = words_of("second third runner alternative alt next other previous old")
-#: Most columns that can each be the score of a model, and most values of a column of models.
+#: Most models in a file: columns of scores, or values of a column of models.
 MOST_MODELS = 50
-#: Most words of a confidence for which probabilities are proposed.
+#: Most distinct words of a confidence for which probabilities are proposed.
 MOST_WORDS = 20
 #: Last words of names of percentages.
 PERCENT = words_of("pct percent percentage prozent pourcent porcentaje")
 #: Names of columns of ranks in the form of `normalised`: label_1, top1_label, prob_3.
 RANK = re.compile(r"(?P<head>[a-z_]*?)_?(?P<rank>\d{1,3})_?(?P<tail>[a-z_]*)")
-#: How much each kind of support counts; the sum ranks the readings that nothing contradicts.
+#: Weight of each kind of support; readings are ranked by the sum.
 SUPPORT = {
     "calib wrote it": 40,
     "ranks": 60,
-    "each has a column of its truth": 30,
+    "a label column per class": 30,
     "names are the labels": 16,
     "rows sum to 1": 16,
-    "called so": 6,
-    "nothing but sums of 1": 6,
+    "named so": 6,
+    "only sums of 1": 6,
     "numbered from 0 or 1": 4,
     "a scale in the name": 4,
     "in the name": 3,
     "fractions": 2,
     "fractions of several columns": 2,
 }
-#: What is asked if readings differ in an option.
+#: The open question if readings differ in an option.
 ASKED = {
-    "score": "is the score, or whether each is the score of a model",
-    "label": "is the true label",
-    "predicted": "is the predicted class, if any is",
-    "positive": "is the class whose probability the score is, if it is one",
+    "score": "which column is the score, or whether each is the score of a model",
+    "label": "which column is the true label",
+    "predicted": "which column is the predicted class, if any",
+    "positive": "which class the score is the probability of, if any",
 }
-#: What supports scores of classes by itself.
+#: Support that is sufficient by itself for scores of classes.
 SUFFICIENT = {
-    "each has a column of its truth",
+    "a label column per class",
     "rows sum to 1",
-    "nothing but sums of 1",
+    "only sums of 1",
     "a scale in the name",
 }
 
 
 def guess_roles(table: Table, given: Given | None = None) -> Roles:
-    """Return the reading of a table that names and values support, or the proposals if there are several."""
-    given = (given or Given()).of(table)
+    """Return the best supported roles of a table's columns, with a `doubt` if the user must decide."""
+    given = (given or Given()).resolved(table)
     table = numbered(table, given.words)
     unread = [name for name in table.ignored if is_called(name, *KNOWN, "score", *SCALES)]
     if unread:
-        raise InputError(f"neither numbers nor text are in {some_names(unread)}; write them as either")
+        raise InputError(f"{some_names(unread)} hold neither numbers nor text; write numbers or text")
     columns = Columns(table, given)
     if votes := given.votes or _votes(columns):
-        return _of_votes(table, given, votes)
+        return _roles_with_votes(table, given, votes)
     every = _readings(columns)
     labelled = bool(columns.labels) or any(roles.label for _, roles in every)
     _refuse_stray_cells(columns, labelled, bool(every))
     if not every and not given.words and (words := _words_of_confidence(columns)):
-        doubt = f"the confidence is in words, {some_names(words)}, and nothing says what these stand for"
+        doubt = f"the confidence is in words, and each word needs a probability ({some_names(words)})"
         proposed = guess_roles(table, replace(given, words=words))
         return replace(proposed, doubt=doubt, choices=(f"words={','.join(words)}",))
     if not every:
@@ -118,40 +118,40 @@ def guess_roles(table: Table, given: Given | None = None) -> Roles:
     same = set(best.class_names or ())
     rivals = [each for w, each in possible if w == weight or (same and same == set(each.class_names or ()))]
     best = replace(_with_doubt(columns, best, rivals), words=given.words, **columns.side)
-    return _of_model(columns, best.among([*columns.word, *table.matrices, *table.ignored]))
+    return _with_model(columns, best.among([*columns.word, *table.matrices, *table.ignored]))
 
 
 def _with_doubt(columns: Columns, best: Roles, rivals: Sequence[Roles]) -> Roles:
-    """Return the best roles with what has to be decided, if others are supported as well."""
+    """Add the open question to the best roles if other readings have as much support."""
     if best.doubt:
         asked = best.kind != "vectors" and not columns.given.score
         return replace(best, choices=(*best.choices, *((f"score={best.probabilities[0]}",) * asked)))
     options = [_options(columns, roles) for roles in rivals]
     found = {option: list(dict.fromkeys(each[option] for each in options)) for option in ASKED}
     open_ = {option: [*filter(None, values)] for option, values in found.items() if len(values) > 1}
-    if not {*open_.get("score", ())}.isdisjoint(columns.word):  # names that differ in models, not classes
+    if not {*open_.get("score", ())}.isdisjoint(columns.word):  # columns of models, not of classes
         open_["score"] = [score for score in open_["score"] if score in columns.word or "," in score]
-    open_ = {"score": open_["score"]} if "score" in open_ else open_  # the rest depends on it
-    doubts = [f"{some_names(values)}: nothing says which {ASKED[option]}" for option, values in open_.items()]
+    open_ = {"score": open_["score"]} if "score" in open_ else open_  # the other questions depend on it
+    doubts = [f"it is unclear {ASKED[option]}: {some_names(values)}" for option, values in open_.items()]
     choices = [f"{option}={value}" for option, values in open_.items() for value in values]
     if not doubts and (doubt := _decision(columns, best)):
         doubts, choices = [doubt], [f"label={best.label[0]}"]
     name, given = columns.correct, columns.given
     if not doubts and name is not None and not best.label and not given.correct:
-        said = {*(best.class_names or ()), *(columns.words(best.predicted) if best.predicted else ())}
-        if columns[name].dtype == object and columns.words(name) <= said:
-            doubts = [f"{name!r} holds words of classes, which may be the true class, or say what is right"]
+        classes = {*(best.class_names or ()), *(columns.words(best.predicted) if best.predicted else ())}
+        if columns[name].dtype == object and columns.words(name) <= classes:
+            doubts = [f"{name!r} may be the true class, or say whether the prediction is right"]
             choices = [f"label={name}", *([f"correct={name}"] if best.correct else [])]
     return replace(best, doubt="; ".join(doubts) or None, choices=tuple(choices))
 
 
 def _options(columns: Columns, roles: Roles) -> dict[str, str | None]:
-    """Return the options that choose a reading."""
+    """Return the options by which a user chooses this reading."""
     scores, positive = roles.probabilities, roles.positive
     head, tail = (commonprefix([name[::step] for name in scores]) for step in (1, -1))
-    head, tail = (re.sub(r"[^\W_]*$", "", around) for around in (head, tail))  # up to a mark
+    head, tail = (re.sub(r"[^\W_]*$", "", around) for around in (head, tail))  # up to a separator
     pattern = f"{head}*{tail[::-1]}"
-    alone = len(scores) > 1 and Given(score=(pattern,)).of(columns.table).score == scores
+    alone = len(scores) > 1 and Given(score=(pattern,)).resolved(columns.table).score == scores
     if roles.kind == "binary" and roles.label and positive is None:
         words = columns.words(*roles.label)
         positive = positive_of(words) or max(words, default=None)
@@ -161,7 +161,7 @@ def _options(columns: Columns, roles: Roles) -> dict[str, str | None]:
 
 
 def _decision(columns: Columns, roles: Roles) -> str | None:
-    """Say that a label is a decision, if it is the class of the highest score in too many rows for chance."""
+    """Say that a label looks like the model's decision: always the class with the highest score."""
     label = roles.label[0] if len(roles.label) == 1 else None
     if label not in columns.word or columns.given.label or roles.kind not in ("vectors", "binary"):
         return None
@@ -173,11 +173,14 @@ def _decision(columns: Columns, roles: Roles) -> str | None:
     if high is None or not (np.log(high.clip(0.5)).sum() < LOG_CHANCE and high.min() < UNSURE):
         return None
     lowest = f"{high.min():.4g}"
-    return f"{label!r} is always the class of the highest score, even if that is {lowest}: a decision"
+    return (
+        f"{label!r} is always the class with the highest score, even if this score is only {lowest}: it may "
+        "be the model's decision and not the true class"
+    )
 
 
 def _decided(columns: Columns, scores: Sequence[str], label: str) -> np.ndarray | None:
-    """Return the highest score of each row, if a label is always its class; None if it is not."""
+    """Return the highest score of each row if the label is always its class; else None."""
     rows = columns.rows(scores, FIRST).astype(np.float64)
     rows = np.nan_to_num(np.hstack([1.0 - rows, rows]) if rows.shape[1] == 1 else rows, nan=-np.inf)
     codes, words = words_in(columns[label][:FIRST])
@@ -189,13 +192,13 @@ def _decided(columns: Columns, scores: Sequence[str], label: str) -> np.ndarray 
 
 
 def _refuse_fractions(columns: Columns, roles: Roles) -> None:
-    """Refuse fractions in the column that is called the true class, if nothing else is."""
+    """Refuse a column with the name of a true class that holds fractions, if there is no other."""
     for name in columns.fractions - {*roles.probabilities} if not roles.label and not roles.correct else ():
         if columns.called(name, "true"):
             with np.errstate(invalid="ignore"):  # infinite numbers
                 row = int((columns[name] % 1 > 0).argmax())
-            held = f"column {name[:60]!r} is called the true class, but holds {columns[name][row]:.6g}"
-            raise InputError(f"{held} in row {row}; write a class there, or name the label with label=")
+            held = f"column {name[:60]!r} has the name of a true class, but holds {columns[name][row]:.6g}"
+            raise InputError(f"{held} in row {row}; write a class there, or name the true label with label=")
 
 
 def _readings(columns: Columns) -> list[Weighed]:
@@ -211,10 +214,10 @@ def _all_labels(columns: Columns, roles: Roles) -> list[str]:
     return [name for name in columns.word if name in called - {roles.predicted, *roles.ranked}]
 
 
-def _of_model(columns: Columns, roles: Roles) -> Roles:
+def _with_model(columns: Columns, roles: Roles) -> Roles:
     given = columns.given
-    said, _, name = (given.model or "").rpartition("=")
-    column = said or roles.model or _repeats_rows(columns, roles)
+    column_given, _, name = (given.model or "").rpartition("=")
+    column = column_given or roles.model or _repeats_rows(columns, roles)
     if given.model is None and column in (None, given.group):
         return replace(roles, model=None)
     words = words_in(columns[column])[1] if column in columns.word else []
@@ -222,21 +225,21 @@ def _of_model(columns: Columns, roles: Roles) -> Roles:
         return replace(roles, model=column, model_name=name)
     if given.model is not None:
         listed = some_names(words) or "not named"
-        raise InputError(f"there is no model {given.model[:60]!r}; models are {listed}")
+        raise InputError(f"there is no model {given.model[:60]!r}; the models are {listed}")
     if not 2 <= len(words) <= MOST_MODELS or roles.doubt is not None:
         return roles
-    doubt = f"column {column!r} names {len(words)} models below each other: {some_names(words)}"
-    doubt += f" (group={column!r} if they are none)"
+    doubt = f"column {column!r} divides the rows into {len(words)} models: {some_names(words)}"
+    doubt += f" (pass group={column!r} if they are not models)"
     choices = tuple(f"model={word}" for word in words)
     return replace(roles, model=column, doubt=doubt, choices=choices)
 
 
 def _repeats_rows(columns: Columns, roles: Roles) -> str | None:
-    """Return the column by which all rows come again, by their ids or labels: models below each other."""
-    said = roles.label or (roles.correct,)
-    if len(said) != 1 or said[0] not in columns.word or not columns.table.tabular:
+    """Return the column of models, if the rows repeat for each of its values with equal ids or labels."""
+    truth = roles.label or (roles.correct,)
+    if len(truth) != 1 or truth[0] not in columns.word or not columns.table.tabular:
         return None
-    labels = words_in(columns[said[0]])[0]
+    labels = words_in(columns[truth[0]])[0]
     ids = [name for name in columns.word if columns.called(name, "id", "index") or name == roles.id]
     for name in roles.ignored:
         if (
@@ -263,24 +266,22 @@ def _repeats_rows(columns: Columns, roles: Roles) -> str | None:
 def _words_of_confidence(columns: Columns) -> tuple[str, ...]:
     for name in columns.word:
         text = columns.called(name, "confidence") and columns[name].dtype == object
-        said = sorted(columns.words(name)) if text else []
-        if 0 < len(said) <= MOST_WORDS:
-            return tuple(f"{each}={WORDS.get(each.lower(), 0.5)}" for each in said)
+        words = sorted(columns.words(name)) if text else []
+        if 0 < len(words) <= MOST_WORDS:
+            return tuple(f"{word}={WORDS.get(word.lower(), 0.5)}" for word in words)
     return ()
 
 
 def _no_scores(columns: Columns) -> str:
     if columns.correct is not None:
         return (
-            "the file says whether predictions are right, and holds no confidence in them; add a column "
+            "the file says whether predictions are right, but holds no confidence; add a column "
             "'confidence', or the log-likelihood of every choice"
         )
     if columns.decided:
         others = [name for name in columns.scores if name not in columns.predicted]
-        beside = f"; nothing says that {some_names(others)} are scores, else name them with score" * bool(
-            others
-        )
-        return f"{columns.decided}: add the confidence in each, or the probability of every class{beside}"
+        beside = f"; if {some_names(others)} are scores, name them with score=" * bool(others)
+        return f"{columns.decided}: add their confidence, or the probability of every class{beside}"
     return (
         "no column of probabilities was found: one numeric column per class is needed, for example "
         f"cat,dog,label; the columns are {some_names(columns.word)}"
@@ -291,7 +292,7 @@ def _no_scores(columns: Columns) -> str:
 
 
 def _votes(columns: Columns) -> tuple[str, ...]:
-    """Return the columns of votes by their names and cells, if nothing else says the true class."""
+    """Return the columns of votes, by names and cells, if no other column can be the true class."""
     given, tools = columns.given, columns.tools
     if columns.labels or columns.correct or columns.table.matrices:
         return ()
@@ -309,8 +310,8 @@ def _votes(columns: Columns) -> tuple[str, ...]:
     return counted if any(named) or (two and len(scores) == 1) else ()
 
 
-def _of_votes(table: Table, given: Given, votes: tuple[str, ...]) -> Roles:
-    """Return the roles of a table with votes, found as if the label of the majority stood in it."""
+def _roles_with_votes(table: Table, given: Given, votes: tuple[str, ...]) -> Roles:
+    """Return the roles of a table with votes, found with the majority's label in place of the votes."""
     columns = {name: values for name, values in table.columns.items() if name not in votes}
     matrices = {name: values for name, values in table.matrices.items() if name not in votes}
     labelled = replace(table, columns={**columns, MAJORITY: votes_in(table, votes).labels}, matrices=matrices)
@@ -319,7 +320,7 @@ def _of_votes(table: Table, given: Given, votes: tuple[str, ...]) -> Roles:
 
 
 def _labels_beside(columns: Columns, frame: Frame) -> list[tuple[str, ...]]:
-    """Return the columns that can hold the true class beside scores of classes, equally well."""
+    """Return equally good candidates for the true class of rows with scores of classes."""
     if {*columns.labels} <= {*columns.truths.values()} and {*frame.columns} <= columns.truths.keys():
         return [tuple(columns.truths[name] for name in frame.columns)]
     labels = _true_classes(columns, frame)
@@ -338,7 +339,7 @@ def _labels_beside(columns: Columns, frame: Frame) -> list[tuple[str, ...]]:
 
 
 def _true_classes(columns: Columns, frame: Frame) -> list[str]:
-    """Return columns by their names, by the classes in names of scores, or by few different values."""
+    """Return candidates for the true class: by name, by classes in names of scores, or by few values."""
     named = columns.labels or [name for name in columns.table.matrices if is_called(name, *LABELS)]
     if named:
         return named[:1]
@@ -357,10 +358,10 @@ def _true_classes(columns: Columns, frame: Frame) -> list[str]:
     return [name for name in whole if _are_codes(columns, name, frame)]
 
 
-def _event_labels(columns: Columns, score: str, said: str | None) -> list[str]:
-    """Return the columns that can hold the true class beside one score, equally well."""
-    if said is not None:
-        return _sharing(columns, said, columns.word, [score])
+def _event_labels(columns: Columns, score: str, predicted: str | None) -> list[str]:
+    """Return equally good candidates for the true class of rows with one score."""
+    if predicted is not None:
+        return _sharing(columns, predicted, columns.word, [score])
     free = [name for name in _free_classes(columns, [score]) if not columns.is_predicted(name)]
     text = [name for name in free if columns[name].dtype == object]
     whole = [name for name in free if columns[name].dtype != object]
@@ -385,7 +386,7 @@ def _free_classes(columns: Columns, without: Iterable[str]) -> list[str]:
 
 
 def _are_codes(columns: Columns, name: str, frame: Frame) -> bool:
-    """Whether whole numbers are codes of the classes, or few numbers beside rows that sum to 1."""
+    """Whether whole numbers can be class codes: in range, or few distinct numbers if scores sum to 1."""
     numbers, n_classes = [float(word) for word in columns.words(name)], max(len(frame.names), 2)
     if len(numbers) < 2:
         return False
@@ -394,7 +395,7 @@ def _are_codes(columns: Columns, name: str, frame: Frame) -> bool:
 
 
 def _sharing(columns: Columns, known: str, among: Iterable[str], without: Sequence[str]) -> list[str]:
-    """Return the other columns whose cells are mostly words of a known column."""
+    """Return the other columns whose cells are mostly values of a known column."""
     words, found = columns.words(known), []
     free = {*_free_classes(columns, without), *columns.predicted} - {known, *without}
     for name in among:
@@ -414,7 +415,7 @@ def _sharing(columns: Columns, known: str, among: Iterable[str], without: Sequen
 
 
 def _vectors(columns: Columns) -> Iterator[Weighed]:
-    """Propose scores of all classes: a matrix, columns named like labels, named alike, or that sum to 1."""
+    """Propose scores of all classes: a matrix, or columns that are named like classes or that sum to 1."""
     frames: dict[tuple[str, ...], Frame] = {}
     for frame in _frames(columns):
         frames.setdefault(frame.columns, frame)
@@ -449,7 +450,7 @@ def _frames(columns: Columns) -> Iterator[Frame]:
 
 
 def _are_named(columns: Columns, frame: Frame, label: str) -> bool:
-    """Whether columns that can be scores are named like the classes of a label."""
+    """Whether columns of possible scores are named after the classes of a label."""
     if label not in columns.word or len(set(frame.names) & columns.words(label)) < 2:
         return False
     if frame.columns[0] not in columns.word or columns.sum_to_one(frame.columns):
@@ -460,7 +461,7 @@ def _are_named(columns: Columns, frame: Frame, label: str) -> bool:
 
 
 def _other_frames(columns: Columns) -> Iterator[Frame]:
-    """Return the columns that are called scores, and numbers that sum to 1 or are as many as the classes."""
+    """Return columns named as scores, then columns of numbers that sum to 1, or else all of them."""
     numeric = [name for name in columns.scores if not columns.says_right(name)]
     numeric = [name for name in numeric if name not in columns.truths.values()]
     yield from columns.frames(numeric)
@@ -485,7 +486,7 @@ def _weighed(columns: Columns, frame: Frame, label: tuple[str, ...]) -> Weighed:
     scale = scale_of(first) if frame.word else "unknown"
     reasons = ["names are the labels"] if len(label) == 1 and _are_named(columns, frame, label[0]) else []
     if columns.sum_to_one(frame.columns):
-        reasons.append("rows sum to 1" if frame.word or reasons else "nothing but sums of 1")
+        reasons.append("rows sum to 1" if frame.word or reasons else "only sums of 1")
     if first in columns.table.matrices:
         names = columns.listed
     else:
@@ -495,7 +496,7 @@ def _weighed(columns: Columns, frame: Frame, label: tuple[str, ...]) -> Weighed:
     if scale in ("logits", "log_probabilities"):
         reasons.append("a scale in the name")
     if columns.are_several(label):
-        kind, reasons = "multilabel", [*reasons, "each has a column of its truth"]
+        kind, reasons = "multilabel", [*reasons, "a label column per class"]
     doubt = None if columns.given.score else _against(columns, frame, label, {*reasons})
     roles = Roles(frame.columns, names, label, kind=kind, scale=scale, doubt=doubt)
     return sum(map(SUPPORT.__getitem__, reasons)), roles
@@ -510,18 +511,18 @@ def _against(columns: Columns, frame: Frame, label: tuple[str, ...], reasons: se
         and frame.word
         and all(columns.is_predicted(name) and is_flag(columns[name]) for name in frame.columns)
     ):
-        return f"{listed} hold decisions, 0 and 1 alone, and no probabilities of classes"
+        return f"{listed} hold only 0 and 1: decisions, not probabilities of classes"
     if (matrix or unnamed) and _descend(columns.rows(frame.columns, FIRST)):
-        return f"every row of {listed} descends, as scores of ranks do, and names no class"
+        return f"every row of {listed} is in descending order: scores of ranked classes, which are not named"
     if not SUFFICIENT & reasons and not matrix:
         return _against_vectors(columns, frame, words)
     if unnamed and not frame.word and words and not _separates(columns, frame, label[0], words):
-        return f"nothing but their sums says that {listed} are scores of {label[0]!r}"
+        return f"only their sums of 1 suggest that {listed} are scores of the classes in {label[0]!r}"
     return None
 
 
 def _separates(columns: Columns, frame: Frame, label: str, words: frozenset[str]) -> bool:
-    """Whether a column is higher for its class, as far as labels are codes, and rows enough to see it."""
+    """Whether scores are higher for their class; True if labels are no codes or rows are too few to tell."""
     codes = sorted(int(word) for word in words if word.isascii() and word.isdigit())
     first = codes[0] if len(codes) == len(words) else -1
     if first not in (0, 1) or codes[-1] - first >= len(frame.columns) or len(columns[label]) < FEW_ROWS:
@@ -531,25 +532,23 @@ def _separates(columns: Columns, frame: Frame, label: str, words: frozenset[str]
 
 
 def _against_vectors(columns: Columns, frame: Frame, words: frozenset[str]) -> str | None:
-    """Say why columns that no names of classes and no sums support cannot be the scores of all classes."""
+    """Say why columns without class names and sums of 1 cannot be scores of all classes; else None."""
     listed = some_names(frame.columns)
     within = all(is_within(columns[name]) for name in frame.columns)
     if frame.word:
         if frame.is_run or not words or not within or len(words) > 2:
             return None
-        of = some_names(sorted(words))
-        return f"{listed} are no scores of classes: their rows do not sum to 1, and the labels are {of}"
+        classes = some_names(sorted(words))
+        return f"{listed} are not scores of classes: rows do not sum to 1, and the labels are {classes}"
     if flags := [name for name in frame.columns if is_flag(columns[name])]:
-        return f"{some_names(flags)} of {listed} hold 0 and 1 alone, and rows do not sum to 1"
+        return f"{some_names(flags)} among {listed} hold only 0 and 1, and rows do not sum to 1"
     if columns.predicted or columns.correct or any(map(columns.is_predicted, frame.columns)):
         lead = f"{columns.decided}; " * bool(columns.predicted)
-        return (
-            f"{lead}nothing says that {listed} are scores of classes: no name, no sum, no class of the labels"
-        )
+        return f"{lead}neither names, sums nor labels show that {listed} are scores of classes"
     if not within and any(is_whole(columns[name]) for name in frame.columns):
-        return f"{listed} are numbers of different ranges, whole ones among them, and no scores of classes"
+        return f"{listed} have different ranges, and some hold whole numbers: they are not scores of classes"
     if len(words) > len(frame.columns):
-        return f"there are {len(words)} classes in the labels, and {len(frame.columns)} columns: {listed}"
+        return f"the labels have {len(words)} classes, but there are {len(frame.columns)} columns: {listed}"
     return None
 
 
@@ -557,7 +556,7 @@ def _against_vectors(columns: Columns, frame: Frame, words: frozenset[str]) -> s
 
 
 def _ranks(columns: Columns) -> Iterator[Weighed]:
-    """Propose the columns label_1, score_1, label_2, ...: classes, and their scores."""
+    """Propose ranked classes and their scores: columns such as label_1, score_1, label_2, ..."""
     families: dict[str, dict[int, str]] = {}
     for name, word in columns.word.items():
         if (match := RANK.fullmatch(word)) is not None:
@@ -596,18 +595,18 @@ def _single(columns: Columns) -> Iterator[Weighed]:
         )
         hard = None
         if not columns.given.score and is_flag(columns[score]):
-            hard = f"{score!r} holds decisions, 0 and 1 alone, and calibration needs their probabilities"
+            hard = f"{score!r} holds only 0 and 1: decisions, but calibration needs their probabilities"
         for predicted, label in _classes_beside(columns, score):
-            if support == "called so" or not predicted or _tells_right(columns, score, predicted, label):
+            if support == "named so" or not predicted or _scores_decision(columns, score, predicted, label):
                 roles = replace(base, predicted=predicted, label=(label,) if label else ())
                 for reading in _kinds(columns, roles, support):
                     yield SUPPORT[support], replace(reading, doubt=reading.doubt or hard)
 
 
-def _tells_right(columns: Columns, score: str, predicted: str, label: str | None) -> bool:
-    """Whether a score that no usual name supports belongs to decisions: by its name, or by their errors."""
-    of = (columns.event_of(score) or ("", None, ""))[1]
-    if of is not None and (of in columns.words(predicted) or _is_named_like(columns, predicted, of)):
+def _scores_decision(columns: Columns, score: str, predicted: str, label: str | None) -> bool:
+    """Whether a score belongs to a predicted class: by its name, or because it separates right from wrong."""
+    word = (columns.event_of(score) or ("", None, ""))[1]
+    if word is not None and (word in columns.words(predicted) or _is_named_like(columns, predicted, word)):
         return True
     if label is None or not columns.are_as_long(predicted, label) or is_free_text(columns[predicted]):
         return True
@@ -620,7 +619,7 @@ def _tells_right(columns: Columns, score: str, predicted: str, label: str | None
 def _one_score(columns: Columns) -> list[tuple[str, str]]:
     numeric, word, given = columns.scores, columns.word, columns.given.score
     if given:
-        return [(given[0], "called so")] if len(given) == 1 else []
+        return [(given[0], "named so")] if len(given) == 1 else []
     parted = [name for name in numeric if name in columns.fractions]
     events = {name: event for name in numeric if (event := columns.event_of(name)) is not None}
     calibrated = [n for n in numeric if word[n] == "calibrated" and "uncalibrated" not in word.values()]
@@ -637,7 +636,7 @@ def _one_score(columns: Columns) -> list[tuple[str, str]]:
     left = [name for name in left if is_within(columns[name])] or percent or alone
     tiers = (
         ("calib wrote it", calibrated),
-        ("called so", _with_stages(columns, strong) or brackets or _with_stages(columns, weak)),
+        ("named so", _with_stages(columns, strong) or brackets or _with_stages(columns, weak)),
         ("in the name", [name for name in framed if name in columns.fractions] or framed),
         ("fractions" if len(left) == 1 else "fractions of several columns", left),
     )
@@ -648,7 +647,7 @@ def _one_score(columns: Columns) -> list[tuple[str, str]]:
 
 
 def _with_stages(columns: Columns, names: Sequence[str]) -> list[str]:
-    """Return columns of scores that are not constant, and fractions whose names add a word to theirs."""
+    """Return the scores that vary, and fractions with their name and a further word, such as calibrated."""
     called = [
         name for name in names
         if name in columns.fractions or len(columns[name]) < 2 or columns.has_few_words(name, FIRST)
@@ -660,20 +659,20 @@ def _with_stages(columns: Columns, names: Sequence[str]) -> list[str]:
 
 
 def _classes_beside(columns: Columns, score: str) -> list[tuple[str | None, str | None]]:
-    """Return each (predicted class, true class) that can belong to a score."""
+    """Return the pairs of columns (predicted class, true class) that can belong to a score."""
     predicted = _predicted_beside(columns, score)
     labels = [name for name in columns.labels if name != predicted]
     free = [name for name in labels if not _decided_event(columns, name, name, score)]
     label = next(iter(free or labels), None)
     if predicted is None and label is not None and columns.correct is None:
-        return [(said, label) for said in _said_beside(columns, label, score)]
+        return [(name, label) for name in _answers_beside(columns, label, score)]
     if label is not None or columns.correct is not None or columns.labels:
         return [(predicted, label or next(iter(columns.labels), None))]
     return [(predicted, name) for name in _event_labels(columns, score, predicted)] or [(predicted, None)]
 
 
 def _predicted_beside(columns: Columns, score: str) -> str | None:
-    """Return the predicted class that belongs to a score: of the same stem, or the only one by its name."""
+    """Return the column of the predicted class of a score: with the same stem, else the first by its name."""
     event = columns.event_of(score)
     if event is not None and columns.given.predicted is None:
         for name in columns.word:
@@ -683,26 +682,26 @@ def _predicted_beside(columns: Columns, score: str) -> str | None:
 
 
 def _is_named_like(columns: Columns, name: str, stem: str) -> bool:
-    """Whether a column is called the predicted class of a model: lr_pred of lr."""
+    """Whether a column is named as the predicted class of a model: lr_pred for lr."""
     word, stem = columns.word[name], columns.word.get(stem, normalised(stem))
     rest = {word.removeprefix(f"{stem}_"), word.removesuffix(f"_{stem}")} - {word}
     return any(is_called(part, "predicted") or part in ("label", "class") for part in rest)
 
 
-def _said_beside(columns: Columns, label: str, score: str) -> list[str | None]:
-    """Return what can be the predicted class if nothing is called so, by words that two columns share."""
+def _answers_beside(columns: Columns, label: str, score: str) -> list[str | None]:
+    """Return candidates for the predicted class, if no name says it: columns that share its values."""
     word = columns.word
     plain = [name for name in word if word[name] == "label" and name != label]
     if plain and columns.called(label, "true") and columns.called(score, "score", "confidence"):
         return [plain[0]]
     several = len(columns.words(label)) > 2
     telling = columns.called(score, "confidence") or scale_of(score) == "log_probabilities"
-    weak = [name for name in word if columns.called(name, "said") and name not in (label, score)]
+    weak = [name for name in word if columns.called(name, "answered") and name not in (label, score)]
     answers = [name for name in weak if name not in columns.fractions]
     if telling and len(answers) == 1:
-        (said,), alike = answers, columns[answers[0]].dtype.kind == columns[label].dtype.kind
-        if alike and (is_free_text(columns[said]) or columns.words(said) & columns.words(label)):
-            return [said]
+        (answer,), alike = answers, columns[answers[0]].dtype.kind == columns[label].dtype.kind
+        if alike and (is_free_text(columns[answer]) or columns.words(answer) & columns.words(label)):
+            return [answer]
     among = list(word) if several and telling else weak if several or telling else []
     shared = [name for name in _sharing(columns, label, among, [score]) if columns[name].dtype == object]
     if shared:
@@ -713,38 +712,38 @@ def _said_beside(columns: Columns, label: str, score: str) -> list[str | None]:
 
 
 def _kinds(columns: Columns, base: Roles, support: str) -> Iterator[Roles]:
-    """Propose what a score is: of a right answer, of the predicted class, or P(Y = 1) beside its decision."""
-    (score,), said, correct = base.probabilities, base.predicted, columns.correct
+    """Propose the kind of a score: chance of a right answer, confidence in a predicted class, or P(Y = 1)."""
+    (score,), predicted, correct = base.probabilities, base.predicted, columns.correct
     event = replace(base, predicted=None)
     graded = replace(event, kind="confidence", correct=correct, label=())
-    if said is None:
+    if predicted is None:
         sure = correct is not None and (not base.label or columns.called(score, "confidence"))
-        yield from [graded] if sure else _of_event(columns, event, support)
+        yield from [graded] if sure else _event_readings(columns, event, support)
         return
-    if is_free_text(columns[said]) and (correct is not None or base.label):
+    if is_free_text(columns[predicted]) and (correct is not None or base.label):
         yield graded if correct else replace(base, kind="confidence")
         return
     doubt = None
     if support == "fractions":
         lead = f"{columns.decided}; " * bool(columns.predicted)
-        doubt = f"{lead}nothing but its range says that {score!r} is the confidence in {said!r}"
+        doubt = f"{lead}only its range suggests that {score!r} is the confidence in {predicted!r}"
     if base.label and columns.given.predicted is None:
-        word = _decided_event(columns, said, base.label[0], score)
+        word = _decided_event(columns, predicted, base.label[0], score)
         if word is not None:
-            for reading in _of_event(columns, replace(event, positive=word or None), support):
+            for reading in _event_readings(columns, replace(event, positive=word or None), support):
                 yield replace(reading, doubt=reading.doubt or doubt)
             doubt = (
-                f"{score!r} is no confidence in {said!r}: one of two classes that is predicted has 1/2 or "
-                f"more, and it goes down to {float(np.nanmin(columns[score])):.4g}"
+                f"{score!r} is not the confidence in {predicted!r}: with two classes a confidence is "
+                f"at least 1/2, and the lowest score is {float(np.nanmin(columns[score])):.4g}"
             )
     yield replace(base, kind="top-label", correct=correct, doubt=doubt)
 
 
 def _decided_event(columns: Columns, predicted: str, label: str, score: str) -> str | None:
-    """Return the class whose probability a score is, if another column says whether it passes a threshold.
+    """Return the positive class, if the predicted class only says whether a score passes a threshold.
 
-    One of two classes is predicted for all high scores and the other for all low scores, some below 1/2: only
-    P(Y = 1) does that. If one class alone is predicted, the event is "", to be found out.
+    Then one class is predicted for all high scores and the other for all low scores, some below 1/2: the
+    score is P(Y = 1). If only one class is predicted, return "": the positive class is not known yet.
     """
     if len(columns.words(predicted, label)) > 2 or not columns.are_as_long(predicted, score):
         return None
@@ -763,8 +762,8 @@ def _decided_event(columns: Columns, predicted: str, label: str, score: str) -> 
     return words[found.index[1]] if apart else None
 
 
-def _of_event(columns: Columns, base: Roles, support: str) -> Iterator[Roles]:
-    """Propose the classes whose probability a score can be, held against how it separates the labels."""
+def _event_readings(columns: Columns, base: Roles, support: str) -> Iterator[Roles]:
+    """Propose the positive class of a score, and check that the score is higher for it."""
     (score,) = base.probabilities
     words = sorted(columns.words(*base.label))
     chosen = columns.given.positive if columns.given.positive in words else None
@@ -777,17 +776,18 @@ def _of_event(columns: Columns, base: Roles, support: str) -> Iterator[Roles]:
     for word in [by_convention] if by_convention else words:
         auc, errors = columns.separation(score, base.label[0], word)
         if errors <= -SEPARATES:
-            doubt = f"{score!r} separates the labels the wrong way round: as the probability of {word!r} its "
+            doubt = f"{score!r} ranks the labels the wrong way round: as the probability of {word!r} its "
             both = tuple(f"positive={term}" for term in sorted(words, key=word.__eq__))
             yield replace(base, positive=word, doubt=f"{doubt}AUC is {auc:.2f}", choices=both)
         elif support in ("fractions", "in the name") and errors < SEPARATES:
-            yield replace(base, doubt=f"nothing says that {score!r} is a score of {base.label[0]!r}")
+            doubt = f"neither its name nor its values show that {score!r} is a score of {base.label[0]!r}"
+            yield replace(base, doubt=doubt)
         else:
             yield replace(base, positive=None if by_convention else word)
 
 
 def _event_by_name(columns: Columns, score: str, label: tuple[str, ...], words: Sequence[str]) -> str | None:
-    """Return the class that the name of a score says: yes in p(yes), fraud beside is_fraud."""
+    """Return the class in the name of a score: yes in p(yes); fraud in fraud_score beside is_fraud."""
     if columns.called(score, *KNOWN, "score") or not columns.has_header:
         return None
     if len(words) == 2 and len(inside := classes_in_name(score, words)) == 1:
@@ -803,21 +803,21 @@ def _event_by_name(columns: Columns, score: str, label: tuple[str, ...], words: 
 
 
 def is_free_text(values: np.ndarray) -> bool:
-    """Whether most rows hold a value of their own, which are answers and no classes."""
+    """Whether most rows have a value of their own: free answers, not classes."""
     n_rows = len(values)
     return n_rows >= LEAST_TEXTS and 2 * len(words_in(values)[1]) > n_rows
 
 
-# --- cells that make text of a column of numbers ---
+# --- text in columns of numbers ---
 
-#: Cells that write a number, also with a percent sign, or with marks between thousands.
+#: Cells that are numbers, also with a percent sign or thousands separators.
 NUMBERLIKE = re.compile(
     r"[+-]?(\d+([.,]\d*)?|[.,]\d+|\d{1,3}([., ']\d{3})+([.,]\d+)?)([eE][+-]?\d+)?\s*%?", re.ASCII
 )
 
 
 def _refuse_stray_cells(columns: Columns, labelled: bool, read: bool) -> None:
-    """Refuse a column of numbers that a cell makes text, and text for scores if nothing else is read."""
+    """Refuse a column of numbers with a cell of text, and scores as text if no other reading exists."""
     known = {*columns.side.values(), *columns.labels, *columns.predicted, columns.correct}
     alone = not columns.sum_to_one(columns.scores)
     for name in columns.word:
@@ -848,7 +848,7 @@ def _instead(cell: str, name: str) -> str:
 
 
 def stray_cell(values: np.ndarray, labelled: bool) -> tuple[int, str] | None:
-    """Return the first cell (row, text) that makes text of a column of numbers; None for other text."""
+    """Return the first cell (row, text) of a column of numbers that is no number; None for other columns."""
     codes, words = words_in(values)
     counts = np.bincount(codes, minlength=len(words))
     like = np.array([len(word) <= 60 and NUMBERLIKE.fullmatch(word) is not None for word in words])
@@ -865,6 +865,6 @@ def stray_cell(values: np.ndarray, labelled: bool) -> tuple[int, str] | None:
 
 
 def _descend(matrix: np.ndarray) -> bool:
-    """Whether no row of three or more scores ever rises."""
+    """Whether all rows, of three or more scores, are in descending order."""
     rows = matrix[:1000]
     return len(rows) >= LEAST_TEXTS and rows.shape[1] > 2 and bool((rows[:, 1:] <= rows[:, :-1]).all())

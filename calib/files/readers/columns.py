@@ -30,13 +30,13 @@ from calib.files.readers.tables import Table, as_float, as_float_column, by_word
 
 #: Largest distance of a score from [0, 1] by rounding.
 ROUNDING = 1e-3
-#: Characters that part a class from the words around it.
+#: Characters between a class and the rest of a name.
 MARKS = tuple("_ .:/()[]{}=-")
-#: Most rows from which sums and separation are judged, and words are counted.
+#: Most rows used to judge sums and separation, and to count distinct values.
 LOOKED_AT, FIRST = 20_000, 2_000
-#: Fewest rows of a column of consecutive numbers that counts the rows.
+#: Fewest rows before consecutive numbers count as row numbers.
 MIN_INDEX_ROWS = 10
-#: Most places in a name between which a class name is looked for.
+#: Most boundaries at each end of a name between which a class is searched.
 MOST_BOUNDARIES = 12
 #: Where a class can begin or end in a name: between letters and digits, before capitals, at marks.
 BOUNDARY = re.compile(r"(?<=[a-z])(?=[A-Z0-9])|(?<=[A-Z])(?=[0-9])|(?<=[0-9])(?=[A-Za-z])|(?<=\W|_)|(?=\W|_)")
@@ -44,18 +44,18 @@ BOUNDARY = re.compile(r"(?<=[a-z])(?=[A-Z0-9])|(?<=[A-Z])(?=[0-9])|(?<=[0-9])(?=
 
 @dataclass(frozen=True)
 class Frame:
-    """Columns whose names differ in the class alone: prob_cat, prob_dog."""
+    """Columns whose names differ only in the class: prob_cat, prob_dog."""
 
     #: The columns, and the part of their names that is the class
     columns: tuple[str, ...]
     names: tuple[str, ...]
-    #: What stands around it
+    #: The text before and after the class
     before: str = ""
     after: str = ""
 
     @property
     def word(self) -> str:
-        """What stands around the class; empty if nothing does."""
+        """The text around the class; may be empty."""
         return self.before + self.after
 
     @property
@@ -67,7 +67,7 @@ class Frame:
 
 
 class Columns:
-    """The columns of a table, each looked at once, with the roles that their names give."""
+    """The columns of a table, each examined once, with the roles that their names suggest."""
 
     def __init__(self, table: Table, given: Given) -> None:
         numbers = {n: v for n, v in table.columns.items() if v.dtype == object and _writes_fractions(v)}
@@ -153,7 +153,7 @@ class Columns:
         return self.table.columns[name]
 
     def words(self, *names: str) -> frozenset[str]:
-        """Return the distinct cells of columns, without empty ones and those that stand for them."""
+        """Return the distinct values of columns, without empty cells and words for them."""
         for name in names:
             if name not in self._words:
                 words = frozenset(words_in(self[name])[1])
@@ -161,11 +161,11 @@ class Columns:
         return frozenset().union(*(self._words[name] for name in names))
 
     def is_aside(self, name: str) -> bool:
-        """Whether a column says when, in which part, or in which row."""
+        """Whether a column holds times, parts of the data or row numbers, by its name."""
         return self.called(name, "aside", "index")
 
     def has_few_words(self, name: str, most: int) -> bool:
-        """Whether a column of texts or whole numbers holds two to `most` different ones in its first rows."""
+        """Whether the first rows of a column of texts or whole numbers have 2 to `most` distinct values."""
         few = name not in self.fractions and len(set(self[name][:FIRST].tolist()))
         return 2 <= few <= most
 
@@ -176,18 +176,18 @@ class Columns:
         return name not in self.fractions and is_flag(self[name])
 
     def says_right(self, name: str) -> bool:
-        """Whether a column says of predictions whether they are right, by its name and its cells."""
+        """Whether a column says if predictions are right, by its name and its cells."""
         named = self.called(name, "correct") or "correct" in self.tools[name]
         return named and says_right(self[name])
 
     def is_predicted(self, name: str) -> bool:
-        """Whether a column holds what was predicted, by a word of its name."""
+        """Whether a column holds predictions, by a word in its name."""
         words = set(self.word[name].split("_"))
         return bool(words & PREDICTED_WORDS) or "predicted" in self.tools[name]
 
     @cached_property
     def truths(self) -> dict[str, str]:
-        """The column of 0 and 1 that says whether a class is true, for each column of scores that has one."""
+        """The columns of 0 and 1 that say whether a class is true, by the column of the class's scores."""
         scores: dict[str, list[str]] = {}
         for name in self.scores:
             for of in {name.strip(), (self.event_of(name) or ("", name, ""))[1]}:
@@ -209,7 +209,7 @@ class Columns:
         return np.stack([values[:n_rows] for values in columns], axis=1)
 
     def are_several(self, label: Sequence[str]) -> bool:
-        """Whether a column or matrix of 0 and 1 for each class says which are true, and not always one is."""
+        """Whether labels are 0 and 1 for each class, and some rows have no true class or several."""
         if len(label) > 1:
             ones = np.stack([one_hot_values(self[name]) for name in label], axis=1)
         elif label and label[0] in self.table.matrices:
@@ -219,12 +219,12 @@ class Columns:
         return bool(np.isin(ones, (0, 1)).all() and (ones.sum(axis=1) != 1).any())
 
     def is_called_score(self, name: str) -> bool:
-        """Whether a column of numbers has the name of a score, with a class or model in it or without."""
+        """Whether a column is named as a score, with or without a class or model in its name."""
         named = self.called(name, "confidence", "score") or "score" in self.tools[name]
         return named or self.event_of(name) is not None
 
     def event_of(self, name: str) -> tuple[str, str, str] | None:
-        """Return (text before, class, text after) of the name of a score: prob_fraud, P(Y=1), dog score."""
+        """Split the name of a score into (text before, class, text after): prob_fraud, P(Y=1), dog score."""
         if self.called(name, *KNOWN, "score"):
             return None
         match = self.tools[name].get("score")
@@ -253,7 +253,7 @@ class Columns:
         return sorted(found, key=lambda frame: -len(frame.columns))
 
     def frames_of(self, names: Sequence[str], classes: Collection[str]) -> list[Frame]:
-        """Return the groups of columns named like classes, with the same text around, the largest first."""
+        """Return the groups of columns named after classes, with equal text around it, the largest first."""
         around: dict[tuple[str, str], list[str]] = {}
         for name in names:
             for before, inside, after in classes_in_name(name, classes):
@@ -276,7 +276,7 @@ class Columns:
         )
 
     def sum_to_one(self, names: Sequence[str], share: float = 0.5) -> bool:
-        """Whether most rows of columns sum to 1 or to 100, or exp of them does."""
+        """Whether most rows sum to 1 or to 100, or their exponentials do."""
         matrix = self.table.matrices.get(names[0]) if len(names) == 1 else None
         if matrix is None and (len(names) < 2 or len({len(self[name]) for name in names}) > 1):
             return False
@@ -287,7 +287,7 @@ class Columns:
         return sums_to_one(self._sums[key], share)
 
     def are_as_long(self, name: str, other: str) -> bool:
-        """Whether two columns have equal lengths: vectors of one archive may differ."""
+        """Whether two columns have equal lengths; arrays of an archive may differ."""
         return len(self[name]) == len(self[other])
 
     def separation(self, score: str, label: str, positive: str) -> tuple[float, float]:
@@ -297,7 +297,7 @@ class Columns:
         return self.separates(score, np.array([word == positive for word in words])[codes], filled)
 
     def separates(self, score: str, event: np.ndarray, filled: Any = True) -> tuple[float, float]:
-        """Return what `separation` does, of an event."""
+        """Return `separation` for a mask of events in place of a class."""
         if len(self[score]) != len(event):
             return 0.5, 0.0
         step = max(1, len(self[score]) // LOOKED_AT)
@@ -320,7 +320,7 @@ class Columns:
 
 
 def _writes_fractions(values: np.ndarray) -> bool:
-    """Whether all texts are numbers, and some fractions, as files with types may hold them."""
+    """Whether all texts are numbers, some of them fractions."""
     if len(values) and not re.search(r"[.eE]", str(values[0])):
         return False
     numbers = np.array([as_float(word) for word in words_in(values)[1] if word])
@@ -328,7 +328,7 @@ def _writes_fractions(values: np.ndarray) -> bool:
 
 
 def _all(values: np.ndarray, test: Callable[[np.ndarray], np.ndarray]) -> bool:
-    """Whether all numbers pass or are missing; most other columns show it in the first rows."""
+    """Whether all numbers pass a test or are missing; the first rows are tested first, to save time."""
     with np.errstate(invalid="ignore"):  # of a signalling NaN, which is no number either
         return all(bool((np.isnan(rows) | test(rows)).all()) for rows in (values[:1000], values))
 
@@ -355,7 +355,7 @@ def is_flag(values: np.ndarray) -> bool:
 
 
 def sums_of(columns: Iterable[np.ndarray]) -> np.ndarray:
-    """Return the sums of rows, or of exp of them if they are log-probabilities, (n,) array."""
+    """Return the sums of rows, or of their exponentials if they are log-probabilities, (n,) array."""
     with np.errstate(over="ignore", invalid="ignore"):
         rows = np.array([*columns], dtype=np.float64)
         sums: np.ndarray = rows.sum(axis=0)
@@ -377,14 +377,14 @@ def is_row_number(values: np.ndarray) -> bool:
 
 
 def one_hot_values(values: np.ndarray) -> np.ndarray:
-    """0 or 1 per row of a one-hot column, also when it is written True and False."""
+    """Return 0 or 1 for each row of a one-hot column, which may be written True and False."""
     if values.dtype == object:
         return by_word(values, lambda word: word.lower() == "true", np.int64)
     return np.nan_to_num(values).astype(np.int64)
 
 
 def classes_in_name(name: str, classes: Collection[str]) -> list[tuple[str, str, str]]:
-    """Return (text before, class, text after) for the longest class in a name, between boundaries."""
+    """Find the longest classes between boundaries of a name: (text before, class, text after) of each."""
     text = name.strip()
     places = [0, *(match.start() for match in BOUNDARY.finditer(text)), len(text)]
     places = list(dict.fromkeys([*places[:MOST_BOUNDARIES], *places[-MOST_BOUNDARIES:]]))

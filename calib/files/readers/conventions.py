@@ -1,4 +1,4 @@
-"""Names of columns and the roles they give: words in use everywhere, and one table of what tools write.
+"""Names of columns and their roles: common words, and a table of the names that tools write.
 
 Words are in lower case with single underscores, the form of `normalised`.
 """
@@ -81,7 +81,7 @@ NAMES = {
         f"{_CALLED} clase classe klasse etiqueta idx index category_id class_id label_id",
     ),
     # predicted, if cells are true classes
-    "said": words_of("response output guess choice answer completion decision selected label class"),
+    "answered": words_of("response output guess choice answer completion decision selected label class"),
     # lists of classes that belong to lists of scores
     "list": words_of(
         "labels label classes class names top_k topk top_labels top_classes candidates choices options "
@@ -231,7 +231,7 @@ def is_called(name: str, *kinds: str) -> bool:
 
 
 def conventions_of(name: str) -> dict[str, re.Match[str]]:
-    """Return how a name follows the first convention of each role."""
+    """Return the match of a name with the first convention that fits, for each role."""
     found: dict[str, re.Match[str]] = {}
     for role, pattern in _ROLES:
         if (match := pattern.fullmatch(name.strip())) is not None:

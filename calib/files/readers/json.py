@@ -46,19 +46,19 @@ def read_json(source: Source, limits: Limits, progress: Progress | None = None) 
 
 
 def check_objects(raw: bytes, limits: Limits) -> None:
-    """Refuse JSON whose objects would take too much memory, by the marks that begin them."""
+    """Refuse JSON with too many objects for the memory, counted by their opening brackets."""
     objects = sum(size * raw.count(mark) for mark, size in OBJECT_BYTES.items())
     limits.check_expanded(objects, limits.expanded_bytes)
 
 
 def _record(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    """Make the dict of a JSON object; a name that it gives twice is refused."""
+    """Make the dict of a JSON object; a repeated name is refused."""
     record = dict(pairs)
     if len(record) < len(pairs):
         twice = repeated(name for name, _ in pairs) or ""
         values = islice((repr(value)[:40] for name, value in pairs if name == twice), 2)
         raise InputError(
-            f"{twice[:60]!r} is there twice in one JSON object, with {', '.join(values)}; keep one of them"
+            f"{twice[:60]!r} occurs twice in one JSON object, with {', '.join(values)}; keep one of them"
         )
     return record
 
@@ -73,7 +73,7 @@ def _records_in(content: Any, depth: int = 0) -> list[Any]:
 
 
 def _unwrapped(content: Any) -> Any:
-    """Return the rows of what pandas and logs of evaluations write around them."""
+    """Return the rows inside the wrappers that pandas and evaluation logs write."""
     if type(content) is not dict or not content:
         return content
     if content.keys() >= {"columns", "data"}:

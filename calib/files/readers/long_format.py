@@ -1,4 +1,4 @@
-"""Lines of a class and its score, some for each row, to scores by class or ranks."""
+"""Long tables, with a line for each row and class, to scores by class or ranked classes."""
 
 from __future__ import annotations
 
@@ -35,9 +35,9 @@ class Lines:
         return grid
 
     def scores(self, name: str, values: np.ndarray, limits: Limits) -> tuple[dict[str, np.ndarray], bool]:
-        """Return scores by class, or else of ranks, and whether they are by class.
+        """Return scores by class, or else ranked classes and their scores, and whether they are by class.
 
-        Scores cover all classes if every row lists every class, or sums to 1: classes left out are 0 then.
+        They are by class if every row lists every class, or sums to 1; classes that a row omits get 0.
         """
         sizes = np.bincount(self.at, minlength=self.n_rows)
         off = np.abs(np.bincount(self.at, weights=values, minlength=self.n_rows) - 1.0)[sizes > 0]
@@ -52,7 +52,7 @@ class Lines:
         return {f"{head}[{word}]": grid[:, at] for at, word in enumerate(self.classes)}, True
 
     def ranks(self, values: np.ndarray) -> dict[str, np.ndarray]:
-        """Return the columns label_1, score_1, ... of listed classes, as far as every row goes."""
+        """Return the columns label_1, score_1, ... of the highest classes, as many as each row has."""
         sizes = np.bincount(self.at, minlength=self.n_rows)
         filled = np.flatnonzero(sizes)
         n_ranks = int(sizes[filled].min())
@@ -70,10 +70,10 @@ class Lines:
 
 
 def wide(table: Table, limits: Limits) -> Table:
-    """Return a long table with one line for each row, and any other table as it is.
+    """Turn a long table into one line for each row; return any other table as it is.
 
-    A long table has a column that numbers the rows, the class and its score, and the true class or whether
-    the line's class is true. See `Lines.scores` for what scores become.
+    Columns of a long table are the row, a class, its score, and the true class or whether the line's class is
+    true. `Lines.scores` describes the new columns.
     """
     row = next((name for name in table.columns if is_called(name, "id", "index", "row")), None)
     if table.matrices or len(table.columns) < 3 or row is None:
@@ -116,16 +116,16 @@ def wide(table: Table, limits: Limits) -> Table:
 def _truth(
     table: Table, further: list[str], lines: Lines, limits: Limits
 ) -> tuple[str | None, dict[str, np.ndarray]]:
-    """Return the column that says whether each line's class is true, and the true classes made of it."""
+    """Find the column that says whether each line's class is true; return it and the true classes."""
     starts = np.unique(lines.at, return_index=True)[1]
     for name in further:
-        said = as_outcomes(table.columns[name])
+        outcomes = as_outcomes(table.columns[name])
         if (
             is_called(name, "flag", *LABELS)
-            and np.isfinite(said).all()
-            and (said != said[starts][lines.at]).any()
+            and np.isfinite(outcomes).all()
+            and (outcomes != outcomes[starts][lines.at]).any()
         ):
-            true = said == 1.0
+            true = outcomes == 1.0
             break
     else:
         return None, {}

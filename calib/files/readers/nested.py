@@ -1,4 +1,4 @@
-"""Lists and objects inside cells to columns of single values and matrices: scores by class, ranks, logs."""
+"""Lists and objects inside cells to columns and matrices: scores by class, ranked classes, logs."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ CLASS_KEYS = (
 SCORE_KEYS = ("score", "probability", "prob", "confidence", "p", "proba", "logprob", "value")
 #: Last words of names of columns of scores: model_probs.
 SCORED_LAST = words_of("probs probabilities proba logits scores softmax logprobs")
-#: What Python prints of arrays and of their numbers.
+#: Arrays and their numbers as Python prints them.
 ARRAY = re.compile(
     r"(?:<tf\.Tensor:.*numpy=)?(?:\w+\.)*(?:tensor|[aA]rray|DenseVector)\(\s*(\[.*\])\s*(?:,.*)?\)>?",
     re.DOTALL,
@@ -36,7 +36,7 @@ ARRAY = re.compile(
 SCALAR = re.compile(
     r"(?:(?:np|numpy|torch)\.)?(?:tensor|array|float\d*|u?int\d+|str_)\(([^()\[\],]*)(?:,[^()\[\]]*)?\)"
 )
-#: Digits of other alphabets, with _ or in hexadecimal, which are no numbers.
+#: Numbers that are refused: digits of other alphabets, with _ or in hexadecimal.
 OTHER_NUMBER, QUOTED = re.compile(r"[^\x00-\x7f]|\d_\d|\b0[xX]"), re.compile(r"'[^']*'|\"[^\"]*\"")
 #: Distance of logits from the highest at which the probability is 0.
 NO_CHANCE = 1000.0
@@ -51,15 +51,15 @@ Spread = list[list[tuple[str, float]] | None]
 
 
 def flattened(lists: Mapping[str, Cells], limits: Limits) -> dict[str, Cells]:
-    """Return columns without lists and objects in their cells, but for lists of equally many numbers.
+    """Return columns without lists and objects in their cells, except lists of numbers of one length.
 
-    Scores of all classes become the columns ``name[class]``, the highest classes ``label_1``, ``score_1``,
-    ..., a list of true classes ``true[class]``. Other objects become the columns ``name.key`` (known keys
-    without the name), everything else its text.
+    Scores of all classes become columns ``name[class]``, ranked classes ``label_1``, ``score_1``, ..., and
+    lists of true classes ``true[class]``. Other objects become columns ``name.key``, or ``key`` if it is the
+    name of a role. All else becomes text.
     """
     columns: dict[str, Cells] = {}
     spreads: dict[str, Spread] = {}
-    for name, cells in _of_harness(dict(lists)).items():
+    for name, cells in _from_harness(dict(lists)).items():
         _unfold(name, cells, columns, spreads, 0)
     _pair_lists(columns, spreads)
     flat: dict[str, Cells] = {}
@@ -87,7 +87,7 @@ def flattened(lists: Mapping[str, Cells], limits: Limits) -> dict[str, Cells]:
 def _unfold(
     name: str, cells: Cells, columns: dict[str, Cells], spreads: dict[str, Spread], depth: int
 ) -> None:
-    """Put cells into columns: objects of classes and scores into spreads, of other keys a column for each."""
+    """Move objects of classes and scores into `spreads`, and other objects into a column for each key."""
     present = [cell for cell in cells if cell is not None]
     if (spread := _spread_of(name, cells)) is not None:
         spreads[name] = spread
@@ -189,10 +189,9 @@ def _tags(columns: Mapping[str, Cells], classes: Sequence[str]) -> str | None:
 
 
 def _with_known_keys(columns: dict[str, Cells], unfolded: Sequence[str]) -> dict[str, Cells]:
-    """Return columns with the keys of objects for names, if only these say what the model announced.
+    """Name columns by the key of their objects alone, if it is the name of a role that no other column has.
 
-    A confidence, whether it was right, the predicted class and the true class, if no other column has such a
-    name.
+    The roles are the confidence, whether it was right, the predicted class and the true class.
     """
     bare: dict[str, str] = {}
     for kind in ("confidence", "correct", "predicted", "true"):
@@ -203,11 +202,11 @@ def _with_known_keys(columns: dict[str, Cells], unfolded: Sequence[str]) -> dict
     return {bare.get(name, name): cells for name, cells in columns.items()}
 
 
-# --- lists that texts write ---
+# --- lists written as text ---
 
 
 def writes_lists(name: str, cells: Iterable[str]) -> bool:
-    """Whether a column of text writes lists or objects of scores, as in CSV files, by its first cell."""
+    """Whether the first cell of a column of text is a list or an object of scores, as in CSV files."""
     first = str(next((cell for cell in cells if cell), "")).strip()
     bare = _unwrapped(first)
     brackets = (bare[:1], bare[-1:]) in (("[", "]"), ("{", "}"), ("(", ")"))
@@ -215,7 +214,7 @@ def writes_lists(name: str, cells: Iterable[str]) -> bool:
 
 
 def _are_scores(name: str) -> bool:
-    """Whether a column of lists or objects is called scores: probs, model_probs, prediction.scores."""
+    """Whether a column of lists or objects is named as scores: probs, model_probs, prediction.scores."""
     word = _last_word(name)
     scores = is_called(word, *SCALES, "confidence", "distribution")
     return scores or word.rpartition("_")[2] in SCORED_LAST
@@ -226,16 +225,16 @@ def _last_word(name: str) -> str:
 
 
 def _unwrapped(text: str) -> str:
-    """Return the list in what Python prints of arrays: tensor([...]), [np.float64(0.1), ...]."""
+    """Return the list inside a printed array: tensor([...]), [np.float64(0.1), ...]."""
     text = SCALAR.sub(r"\1", text.strip())
     match = ARRAY.fullmatch(text)
     return text if match is None else match[1]
 
 
 def lists_in_texts(columns: Mapping[str, Cells]) -> dict[str, Cells]:
-    """Return columns with the lists that texts write: of scores, of their classes and of true classes.
+    """Read columns of lists that are written as text: scores, their classes, or true classes.
 
-    As JSON, Python or NumPy prints them: ["a", "b"], ['a', 'b'], [0.7 0.3]. A column with any other cell
+    JSON, Python and NumPy print them as ["a", "b"], ['a', 'b'] and [0.7 0.3]. A column with any other cell
     stays text.
     """
     return {
@@ -256,7 +255,7 @@ def _lists_of(cells: Cells) -> Cells:
 
 
 def _list_of(text: str) -> Any:
-    """Return the list, object or printed number that a text writes; None if it writes none."""
+    """Read a list, an object or a printed number from text; None if it is something else."""
     if len(text) > LONGEST_LIST:
         return None
     text, whole = _unwrapped(text), text
@@ -274,7 +273,7 @@ def _list_of(text: str) -> Any:
 
 
 def _single(value: Any) -> Any:
-    """Return the list of numbers in a list of one, or in lists of one each, as tensors of one row have it."""
+    """Remove outer or inner lists of length 1, as printed tensors of one row or one column have them."""
     if type(value) is list and len(value) == 1 and type(value[0]) is list:
         return _single(value[0])
     if type(value) is list and value and all(type(entry) is list and len(entry) == 1 for entry in value):
@@ -283,7 +282,7 @@ def _single(value: Any) -> Any:
 
 
 def as_json(cell: Any) -> Any:
-    """Return what JSON holds of a Python or NumPy object, a text for what it cannot hold."""
+    """Convert a Python or NumPy object to JSON types; objects of other types become text."""
     if isinstance(cell, np.ndarray):
         cell = cell.tolist()
     if isinstance(cell, (list, tuple)):
@@ -300,7 +299,7 @@ def as_json(cell: Any) -> Any:
 def ranked_matrices(
     columns: dict[str, np.ndarray], matrices: dict[str, np.ndarray]
 ) -> tuple[dict[str, np.ndarray], dict[str, np.ndarray]]:
-    """Return columns and matrices with label_1, score_1, ... in place of two matrices of ranks."""
+    """Replace a matrix of ranked classes and a matrix of their scores by columns label_1, score_1, ..."""
     labelled = any(is_called(name, *LABELS) for name in columns)
     for classes, names in matrices.items():
         if not is_called(_last_word(classes), "list", "predicted") or not _are_classes(names):
@@ -339,7 +338,7 @@ def _all_numbers(cells: Cells) -> bool:
 
 
 def _numbers_alike(cells: Cells) -> bool:
-    """Whether all cells are lists of equally many numbers, which make a matrix."""
+    """Whether all cells are lists of numbers of one length, which make a matrix."""
     return _all_numbers(cells) and len({len(cell) for cell in cells}) == 1 and bool(cells[0])
 
 
@@ -366,7 +365,7 @@ def _as_texts(cells: Cells) -> Cells:
 
 
 def _lines_of(name: str, spread: Spread) -> tuple[Lines, np.ndarray]:
-    """Return the classes that rows list, each once, and their scores."""
+    """Return a line for each class that a row lists, and the scores of the lines."""
     pairs = [pair for row in spread for pair in row or ()]
     place = {word: code for code, word in enumerate(dict.fromkeys(word for word, _ in pairs))}
     codes = np.array([place[word] for word, _ in pairs])
@@ -382,7 +381,7 @@ def _lines_of(name: str, spread: Spread) -> tuple[Lines, np.ndarray]:
 def _true_sets(
     name: str, cells: Cells, columns: Mapping[str, Cells], classes: Sequence[str], limits: Limits
 ) -> dict[str, Cells] | None:
-    """Return whether each class is true, of lists of true classes; None if these are something else."""
+    """Turn lists of true classes into 0 and 1 for each class; None for other lists."""
     if not _are_lists(cells, (str, int)) or _several_true(cells):
         return None
     sets: list[set[Any]] = [set(cell or ()) for cell in cells]
@@ -404,11 +403,11 @@ def _true_sets(
 # --- logs of lm-evaluation-harness ---
 
 
-def _of_harness(columns: dict[str, Cells]) -> dict[str, Cells]:
+def _from_harness(columns: dict[str, Cells]) -> dict[str, Cells]:
     """Return the columns of a log of lm-evaluation-harness (`--log_samples`), a line for each question.
 
     `filtered_resps` holds the log-likelihood of every choice, which become `logits`, or the generated answer,
-    which becomes `predicted_answer`. Choices that a question does not have get no chance.
+    which becomes `predicted_answer`. Choices that a question does not have get probability 0.
     """
     source = next((name for name in ("filtered_resps", "resps") if name in columns), None)
     if source is None:
@@ -450,7 +449,7 @@ def _log_likelihoods(cell: Any) -> list[float] | None:
 
 
 def _gold(target: Any, doc: Any, row: Sequence[float]) -> int | None:
-    """Return the place of the true choice, given by number, by letter, or by the text of the choice."""
+    """Return the position of the true choice, which is given by its number, its letter or its text."""
     if type(target) is list and len(target) == 1:
         target = target[0]
     text = str(target).strip()

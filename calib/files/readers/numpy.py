@@ -104,7 +104,7 @@ def _text_of(array: np.ndarray, name: str) -> np.ndarray:
         return np.array([cell.decode("utf-8", "replace") for cell in array.tolist()], dtype=object)
     code_points = array.view(np.uint32).reshape(len(array), -1)
     if len(bad := np.flatnonzero((code_points > MOST_CODE_POINT).any(axis=1))):
-        raise InputError(f"array {name!r} holds in row {bad[0]} what is no text; save it again")
+        raise InputError(f"array {name!r} holds something other than text in row {bad[0]}; save it again")
     return array.astype(object)
 
 
@@ -128,7 +128,7 @@ def _table_of_arrays(arrays: dict[str, np.ndarray], format: str) -> Table:
 def numbers_of(
     columns: dict[str, np.ndarray], matrices: dict[str, np.ndarray]
 ) -> tuple[dict[str, np.ndarray], dict[str, np.ndarray]]:
-    """Return columns and matrices of numbers; matrices of text, which are no ranks, become columns."""
+    """Return columns and matrices of numbers; matrices of text become columns."""
     for name, matrix in matrices.items():
         if matrix.dtype == object:
             columns = columns | {f"{name}[{j}]": matrix[:, j] for j in range(matrix.shape[1])}

@@ -1,4 +1,4 @@
-"""How many values a Parquet file says it holds, read from its footer without pyarrow.
+"""The number of values that a Parquet file states, read from its footer without pyarrow.
 
 pyarrow ends the whole process if the description of a column is damaged. The footer is a Thrift structure in
 the compact protocol (parquet.thrift, FileMetaData).
@@ -18,7 +18,7 @@ ROW_GROUPS, COLUMNS, META_DATA, NUM_VALUES = 4, 1, 3, 5
 
 
 def stated_values(data: bytes) -> int:
-    """Return the number of values over all row groups and columns, members of lists counted one by one."""
+    """Return the number of values in all row groups and columns; each member of a list counts."""
     size = int.from_bytes(data[-8:-4], "little")
     if not data.endswith(MAGIC) or size + 8 > len(data):
         raise InputError("the Parquet file is cut short: its end is missing; copy it again")

@@ -71,7 +71,7 @@ MOST_INT64 = np.iinfo(np.int64).max
 
 
 class RemedyError(InputError):
-    """Input that `value` of `argument` ("fix", "scores" or "split") makes usable; `fact` has no full stop."""
+    """Input that is usable if `argument` ("fix", "scores" or "split") is `value`; `fact` has no full stop."""
 
     def __init__(self, fact: str, advice: str, argument: str, value: str) -> None:
         super().__init__(f"{fact}. {advice}")
@@ -149,14 +149,14 @@ class RawPredictions:
     group: np.ndarray | None = None
     cluster: np.ndarray | None = None
     roles: Roles | None = None  #: The columns that the other fields came from
-    no_labels: tuple[str, ...] = ()  #: Cells of the label, such as "-", that stand for none
+    no_labels: tuple[str, ...] = ()  #: Cells of the label, such as "-", that mean "no class"
     #: Kind of the predictions; `proba` of all but vectors is one column, the confidence or P(Y = 1)
     kind: str = "vectors"
     predicted: np.ndarray | None = None  #: (n,) array: cells of the predicted class
     #: (n, K) object array: names of the highest classes, best first; `proba` holds their scores
     ranked: np.ndarray | None = None
-    votes: Votes | None = None  #: Votes whose majority `labels` are
-    #: Every column but scores, predicted class, label and weights, (n,) each
+    votes: Votes | None = None  #: Votes; `labels` are their majorities
+    #: Every column except scores, predicted class, label and weights, (n,) each
     metadata: Mapping[str, np.ndarray] = field(default_factory=dict)
 
     @property
@@ -205,7 +205,7 @@ class RawPredictions:
 
     @cached_property
     def codes(self) -> np.ndarray | None:
-        """Class codes of `labels`, else -1; whole numbers are names if all names are numbers."""
+        """Class codes of `labels`, -1 if unknown; whole numbers are names if all class names are numbers."""
         if self.labels is None:
             return None
         labels = self.labels.astype(np.int64) if self.labels.dtype == bool else self.labels
@@ -300,14 +300,14 @@ class RawPredictions:
         return self._voted(counted_together(self._of_one_score(scores)))
 
     def _voted(self, rows: Any) -> Any:
-        """Return a row for each vote about checked rows; rows without votes as they are."""
+        """Add the votes to checked rows; rows without votes stay as they are."""
         if self.votes is None or rows.labels is None:
             return rows
         codes = replace(self, labels=self.votes.classes).codes
         assert codes is not None
         for word in self.votes.classes[codes < 0][:1]:
             raise InputError(
-                f"{label_text(word)!r} is voted for and names no class; the classes are "
+                f"{label_text(word)!r} has votes but matches no class; the classes are "
                 f"{some_names(self.names)}"
             )
         counts = np.zeros((self.n_samples, len(self.names)))
@@ -352,12 +352,12 @@ class RawPredictions:
         return MultilabelPrediction(self._ones_of(self.proba, scores), labels, self.names, **self._further())
 
     def check_columns(self) -> None:
-        """Refuse columns that nothing decides between, and classes that do not fit together."""
+        """Refuse columns whose roles are open, and predicted classes that do not match the labels."""
         if self.roles is not None and self.roles.doubt is not None:
             raise ChoiceError(self.roles.doubt, self.roles.choices)
         if (mismatch := self.mismatch()) is not None:
             raise InputError(
-                f"{mismatch[0]}; write the same names in both columns, or name another with label="
+                f"{mismatch[0]}; write the same names in both columns, or name another true label with label="
             )
         if self.kind == "binary" and self.seen is not None and len(found := classes_in(self.seen)) > 2:
             raise InputError(
@@ -367,37 +367,38 @@ class RawPredictions:
             )
 
     def mismatch(self) -> tuple[str, dict[str, str] | None] | None:
-        """Return why no predicted class is ever true, and the class that each label names; None if some is.
+        """Return why predicted and true classes do not match, and the class that each label means; else None.
 
-        The second is None if neither case, marks, prefixes nor numbers explain it.
+        The second is None if neither case, punctuation, prefixes nor numbers explain the difference.
         """
         if self.kind not in ("top-label", "top-k") or self.labels is None or self.predicted is None:
             return None
         cells = self.predicted if self.ranked is None else self.ranked.ravel()
-        said = classes_in(cells[~self.abstained] if self.ranked is None else cells)
+        predicted = classes_in(cells[~self.abstained] if self.ranked is None else cells)
         true = classes_in(self.labels)
-        if not said or not true or set(true) <= {ANOTHER}:
+        if not predicted or not true or set(true) <= {ANOTHER}:
             return None
-        if near := nearly_same(true, said):
+        if near := nearly_same(true, predicted):
             return f"classes are written in two ways: {some_names([*near, *near.values()])}", near
-        if set(said) & set(true):
-            return self._counted_from_one(said, true)
+        if set(predicted) & set(true):
+            return self._counted_from_one(predicted, true)
         listed = (
-            f"no predicted class is ever true: {some_names(said)} are predicted, and {some_names(true)} true"
+            f"no predicted class is ever true: the predicted classes are {some_names(predicted)}, the true "
+            f"classes {some_names(true)}"
         )
-        return listed, same_classes(true, said)
+        return listed, same_classes(true, predicted)
 
     def _counted_from_one(
-        self, said: Sequence[str], true: Sequence[str]
+        self, predicted: Sequence[str], true: Sequence[str]
     ) -> tuple[str, dict[str, str] | None] | None:
-        """Return what `mismatch` does, if predictions or labels run from 0 to K-1, the others from 1 to K."""
-        first, second = _as_integers(said), _as_integers(true)
+        """Return the `mismatch` if predictions or labels run from 0 to K-1 and the others from 1 to K."""
+        first, second = _as_integers(predicted), _as_integers(true)
         if not first or not second or {min(first), min(second)} != {0, 1}:
             return None
         less = min(second) - min(first)
         if max(second) != max(first) + less:
             return None
-        code = {word: int(word) for word in (*said, *true)}
+        code = {word: int(word) for word in (*predicted, *true)}
         a = by_word(np.asarray(self.predicted), lambda word: code.get(word, -9))
         b = by_word(np.asarray(self.labels), lambda word: code.get(word, -99))
         as_is, shifted = float(np.mean(a == b)), float(np.mean(a == b - less))
@@ -455,12 +456,12 @@ class RawPredictions:
 
 
 def label_text(label: Any) -> str:
-    """Return a label as messages name it: a whole number with all its digits."""
+    """Return a label as text for messages; whole numbers keep all their digits."""
     return f"{label:.15g}" if isinstance(label, (float, np.floating)) else str(label)[:60]
 
 
 def raw_announcement(rows: Any) -> RawPredictions:
-    """Return checked predictions that are no vectors as raw ones."""
+    """Turn checked predictions that are not vectors into raw predictions."""
     table = {} if rows.metadata is None else {str(name): c.to_numpy() for name, c in rows.metadata.items()}
     further: dict[str, Any] = {"weight": rows.sample_weight, "cluster": rows.cluster}
     further |= {"kind": rows.kind, "metadata": table}
@@ -511,13 +512,13 @@ def are_percentages(matrix: np.ndarray) -> bool:
 
 
 def are_single_percentages(values: np.ndarray) -> bool:
-    """Whether scores, each of one event, run from 0 to 100, and most are above 1: no probabilities then."""
+    """Whether scores of single events are percentages: from 0 to 100, and most of them above 1."""
     inside = np.isfinite(values).all() and values.min() >= 0.0 and values.max() <= 100.0
     return bool(inside and np.median(values) > 1.0)
 
 
 def points_of(values: np.ndarray) -> int:
-    """Return 5 or 10 if scores are whole numbers up to it, as on a scale of points; else 0."""
+    """Return the top of a scale of points, 5 or 10, if scores are whole numbers up to it; else 0."""
     if not np.isfinite(values).all() or values.min() < 0.0 or not 1.0 < values.max() <= 10.0:
         return 0
     return 0 if not is_whole(values) else 5 if values.max() <= 5.0 else 10
@@ -600,7 +601,7 @@ def raw_of(table: Table, roles: Roles) -> RawPredictions:
 def _without_empty(
     labels: np.ndarray, roles: Roles, cells: np.ndarray | None
 ) -> tuple[np.ndarray, tuple[str, ...]]:
-    """Return labels with "" in place of cells that stand for no class, and those cells."""
+    """Return labels with "" in place of the words that mean "no class", and these words."""
     if labels.dtype != object or labels.ndim > 1:
         return labels, ()
     words = words_in(labels)[1]
@@ -611,7 +612,7 @@ def _without_empty(
 
 
 def _ranks_of(table: Table, roles: Roles, scores: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Return (n, K) scores and names of the highest classes, as far as every row goes."""
+    """Return (n, K) scores and names of the highest classes; K is the fewest classes that a row has."""
     cells = [_stripped(table.columns[name], name) for name in roles.ranked]
     ranked = np.stack([as_keys(cell) for cell in cells], axis=1)
     filled = np.isfinite(scores)
@@ -652,7 +653,7 @@ def _metadata(table: Table, roles: Roles, n_rows: int) -> dict[str, np.ndarray]:
 
 
 def _whole_characters(text: Any) -> Any:
-    """Return text in which U+FFFD stands for half of a character, as cut prompts have it; else what it is."""
+    """Replace half characters, which prompts cut at any byte can have, by U+FFFD; keep other values."""
     if not isinstance(text, str) or text.isascii():
         return text
     return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
@@ -670,10 +671,10 @@ def _as_written(values: np.ndarray) -> np.ndarray:
 def divide(
     table: Table, roles: Roles | None = None, split: str | None = None, given: Given | None = None
 ) -> Mapping[str, RawPredictions]:
-    """Return the raw predictions of each part of a table; of `split` alone if it is a split value.
+    """Return the raw predictions of each part of a table, or of the rows with the split value `split`.
 
     The parts are "calibration" and "evaluation"; a table that names neither is all "evaluation". Without
-    `roles` they are found out, as far as the user has not `given` them.
+    `roles`, calib guesses the roles that the user has not `given`.
     """
     tables = {} if roles else part_tables(table)
     if tables:
@@ -698,8 +699,8 @@ def divide(
     divided = {part: raw.take(mask) for part, mask in masks.items() if mask.any()}
     if not divided:
         raise RemedyError(
-            f"column {roles.split!r} says that all rows were trained on ({some_names(words)})",
-            "Add rows that were not, or pass split=... to read these all the same",
+            f"column {roles.split!r} marks all rows as training rows ({some_names(words)})",
+            "Add calibration or evaluation rows, or pass split=... to read the training rows",
             "split",
             words[0],
         )
@@ -742,7 +743,7 @@ def parts_of(
 
 
 def with_labels(raw: RawPredictions, labels: Any, *, limits: Limits | None = None) -> RawPredictions:
-    """Return the raw predictions with labels from a file, a frame or an array; ids match their rows."""
+    """Add labels from a file, a frame or an array; rows are matched by id if both have ids."""
     ids = None
     if (table := table_from(labels, limits)) is not None:
         values, ids = label_column(table)
@@ -763,7 +764,7 @@ def with_labels(raw: RawPredictions, labels: Any, *, limits: Limits | None = Non
     if raw.kind == "confidence":
         return replace(raw, labels=as_outcomes(values))
     if raw.kind == "multilabel":
-        raise InputError("scores of which several can be true need their labels in the same file")
+        raise InputError("if several classes can be true, the labels must be in the file of the scores")
     if raw.kind != "vectors" and raw.roles is not None:
         cells = raw.predicted if raw.ranked is None else raw.ranked
         raw = replace(raw, class_names=_names_of(raw.roles, values, cells))
@@ -775,7 +776,7 @@ def with_labels(raw: RawPredictions, labels: Any, *, limits: Limits | None = Non
 
 
 def decided_but_for_labels(raw: RawPredictions) -> RawPredictions:
-    """Return the raw predictions without a doubt that is about their labels alone."""
+    """Remove a doubt that is only about the labels, because other labels are given."""
     if raw.roles is None or not raw.roles.choices:
         return raw
     about_labels = all(choice.startswith("label=") for choice in raw.roles.choices)
@@ -790,7 +791,7 @@ def _rows_with(wanted: np.ndarray, given: np.ndarray) -> np.ndarray:
         row = int(index.duplicated().argmax())
         first = int((given == given[row]).argmax())
         raise InputError(
-            f"id {given[row][:60]!r} is there twice in the file of labels, in rows {first} and {row}; give "
+            f"id {given[row][:60]!r} occurs twice in the file of labels, in rows {first} and {row}; give "
             "one label for every id"
         )
     rows = index.get_indexer(pd.Index(wanted, dtype=object))
@@ -830,7 +831,7 @@ def label_column(table: Table) -> tuple[np.ndarray, np.ndarray | None]:
 
 
 def names_that_fit(labels: np.ndarray | None, roles: Roles, n_columns: int) -> tuple[str, ...] | None:
-    """Return class names as labels are written, with or without prefixes."""
+    """Return class names in the form of the labels, with or without the prefixes of the columns."""
     short, long = roles.class_names, tuple(name.strip() for name in roles.probabilities)
     if short is None and labels is not None and labels.dtype == object and labels.ndim == 1:
         found = classes_in(labels)
@@ -865,7 +866,7 @@ def _clusters_of(values: np.ndarray, asked: str | None, column: str) -> np.ndarr
 
 
 def _stripped(values: np.ndarray, column: str) -> np.ndarray:
-    """Return a column of labels, ids or groups, its text without blanks around it, and fit to be shown."""
+    """Return a column of labels, ids or groups with stripped text, checked so that it can be shown."""
     if values.dtype != object:
         return values
     check_words(words_in(values)[1], f"column {column!r}")
@@ -888,6 +889,6 @@ def _as_integers(names: Sequence[str] | np.ndarray) -> list[int]:
 
 
 def _off_probabilities(matrix: np.ndarray) -> tuple[bool, float]:
-    """Return whether all scores lie in [0, 1], and by how much a row misses a sum of 1 at most."""
+    """Return whether all scores lie in [0, 1], and the largest distance of a row's sum from 1."""
     inside = matrix.min() >= 0.0 and matrix.max() <= 1.0 + 1e-6
     return bool(inside), float(np.abs(row_sums(matrix) - 1.0).max())

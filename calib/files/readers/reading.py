@@ -61,7 +61,7 @@ def read_table(
     limits : Limits, optional
         Bounds enforced while reading.
     progress : callable, optional
-        Called with the share done and a word.
+        Called with the share done, 0 to 1, and a word about the step.
     """
     if isinstance(source, Table):
         return source
@@ -119,7 +119,7 @@ def table_from(data: Any, limits: Limits | None = None, progress: Progress | Non
 
 
 def _with_lists(table: Table, limits: Limits) -> Table:
-    """Return a table whose lists of scores are written as text with what they hold, any other as it is."""
+    """Read lists of scores that a table holds as text; return any other table as it is."""
     text = {name: values for name, values in table.columns.items() if values.dtype == object}
     if table.matrices or not any(writes_lists(name, values[:100].tolist()) for name, values in text.items()):
         return table

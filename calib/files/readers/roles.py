@@ -1,4 +1,4 @@
-"""The roles of the columns of a file, a user's corrections, and the parts that names and values name."""
+"""Roles of columns, a user's corrections of them, and parts of a file: calibration and evaluation rows."""
 
 from __future__ import annotations
 
@@ -14,15 +14,15 @@ from calib.data.times import BLOCKS, are_dates, column_of_block
 from calib.files.readers.conventions import NAMES, SIDE_ROLES, is_called, normalised
 from calib.files.readers.tables import Table, by_word, some_names, words_in
 
-#: Parts of a file; nothing is read of the last.
+#: Parts of a file; training rows are not read.
 PARTS = ("calibration", "evaluation", "training")
 
 
 class ChoiceError(InputError):
     """Input that can be read in several ways, or in none, until the user names columns.
 
-    `fact` is what has to be decided, a sentence without its full stop; `choices` are the options that decide,
-    such as "label=repaid", empty if any column can be meant.
+    `fact` is the open question, without a full stop; `choices` are options that answer it, such as
+    "label=repaid", and empty if any column is possible.
     """
 
     def __init__(self, fact: str, choices: Sequence[str]) -> None:
@@ -39,7 +39,7 @@ class Roles:
     probabilities: tuple[str, ...]  #: Score columns in class order, or the name of one matrix
     class_names: tuple[str, ...] | None = None  #: One name per class; None when the file gives none
     label: tuple[str, ...] = ()  #: One column of true labels, one-hot columns in class order, or empty
-    #: Columns of votes in place of a label: what annotators say, or counts or shares for each class
+    #: Columns of votes in place of a label: answers of annotators, or counts or shares for each class
     votes: tuple[str, ...] = ()
     #: Columns with these roles; rows of one cluster belong together, such as a patient's
     id: str | None = None
@@ -57,7 +57,7 @@ class Roles:
     correct: str | None = None
     #: Predictions that are no answer; None if those with the usual names are ("IDK", an empty cell)
     abstentions: tuple[str, ...] | None = None
-    #: The class whose probability a binary score is; None if the labels say it
+    #: The class whose probability a binary score is; None if it follows from the labels
     positive: str | None = None
     #: Columns of the highest classes, best first, whose scores are `probabilities`
     ranked: tuple[str, ...] = ()
@@ -73,19 +73,19 @@ class Roles:
 
     @property
     def single(self) -> dict[str, str]:
-        """Role of each column that has one alone, by the name of the column."""
+        """The roles that have one column each, by the name of the column."""
         roles = ("predicted", "correct", *SIDE_ROLES, "index")
         return {getattr(self, role): role for role in roles if getattr(self, role) is not None}
 
     def table(self) -> list[tuple[str, str]]:
-        """Return (column, role) of every column, "not used" for those that stay as metadata."""
+        """Return (column, role) of every column; the role of metadata is "not used"."""
         named = [(name, "class") for name in self.ranked if name != self.predicted]
         named += [(name, "score") for name in self.probabilities] + [(name, "label") for name in self.label]
         named += [(name, "votes") for name in self.votes]
         return [*named, *self.single.items(), *((name, "not used") for name in self.ignored)]
 
     def among(self, names: Sequence[str]) -> Roles:
-        """Return roles in which no column has two, and all others of `names` are ignored."""
+        """Return roles in which no column has two roles; columns of `names` without a role are ignored."""
         used = {*self.probabilities, *self.ranked, *self.label, *self.votes, self.predicted, self.correct}
         doubled = {role: None for role in (*SIDE_ROLES, "index") if getattr(self, role) in used}
         roles: Roles = replace(self, **doubled)  # type: ignore[arg-type]
@@ -94,7 +94,7 @@ class Roles:
 
 @dataclass(frozen=True)
 class Given:
-    """Columns that a user names; all others are found by their names and values."""
+    """Columns that a user names; calib finds the other roles by names and values."""
 
     #: Columns
     label: str | None = None
@@ -112,11 +112,11 @@ class Given:
     words: tuple[str, ...] = ()  #: As in `Roles`
     votes: tuple[str, ...] = ()  #: Columns of votes, named as for `score`
 
-    def of(self, table: Table) -> Given:
-        """Return the same with the columns that `score` and a block of time as `cluster` stand for."""
+    def resolved(self, table: Table) -> Given:
+        """Replace patterns in `score` and `votes`, and a block of time in `cluster`, by columns."""
         names = (*table.columns, *table.matrices)
         score, votes = (
-            tuple(name for said in several for name in _named(said, names))
+            tuple(name for pattern in several for name in _named(pattern, names))
             for several in (self.score, self.votes)
         )
         given = replace(self, score=score, votes=votes)
@@ -138,36 +138,36 @@ class Given:
         return given
 
 
-def _named(said: str, names: Sequence[str]) -> list[str]:
-    """Return the columns that a name, a pattern with *, or several with commas between them stand for."""
-    if said in names:
-        return [said]
-    pattern = re.compile(re.escape(said).replace(r"\*", ".*"), re.DOTALL)
-    found = [name for name in names if "*" in said and pattern.fullmatch(name)]
-    return found or (said.split(",") if set(said.split(",")) <= set(names) else [said])
+def _named(pattern: str, names: Sequence[str]) -> list[str]:
+    """Return the columns that match a name, a pattern with *, or names divided by commas."""
+    if pattern in names:
+        return [pattern]
+    expression = re.compile(re.escape(pattern).replace(r"\*", ".*"), re.DOTALL)
+    found = [name for name in names if "*" in pattern and expression.fullmatch(name)]
+    return found or (pattern.split(",") if set(pattern.split(",")) <= set(names) else [pattern])
 
 
 def models_in(choices: Sequence[str]) -> dict[str, str]:
-    """Return the option that reads each model, "model" or "score", if that is all choices are about."""
+    """Return the option, "model" or "score", that reads each model; empty if the choices are about others."""
     pairs = [choice.partition("=") for choice in choices]
     found = {name: option for option, _, name in pairs}
     return found if set(found.values()) <= {"model", "score"} else {}
 
 
-def given_columns(said: Mapping[str, Any]) -> Given:
+def given_columns(arguments: Mapping[str, Any]) -> Given:
     """Return the columns that a user names, from the arguments of `calib.read`."""
-    words = said.get("words") or ()
-    several = {role: said.get(role) or () for role in ("score", "votes")}
-    several = {role: (of,) if isinstance(of, str) else tuple(of) for role, of in several.items()}
+    words = arguments.get("words") or ()
+    several = {role: arguments.get(role) or () for role in ("score", "votes")}
+    several = {role: (names,) if isinstance(names, str) else tuple(names) for role, names in several.items()}
     if isinstance(words, Mapping):
         words = [f"{word}={chance}" for word, chance in words.items()]
     words = tuple(words.split(",")) if isinstance(words, str) else tuple(words)
     chances_of(words)
-    return Given(**{**said, **several, "words": words})
+    return Given(**{**arguments, **several, "words": words})
 
 
 def chances_of(words: Sequence[str]) -> dict[str, float]:
-    """Return the probability of each word, in lower case, of texts such as "high=0.9"."""
+    """Return the probability of each word, in lower case, from texts such as "high=0.9"."""
     try:
         pairs = [each.rpartition("=") for each in words]
         chances = {word.strip().lower(): float(chance) for word, _, chance in pairs}
@@ -181,7 +181,7 @@ def chances_of(words: Sequence[str]) -> dict[str, float]:
 
 
 def numbered(table: Table, words: Sequence[str]) -> Table:
-    """Return a table with probabilities in columns that hold nothing but known words."""
+    """Replace words by their probabilities in columns that hold only such words."""
     if not words:
         return table
     known, columns = {"": np.nan, **chances_of(words)}, dict(table.columns)
@@ -192,11 +192,11 @@ def numbered(table: Table, words: Sequence[str]) -> Table:
 
 
 def check_same_labels(table: Table, names: Sequence[str]) -> None:
-    """Refuse columns that may all be the true label, unless they say the same."""
+    """Refuse several columns that may be the true label, unless they are equal."""
     for name in names[1:]:
         (codes, words), (others, other_words) = (words_in(table.columns[each]) for each in (names[0], name))
         a, b = np.array(words, dtype=object)[codes], np.array(other_words, dtype=object)[others]
-        # without a common word they are classes by number and by name, which are numbered as they come
+        # Without a common word, classes are numbers here and names there: compare first occurrences.
         differ = np.flatnonzero(a != b if set(words) & set(other_words) else codes != others)
         if len(differ):
             row = int(differ[0])
@@ -208,13 +208,13 @@ def check_same_labels(table: Table, names: Sequence[str]) -> None:
 
 
 def part_of(value: str) -> str | None:
-    """Return the part that a name or a split value names: "calibration", "evaluation", "training" or None."""
+    """Return the part in a name or a split value: "calibration", "evaluation", "training" or None."""
     words = set(normalised(value).split("_"))
     return next((part for part in PARTS if words & NAMES[part]), None)
 
 
 def part_tables(table: Table) -> Mapping[str, Table]:
-    """Divide named arrays by their names into "calibration" and "evaluation"; empty if undivided.
+    """Divide named arrays by their names into "calibration" and "evaluation"; empty if no name has a part.
 
     `calibration_logits` becomes `logits` of "calibration"; `class_names` belongs to both.
     """

@@ -46,7 +46,7 @@ class Limits:
     until: float = field(default=math.inf, repr=False)
 
     def begun(self) -> Limits:
-        """Return these limits with the time running from now, unless it runs already."""
+        """Return these limits with the time started, unless it has started already."""
         if not self.seconds >= 0.0:
             raise InputError(f"the limit seconds must be 0 or more; got {self.seconds}")
         return self if self.until < math.inf else replace(self, until=time.monotonic() + self.seconds)
@@ -59,7 +59,7 @@ class Limits:
             )
 
     def timed(self, progress: Progress | None) -> Progress:
-        """Return a `progress` that also refuses to go on longer than allowed."""
+        """Return a `progress` function that raises `InputError` once the time is over."""
 
         def step(share: float, words: str) -> None:
             self.check_time()
@@ -84,7 +84,7 @@ class Limits:
             )
 
     def check_filled(self, cells: int, given: int) -> None:
-        """Refuse tables of nearly nothing but missing cells, which grow with the square of a file."""
+        """Refuse tables with few filled cells: their size grows with the square of the file's size."""
         self.check_expanded(8 * cells, self.expanded_bytes)
         if cells > self.expansion * max(given, 10_000):
             raise InputError(
@@ -109,7 +109,7 @@ class Limits:
 
 @dataclass(frozen=True)
 class Source:
-    """A file to read, wherever it is: `name` for messages and extension, stored `size` in bytes."""
+    """A file to read, on disk or in memory: `name` for messages and extension, stored `size` in bytes."""
 
     name: str
     size: int

@@ -14,7 +14,7 @@ from calib.base.exceptions import InputError
 from calib.data.validation import check_characters
 
 T = TypeVar("T")
-#: The look behind it begins each run of spaces once, so that time is linear in its length.
+#: The lookbehind lets a match begin only at the start of a run of spaces, so time is linear.
 LINE_BREAK = re.compile(r"(?<! ) *(?:\r\n|\r|\n) *")
 #: Characters in the longest name of a class, column, row or split.
 LONGEST_NAME = 1_000
@@ -129,7 +129,7 @@ def words_in(values: np.ndarray) -> tuple[np.ndarray, list[str]]:
 
 
 def by_word(values: np.ndarray, of: Callable[[str], Any], dtype: Any = None) -> np.ndarray:
-    """Return what a function makes of each cell, called once for each of the distinct words."""
+    """Apply a function to each cell of a column; it is called once for each distinct value."""
     codes, words = words_in(values)
     return np.array([of(word) for word in words], dtype=dtype)[codes]
 
@@ -200,7 +200,7 @@ def table_from_frame(frame: pd.DataFrame) -> Table:
 
 
 def whole_column(values: Sequence[int | None]) -> np.ndarray:
-    """Return integers as int64, with missing ones as float64; as text if that would change a digit."""
+    """Return integers as int64, as float64 if some are missing, as text if float64 would change a digit."""
     present = [value for value in values if value is not None]
     if len(present) == len(values) and all(abs(value) < 2**63 for value in present):
         return np.array(values, dtype=np.int64)
@@ -228,7 +228,7 @@ def some_names(names: Iterable[str]) -> str:
 
 
 def repeated(names: Iterable[T]) -> T | None:
-    """Return the first name that comes a second time; None if each comes once."""
+    """Return the first repeated name; None if there is none."""
     seen: set[T] = set()
     for name in names:
         if name in seen:

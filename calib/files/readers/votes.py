@@ -13,7 +13,7 @@ from calib.files.readers.answers import no_classes
 from calib.files.readers.conventions import conventions_of
 from calib.files.readers.tables import Table, some_names, words_in
 
-#: Name of the column that stands for votes while roles are found.
+#: Name of the column that replaces votes while roles are found.
 MAJORITY = "label of the majority"
 
 
@@ -26,7 +26,7 @@ class Votes:
 
     @property
     def labels(self) -> np.ndarray:
-        """Class with most votes of each row, the first of equals; "" or NaN without votes."""
+        """Class with the most votes of each row, the first if several tie; "" or NaN without votes."""
         none = "" if self.classes.dtype == object else np.nan
         return np.where(self.counts.any(axis=1), self.classes[self.counts.argmax(axis=1)], none)
 
@@ -35,7 +35,7 @@ class Votes:
 
 
 def votes_in(table: Table, names: Sequence[str]) -> Votes:
-    """Return the votes in columns: counts if their names end in classes, else the classes that each holds."""
+    """Return the votes in columns: counts if names contain classes, else the answer of each annotator."""
     if names[0] in table.matrices:
         counts = _checked(table.matrices[names[0]], names)
         return Votes(np.arange(counts.shape[1], dtype=np.float64), counts)
@@ -56,7 +56,7 @@ def votes_in(table: Table, names: Sequence[str]) -> Votes:
 
 
 def _checked(counts: np.ndarray, names: Sequence[str]) -> np.ndarray:
-    """Return counts or shares of votes, a missing number being no vote."""
+    """Check counts or shares of votes; a missing number is no vote."""
     counts = np.nan_to_num(counts.astype(np.float64), nan=0.0, posinf=-1.0)
     if (counts < 0.0).any():
         row = int((counts < 0.0).any(axis=1).argmax())
@@ -67,6 +67,6 @@ def _checked(counts: np.ndarray, names: Sequence[str]) -> np.ndarray:
 
 
 def classes_counted(names: Sequence[str]) -> tuple[str, ...]:
-    """Return the class that each column counts votes for, by its name; empty unless all do."""
+    """Return the class whose votes each column counts, by its name; empty unless all columns count votes."""
     matches = [conventions_of(name).get("votes") for name in names]
     return tuple(match["name"] for match in matches if match is not None) if None not in matches else ()

@@ -391,7 +391,7 @@ def test_a_log_of_other_targets_uses_whether_it_was_right():
         "top-label",
         pytest.approx(expected, abs=1e-6),
     )
-    with pytest.raises(InputError, match="holds no confidence in them"):
+    with pytest.raises(InputError, match="but holds no confidence"):
         read(lines([{"filtered_resps": ["Paris"], "target": "Paris", "exact_match": 1.0}] * 5))
 
 

@@ -37,7 +37,7 @@ LABELS = pd.DataFrame({"id": SCORES["id"], "label": FRAME["label"]}).sample(frac
     ("row", "other", "message"),
     [
         (3, "im99", "no label for id 'im21', row 21 of the predictions"),
-        (3, "im26", "id 'im26' is there twice in the file of labels, in rows 3 and 9"),
+        (3, "im26", "id 'im26' occurs twice in the file of labels, in rows 3 and 9"),
     ],
 )
 def test_one_wrong_or_repeated_id_does_not_fall_back_to_the_order_of_rows(row, other, message):
@@ -78,7 +78,7 @@ def test_columns_of_text_stay_what_they_are():
         (["prod"] * 40, "'prod' in row 0"),
         (["test"] * 39 + ["prod"], "'prod' in row 39 .1 such row."),
         (["test"] * 39 + [""], "is empty in row 39"),
-        (["train"] * 40, "all rows were trained on"),
+        (["train"] * 40, "marks all rows as training rows"),
         ([0] * 20 + [1] * 20, "'0' in row 0"),
         ([np.nan] * 20 + [7] * 20, "is empty in row 0"),
     ],
@@ -146,9 +146,9 @@ def test_labels_beyond_the_integers_of_a_float(missing):
 
 def test_json_name_that_is_there_twice():
     refused(
-        "'b' is there twice in one JSON object, with 0.7, 0.6", read_raw, b'[{"a":0.3,"b":0.7,"b":0.6,"y":0}]'
+        "'b' occurs twice in one JSON object, with 0.7, 0.6", read_raw, b'[{"a":0.3,"b":0.7,"b":0.6,"y":0}]'
     )
-    refused("'a' is there twice", read_raw, b'{"a":[0.3],"a":[0.4],"b":[0.7]}')
+    refused("'a' occurs twice", read_raw, b'{"a":[0.3],"a":[0.4],"b":[0.7]}')
 
 
 def test_half_characters_are_refused_in_words():
