@@ -11,23 +11,23 @@ from __future__ import annotations
 
 import argparse
 import io
-import json
 import os
 import subprocess
 import sys
 import tarfile
 import tempfile
 import time
-from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager
-from functools import cache, partial
+import warnings
+from collections.abc import Iterator
+from concurrent.futures import ProcessPoolExecutor
+from contextlib import ExitStack, chdir, contextmanager
+from functools import cache
+from multiprocessing import get_context
 from pathlib import Path
-from typing import IO, Any, cast
-
-import numpy as np
+from typing import Any
 
 from benchmarks.load.visitor import Visitor, as_npz, served
-from benchmarks.timing import ROOT, put_table, simulated
+from benchmarks.timing import ROOT, Work, put_table, simulated
 
 #: Seconds that the calls of a row and size may take at each turn; one is made, however long it takes.
 BUDGET = 0.25
@@ -35,201 +35,161 @@ BUDGET = 0.25
 TURNS, LONG_TURNS = 4, 2
 
 SIZES = {"small": (1_000, 10), "middle": (100_000, 10), "wide": (5_000, 300), "large": (1_000_000, 10)}
-
-#: Gets a call ready that is timed.
-Ready = Callable[[], Callable[[], Any]]
-#: Makes it for the calib of a tree, scores, labels and a temporary folder.
-Make = Callable[[Any, np.ndarray, np.ndarray, Path], Ready]
-
-
-def call(function: Callable[..., Any], *arguments: Any, **options: Any) -> Ready:
-    return lambda: partial(function, *arguments, **options)
-
-
-def on_rows(name: str, **options: Any) -> Make:
-    """Call `calib.name(y, proba)`."""
-    return lambda calib, proba, y, folder: call(getattr(calib, name), y, proba, **options)
-
-
-def fit(name: str, **options: Any) -> Make:
-    """Fit a calibrator of whole vectors."""
-    return lambda calib, proba, y, folder: call(getattr(calib, name)(**options).fit, proba, y)
-
-
-def binary(name: str, notion: str, *, predict: bool = False, rows: int | None = None) -> Make:
-    """Fit a binary calibrator class by class, or predict with it, all rows or the first ones."""
-
-    def make(calib: Any, proba: Any, y: Any, folder: Path) -> Ready:
-        model = calib.MulticlassToBinary(getattr(calib, name)(), notion=notion)
-        if not predict:
-            return call(model.fit, proba, y)
-        return call(model.fit(proba, y).predict_proba, proba[:rows].copy())
-
-    return make
-
-
-def fingerprint(calib: Any, proba: Any, y: Any, folder: Path) -> Ready:
-    return lambda: lambda: calib.Predictions(proba, y).fingerprint
-
-
-def table(proba: Any, y: Any) -> Any:
-    import pandas as pd
-
-    return pd.DataFrame({f"p{code}": column for code, column in enumerate(proba.T)} | {"label": y})
-
-
-def read_csv(calib: Any, proba: Any, y: Any, folder: Path) -> Ready:
-    table(proba, y).to_csv(folder / "rows.csv", index=False)
-    return call(calib.read, folder / "rows.csv")
-
-
-def summarize(calib: Any, proba: Any, y: Any, folder: Path) -> Ready:
-    table(proba, y).to_parquet(folder / "rows.parquet")
-    return call(calib.scale.summarize, folder / "rows.parquet")
-
-
-def started(*words: str) -> Make:
-    """Run Python in a new process, with the calib of the tree, in a folder that holds the rows."""
-
-    def make(calib: Any, proba: Any, y: Any, folder: Path) -> Ready:
-        environment = os.environ | {"PYTHONPATH": str(Path(calib.__file__).parents[1])}
-        (folder / "rows.npz").write_bytes(as_npz(proba, y))
-        options: Any = {"check": True, "env": environment, "cwd": folder, "stdout": subprocess.DEVNULL}
-        return call(subprocess.run, [sys.executable, *words], **options)
-
-    return make
-
-
-#: Servers of the tree, kept while its process lives.
-open_servers = ExitStack()
-
-
-@cache
-def address(tree: Path) -> str:
-    return open_servers.enter_context(served(root=tree, PYTHONPATH=str(tree)))[0]
-
-
-def page(name: str, query: str = "") -> Make:
-    """Look at a page of the app in a new session that uploaded the rows; with a query, change it there."""
-
-    def make(calib: Any, proba: Any, y: Any, folder: Path) -> Ready:
-        file = as_npz(proba, y)
-        url = address(Path(calib.__file__).parents[1])
-
-        def ready() -> Callable[[], None]:
-            visitor = Visitor(url, "data")
-            visitor.use("rows.npz", file)
-            if visitor.named("button", "Use these files"):  # before the redesign
-                visitor.press("Use these files")
-            if query:
-                visitor.look_at(name)
-                visitor.query = query
-
-            def look() -> None:
-                visitor.look_at(name)
-                visitor.close()
-
-            return look
-
-        return ready
-
-    return make
-
-
 ALL = ("small", "middle", "wide", "large")
 SOME = ("small", "middle", "wide")
 TWO = ("small", "middle")
 ONE = ("small",)
-#: By name: what it is, in which sizes, and what gets it ready.
-ROWS: dict[str, tuple[str, tuple[str, ...], Make]] = {
-    "import": ("start of Python and import", ONE, started("-c", "import calib")),
-    "command": ("`calib metrics` of a file", TWO, started("-m", "calib", "metrics", "rows.npz")),
-    "check": ("check the input", ALL, lambda calib, proba, y, folder: call(calib.Predictions, proba, y)),
-    "fingerprint": ("check and fingerprint", ALL, fingerprint),
-    "reduce": ("reduction, class-wise", SOME, on_rows("reduce_to_binary", notion="class-wise")),
-    "conf-ece": ("conf-ECE", ALL, on_rows("ece", notion="confidence")),
-    "ece": ("TL-ECE", ALL, on_rows("ece", notion="top-label")),
-    "cw-ece": ("class-wise ECE", ALL, on_rows("ece", notion="class-wise")),
-    "floor": ("noise floor, top-label", ALL, on_rows("noise_floor", random_state=0)),
-    "cw-floor": ("noise floor, class-wise", ALL, on_rows("noise_floor", notion="class-wise", random_state=0)),
-    "interval": ("interval of l1 TL-ECE", SOME, on_rows("error_interval")),
-    "cw-interval": ("interval, class-wise", SOME, on_rows("error_interval", notion="class-wise")),
+
+NPZ = "Path('rows.npz').write_bytes(as_npz(proba, y))"
+TABLE = """
+import pandas as pd
+table = pd.DataFrame({f"p{code}": column for code, column in enumerate(proba.T)} | {"label": y})
+"""
+TOP_LABEL = "model = calib.MulticlassToBinary(calib.HistogramBinning(), notion='top-label')"
+CLASS_WISE = "model = calib.MulticlassToBinary(calib.HistogramBinning(), notion='class-wise')"
+ISOTONIC = "model = calib.MulticlassToBinary(calib.IsotonicCalibration(), notion='class-wise')"
+VISITOR = "visitor = visit(url, proba, y)"
+
+#: By name: what it is, in which sizes, and what is timed in a temporary folder.
+ROWS = {
+    "import": ("start of Python and import", ONE, "started('-c', 'import calib')"),
+    "command": ("`calib metrics` of a file", TWO, "started('-m', 'calib', 'metrics', 'rows.npz')", NPZ),
+    "check": ("check the input", ALL, "calib.Predictions(proba, y)"),
+    "fingerprint": ("check and fingerprint", ALL, "calib.Predictions(proba, y).fingerprint"),
+    "reduce": ("reduction, class-wise", SOME, "calib.reduce_to_binary(y, proba, notion='class-wise')"),
+    "conf-ece": ("conf-ECE", ALL, "calib.ece(y, proba, notion='confidence')"),
+    "ece": ("TL-ECE", ALL, "calib.ece(y, proba, notion='top-label')"),
+    "cw-ece": ("class-wise ECE", ALL, "calib.ece(y, proba, notion='class-wise')"),
+    "floor": ("noise floor, top-label", ALL, "calib.noise_floor(y, proba, random_state=0)"),
+    "cw-floor": (
+        "noise floor, class-wise",
+        ALL,
+        "calib.noise_floor(y, proba, notion='class-wise', random_state=0)",
+    ),
+    "interval": ("interval of l1 TL-ECE", SOME, "calib.error_interval(y, proba)"),
+    "cw-interval": (
+        "interval, class-wise",
+        SOME,
+        "calib.error_interval(y, proba, notion='class-wise')",
+    ),
     "test": (
         "Kuiper's test, 199 redraws",
         SOME,
-        on_rows("calibration_test", n_resamples=199, random_state=0),
+        "calib.calibration_test(y, proba, n_resamples=199, random_state=0)",
     ),
-    "classes": ("table of classes", SOME, on_rows("class_table", random_state=0)),
-    "conclude": ("conclusion", SOME, on_rows("conclude")),
-    "band": ("honest band", TWO, on_rows("calibration_band")),
-    "diagram": ("reliability diagram", SOME, on_rows("reliability_diagram")),
-    "hb": ("histogram binning, fit", ALL, binary("HistogramBinning", "top-label")),
-    "cw-hb": ("the same class-wise", ALL, binary("HistogramBinning", "class-wise")),
-    "predict": ("its predictions", SOME, binary("HistogramBinning", "class-wise", predict=True)),
-    "row": ("its prediction of one row", ONE, binary("HistogramBinning", "class-wise", predict=True, rows=1)),
-    "isotonic": ("isotonic calibration, fit", SOME, binary("IsotonicCalibration", "class-wise")),
-    "ts": ("temperature scaling, fit", ALL, fit("TemperatureScaling")),
-    "ets": ("ensemble temperature scaling, fit", TWO, fit("EnsembleTemperatureScaling")),
-    "vs": ("vector scaling, fit", SOME, fit("VectorScaling")),
-    "ds": ("Dirichlet scaling, fit", TWO, fit("DirichletScaling")),
-    "recommend": ("recommendation", ONE, lambda calib, proba, y, folder: call(calib.recommend, proba, y)),
-    "read": ("read a CSV file", TWO, read_csv),
-    "summarize": ("summarize a Parquet file", ALL, summarize),
-    "overview": ("app: Overview of a new file", ALL, page("overview")),
-    "reliability": ("app: Reliability of a new file", SOME, page("reliability")),
-    "slider": ("app: Reliability, another number of bins", ALL, page("reliability", "bins=23")),
-    "noise": ("app: Noise of a new file", SOME, page("noise")),
-    "classes-page": ("app: Classes of a new file", SOME, page("classes")),
-    "simplex": ("app: Simplex of a new file", SOME, page("simplex")),
+    "classes": ("table of classes", SOME, "calib.class_table(y, proba, random_state=0)"),
+    "conclude": ("conclusion", SOME, "calib.conclude(y, proba)"),
+    "band": ("honest band", TWO, "calib.calibration_band(y, proba)"),
+    "diagram": ("reliability diagram", SOME, "calib.reliability_diagram(y, proba)"),
+    "hb": ("histogram binning, fit", ALL, "model.fit(proba, y)", TOP_LABEL),
+    "cw-hb": ("the same class-wise", ALL, "model.fit(proba, y)", CLASS_WISE),
+    "predict": (
+        "its predictions",
+        SOME,
+        "model.predict_proba(new)",
+        f"{CLASS_WISE}.fit(proba, y)\nnew = proba.copy()",
+    ),
+    "row": (
+        "its prediction of one row",
+        ONE,
+        "model.predict_proba(new)",
+        f"{CLASS_WISE}.fit(proba, y)\nnew = proba[:1].copy()",
+    ),
+    "isotonic": ("isotonic calibration, fit", SOME, "model.fit(proba, y)", ISOTONIC),
+    "ts": ("temperature scaling, fit", ALL, "calib.TemperatureScaling().fit(proba, y)"),
+    "ets": ("ensemble temperature scaling, fit", TWO, "calib.EnsembleTemperatureScaling().fit(proba, y)"),
+    "vs": ("vector scaling, fit", SOME, "calib.VectorScaling().fit(proba, y)"),
+    "ds": ("Dirichlet scaling, fit", TWO, "calib.DirichletScaling().fit(proba, y)"),
+    "recommend": ("recommendation", ONE, "calib.recommend(proba, y)"),
+    "read": (
+        "read a CSV file",
+        TWO,
+        "calib.read('rows.csv')",
+        TABLE + "table.to_csv('rows.csv', index=False)",
+    ),
+    "summarize": (
+        "summarize a Parquet file",
+        ALL,
+        "calib.scale.summarize('rows.parquet')",
+        TABLE + "table.to_parquet('rows.parquet')",
+    ),
+    "overview": ("app: Overview of a new file", ALL, "look(visitor, 'overview')", VISITOR),
+    "reliability": ("app: Reliability of a new file", SOME, "look(visitor, 'reliability')", VISITOR),
+    "slider": (
+        "app: Reliability, another number of bins",
+        ALL,
+        "look(visitor, 'reliability')",
+        f"{VISITOR}\nvisitor.look_at('reliability')\nvisitor.query = 'bins=23'",
+    ),
+    "noise": ("app: Noise of a new file", SOME, "look(visitor, 'noise')", VISITOR),
+    "classes-page": ("app: Classes of a new file", SOME, "look(visitor, 'classes')", VISITOR),
+    "simplex": ("app: Simplex of a new file", SOME, "look(visitor, 'simplex')", VISITOR),
 }
 
+drawn = cache(simulated)
 
-def serve(tree: Path) -> None:
-    """Read rows and sizes; answer the fastest seconds with the calib of a tree, or what it lacks."""
+
+def visit(url: str, proba: Any, y: Any) -> Visitor:
+    """Upload the rows in a new session of the app."""
+    visitor = Visitor(url, "data")
+    visitor.use("rows.npz", as_npz(proba, y))
+    if visitor.named("button", "Use these files"):  # before version 0.2
+        visitor.press("Use these files")
+    return visitor
+
+
+def look(visitor: Visitor, page: str) -> None:
+    """Look at a page, and leave."""
+    visitor.look_at(page)
+    visitor.close()
+
+
+def started(*words: str) -> None:
+    """Run Python in a new process, with the calib of this process."""
+    environment = os.environ | {"PYTHONPATH": sys.path[0]}
+    subprocess.run([sys.executable, *words], check=True, env=environment, stdout=subprocess.DEVNULL)
+
+
+def import_calib(tree: Path) -> None:
+    warnings.simplefilter("ignore")
     sys.path.insert(0, str(tree))
     import calib
 
     if not Path(calib.__file__).is_relative_to(tree):
         raise RuntimeError(f"calib must come from {tree}; got {calib.__file__}")
-    data = cache(lambda size: simulated(*SIZES[size]))
-    with open_servers, tempfile.TemporaryDirectory() as name:
-
-        @cache
-        def ready(row: str, size: str) -> Ready:
-            folder = Path(name, row, size)
-            folder.mkdir(parents=True)
-            return ROWS[row][2](calib, *data(size), folder)
-
-        for asked in sys.stdin:
-            seconds: list[float] = []
-            try:
-                while not seconds or (sum(seconds) < BUDGET and len(seconds) < 20):
-                    work = ready(*asked.split())()
-                    start = time.perf_counter()
-                    work()
-                    seconds.append(time.perf_counter() - start)
-            except (AttributeError, TypeError) as error:
-                print(json.dumps(f"{type(error).__name__}: {error}"), flush=True)
-                continue
-            print(json.dumps(min(seconds)), flush=True)
 
 
-@contextmanager
-def asked(tree: Path) -> Iterator[Callable[[str, str], Any]]:
-    """Have a process with the calib of a tree; give what asks it for a row and size."""
-    command = [sys.executable, "-W", "ignore", "-m", "benchmarks.speed", "--serve", str(tree)]
-    with subprocess.Popen(
-        command, cwd=ROOT, text=True, stdin=subprocess.PIPE, stdout=subprocess.PIPE
-    ) as worker:
-        sent, received = cast("tuple[IO[str], IO[str]]", (worker.stdin, worker.stdout))
+def fastest(name: str, size: str, url: str) -> float:
+    """Return the fastest seconds of a row and size in this process, or at the app of an address."""
+    import calib
 
-        def ask(name: str, size: str) -> Any:
-            print(name, size, file=sent, flush=True)
-            if not (answer := received.readline()):
-                raise RuntimeError(f"{name}, {size}: the process with the calib of {tree} ended; see above")
-            return json.loads(answer)
+    seconds: list[float] = []
+    proba, y = drawn(*SIZES[size])
+    names = {"Path": Path, "as_npz": as_npz, "started": started, "visit": visit, "look": look}
+    with tempfile.TemporaryDirectory() as folder, chdir(folder):
+        while not seconds or (sum(seconds) < BUDGET and len(seconds) < 20):
+            call = Work(*ROWS[name][2:]).ready(calib=calib, proba=proba, y=y, url=url, **names)
+            start = time.perf_counter()
+            call()
+            seconds.append(time.perf_counter() - start)
+    return min(seconds)
 
-        yield ask
+
+class Tree:
+    """A process that has the calib of a folder, and a server of its app as soon as a row needs it."""
+
+    def __init__(self, folder: Path, opened: ExitStack) -> None:
+        self.folder, self.opened, self.url = folder, opened, ""
+        pool = ProcessPoolExecutor(
+            1, mp_context=get_context("spawn"), initializer=import_calib, initargs=(folder,)
+        )
+        self.pool = opened.enter_context(pool)
+
+    def fastest(self, name: str, size: str) -> float:
+        if VISITOR in ROWS[name][-1] and not self.url:
+            server = served(root=self.folder, PYTHONPATH=str(self.folder))
+            self.url = self.opened.enter_context(server)[0]
+        return self.pool.submit(fastest, name, size, self.url).result()
 
 
 def git(*words: str) -> bytes:
@@ -251,30 +211,25 @@ def previous() -> str:
     return left.decode().strip() if left != git("rev-parse", "HEAD") else "HEAD~1"
 
 
-def measured(name: str, size: str, before: Callable[..., Any], now: Callable[..., Any]) -> str:
+def measured(name: str, size: str, before: Tree, now: Tree) -> str:
     """Return a row of the table."""
     start, turns = f"| {ROWS[name][0]} | {SIZES[size][0]:,} x {SIZES[size][1]:,} |", []
-    while len(turns) < (LONG_TURNS if turns and max(turns[0]) > BUDGET else TURNS):
-        turns.append((before(name, size), now(name, size)))
-        if lacks := [answer for answer in turns[0] if isinstance(answer, str)]:
-            return f"{start} {lacks[0]} | | |"
+    try:
+        while len(turns) < (LONG_TURNS if turns and max(turns[0]) > BUDGET else TURNS):
+            turns.append((before.fastest(name, size), now.fastest(name, size)))
+    except (AttributeError, TypeError) as error:
+        return f"{start} {type(error).__name__}: {error} | | |"
     then, today = (1e3 * min(times) for times in zip(*turns, strict=True))
     return f"{start} {then:,.1f} | {today:,.1f} | {today / then:.2f} |"
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+    parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("rows", nargs="*", metavar="ROW", help=f"of {', '.join(ROWS)}; by default all")
     parser.add_argument("--against", metavar="COMMIT")
     parser.add_argument("--sizes", nargs="+", choices=SIZES, default=list(SIZES))
     parser.add_argument("--page", action="store_true", help="write the table into docs/speed.md")
-    parser.add_argument("--serve", type=Path, help=argparse.SUPPRESS)
     options = parser.parse_args()
-    if options.serve:
-        serve(options.serve)
-        return
     if unknown := set(options.rows) - set(ROWS):
         parser.error(f"rows are {', '.join(ROWS)}; got {', '.join(sorted(unknown))}")
     commit, begin = options.against or previous(), time.monotonic()
@@ -284,7 +239,8 @@ def main() -> None:
         "| :-- | --: | --: | --: | --: |",
     ]
     print("\n".join(lines), flush=True)
-    with files_of(commit) as other, asked(other) as before, asked(ROOT) as now:
+    with files_of(commit) as other, ExitStack() as opened:
+        before, now = Tree(other, opened), Tree(ROOT, opened)
         for name in options.rows or ROWS:
             for size in ROWS[name][1]:
                 if size in options.sizes:

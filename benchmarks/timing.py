@@ -1,30 +1,41 @@
-"""What all timings share: arrays, the fastest of calls by turns, own processes, and tables of pages."""
+"""What all timings share: calls, arrays, the fastest of calls by turns, own processes, tables of pages."""
 
 from __future__ import annotations
 
-import json
 import os
 import platform
-import subprocess
-import sys
 import time
 from collections.abc import Callable, Mapping
+from concurrent.futures import ProcessPoolExecutor
 from contextlib import suppress
 from datetime import date
 from importlib.metadata import PackageNotFoundError, version
+from multiprocessing import get_context
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 ROOT = Path(__file__).resolve().parents[1]
 
-Calls = Mapping[str, Callable[[], Any]]
+#: Seconds and value by name.
+Found = dict[str, tuple[float, Any]]
 
 
-def simulated(rows: int, classes: int) -> tuple[np.ndarray, np.ndarray]:
+class Work(NamedTuple):
+    """An expression that is timed, and statements that run before it, as for `timeit`."""
+
+    call: str
+    setup: str = ""
+
+    def ready(self, **names: Any) -> Callable[[], Any]:
+        exec(self.setup, names)
+        return eval(f"lambda: {self.call}", names)
+
+
+def simulated(rows: int, classes: int, seed: int = 17) -> tuple[np.ndarray, np.ndarray]:
     """Return float32 scores of a softmax and labels drawn from them."""
-    rng = np.random.default_rng(17)
+    rng = np.random.default_rng(seed)
     proba = 2.5 * rng.standard_normal((rows, classes), dtype=np.float32)
     proba -= proba.max(axis=1, keepdims=True)
     np.exp(proba, out=proba)
@@ -34,34 +45,35 @@ def simulated(rows: int, classes: int) -> tuple[np.ndarray, np.ndarray]:
     return proba, np.concatenate([(proba[at].cumsum(axis=1) > drawn[at]).argmax(axis=1) for at in parts])
 
 
-def fastest(calls: Calls, budget: float, turns: int = 7) -> tuple[dict[str, float], dict[str, Any]]:
-    """Make calls by turns; return the fastest seconds and the value of each.
+def fastest(works: Mapping[str, Work], budget: float, turns: int = 7, **names: Any) -> Found:
+    """Make calls by turns; return the fastest seconds and the value of each whose library is installed.
 
     Each is made at least once; together they may take `budget` seconds. A call that takes over a quarter of
     them is made once and does not count.
     """
-    seconds: dict[str, list[float]] = {name: [] for name in calls}
-    values, spent = {}, 0.0
+    calls, found, spent = {}, Found(), 0.0
+    for name, work in works.items():
+        with suppress(ImportError):
+            calls[name] = work.ready(**names)
     for _ in range(turns):
         for name, call in calls.items():
-            if min(seconds[name], default=0.0) > budget / 4:
+            before = found[name][0] if name in found else np.inf
+            if budget / 4 < before < np.inf:
                 continue
             start = time.perf_counter()
-            values[name] = call()
-            seconds[name].append(time.perf_counter() - start)
-            spent += seconds[name][-1] if seconds[name][-1] <= budget / 4 else 0.0
+            value = call()
+            seconds = time.perf_counter() - start
+            found[name] = min(seconds, before), value
+            spent += seconds if seconds <= budget / 4 else 0.0
         if spent > budget:
             break
-    return {name: min(times) for name, times in seconds.items()}, values
+    return found
 
 
-def alone(module: str, *arguments: object) -> Any:
-    """Run a module in a process of its own; return what its last line says, in JSON."""
-    command = [sys.executable, "-W", "ignore", "-m", module, *map(str, arguments)]
-    done = subprocess.run(command, capture_output=True, text=True, cwd=ROOT)
-    if done.returncode:
-        raise RuntimeError(f"{' '.join(command)} failed:\n{done.stderr}")
-    return json.loads(done.stdout.strip().splitlines()[-1])
+def alone(function: Callable[..., Any], *arguments: object) -> Any:
+    """Call a function in a new process; return what it returns."""
+    with ProcessPoolExecutor(1, mp_context=get_context("spawn")) as pool:
+        return pool.submit(function, *arguments).result()
 
 
 def machine(*peers: str) -> str:
