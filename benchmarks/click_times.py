@@ -18,17 +18,15 @@ import statistics
 import tempfile
 import time
 from collections.abc import Callable
-from dataclasses import dataclass, field
 from pathlib import Path
 
 import numpy as np
-from playwright.sync_api import Page, WebSocket, sync_playwright
+from playwright.sync_api import Page
 
-from benchmarks.load.visitor import resident, served
+from benchmarks.load.visitor import as_npz, resident, served
 from benchmarks.timing import put_table, simulated
 from calib.datasets.example import EXAMPLE_TITLES
-from tests.browser.chromium import find
-from tests.browser.conftest import FLAGS
+from tests.browser.chromium import launched
 from tests.browser.steps import upload_file
 
 SIZES = ("10000x10", "174000x3", "1000000x10", "50000x1000", "three-classes", "many-classes")
@@ -58,51 +56,50 @@ ANSWERED = f"""runs => (clock.runs > runs || (clock.begin && performance.now() -
         chart => chart.querySelector(".main-svg") !== null)"""
 
 
-@dataclass
 class Browser:
-    """A page of the app, the bytes of the answers it received, and lines of the table."""
+    """A page of the app, the bytes of the answer that it received last, and lines of the table."""
 
-    page: Page
-    name: str
-    received: int = 0
-    lines: list[str] = field(default_factory=list)
-
-    def __post_init__(self) -> None:
-        self.page.set_default_timeout(60_000)
-        self.page.add_init_script(CLOCK)
-        self.page.on("websocket", self._listen)
-
-    def _listen(self, socket: WebSocket) -> None:
-        socket.on("framereceived", self._count)
+    def __init__(self, page: Page, name: str) -> None:
+        self.page, self.name, self.received, self.lines = page, name, 0, list[str]()
+        page.set_default_timeout(60_000)
+        page.add_init_script(CLOCK)
+        page.on("websocket", lambda socket: socket.on("framereceived", self._count))
 
     def _count(self, frame: bytes | str) -> None:
         self.received += len(frame)
 
-    def wait(self, act: Callable[[], None]) -> tuple[float, int]:
-        """Return the seconds from the user's last key or click to the end of the answer, and its bytes."""
+    def open(self, url: str) -> None:
+        self.page.goto(url)
+        self.page.get_by_test_id("stSidebarNav").wait_for()
+        self.answered()
+
+    def answered(self, runs: int = 0) -> float:
+        """Return the seconds from the user's last key or click to the end of the answer, after some runs."""
+        self.page.wait_for_function(ANSWERED, arg=runs, polling=50)
+        return self.page.evaluate("clock.last - clock.begin") / 1e3
+
+    def answer(self, act: Callable[[], None]) -> tuple[float, int]:
+        """Return the seconds of an answer, and its bytes."""
         runs, self.received = self.page.evaluate("clock.runs"), 0
         act()
-        self.page.wait_for_function(ANSWERED, arg=runs, polling=50)
+        seconds = self.answered(runs)
         if self.page.get_by_test_id("stException").count():
             raise RuntimeError(f"{self.page.url} shows an error of Python")
         if self.page.evaluate("clock.runs") == runs:
             print(f"no run was seen within {UNSEEN} ms; what changed counts as the answer", flush=True)
-        seconds = self.page.evaluate("clock.last - clock.begin") / 1e3
         if seconds < 0:
             raise RuntimeError(f"nothing that can be seen changed on {self.page.url}")
         return seconds, self.received
 
     def first_visit(self, name: str) -> None:
         """Report the first visit of a page, and the time until it has the recommendation if it awaits it."""
-        self.report(f"{name}, first visit", [self.wait(turn(self.page, name))])
+        self.report(f"{name}, first visit", self.answer(turn(self.page, name)))
         bar = self.page.locator("[class*=st-key-cancel-]")
         if bar.count():
             bar.wait_for(state="detached")
-            self.page.wait_for_function(ANSWERED, arg=0, polling=50)
-            seconds = self.page.evaluate("clock.last - clock.begin") / 1e3
-            self.report(f"{name}, its recommendation", [(seconds, self.received)])
+            self.report(f"{name}, its recommendation", (self.answered(), self.received))
 
-    def report(self, what: str, answers: list[tuple[float, int]]) -> None:
+    def report(self, what: str, *answers: tuple[float, int]) -> None:
         """Keep the median and the worst of some answers, and the bytes of the largest."""
         seconds, sizes = zip(*answers, strict=True)
         numbers = (1e3 * statistics.median(seconds), 1e3 * max(seconds), len(answers), max(sizes) / 1e3)
@@ -136,7 +133,7 @@ def press(page: Page, key: str) -> Callable[[], None]:
 def turn(page: Page, name: str) -> Callable[[], None]:
     """Point at the link of a page."""
     link = page.get_by_test_id("stSidebarNav").get_by_role("link", name=name, exact=True)
-    return lambda: link.click()
+    return link.click
 
 
 def cells_with_rows(page: Page, chart: str, repeats: int) -> list[tuple[float, float]]:
@@ -164,71 +161,46 @@ def cells_with_rows(page: Page, chart: str, repeats: int) -> list[tuple[float, f
     return [inside[order[index % len(order)]] for index in range(repeats)]
 
 
-def open_data(browser: Browser, url: str, example: str = "") -> None:
-    """Open the app at its Data page, and there an example."""
-    browser.page.goto(f"{url}/data" + (f"?example={example}" if example else ""))
-    browser.page.get_by_test_id("stSidebarNav").wait_for()
-    browser.page.wait_for_function(ANSWERED, arg=0, polling=50)
-
-
-def measure_example(browser: Browser, url: str, example: str) -> None:
-    """Open an example and visit the pages that have a goal."""
-    open_data(browser, url, example)
-    browser.page.wait_for_timeout(3000)
-    for name in ("Overview", "Noise", "Compare", "Simplex"):
-        browser.first_visit(name)
-
-
-def measure(browser: Browser, url: str, file: Path, repeats: int) -> None:
-    """Upload a file, visit the pages, and answer some keys and clicks."""
-    page = browser.page
-    open_data(browser, url)
-    browser.wait(lambda: upload_file(page, "Predictions (with labels", file))
-    for name in ("Overview", "Reliability", "Classes", "Noise", "Compare", "Decide", "Simplex"):
-        browser.first_visit(name)
-    browser.wait(turn(page, "Reliability"))
+def repeated(browser: Browser, repeats: int) -> None:
+    """Report answers to some keys and clicks."""
+    page, links = browser.page, repeats // 2 * ("Classes", "Reliability")
+    browser.answer(turn(page, "Reliability"))
     browser.report(
-        "from page to page: Classes, Reliability",
-        [
-            browser.wait(turn(page, ("Classes", "Reliability")[number % 2]))
-            for number in range(2 * (repeats // 2))
-        ],
+        "from page to page: Classes, Reliability", *(browser.answer(turn(page, name)) for name in links)
     )
-    for keys in ("ArrowRight", "ArrowLeft"):
-        what = "bins not seen before" if keys == "ArrowRight" else "bins seen before"
-        browser.report(
-            f"Reliability, slider: {what}", [browser.wait(press(page, keys)) for _ in range(repeats)]
-        )
+    for key, what in (("ArrowRight", "bins not seen before"), ("ArrowLeft", "bins seen before")):
+        answers = [browser.answer(press(page, key)) for _ in range(repeats)]
+        browser.report(f"Reliability, slider: {what}", *answers)
     marks = cells_with_rows(page, "reliability", repeats)
-    browser.report(
-        "Reliability, click on a bin", [browser.wait(point(page, "reliability", *at)) for at in marks]
-    )
-    browser.wait(turn(page, "Classes"))
+    answers = [browser.answer(point(page, "reliability", *at)) for at in marks]
+    browser.report("Reliability, click on a bin", *answers)
+    browser.answer(turn(page, "Classes"))
     marks = cells_with_rows(page, "class-heat", repeats)
-    browser.report(
-        "Classes, click on a cell of the map", [browser.wait(point(page, "class-heat", *at)) for at in marks]
-    )
+    answers = [browser.answer(point(page, "class-heat", *at)) for at in marks]
+    browser.report("Classes, click on a cell of the map", *answers)
 
 
 def measured(size: str, repeats: int) -> list[str]:
     """Measure a size with a server and a browser of its own; return the lines of the table."""
-    example = size in EXAMPLE_TITLES
-    with tempfile.TemporaryDirectory() as folder, served() as (url, pid), sync_playwright() as playwright:
-        file = Path(folder) / "simulated.npz"
+    with tempfile.TemporaryDirectory() as folder, served() as (url, pid), launched() as chromium:
         time.sleep(12)  # the server and its workers load what pages need
-        name = EXAMPLE_TITLES.get(size, "")
-        if not example:
-            rows, classes = map(int, size.split("x"))
-            proba, labels = simulated(rows, classes)
-            np.savez(file, proba=proba, labels=labels)
-            name = f"{rows:,} x {classes:,}"
-        chromium = playwright.chromium.launch(executable_path=find(), args=FLAGS)
-        browser = Browser(chromium.new_page(viewport={"width": 1280, "height": 900}), name)
-        if example:
-            measure_example(browser, url, size)
+        page = chromium.new_page(viewport={"width": 1280, "height": 900})
+        if size in EXAMPLE_TITLES:
+            browser = Browser(page, EXAMPLE_TITLES[size])
+            browser.open(f"{url}/data?example={size}")
+            page.wait_for_timeout(3000)
+            for name in ("Overview", "Noise", "Compare", "Simplex"):
+                browser.first_visit(name)
         else:
-            measure(browser, url, file, repeats)
-        chromium.close()
+            rows, classes = map(int, size.split("x"))
+            file = Path(folder, "simulated.npz")
+            file.write_bytes(as_npz(*simulated(rows, classes)))
+            browser = Browser(page, f"{rows:,} x {classes:,}")
+            browser.open(f"{url}/data")
+            browser.answer(lambda: upload_file(page, "Predictions (with labels", file))
+            for name in ("Overview", "Reliability", "Classes", "Noise", "Compare", "Decide", "Simplex"):
+                browser.first_visit(name)
+            repeated(browser, repeats)
         browser.say("the server's memory at the end", f"{resident(pid):,.0f} MB")
         return browser.lines
 

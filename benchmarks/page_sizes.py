@@ -11,15 +11,11 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-from playwright.sync_api import sync_playwright
-
+from benchmarks.load.visitor import served
 from tests.browser.accessibility import findings
-from tests.browser.chromium import find_or_skip
-from tests.browser.conftest import FLAGS, serving
+from tests.browser.chromium import launched
 from tests.browser.screen import CUT_OFF, PAGES, settled, whole
-from tests.installed import free_port
 
-HEIGHT = 800
 MEASURE = """() => {
     const main = document.querySelector("[data-testid=stMain]");
     const seen = [...main.querySelectorAll("button, input, select, textarea, a[href]")]
@@ -44,14 +40,12 @@ def main() -> None:
     parser.add_argument("--query", default="", help="parameters of the address, such as example=words")
     parser.add_argument("--pictures", type=Path)
     parser.add_argument("--dark", action="store_true")
-    parser.add_argument("--width", type=int, default=1280)
     parser.add_argument("--check", action="store_true")
     options = parser.parse_args()
     print(f"{'page':12} {'words':>6} {'controls':>8} {'px':>6} {'figure ends':>11}  primary buttons")
-    with serving(free_port()) as url, sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=find_or_skip(), args=FLAGS)
+    with served() as (url, _), launched() as browser:
         context = browser.new_context(
-            viewport={"width": options.width, "height": HEIGHT},
+            viewport={"width": 1280, "height": 800},
             color_scheme="dark" if options.dark else "light",
             reduced_motion="reduce",
         )
@@ -76,7 +70,6 @@ def main() -> None:
                 flush=True,
             )
             page.close()
-        browser.close()
 
 
 if __name__ == "__main__":

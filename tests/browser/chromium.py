@@ -6,8 +6,11 @@ import os
 import shutil
 import subprocess
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 
 import pytest
+from playwright.sync_api import Browser, sync_playwright
 
 #: The first draws no window and takes a fifth less processor time.
 NAMES = (
@@ -18,6 +21,16 @@ NAMES = (
     "google-chrome-stable",
     "chrome",
 )
+FLAGS = [
+    "--no-sandbox",
+    "--disable-gpu",
+    "--process-per-site",
+    "--disable-quic",
+    "--no-first-run",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+]
 HOW_TO = (
     "the browser tests need Chromium: run sudo apt-get install chromium, "
     "or elsewhere install Chrome or Chromium and set CHROMIUM to its program"
@@ -45,6 +58,15 @@ def find_or_skip() -> str:
     if program is None:
         (pytest.fail if is_required() else pytest.skip)(HOW_TO)
     return program
+
+
+@contextmanager
+def launched() -> Iterator[Browser]:
+    """Have a Chromium."""
+    with sync_playwright() as playwright:
+        chromium = playwright.chromium.launch(executable_path=find_or_skip(), args=FLAGS)
+        yield chromium
+        chromium.close()
 
 
 def install() -> None:

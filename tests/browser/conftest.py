@@ -13,23 +13,13 @@ from pathlib import Path
 from urllib.parse import urlsplit
 
 import pytest
-from playwright.sync_api import Browser, BrowserContext, ConsoleMessage, Page, sync_playwright
+from playwright.sync_api import Browser, BrowserContext, ConsoleMessage, Page
 
 from tests import ROOT
-from tests.browser.chromium import HOW_TO, find_or_skip
+from tests.browser.chromium import HOW_TO, launched
 from tests.browser.screen import OUTPUT, settled
 from tests.installed import free_port
 
-FLAGS = [
-    "--no-sandbox",
-    "--disable-gpu",
-    "--process-per-site",
-    "--disable-quic",
-    "--no-first-run",
-    "--disable-background-networking",
-    "--disable-component-update",
-    "--disable-sync",
-]
 SERVER_LOG = OUTPUT / "server.log"
 #: Streamlit looks for itself beneath a deep link's path before it tries the root. It also asks once for the
 #: file of each download button that appears, which the next run may have replaced. Tests read their files.
@@ -91,11 +81,8 @@ def app_url() -> Iterator[str]:
 
 @pytest.fixture(scope="session")
 def browser() -> Iterator[Browser]:
-    program = find_or_skip()
-    with sync_playwright() as playwright:
-        chromium = playwright.chromium.launch(executable_path=program, args=FLAGS)
+    with launched() as chromium:
         yield chromium
-        chromium.close()
 
 
 @pytest.fixture(scope="session")
