@@ -15,10 +15,9 @@ import os
 import resource
 import sys
 import tempfile
-import threading
 import time
 import zipfile
-from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from urllib.parse import urlsplit
 
@@ -26,12 +25,12 @@ import numpy as np
 import requests
 from websockets.exceptions import InvalidStatus
 
+from benchmarks.load.memory import visit
 from benchmarks.load.visitor import Visitor, as_npz, resident, served
 
 CSV = b"cat,dog,label\n" + b"0.75,0.25,cat\n0.25,0.75,dog\n" * 100
-#: Limits of the server, in MB, and the size of hostile uploads.
+#: Limits of the server, in MB.
 LIMITS = {"CALIB_SESSION_MB": "100", "CALIB_SERVER_MB": "250"}
-LARGE = 300_000_000
 #: Megabytes that a server may hold more than before, and seconds that others may wait.
 MORE, WAIT = 100.0, 5.0
 #: Seconds after which an upload that brings nothing is ended, and after which sessions that left are gone.
@@ -52,70 +51,58 @@ def waited(url: str, content: bytes = CSV) -> float:
     begin = time.perf_counter()
     visitor = Visitor(url, "data")
     visitor.use("small.csv", content)
-    texts = [item.body for kind, item, _ in visitor.elements if kind == "markdown"]
     visitor.close()
-    if not any("small.csv" in text for text in texts):
+    if not any("small.csv" in text for text in visitor.texts("markdown")):
         raise AssertionError("the file is not in use")
     return time.perf_counter() - begin
+
+
+def put(visitor: Visitor, content: bytes, address: str = "") -> int:
+    """Return the status of an upload, to an address that was asked for; 0 if the connection was cut."""
+    try:
+        return visitor.put(address or visitor.address().upload_url, content).status_code
+    except requests.ConnectionError:
+        return 0
 
 
 def uploads() -> None:
     """Upload files that are too large, and that no field asked for, beside the file of another visitor."""
     with served(**LIMITS) as (url, pid):
-        hostile = Visitor(url, "data")
+        hostile, elsewhere = Visitor(url, "data"), Visitor(url, "glossary")
         time.sleep(8)  # the server loads what its pages need
         before = resident(pid)
         for _ in range(4):
-            status = try_to_put(hostile, hostile.address().upload_url, bytes(LARGE))
+            status = put(hostile, bytes(300_000_000))
             expect(status in (413, 0), f"300 MB where 100 are allowed: {status or 'cut'}")
         own = hostile.address().upload_url
-        expect(try_to_put(hostile, own, bytes(90_000_000)) == 204, "90 MB come in")
-        expect(
-            try_to_put(hostile, hostile.address().upload_url, bytes(20_000_000)) == 413, "20 MB more do not"
-        )
+        expect(put(hostile, bytes(90_000_000), own) == 204, "90 MB come in")
+        expect(put(hostile, bytes(20_000_000)) == 413, "20 MB more do not")
         made_up = own.rsplit("/", 1)[0] + "/00000000-0000-0000-0000-000000000000"
-        expect(try_to_put(hostile, made_up, CSV) == 403, "a file that nobody asked for: refused")
-        expect(try_to_put(hostile, own, CSV) == 403, "an address that was used: refused")
-        elsewhere = Visitor(url, "glossary")
-        expect(
-            try_to_put(elsewhere, elsewhere.address().upload_url, CSV) == 403,
-            "a page without fields: refused",
-        )
+        expect(put(hostile, CSV, made_up) == 403, "a file that nobody asked for: refused")
+        expect(put(hostile, CSV, own) == 403, "an address that was used: refused")
+        expect(put(elsewhere, CSV) == 403, "a page without fields: refused")
         expect(resident(pid) - before < 90 + MORE, f"the server holds {resident(pid) - before:.0f} MB more")
         others = [Visitor(url, "data") for _ in range(2)]
         for other in others:
-            try_to_put(other, other.address().upload_url, bytes(90_000_000))
+            put(other, bytes(90_000_000))
         seconds = waited(url)
         expect(seconds < WAIT, f"beside 270 MB of hostile uploads, 3 kB are in use after {seconds:.1f} s")
-
-
-def try_to_put(visitor: Visitor, address: str, content: bytes) -> int:
-    """Return the status of an upload; 0 if the connection was cut."""
-    try:
-        return visitor.put(address, content).status_code
-    except requests.ConnectionError:
-        return 0
 
 
 def stalled() -> None:
     """Stop uploads in the middle: the server ends them, and keeps nothing of them."""
     with served(CALIB_SESSION_MB="1000", CALIB_SERVER_MB="2500") as (url, pid):
         visitor = Visitor(url, "data")
-        lines = []
-        for _ in range(6):
-            line = http.client.HTTPConnection(urlsplit(url).netloc, timeout=2 * STALLED)
-            line.putrequest("PUT", visitor.address().upload_url)
-            for name, value in (
-                ("Cookie", visitor.cookies),
-                ("X-Xsrftoken", visitor.token),
-                ("Content-Type", "multipart/form-data; boundary=x"),
-                ("Content-Length", "150000000"),
-            ):
-                line.putheader(name, value)
-            line.endheaders()
-            head = b'--x\r\nContent-Disposition: form-data; name="f"; filename="f"\r\n\r\n'
-            line.send(head + bytes(50_000_000))
-            lines.append(line)
+        headers = {
+            "Cookie": visitor.cookies,
+            "X-Xsrftoken": visitor.token,
+            "Content-Type": "multipart/form-data; boundary=x",
+            "Content-Length": "150000000",
+        }
+        begun = b'--x\r\nContent-Disposition: form-data; name="f"; filename="f"\r\n\r\n' + bytes(50_000_000)
+        lines = [http.client.HTTPConnection(urlsplit(url).netloc, timeout=2 * STALLED) for _ in range(6)]
+        for line in lines:
+            line.request("PUT", visitor.address().upload_url, begun, headers)
         expect(temporary(pid) > 0, f"{temporary(pid)} temporary files of stalled uploads")
         begin = time.monotonic()
         visitor.close()
@@ -138,34 +125,21 @@ def project() -> None:
     file = io.BytesIO()
     with zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED) as archive:
         archive.writestr("project.json", '{"format": "calib-project", "x": [' + "{}," * 20_000_000 + "{}]}")
-    with served() as (url, pid):
-        others = Visitor(url, "data")
-        time.sleep(8)
-        before, slowest = resident(pid), [0.0]
-        stop = threading.Event()
-
-        def ask() -> None:
-            while not stop.is_set():
-                begin = time.perf_counter()
-                requests.get(f"{url}/_stcore/health", timeout=60).raise_for_status()
-                slowest[0] = max(slowest[0], time.perf_counter() - begin)
-                time.sleep(0.02)
-
-        thread = threading.Thread(target=ask)
-        thread.start()
+    with served() as (url, pid), ThreadPoolExecutor(1) as pool:
         visitors = [Visitor(url, "data") for _ in range(3)]
-        for visitor in visitors:
-            visitor.upload("Predictions", "one.calib", file.getvalue())
-        stop.set()
-        thread.join()
+        time.sleep(8)
+        before, slowest = resident(pid), 0.0
+        opened = [pool.submit(visitor.use, "one.calib", file.getvalue()) for visitor in visitors]
+        while not opened[-1].done():
+            begin = time.perf_counter()
+            requests.get(f"{url}/_stcore/health", timeout=60).raise_for_status()
+            slowest = max(slowest, time.perf_counter() - begin)
+            time.sleep(0.02)
         more = resident(pid) - before
         expect(more < MORE, f"three projects of {len(file.getvalue()) / 1e3:.0f} kB: {more:.0f} MB more")
-        expect(slowest[0] < 1.0, f"others waited {slowest[0]:.2f} s at most")
-        shown = [item.body for kind, item, _ in visitors[0].elements if kind == "alert"]
-        expect(
-            any("Not opened" in text for text in shown), f"the page says: {shown[0][:100] if shown else ''}"
-        )
-        others.close()
+        expect(slowest < 1.0, f"others waited {slowest:.2f} s at most")
+        shown = " ".join(visitors[0].texts("alert"))
+        expect("Not opened" in shown, f"the page says: {shown[:100]}")
 
 
 def slow() -> None:
@@ -182,20 +156,13 @@ def slow() -> None:
         waited(url)  # the reader starts
         hostile = [Visitor(url, "data") for _ in files]
         begin = time.perf_counter()
-        threads = [
-            threading.Thread(target=visitor.upload, args=("Predictions", name, content))
-            for visitor, (name, content) in zip(hostile, files.items(), strict=True)
-        ]
-        for thread in threads:
-            thread.start()
-        seconds = waited(url)
-        for thread in threads:
-            thread.join()
+        with ThreadPoolExecutor(len(files)) as pool:
+            for visitor, (name, content) in zip(hostile, files.items(), strict=True):
+                pool.submit(visitor.use, name, content)
+            seconds = waited(url)
         expect(seconds < WAIT, f"beside {', '.join(files)}, 3 kB are in use after {seconds:.1f} s")
-        expect(
-            time.perf_counter() - begin < 4 * WAIT,
-            f"all are answered after {time.perf_counter() - begin:.1f} s",
-        )
+        seconds = time.perf_counter() - begin
+        expect(seconds < 4 * WAIT, f"all are answered after {seconds:.1f} s")
 
 
 def last() -> None:
@@ -207,11 +174,9 @@ def last() -> None:
         time.sleep(8)
         before = resident(pid)
         visitors, addresses = [], []
-        for number in range(3):
-            visitor = Visitor(url, "data")
-            visitor.use(f"{number}.npz", as_npz(proba, random.integers(1_000, size=len(proba))))
-            for page in ("overview", "reliability"):
-                visitor.look_at(page)
+        for _ in range(3):
+            file = as_npz(proba, random.integers(1_000, size=len(proba)))
+            visitor = visit(url, file, ("overview", "reliability"))
             visitor.open("Save")
             visitor.press("Figure (HTML)")
             addresses += [button.url for button, _ in visitor.named("download_button") if button.url]
@@ -237,16 +202,11 @@ def handles() -> None:
         inside = Visitor(url, "glossary")
         time.sleep(8)
         resource.prlimit(pid, resource.RLIMIT_NOFILE, (64, 64))
-        lines, answers = [], []
-        for _ in range(80):
-            line = http.client.HTTPConnection(urlsplit(url).netloc, timeout=60)
-            line.request("GET", "/_stcore/health", headers={"Connection": "keep-alive"})
-            answer = line.getresponse()
-            answers.append((answer.status, answer.read().decode()))
-            lines.append(line)
-        statuses = sorted({status for status, _ in answers})
+        lines = [requests.Session() for _ in range(80)]  # each keeps its connection
+        answers = [line.get(f"{url}/_stcore/health", timeout=60) for line in lines]
+        statuses = sorted({answer.status_code for answer in answers})
         expect(set(statuses) <= {200, 503}, f"80 connections: {statuses}")
-        expect(statuses == [200] or "Try again" in answers[-1][1], f"the last: {answers[-1]}")
+        expect(statuses == [200] or "Try again" in answers[-1].text, f"the last: {answers[-1].text}")
         try:
             others = [Visitor(url, "glossary") for _ in range(80)]
             expect(False, f"{len(others)} visitors, and no refusal")
@@ -269,24 +229,18 @@ def login() -> None:
         with served(f"--secrets.files={secrets}") as (url, _):
             visitor = Visitor(url, "data")
             expect(bool(visitor.named("button", "Log in")), "the page asks for a login")
-            put = try_to_put(visitor, visitor.address().upload_url, CSV)
-            metrics = requests.get(f"{url}/_stcore/metrics", timeout=60).status_code
-            media = requests.get(f"{url}/media/x.html", timeout=60).status_code
-            expect(
-                (put, metrics, media) == (403, 403, 403), f"upload {put}, metrics {metrics}, media {media}"
-            )
-            health = requests.get(f"{url}/_stcore/health", timeout=60).status_code
-            expect(health == 200, f"health {health}")
+            statuses = [put(visitor, CSV)]
+            for path in ("_stcore/metrics", "media/x.html", "_stcore/health"):
+                statuses.append(requests.get(f"{url}/{path}", timeout=60).status_code)
+            expect(statuses == [403, 403, 403, 200], f"upload, metrics, media, health: {statuses}")
 
 
-DRIVERS: dict[str, Callable[[], None]] = {
-    item.__name__: item for item in (uploads, stalled, project, slow, last, handles, login)
-}
+DRIVERS = {item.__name__: item for item in (uploads, stalled, project, slow, last, handles, login)}
 
 
 def main() -> int:
     for name in sys.argv[1:] or DRIVERS:
-        print(f"{name}: {(DRIVERS[name].__doc__ or '').splitlines()[0]}", flush=True)
+        print(f"{name}: {DRIVERS[name].__doc__}", flush=True)
         DRIVERS[name]()
     print(f"{len(faults)} faults")
     return 1 if faults else 0

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import io
 import os
-import socket
 import subprocess
 import sys
 import time
@@ -15,35 +14,39 @@ from typing import Any
 
 import numpy as np
 import requests
+from requests.adapters import HTTPAdapter
 from streamlit.proto.BackMsg_pb2 import BackMsg
 from streamlit.proto.ForwardMsg_pb2 import ForwardMsg
 from streamlit.proto.WidgetStates_pb2 import WidgetState
 from urllib3.util.retry import Retry
 from websockets.sync.client import connect
 
+from tests.installed import free_port
+
 ROOT = Path(__file__).parents[2]
 #: Seconds after which a run of a page counts as failed.
 PATIENCE = 180
 
 
+def asking(again: Retry) -> requests.Session:
+    """Return a session that asks again."""
+    web = requests.Session()
+    web.mount("http://", HTTPAdapter(max_retries=again))
+    return web
+
+
 @contextmanager
 def served(*options: str, root: Path = ROOT, **environment: str) -> Iterator[tuple[str, int]]:
     """Serve the app of a tree on a free port of 127.0.0.1; give its address and process id."""
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port = probe.getsockname()[1]
+    port = free_port()
     command = [sys.executable, "serve.py", f"--server.port={port}"]
     command += ["--server.address=127.0.0.1", "--server.fileWatcherType=none", *options]
     variables = {**os.environ, **environment}
     url = f"http://127.0.0.1:{port}"
     with subprocess.Popen(command, cwd=root, env=variables, stdout=subprocess.DEVNULL) as server:
         try:
-            for _ in range(600):
-                try:
-                    requests.get(f"{url}/_stcore/health", timeout=5).raise_for_status()
-                    break
-                except requests.RequestException:
-                    time.sleep(0.1)
+            with asking(Retry(300, backoff_factor=0.1, backoff_max=0.2)) as web:
+                web.get(f"{url}/_stcore/health", timeout=PATIENCE).raise_for_status()
             yield url, server.pid
         finally:
             server.terminate()
@@ -67,9 +70,8 @@ class Visitor:
 
     def __init__(self, url: str, page: str, query: str = "") -> None:
         self.url, self.page, self.query, self.widgets = url, page, query, dict[str, WidgetState]()
-        self.web = requests.Session()
-        # As browsers do, ask again where the server closed an idle connection just before a request on it.
-        self.web.mount("http://", requests.adapters.HTTPAdapter(max_retries=Retry(2, status=0)))
+        # As browsers do, ask again if the server closed an idle connection just before a request on it.
+        self.web = asking(Retry(2, status=0))
         self.web.get(f"{url}/_stcore/host-config", timeout=PATIENCE)
         self.web.get(f"{url}/_stcore/health", timeout=PATIENCE)
         self.token = self.web.cookies.get("_streamlit_xsrf", "")
@@ -91,7 +93,6 @@ class Visitor:
 
     @property
     def cookies(self) -> str:
-        """The header of the cookies that the server set."""
         return "; ".join(f"{cookie.name}={cookie.value}" for cookie in self.web.cookies)
 
     def close(self) -> None:
@@ -109,7 +110,7 @@ class Visitor:
         state.page_script_hash = self.script if fragment else ""  # for the page that a fragment may run again
         pressed = {change.id: change for change in changes}
         state.widget_states.widgets.extend({**self.widgets, **pressed}.values())
-        self.send(message)
+        self.socket.send(message.SerializeToString())
         self.elements = [] if not fragment else self.elements
         while True:
             answer = self.receive()
@@ -140,10 +141,6 @@ class Visitor:
             time.sleep(interval)
             self.run(fragment=fragment)
 
-    def use(self, name: str, content: bytes) -> None:
-        """Upload a file on the Data page, which puts it to use."""
-        self.upload("Predictions", name, content)
-
     def look_at(self, page: str) -> None:
         """Open a page; raise RuntimeError if it shows an exception."""
         self.page, self.widgets = page, {}
@@ -151,23 +148,21 @@ class Visitor:
         if self.errors():
             raise RuntimeError(f"{page}: {self.errors()}")
 
-    def send(self, message: BackMsg) -> None:
-        """Send one message."""
-        self.socket.send(message.SerializeToString())
-
-    def receive(self) -> ForwardMsg:
-        """Return the next message of the server."""
-        return ForwardMsg.FromString(self.socket.recv(timeout=PATIENCE))
-
     def named(self, kind: str, label: str = "") -> list[tuple[Any, str]]:
         """Elements of a kind whose label begins so, each with its fragment."""
         return [
             (item, at) for name, item, at in self.elements if name == kind and item.label.startswith(label)
         ]
 
+    def texts(self, kind: str) -> list[str]:
+        """Return the texts of the elements of a kind, such as "markdown" or "alert"."""
+        return [item.body for name, item, _ in self.elements if name == kind]
+
     def errors(self) -> list[str]:
-        """Exceptions that the page shows."""
         return [item.message for name, item, _ in self.elements if name == "exception"]
+
+    def receive(self) -> ForwardMsg:
+        return ForwardMsg.FromString(self.socket.recv(timeout=PATIENCE))
 
     def press(self, label: str) -> None:
         """Press the first button whose label begins so."""
@@ -179,9 +174,9 @@ class Visitor:
         menu, fragment = self.named("popover", label)[0]
         self.run(WidgetState(id=menu.id, bool_value=True), fragment=fragment)
 
-    def upload(self, label: str, name: str, content: bytes) -> None:
-        """Upload a file and let the page read it."""
-        uploader, fragment = self.named("file_uploader", label)[0]
+    def use(self, name: str, content: bytes) -> None:
+        """Upload a file on the Data page, which puts it to use."""
+        uploader, fragment = self.named("file_uploader", "Predictions")[0]
         urls = self.address(name)
         self.put(urls.upload_url, content, name).raise_for_status()
         change = WidgetState(id=uploader.id)
@@ -196,7 +191,7 @@ class Visitor:
         request = message.file_urls_request
         request.request_id, request.session_id = "1", self.session
         request.file_names.append(name)
-        self.send(message)
+        self.socket.send(message.SerializeToString())
         while (answer := self.receive()).WhichOneof("type") != "file_urls_response":
             pass
         (urls,) = answer.file_urls_response.file_urls
