@@ -26,7 +26,10 @@ except ImportError:  # Windows
 MINE, ENDING = f".calib-{zlib.crc32(platform.node().encode()):08x}-", ".partial"
 
 
-def write_whole(file: str | os.PathLike[str], content: bytes) -> None:
+def write_whole(file: str | os.PathLike[str] | BinaryIO, content: bytes) -> None:
+    if not isinstance(file, (str, os.PathLike)):
+        file.write(content)
+        return
     with atomic_write(file) as stream:
         stream.write(content)
 

@@ -82,10 +82,7 @@ def dumps(summary: Summary) -> bytes:
 def save(summary: Summary, file: str | os.PathLike[str] | BinaryIO) -> None:
     """Write a summary to a file; by custom its name ends in ``.calib.json.gz``."""
     data = dumps(summary)
-    if isinstance(file, (str, os.PathLike)):
-        write_whole(file, data)
-    else:
-        file.write(data)
+    write_whole(file, data)
 
 
 def load(file: Any, *, limits: Limits | None = None) -> Summary:

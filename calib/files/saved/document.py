@@ -79,10 +79,7 @@ def save(
     A seed that is a generator is written as null.
     """
     data = dumps(calibrator, class_names=class_names, fitted_on=fitted_on, log=log, choices=choices)
-    if isinstance(file, (str, os.PathLike)):
-        write_whole(file, data)
-    else:
-        file.write(data)
+    write_whole(file, data)
 
 
 def load(file: str | os.PathLike[str] | BinaryIO) -> Any:

@@ -65,10 +65,7 @@ def save_model(model: CalibratedModel, file: str | os.PathLike[str] | BinaryIO) 
         for number, pair in enumerate(model.pairs_):
             archive.writestr(f"calibrator-{number}.json", dumps(pair.calibrator, class_names=names))
         archive.writestr("classifiers.skops", _skops().dumps(classifiers))
-    if isinstance(file, (str, os.PathLike)):
-        write_whole(file, content.getvalue())
-    else:
-        file.write(content.getvalue())
+    write_whole(file, content.getvalue())
 
 
 def load_model(file: str | os.PathLike[str] | BinaryIO, *, trusted: Sequence[str] = ()) -> CalibratedModel:

@@ -87,10 +87,7 @@ def save_monitor(monitor: Monitor, file: str | os.PathLike[str] | BinaryIO) -> N
         ],
     }
     data = write_document(document)
-    if isinstance(file, (str, os.PathLike)):
-        write_whole(file, data)
-    else:
-        file.write(data)
+    write_whole(file, data)
 
 
 def _encoded(of: Level) -> dict[str, Any]:

@@ -151,10 +151,7 @@ class Project:
             If a path cannot be written; an earlier file is unchanged.
         """
         data = self._bytes()
-        if isinstance(file, (str, os.PathLike)):
-            write_whole(file, data)
-        else:
-            file.write(data)
+        write_whole(file, data)
 
     @classmethod
     def load(
