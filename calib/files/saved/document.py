@@ -18,6 +18,9 @@ from calib.calibrators.acceptance import AcceptanceRule
 from calib.data.kinds import lacks
 from calib.files.saved.fields import closed, closed_schema, mismatch, short
 from calib.files.saved.origin import (
+    NAMES,
+    ORIGIN,
+    RULE,
     FittedOn,
     decode_names,
     decode_origin,
@@ -25,9 +28,6 @@ from calib.files.saved.origin import (
     encode_names,
     encode_origin,
     encode_rule,
-    names_schema,
-    origin_schema,
-    rule_schema,
 )
 from calib.files.saved.types import TYPES, Layout, binary_state_schema, layout_named, layout_of
 
@@ -101,10 +101,15 @@ def load(file: str | os.PathLike[str] | BinaryIO) -> Any:
     CalibratorFileError
         If the file is invalid; the message says what is wrong and where.
     """
-    if isinstance(file, (str, os.PathLike)):
-        with Path(file).open("rb") as stream:
-            return loads(stream.read(MAX_BYTES + 1))
-    return loads(file.read(MAX_BYTES + 1))
+    return loads(content_of(file))
+
+
+def content_of(file: str | os.PathLike[str] | BinaryIO) -> bytes:
+    """Return the content of a file, cut off where it is too large to load."""
+    if not isinstance(file, (str, os.PathLike)):
+        return file.read(MAX_BYTES + 1)
+    with Path(file).open("rb") as stream:
+        return stream.read(MAX_BYTES + 1)
 
 
 def dumps(
@@ -248,7 +253,7 @@ def schema() -> dict[str, Any]:
 
     `load` also checks order, agreement of sizes and counts, finiteness, and the checksum.
     """
-    parts = {"classes": names_schema(), "fitted_on": origin_schema(), "rule": rule_schema()}
+    parts = {"classes": NAMES.schema, "fitted_on": ORIGIN.schema, "rule": RULE.schema}
     shared = {
         "format": {"const": FORMAT},
         "version": {"const": VERSION},

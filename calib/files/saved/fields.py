@@ -7,7 +7,8 @@ in JSON Schema (`schema`). `decode` raises `CalibratorFileError` and nothing els
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from typing import Any, Protocol
 
@@ -35,6 +36,15 @@ def short(value: Any) -> str:
 def mismatch(where: str, expected: str, value: Any) -> CalibratorFileError:
     """Return the error that names the place in the file, the expected value and the value found."""
     return CalibratorFileError(f"calibrator file: {where} must be {expected}; got {short(value)}")
+
+
+@contextmanager
+def of_file(what: str) -> Iterator[None]:
+    """Name another kind of file than a calibrator's in the errors of its fields."""
+    try:
+        yield
+    except CalibratorFileError as error:
+        raise CalibratorFileError(str(error).replace("calibrator file", what)) from None
 
 
 class Field(Protocol):
@@ -138,6 +148,9 @@ class Maybe:
 
 FLAG = Scalar("true or false", lambda value: type(value) is bool, {"type": "boolean"}, bool)
 
+#: A value that is checked elsewhere.
+ANY = Scalar("anything", lambda value: True, {}, lambda value: value)
+
 #: A seed; generators, whose state says nothing about the fit, are written as null.
 SEED = Maybe(
     replace(whole(0), encode=lambda seed: int(seed) if isinstance(seed, (int, np.integer)) else None)
@@ -223,12 +236,44 @@ class WordOrArray:
 
 
 @dataclass(frozen=True)
+class Listed:
+    """A list of values of one field; they are read as a tuple."""
+
+    field: Field  #: Of each value
+    #: Fewest and most values
+    least: int = 0
+    most: int = LARGEST
+    distinct: bool = False  #: Whether no value may occur twice
+    size: str | None = None  #: Name of their number as a dimension of arrays
+
+    @property
+    def schema(self) -> dict[str, Any]:
+        bounds = {"minItems": self.least, "maxItems": self.most, "uniqueItems": self.distinct}
+        stated = {key: bound for key, bound in bounds.items() if bound and bound != LARGEST}
+        return {"type": "array", "items": self.field.schema} | stated
+
+    def encode(self, value: Any) -> Any:
+        return [self.field.encode(entry) for entry in value]
+
+    def decode(self, value: Any, where: str, sizes: Sizes) -> Any:
+        if not isinstance(value, list) or not self.least <= len(value) <= self.most:
+            most = "" if self.most == LARGEST else f" and at most {self.most:,}"
+            raise mismatch(where, f"a list of at least {self.least:,}{most} values", value)
+        if self.size is not None:
+            _bind(self.size, len(value), where, sizes)
+        found = tuple(self.field.decode(entry, f"{where}[{at}]", sizes) for at, entry in enumerate(value))
+        if self.distinct and len(set(found)) < len(found):
+            raise mismatch(where, "a list of distinct values", value)
+        return found
+
+
+@dataclass(frozen=True)
 class Record:
     """An object with exactly these keys; their values are checked in this order."""
 
     fields: dict[str, Field]  #: Field of each key
     #: Keys that earlier files lack, and the value if one is missing, which is not written
-    later: Mapping[str, str | None] = field(default_factory=dict)
+    later: Mapping[str, Any] = field(default_factory=dict)
 
     @property
     def schema(self) -> dict[str, Any]:
@@ -238,19 +283,22 @@ class Record:
         return {
             name: field.encode(getattr(value, name))
             for name, field in self.fields.items()
-            if name not in self.later or not self._is_left_out(name, getattr(value, name))
+            if name not in self.later or not _is_same(getattr(value, name), self.later[name])
         }
 
     def decode(self, value: Any, where: str, sizes: Sizes) -> dict[str, Any]:
-        closed(value, self.fields, where, self.later)
+        """Check the keys and then their values; the place of a whole file is ""."""
+        closed(value, self.fields, where or "the file", self.later)
         return {
-            name: field.decode(value[name], f"{where}.{name}", sizes) if name in value else self.later[name]
+            name: field.decode(value[name], f"{where}.{name}".lstrip("."), sizes)
+            if name in value
+            else self.later[name]
             for name, field in self.fields.items()
         }
 
-    def _is_left_out(self, name: str, value: Any) -> bool:
-        default = self.later[name]
-        return value is None if default is None else isinstance(value, str) and value == default
+
+def _is_same(value: Any, default: Any) -> bool:
+    return type(value) is type(default) and value == default
 
 
 def _bounds(low: float, high: float) -> dict[str, Any]:

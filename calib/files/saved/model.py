@@ -19,12 +19,23 @@ from calib.base.outputs import write_whole
 from calib.calibrators.calibrated_model import RESPONSES, CalibratedModel, FittedPair
 from calib.files.readers.archives import DAMAGED, open_archive
 from calib.files.saved.document import MAX_BYTES, dumps, loads
+from calib.files.saved.fields import ANY, Listed, Record, choice, of_file, real, whole
 
 FORMAT, VERSION = "calib-model", 1
 #: Largest file of a model, and largest sum of its members.
 MAX_MODEL_BYTES = 4 * 2**30
 #: Parameters of the model that are kept; the pairs replace the folds.
 PARAMETERS = ("calibration", "random_state", "ensemble", "response")
+
+_ABOUT = Record(
+    {
+        "format": choice(FORMAT),
+        "version": whole(VERSION, VERSION),
+        "params": Record(dict.fromkeys(PARAMETERS, ANY)),
+        "n_calibration": whole(0),
+        "pairs": Listed(Record({"response": choice(*RESPONSES[1:]), "scale": real(1.0)}), 1, 1_000),
+    }
+)
 
 
 def save_model(model: CalibratedModel, file: str | os.PathLike[str] | BinaryIO) -> None:
@@ -97,8 +108,9 @@ def load_model(file: str | os.PathLike[str] | BinaryIO, *, trusted: Sequence[str
                 raise CalibratorFileError(
                     "model file: it expands to more than 4 GiB; it is too large to load"
                 )
-            about = json.loads(_member(archive, "model.json", MAX_BYTES))
-            pairs = _pairs_of(about)
+            with of_file("model file"):
+                about = _ABOUT.decode(json.loads(_member(archive, "model.json", MAX_BYTES)), "", {})
+            pairs = about["pairs"]
             written = _member(archive, "classifiers.skops", MAX_MODEL_BYTES)
             calibrators = [
                 loads(_member(archive, f"calibrator-{number}.json", MAX_BYTES))
@@ -120,43 +132,15 @@ def load_model(file: str | os.PathLike[str] | BinaryIO, *, trusted: Sequence[str
         raise CalibratorFileError("model file: classifiers.skops does not hold the classifiers of a model")
     if len(classifiers["fitted"]) != len(pairs):
         raise CalibratorFileError("model file: the numbers of classifiers and calibrators differ")
-    parameters = {name: about["params"][name] for name in PARAMETERS}
-    model = CalibratedModel(classifiers["estimator"], clone(calibrators[0]), **parameters)
+    model = CalibratedModel(classifiers["estimator"], clone(calibrators[0]), **about["params"])
     model.classes_ = classifiers["classes"]
     built = []
     for estimator, calibrator, pair in zip(classifiers["fitted"], calibrators, pairs, strict=True):
         fitted_pair = FittedPair(estimator, pair["response"], model.classes_)
         fitted_pair.scale, fitted_pair.calibrator = float(pair["scale"]), calibrator
         built.append(fitted_pair)
-    model.set_pairs(built, int(about["n_calibration"]))
+    model.set_pairs(built, about["n_calibration"])
     return model
-
-
-def _pairs_of(about: Any) -> list[dict[str, Any]]:
-    known = isinstance(about, dict) and about.get("format") == FORMAT
-    if not known or about.get("version") != VERSION:
-        raise CalibratorFileError(f'model file: expected "format": "{FORMAT}" and "version": {VERSION}')
-    pairs, params = about.get("pairs"), about.get("params")
-    sound = (
-        isinstance(params, dict)
-        and set(params) == set(PARAMETERS)
-        and isinstance(about.get("n_calibration"), int)
-        and isinstance(pairs, list)
-        and 0 < len(pairs) <= 1_000
-        and all(
-            isinstance(pair, dict)
-            and set(pair) == {"response", "scale"}
-            and pair["response"] in RESPONSES[1:]
-            and isinstance(pair["scale"], float)
-            and 1.0 <= pair["scale"] < np.inf
-            for pair in pairs
-        )
-    )
-    if not sound:
-        raise CalibratorFileError(
-            "model file: model.json does not describe a model; it was changed or damaged"
-        )
-    return pairs
 
 
 def _member(archive: zipfile.ZipFile, name: str, most: int) -> bytes:

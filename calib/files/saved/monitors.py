@@ -3,21 +3,21 @@
 from __future__ import annotations
 
 import os
-from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, BinaryIO
 
 import numpy as np
 
-from calib.base.exceptions import CalibratorFileError
 from calib.base.outputs import write_whole
-from calib.files.saved.document import MAX_BYTES, read_document, write_document
+from calib.files.saved.document import content_of, read_document, write_document
 from calib.files.saved.fields import (
     Array,
+    Listed,
     Maybe,
     Record,
     choice,
     mismatch,
+    of_file,
     real,
     text,
     whole,
@@ -58,6 +58,7 @@ _BLOCKS = Record(
 )
 _LEVEL = Record(
     {
+        "names": Listed(_LINE, 1, distinct=True, size="U"),
         "n_first": whole(1),
         "weights": Array(("U",), 0.0, 1.0),
         "n_bets": Array(("U",), 0, whole=True),
@@ -68,7 +69,10 @@ _LEVEL = Record(
         "sums": Array(("m", "three")),
     }
 )
-_START = Record({"lower": Array(("C",), -1.0, 1.0), "upper": Array(("C",), -1.0, 1.0)})
+_BOUND = Array(("C",), -1.0, 1.0)
+_START = Listed(
+    Record({"level": choice("all", "class", "group"), "name": _LINE, "lower": _BOUND, "upper": _BOUND})
+)
 
 
 def save_monitor(monitor: Monitor, file: str | os.PathLike[str] | BinaryIO) -> None:
@@ -81,33 +85,23 @@ def save_monitor(monitor: Monitor, file: str | os.PathLike[str] | BinaryIO) -> N
         "state": _STATE.encode(monitor),
         "blocks": _BLOCKS.encode(SimpleNamespace(**blocks)),
         "levels": {level: _encoded(of) for level, of in monitor.levels.items()},
-        "start": [
-            {"level": level, "name": name, **_START.encode(SimpleNamespace(lower=low, upper=high))}
+        "start": _START.encode(
+            SimpleNamespace(level=level, name=name, lower=low, upper=high)
             for (level, name), (low, high) in monitor.start.items()
-        ],
+        ),
     }
-    data = write_document(document)
-    write_whole(file, data)
+    write_whole(file, write_document(document))
 
 
 def _encoded(of: Level) -> dict[str, Any]:
-    listed = SimpleNamespace(
-        **{**vars(of), "cells": np.array([*of.sums]), "sums": np.array([*of.sums.values()])}
-    )
-    return {"names": list(of.names), **_LEVEL.encode(listed)}
+    sums = {"cells": np.array([*of.sums]), "sums": np.array([*of.sums.values()])}
+    return _LEVEL.encode(SimpleNamespace(**{**vars(of), **sums}))
 
 
 def load_monitor(file: str | os.PathLike[str] | BinaryIO) -> Monitor:
     """Read the state of a monitor, check all of it, and only then build the monitor."""
-    if isinstance(file, (str, os.PathLike)):
-        with Path(file).open("rb") as stream:
-            data = stream.read(MAX_BYTES + 1)
-    else:
-        data = file.read(MAX_BYTES + 1)
-    try:
-        return _built(read_document(data, FORMAT, VERSION, KEYS))
-    except CalibratorFileError as error:
-        raise CalibratorFileError(str(error).replace("calibrator file", "monitor file")) from None
+    with of_file("monitor file"):
+        return _built(read_document(content_of(file), FORMAT, VERSION, KEYS))
 
 
 def _built(document: dict[str, Any]) -> Monitor:
@@ -132,21 +126,16 @@ def _built(document: dict[str, Any]) -> Monitor:
     if not isinstance(levels, dict) or not set(levels) <= allowed or bool(levels) != bool(monitor.blocks):
         raise mismatch("levels", f"an object with some of {', '.join(sorted(allowed))}", levels)
     monitor.levels = {level: _level(raw, f"levels.{level}", sizes["B"]) for level, raw in levels.items()}
-    monitor.start = _start(document["start"], allowed)
+    for bounds in _START.decode(document["start"], "start", {"C": CELLS}):
+        if bounds["level"] not in allowed or (bounds["lower"] > bounds["upper"]).any():
+            raise mismatch("start", "lower and upper bounds of levels of the monitor", bounds["level"])
+        monitor.start[bounds["level"], bounds["name"]] = np.array([bounds["lower"], bounds["upper"]])
     return monitor
 
 
 def _level(raw: Any, where: str, n_blocks: int) -> Level:
-    if not isinstance(raw, dict) or "names" not in raw:
-        raise mismatch(where, "an object with names", raw)
-    names, sizes = raw["names"], {"K": len(STAKE), "two": 2, "three": 3}
-    if not isinstance(names, list) or not names or len({*map(str, names)}) < len(names):
-        raise mismatch(f"{where}.names", "a list of distinct names", names)
-    names = [_LINE.decode(name, f"{where}.names", {}) for name in names]
-    found = _LEVEL.decode(
-        {key: value for key, value in raw.items() if key != "names"}, where, sizes | {"U": len(names)}
-    )
-    cells, sums = found.pop("cells"), found.pop("sums")
+    found = _LEVEL.decode(raw, where, {"K": len(STAKE), "two": 2, "three": 3})
+    names, cells, sums = list(found.pop("names")), found.pop("cells"), found.pop("sums")
     if (cells >= (n_blocks, len(names))).any() or (found["begun"] >= n_blocks).any():
         raise mismatch(f"{where}.cells", f"one of {n_blocks} blocks and {len(names)} units", cells.max())
     if (
@@ -166,18 +155,3 @@ def _level(raw: Any, where: str, n_blocks: int) -> Level:
     if not np.array_equal(counted, level.n_bets):
         raise mismatch(f"{where}.n_bets", "the bets of all blocks", level.n_bets.tolist())
     return level
-
-
-def _start(raw: Any, levels: set[str]) -> dict[tuple[str, str], np.ndarray]:
-    if not isinstance(raw, list) or not all(isinstance(entry, dict) for entry in raw):
-        raise mismatch("start", "a list of objects", raw)
-    found = {}
-    for entry in raw:
-        level = choice(*sorted(levels)).decode(entry.get("level"), "start.level", {})
-        name = _LINE.decode(entry.get("name"), "start.name", {})
-        bounds = {key: value for key, value in entry.items() if key not in ("level", "name")}
-        of = _START.decode(bounds, "start", {"C": CELLS})
-        if (of["lower"] > of["upper"]).any():
-            raise mismatch("start.lower", "at most start.upper", of["lower"].max())
-        found[level, name] = np.array([of["lower"], of["upper"]])
-    return found

@@ -6,11 +6,12 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
 
-from calib.base.exceptions import CalibratorFileError, InputError
+from calib.base.exceptions import InputError
 from calib.base.version import __version__
 from calib.calibrators.acceptance import NEVER, AcceptanceRule
 from calib.calibrators.multiclass import clusters_of_fit
@@ -20,9 +21,11 @@ from calib.data.validation import check_count
 from calib.files.saved.fields import (
     FLAG,
     Array,
+    Listed,
     Maybe,
     Record,
     Scalar,
+    Sizes,
     choice,
     mismatch,
     real,
@@ -55,30 +58,40 @@ _LINE = text(
     lambda line: len(line) <= MAX_NAME and not re.search("[\ud800-\udfff]", line),
     maxLength=MAX_NAME,
 )
-_ORIGIN = Record(
+
+
+class _Keys:
+    """Keys of rows that it was fitted on (`calib.data.equal_rows`), 16 hex digits each."""
+
+    _digits = _matching(f"([0-9a-f]{{16}}){{1,{MAX_KEYS}}}", f"1 to {MAX_KEYS} keys of 16 hex digits")
+    schema = _digits.schema
+
+    def encode(self, value: Any) -> str:
+        return np.array(value, dtype=">u8").tobytes().hex()
+
+    def decode(self, value: Any, where: str, sizes: Sizes) -> tuple[int, ...]:
+        digits = bytes.fromhex(self._digits.decode(value, where, sizes))
+        return tuple(np.frombuffer(digits, dtype=">u8").tolist())
+
+
+ORIGIN = Record(
     {
         "n": Maybe(whole()),
         "fingerprint": Maybe(_matching("[0-9a-f]{32}", "null or 32 hex digits")),
         "date": text("a UTC time like 2026-01-31T12:00:00Z", _is_date, format="date-time"),
         "calib_version": _matching("[0-9A-Za-z.+!_-]{1,40}", "a version number"),
-    }
+        "log": Listed(_LINE, 1, MAX_FIXES),
+        "choices": whole(2),
+        "clusters": whole(),
+        "keys": _Keys(),
+    },
+    {"log": (), "choices": 1, "clusters": None, "keys": ()},
 )
 
-
-#: Number of calibrators among which it was chosen, if it was.
-_CHOICES = whole(2)
-
-
-#: Clusters that its rows belong to, if they do.
-_CLUSTERS = whole()
-
-
-#: Keys of rows that it was fitted on (`calib.data.equal_rows`), 16 hex digits each.
-_KEYS = _matching(f"([0-9a-f]{{16}}){{1,{MAX_KEYS}}}", f"1 to {MAX_KEYS} keys of 16 hex digits")
-
+NAMES = Maybe(Listed(_LINE, 2, distinct=True))
 
 #: The rule that accepts predictions, if the calibrator carries one.
-_RULE = Record(
+RULE = Record(
     {
         "target": choice("accuracy", "reviews", "cost"),
         "value": real(0.0),
@@ -115,43 +128,20 @@ def today() -> str:
 
 def decode_names(raw: Any, n_classes: int | None) -> tuple[str, ...] | None:
     """Return the checked names; of a binary calibrator (`n_classes` None) None or two names."""
-    if n_classes is None:
-        if raw is None:
-            return None
-        if not isinstance(raw, list) or len(raw) != 2:
-            raise mismatch("classes", "null, or the two classes of a binary calibrator", raw)
-        n_classes = 2
-    if not isinstance(raw, list) or len(raw) != n_classes:
+    names: tuple[str, ...] | None = NAMES.decode(raw, "classes", {})
+    if n_classes is None and len(names or ()) not in (0, 2):
+        raise mismatch("classes", "null, or the two classes of a binary calibrator", raw)
+    if n_classes is not None and len(names or ()) != n_classes:
         raise mismatch("classes", f"a list of {n_classes:,} names", raw)
-    names = _lines(raw, "classes")
-    if len(set(names)) != len(names):
-        raise CalibratorFileError("calibrator file: classes must be distinct; a name occurs twice")
     return names
 
 
 def decode_origin(raw: Any, n_points: int | None) -> FittedOn:
     """Return the checked origin; `n_points` is the number of rows that the state counts, if it does."""
-    lines: tuple[str, ...] = ()
-    choices, clusters = 1, None
-    raw = dict(raw) if isinstance(raw, dict) else raw
-    if isinstance(raw, dict) and "choices" in raw:
-        choices = _CHOICES.decode(raw.pop("choices"), "fitted_on.choices", {})
-    if isinstance(raw, dict) and "clusters" in raw:
-        clusters = _CLUSTERS.decode(raw.pop("clusters"), "fitted_on.clusters", {})
-    if isinstance(raw, dict) and "log" in raw:
-        log = raw.pop("log")
-        if not isinstance(log, list) or not 0 < len(log) <= MAX_FIXES:
-            raise mismatch("fitted_on.log", f"a list of 1 to {MAX_FIXES} texts", log)
-        lines = _lines(log, "fitted_on.log")
-    keys: tuple[int, ...] = ()
-    if isinstance(raw, dict) and "keys" in raw:
-        hexadecimal = _KEYS.decode(raw.pop("keys"), "fitted_on.keys", {})
-        keys = tuple(np.frombuffer(bytes.fromhex(hexadecimal), dtype=">u8").tolist())
-    origin = _ORIGIN.decode(raw, "fitted_on", {})
+    origin = ORIGIN.decode(raw, "fitted_on", {})
     if None not in (origin["n"], n_points) and origin["n"] != n_points:
         raise mismatch("fitted_on.n", f"{n_points:,}, the number of rows in state", origin["n"])
-    origin["n_samples"] = origin.pop("n")
-    return FittedOn(**origin, log=lines, choices=choices, keys=keys, n_clusters=clusters)
+    return FittedOn(n_samples=origin.pop("n"), n_clusters=origin.pop("clusters"), **origin)
 
 
 def encode_names(
@@ -189,58 +179,23 @@ def encode_origin(
             origin = replace(
                 origin, n_samples=fitted_on.n_samples, fingerprint=fitted_on.fingerprint, keys=keys
             )
-    lines = [str(line)[:MAX_NAME] for line in (*log, *origin.log)][:MAX_FIXES]
+    lines = tuple(str(line)[:MAX_NAME] for line in (*log, *origin.log))[:MAX_FIXES]
     clusters = clusters_of_fit(calibrator if fitted_on is None else fitted_on)
-    return {
-        "n": origin.n_samples,
-        "fingerprint": origin.fingerprint,
-        "date": origin.date,
-        "calib_version": origin.calib_version,
-        **({"log": lines} if lines else {}),
-        **({"choices": choices} if choices > 1 else {}),
-        **({"clusters": clusters} if clusters is not None else {}),
-        **({"keys": np.array(origin.keys, dtype=">u8").tobytes().hex()} if origin.keys else {}),
-    }
+    known = vars(origin) | {"n": origin.n_samples, "log": lines, "choices": choices, "clusters": clusters}
+    return ORIGIN.encode(SimpleNamespace(**known))
 
 
 def encode_rule(rule: AcceptanceRule) -> dict[str, Any]:
     """Return the rule to store; a threshold that accepts nothing is written as `NEVER`."""
-    return _RULE.encode(replace(rule, thresholds=np.minimum(rule.thresholds, NEVER)))
+    return RULE.encode(replace(rule, thresholds=np.minimum(rule.thresholds, NEVER)))
 
 
 def decode_rule(raw: Any, n_classes: int | None) -> AcceptanceRule:
     """Return the checked rule of a calibrator of `n_classes` classes (None: of one score)."""
-    values = _RULE.decode(raw, "rule", {})
+    values = RULE.decode(raw, "rule", {})
     expected = 1 if values["by"] is None else n_classes or (2 if values["of_event"] else 1)
     thresholds = values.pop("thresholds")
     if len(thresholds) != expected:
         raise mismatch("rule.thresholds", f"a list of {expected:,} numbers", thresholds.tolist())
     thresholds = np.where(thresholds >= NEVER, np.inf, thresholds)
     return AcceptanceRule(thresholds=thresholds, **values)
-
-
-def rule_schema() -> dict[str, Any]:
-    return _RULE.schema
-
-
-def names_schema() -> dict[str, Any]:
-    return {
-        "anyOf": [
-            {"type": "null"},
-            {"type": "array", "items": _LINE.schema, "uniqueItems": True, "minItems": 2},
-        ]
-    }
-
-
-def origin_schema() -> dict[str, Any]:
-    schema = _ORIGIN.schema
-    log = {"type": "array", "items": _LINE.schema, "minItems": 1, "maxItems": MAX_FIXES}
-    return schema | {
-        "properties": schema["properties"]
-        | {"log": log, "choices": _CHOICES.schema}
-        | {"clusters": _CLUSTERS.schema, "keys": _KEYS.schema}
-    }
-
-
-def _lines(raw: list[Any], where: str) -> tuple[str, ...]:
-    return tuple(_LINE.decode(line, f"{where}[{index}]", {}) for index, line in enumerate(raw))

@@ -150,8 +150,7 @@ class Project:
         OSError
             If a path cannot be written; an earlier file is unchanged.
         """
-        data = self._bytes()
-        write_whole(file, data)
+        write_whole(file, self._bytes())
 
     @classmethod
     def load(

@@ -89,10 +89,11 @@ def test_types_of_strangers_are_built_only_where_they_are_trusted():
     [
         (lambda parts: parts.pop("calibrator-0.json"), "it has no calibrator-0.json"),
         (lambda parts: parts.update({"model.json": b"{"}), "this is not a model file"),
-        (lambda parts: parts.update({"model.json": b"[]"}), 'expected "format": "calib-model"'),
-        (lambda parts: _edit(parts, pairs=[]), "does not describe a model"),
-        (lambda parts: _edit(parts, pairs=[{"response": "eval", "scale": 1.0}]), "does not describe a model"),
-        (lambda parts: _edit(parts, version=2), '"version": 1'),
+        (lambda parts: parts.update({"model.json": b"[]"}), "model file: the file must be an object"),
+        (lambda parts: _edit(parts, format="calib-monitor"), "model file: format must be one of"),
+        (lambda parts: _edit(parts, pairs=[]), "model file: pairs must be a list of at least 1"),
+        (lambda parts: _edit(parts, pairs=[{"response": "eval", "scale": 1.0}]), r"pairs\[0\].response must"),
+        (lambda parts: _edit(parts, version=2), "model file: version must be .* 1; got 2"),
         (lambda parts: parts.update({"calibrator-0.json": b"{}"}), "not a calibrator file"),
     ],
 )
