@@ -21,16 +21,10 @@ from calib.answers.calibrated import (
 from calib.answers.metric_tables import METRIC_COLUMNS, Metrics, metrics
 from calib.answers.printed import escape_latex, escape_markdown, latex_row, latex_tabular, markdown_table
 from calib.base.exceptions import InputError
-from calib.base.interval_words import (
-    decimals_of,
-    hidden_words,
-    interval_words,
-    size_with_interval,
-    with_interval,
-)
+from calib.base.interval_words import decimals_of, interval_words, with_interval
 from calib.base.results import Result
 from calib.calibrators.foreign import ForeignCalibrator, is_foreign
-from calib.data.defaults import LEVEL, N_BINS
+from calib.data.defaults import N_BINS
 from calib.data.predictions import Predictions
 from calib.evidence.binning import Strategy
 from calib.evidence.reductions import counted_rows
@@ -230,21 +224,6 @@ class Leaderboard(Result):
                 row.append("--" if np.isnan(line[head]) else f"{line[head]:.{digits}f}")
             body.append(row)
         return [escape(head) for head in ("Method", *RANKING.values(), *heads)], body
-
-
-def improvement_words(what: str, improvement: tuple[float, float, float]) -> str:
-    """Say whether a score is lower than before, from the improvement and the ends of its interval.
-
-    >>> improvement_words("Brier score", (0.002, 0.001, 0.003))
-    'The Brier score is lower by 0.0020 (95 % interval 0.0010 to 0.0030).'
-    """
-    gain, lower, upper = improvement
-    if lower <= 0.0 <= upper:
-        interval = f"95 % interval of the improvement {interval_words(lower, upper, sign='+')}"
-        interval += f"; {hidden_words(lower, upper, LEVEL)}"
-        return f"The {what} is not distinguishable from before ({interval})."
-    direction = "lower" if gain > 0.0 else "higher"
-    return f"The {what} is {direction} by {size_with_interval(gain, lower, upper, '95 % interval')}."
 
 
 def _is_finite(entry: Entry, metric: str) -> bool:
