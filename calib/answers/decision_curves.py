@@ -103,9 +103,6 @@ class DecisionCurve(Drawn):
     model: np.ndarray
     everyone: np.ndarray  #: (m,) float64: Net benefit of acting always; of acting never it is 0
 
-    def frame(self) -> pd.DataFrame:
-        return pd.DataFrame({"threshold": self.threshold, "model": self.model, "everyone": self.everyone})
-
 
 def decision_curve(
     y_true: Any, scores: Any, *, thresholds: Any = None, sample_weight: Any = None

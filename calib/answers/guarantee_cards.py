@@ -68,8 +68,8 @@ class Promise:
     share: float
 
 
-@dataclass(frozen=True, eq=False)
-class BinIntervals:
+@dataclass(frozen=True, eq=False, repr=False)
+class BinIntervals(Result):
     """Clopper-Pearson intervals of the true probability of every bin with a guarantee; C bins."""
 
     #: (C,) int64 arrays: problem of the bin, its class code (-1 if classes are pooled), its claim
@@ -86,9 +86,6 @@ class BinIntervals:
     def reach(self) -> np.ndarray:
         """Distance from the calibrated value to the farther end of the interval, (C,) float64."""
         return np.maximum(self.value - self.lower, self.upper - self.value)
-
-    def frame(self) -> pd.DataFrame:
-        return pd.DataFrame({name: getattr(self, name) for name in self.__dataclass_fields__})
 
 
 @dataclass(frozen=True, eq=False, repr=False)

@@ -41,9 +41,6 @@ class Decomposition(Drawn):
     resolution: float  #: Gain of the cells over the base rate: uncertainty - refinement, 0 or more
     binning: float  #: Remainder because scores inside one cell differ; exactly 0 for "discrete"
 
-    def frame(self) -> pd.DataFrame:
-        return pd.DataFrame([self.__dict__])
-
 
 class CorpTerms(NamedTuple):
     """Terms of a proper score by the CORP curve: score = miscalibration - discrimination + uncertainty.

@@ -12,7 +12,6 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import pandas as pd
 from scipy.special import betaincinv, gammaln, ndtr, ndtri, stdtrit, xlogy
 
 from calib.base.exceptions import InputError
@@ -60,9 +59,6 @@ class ErrorInterval(Result):
     lower: float
     upper: float
     level: float  #: Its coverage
-
-    def frame(self) -> pd.DataFrame:
-        return pd.DataFrame([vars(self)])
 
 
 def error_interval(
