@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 import numpy as np
@@ -231,21 +231,21 @@ def conclude(
     by_class = cells.n_problems > 1 and bool(enough.any())
     alpha = (1.0 - level) / (2.0 if by_class else 1.0)
     pooled, n_pooled = _gaps(evidence, cells, np.zeros(len(cells.count), dtype=np.int64), alpha)
-    classes: list[tuple[float, Gap]] = []
+    classes: list[Gap] = []
     n_classes = 0
     if by_class:
         classes, n_classes = _gaps(evidence, cells, np.where(enough, cells.label, -1), alpha)
-    chosen = [gap for _, gap in pooled[:1]]
-    if chosen:
-        first = chosen[0]
+    chosen = pooled[:1]
+    if pooled:
+        first = pooled[0]
         apart = [
             gap
-            for _, gap in pooled
+            for gap in pooled
             if gap.direction != first.direction and (gap.lower >= first.upper or gap.upper <= first.lower)
         ]
         chosen += apart[:1]
     clearest: dict[int | None, Gap] = {}
-    for _, gap in classes:
+    for gap in classes:
         clearest.setdefault(gap.label, gap)
     first_classes = [label for label in clearest if label is not None][:MOST_NAMED]
     n_named, n_others = 0, None
@@ -260,17 +260,15 @@ def conclude(
         n_samples=cells.n_samples,
         n_ranges=n_pooled + n_classes,
         level=level,
-        pooled=tuple(_of_label(gap, None) for gap in chosen),
+        pooled=tuple(replace(gap, label=None) for gap in chosen),
         classes=tuple(clearest.values()),
         n_others=n_others,
         n_named=n_named,
     )
 
 
-def _gaps(
-    evidence: Evidence, cells: BinStatistics, group: np.ndarray, alpha: float
-) -> tuple[list[tuple[float, Gap]], int]:
-    """Return known gaps of groups of cells (but -1), all together at `alpha`, and the number of ranges."""
+def _gaps(evidence: Evidence, cells: BinStatistics, group: np.ndarray, alpha: float) -> tuple[list[Gap], int]:
+    """Return known gaps of groups of cells (but -1), clearest first, and the number of ranges."""
     n_groups, n_bins = int(group.max()) + 1, cells.n_bins
     held = group >= 0
     at = (group * n_bins + cells.bin)[held]
@@ -317,19 +315,16 @@ def _gaps(
             break
         inside = parts["count"][owner[i], lower[i] : upper[i]]
         found.append(
-            (
-                float(sure[i]),
-                Gap(
-                    label=int(owner[i]),
-                    lower=float(lower[i] / n_bins),
-                    upper=float(upper[i] / n_bins),
-                    bin=int(lower[i] + inside.argmax()),
-                    count=int(sums["count"][i]),
-                    says=float(mean_score[i]),
-                    right=float(frequency[i]),
-                    least=float(least[i]),
-                    most=float(most[i]),
-                ),
+            Gap(
+                label=int(owner[i]),
+                lower=float(lower[i] / n_bins),
+                upper=float(upper[i] / n_bins),
+                bin=int(lower[i] + inside.argmax()),
+                count=int(sums["count"][i]),
+                says=float(mean_score[i]),
+                right=float(frequency[i]),
+                least=float(least[i]),
+                most=float(most[i]),
             )
         )
     return found, len(owner)
@@ -348,10 +343,6 @@ def _range_effects(
     options: dict[str, Any] = {"n_bins": cells.n_bins, "weight": weight}
     score, row, owner, bin_ = (values[held] for values in (problems.scores, problems.rows, owner, bin_))
     return evidence.dependence.design_effects(score, row, owner, bin_, **options)
-
-
-def _of_label(gap: Gap, label: int | None) -> Gap:
-    return Gap(**{**vars(gap), "label": label})
 
 
 def _listed(gaps: Sequence[Gap], class_names: Sequence[str] | None, *, sizes: bool = False) -> str:
