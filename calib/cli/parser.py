@@ -8,7 +8,7 @@ import math
 import sys
 import traceback
 import warnings
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from importlib import import_module
 from typing import Any, NoReturn
 
@@ -362,34 +362,16 @@ def _module_of(options: argparse.Namespace) -> str:
 
 
 class _Later:
-    """Choices of an option, looked up when needed: their modules take a second to import."""
+    """Choices of an option, looked up in a table when needed: its module takes a second to import."""
 
-    def __init__(self, names: Callable[[], Iterable[str]]) -> None:
-        self.names = names
+    def __init__(self, module: str, table: str) -> None:
+        self.module, self.table = module, table
 
     def __iter__(self) -> Iterator[str]:
-        return iter(self.names())
+        return iter(getattr(import_module(self.module), self.table))
 
     def __contains__(self, name: object) -> bool:
         return name in tuple(self)
-
-
-def _methods() -> Iterable[str]:
-    from calib.calibrators.catalogue import METHODS
-
-    return METHODS
-
-
-def _with_json() -> Iterable[str]:
-    from calib.cli.schemas import SHAPES
-
-    return SHAPES
-
-
-def _dialects() -> Iterable[str]:
-    from calib.scale.warehouse import DIALECTS
-
-    return DIALECTS
 
 
 def _gate_examples() -> str:
@@ -431,7 +413,8 @@ def parser() -> argparse.ArgumentParser:
     add = fit.add_argument
     add("--evaluate", metavar="FILE", help="compare before and after on the rows of this file")
     add("-o", "--output", required=True, metavar="CAL.JSON", help="calibrator file to write")
-    add("--method", default="histogram", help="default: histogram").choices = _Later(_methods)
+    method = add("--method", default="histogram", help="default: histogram")
+    method.choices = _Later("calib.calibrators.catalogue", "METHODS")
     add("--notion", choices=NOTIONS, help="default: top-label")
     add("--points-per-bin", type=int, metavar="K", help="histogram: rows per bin; default 50")
     add("--n-bins", type=int, metavar="B", help="histogram: bins per binary problem, instead of K")
@@ -544,7 +527,8 @@ def parser() -> argparse.ArgumentParser:
     completion.add_argument("shell", choices=("bash", "zsh", "fish", "tcsh"))
 
     schema = _command(commands_, "schema", "print the JSON Schema of a command's --json", SCHEMA, data=False)
-    schema.add_argument("of", metavar="COMMAND", help="command that has --json").choices = _Later(_with_json)
+    of = schema.add_argument("of", metavar="COMMAND", help="command that has --json")
+    of.choices = _Later("calib.cli.schemas", "SHAPES")
 
     slices = _command(commands_, "slices", "find groups of rows that are miscalibrated beyond noise", SLICES)
     _add_file(slices)
@@ -613,7 +597,8 @@ def parser() -> argparse.ArgumentParser:
 
     sql = _command(commands_, "sql", "print the query that sums a table in a warehouse", SQL)
     add = sql.add_argument
-    add("--dialect", required=True, help="of the warehouse").choices = _Later(_dialects)
+    dialect = add("--dialect", required=True, help="of the warehouse")
+    dialect.choices = _Later("calib.scale.warehouse", "DIALECTS")
     add("--table", default="predictions", help="name of the table; default predictions")
     add("--predicted", default="predicted", metavar="COLUMN", help="predicted class; default predicted")
     add("--confidence", default="confidence", metavar="COLUMN", help="its confidence; default confidence")
@@ -633,12 +618,6 @@ def _add_scan(command: argparse.ArgumentParser) -> None:
     _add_columns(command)
     parts = ("evaluation", "calibration")
     add("--part", choices=parts, default=parts[0], help="rows to use, if a column says which are which")
-    add(
-        "--unweighted", action="store_true", help="count every row once, even if there is a column of weights"
-    )
-    add(
-        "--scores", choices=SCALES, default="auto", help="scale of the scores; default: recognised from names"
-    )
     _add_workers(command)
 
 
@@ -701,17 +680,15 @@ def _add_reading(command: argparse.ArgumentParser) -> None:
         help="a predicted value that is no answer; repeatable; default: IDK, an empty cell and the like",
     )
     _add_columns(command)
-    add(
-        "--unweighted", action="store_true", help="count every row once, even if there is a column of weights"
-    )
     add("--part", metavar="NAME", help="rows to use: calibration, evaluation or a value of the split column")
     add("--fix", default="", metavar="CODES", help="comma-separated codes of fixes to apply, see `check`")
-    add(
-        "--scores", choices=SCALES, default="auto", help="scale of the scores; default: recognised from names"
-    )
 
 
 def _add_columns(command: argparse.ArgumentParser) -> None:
+    words = "count every row once, even if there is a column of weights"
+    command.add_argument("--unweighted", action="store_true", help=words)
+    words = "scale of the scores; default: recognised from names"
+    command.add_argument("--scores", choices=SCALES, default="auto", help=words)
     columns = command.add_argument_group("columns", "recognised by default; `check` prints them")
     one_each = {
         "label": "the true class",
