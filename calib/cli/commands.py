@@ -59,10 +59,10 @@ from calib.calibrators.label_shift import (
 from calib.calibrators.multiclass import FALLBACK_WORDS, fallback_records
 from calib.calibrators.softmax_fit import fit_words
 from calib.cli.input import (
-    CALIBRATOR_OPTIONS,
     FileRows,
     Outcome,
     calibrator_for,
+    calibrator_options,
     evidence_to_assess,
     read_rows,
     rows_to_assess,
@@ -170,29 +170,20 @@ def fit(options: Namespace) -> Outcome:
     if options.n_bins is not None and options.points_per_bin is not None:
         raise InputError("--n-bins and --points-per-bin exclude each other; give one of the two")
     file_rows = read_rows(options)
-    calibration, evaluation = file_rows.calibration, file_rows.evaluation
     if options.evaluate:
-        calibration = calibration or evaluation
+        calibration, source = file_rows.calibration or file_rows.evaluation, "rows of the file"
         second_file = Namespace(**{**vars(options), "file": options.evaluate, "labels": None})
-        evaluation = read_rows(second_file).evaluation
-        calibration, evaluation = in_common_classes(calibration, evaluation)
-    source = "calibration rows named by the file" if not options.evaluate else "rows of the file"
-    unseen: Any = evaluation
-    if calibration is None:
-        calibration, unseen = evaluation, None
-        source = "all rows of the file"
-        if options.split < 1.0:
-            calibration, unseen = evaluation.split(options.split, options.seed)
-            source = f"a stratified {options.split:.0%} of the file's rows, seed {options.seed}"
+        calibration, unseen = in_common_classes(calibration, read_rows(second_file).evaluation)
+    else:
+        calibration, unseen, source = file_rows.divided(options)
     if calibration.labels is None:
         raise InputError("fit needs true labels; give them in the file or with --labels")
-    parameters = {name: getattr(options, name) for name in CALIBRATOR_OPTIONS}
-    parameters["by"], groups = _groups_by(options.by, calibration)
+    parameters, column = calibrator_options(options)
+    groups = None if column is None else _groups_in(column, calibration)
     kind = kind_of(calibration)
     if kind.name == "multilabel" and options.method in BINARY and parameters["notion"] is None:
         parameters["notion"] = kind.notion
-    complete = "rescale" if options.complete else None
-    calibrator = make_calibrator(options.method, random_state=options.seed, complete=complete, **parameters)
+    calibrator = make_calibrator(options.method, **parameters)
     calibrator = fit_on(for_kind(calibrator, kind), calibration, groups=groups)
     content = dumps(calibrator, fitted_on=calibration, log=file_rows.log)
     about_fit = fit_words(calibrator)
@@ -233,10 +224,7 @@ def fit(options: Namespace) -> Outcome:
     return Outcome("\n".join(notes), data)
 
 
-def _groups_by(by: str | None, rows: Announcement) -> tuple[Any, pd.Series | None]:
-    if by is None or by == "class":
-        return None, None
-    column = by.removeprefix("class,")
+def _groups_in(column: str, rows: Announcement) -> pd.Series:
     table = pd.DataFrame() if rows.metadata is None else rows.metadata
     if column not in table:
         raise InputError(
@@ -249,7 +237,7 @@ def _groups_by(by: str | None, rows: Announcement) -> tuple[Any, pd.Series | Non
             f"column {column!r} holds {groups.nunique():,} numbers, each of which would be a group of its "
             "own; add a column that names ranges of it"
         )
-    return ("class", "group") if by != column else "group", groups
+    return groups
 
 
 def apply(options: Namespace) -> Outcome:
@@ -332,13 +320,7 @@ def _corrected(calibrator: Any, rows: Any, options: Namespace) -> tuple[Any, Lab
 def recommend(options: Namespace) -> Outcome:
     """Recommend one calibrator, or none, by cross-validation on the calibration rows."""
     file_rows = read_rows(options)
-    rows = file_rows.calibration
-    source = "calibration rows named by the file"
-    if rows is None:
-        rows, source = file_rows.evaluation, "all rows of the file"
-        if options.split < 1.0:
-            rows = rows.split(options.split, options.seed)[0]
-            source = f"a stratified {options.split:.0%} of the file's rows, seed {options.seed}"
+    rows, _, source = file_rows.divided(options)
     asked: dict[str, Any] = {"score": options.loss, "random_state": options.seed}
     with progress_line() as progress:
         advice = recommend_calibrator(rows, rows.labels, **asked, progress=progress)

@@ -13,7 +13,7 @@ from calib.base.exceptions import InputError
 from calib.base.interval_words import with_interval
 from calib.calibrators.catalogue import make_calibrator, name_of
 from calib.calibrators.multiclass import fallback_records
-from calib.cli.input import CALIBRATOR_OPTIONS, Outcome, columns
+from calib.cli.input import Outcome, calibrator_options, columns
 from calib.cli.streams import deliver, is_piped, progress_line, show
 from calib.files.findings.codes import counted
 from calib.files.readers.reading import read_table
@@ -82,10 +82,8 @@ def sql(options: Namespace) -> Outcome:
 
 def fit(options: Namespace) -> Outcome:
     """Fit a calibrator to files, and write its file."""
-    parameters = {name: getattr(options, name) for name in CALIBRATOR_OPTIONS}
-    parameters["by"], groups = _grouped(options.by)
-    complete = "rescale" if options.complete else None
-    calibrator = make_calibrator(options.method, random_state=options.seed, complete=complete, **parameters)
+    asked, groups = calibrator_options(options)
+    calibrator = make_calibrator(options.method, **asked)
     part = options.part or "calibration"
     if part not in ("calibration", "evaluation"):
         raise InputError(f"of many files --part is calibration or evaluation; got {part!r}")
@@ -141,13 +139,6 @@ def _shown_progress() -> Iterator[Progress | None]:
             show(done / total, f"{done:,} rows, {rate:,.0f} a second, {(total - done) / rate:,.0f} s left")
 
         yield progress
-
-
-def _grouped(by: str | None) -> tuple[Any, str | None]:
-    if by is None or by == "class":
-        return None, None
-    column = by.removeprefix("class,")
-    return ("class", "group") if by != column else "group", column
 
 
 def _outcome(summary: Summary, options: Namespace) -> Outcome:

@@ -40,6 +40,16 @@ CALIBRATOR_OPTIONS = (
 )
 
 
+def calibrator_options(options: Namespace) -> tuple[dict[str, Any], str | None]:
+    """Return the options of `make_calibrator`, and the column of the groups, if --by names groups."""
+    given = {name: getattr(options, name) for name in CALIBRATOR_OPTIONS}
+    given |= {"complete": "rescale" if options.complete else None, "random_state": options.seed}
+    if options.by in (None, "class"):
+        return given, None
+    column = options.by.removeprefix("class,")
+    return given | {"by": ("class", "group") if column != options.by else "group"}, column
+
+
 @dataclass(frozen=True)
 class Outcome:
     """Result of a command."""
@@ -96,6 +106,15 @@ class FileRows:
             for part, examination in self.examinations.items()
             for line in examination.log
         )
+
+    def divided(self, options: Namespace) -> tuple[Any, Any, str]:
+        """Return the rows to fit on, all others (None if there are none), and where the first come from."""
+        if self.calibration is not None:
+            return self.calibration, self.evaluation, "calibration rows named by the file"
+        if options.split == 1.0:
+            return self.evaluation, None, "all rows of the file"
+        fitting, others = self.evaluation.split(options.split, options.seed)
+        return fitting, others, f"a stratified {options.split:.0%} of the file's rows, seed {options.seed}"
 
 
 #: Smallest and largest value of the options that are whole numbers.
