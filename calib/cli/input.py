@@ -22,6 +22,7 @@ from calib.files.readers.raw_predictions import decided_but_for_labels, read_raw
 from calib.files.readers.reading import read_table
 from calib.files.readers.roles import ChoiceError, Given, given_columns, models_in
 from calib.files.readers.source import Limits, open_source
+from calib.files.readers.tables import some_names
 
 #: Options that name a file to write.
 OUTPUTS = ("output", "junit", "markdown")
@@ -200,6 +201,16 @@ def _counted(rows: Any, options: Namespace) -> Any:
 
 def columns(options: Namespace) -> dict[str, Any]:
     return {each.name: getattr(options, each.name) for each in fields(Given)}
+
+
+def further_column(rows: Any, name: str) -> Any:
+    """Return a further column of the rows, a Series, or raise `InputError`."""
+    table = {} if rows.metadata is None else rows.metadata
+    if name not in table:
+        raise InputError(
+            f"there is no further column {name[:60]!r}; there are: {some_names(table) or 'none'}"
+        )
+    return table[name]
 
 
 def size_words(rows: Any) -> str:

@@ -10,7 +10,7 @@ import numpy as np
 
 from calib.base.exceptions import InputError
 from calib.base.interval_words import with_interval
-from calib.cli.input import Outcome, read_rows
+from calib.cli.input import Outcome, further_column, read_rows
 from calib.files.saved.monitors import load_monitor, save_monitor
 from calib.stats.monitor import Monitor
 
@@ -75,10 +75,4 @@ def _rows(options: Namespace, file: str) -> Any:
 
 
 def _column(rows: Any, name: str | None) -> Any:
-    if name is None:
-        return None
-    columns = [] if rows.metadata is None else list(rows.metadata)
-    if name not in columns:
-        listed = ", ".join(map(str, columns[:10])) or "none"
-        raise InputError(f"there is no further column {name!r}; there are: {listed}")
-    return rows.metadata[name].to_numpy()
+    return None if name is None else further_column(rows, name).to_numpy()

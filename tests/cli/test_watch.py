@@ -68,7 +68,7 @@ def test_a_start_and_clusters_are_used(files, tmp_path, capsys):
     ("words", "message"),
     [
         (["--alpha", "0.1"], "was begun with alpha 0.05; got 0.1"),
-        (["--time", "hour"], "there is no further column 'hour'; there are: day, site"),
+        (["--time", "hour"], "there is no further column 'hour'; there are: 'day', 'site'"),
         (["--time", "day"], "earlier rows have no times, these have times that are dates"),
         (["--start", "STATE"], "--start is for a new STATE"),
     ],
