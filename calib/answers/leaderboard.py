@@ -29,6 +29,7 @@ from calib.data.predictions import Predictions
 from calib.evidence.binning import Strategy
 from calib.evidence.reductions import counted_rows
 from calib.evidence.row_scores import TINY, weighted_mean
+from calib.evidence.sums import SummedRows
 from calib.stats.bootstrap import paired_intervals_of
 from calib.stats.many import best_set
 from calib.stats.measures import MEASURES
@@ -278,6 +279,14 @@ def timed_fit(
     return calibrator, perf_counter() - started
 
 
+def row_losses(scores: Any, rows: Any, cluster: np.ndarray | None) -> dict[str, Any]:
+    """Return `losses` and `unseen` of an `Entry`; nothing for a summary."""
+    if isinstance(rows, SummedRows):
+        return {}
+    losses = vector_losses(rows.labels, scores, rows)
+    return {"losses": losses, "unseen": unseen_losses(rows.labels, scores, rows, losses, cluster)}
+
+
 def entry_of(
     name: str,
     scores: Any,
@@ -291,6 +300,4 @@ def entry_of(
 ) -> Entry:
     bins: dict[str, Any] = {"n_bins": n_bins, "strategy": strategy, "sample_weight": sample_weight}
     numbers = metrics(evaluation.labels, scores, method=name, **bins)
-    given = evaluation.labels, scores, evaluation
-    losses = vector_losses(*given)
-    return Entry(name, numbers, seconds, losses=losses, unseen=unseen_losses(*given, losses, cluster))
+    return Entry(name, numbers, seconds, **row_losses(scores, evaluation, cluster))

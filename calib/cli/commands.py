@@ -15,14 +15,7 @@ import numpy as np
 import pandas as pd
 
 from calib.answers.advice import recommend as recommend_calibrator
-from calib.answers.calibrated import (
-    applied_frame,
-    assessment_strategy,
-    calibrated_scores,
-    fit_on,
-    unseen_losses,
-    vector_losses,
-)
+from calib.answers.calibrated import applied_frame, assessment_strategy, calibrated_scores, fit_on
 from calib.answers.conclusion import conclude
 from calib.answers.costly_actions import choose_actions
 from calib.answers.cuts import MOST_CODES, Cut, cut_column, parse_cuts
@@ -31,7 +24,7 @@ from calib.answers.folds import fold_errors
 from calib.answers.gaps import slice_gaps
 from calib.answers.gate import gate as compare_with_limits
 from calib.answers.gate import parse_limits
-from calib.answers.leaderboard import Entry, Leaderboard
+from calib.answers.leaderboard import Entry, Leaderboard, row_losses
 from calib.answers.metric_tables import BASE, HOW_SURE, interval_texts, metric_intervals
 from calib.answers.metric_tables import metrics as compute_metrics
 from calib.answers.model_tables import compare_models
@@ -64,6 +57,7 @@ from calib.cli.input import (
     calibrator_for,
     calibrator_options,
     evidence_to_assess,
+    further_column,
     read_rows,
     rows_to_assess,
     size_words,
@@ -83,7 +77,6 @@ from calib.evidence.reductions import cluster_codes, top_label
 from calib.evidence.rows import as_evidence
 from calib.evidence.sums import SummedRows
 from calib.files.readers.roles import ChoiceError, models_in
-from calib.files.readers.tables import some_names
 from calib.files.readers.writing import write_csv
 from calib.files.saved.document import aligned, dumps, load, loads
 from calib.files.saved.project import Project
@@ -225,13 +218,7 @@ def fit(options: Namespace) -> Outcome:
 
 
 def _groups_in(column: str, rows: Announcement) -> pd.Series:
-    table = pd.DataFrame() if rows.metadata is None else rows.metadata
-    if column not in table:
-        raise InputError(
-            f"the file has no further column {column[:60]!r} for --by; it has "
-            f"{some_names(table.columns) or 'none'}"
-        )
-    groups = table[column]
+    groups = further_column(rows, column)
     if groups.nunique() > MOST_CODES and pd.api.types.is_numeric_dtype(groups):
         raise InputError(
             f"column {column!r} holds {groups.nunique():,} numbers, each of which would be a group of its "
@@ -427,15 +414,7 @@ def _summed_columns(summary: SummedRows, options: Namespace) -> list[str]:
 
 def _cut_columns(rows: Any, names: Sequence[str], cuts: Sequence[str]) -> list[Cut]:
     at = parse_cuts(cuts, names)
-    if not names:
-        return []
-    if rows.metadata is None:
-        raise InputError("the file has no further columns to cut into groups, such as a site or an age")
-    unknown = [name for name in names if name not in rows.metadata]
-    if unknown:
-        listed = ", ".join(map(repr, rows.metadata.columns[:20]))
-        raise InputError(f"there is no further column {unknown[0]!r}; the columns are {listed}")
-    return [cut_column(rows.metadata[name], name=name, at=at.get(name)) for name in names]
+    return [cut_column(further_column(rows, name), name=name, at=at.get(name)) for name in names]
 
 
 def open(options: Namespace) -> Outcome:
@@ -737,21 +716,18 @@ class _Assessed:
     """The base model or a fitted calibrator on labelled rows: numbers, intervals and losses of the rows."""
 
     def __init__(self, name: str, rows: Any, source: Any, n_bins: int) -> None:
-        is_base, is_summed = source is rows, isinstance(rows, SummedRows)
+        is_base = source is rows
         self.name = name
         self.scores = source if is_base else calibrated_scores(source, rows)
         self.strategy: Strategy = assessment_strategy(rows, None if is_base else source)
         self.weights = rows.sample_weight
+        is_summed = isinstance(rows, SummedRows)
         self.cluster = None if is_summed else cluster_codes(rows, rows.sample_weight, None)
         options: dict[str, Any] = {"method": name, "n_bins": n_bins, "strategy": self.strategy}
         evidence = as_evidence(rows.labels, self.scores, self.weights, rows.cluster)
         self.metrics = compute_metrics(None, evidence, **options)
         self.intervals = metric_intervals(None, evidence, self.metrics)
-        losses, unseen = {}, {}
-        if not is_summed:
-            losses = vector_losses(rows.labels, self.scores, rows)
-            unseen = unseen_losses(rows.labels, self.scores, rows, losses, self.cluster)
-        self.entry = Entry(name, self.metrics, losses=losses, unseen=unseen)
+        self.entry = Entry(name, self.metrics, **row_losses(self.scores, rows, self.cluster))
 
 
 def _leaderboard(methods: Sequence[_Assessed]) -> Leaderboard:

@@ -17,16 +17,11 @@ import numpy as np
 import pandas as pd
 
 import calib.diagrams as diagrams
-from calib.answers.calibrated import (
-    assessment_strategy,
-    calibrated_scores,
-    unseen_losses,
-    vector_losses,
-)
+from calib.answers.calibrated import assessment_strategy, calibrated_scores
 from calib.answers.conclusion import conclude
 from calib.answers.fitted_rows import used_rows
 from calib.answers.guarantee_cards import GuaranteeCard, guarantee_card
-from calib.answers.leaderboard import HOW_RANKED, Entry, Leaderboard
+from calib.answers.leaderboard import HOW_RANKED, Entry, Leaderboard, row_losses
 from calib.answers.metric_tables import (
     BASE,
     HOW_SURE,
@@ -437,15 +432,10 @@ def comparison_section(about: ReportInput) -> list[str]:
     rows = about.evaluation
     scores = {name: scores for name, (scores, _) in about.scores.items()}
     cluster = None if about.sums is not None else cluster_codes(rows, about.weights, None)
-
-    def entry(name: str, numbers: Metrics) -> Entry:
-        if about.sums is not None:
-            return Entry(name, numbers)
-        given = rows.labels, scores[name], rows
-        losses = vector_losses(*given)
-        return Entry(name, numbers, losses=losses, unseen=unseen_losses(*given, losses, cluster))
-
-    entries = tuple(entry(name, numbers) for name, (numbers, _) in about.methods.items())
+    entries = tuple(
+        Entry(name, numbers, **row_losses(scores[name], rows, cluster))
+        for name, (numbers, _) in about.methods.items()
+    )
     board = Leaderboard(entries, about.weights, cluster)
     assessed = [entry.metrics for entry in board.ranked if entry.metrics]
     intervals = [
