@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -208,22 +208,10 @@ def _minus_log(chance: np.ndarray) -> np.ndarray:
     return np.negative(logs, out=logs)
 
 
-@dataclass(frozen=True)
-class PlacedFault:
-    """A fault with its place: see `Fault`; `row` counts from the first row of the file."""
-
-    part: Part
-    fault: Fault
-    row: int
-
-    def __str__(self) -> str:
-        more = "" if self.fault.count == 1 else f"; {self.fault.count:,} such rows in this batch"
-        return f"{self.part.name}, row {self.row}: {self.fault.message} ({self.fault.code}{more})"
-
-
-def placed_fault(part: Part, fault: Fault, first: int) -> PlacedFault:
+def placed_fault(part: Part, fault: Fault, first: int) -> str:
     """Return a fault of a batch with its place; `first` is the row of the file that the batch starts with."""
-    return PlacedFault(replace(part, fragment=None), fault, first + fault.row)
+    more = "" if fault.count == 1 else f"; {fault.count:,} such rows in this batch"
+    return f"{part.name}, row {first + fault.row}: {fault.message} ({fault.code}{more})"
 
 
 def refuse_faults(part: Part, faults: Sequence[Fault], first: int) -> None:
@@ -266,7 +254,7 @@ def sum_part(part: Part, layout: Layout, faults: str = "stop") -> tuple[SummedRo
         if faults == "stop":
             refuse_faults(part, wrong, row)
         for fault in wrong:
-            found.add(fault.code, str(placed_fault(part, fault, row)))
+            found.add(fault.code, placed_fault(part, fault, row))
         if -row % EVERY < batch.num_rows:
             for code, line in examined(batch, part.name, row, -row % EVERY):
                 found.add(code, line)
@@ -335,8 +323,7 @@ def check_groups(column: str, n_groups: int) -> None:
     if n_groups > MOST_GROUPS:
         raise InputError(
             f"column {column!r} has more than {MOST_GROUPS:,} groups; give a column with fewer values, such "
-            "as "
-            "a site or a month"
+            "as a site or a month"
         )
 
 
