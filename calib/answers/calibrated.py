@@ -21,14 +21,13 @@ from calib.data.predictions import (
     BinaryPrediction,
     ConfidencePrediction,
     MultilabelPrediction,
-    Predictions,
     TopKPrediction,
     TopLabelPrediction,
     check_same_classes,
     names_given,
     weights_of,
 )
-from calib.data.validation import as_groups, as_labels
+from calib.data.validation import as_groups, as_labels, as_names
 from calib.evidence.binning import PerClass, Strategy
 from calib.evidence.reductions import event_scores, outcomes_of, top_label
 from calib.evidence.row_scores import error_share, row_values, vector_values, weighted_mean, wrong_rows
@@ -225,41 +224,40 @@ def applied_frame(
     `p(class)` and `true(class)`. Weights and further columns follow, and `accept` if the calibrator has a
     rule.
     """
-    table = _applied(calibrator, predictions, class_names)
-    rule = getattr(calibrator, "rule_", None)
-    if rule is not None and not isinstance(predictions, MultilabelPrediction):
-        table["accept"] = rule.accept(calibrated_scores(calibrator, predictions))
-    return table
-
-
-def _applied(calibrator: Any, predictions: Any, class_names: Sequence[str] | None) -> pd.DataFrame:
+    columns: dict[str, Any]
     if isinstance(predictions, MultilabelPrediction):
         return _with_further(_applied_to_classes(calibrator, predictions), predictions)
-    maps_ranks = hasattr(calibrator, "predict_top_k")
-    if not isinstance(predictions, Predictions) and not (
-        maps_ranks and isinstance(predictions, TopKPrediction)
-    ):
-        return _applied_to_one_score(calibrator, predictions)
-    given = class_names or predictions.class_names or [str(code) for code in range(predictions.n_classes)]
-    names = np.asarray(given, dtype=object)
-    columns: dict[str, Any] = {"predicted": names[predictions.label], "confidence": predictions.confidence}
-    if predictions.labels is not None:
-        columns["true"] = names[predictions.labels]
-    if maps_ranks:
-        base: Any = predictions if isinstance(predictions, TopKPrediction) else predictions.proba
-        labels, confidences = calibrator.predict_top_k(base)
-        for rank in range(labels.shape[1]):
-            columns[f"label_{rank + 1}"] = names[labels[:, rank]]
-            columns[f"calibrated_{rank + 1}"] = confidences[:, rank]
-        return _with_further(pd.DataFrame(columns), predictions)
     scores = calibrated_scores(calibrator, predictions)
-    if isinstance(scores, TopLabelPrediction):
+    if isinstance(predictions, BinaryPrediction):
+        columns = {"score": predictions.score}
+        if predictions.labels is not None:
+            columns["true"] = np.asarray(predictions.class_names, dtype=object)[predictions.labels]
+        columns[f"p({predictions.positive})"] = scores.score
+    elif isinstance(predictions, ConfidencePrediction):
+        columns = {"confidence": predictions.confidence}
+        if predictions.correct is not None:
+            columns["correct"] = predictions.correct
         columns["calibrated"] = scores.confidence
-        return _with_further(pd.DataFrame(columns), predictions)
-    label, confidence = top_label(scores)
-    columns |= {"announced": names[label], "calibrated": confidence}
-    table = pd.DataFrame(scores, columns=[f"p({name})" for name in names])
-    return _with_further(pd.concat([pd.DataFrame(columns), table], axis=1), predictions)
+    else:
+        given = class_names or predictions.class_names or as_names(None, predictions.n_classes)
+        names = np.asarray(given, dtype=object)
+        columns = {"predicted": names[predictions.label], "confidence": predictions.confidence}
+        if predictions.labels is not None:
+            columns["true"] = names[predictions.labels]
+        if hasattr(calibrator, "predict_top_k"):
+            labels, ranked = calibrator.predict_top_k(getattr(predictions, "proba", predictions))
+            for rank in range(labels.shape[1]):
+                columns[f"label_{rank + 1}"] = names[labels[:, rank]]
+                columns[f"calibrated_{rank + 1}"] = ranked[:, rank]
+        elif hasattr(scores, "confidence"):
+            columns["calibrated"] = scores.confidence
+        else:
+            label, confidence = top_label(scores)
+            columns |= {"announced": names[label], "calibrated": confidence}
+            columns |= {f"p({name})": column for name, column in zip(names, scores.T, strict=True)}
+    table = _with_further(pd.DataFrame(columns), predictions)
+    rule = getattr(calibrator, "rule_", None)
+    return table if rule is None else table.assign(accept=rule.accept(scores))
 
 
 def beside_input(columns: Mapping[str, np.ndarray], applied: pd.DataFrame, kept: np.ndarray) -> pd.DataFrame:
@@ -284,29 +282,6 @@ def _applied_to_classes(calibrator: Any, rows: MultilabelPrediction) -> pd.DataF
     if rows.labels is not None:
         tables.append(pd.DataFrame(rows.labels.astype(int), columns=[f"true({name})" for name in names]))
     return pd.concat(tables, axis=1)
-
-
-def _applied_to_one_score(calibrator: Any, rows: Any) -> pd.DataFrame:
-    """Return the rows of predictions that are no vectors, before and after, with their further columns."""
-    scores = calibrated_scores(calibrator, rows)
-    columns: dict[str, Any]
-    if isinstance(rows, BinaryPrediction):
-        columns = {"score": rows.score}
-        if rows.labels is not None:
-            columns["true"] = np.asarray(rows.class_names, dtype=object)[rows.labels]
-        columns[f"p({rows.positive})"] = scores.score
-    elif isinstance(rows, ConfidencePrediction):
-        columns = {"confidence": rows.confidence}
-        if rows.correct is not None:
-            columns["correct"] = rows.correct
-        columns["calibrated"] = scores.confidence
-    else:
-        names = np.asarray(rows.class_names or [str(code) for code in range(rows.n_classes)], dtype=object)
-        columns = {"predicted": names[rows.label], "confidence": rows.confidence}
-        if rows.labels is not None:
-            columns["true"] = names[rows.labels]
-        columns["calibrated"] = scores.confidence
-    return _with_further(pd.DataFrame(columns), rows)
 
 
 def _with_further(table: pd.DataFrame, rows: Any) -> pd.DataFrame:
