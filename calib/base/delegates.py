@@ -1,4 +1,4 @@
-"""Functions that lower packages call and upper packages hold; `calib/__init__.py` fills the table."""
+"""Functions of later packages that earlier packages call; `calib/__init__.py` fills the table."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Files that calib writes: a reader finds the former file or the new one, never something between."""
+"""Files that calib writes: a reader sees the old file or the new file, never a partial file."""
 
 from __future__ import annotations
 

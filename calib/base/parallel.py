@@ -82,10 +82,10 @@ def map_threads(function: Callable[[Item], Result], items: Iterable[Item]) -> li
 
 @contextmanager
 def one_blas_thread() -> Iterator[None]:
-    """Keep BLAS to one thread while slices of rows have threads of their own.
+    """Limit BLAS to one thread while calib's threads work on blocks of rows.
 
-    Its threads spin: on a busy machine a fit of 0.1 s took 10 s. The setting belongs to the process, hence
-    the lock.
+    Threads of BLAS wait by spinning: on a busy machine a fit of 0.1 s took 10 s. The setting is the
+    process's, so a lock protects it.
     """
     with _shared.blas, blas_libraries().limit(limits=1, user_api="blas"):
         yield

@@ -29,9 +29,9 @@ __all__ = ["BinStatistics", "BinaryProblems", "PerClass", "bin_statistics"]
 
 @dataclass(frozen=True)
 class PerClass:
-    """Cells of scores that were binned class by class: one per value of a binned class.
+    """Bins for scores that were binned class by class: one bin per distinct score of such a class.
 
-    If a notion pools the classes, their values fall into bins of equal width; else conf-ECE would be TL-ECE.
+    Notions that pool the classes use equal-width bins: with a bin per score, conf-ECE would equal TL-ECE.
     """
 
     #: Classes whose scores were not binned: they get bins by `other_strategy`
@@ -52,7 +52,7 @@ Strategy = Literal["uniform", "quantile", "discrete"] | PerClass
 
 
 class _Shaped(Result):
-    """Frozen arrays with the shape of a notion, and the numbers of that shape as attributes."""
+    """Read-only arrays with a `NotionShape`, whose numbers are also attributes."""
 
     shape: NotionShape
     notion = property(attrgetter("shape.notion"), doc="The M2B notion (Table 1 of the paper).")
@@ -179,7 +179,7 @@ class BinStatistics(_Shaped):
     variance: np.ndarray | None = None
 
     def of(self, chosen: np.ndarray) -> BinStatistics:
-        """Return some of the cells: `chosen` is a mask."""
+        """Return the cells in the mask `chosen`."""
         arrays = {name: value[chosen] for name, value in vars(self).items() if isinstance(value, np.ndarray)}
         return replace(self, **arrays)
 
@@ -341,8 +341,8 @@ def bin_columns(
 ) -> BinStatistics:
     """Return `bin_statistics` for equal-width bins of one problem per column of scores, unsorted.
 
-    `true` is (n,) int64, the column whose event happened, or (n, L) bool. Scores below 1/B are summed column
-    by column, because most scores of many classes are; the others are counted.
+    `true` is (n,) int64, the column whose event happened, or (n, L) bool. With many classes, most scores are
+    below 1/B: these are summed column by column, the others are counted.
     """
     n_samples, n_columns = matrix.shape
     n_bins = check_count(n_bins, "n_bins")
@@ -389,7 +389,7 @@ def _true_places(true: np.ndarray, n_columns: int) -> np.ndarray:
 def bin_entries(
     owner: np.ndarray | None, scores: np.ndarray, outcomes: np.ndarray, shape: NotionShape, n_bins: int
 ) -> BinStatistics:
-    """Return `bin_statistics` for equal-width bins of unsorted rows, one entry each, of `owner` problems."""
+    """Return `bin_statistics` for equal-width bins of unsorted rows, one entry in problem `owner` each."""
     n_bins = check_count(n_bins, "n_bins")
     find = BinFinder(uniform_edges(n_bins), scores.dtype)
     size = shape.n_problems * n_bins
@@ -481,8 +481,8 @@ def edges_for(dtype: Any, edges: np.ndarray) -> np.ndarray:
 class BinFinder:
     """Finds bins as `assign_bins` does, by a comparison instead of a search; for hundreds of edges.
 
-    [0, 1] is cut into steps of 2^-k so short that none holds two edges inside. A score times 2^k is exact,
-    its whole part names the step, and the edge inside decides.
+    [0, 1] is cut into steps of 2^-k, so short that no step contains two edges. A score times 2^k is exact:
+    its whole part is the step, and a comparison with the edge in this step gives the bin.
 
     `edges`, (E,) float64, are interior edges, ascending; `dtype` is the type of the scores.
     """
@@ -503,7 +503,7 @@ class BinFinder:
 
     @property
     def table(self) -> tuple[int, np.ndarray, np.ndarray]:
-        """Number of steps; of each, and of 1, the first bin and the edge inside, or infinity."""
+        """Number of steps; for each step, and for 1, its first bin and its edge, or infinity."""
         return int(self._steps), self._first, self._edge
 
     def __call__(self, scores: np.ndarray) -> np.ndarray:

@@ -79,11 +79,11 @@ class CellSums(Result):
         return self.place % 2
 
     def of(self, chosen: np.ndarray) -> CellSums:
-        """Return some of the entries: `chosen` is a mask."""
+        """Return the entries in the mask `chosen`."""
         return CellSums(self.place[chosen], self.count[chosen], self.high[:, chosen], self.low[:, chosen])
 
     def total(self, name: str) -> np.ndarray:
-        """Return one of the sums of `WEIGHTED`, in float64; without weights, the last three follow."""
+        """Return one of the sums of `WEIGHTED`, in float64; without weights, three are computed."""
         if self.weighted or name in PLAIN:
             row = WEIGHTED.index(name)
             return self.high[row] + self.low[row]
@@ -133,7 +133,7 @@ def in_units(values: np.ndarray) -> np.ndarray:
 
 
 def in_whole_units(scores: np.ndarray) -> bool:
-    """Whether scores are whole numbers of units as they are: float32 of 2^-14 or more."""
+    """Whether scores need no rounding to units: float32 scores of 2^-14 or more."""
     return scores.dtype == np.float32 and len(scores) > 0 and bool(scores.min() >= 2.0**-14)
 
 
@@ -161,7 +161,7 @@ def exact_units(values: np.ndarray) -> int:
 class CellAdder:
     """Adds up rows block by block; `sums` gives what was added.
 
-    `n_rows` are the rows that will be added, if known: few are sorted, not spread over all cells.
+    `n_rows` is the number of rows to come, if known: few rows are sorted instead of spread over all cells.
     """
 
     def __init__(self, n_keys: int, weighted: bool, n_rows: int | None = None) -> None:

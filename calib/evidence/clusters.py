@@ -1,9 +1,9 @@
 """Rows that belong together (a patient, a question, an image), modelled by one latent correlation.
 
-A row comes true if a standard normal number falls below z = Phi^-1(score). In a perfect model, the numbers of
-two rows of a cluster have one correlation r, and rows of different clusters are independent: every row keeps
-its exact chance. r is estimated from the residuals e = outcome - chance by the first terms of the Hermite
-expansion of the bivariate normal distribution (Mehler 1866),
+The event of a row happens if a standard normal number is below z = Phi^-1(score). In a perfect model, the
+numbers of two rows of a cluster have correlation r, and rows of different clusters are independent: every row
+keeps its exact chance. r is estimated from the residuals e = outcome - chance by the first terms of the
+Hermite expansion of the bivariate normal distribution (Mehler 1866),
 
     sum e e' = sum over k of r^k sum h_k h_k'
 
@@ -90,7 +90,7 @@ class Dependence:
         return np.asarray(ndtr(np.sqrt(r) * common + np.sqrt(1.0 - r) * own))
 
     def uniform_as_known(self, generator: np.random.Generator) -> np.ndarray:
-        """Draw `uniform` numbers of a `drawn_correlation`."""
+        """Draw `uniform` numbers with a `drawn_correlation`."""
         return self.uniform(generator, self.drawn_correlation(generator))
 
     def effects_of_first(self, row: np.ndarray, chance: float) -> np.ndarray:

@@ -44,7 +44,7 @@ class Evidence(Protocol):
 
     @property
     def notion(self) -> Notion:
-        """The notion that is looked at first."""
+        """The default notion."""
 
     @property
     def n_samples(self) -> int:

@@ -27,7 +27,7 @@ def mean_area(problems: Iterable[BinaryProblems], cluster: np.ndarray | None) ->
 
     The area is the chance that a row with the outcome has a higher score than a row without, ties counting
     one half. Its variance is DeLong, DeLong & Clarke-Pearson's (1988): each row adds the difference of its
-    own component from the area; for clusters sums (Obuchowski 1997), for several problems means.
+    own component from the area. Clusters add the sums of their rows (Obuchowski 1997); problems are averaged.
     """
     values, fewest, added = [], np.inf, np.zeros(1)
     for each in problems:

@@ -90,7 +90,7 @@ def reduce_to_binary(
 def counted_rows(
     y_true: Any, scores: Any, sample_weight: Any = None, cluster: Any = None
 ) -> tuple[Any, Any, np.ndarray | None, np.ndarray | None]:
-    """Return `weighted_rows` and the cluster number of each, or of its copies; None without clusters."""
+    """Return `weighted_rows` and the cluster of each; copies count as a cluster. None without clusters."""
     codes = cluster_codes(scores, sample_weight, cluster)
     y_true, scores, weights = weighted_rows(y_true, scores, sample_weight)
     return y_true, scores, weights, _together_by_scores(y_true, scores) if codes is None else codes
@@ -122,7 +122,7 @@ def cluster_codes(scores: Any, sample_weight: Any, cluster: Any) -> np.ndarray |
 
 
 def _together_by_scores(y_true: Any, scores: Any) -> np.ndarray | None:
-    """Return copies, or answers to one question, if intervals depend on them; a sample is searched first."""
+    """Return copies, or answers to one question, as clusters; a sample of the rows is searched first."""
     if not isinstance(scores, Announcement) and np.ndim(scores) == 1 and np.asarray(scores).dtype.kind != "f":
         return None
     if np.shape(y_true)[:1] != (getattr(scores, "n_samples", None) or len(scores),):
@@ -196,7 +196,7 @@ def _ranked_problems(
 ) -> BinaryProblems:
     labels = as_labels(y_true, len(rows), None)
     if top_k is not None and top_k > rows.n_ranks:
-        raise InputError(f"top_k must be at most the {rows.n_ranks} ranks that there are; got {top_k}")
+        raise InputError(f"top_k must be at most {rows.n_ranks}, the number of ranks; got {top_k}")
     n_ranks = rows.n_ranks if top_k is None else top_k
     shape = NotionShape.of(notion, max(rows.n_classes, int(labels.max()) + 1), n_ranks)
     return _problems_of_ranks(shape, labels, rows.ranked[:, :n_ranks], rows.scores[:, :n_ranks], weights)
@@ -225,7 +225,7 @@ def class_labels(y_true: Any, scores: Any, matrix: np.ndarray) -> np.ndarray:
 def grouped_problems(
     y_true: Any, scores: Any, shape: NotionShape, group: np.ndarray, sample_weight: Any = None
 ) -> BinaryProblems:
-    """Reduce to the top-label problems of a shape with groups; `group` holds the code of each row's."""
+    """Reduce to the top-label problems of a shape with groups; `group` is the code of each row's group."""
     sample_weight = weights_of(scores, sample_weight)
     group = weighted_rows(group, group, sample_weight)[0]
     y_true, scores, weights = weighted_rows(y_true, scores, sample_weight)
@@ -236,7 +236,7 @@ def grouped_problems(
 
 
 def check_serves(scores: Any, notion: str) -> None:
-    """Refuse a notion that these predictions cannot serve; a binary score serves each one-claim notion."""
+    """Refuse a notion that these predictions cannot serve; a binary score serves notions of one claim."""
     if isinstance(scores, Announcement) and not isinstance(scores, BinaryPrediction):
         missing = lacks(scores.kind, f"notion:{notion}")
         if missing is not None:
@@ -244,7 +244,7 @@ def check_serves(scores: Any, notion: str) -> None:
 
 
 def event_scores(scores: Any) -> np.ndarray | None:
-    """Return the (n,) scores in [0, 1] of 1-D scores and predictions of one event; None for all others."""
+    """Return the scores of predictions of one event, (n,) in [0, 1]; None for other predictions."""
     if isinstance(scores, BinaryPrediction):
         return scores.score
     if isinstance(scores, ConfidencePrediction):
@@ -255,7 +255,7 @@ def event_scores(scores: Any) -> np.ndarray | None:
 
 
 def outcomes_of(y_true: Any, scores: Any) -> np.ndarray:
-    """Return whether the event of 1-D scores, or of predictions of one event, happened, (n,) bool."""
+    """Return whether the event happened, for predictions of one event, (n,) bool."""
     if isinstance(scores, BinaryPrediction):
         y_true = label_codes(y_true, scores.class_names)
     return binary_outcomes(y_true, len(scores))

@@ -87,7 +87,7 @@ def unseen_error(
     weights: np.ndarray | None,
     cluster: np.ndarray | None,
 ) -> float:
-    """Return by how much one more wrong row changes the mean of `row_values`; 0 for accuracy with errors."""
+    """Return how much one more wrong row changes the mean of `row_values`; 0 for accuracy with wrong rows."""
     if isinstance(scores, MultilabelPrediction):
         return 0.0
     seen = row_values(y_true, scores, metric)

@@ -76,7 +76,7 @@ class SummedRows(Result):
 
     @property
     def notion(self) -> Notion:
-        """The notion that is looked at first."""
+        """The default notion."""
         return KINDS[self.kind].notion
 
     @property

@@ -1,4 +1,4 @@
-"""Findings about predictions that are no vectors: a class with its confidence, a confidence, one score."""
+"""Findings about predictions that are not vectors: a class with its confidence, a confidence, P(Y = 1)."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ ROWS_PER_BIN = 5
 
 
 def find_announced_faults(raw: RawPredictions, *, n_bins: int, points_per_bin: int) -> list[Finding]:
-    """Return the findings about predictions that are no vectors, except ids, columns and overlap."""
+    """Return the findings about predictions that are not vectors, except ids, columns and overlap."""
     if raw.kind == "multilabel":
         return _of_several(raw, n_bins)
     score = raw.proba[:, 0]
@@ -71,7 +71,7 @@ def _of_several(raw: RawPredictions, n_bins: int) -> list[Finding]:
 
 
 def as_class_wise(data: RawPredictions) -> RawPredictions:
-    """Return scores of every class, one of which is true, as scores that need not sum to 1."""
+    """Return scores of all classes as scores that need not sum to 1; one class of each row is true."""
     codes = data.codes
     labels = None
     if codes is not None:
@@ -81,7 +81,7 @@ def as_class_wise(data: RawPredictions) -> RawPredictions:
 
 
 def _class_wise_output(raw: RawPredictions) -> Finding | None:
-    """Note the scores of every class that class-wise calibration wrote beside the class it announces."""
+    """Note that class-wise calibration also wrote the scores of all classes."""
     cells = {
         name[2:-1]: values for name, values in raw.metadata.items() if name[:2] == "p(" and name[-1] == ")"
     }
@@ -117,9 +117,9 @@ def _abstentions(raw: RawPredictions) -> Finding | None:
     return Finding(
         "abstentions",
         "note",
-        f"{len(rows):,} of {counted(raw.n_samples, 'row')} {'is' if len(rows) == 1 else 'are'} no answer "
-        f"({some_names(values)}; {some(rows)}): left out, neither right nor wrong. The coverage is "
-        f"{1 - none.mean():.1%}. If other values are no answer, or these are answers, name the values.",
+        f"{len(rows):,} of {counted(raw.n_samples, 'row')} {'has' if len(rows) == 1 else 'have'} no answer "
+        f"({some_names(values)}; {some(rows)}). They are left out, neither right nor wrong. The coverage is "
+        f"{1 - none.mean():.1%}. If other values mean that there is no answer, name them.",
         rows,
         values,
     )
@@ -160,17 +160,17 @@ def _scale(raw: RawPredictions, usable: np.ndarray) -> Finding | None:
         )
     if raw.scale == "logits" and raw.kind in ("binary", "multilabel"):
         return Finding(
-            "logits", "note", f"{what}: log-odds by their name, which become 1 / (1 + exp(-score))."
+            "logits", "note", f"{what}: log-odds, by their name. They become 1 / (1 + exp(-score))."
         )
     if raw.scale == "log_probabilities" and high <= 1e-6:
         return Finding(
-            "log_probabilities", "note", f"{what}: log-probabilities by their name, which become exp(score)."
+            "log_probabilities", "note", f"{what}: log-probabilities, by their name. They become exp(score)."
         )
     if top := points_of(usable):
         return Finding(
             "points",
             "error",
-            f"{what}, all of them whole: points of a scale. The fix divides by {top}.",
+            f"{what}, all whole numbers: points on a scale. The fix divides by {top}.",
             repair=lambda data: replace(data, proba=data.proba / data.proba.dtype.type(top)),
         )
     if low >= 0.0 and high <= 100.0:
@@ -233,7 +233,7 @@ def _few_rows(n_rows: int, n_bins: int) -> Finding | None:
 
 
 def _as_binary(raw: RawPredictions) -> Finding | None:
-    """Note that a score is P(Y = 1); the fix makes two columns of it, for the confidence in either class."""
+    """Note that a score is P(Y = 1); the fix makes two columns of it, a score for each class."""
     if raw.kind != "binary" or (raw.labels is not None and len(classes_in(raw.labels)) > 2):
         return None
     negative, positive = raw.names
@@ -302,7 +302,7 @@ def _mismatch(raw: RawPredictions) -> Finding | None:
 
 
 def _disagreement(raw: RawPredictions) -> Finding | None:
-    """Find rows whose column of right or wrong contradicts predicted and true class."""
+    """Find rows where the column of right or wrong contradicts the predicted and the true class."""
     if raw.kind != "top-label" or raw.roles is None or raw.roles.correct is None or not raw.roles.label:
         return None
     cells = raw.metadata.get(raw.roles.correct)

@@ -22,7 +22,7 @@ from calib.files.readers.tables import some_names, words_in
 
 
 def find_doubt(raw: RawPredictions) -> Finding | None:
-    """Say that columns can be read in several ways, or in none, and which option decides."""
+    """Say that columns can be read in several ways, or in none, and which options decide."""
     if raw.roles is None or raw.roles.doubt is None:
         return None
     values = [choice.partition("=")[2] for choice in raw.roles.choices]
@@ -103,8 +103,8 @@ def find_unused_columns(raw: RawPredictions) -> Finding | None:
     return Finding(
         "columns_unused",
         "warning" if differ else "note",
-        f"{counted(len(names), 'column', ('is', 'are'))} not used, because {subject} say what is needed: "
-        f"{some_names(names)}. Lists of rows and Slices show them.{differ}",
+        f"{counted(len(names), 'column', ('is', 'are'))} not used, because {subject} are enough: "
+        f"{some_names(names)}. Lists of rows and the page Slices show them.{differ}",
         rows,
         names,
     )
@@ -123,7 +123,7 @@ def find_binary(raw: RawPredictions) -> Finding | None:
             "binary_input",
             "note",
             "there are two columns, so the problem is binary: the confidence is the larger of p and 1 - "
-            "p, and calibrating the top label is calibrating p on either side of 0.5.",
+            "p. Top-label calibration treats p below 0.5 and p above 0.5 separately.",
             columns=raw.names,
         )
     return None

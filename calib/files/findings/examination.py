@@ -116,7 +116,7 @@ class Examination:
         return fix()
 
     def predictions(self, scores: str = "auto") -> Predictions:
-        """Return the data as `Predictions`, a probability for every class; errors as of `announced`."""
+        """Return the data as `Predictions`, a probability for every class; errors as in `announced`."""
         self.check_usable()
         return self.raw.predictions(scores)
 
@@ -181,11 +181,11 @@ def examine(
     ids : array_like (n,), optional
         Row ids.
     calibration : as `table_or_arrays`, or a pair (scores, labels), optional
-        Calibration data to compare with: rows that reappear, class mix.
+        Calibration data to compare with: repeated rows, class shares.
     roles, limits, progress
         As for `read_predictions`.
     n_bins, points_per_bin : int
-        Bins, and calibration rows per bin, that the rows should suffice for.
+        Bins, and calibration rows per bin, for which the rows should be enough.
 
     Examples
     --------
@@ -220,7 +220,7 @@ def check(
 ) -> dict[str, Examination]:
     """Read a file, examine its evaluation and calibration rows, and apply the fixes named in `fix`.
 
-    Arguments as for `calib.read`; `given` holds the columns and the positive class that are given.
+    Arguments as for `calib.read`; `given` holds the columns and the positive class that the user names.
 
     Returns
     -------
@@ -405,7 +405,7 @@ def recalled(
     effects: Mapping[str, Effect],
     calibration: RawPredictions | None,
 ) -> Examination:
-    """Return an examination that another process made; known effects are computed again after a fix."""
+    """Return an examination that another process made; after a fix, effects are computed here."""
 
     def again(data: RawPredictions, code: str) -> RawPredictions:
         fix = _examine(data, calibration)[code].fix
@@ -420,7 +420,7 @@ def recalled(
 
 
 def _after(structural: Sequence[Repair], repair: Repair | None, width: int) -> Repair | None:
-    """Return a repair that first repairs the columns if there are still `width` of them."""
+    """Return a repair that first repairs the columns, if their number is still `width`."""
     if repair is None or not structural:
         return repair
     earlier = tuple(structural)

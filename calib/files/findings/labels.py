@@ -151,7 +151,7 @@ def _unknown(data: RawPredictions) -> np.ndarray:
 
 
 def _unmatched_names(raw: RawPredictions, rows: np.ndarray) -> Finding:
-    """Match text labels that name no class: first loosely, then by what the model predicts."""
+    """Match text labels that equal no class: first up to case and marks, then by the predicted classes."""
     assert raw.labels is not None
     seen = sorted({str(v) for v in pd.unique(raw.labels[~missing_cells(raw.labels)])})
     names = set(raw.names)

@@ -1,4 +1,4 @@
-"""Findings about the order of labels, columns and rows, from the top column alone, whatever the scale."""
+"""Findings about the order of labels, columns and rows, from the predicted class alone, on any scale."""
 
 from __future__ import annotations
 
@@ -57,14 +57,14 @@ def count_pairs(predicted: np.ndarray, true: np.ndarray, n_classes: int) -> np.n
 
 
 def _better(after: np.ndarray, before: np.ndarray) -> bool:
-    """Whether hits under another reading exceed hits under this one by more than bias or chance."""
+    """Whether another reading has more hits than this reading, by more than bias or chance."""
     gain = after.mean() - before.mean()
     spread = np.sqrt(max(before.mean() * (1 - before.mean()), 0.25 / len(before)) / len(before))
     return bool(gain >= ACCURACY_GAIN and gain >= STANDARD_ERRORS * spread)
 
 
 def _shifted_by_one(raw: RawPredictions, codes: np.ndarray) -> Finding | None:
-    """Find labels 1..L of which L is absent, so that none is out of range."""
+    """Find labels that count from 1 although no label is L, so that none is out of range."""
     true = codes[codes >= 0]
     if raw.labels is None or raw.labels_are_names or len(true) < MIN_ROWS or true.min() < 1:
         return None
@@ -132,9 +132,9 @@ def _text_order(raw: RawPredictions) -> Finding | None:
     return Finding(
         "column_order",
         "note" if not by_text else "warning",
-        f"columns are in the order {', '.join(names[:4])}, ...{' (order of text)' * by_text}, not in that "
-        "of numbers. calib matches labels to columns by name; tools that match by position get them "
-        "wrong. The fix sorts the columns by number.",
+        f"columns are in the order {', '.join(names[:4])}, ...{' (order of text)' * by_text}, not in "
+        "numerical order. calib matches labels to columns by name; tools that match by position get "
+        "them wrong. The fix sorts the columns by number.",
         columns=tuple(names[j] for j in np.flatnonzero(order != np.arange(len(names)))),
         repair=partial(_reordered, order=order, with_names=True),
     )
@@ -146,7 +146,7 @@ def _reordered(data: RawPredictions, order: np.ndarray, with_names: bool) -> Raw
 
 
 def _shuffled(raw: RawPredictions, codes: np.ndarray) -> Finding | None:
-    """Find accuracy at chance while the model is sure: labels and rows do not belong together."""
+    """Find accuracy at chance although the model is sure: labels belong to other rows."""
     n = len(codes)
     if n < MIN_ROWS or (codes < 0).any():
         return None
@@ -170,7 +170,7 @@ def _shuffled(raw: RawPredictions, codes: np.ndarray) -> Finding | None:
 
 
 def shuffled_words(predicted: np.ndarray, true: np.ndarray, n_right: int, confidence: float) -> str | None:
-    """Say that labels look shuffled against the rows, if accuracy is at chance while the model is sure."""
+    """Say that labels look shuffled against the rows, if accuracy is at chance although the model is sure."""
     n = int(true.sum())
     chance, accuracy = float((predicted / n) @ (true / n)), n_right / n
     spread = np.sqrt(max(chance * (1 - chance), 1e-4) / n)
@@ -199,6 +199,6 @@ def _reversed(data: RawPredictions) -> RawPredictions:
 
 
 def _mean_confidence(raw: RawPredictions) -> float:
-    """Mean of the largest score; only scores on the scale of probabilities say how sure a model is."""
+    """Mean confidence; 0 if the scores are not on the scale of probabilities."""
     top = raw.proba.max(axis=1)
     return float(top.mean()) if raw.proba.min() >= 0.0 and top.max() <= 1.0 + 1e-6 else 0.0

@@ -54,7 +54,7 @@ def _most_by_chance(raw: RawPredictions, calibration: RawPredictions) -> float:
 
 
 def _recurring(raw: RawPredictions, calibration: RawPredictions) -> np.ndarray:
-    """Mask of rows that are calibration rows too: of the same id, or without ids of equal scores."""
+    """Mask of rows that are also calibration rows: with the same id or, without ids, with equal scores."""
     if raw.ids is not None and calibration.ids is not None:
         ids = pd.Series(as_keys(raw.ids), dtype=object)
         return (ids.isin(as_keys(calibration.ids)) & ~ids.isin(["", "nan"])).to_numpy()

@@ -33,7 +33,7 @@ PRINT_ROWS, PRINT_DECIMALS = 2_000, 6
 
 
 def find_scale(raw: RawPredictions) -> Finding | None:
-    """Find the scale of the scores, when it is not probabilities whose rows sum to 1."""
+    """Find the scale of the scores if they are not probabilities whose rows sum to 1."""
     matrix = raw.proba
     low, high = float(matrix.min()), float(matrix.max())
     if are_log_probabilities(matrix):
@@ -141,7 +141,7 @@ def _softmax_of_log_odds(data: RawPredictions) -> RawPredictions:
 
 
 def _divided(rows: np.ndarray) -> np.ndarray:
-    """Divide rows by their sums; those without a positive one stay as they are."""
+    """Divide rows by their sums; rows without a positive sum stay as they are."""
     sums = rows.sum(axis=1, dtype=np.float64, keepdims=True)
     return (rows / np.where(sums > 0, sums, 1.0)).astype(rows.dtype)
 
@@ -151,7 +151,7 @@ def _renormalised(data: RawPredictions) -> RawPredictions:
 
 
 def printed_decimals(matrix: np.ndarray) -> int | None:
-    """Return the fewest decimals that write the values exactly, if few do."""
+    """Return the fewest decimals that write the values exactly, if these are few; else None."""
     sample = matrix[:PRINT_ROWS].astype(np.float64)
     for decimals in range(PRINT_DECIMALS + 1):
         scaled = sample * 10.0**decimals

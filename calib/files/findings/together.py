@@ -155,8 +155,8 @@ def find_rows_together(raw: RawPredictions) -> Finding | None:
         "warning",
         f"{first.words} are right or wrong together, more than their scores explain{also}. They count as "
         f"clusters: {worth_of(first.cluster)}. --cluster COLUMN, or the menu Rows that belong together, "
-        "names another column; an id that no two rows share counts rows as independent. If the column "
-        "describes a row instead, as a country does, the scores are off by it: see Slices.",
+        "names another column; with a column that has no repeated values, rows count as independent. If "
+        "the column describes rows instead, as a country does, scores are off by it: see Slices.",
         columns=tuple(found.column for found in alike),
     )
 
@@ -170,9 +170,9 @@ def _named(raw: RawPredictions, rows: Any, worth_of: Callable[[np.ndarray], str]
             return Finding(
                 "rows_together",
                 "note",
-                f"values of {name[:60]!r} repeat, so rows of equal values may belong together; nothing shows "
-                f"that they are alike. As clusters, {worth_of(codes)}. The fix counts them as clusters, as "
-                f"--cluster {name} does, or the menu Rows that belong together; it removes no row.",
+                f"values of {name[:60]!r} repeat, so rows of equal values may belong together, but no test "
+                f"shows it. As clusters, {worth_of(codes)}. The fix counts them as clusters, as --cluster "
+                f"{name} or the menu Rows that belong together does; it removes no row.",
                 columns=(name,),
                 repair=_clustered(name),
             )
