@@ -21,8 +21,8 @@ SECTIONS = (
         "Intervals of calibration errors",
         "`calib.error_interval`: how often the 95 % interval holds the true error of its cells, and how "
         "often it lies above or below. Scores stay fixed and labels are drawn anew from a known truth, "
-        "whose error is a multiple of the noise floor. Rows below 95 % are drawn five times as often. If "
-        "labels are mostly agreed on, 80 % of the chance of each row is one class, which the scores do not "
+        "whose error is a multiple of the noise floor. Lines below 95 % have five times as many draws. If "
+        'labels are "mostly agreed", each row has one class with a chance of 80 %, which the scores do not '
         "show. The second table has one to five cells.",
         1.0,
     ),
@@ -58,39 +58,38 @@ SECTIONS = (
         "Rows that belong together",
         "Perfect models whose rows belong together, such as several rows of a patient: how often floors, "
         "conclusion, tests and intervals find something, which is always wrong. In the first table calib "
-        "is given the clusters. In the second an unnamed column holds them, and is used if its rows depend "
-        "on each other. In the third no column holds them, and rows count as independent unless they share "
-        "a score. Sizes of sites are 1 + Pareto(1.2) times a constant; 60 is their mean. In the series, "
-        "latent numbers and logits are AR(1).",
+        "is given the clusters. In the second table a column without a telling name holds them, and calib "
+        "uses it if its rows depend on each other. In the third table no column holds them, and rows count "
+        "as independent unless they share a score. Sizes of sites are 1 + Pareto(1.2) times a constant, "
+        "with mean 60. In the series, latent numbers and logits are AR(1).",
         0.5,
     ),
     (
         "sizes reach",
         "What noise could hide",
         'Beside "not distinguishable from noise", calib names the true error that would show in 80 of 100 '
-        "such samples. The table shows how often an error of this size does show: if all bins have the same "
-        "gap, with alternating signs, or if one bin has all of it. Errors of one bin among several show more "
-        "often.",
+        "such samples. The table shows how often an error of this size is found: if all bins have the same "
+        "gap with alternating signs, or if one bin has all of it. Errors of one bin among several are found "
+        "more often.",
         0.02,
     ),
     (
         "promises rules highest recalls clusters overlap",
         "Decisions",
-        "`calib.decide`: how often the accuracy of accepted rows is below the accuracy promised with 90 %. "
-        "In the second table, the promised accuracy is the highest of seven at which any row passes, "
-        "chosen on the same rows. In the third table, an accuracy of 0.9 is promised with a recall. In the "
-        "fourth table rows belong together: how often the promise is missed if calib is given the "
-        "clusters, the share of accepted rows, and how often it is missed without the clusters. In the "
-        "fifth table some of the rows were used to fit the calibrator, which is seen by their values, by "
-        "their ids or by the scores in its file.",
+        "`calib.decide`: how often the accuracy of accepted rows is below the accuracy that is promised "
+        "with probability 90 %. In the second table, the promised accuracy is the highest of seven at which "
+        "any row passes, chosen on the same rows. In the third table, an accuracy of 0.9 is promised with a "
+        "recall. In the fourth table rows belong together, and calib is given the clusters or not. In the "
+        "fifth table the calibrator was fitted on some of the rows, which calib recognises by their values, "
+        "their ids or the scores in its file.",
         0.25,
     ),
     (
         "choices few copies",
         "Few wrong rows, and copies",
-        "Calibrated models of confident rows: how often the intervals of scores lie below or above the "
-        "expectation, and how often a limit 5 % below it is called kept. Then `calib.recommend` for few "
-        "wrong rows, and for rows that occur five times without an id: how often it recommends a "
+        "Calibrated models of confident rows. First: how often the intervals of scores lie below or above "
+        "the expectation, and how often a limit 5 % below it is called kept. Then `calib.recommend`, with "
+        "few wrong rows, and with rows that occur five times without an id: how often it recommends a "
         "calibrator, and the effect on 20,000 fresh rows.",
         1.0,
     ),
@@ -98,21 +97,20 @@ SECTIONS = (
         "choices sets recommendations orders",
         "Choices among calibrators",
         "`calib.best_set`: how often the method with the lowest expected score is in the set that the "
-        "leaderboard marks. `calib.recommend`: how often it recommends no calibrator; and how often, and "
-        "by how much on average, its choice is worse or better than the base model on 20,000 fresh rows. "
-        "Then the share of rows whose calibrated scores change by more than 0.01 if the order of the "
-        "classes is reversed: in the fit (VS depends on it, and is tried only by name), in the prediction "
-        "with named columns, and without names.",
+        "leaderboard marks. `calib.recommend`: how often it recommends no calibrator, and how often and by "
+        "how much its choice is worse or better than the base model on 20,000 fresh rows. The last table "
+        "shows the share of rows whose calibrated scores change by more than 0.01 if the order of the "
+        "classes is reversed: in the fit, in predictions with named columns, and without names. VS depends "
+        "on the order in the fit, so it is tried only by name.",
         0.05,
     ),
     (
         "changes alarms delays",
         "Evidence over time",
-        "`calib.Monitor`: how often a stream whose scores are the truth ever raises an alarm, however often "
-        "one looks, beside a fixed-sample test of the mean gap, repeated at every look. Then, with 200 "
-        "rows a week and a change after 13 weeks: weeks from the change to the alarm (13 without an "
-        "alarm), beside the first week in which that test rejects at 5 %, if it knows the change and "
-        "starts there.",
+        "`calib.Monitor`: how often a stream whose scores are the truth ever raises an alarm, beside a "
+        "fixed-sample test of the mean gap that is repeated at every look. Then a change after 13 weeks, "
+        "with 200 rows a week: the weeks from the change to the alarm (13 without an alarm). Beside them is "
+        "the first week in which that test rejects at 5 %, if it knows the change and starts there.",
         0.5,
     ),
 )
@@ -122,10 +120,10 @@ def page(tables: dict[str, str], draws: int) -> str:
     """Return the page with the printed table of each script."""
     parts = [
         "# How often calib is right",
-        "Statements such as an interval, a direction or a recommendation are checked in simulations whose "
+        "Intervals, directions, recommendations and other statements are checked in simulations whose "
         f"truth is known. `python -m docs.coverage --draws {draws}` (`docs/coverage.py`) writes this page "
-        "and takes a good half hour of processor time. Headings give the nominal level of a rate, and each "
-        "rate has its Monte Carlo standard error. Shares of 10 draws say little.",
+        "and takes more than half an hour of processor time. Headings give the nominal level of a rate, and "
+        "each rate has its Monte Carlo standard error. Shares of 10 draws say little.",
     ]
     for script, title, about, share in SECTIONS:
         how = f"`python -m benchmarks.{script} --draws {max(int(draws * share), 1)}`"

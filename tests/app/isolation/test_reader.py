@@ -101,7 +101,7 @@ def test_deaths_are_one_sentence_and_another_reader_takes_over(own_reader):
     def kill(share, words):
         os.kill(own.process.pid, signal.SIGABRT)
 
-    with pytest.raises(InputError, match=f"gave up on it .SIGABRT.*{LOST}"):
+    with pytest.raises(InputError, match=f"a library ended the process .SIGABRT.*{LOST}"):
         ask(own, LARGE, kill)
     ask(own, CSV)
     pid = own.process.pid
