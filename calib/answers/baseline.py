@@ -51,7 +51,7 @@ class Compared:
     @property
     def words(self) -> str:
         if self.n_paired is None:
-            return "compared with the baseline as on different rows, as no ids pair them"
+            return "compared with the baseline as different rows, because no ids match"
         return f"compared with the baseline on {self.n_paired:,} rows paired by id"
 
 

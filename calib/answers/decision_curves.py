@@ -176,7 +176,7 @@ class ActionCounts(Result):
 
 
 def action_counts(y_true: Any, scores: Any, threshold: float, *, sample_weight: Any = None) -> ActionCounts:
-    """Count hits, missed, needless and left rows of acting from a threshold on.
+    """Count hits, missed, needless and left rows if scores of at least a threshold are acted on.
 
     >>> counts = action_counts([1, 0, 1, 0], [0.9, 0.6, 0.4, 0.1], 0.5)
     >>> counts.hits, counts.missed, counts.needless, counts.left, counts.cost(9.0)

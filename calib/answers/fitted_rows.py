@@ -26,7 +26,7 @@ def used_words(overlap: Overlap | None, problems: BinaryProblems | None) -> str 
         return overlap.words
     if problems is not None and equals_its_outcomes(problems):
         return (
-            "the scores are the shares of right rows of these very rows, so these rows were used to fit: the "
+            "the scores equal the shares of right rows among these rows, so these rows were used to fit: the "
             "error is 0 in every bin of the fit"
         )
     return None

@@ -100,7 +100,7 @@ class GateResult:
             sentences.append(self.pairing)
         ends = {"kept": "passed", "broken": "failed", "undecided": "passed, as no limit is broken"}
         if self.strict:
-            ends["undecided"] = "failed, as a limit is undecided"
+            ends["undecided"] = "failed, because a limit is undecided"
         return f"{ends[self.answer]}: {'; '.join(sentences)}"
 
     def data(self) -> dict[str, Any]:

@@ -30,8 +30,8 @@ ASSUMPTIONS = (
 #: How points per bin were chosen: for a single calibrator, and for one chosen among several.
 CHOSEN = (
     "before looking at the calibration rows",
-    "among several by the calibration rows, which chose nothing else (the chance of failure is divided among "
-    "the candidates)",
+    "among several by the calibration rows, and nothing else was chosen by them (the chance of failure is "
+    "divided among the candidates)",
 )
 
 #: A further assumption, by the rule for equal scores.

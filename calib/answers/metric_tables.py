@@ -61,7 +61,7 @@ class Metrics(Result):
         raise AttributeError(f"{type(self).__name__} has no attribute {key!r}")
 
     def row(self) -> dict[str, Any]:
-        """Return every number and what it is about, by key, in one level."""
+        """Return every number and what it is about, by key, without nesting."""
         about = {name: value for name, value in vars(self).items() if name != "values"}
         return about | {key: self.values.get(key) for key, measure in MEASURES.items() if measure.listed}
 
@@ -157,8 +157,8 @@ def how_assessed(n_bins: int, kind: Kind | str = "vectors") -> str:
     if lacks(kind, "notion:top-label") is not None:
         return f"{words}."
     return (
-        f"{words}; so is conf-ECE if each class has values of its own, as a cell of each value would hold "
-        "one class."
+        f"{words}; conf-ECE also uses these bins if each class has values of its own, because a cell of one "
+        "value would hold one class."
     )
 
 

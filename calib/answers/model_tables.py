@@ -58,7 +58,7 @@ HOW_MANY = (
 #: Why numbers of different bins are not compared (Remark 1 of the paper).
 DIFFERENT_BINS = (
     "{methods}: assessed at each of their values, all others in {n_bins} equal-width bins, which "
-    "understate an error: the numbers of the two do not compare (Remark 1 of the paper). Across the two, "
+    "understate an error: the two cannot be compared (Remark 1 of the paper). Across the two, "
     "only a lower error is marked."
 )
 

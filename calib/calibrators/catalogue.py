@@ -184,7 +184,7 @@ def for_kind(calibrator: Any, kind: Kind | str) -> Any:
 
 
 def default_calibrator(kind: Kind | str) -> Any:
-    """Return unfitted histogram binning for the notion by which a kind is looked at first."""
+    """Return unfitted histogram binning for the default notion of a kind."""
     if lacks(kind, "notion:top-label") is None or lacks(kind, "notion:class-wise") is not None:
         return for_kind(make_calibrator(), kind)
     return for_kind(make_calibrator(notion="class-wise"), kind)

@@ -56,7 +56,7 @@ class DiagonalMap:
         return x
 
     def moved(self, theta: np.ndarray, shift: np.ndarray) -> np.ndarray:
-        """Return the parameters that give for x - shift what `theta` gives for x."""
+        """Return the parameters that give the same logits for x - shift as `theta` for x."""
         return np.column_stack([theta[:, 0], theta[:, 1] + theta[:, 0] * shift])
 
     def logits(self, theta: np.ndarray, x: np.ndarray, out: np.ndarray) -> np.ndarray:
@@ -78,7 +78,7 @@ class DiagonalMap:
         return self._of_features(_sums(np.multiply(p, x, out=scratch)), _sums(p))
 
     def alone(self, direction: np.ndarray, blocks: np.ndarray) -> np.ndarray:
-        """Return the part of the Hessian's product that leaves classes apart, given `blocks` of p."""
+        """Return the part of the Hessian's product within each class, given `blocks` of p."""
         return np.einsum("jkl,jl->jk", blocks, direction)
 
     def coupled(
@@ -89,7 +89,7 @@ class DiagonalMap:
         row_weights: np.ndarray | None,
         scratch: np.ndarray,
     ) -> np.ndarray:
-        """Return the Hessian of the weighted sum of log losses times a direction, but for `alone`."""
+        """Return the Hessian of the weighted sum of log losses times a direction, without `alone`."""
         weights, biases = self._by_class(direction, x.dtype)
         first = np.multiply(p, x, out=scratch)
         mean = first @ weights + p @ biases

@@ -144,8 +144,8 @@ def _minima(
 ) -> np.ndarray:
     """Minimise mean log losses plus penalties with slopes >= 0: Newton's method, each step a small NNLS.
 
-    Fits, the first axis of all but the design, go side by side: most of a small step is calls. They start
-    from the scores as they are, whose level at the first knot is `level`.
+    All fits run together, on the first axis of all arrays except the design: calls take most of the time of
+    a small step. They start from the scores as they are, whose level at the first knot is `level`.
     """
     n, m = rows.sum(axis=1, keepdims=True), penalties.shape[1]
     share, targets = rows / n, targets / n

@@ -154,7 +154,7 @@ def _fold_lines(folds: pd.DataFrame) -> list[str]:
     names = dict.fromkeys(zip(folds["fold"], folds["rows"], strict=True))
     wide = wide.loc[list(dict.fromkeys(folds["title"])), [name for name, _ in names]]
     wide.columns = pd.Index([f"{name} (n={rows:,})" for name, rows in names])
-    head = "by fold, each number of rows that its model was not fitted on; errors with their noise floor:"
+    head = "by fold, on rows that the model of the fold was not fitted on; errors with their noise floor:"
     return ["", head, *wide.rename_axis(None).to_string().splitlines()]
 
 
@@ -271,7 +271,7 @@ def _corrected(calibrator: Any, rows: Any, options: Namespace) -> tuple[Any, Lab
         )
     if bool(options.calibration) == bool(options.training_shares):
         raise InputError(
-            "the class shares before come from labelled rows, --calibration FILE, or --training-shares"
+            "give the class shares before: labelled rows with --calibration FILE, or --training-shares"
         )
     whole = hasattr(calibrator, "predict_proba") and rows.kind == "vectors"
     if not whole and not (rows.kind == "binary" and options.training_shares and options.target_shares):

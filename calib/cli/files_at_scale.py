@@ -86,7 +86,7 @@ def fit(options: Namespace) -> Outcome:
     calibrator = make_calibrator(options.method, **asked)
     part = options.part or "calibration"
     if part not in ("calibration", "evaluation"):
-        raise InputError(f"of many files --part is calibration or evaluation; got {part!r}")
+        raise InputError(f"for many files, --part must be calibration or evaluation; got {part!r}")
     given = {"groups": groups, "part": part, "scores": options.scores}
     given |= {"workers": options.workers, "engine": _engine(options), **columns(options)}
     with _shown_progress() as progress:

@@ -159,8 +159,8 @@ examples:
   calib app --port 8600 --browser
   calib app -- --server.baseUrlPath=calib
 
-Only this machine reaches the app, whose files stay here. What follows -- goes to `streamlit run`. To serve
-others, and for the environment variables that set limits, see docs/deploy.md.
+Only this machine can reach the app, and your files stay on it. Options after -- go to `streamlit run`. To
+serve others, and for the environment variables that set limits, see docs/deploy.md.
 
 """
 
@@ -197,7 +197,7 @@ examples:
   calib slices predictions.csv --by day --cut day=quarter --json
 
 A column is any further column of FILE. Its values are groups; numbers of more than 10 values are cut at
-their quartiles, dates by month. Above noise controls the false discovery rate over all groups.
+their quartiles, dates by month. "Above noise" controls the false discovery rate over all groups.
 
 """
 
@@ -242,9 +242,9 @@ methods: {methods}; and {binary}
 
 SUMMARIZE = """\
 examples:
-  python -m calib summarize 'data/*.parquet' -o run.calib.json.gz
-  python -m calib summarize data/ --by site --class-wise -o run.calib.json.gz
-  python -m calib summarize 'data/*.parquet' --scheduler tcp://10.0.0.5:8786 -o run.calib.json.gz
+  calib summarize 'data/*.parquet' -o run.calib.json.gz
+  calib summarize data/ --by site --class-wise -o run.calib.json.gz
+  calib summarize 'data/*.parquet' --scheduler tcp://10.0.0.5:8786 -o run.calib.json.gz
 
 Reads files of any size batch by batch. The summary has sums from which errors, diagrams, noise floors and
 tables in up to 50 equal-width bins follow exactly. The app, metrics, gate, slices and report read it.
@@ -253,7 +253,7 @@ tables in up to 50 equal-width bins follow exactly. The app, metrics, gate, slic
 
 MERGE = """\
 examples:
-  python -m calib merge monday.calib.json.gz tuesday.calib.json.gz -o week.calib.json.gz
+  calib merge monday.calib.json.gz tuesday.calib.json.gz -o week.calib.json.gz
 
 Refuses summaries that cover the same part of the data.
 
@@ -262,11 +262,11 @@ Refuses summaries that cover the same part of the data.
 
 SQL = """\
 examples:
-  python -m calib sql --dialect bigquery --table shop.predictions > sums.sql
-  python -m calib sql --dialect duckdb --result sums.csv -o run.calib.json.gz
+  calib sql --dialect bigquery --table shop.predictions > sums.sql
+  calib sql --dialect duckdb --result sums.csv -o run.calib.json.gz
 
 Prints one GROUP BY for a table with a predicted class, its confidence and the true class. Run it where the
-table is, save the result as CSV or Parquet, and make the summary of it with --result.
+table is, save the result as CSV or Parquet, and turn it into a summary with --result.
 
 """
 
@@ -426,7 +426,7 @@ def parser() -> argparse.ArgumentParser:
     add(
         "--by",
         metavar="[class,]COLUMN",
-        help="a calibrator for each group that COLUMN names, or class and group",
+        help="a calibrator for each group in COLUMN, or for each class and group",
     )
     add("--complete", action="store_true", help="spread 1 - confidence over the other classes")
     add(
@@ -459,7 +459,7 @@ def parser() -> argparse.ArgumentParser:
         help="correct for other class shares than in --calibration; assumes rows of each class look alike",
     )
     apply.add_argument(
-        "--calibration", metavar="FILE", help="labelled rows: their class shares are corrected"
+        "--calibration", metavar="FILE", help="labelled rows with the class shares before the shift"
     )
     for name, whose in (
         ("target", "of the new rows, if known"),
@@ -495,7 +495,7 @@ def parser() -> argparse.ArgumentParser:
     target = decide.add_mutually_exclusive_group(required=True)
     target.add_argument("--accuracy", type=float, metavar="X", help="accuracy of accepted rows to promise")
     target.add_argument(
-        "--reviews", type=float, metavar="R", help="most rows left to a person: share or number"
+        "--reviews", type=float, metavar="R", help="largest share, or number, of rows left to a person"
     )
     target.add_argument("--cost", type=float, metavar="C", help="cost of an accepted wrong row, in reviews")
     words = "table of classes and actions with what each action costs"
@@ -537,7 +537,7 @@ def parser() -> argparse.ArgumentParser:
     _add_cuts(slices)
     add("--pairs", action="store_true", help="also the groups of every two columns at once")
     add("--rows", type=int, default=20, metavar="N", help="most groups to print; default 20")
-    add("--fdr", type=float, default=FDR, help="false discovery rate of above noise; default %(default)s")
+    add("--fdr", type=float, default=FDR, help="false discovery rate; default %(default)s")
     add("--calibrator", metavar="CAL.JSON", help="apply this calibrator first")
     _add_bins(slices)
     _add_noise(slices)
@@ -560,7 +560,7 @@ def parser() -> argparse.ArgumentParser:
     _add_file(report)
     add = report.add_argument
     add("-o", "--output", required=True, metavar="OUT.HTML", help="page to write")
-    add("--calibrator", action="append", default=[], metavar="CAL.JSON", help="also show this; repeatable")
+    add("--calibrator", action="append", default=[], metavar="CAL.JSON", help="compare it, too; repeatable")
     add("--split", type=_share, metavar="SHARE", help="share of the rows to fit calibrators on")
     add("--points-per-bin", type=int, default=50, metavar="K", help="rows per bin; default 50")
     _add_bins(report)
@@ -597,7 +597,7 @@ def parser() -> argparse.ArgumentParser:
 
     sql = _command(commands_, "sql", "print the query that sums a table in a warehouse", SQL)
     add = sql.add_argument
-    dialect = add("--dialect", required=True, help="of the warehouse")
+    dialect = add("--dialect", required=True, help="SQL dialect of the warehouse")
     dialect.choices = _Later("calib.scale.warehouse", "DIALECTS")
     add("--table", default="predictions", help="name of the table; default predictions")
     add("--predicted", default="predicted", metavar="COLUMN", help="predicted class; default predicted")
@@ -677,7 +677,7 @@ def _add_reading(command: argparse.ArgumentParser) -> None:
         "--abstention",
         action="append",
         metavar="VALUE",
-        help="a predicted value that is no answer; repeatable; default: IDK, an empty cell and the like",
+        help="a predicted value that means no answer; repeatable; default: IDK, an empty cell and the like",
     )
     _add_columns(command)
     add("--part", metavar="NAME", help="rows to use: calibration, evaluation or a value of the split column")
@@ -706,16 +706,17 @@ def _add_columns(command: argparse.ArgumentParser) -> None:
     add = columns.add_argument
     add(
         "--score", action="append", default=[], metavar="COLUMN",
-        help="the score; repeated: the scores of all classes in order; 'p_*' for many",
+        help="the score; for all classes, repeat it in their order or give a pattern such as 'p_*'",
     )  # fmt: skip
     add(
         "--votes", action="append", default=[], metavar="COLUMN",
-        help="in place of a label, repeated: columns of annotators, or of counts or shares for each class; "
-        "'votes_*' for many",
+        help="votes in place of a label: a column of an annotator, or of counts or shares for a class; "
+        "repeatable, or a pattern such as 'votes_*'",
     )  # fmt: skip
     add("--model", metavar="NAME", help="the model to read, if the file holds several")
     add("--words", metavar="TABLE", help="probabilities of a confidence in words: high=0.9,low=0.3")
-    add("--positive", metavar="CLASS", help="class that P(Y = 1) is about; of multilabel scores, one class")
+    words = "class whose probability the score is; of multilabel scores, the only class to use"
+    add("--positive", metavar="CLASS", help=words)
 
 
 def _add_cuts(command: argparse.ArgumentParser) -> None:

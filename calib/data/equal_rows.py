@@ -100,9 +100,9 @@ def smallest_keys(rows: Any) -> np.ndarray:
 def exact_copies(rows: Any, labels: np.ndarray | None = None) -> np.ndarray | None:
     """Return the same number, (n,) int64, for rows that are copies of each other; None without copies.
 
-    Equal scores alone are no proof, since rounded scores and a tree's recur. Outcomes of two such rows then
-    differ with probability 2 q (1 - q), with q the share of right rows. Rows are copies if almost no pair
-    differs, which chance explains with probability below `CHANCE`.
+    Equal scores alone are no proof, because rounded scores and the scores of a tree recur. Outcomes of two
+    such rows then differ with probability 2 q (1 - q), with q the share of right rows. Rows are copies if
+    almost no pair differs, which chance explains with probability below `CHANCE`.
     """
     values = _comparable(rows, labels)
     return None if values is None else copies_of(row_keys(rows), *values)
@@ -188,7 +188,7 @@ def near_copies(
     pairs = np.arange(1, len(some) + 1)
 
     def agree(expected: np.ndarray) -> np.ndarray:
-        """Return up to which pairs, nearest first, almost none differ of as many as expected by chance."""
+        """Return for each k whether the k nearest pairs differ far less often than by chance."""
         by_chance = bdtr(differing // 2, (pairs + 1) // 2, expected / pairs)
         return (differing <= MAX_DISAGREEING * expected) & (by_chance <= CHANCE / len(some))
 
@@ -262,14 +262,14 @@ def clusters_in(rows: Any, labels: np.ndarray | None = None) -> np.ndarray | Non
 
 
 def counted_together(rows: Any) -> Any:
-    """Return rows with `clusters_in` them as their clusters, if they have none and intervals depend on it."""
+    """Add `clusters_in` rows as their clusters, if they have none and it changes intervals."""
     if rows.cluster is not None or (found := noticeable(clusters_in(rows))) is None:
         return rows
     return rows.with_cluster(found)
 
 
 def noticeable(clusters: np.ndarray | None) -> np.ndarray | None:
-    """Return clusters that intervals depend on noticeably, else None."""
+    """Return clusters if they change intervals noticeably, else None."""
     return None if clusters is None or design_effect(clusters) < LEAST_EFFECT else clusters
 
 

@@ -874,7 +874,7 @@ def checked_rows(values: Any, scores: Any, what: str) -> tuple[Any, Announcement
 def weighted_rows(values: Any, scores: Any, sample_weight: Any) -> tuple[Any, Any, np.ndarray | None]:
     """Return labels or outcomes, scores and weights (with mean 1, None if equal) of rows with weight above 0.
 
-    `sample_weight` None stands for the weights that predictions came with.
+    If `sample_weight` is None, the weights of the predictions are used.
     """
     values, scores = with_codes(values, scores)
     sample_weight = weights_of(scores, sample_weight)
@@ -900,14 +900,14 @@ def weighted_rows(values: Any, scores: Any, sample_weight: Any) -> tuple[Any, An
 
 
 def weights_of(scores: Any, sample_weight: Any = None) -> Any:
-    """Return the weights given, else those that predictions came with; None if there are none."""
+    """Return the given weights, else the weights of the predictions; None if there are none."""
     if sample_weight is None and isinstance(scores, Announcement):
         return scores.sample_weight
     return sample_weight
 
 
 def clusters_of(scores: Any, cluster: Any = None) -> np.ndarray | None:
-    """Return the ids of clusters given, else those that predictions, or a column of theirs, came with."""
+    """Return the given ids of clusters, else the ids of the predictions or of a further column."""
     if cluster is not None:
         return as_clusters(cluster, getattr(scores, "n_samples", None) or len(scores))
     if not isinstance(scores, Announcement) or scores.cluster is not None:

@@ -47,7 +47,7 @@ def bare_names(names: tuple[str, ...] | None) -> tuple[str, ...] | None:
 
 
 def opened(values: Any) -> tuple[tuple[str, ...] | None, Any]:
-    """Return `column_names` and what is `plain` of scores."""
+    """Return the `column_names` of scores, and the scores as a `plain` array."""
     return column_names(values), plain(values)
 
 

@@ -66,7 +66,7 @@ class ClassHeat(Drawn):
 
     @property
     def limit(self) -> float:
-        """End of a colour scale for `gap`: the tenth that covers 95 % of the cells of 20 rows or more."""
+        """End of a colour scale for `gap`: 95 % of cells of 20 rows or more are inside; a multiple of 0.1."""
         gaps = np.abs(self.gap[self.count >= FEW_ROWS])
         return float(np.clip(np.ceil(10 * np.quantile(gaps, 0.95)) / 10, 0.1, 1.0)) if len(gaps) else 1.0
 

@@ -451,5 +451,5 @@ def _class_note(side: ClassBinning, code: int, shares: np.ndarray) -> str:
     return f"{100 * shares[code]:.2g} %, {each}"
 
 
-def _several(number: int, thing: str) -> str:
-    return f"{number:,} {thing}{'' if number == 1 else 's'}"
+def _several(number: int, noun: str) -> str:
+    return f"{number:,} {noun}{'' if number == 1 else 's'}"

@@ -177,16 +177,16 @@ def _write(drawn: MatplotlibFigure, axes: dict[str, Axes], note: Properties) -> 
     )
 
 
-def _reference(thing: Properties, letter: str) -> str:
-    return thing.get(f"{letter}ref", letter).partition(" ")[0]
+def _reference(element: Properties, letter: str) -> str:
+    return element.get(f"{letter}ref", letter).partition(" ")[0]
 
 
-def _transform(axes: Axes, thing: Properties) -> Any:
+def _transform(axes: Axes, element: Properties) -> Any:
     from matplotlib.transforms import blended_transform_factory
 
     units = []
     for letter in "xy":
-        reference = thing.get(f"{letter}ref", letter)
+        reference = element.get(f"{letter}ref", letter)
         units.append(axes.transAxes if reference == "paper" or " domain" in reference else axes.transData)
     return blended_transform_factory(*units)
 

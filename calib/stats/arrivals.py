@@ -96,7 +96,7 @@ class Bets:
     index: np.ndarray | None = None  #: (m,) int array: bet of each entry; None if every entry is a bet
 
     def paid(self, log_factors: np.ndarray) -> np.ndarray:
-        """Return the logarithm of what each bet pays: the mean of what its entries would."""
+        """Return the logarithm of each bet's payoff, the mean payoff of its entries."""
         return log_factors if self.index is None else np.log(self._means(np.exp(log_factors)))
 
     def sums(self, residuals: np.ndarray, n_keys: int) -> np.ndarray:
@@ -133,7 +133,7 @@ def as_times(time: Any, n: int, n_before: int) -> tuple[str, np.ndarray]:
 
 
 def digest(hashes: np.ndarray) -> int:
-    """Return a number of rows that does not depend on their order."""
+    """Return a hash of rows that does not depend on their order."""
     return int(_spread(np.array([hashes.sum(), len(hashes)], dtype=np.uint64)).sum() >> np.uint64(2))
 
 

@@ -36,7 +36,7 @@ EXPONENTS = 0.9 * 0.5 ** np.arange(14.0)
 
 
 def _listed_bets() -> tuple[np.ndarray, ...]:
-    """Return each bet's addend of the log-odds, its multiple of them, its cell and its stake."""
+    """Return for each bet the shift and the factor of the log-odds, the cell and the log stake."""
     shifts, in_cells = np.outer((1, -1), SHIFTS).ravel(), np.outer((1, -1), CELL_SHIFTS).ravel()
     sizes = len(shifts), CELLS * len(in_cells), len(STRETCHES)
     added = np.concatenate([shifts, np.tile(in_cells, CELLS), np.zeros(sizes[2])])
@@ -77,7 +77,7 @@ def cell_of(scores: np.ndarray) -> np.ndarray:
 
 
 def begun_by(n_bets: Any) -> Any:
-    """Return the share of the stake that is for bets which begin within the first rows; 0 before any."""
+    """Return the share of the stake on bets that begin within the first n rows; 0 for no rows."""
     later = 1.0 - (1.0 - FROM_START) / (1.0 + np.log2(1.0 + np.asarray(n_bets) / HALF))
     return np.where(np.asarray(n_bets) > 0, later, 0.0)
 
@@ -125,7 +125,7 @@ class Level:
     sums: dict[tuple[int, int], np.ndarray] = field(default_factory=dict)
 
     def places(self, names: Sequence[str], is_closed: bool) -> np.ndarray:
-        """Return the places of units, and add those that are new; `is_closed` if there will be no others."""
+        """Return the positions of units, and add new units; `is_closed` if there will be no others."""
         new = [name for name in names if name not in self.names]
         if new and self.names and self.weights.sum() > 1.0 - 1e-9:
             raise InputError(f"earlier rows had {len(self.names):,} classes; got the class {new[0]!r}, too")

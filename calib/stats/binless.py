@@ -95,7 +95,7 @@ class CalibrationTest(Result):
 
     @property
     def words(self) -> str:
-        """The result as a sentence without its end."""
+        """The result as a sentence without its full stop."""
         return f"{self.title} {self.statistic:.3g}{_in_brackets(self)}: {self.verdict}"
 
 
@@ -139,7 +139,7 @@ class CalibrationSlope(Result):
 
     @property
     def words(self) -> str:
-        """Slope and intercept with their intervals, as a sentence without its end."""
+        """Slope and intercept with their intervals, as a sentence without its full stop."""
         if not self.determined:
             return "slope and intercept cannot be estimated: one score, or scores that separate the outcomes"
         slope = interval_words(self.slope_lower, self.slope_upper, least=3)
@@ -194,8 +194,8 @@ def calibration_test(
     Zachariah 2019), w the median distance of vectors, averaged over pairs in random blocks of at most 10,000
     rows.
 
-    Redraws make p-values exact but for ties, which count half (mid-p, Lancaster 1961): a calibrated model is
-    rejected at 5 % in about 5 %.
+    Redraws make p-values exact except for ties, which count half (mid-p, Lancaster 1961): at 5 %, a
+    calibrated model is rejected in about 5 % of samples.
 
     Examples
     --------
@@ -444,7 +444,7 @@ def calibration_slope(
 
 
 def _inside_rounding(scores: np.ndarray) -> np.ndarray:
-    """Return which scores have log-odds: all, or those between 0 and 1 if all are rounded; all if few are."""
+    """Return which scores count: if they are rounded, only those strictly between 0 and 1; else all."""
     inside = (scores > 0.0) & (scores < 1.0)
     if inside.all() or len(np.unique(scores[inside])) < 2:
         return np.ones(len(scores), dtype=bool)
@@ -484,7 +484,7 @@ class _CumulativeDifferences:
 
 
 def _over(values: np.ndarray, spread: float) -> np.ndarray:
-    """Divide by a spread; if it is 0, what is not 0 is infinite."""
+    """Divide by a spread; if it is 0, values other than 0 become infinite."""
     if spread > 0:
         return values / spread
     return np.where(np.abs(values) > 1e-9, np.copysign(np.inf, values), 0.0)

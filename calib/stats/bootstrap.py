@@ -178,9 +178,9 @@ def with_unseen_errors(
 ) -> tuple[np.ndarray, np.ndarray]:
     """Return the ends of intervals of means that also allow for unseen errors.
 
-    If no row is wrong, values do not show the loss of a wrong row. If -log(alpha / 2) errors are expected
-    (3.7 at 95 %), no error is seen with a chance of alpha / 2. Their part and the half-width are independent,
-    so squares are added.
+    If no row is wrong, the values do not show how large the loss of a wrong row is. If -log(alpha / 2) errors
+    are expected (3.7 at 95 %), no error is seen with a chance of alpha / 2. Their part and the half-width are
+    independent, so squares are added.
     """
     change = -np.log(alpha / 2.0) * unseen
     down, up = np.minimum(change, 0.0), np.maximum(change, 0.0)
@@ -190,7 +190,7 @@ def with_unseen_errors(
 def mean_limits(
     values: np.ndarray, level: float, worth: np.ndarray | None = None
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Return the ends of an interval of the mean of each row of (m, n) values; one value bounds nothing.
+    """Return the ends of an interval of the mean of each row of (m, n) values; infinite if n is 1.
 
     `worth`, (m,), is the number of values of equal variance that estimate the variance as well; n by default.
 
@@ -236,7 +236,7 @@ def limits_of_means(
     n_resamples: int = 0,
     **options: Any,
 ) -> list[tuple[float, float, float, float, np.ndarray]]:
-    """Mean of each row of (m, n) losses, the ends of its interval within -most and most, level, resamples."""
+    """Return (mean, lower, upper, level, resamples) of each row of losses, with ends in [-most, most]."""
     n_methods, n_samples = losses.shape
 
     def block(generator: np.random.Generator, size: int) -> np.ndarray:

@@ -79,9 +79,9 @@ class NoiseFloor(Drawn):
         """(1 + redraws at or above the observed) / (1 + redraws), in (0, 1].
 
         Uniform for a perfect model. Ties of at most `HALF_TIES` of the redraws count half (mid-p, Lancaster
-        1961): a perfect model is above noise in about 5 %, never more than 6.5 %. If more redraws tie, they
-        count whole, and p is too large. If class-wise or top-K scores of a row sum to more than 1, the
-        spread, hence p, is approximate.
+        1961): a perfect model is above noise in about 5 % of samples, never more than 6.5 %. If more redraws
+        tie, they count whole, and p is too large. If class-wise or top-K scores of a row sum to more than 1,
+        the spread, hence p, is approximate.
         """
         whole = p_values(np.array([self.observed]), self.samples[None])[0]
         tied = np.mean(np.abs(self.samples - self.observed) <= TIE)

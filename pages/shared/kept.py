@@ -76,7 +76,7 @@ class _Turn:
     """The holder of the lock computes a result for all who wait for it, and reports its progress."""
 
     def __init__(self) -> None:
-        self.lock, self.said = threading.Lock(), (0.0, "")
+        self.lock, self.progress = threading.Lock(), (0.0, "")
         #: By session, when its page last looked.
         self.looks: dict[str, float] = {}
 
@@ -167,7 +167,7 @@ def begun(function: Any, *arguments: Any) -> tuple[float, str] | None:
     turn.looks[session_of_thread()] = time.monotonic()
     if turn is new:
         _start(_await, mine, turn, at, function, arguments)
-    return turn.said
+    return turn.progress
 
 
 def forget(function: Any, *arguments: Any) -> None:
@@ -230,7 +230,7 @@ def leave_if(is_long: bool) -> None:
 def tell(share: float, words: str) -> None:
     """Report the progress of this thread's computation to all who wait for it."""
     for turn in _thread.turns:
-        turn.said = share, words
+        turn.progress = share, words
 
 
 def _of_session() -> Kept:
@@ -248,7 +248,7 @@ def _once(owner: Kept, key: Any, compute: Callable[[], Any]) -> Any:
     if not turn.lock.acquire(timeout=-1 if is_ahead() else PAUSE):
         place = st.empty()
         while not turn.lock.acquire(timeout=PAUSE):
-            place.progress(*turn.said)  # here Streamlit ends a run that nobody waits for
+            place.progress(*turn.progress)  # here Streamlit ends a run that nobody waits for
         place.empty()
     _thread.turns.append(turn)
     try:

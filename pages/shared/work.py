@@ -39,7 +39,7 @@ def compute(
 
         def note(share: float, step: str) -> None:
             leave_if(False)
-            tell(share, _said(words, step))
+            tell(share, _with_step(words, step))
 
         return job.do_elsewhere(note)
     number = _number(job)
@@ -53,7 +53,7 @@ def compute(
 
     def show(share: float, step: str) -> None:
         nonlocal shown
-        if (now := (share, _said(words, step))) == shown:
+        if (now := (share, _with_step(words, step))) == shown:
             st.session_state.get("cancelled")  # here, too, Streamlit ends a run that nobody waits for
             return
         shown = now
@@ -85,9 +85,9 @@ def when_there(words: str, function: Any, *arguments: Any) -> Any:
 @st.fragment(run_every=LOOK)
 def _follow(number: int, words: str, function: Any, *arguments: Any) -> None:
     """Show how far a result is, and run the page again if there is no more to wait for."""
-    if st.session_state.get("cancelled") == number or (said := begun(function, *arguments)) is None:
+    if st.session_state.get("cancelled") == number or (progress := begun(function, *arguments)) is None:
         st.rerun()
-    _show_bar(number, said[0], said[1] or words)
+    _show_bar(number, progress[0], progress[1] or words)
 
 
 def _show_bar(number: int, share: float, words: str) -> DeltaGenerator:
@@ -106,7 +106,7 @@ def _is_cancelled(number: int, words: str) -> bool:
     return True
 
 
-def _said(words: str, step: str) -> str:
+def _with_step(words: str, step: str) -> str:
     return f"{words}: {step}" if step else words
 
 

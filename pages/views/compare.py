@@ -63,7 +63,7 @@ small, whole = data.calibration.n_scores <= AT_ONCE, lacks(data.kind, "calibrato
 
 names = list(methods_of_kind(data.kind))
 usual = [name for name in (PAPER if small else ("TS", "TL-HB")) if name in names]
-said, menu = st.columns([4, 1], vertical_alignment="bottom")
+answer, menu = st.columns([4, 1], vertical_alignment="bottom")
 with menu.popover("Options", width="stretch", icon=":material/tune:"):
     selected = st.multiselect("Methods", names, default=usual if whole else names[:4], key="wanted")
     if not whole:
@@ -91,7 +91,7 @@ if data.models:
     shown = st.segmented_control(
         "Compare", [MODELS, SWEEPS, CALIBRATORS], default=MODELS, required=True, key="compare-what"
     )
-with said:
+with answer:
     recommendation = recommended() if shown == CALIBRATORS else None
 proposed = recommendation[1] if recommendation else ""
 
@@ -137,7 +137,7 @@ leaderboard = compare(
 )
 place.empty()
 fitted = methods(every=True)
-with said:
+with answer:
     if recommendation:
         st.markdown(recommendation_words(*recommendation))
     elif not is_awaited():

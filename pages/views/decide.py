@@ -128,7 +128,7 @@ def show_curves(names_shown: list[str], outcomes: dict[str, Outcome], risk: floa
     )
     areas = "; ".join(f"AURC of {literal(name)}: {curve.aurc:.5f}" for name, curve in few.items())
     if shown_class is not None:
-        st.caption(f"{rows}, those predicted as this class. {areas}")
+        st.caption(f"{rows}, only those with this predicted class. {areas}")
     elif any(outcome.n_accepted for outcome in outcomes.values()):
         st.caption(f"{rows}. Diamonds: the thresholds above.")
     else:
@@ -228,7 +228,7 @@ def show_cost_matrix() -> None:
 
 heading(
     "Decide",
-    "Which predictions may pass without a person? Confident ones are accepted, others are left to somebody.",
+    "Which predictions may pass without a person? Confident ones are accepted, the others go to a person.",
 )
 need_kind("Decide")
 data, recommendation = dataset(), recommended()

@@ -65,14 +65,14 @@ def open_upload() -> None:
 
 
 def show_verdict() -> None:
-    said = conclusion(base, n_bins)
-    sure = None if said.pooled or said.classes else floor(base, main_error, n_bins)
+    result = conclusion(base, n_bins)
+    sure = None if result.pooled or result.classes else floor(base, main_error, n_bins)
     st.header(
-        said.words([literal(name) for name in data.evaluation.class_names], sure),
+        result.words([literal(name) for name in data.evaluation.class_names], sure),
         anchor=False,
         help="Points are percentage points of confidence minus accuracy. All statements hold together with "
-        f"{said.level:.0%}, by exact intervals of all {said.n_ranges:,} ranges of the confidence that were "
-        "tested.",
+        f"{result.level:.0%}, by exact intervals of all {result.n_ranges:,} ranges of the confidence that "
+        "were tested.",
     )
     if data.split is not None:
         st.caption(
@@ -201,13 +201,13 @@ data, base = dataset(), methods()[BASE]
 n_bins = int(st.session_state.get("bins", N_BINS))
 by_class = lacks(data.kind, "notion:top-label") is None
 main_error = "tl_ece" if "tl_ece" in ece_of(data.kind) else next(iter(ece_of(data.kind)))
-said, proposed = st.columns([8, 5])
+verdict_place, proposed = st.columns([8, 5])
 if data.kind.name == "multilabel":
-    with said:
+    with verdict_place:
         st.header(verdict(floor(base, main_error, n_bins), ece_of(data.kind)[main_error].title), anchor=False)
     show_several_true(base, n_bins)
 else:
-    with said:
+    with verdict_place:
         show_verdict()
         if data.kind.name != "binary" and not by_class:
             st.caption(shortfall(data.kind, "notion:top-label"))

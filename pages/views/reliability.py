@@ -96,13 +96,13 @@ def show() -> None:
         band = (perfect.lower, perfect.upper)
 
     event = data.evaluation.positive if data.kind.name == "binary" else None
-    said = st.container()  # filled last: the figures need no redraws
+    answer = st.container()  # filled last: the figures need no redraws
     if isotonic is not None:
         st.caption(isotonic.words)
     options: dict[str, Any] = {"truth": truth, "band": band, "curve": curve, "bounds": bounds, "event": event}
     if other is not None:
         options["other"] = (other.name, reliability(other, n_bins))
-    show_bins(method, n_bins, diagram, options, other, said, as_in_paper)
+    show_bins(method, n_bins, diagram, options, other, answer, as_in_paper)
 
 
 @part
@@ -112,10 +112,10 @@ def show_bins(
     diagram: ReliabilityDiagram,
     options: dict[str, Any],
     other: Method | None,
-    said: DeltaGenerator,
+    answer: DeltaGenerator,
     as_in_paper: bool,
 ) -> None:
-    """Show the diagram, the bin that was chosen there, and its rows; then assess them, first in `said`."""
+    """Show the diagram, the bin that was chosen there, and its rows; then assess them, first in `answer`."""
     keep_in_address("bin", diagram.bin.tolist(), diagram.clearest_bin)
     at = st.session_state["bin"]
     if diagram.one_event:
@@ -142,7 +142,7 @@ def show_bins(
         with side:
             show_rows(method, n_bins, chosen, code, edges[chosen])
     with main:
-        show_assessment(method, n_bins, diagram, options, said)
+        show_assessment(method, n_bins, diagram, options, answer)
         if other is not None:
             show_difference(method, other, n_bins)
 
@@ -226,10 +226,10 @@ def show_rows(method: Method, n_bins: int, bin_: int, code: int | None, edges: s
 
 
 def show_assessment(
-    method: Method, n_bins: int, diagram: ReliabilityDiagram, options: dict[str, Any], said: DeltaGenerator
+    method: Method, n_bins: int, diagram: ReliabilityDiagram, options: dict[str, Any], answer: DeltaGenerator
 ) -> None:
     """Say how large the errors are, and what the band shows."""
-    with said:
+    with answer:
         # As the method is assessed, which for histogram binning is not in the bins drawn.
         errors = {
             key: floor(method, key, n_bins)

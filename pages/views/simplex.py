@@ -158,11 +158,11 @@ def show_distances() -> None:
         table=lambda: stacked(result.curves, "vectors"),
         alt="Share of rows whose bin is within a distance of its label frequencies, before and after",
     )
-    said = [
+    errors = [
         f"{when} L1 **{floor.observed:.3f}** ({floor.mean:.3f}; {floor.verdict})"
         for when, floor in scheme_floors(view, scheme).items()
     ]
-    st.markdown(f"Canonical-ECE, in brackets a perfect model's: {', '.join(said)}.")
+    st.markdown(f"Canonical-ECE, in brackets a perfect model's: {', '.join(errors)}.")
 
 
 def show_bins() -> None:

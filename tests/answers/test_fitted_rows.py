@@ -43,7 +43,7 @@ def test_a_fit_to_the_same_rows_is_seen_in_the_scores(binary, n_samples):
     assert decide(right, fitted, accuracy=0.6).guarantee is None
     assert decide(right, fitted, reviews=0.5).guarantee is None
     with pytest.raises(
-        InputError, match="a gate needs rows that were not used to fit: the scores are the shares"
+        InputError, match="a gate needs rows that were not used to fit: the scores equal the shares"
     ):
         gate(right, fitted, most={"ece": 0.1}, n_resamples=0)
     other, happened = drawn(1, n_samples)

@@ -302,7 +302,7 @@ def _mismatch(raw: RawPredictions) -> Finding | None:
 
 
 def _disagreement(raw: RawPredictions) -> Finding | None:
-    """Find rows where the column of right or wrong contradicts the predicted and the true class."""
+    """Find rows whose column of right or wrong contradicts the predicted and the true class."""
     if raw.kind != "top-label" or raw.roles is None or raw.roles.correct is None or not raw.roles.label:
         return None
     cells = raw.metadata.get(raw.roles.correct)

@@ -167,9 +167,8 @@ def _unmatched_names(raw: RawPredictions, rows: np.ndarray) -> Finding:
     elif len(seen) == raw.n_classes and len(stray) == len(seen):
         order = _names_by_prediction(raw, seen)
         advice = (
-            f"The numbers of names and columns are equal; the fix names the columns {some_names(order)}, "
-            "the order "
-            "in which labels agree best with the scores. Check it."
+            f"Labels and columns have {raw.n_classes:,} classes each; the fix names the columns "
+            f"{some_names(order)}, because in this order labels agree best with the scores. Check it."
         )
         repair = partial(replace, class_names=tuple(order))
     return Finding(

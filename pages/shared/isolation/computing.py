@@ -158,7 +158,7 @@ class Computer(Worker):
 
     def faulted(self, fault: str) -> str:
         """Say that the computation failed."""
-        return f"the computation failed by a fault of calib {fault}. {LOST}"
+        return f"the computation failed because of a fault of calib {fault}. {LOST}"
 
 
 class LongComputer(Computer):

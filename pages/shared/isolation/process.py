@@ -207,7 +207,7 @@ class Worker:
         if code == -getattr(signal, "SIGKILL", 9):
             return "the system ended the process, most likely for its memory"
         name = signal.Signals(-code).name if code < 0 else f"exit code {code}"
-        return f"a library gave up on it ({name})"
+        return f"a library ended the process ({name})"
 
     def obituary(self, cause: str) -> str:
         """Say in one sentence that the process ended."""
@@ -219,7 +219,7 @@ class Worker:
 
     def faulted(self, fault: str) -> str:
         """Say in one sentence that calib has a fault."""
-        return f"the {self.name} met a fault of calib {fault}. {LOST}"
+        return f"the {self.name} failed because of a fault of calib {fault}. {LOST}"
 
 
 def session_of_thread() -> str:

@@ -56,7 +56,7 @@ class Reader(Worker):
 
     def faulted(self, fault: str) -> str:
         """Say that the file was not read."""
-        return f"the file led the reader into a fault of calib {fault}, so it was not read. {LOST}"
+        return f"the file was not read because of a fault of calib {fault}. {LOST}"
 
 
 #: The readers that all sessions of a server share.
@@ -87,11 +87,11 @@ def read_files(
     packer = Packer()
     job = {"job": "read", "call": packer.pack([described, roles, evaluation_only])}
     reply, results = pool.ask(job, blobs, packer.arrays, progress=progress)
-    new, found_roles, told = unpack(reply["holds"], results)
+    new, found_roles, found = unpack(reply["holds"], results)
     tables = [table if isinstance(file, tuple) else file for table, file in zip(new, described, strict=True)]
     raw_by_part = parts_of(tables, found_roles, evaluation_only=evaluation_only)
     reports: dict[str, Examination] = {}
-    for part, (findings, effects) in sorted(told.items()):
+    for part, (findings, effects) in sorted(found.items()):
         other = reports["calibration"].raw if part != "calibration" and "calibration" in reports else None
         reports[part] = recalled(raw_by_part[part], findings, effects, other)
     return tables, found_roles, reports

@@ -50,7 +50,7 @@ def read_files(
         roles = guess_roles(table)
     raw_by_part = parts_of(tables, roles, evaluation_only=evaluation_only)
     reports = examine_parts(raw_by_part, progress=progress)
-    told = {
+    found = {
         part: (
             [replace(finding, repair=None, raw=None) for finding in report.findings],
             {finding.code: report.effect(finding.code) for finding in report.findings if finding.fix},
@@ -59,7 +59,7 @@ def read_files(
     }
     new = [table if isinstance(file, tuple) else None for table, file in zip(tables, files, strict=True)]
     packer = Packer()
-    return {"holds": packer.pack([new, roles, told])}, packer.arrays
+    return {"holds": packer.pack([new, roles, found])}, packer.arrays
 
 
 def load(head: dict[str, Any], blobs: list[bytes], arrays: list[np.ndarray], progress: Progress) -> Outcome:

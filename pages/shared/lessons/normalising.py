@@ -173,7 +173,7 @@ def show() -> None:
     st.markdown(
         f"No promise: Theorem 2 bounds the expected CW-ECE of CW-HB by **{comparison.expected_ece:.3f}**; "
         f"N-HB has no known bound. Here: **{class_wise.cw_ece:.4f}** and **{normalised.cw_ece:.4f}**.{wide} "
-        f"Dividing moves the top of {comparison.n_moved:,} rows, CW-HB itself of "
+        f"Dividing changes the highest class in {comparison.n_moved:,} rows, CW-HB itself in "
         f"{len(comparison.changed):,}."
     )
     if presenting():

@@ -126,11 +126,11 @@ def patients(pooled: BinStatistics, apart: BinStatistics, *, split: bool) -> Fig
     data = []
     for position in range(len(apart.count)):
         colour, symbol = SIDES[int(apart.problem[position])]
-        told, right = apart.mean_score[position], apart.mean_outcome[position]
-        together = pooled.mean_outcome[int(np.abs(pooled.mean_score - told).argmin())]
+        confidence, right = apart.mean_score[position], apart.mean_outcome[position]
+        together = pooled.mean_outcome[int(np.abs(pooled.mean_score - confidence).argmin())]
         name = f"told disease {apart.problem[position] + 1}"
         data += scatter(
-            x=[told, told],
+            x=[confidence, confidence],
             y=[together, right if split else together],
             mode="lines",
             line={"color": OKABE_ITO[colour], "width": 5},
@@ -139,11 +139,11 @@ def patients(pooled: BinStatistics, apart: BinStatistics, *, split: bool) -> Fig
             showlegend=False,
         )
         data += scatter(
-            x=[told],
+            x=[confidence],
             y=[right if split else together],
             mode="markers+text",
             text=[f"<b>disease {apart.problem[position] + 1}</b>" if split else ""],
-            textposition="middle right" if told < 0.7 else "middle left",
+            textposition="middle right" if confidence < 0.7 else "middle left",
             textfont={"size": TEXT, "color": OKABE_ITO[colour]},
             marker={"symbol": symbol, "size": 20, "color": OKABE_ITO[colour]},
             opacity=1.0 if split else 0.0,
@@ -273,8 +273,9 @@ def show() -> None:
             values |= {name: knob(name) for name in ("told_a", "told_b")}
             st.button("Find the worst case", on_click=worst, width="stretch")
             st.button("The paper's numbers", on_click=put, kwargs=PAPER, width="stretch")
-    told = (values["told_a"], values["told_b"])
-    population = two_patients_population(values["share"], told, (values["right_a"], values["right_b"]))
+    confidences = (values["told_a"], values["told_b"])
+    accuracies = (values["right_a"], values["right_b"])
+    population = two_patients_population(values["share"], confidences, accuracies)
     groups = {notion: population.groups(notion) for notion in ("confidence", "top-label")}
     split = guessed is not None
     with people:
@@ -286,7 +287,8 @@ def show() -> None:
     with diagram:
         names = ("right_a", "right_b")
         handles = [
-            handle(name, x, y, "y") for name, x, y in zip(names, told, population.accuracy, strict=True)
+            handle(name, x, y, "y")
+            for name, x, y in zip(names, confidences, population.accuracy, strict=True)
         ]
         picture(
             draggable(patients(*groups.values(), split=split), handles if split else []),
@@ -299,13 +301,13 @@ def show() -> None:
 
 
 def answer(population: TwoPatients) -> str:
-    told = population.confidence
-    if told[0] != told[1]:
+    h = population.confidence
+    if h[0] != h[1]:
         end = "The confidences differ, so nobody is pooled and both errors agree."
     else:
         end = "No patient can use the first: each is told one disease."
     return (
-        f"Told disease 1, {100 * told[0]:.4g} % sure: **{100 * population.accuracy[0]:.4g} %** have it. "
+        f"Told disease 1, {100 * h[0]:.4g} % sure: **{100 * population.accuracy[0]:.4g} %** have it. "
         f"Error of all together (conf-ECE) **{population.conf_ece:.3f}**, by disease (TL-ECE) "
         f"**{population.tl_ece:.3f}**. {end} Drag the dots."
     )

@@ -101,10 +101,10 @@ def show_behind(method: Method, n_bins: int) -> None:
     confused = st.session_state.get("class-confused", (None, None, None))
     other = confused[2] if confused[0] == code else None
     if other is not None:
-        truth, said = (other, code) if confused[1] == "class-wrong" else (code, other)
-        which = np.flatnonzero((labels == truth) & (label == said))
+        truth, predicted = (other, code) if confused[1] == "class-wrong" else (code, other)
+        which = np.flatnonzero((labels == truth) & (label == predicted))
         st.button("Show all rows of the class again", on_click=forget_confused, icon=":material/close:")
-        what = f"Predicted {literal(names[said])}, true class {literal(names[truth])}"
+        what = f"Predicted {literal(names[predicted])}, true class {literal(names[truth])}"
         rows_panel(method, which, what, "class-rows")
         return
     if (scored := scored_bin(n_bins)) is not None and method.scores_every_class:

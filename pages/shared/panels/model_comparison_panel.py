@@ -56,5 +56,5 @@ def show_sweeps(calibrators: Mapping[str, Any]) -> None:
     )
     st.caption(
         "Histogram binning by bins is fitted again for each B and assessed at each of its values, all others "
-        "in B equal-width bins: the two do not compare (Remark 1 of the paper)."
+        "in B equal-width bins: the two cannot be compared (Remark 1 of the paper)."
     )

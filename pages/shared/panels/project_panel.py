@@ -18,7 +18,7 @@ from pages.shared.widgets import ARROW, escaped, literal, offer, say_rows_needed
 
 #: Bytes of data up to which the file is made before anybody asks for it.
 MADE_AT_ONCE = 2_000_000
-#: The file in the archive's list, which is at its end, by which a project is told from an NPZ.
+#: The file in the archive's list, which is at its end, by which a project is recognised.
 LISTED = re.compile(rb"PK\x01\x02.{42}project\.json", re.DOTALL)
 END = 1 << 16
 
@@ -43,9 +43,9 @@ def show_project(file: Any) -> None:
             st.session_state["project"] = (file.file_id, dataset())
             st.rerun()
         holds = project.frame()
-        told = holds[holds["holds"] != ""]
+        filled = holds[holds["holds"] != ""]
         heads = {"what": "In this project", "holds": "What it is"}
-        st.dataframe(told.rename(columns=heads), hide_index=True, height="content")
+        st.dataframe(filled.rename(columns=heads), hide_index=True, height="content")
     except InputError as error:
         st.error(f"Not opened: {escaped(error)}")
         st.caption("The data loaded before are still in use.")

@@ -19,7 +19,7 @@ from pages.shared.widgets import download, escaped, literal
 PAGE = 25
 #: What rows are sorted by unless something else is given.
 WRONG_FIRST = "worst predictions first"
-CELLS_FIRST = "those in the cells that add most to it first"
+CELLS_FIRST = "rows of the cells that add most to it first"
 BEHIND = "Rows"
 #: Most rows listed behind a number that all rows make.
 MOST_ROWS = 1_000

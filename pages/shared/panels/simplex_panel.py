@@ -80,7 +80,7 @@ def choose_view(menu: DeltaGenerator, about: DeltaGenerator) -> ThreeClasses:
             max_selections=n_chosen,
             format_func=lambda code: rows.class_names[code],
             key=f"classes-{n_chosen}-{rows.fingerprint}",
-            help="At first those that are most often mistaken for each other.",
+            help="By default, classes that are most often mistaken for each other.",
         )
     try:
         view = three_class_view(calibration, rows, how, classes)
