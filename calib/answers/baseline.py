@@ -62,7 +62,7 @@ def compare_with_baseline(
 
     On the same rows, scores use `paired_interval` and the ECE `paired_difference`. On different rows, scores
     use `independent_difference`. The ECE then uses the farthest ends of two intervals that each miss half as
-    often (Bonferroni); so it does if rows have clusters.
+    often (Bonferroni), also if rows have clusters.
     """
     pair, now, before = None, evidence, baseline
     if not isinstance(baseline, SummedRows):

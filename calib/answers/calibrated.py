@@ -185,7 +185,7 @@ def assessment_strategy(rows: Any, calibrator: Any = None) -> Strategy:
 
 
 def _are_stated(rows: Any) -> bool:
-    """Whether each row has one score, and these take few values, each in many rows."""
+    """Whether each row has one score, and the scores have few distinct values, each in many rows."""
     if not isinstance(rows, (ConfidencePrediction, TopLabelPrediction, BinaryPrediction)):
         return False
     scores = getattr(rows, rows.scored_by)

@@ -99,8 +99,8 @@ class Conclusion(Result):
     def words(self, class_names: Sequence[str] | None = None, floor: NoiseFloor | None = None) -> str:
         """Say it in one or two sentences.
 
-        `class_names` are as shown, by default codes; `floor` is the error's, for models of which no direction
-        is known.
+        `class_names` are the names to show, by default codes; `floor` is the noise floor of the error, for
+        models without a known direction.
         """
         what = "score" if self._event else "confidence"
         if self.n_others:
@@ -163,7 +163,7 @@ class Conclusion(Result):
         return " ".join(filter(None, [what, gap.size_words(), gap.range_words()]))
 
     def named(self, *, other: bool = False) -> list[Gap]:
-        """Return the classes that a sentence names: of the clearest direction, or of the `other` one."""
+        """Return the classes that a sentence names: with the clearest direction, or with the `other`."""
         classes = self.classes[: self.n_named] if self.n_others else self.classes
         return [gap for gap in classes if (gap.direction != self.direction) == other][:MOST_NAMED]
 
@@ -268,7 +268,7 @@ def conclude(
 
 
 def _gaps(evidence: Evidence, cells: BinStatistics, group: np.ndarray, alpha: float) -> tuple[list[Gap], int]:
-    """Return known gaps of groups of cells (but -1), clearest first, and the number of ranges."""
+    """Return known gaps of groups of cells (except -1), clearest first, and the number of ranges."""
     n_groups, n_bins = int(group.max()) + 1, cells.n_bins
     held = group >= 0
     at = (group * n_bins + cells.bin)[held]

@@ -60,7 +60,7 @@ class Outcome(Result):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class DecisionRule(AcceptanceRule):
-    """A rule as `decide` chose it, see `AcceptanceRule`, with what it does to the rows it was chosen on."""
+    """A rule that `decide` chose (see `AcceptanceRule`), with its effect on the rows it was chosen on."""
 
     outcome: Outcome  #: Effect of the rule on the rows it was chosen on
     #: About how many rows would support the accuracy with the same share of wrong rows, if any
@@ -72,7 +72,7 @@ class DecisionRule(AcceptanceRule):
 
     @property
     def coverage(self) -> float:
-        """Share of the rows the rule was chosen on that it accepts."""
+        """Share of accepted rows among the rows that the rule was chosen on."""
         return self.outcome.coverage
 
     @property
@@ -385,7 +385,7 @@ def _overall(
 
 
 def _distinct(confidence: np.ndarray, right: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Return the distinct confidences, ascending, with their rows and right rows."""
+    """Return the distinct confidences, ascending, with their numbers of rows and of right rows."""
     score, where = np.unique(confidence, return_inverse=True)
     return score, np.bincount(where, minlength=len(score)), np.bincount(where, right, len(score))
 
@@ -429,7 +429,7 @@ def _search(
 def _rows_needed(
     accepted: np.ndarray, wrong: np.ndarray, risk: float, level: float, n_samples: int, worth: np.ndarray
 ) -> int | None:
-    """Return how many rows the most confident half, quarter, ... would need, if as few were wrong as here."""
+    """Return how many rows the most confident half, quarter, ... would need, if the same share were wrong."""
     needed = []
     parts = accepted[-1] / 2.0 ** np.arange(np.log2(max(accepted[-1] / MIN_SHOWN, 1.0)))
     for at in np.searchsorted(accepted, parts).tolist():

@@ -26,7 +26,7 @@ Side = tuple[float, float, float, float, float, float]
 
 @dataclass(frozen=True, eq=False, repr=False)
 class SliceGaps(Drawn):
-    """Groups against all other rows; one entry per group that was asked for."""
+    """Groups against all other rows; one entry per requested group."""
 
     column: str  #: Column the groups are cut from
     level: float  #: Coverage of all intervals of one kind, of all groups of the column at once

@@ -98,7 +98,7 @@ class Leaderboard(Result):
 
     @cached_property
     def improvements(self) -> dict[str, dict[str, tuple[float, float, float]]]:
-        """Base minus method with its interval (`calib.paired_interval`), by score of `RANKING` and method."""
+        """Base model minus method, with its interval (`calib.paired_interval`), by score and method."""
         scored = [entry for entry in self.ranked if entry.losses]
         ends_of: dict[str, dict[str, tuple[float, float, float]]] = {entry.method: {} for entry in scored}
         for metric in RANKING if scored else ():

@@ -102,7 +102,7 @@ class ModelComparison(Drawn):
         return self.table.copy()
 
     def wide(self) -> pd.DataFrame:
-        """Return the layout of the paper's tables in numbers: a row per number and model, columns by method.
+        """Return the paper's tables as numbers: a row per number and model, columns by method.
 
         Each method has its value, its floor and its mark against the base.
         """
@@ -148,7 +148,7 @@ class ModelComparison(Drawn):
     def words(self, name: Callable[[str], str] = str) -> str:
         """Say which models have the lowest Brier score, before calibration and with the best method.
 
-        The difference is from the next in the ranking, with its interval. Names go through `name`.
+        It adds the difference from the next model in the ranking, with its interval. `name` formats names.
         """
         after = _against_the_next(self.ranking).words(name)
         if len(self.models) == 1:
@@ -178,12 +178,12 @@ class ModelComparison(Drawn):
         return tuple(found)
 
     def texts(self, decimals: int = 3) -> pd.DataFrame:
-        """Return the layout of the paper's tables as plain texts; "*" is better than the base, "!" worse."""
+        """Return the paper's tables as plain texts; "*" is better than the base, "!" worse."""
         head, body = self._printed(decimals, {"better": "{}*", "worse": "{}!", "": "{}"}, str)
         return pd.DataFrame(body, columns=head)
 
     def markdown(self, decimals: int = 3) -> str:
-        """Return the layout of the paper's tables as Markdown, with notes: better is bold, worse in italics.
+        """Return the paper's tables as Markdown, with notes: better is bold, worse in italics.
 
         CW-ECE is shown times 100, as in the paper.
         """

@@ -56,7 +56,7 @@ class AcceptanceRule(Result):
         return np.asarray(confidence >= self.thresholds[label])
 
     def carried_by(self, calibrator: Any) -> Any:
-        """Return a copy of the fitted calibrator, of the same classes, that has this rule as `rule_`."""
+        """Return a copy of a fitted calibrator for the same classes, with this rule as `rule_`."""
         n_classes = getattr(calibrator, "n_classes_", 2 if self.of_event else 1)
         if self.by is not None and n_classes != len(self.thresholds):
             raise InputError(

@@ -142,7 +142,7 @@ class GridScheme(SimplexScheme):
         return simplex_cells.grid_ranks(np.asarray(tuples), self.ways_left())
 
     def ways_left(self) -> np.ndarray:
-        """Count the ways to go on from a column, (L, cells) int64, by the sum spent before it."""
+        """Count the tuples from a column on, by the sum of the entries before it, (L, cells) int64."""
         low, high = max(0, self.cells + 1 - self.n_classes_), self.cells - 1
         return np.array(
             [

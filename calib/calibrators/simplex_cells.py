@@ -36,7 +36,7 @@ def grid_tuples(proba: np.ndarray, side: int) -> np.ndarray:
 def grid_ranks(tuples: np.ndarray, left: np.ndarray) -> np.ndarray:
     """Lexicographic rank of each tuple, from 0, without listing any.
 
-    `left[column, spent]` counts the ways to go on from a column if the entries before it used up `spent`.
+    `left[column, spent]` counts the tuples from a column on if the entries before it sum to `spent`.
     """
     rank = np.zeros(len(tuples), dtype=np.int64)
     spent = np.zeros(len(tuples), dtype=np.int64)

@@ -329,7 +329,6 @@ class _SoftmaxLoss:
         return lambda gradient: np.einsum("jkl,jl->jk", inverse, gradient.reshape(m, width)).ravel()
 
     def _inverse_hessian(self) -> Callable[[np.ndarray], np.ndarray]:
-        """Return the inverse of the Hessian of a full map."""
         n_classes, width = self.kind.shape
 
         def sum_rows(rows: slice, scratch: np.ndarray) -> tuple[Any, ...]:

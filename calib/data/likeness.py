@@ -176,7 +176,6 @@ def _groupings(name: str, values: pd.Series) -> Iterator[tuple[str, np.ndarray]]
 
 
 def _depends_on(classes: np.ndarray, codes: np.ndarray) -> bool:
-    """Whether a column is a function of the class of a row."""
     pairs = len(pd.unique(classes.astype(np.int64) * (int(codes.max()) + 1) + codes))
     return pairs == len(pd.unique(classes))
 

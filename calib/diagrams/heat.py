@@ -151,8 +151,8 @@ def draw_heat(
 
     Cells of more rows are taller; cells beyond noise have an outline. Marks carry [class code, bin] first in
     their customdata, and `chosen` is such a pair to be framed. `rows` is the word before a row's name;
-    `columns` names columns that are no bins of the confidence. `limit` ends the scale of colours: give maps
-    of some rows the limit of all.
+    `columns` are the names of columns that are not confidence bins. `limit` is the end of the colour scale:
+    give maps of some rows the limit of all rows.
     """
     data = []
     limit = diagram.limit if limit is None else limit

@@ -120,7 +120,7 @@ class ReliabilityDiagram(Drawn):
     def clearest(self) -> np.ndarray:
         """Codes of the classes with a cell that is off beyond noise, the clearest evidence first.
 
-        All cells of `FEW_ROWS` rows or more together at 5 % (`outcome_limits`).
+        All cells of `FEW_ROWS` rows or more are tested together at 5 % (`outcome_limits`).
         """
         cells = self.cells
         enough = np.flatnonzero(cells.count >= FEW_ROWS)

@@ -109,7 +109,7 @@ def theme(dark: bool = False) -> Properties:
 
 
 def figure(data: Sequence[Properties], **layout: Any) -> Figure:
-    """Return a figure for a light page, without a template, which plotly.js would take for new each time."""
+    """Return a figure for a light page, without a template: plotly.js would treat it as new each time."""
     named = [trace for trace in data if trace["type"] != "heatmap" and trace.get("showlegend", True)]
     room = {"t": 54} if len(named) > 1 and layout.get("showlegend", True) else {}
     layout = _merged(_merged(LAYOUT, {**theme(), "margin": room}), layout)
@@ -237,7 +237,7 @@ def shorten(name: str, length: int = 22) -> str:
 
 
 def names_above(data: Sequence[Properties], height: int, **margin: int) -> Properties:
-    """Return a layout with names above the figure, one per line: side by side, plotly draws twice."""
+    """Return a layout with names above the figure, one per line: side by side, plotly would draw twice."""
     lines = sum(bool(trace.get("showlegend", True)) for trace in data)
     room = 25 + 21 * lines + round(0.02 * height) if lines > 1 else 12
     return {"legend": {"orientation": "v"}, "margin": {**margin, "t": room}, "height": height}
@@ -295,7 +295,7 @@ def faint(colour: str, count: np.ndarray) -> np.ndarray:
 
 
 def sizes(count: np.ndarray, most: float) -> np.ndarray:
-    """Widths of marks with these counts, of the widest one's: the fourth root, at least a fifth."""
+    """Widths of marks with these counts, relative to the widest: the fourth root, at least a fifth."""
     return np.maximum((count / most) ** 0.25, 0.2)
 
 

@@ -14,8 +14,8 @@ from calib.data.predictions import Predictions
 def most_mistaken(predictions: Predictions, n_classes: int = 3) -> list[int]:
     """Return the codes of the classes that are most often mistaken for each other.
 
-    The pair with the most rows of one predicted as the other comes first, then the class with the most such
-    rows with them. Ties go to more frequent classes.
+    The pair with the most rows of one class predicted as the other comes first, then the class with the most
+    such rows with the pair. Ties go to more frequent classes.
     """
     size = predictions.n_classes
     if predictions.labels is None or not 2 <= n_classes <= size:

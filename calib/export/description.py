@@ -133,14 +133,12 @@ def _of_label(shape: NotionShape, label: Value) -> Value:
 
 
 def _normalised(matrix: Value) -> Value:
-    """Describe `calib.calibrators.completed_rows.normalised`."""
     sums = matrix.sums()
     empty = sums <= NOTHING * matrix.program.n_classes
     return np.where(empty, 1.0 / matrix.program.n_classes, matrix / np.where(empty, 1.0, sums))
 
 
 def _completed(program: Program, proba: Value, label: Value, confidence: Value) -> Value:
-    """Describe `calib.calibrators.completed_rows.completed`."""
     top = label[:, None] == np.arange(program.n_classes)
     rest: Value = np.where(top, 0.0, proba)
     sums = rest.sums()
@@ -164,7 +162,7 @@ def _calibrated(program: Program, calibrators: ProblemCalibrators, problem: Valu
 
 
 def _followed(program: Program, curves: CurveSet, problem: Value, scores: Value) -> Value:
-    """Follow the curves of problems, bins found by halving the part of the joined knots where they are."""
+    """Follow the curves of problems; bins are found by bisection in each problem's part of the knots."""
 
     def taken(table: np.ndarray, index: Value) -> list[Value]:
         return [program.constant(row).take(index) for row in np.atleast_2d(table)]

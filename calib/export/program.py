@@ -50,7 +50,7 @@ class Value(NDArrayOperatorsMixin):
         return self.program.step("softmax", self)
 
     def top(self) -> Any:
-        """Column of the largest entry of each row, the first of equals."""
+        """Column of the largest entry of each row, the first if several tie."""
         return self.program.step("top", self)
 
     def largest(self) -> Any:
@@ -61,7 +61,7 @@ class Value(NDArrayOperatorsMixin):
         return self.program.step("sums", self)
 
     def running(self) -> Any:
-        """Sum of each row up to each column, with it."""
+        """Cumulative sums of each row."""
         return self.program.step("running", self)
 
     def ranked(self, n_ranks: int) -> Any:

@@ -573,5 +573,5 @@ def as_cells(words: Sequence[str]) -> np.ndarray:
 
 
 def in_order(words: Sequence[str]) -> tuple[str, ...]:
-    """Return names of classes in the order in which calib numbers them: numbers in theirs, then texts."""
+    """Return names of classes in the order in which calib numbers them: numbers by size, then texts."""
     return classes_in(as_cells(list(words)))

@@ -151,7 +151,7 @@ class Accumulator:
         return score, outcome
 
     def _places(self, words: Sequence[str]) -> np.ndarray:
-        """Return the key of each class that rows name, new ones after those that are there."""
+        """Return the key of each class that rows name; new classes come after the known classes."""
         place = np.array([self.words.setdefault(word, len(self.words)) for word in words], dtype=np.int64)
         self.true = np.append(self.true, np.zeros(len(self.words) - len(self.true), dtype=np.int64))
         return place

@@ -178,7 +178,6 @@ def _sweep_problem(problems: BinaryProblems, ends: np.ndarray, offset: int, norm
 
 
 def _smooth_problems(problems: BinaryProblems, owners: np.ndarray) -> np.ndarray:
-    """SmoothECE of a few problems, all at once."""
     residuals = np.stack(
         [_residual_grid(*problems.problem(owner), problems.weights_of(owner)) for owner in owners.tolist()]
     )

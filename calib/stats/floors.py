@@ -389,7 +389,6 @@ def _floors_of(
 def _redrawn(
     measure: Callable[[np.ndarray], np.ndarray], cells: BinStatistics, draw: Draw, width: int, **options: Any
 ) -> np.ndarray:
-    """Measure the (C, R) absolute gaps of redrawn outcomes."""
     expected, weight = (cells.weight * cells.mean_score)[:, None], cells.weight[:, None]
 
     def block(generator: np.random.Generator, size: int) -> np.ndarray:

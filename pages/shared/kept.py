@@ -34,7 +34,7 @@ LOG = logging.getLogger("calib.app")
 
 
 class Kept:
-    """Results of one owner, the one used last at the end."""
+    """Results of one owner, the most recently used at the end."""
 
     def __init__(self) -> None:
         self.results: OrderedDict[Any, tuple[Any, int]] = OrderedDict()
@@ -106,7 +106,7 @@ _thread = _Thread()
 
 
 def kept(*, rows: bool = False) -> Callable[[Function], Function]:
-    """Keep what a function returns, by its arguments; those whose names begin with _ are not looked at.
+    """Keep the results of a function by its arguments; arguments whose names begin with _ are ignored.
 
     `rows` says that results hold rows: then they belong to the session.
     """
@@ -143,8 +143,8 @@ def ahead(*calls: tuple[Any, ...]) -> None:
     """Begin to compute results of kept functions, while the page shows what it needs first.
 
     Each call is a function with its arguments; they are done one after the other. They may ask for results of
-    this session, but not Streamlit. They go on when the user leaves the page, so what takes long is left to
-    the page, which can end it.
+    this session, but must not use Streamlit. They continue when the user leaves the page, so long
+    computations are left to the page, which can end them.
     """
     mine = _of_session()
     due = [call for call in calls if not _is_there(mine, *call)]
@@ -155,8 +155,8 @@ def ahead(*calls: tuple[Any, ...]) -> None:
 def begun(function: Any, *arguments: Any) -> tuple[float, str] | None:
     """Return the progress of the result of a kept function, after starting it if due; None if it is ready.
 
-    The page runs on, and looks again every `LOOK` seconds. What no page looks at any more is ended. What the
-    function raises, it raises for this session whenever it is called again.
+    The page runs on, and looks again every `LOOK` seconds. A computation is ended if no page looks at it any
+    more. An error of the function is raised again at each later call of this session.
     """
     mine = _of_session()
     if is_kept(function, *arguments):
@@ -221,7 +221,7 @@ def is_ahead() -> bool:
 
 
 def leave_if(is_long: bool) -> None:
-    """Raise `Left` if this thread computes beside a page what it should leave."""
+    """Raise `Left` if this thread computes beside a page something that it should leave to the page."""
     awaited = _thread.awaited
     if is_long if awaited is None else not awaited.is_awaited():
         raise Left

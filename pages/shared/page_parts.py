@@ -21,9 +21,9 @@ Arguments = ParamSpec("Arguments")
 
 
 def part(function: Callable[Arguments, None]) -> Callable[Arguments, None]:
-    """Make a function a part of its page: controls in it run it again, with the arguments it had.
+    """Make a function a part of its page: controls in it run it again, with the same arguments.
 
-    It draws all that changes with them. A part in a part runs alone, too.
+    It draws all that changes with them. A part inside a part runs alone, too.
     """
 
     @wraps(function)

@@ -88,7 +88,7 @@ CURVE_REDRAWS = 200
 SIMPLEX_REDRAWS = 200
 #: Distance at which sentences and tables report V(eps) of the simplex.
 EPSILON = 0.1
-#: What is said while `advice` is computed.
+#: Words shown while `advice` is computed.
 TRYING = "Trying every calibrator"
 #: Views of many classes as three.
 MERGE, RENORMALISE = "Two classes, all others merged", "Three classes, renormalised"
@@ -289,7 +289,7 @@ def conclusion(method: Method, n_bins: int) -> Conclusion:
 
 
 def guilty_first(method: Method, n_bins: int, codes: Iterable[int]) -> list[int]:
-    """Return codes of classes with those that the verdict names first, in its order."""
+    """Return class codes; the classes that the verdict names come first, in its order."""
     named = [code for code in conclusion(method, n_bins).headline if code in codes]
     return [*named, *(int(code) for code in codes if code not in named)]
 
@@ -551,7 +551,7 @@ def halves(rows: Predictions) -> tuple[np.ndarray, np.ndarray]:
 
 
 def _half(method: Method, rows: np.ndarray) -> tuple[np.ndarray, Any]:
-    """Return what is true of some evaluation rows, and what is predicted: class, P(Y = 1) or confidence."""
+    """Return labels and predictions of some evaluation rows: a class, P(Y = 1) or a confidence."""
     base, event = methods()[BASE].scores, event_scores(method.scores)
     cluster = None if method.cluster is None else method.cluster[rows]
     if event is None:

@@ -108,7 +108,7 @@ class Dataset:
 
     @property
     def own(self) -> bool:
-        """Whether they are no built-in example: nothing that was not asked for replaces them then."""
+        """Whether the data are the user's own: then only the user may replace them."""
         return self.example is None
 
     @property
@@ -243,7 +243,7 @@ def lost() -> list[str]:
 def use(data: Dataset, found: Sequence[Method] = ()) -> None:
     """Put other data on screen; `undo` brings back the data that were there before.
 
-    `found` are the base model and all that is fitted on them already.
+    `found` are the base model and the calibrators already fitted on these data.
     """
     _check_limits(data, found)
     st.session_state["lost"] = []
@@ -357,7 +357,7 @@ def _fitted_of(held: Mapping[str, Method]) -> dict[str, Any]:
 
 
 def _settings() -> Settings:
-    """Return the settings of each page; of those that all pages share, the values they have now."""
+    """Return the settings of each page; settings that pages share have their current values."""
     shared = {name: str(st.session_state[name]) for name in SHARED if name in st.session_state}
     pages: Settings = st.session_state.get("addresses", {})
     return {
@@ -492,7 +492,7 @@ def as_dataset(example: Example, key: str | None = None) -> Dataset:
 
 
 def methods(*, every: bool = False) -> dict[str, Method]:
-    """Return the base model and what is recommended or was asked for; `every`: what Compare fitted, too."""
+    """Return the base model and the recommended and requested methods; with `every`, also Compare's."""
     dataset()
     return {
         name: method for name, method in st.session_state["methods"].items() if every or not method.unasked
@@ -504,8 +504,8 @@ def fit(
 ) -> Method:
     """Fit a calibrator on the calibration rows and store it under `name`; `choices` as in `Method`.
 
-    `by` is the column whose groups it conditions on, if it does. `unasked` says that the page fits it again
-    by itself: nobody misses it then if the session is lost.
+    `by` is the column whose groups it conditions on, if it does. `unasked` says that the page can fit it
+    again by itself, so that its loss is not reported.
 
     Raises
     ------
@@ -541,7 +541,7 @@ def _call_to_fit(
 
 
 def _chosen() -> None:
-    """Note that the session now holds what the user asked for, so that its loss can be told."""
+    """Note that the session now holds what the user asked for, so that its loss can be reported."""
     st.session_state["fits"] = True
     st.session_state["lost"] = [name for name in lost() if name != "fitted"]
 

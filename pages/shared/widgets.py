@@ -100,7 +100,7 @@ def choose_data(example: str, title: str, menu: DeltaGenerator) -> Dataset:
 
 
 def next_line(page: str) -> None:
-    """Show, on one line, the other steps: the verdict, the worst class, the repair."""
+    """Link, on one line, to the next steps: the verdict, the worst class, the repair."""
     data, base = dataset(), methods()[BASE]
     steps: dict[str, tuple[str, str, dict[str, str]]] = {
         "Overview": ("pages/views/overview.py", "Verdict", {})
@@ -469,7 +469,7 @@ def before_and_after(methods: Sequence[Metrics], intervals: Sequence[Intervals])
 
 
 def in_order(columns: Iterable[str], first: Sequence[str]) -> list[str]:
-    """Return the columns of a table with those first that are to be seen before one scrolls."""
+    """Return the columns of a table, those first that must be visible without scrolling."""
     return [*first, *(name for name in columns if name not in first)]
 
 

@@ -28,7 +28,7 @@ def compute(
     """Call a function of the library: here if that is soon done, else in a worker, and show `words`.
 
     Leaving the page or pressing Cancel ends the job; after Cancel, the page stops here and offers it again.
-    What the page can do without is awaited by `when_there`.
+    For results that the page can do without, use `when_there`.
     """
     job = Job(function, arguments, options)
     if job.is_short:
@@ -67,10 +67,10 @@ def compute(
 
 
 def when_there(words: str, function: Any, *arguments: Any) -> Any:
-    """Return what a kept function returns if it is there; else begin it, and return None.
+    """Return the result of a kept function if it is ready; else begin it, and return None.
 
-    The page goes on without it. `words` and how far it is stand here, with a button to cancel it, and the
-    page runs again when it is ready. Errors of the function are raised here.
+    The page goes on without it. `words` and the progress are shown here, with a button to cancel, and the
+    page runs again when the result is ready. Errors of the function are raised here.
     """
     if is_kept(function, *arguments):
         return function(*arguments)

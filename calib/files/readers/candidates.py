@@ -146,7 +146,6 @@ def _with_doubt(columns: Columns, best: Roles, rivals: Sequence[Roles]) -> Roles
 
 
 def _options(columns: Columns, roles: Roles) -> dict[str, str | None]:
-    """Return the options by which a user chooses this reading."""
     scores, positive = roles.probabilities, roles.positive
     head, tail = (commonprefix([name[::step] for name in scores]) for step in (1, -1))
     head, tail = (re.sub(r"[^\W_]*$", "", around) for around in (head, tail))  # up to a separator

@@ -320,7 +320,6 @@ class Columns:
 
 
 def _writes_fractions(values: np.ndarray) -> bool:
-    """Whether all texts are numbers, some of them fractions."""
     if len(values) and not re.search(r"[.eE]", str(values[0])):
         return False
     numbers = np.array([as_float(word) for word in words_in(values)[1] if word])

@@ -52,7 +52,6 @@ def check_objects(raw: bytes, limits: Limits) -> None:
 
 
 def _record(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    """Make the dict of a JSON object; a repeated name is refused."""
     record = dict(pairs)
     if len(record) < len(pairs):
         twice = repeated(name for name, _ in pairs) or ""

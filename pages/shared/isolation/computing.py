@@ -70,7 +70,7 @@ def fit(
 
 
 def write_report(contents: ReportInput) -> str:
-    """Return the page of a report, with what the doctor finds in the evaluation rows."""
+    """Return the page of a report, with the findings about the evaluation rows."""
     from calib.report import report_html  # and with it plotly, which nothing else here needs
 
     if contents.sums is None:

@@ -106,7 +106,7 @@ def choose_group(column: DeltaGenerator) -> By | None:
 
 
 def choose_calibrator() -> tuple[Any, int, By | None]:
-    """Show the controls; return the unfitted calibrator, among how many labels chose it, and its groups."""
+    """Show the controls; return the unfitted calibrator, its number of `choices`, and its groups."""
     left, right = st.container(), st.container()
     kind = dataset().kind
     makers = {method.title: method.make for method in BINARY.values()}

@@ -62,7 +62,7 @@ def show_roles(reading: Reading) -> None:
 
 
 def _show_choices(reading: Reading, roles: Roles) -> None:
-    """Offer what decides how the columns are read, the first proposed."""
+    """Offer the options that decide how columns are read; the first is proposed."""
     labels = {choice: choice.replace("=", ": ", 1) for choice in roles.choices}
     chosen = st.selectbox("To decide", roles.choices, format_func=labels.__getitem__, key="role-choice")
     if several_models(reading) and st.button(f"Read all {len(roles.choices)} as models", type="primary"):
@@ -78,7 +78,7 @@ def _show_choices(reading: Reading, roles: Roles) -> None:
 
 
 def _menus(reading: Reading, roles: Roles, names: list[str]) -> Roles | None:
-    """Return the roles that the menus say; None if no column is a score."""
+    """Return the roles chosen in the menus; None if no column is a score."""
     scores = roles.probabilities
     few, taken = len(names) <= LISTED_COLUMNS, set(scores)
     others = [NOBODY, *(name for name in names if few or name not in taken)]
@@ -153,7 +153,7 @@ def _abstentions(reading: Reading, roles: Roles) -> tuple[str, ...] | None:
 
 
 def _blocked(reading: Reading) -> bool:
-    """Whether something stands against using an upload that other columns could mend."""
+    """Whether an upload cannot be used with these columns, but perhaps with others."""
     return any(report.errors for report in reading.reports.values())
 
 

@@ -57,8 +57,8 @@ def is_awaited() -> bool:
 def recommended() -> tuple[Recommendation, str] | None:
     """Return the recommendation with its calibrator's name among the methods, "" if it is to fit none.
 
-    Until it is there, its progress stands here; the page runs again with it. It says why if these data allow
-    no recommendation.
+    Until it is ready, its progress is shown here; then the page runs again. If these data allow no
+    recommendation, it says why.
     """
     opened = st.session_state.pop("opened", {})
     if not can_recommend():
@@ -85,7 +85,7 @@ def recommended() -> tuple[Recommendation, str] | None:
 
 
 def show_recommendation() -> None:
-    """State the recommendation, with the one action it leads to as the primary button if it helps."""
+    """State the recommendation; if it helps, its action is the primary button."""
     data = dataset()
     with st.container(border=True, gap="small"):
         missing = needs_rows("Calibrate") if data.sums is not None else lacks(data.kind, "page:Calibrate")
@@ -111,7 +111,7 @@ def show_recommendation() -> None:
 
 
 def recommendation_words(found: Recommendation, name: str) -> str:
-    """Say, as Markdown, what is recommended, and what the evaluation rows say of it."""
+    """Say, as Markdown, what is recommended, and whether the evaluation rows confirm it."""
     head = f"{literal(name)} {HELPS[found.confirmed]}." if name else LEAVE
     return f"**{head}** {escaped(found.words())}"
 

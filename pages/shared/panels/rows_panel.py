@@ -37,7 +37,7 @@ def rows_panel(
     title: str = BEHIND,
     rows: Any = None,
 ) -> None:
-    """List rows of the evaluation rows, once something was clicked (`{key}-open`) or the user asks for it."""
+    """List some of the evaluation rows, once something was clicked (`{key}-open`) or the user asks for it."""
     if title:
         st.header(title, anchor=False)
     if which is None:

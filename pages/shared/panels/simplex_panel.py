@@ -54,7 +54,7 @@ MEASURES = {
 def choose_view(menu: DeltaGenerator, about: DeltaGenerator) -> ThreeClasses:
     """Let the user choose predictions and three classes; stop the page if there is nothing to show.
 
-    `menu` is the place of the controls, `about` the place of what is said of the data.
+    `menu` is the place of the controls, `about` the place of a sentence about the data.
     """
     data = choose_data("three-classes", "Three-class example", menu)
     with about:
