@@ -49,14 +49,17 @@ from calib.evidence.reductions import (
     top_label,
 )
 from calib.evidence.row_scores import row_values, vector_values, weighted_mean
-from calib.evidence.sampling import Draw, Sampler, correlation_factor, draw_rows, draw_sums_of
+from calib.evidence.sampling import (
+    CORRELATION_CLAIMS,
+    MAX_CORRELATED_CELLS,
+    MAX_ROW_CLAIMS,
+    Draw,
+    Sampler,
+    correlation_factor,
+    draw_rows,
+    draw_sums_of,
+)
 from calib.evidence.sums import SummedRows
-
-#: Most claims (rows times claims about each) whose outcomes are drawn row by row by default.
-MAX_ROW_CLAIMS = 1_000
-
-#: Most cells whose sums are drawn with correlations, and claims that these are estimated from.
-MAX_CORRELATED_CELLS, CORRELATION_CLAIMS = 2_000, 500_000
 
 
 class Rows:

@@ -26,6 +26,12 @@ BLOCK_ELEMENTS = 4_000_000
 #: Least variance of dependent sums that are drawn as rounded normal numbers: their skewness is below 0.05.
 NORMAL_FROM = 400.0
 
+#: Most claims (rows times claims about each) whose outcomes are drawn row by row by default.
+MAX_ROW_CLAIMS = 1_000
+
+#: Most cells whose sums are drawn with correlations, and claims that these are estimated from.
+MAX_CORRELATED_CELLS, CORRELATION_CLAIMS = 2_000, 200_000
+
 Draw = Callable[[np.random.Generator, int], np.ndarray]
 Progress = Callable[[float], object]
 Sampler = Literal["rows", "sums"]
