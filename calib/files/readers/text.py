@@ -5,7 +5,6 @@ from __future__ import annotations
 import codecs
 import contextlib
 import csv
-import io
 import re
 import threading
 import weakref
@@ -29,6 +28,8 @@ HEAD = 4 << 20
 SNIFFED_CELLS = 100_000
 DELIMITERS = ",;\t| :^~#&\x1f\x01"
 NULLS = ["", "NA", "N/A", "n/a", "NaN", "nan", "-nan", "NAN", "null", "NULL", "None", "#N/A", "<NA>"]
+#: A line with its end: the first lines are wanted of megabytes.
+LINES = re.compile(r"[^\r\n]*(?:\r\n?|\n)|[^\r\n]+")
 NUMBER = re.compile(r"[+-]?(\d+([.,]\d*)?|[.,]\d+)([eE][+-]?\d+)?|[+-]?(inf|infinity)", re.IGNORECASE)
 #: By decimal sign, cells in which the other sign may separate thousands: 1,234 is 1234 or 1.234.
 THOUSANDS = {
@@ -178,7 +179,7 @@ def _comments(text: str) -> re.Match[str] | None:
 def _records(text: str, delimiter: str, most: int) -> tuple[list[list[str]], int]:
     """First rows that are not blank, and the number of lines through the first of them."""
     csv.field_size_limit(HEAD)
-    reader = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter)
+    reader = csv.reader((line[0] for line in LINES.finditer(text)), delimiter=delimiter)
     rows: list[list[str]] = []
     through_first = 0
     try:
