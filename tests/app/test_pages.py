@@ -34,8 +34,8 @@ ALIKE = ("perfect", "digits", "resnet", "covtype-simulated", "three-classes", "n
 def visit(request):
     """One session on a built-in example: its data are made, and its calibrator fitted, once for all pages."""
     with pytest.MonkeyPatch.context() as patch:
-        if request.param == "many-classes":  # all its classes, a tenth of its rows
-            patch.setattr(simulated, "many_classes", partial(simulated.many_classes, 5_000))
+        if request.param == "many-classes":  # all its classes, few of its rows
+            patch.setattr(simulated, "many_classes", partial(simulated.many_classes, 2_000))
             patch.setattr(kept, "_of_all_sessions", kept.Kept())
             session._example.clear()
         app = open_page("pages/views/overview.py", example=request.param)
