@@ -1,4 +1,4 @@
-"""Whether predictions are worse than earlier ones: on the same rows by id, else on other rows."""
+"""Whether predictions are worse than a baseline: on the same rows by id, else on different rows."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ class Change:
 
 @dataclass(frozen=True)
 class Compared:
-    """Changes against a baseline, and on which rows."""
+    """Changes from a baseline, and the rows they were measured on."""
 
     changes: tuple[Change, ...]  #: Accuracy, Brier score and calibration error, as far as both have them
     strategy: Strategy  #: How the baseline is binned

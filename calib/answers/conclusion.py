@@ -51,7 +51,7 @@ class Gap:
         return "overconfident" if self.least > 0.0 else "underconfident"
 
     def range_words(self) -> str:
-        """Say which scores, such as "above 0.93"; nothing for all of them."""
+        """Describe the range of scores, such as "above 0.93"; "" for all scores."""
         if self.lower <= 0.0 and self.upper >= 1.0:
             return ""
         return f"above {self.lower:.2g}" if self.upper >= 1.0 else f"below {self.upper:.2g}"
@@ -97,7 +97,7 @@ class Conclusion(Result):
         return found[0].direction if found else "not distinguishable"
 
     def words(self, class_names: Sequence[str] | None = None, floor: NoiseFloor | None = None) -> str:
-        """Say it in one or two sentences.
+        """State the conclusion in one or two sentences.
 
         `class_names` are the names to show, by default codes; `floor` is the noise floor of the error, for
         models without a known direction.
@@ -155,7 +155,7 @@ class Conclusion(Result):
         return f"the model claims {' and '.join(parts)}; nothing was found in the {others}"
 
     def gap_words(self, gap: Gap) -> str:
-        """Say direction, size and range of a gap."""
+        """Describe a gap: direction, size and range."""
         over = gap.direction == "overconfident"
         what: str = gap.direction
         if self._event:

@@ -27,7 +27,7 @@ SCORES = {"brier": "Brier score", "log_loss": "log loss"}
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Confirmation(Result):
-    """Effect of a calibrator on a proper score of rows that had no part in its choice."""
+    """Effect of a calibrator on a proper score of rows that were not used to choose it."""
 
     score: str  #: "brier" or "log_loss", of whole vectors, see `calib.answers.calibrated.vector_losses`
     n_samples: int  #: Rows
@@ -58,7 +58,7 @@ class Confirmation(Result):
 def confirm_choice(
     calibrator: Any, rows: Any, labels: np.ndarray, weights: np.ndarray | None = None, *, score: str = "brier"
 ) -> Confirmation:
-    """Test a fitted calibrator once on rows that had no part in its choice."""
+    """Test a fitted calibrator once on rows that were not used to choose it."""
     cluster = clusters_in(rows)
     codes = None if cluster is None else np.unique(cluster, return_inverse=True)[1]
     both = rows, calibrated_scores(calibrator, rows)

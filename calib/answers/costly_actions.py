@@ -63,7 +63,7 @@ def choose_actions(
     cluster: Any = None,
     level: float = LEVEL,
 ) -> ActionCosts:
-    """Give each row the action with the smallest expected cost by its scores, and say what that costs.
+    """Choose for each row the action with the smallest expected cost by its scores, and measure the cost.
 
     Parameters
     ----------

@@ -48,7 +48,7 @@ class Cut(Result):
     edges: tuple[float, ...] = ()
 
     def frame(self) -> pd.DataFrame:
-        """Return the group of each row, in a column of the cut's name."""
+        """Return the group of each row, in a column with the name of the cut."""
         return pd.DataFrame({self.name: np.array(self.groups, dtype=object)[self.code]})
 
 

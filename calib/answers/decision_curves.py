@@ -1,4 +1,4 @@
-"""Effects of every threshold: risk against coverage, and the net benefit of acting on a binary score."""
+"""Effects of every threshold: risk against coverage, and the net benefit of acting on binary scores."""
 
 from __future__ import annotations
 
@@ -155,7 +155,7 @@ def _sums_to_the_end(values: np.ndarray) -> np.ndarray:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class ActionCounts(Result):
-    """Labelled rows if each with P(Y = 1) of at least a threshold is acted on."""
+    """Counts of labelled rows if rows with P(Y = 1) of at least a threshold are acted on."""
 
     threshold: float  #: Threshold t
     #: Rows with the event that are acted on, and that are not; rows without it, likewise
@@ -165,12 +165,12 @@ class ActionCounts(Result):
     left: float
 
     def cost(self, missed_cost: float) -> float:
-        """Mean cost per row in needless actions, if a missed event costs `missed_cost` of them."""
+        """Mean cost per row, if a needless action costs 1 and a missed event `missed_cost`."""
         rows = self.hits + self.missed + self.needless + self.left
         return (missed_cost * self.missed + self.needless) / rows
 
     def frame(self) -> pd.DataFrame:
-        """Return the confusion matrix: a row for each action, a column for what happened."""
+        """Return the confusion matrix: a row for each action, a column for each outcome."""
         table = {"Y = 1": [self.hits, self.missed], "Y = 0": [self.needless, self.left]}
         return pd.DataFrame(table, index=["acted on", "left alone"])
 

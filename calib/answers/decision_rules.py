@@ -345,7 +345,7 @@ def _each(
 def _overall(
     problems: BinaryProblems, dependence: Dependence | None, limits: tuple[float, float], level: float
 ) -> Found:
-    """Search thresholds that trade classes against each other, ranked on half of the rows, tested on half."""
+    """Search a threshold for each class: half of the rows ranks the rows, the other half tests the ranks."""
     if dependence is None:
         first = np.zeros(problems.n_samples, dtype=bool)
         first[problems.rows[::2]] = True
@@ -400,7 +400,7 @@ def _search(
     level: float,
     n_samples: int,
 ) -> tuple[int, int | None]:
-    """Return the position of the last threshold that passes (-1: none), and how many rows would suffice.
+    """Return the position of the last threshold that passes (-1: none), and the number of rows needed.
 
     `limits` are the largest share of wrong rows and the smallest share of the right rows that is accepted.
     Thresholds are compared with the ascending `confidence`.
@@ -445,7 +445,7 @@ def _rows_needed(
 
 
 def _smallest(passes: Callable[[int], bool], low: int) -> int:
-    """Return a number of rows above `low` that passes, found by doubling and halving."""
+    """Return the smallest number of rows above `low` that passes, by doubling and bisection."""
     high = max(2 * low, 2)
     while not passes(high) and high < 2**40:
         low, high = high, 2 * high

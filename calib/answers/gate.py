@@ -41,7 +41,7 @@ ANSWERS = ("broken", "undecided", "kept")
 
 @dataclass(frozen=True)
 class Check:
-    """One limit, and whether these rows show that it is kept or broken."""
+    """A limit, and whether these rows show that it is kept or broken."""
 
     metric: str  #: A key of `calib.stats.measures.MEASURES`, or of `RULED`
     #: Measured value; for a calibration error the plug-in estimate
@@ -80,7 +80,7 @@ class GateResult:
 
     @property
     def answer(self) -> str:
-        """The worst answer of all checks: "broken", "undecided" or "kept"."""
+        """The worst answer of all checks: "broken", else "undecided", else "kept"."""
         return min((check.answer for check in self.checks), key=ANSWERS.index)
 
     @property

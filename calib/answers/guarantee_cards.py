@@ -134,9 +134,9 @@ class GuaranteeCard(Result):
 
     @property
     def reach(self) -> np.ndarray:
-        """Largest distance from a calibrated value to an end of its interval, (P,) float64; NaN if uncovered.
+        """Largest distance from calibrated values to the ends of their intervals, (P,) float64; or NaN.
 
-        With probability 1 - `alpha` all values of a claim are that near to the truth at once.
+        With probability 1 - `alpha` all values of a claim are this close to the truth at once.
         """
         reach = np.where(np.isfinite(self.conditional), 0.0, np.nan)
         np.maximum.at(reach, self.bins.problem, self.bins.reach)
@@ -198,7 +198,7 @@ class GuaranteeCard(Result):
         )
 
     def _scope(self) -> tuple[str, str]:
-        """Say which values a statement covers at once, and what holds for all claims together."""
+        """Say which values a statement covers together, and what holds for all claims together."""
         if self.notion == "class-wise":
             scope, many = "every calibrated value of one class", "classes"
         elif self.notion in TOP_K_NOTIONS:

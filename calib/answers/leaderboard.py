@@ -145,7 +145,7 @@ class Leaderboard(Result):
         return table
 
     def best(self) -> pd.DataFrame:
-        """Return a boolean frame, ranked methods x improvements: the methods that may be the best.
+        """Return which methods may be the best, by each score: a boolean frame, ranked methods x scores.
 
         See `calib.stats.best_set`, at 95 %. None is marked if no method is distinguishably worse.
         """
@@ -228,7 +228,7 @@ class Leaderboard(Result):
 
 
 def _is_finite(entry: Entry, metric: str) -> bool:
-    """Whether the method has this score, and gave every outcome a probability above 0."""
+    """Whether the method has this score and gave every outcome a probability above 0."""
     return bool(entry.losses) and (metric == "brier" or bool(entry.losses[metric].max() < -np.log(TINY)))
 
 

@@ -1,4 +1,4 @@
-"""How long a fit takes: the table for warnings of library, pages and command line, and for recommendations.
+"""How long fits take: a table for warnings and recommendations.
 
 Seconds of a 2.5 GHz processor, measured by ``benchmarks/speed.py``, good to a factor of two or three.
 """
@@ -12,7 +12,7 @@ from calib.data.notions import NotionShape
 
 
 class Effort(NamedTuple):
-    """Seconds of a fit for each score and for each binary problem, and what else to do."""
+    """Seconds of a fit for each score and each binary problem, and a faster alternative."""
 
     seconds: float
     advice: str

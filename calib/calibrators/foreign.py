@@ -122,7 +122,7 @@ class ForeignCalibrator(BaseEstimator):
         return TopLabelPrediction(*highest(self.predict_proba(proba)))
 
     def _asked(self, what: str, method: Any, *inputs: np.ndarray) -> Any:
-        """Code of another package may raise anything."""
+        """Call a method of another package, which may raise any error."""
         try:
             return method(*inputs)
         except InputError:

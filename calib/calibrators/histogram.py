@@ -80,7 +80,7 @@ class HistogramBinning(BinaryCalibrator):
 
     @property
     def min_points(self) -> int:
-        """Fewest calibration points: a full bin's, or one for each of `n_bins`."""
+        """Fewest calibration points: `points_per_bin`, or one for each of `n_bins`."""
         if self.n_bins is None:
             return check_count(self.points_per_bin, "points_per_bin")
         return check_count(self.n_bins, "n_bins")
@@ -162,13 +162,13 @@ class HistogramBinning(BinaryCalibrator):
 
 
 def _between(below: np.ndarray, above: np.ndarray) -> np.ndarray:
-    """Return the edges halfway between neighbouring scores of two bins, so that each stays on its side."""
+    """Return the edges halfway between the neighbouring scores of two bins."""
     halfway = (below + above) / 2
     return np.where(halfway > below, halfway, above)
 
 
 def _distinct(values: np.ndarray) -> np.ndarray:
-    """Move repeats of a value towards 1/2 by multiples of the machine epsilon, keeping the order of bins."""
+    """Move repeated values towards 1/2 by multiples of the machine epsilon, in the order of the bins."""
     order = np.argsort(values, kind="stable")
     ordered = values[order]
     position = np.arange(len(values))

@@ -284,7 +284,7 @@ class LabelShiftCorrection(BaseEstimator):
         return share, share * (1.0 - share)
 
     def _is_as_usual(self, matrix: np.ndarray, scale: float) -> bool:
-        """Whether all means of the method's data are within chance of the calibration rows' means."""
+        """Whether chance explains the differences from the means of the calibration rows."""
         (mean, variance), bound = self.usual_, float(np.log(2.0 * self.n_classes_ / ALPHA))
         away = np.abs(self._seen(matrix)[0] - mean)
         return bool((away <= np.sqrt(2.0 * bound * variance * scale) + bound * scale / 3.0).all())

@@ -89,7 +89,7 @@ class ProblemCalibrators(tuple[Any, ...]):
         return CurveSet(curves, index) if len({type(curve) for curve in curves}) == 1 else None
 
     def predict(self, scores: np.ndarray, problem: np.ndarray) -> np.ndarray:
-        """Send (n,) or (n, m) scores through the calibrator of each score's, or each column's, problem."""
+        """Calibrate (n,) or (n, m) scores, each by the calibrator of its own, or its column's, problem."""
         (calibrators, _), curves = self.distinct, self.curves
         if curves is None:
             result = np.array(scores, dtype=np.float64, order="C")
@@ -473,7 +473,7 @@ class MulticlassToBinary(BaseEstimator):
         return self.by != "class" and tuple(self.by) != ("class",)
 
     def shape_for(self, n_classes: int, n_groups: int = 1) -> NotionShape:
-        """Return the binary problems of the notion for L classes; refuse parameters that do not fit it."""
+        """Return the binary problems of the notion for L classes; refuse parameters of other notions."""
         shape = NotionShape.of(self.notion, n_classes, self.top_k)
         if self.normalize and self.notion != "class-wise":
             raise InputError(f'normalize=True needs notion "class-wise"; got "{self.notion}"')

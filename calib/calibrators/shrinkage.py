@@ -14,7 +14,7 @@ INSIDE = 1e-6
 
 
 def shrunken(right: np.ndarray, count: np.ndarray, prior: np.ndarray) -> tuple[np.ndarray, float]:
-    """Shrink frequencies towards their priors, more strongly if there are few rows.
+    """Shrink frequencies towards their priors, more if there are few rows.
 
     The chance of each cell is drawn from a beta distribution with mean `prior` and a common strength a + b
     (Robbins 1956; Casella 1985). If cells differ by no more than chance, all get their priors.
@@ -38,7 +38,7 @@ def shrunken(right: np.ndarray, count: np.ndarray, prior: np.ndarray) -> tuple[n
 
 
 def moved_to(mean: float, old: float, values: np.ndarray) -> np.ndarray:
-    """Move probabilities whose mean over some rows is `old` so that it becomes `mean`, in proportion.
+    """Move probabilities so that their mean over some rows changes from `old` to `mean`, in proportion.
 
     Downwards the values are multiplied, upwards their distances to 1: they stay in [0, 1], in order.
 

@@ -1,4 +1,4 @@
-"""Which cell of the probability simplex each row falls in (App. G of the paper)."""
+"""The cell of the probability simplex of each row (App. G of the paper)."""
 
 import numpy as np
 
@@ -52,7 +52,7 @@ def grid_cells(proba: np.ndarray, side: int, left: np.ndarray) -> np.ndarray:
 
 
 def project(proba: np.ndarray, direction: np.ndarray) -> np.ndarray:
-    """Return `proba @ direction` row by row: BLAS may round a row on a cut differently in another batch."""
+    """Return `proba @ direction` row by row, because BLAS may round a row differently in another batch."""
     total = np.zeros(len(proba))
     for column in np.flatnonzero(direction):
         total += proba[:, column] * direction[column]

@@ -1,4 +1,4 @@
-"""Rows that belong together, found by their scores or a further column; and rows that were used to fit."""
+"""Rows that belong together, by their scores or a further column, and rows that were used to fit."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The ingredients of each kind of predictions, and the needs of each number, calibrator, page and export."""
+"""What each kind of predictions has, and what each number, calibrator, page and export needs."""
 
 from __future__ import annotations
 
@@ -195,12 +195,12 @@ READS_ROWS = {
 
 
 def needs_rows(what: str) -> str:
-    """Say that something of `READS_ROWS` needs more than a summary, and what to do instead."""
+    """Say that something in `READS_ROWS` needs rows and not a summary, and what to do instead."""
     return f"{what} needs the rows, and a summary holds only sums: {READS_ROWS[what]}."
 
 
 def needs_equal_rows(what: str) -> str:
-    """Say that something of `COUNTS_ROWS` cannot use weights, why, and what to do."""
+    """Say that something in `COUNTS_ROWS` cannot use weights, why, and what to do."""
     return f"{what} cannot use weights: {COUNTS_ROWS[what]}; {COUNT_ALIKE}."
 
 
@@ -210,7 +210,7 @@ def without_weights(kind: Kind) -> str:
 
 
 def check_equal_rows(rows: Any, what: str) -> None:
-    """Raise `InputError` if predictions came with weights, which something of `COUNTS_ROWS` cannot use."""
+    """Raise `InputError` if predictions have weights, which something in `COUNTS_ROWS` cannot use."""
     if getattr(rows, "sample_weight", None) is not None:
         raise InputError(needs_equal_rows(what))
 

@@ -26,7 +26,7 @@ CHANCE, COLUMN_CHANCE = 1e-4, 1e-3
 
 @dataclass(frozen=True, eq=False)
 class Residuals:
-    """Outcomes minus their mean among rows of the same predicted class and grade of the score."""
+    """Outcomes minus their mean among rows of the same predicted class and about the same score."""
 
     value: np.ndarray  #: (n,) float64 array: residuals
     chance: np.ndarray  #: (n,) float64 array: mean outcome of the stratum

@@ -75,13 +75,13 @@ def taken_over(array: np.ndarray) -> tuple[np.ndarray, bool]:
 
 
 def may_change(array: np.ndarray) -> bool:
-    """Whether somebody can still write to an array, or to the array that it is a view of."""
+    """Whether an array, or the array that it is a view of, can still be changed."""
     base = array.base
     return array.flags.writeable or (isinstance(base, np.ndarray) and base.flags.writeable)
 
 
 def owned(array: np.ndarray) -> np.ndarray:
-    """Return the array itself if nobody can write to it, else a copy; C-contiguous."""
+    """Return the array itself if it cannot be changed, else a copy; C-contiguous."""
     if may_change(array):
         copy = np.empty(array.shape, array.dtype)
         map_threads(lambda rows: np.copyto(copy[rows], array[rows]), row_blocks(len(array), copy[:1].size))

@@ -142,7 +142,7 @@ class Announcement:
 
     @property
     def carried(self) -> dict[str, Any]:
-        """Everything beside scores and labels, as keyword arguments of every kind."""
+        """Everything except scores and labels, as keyword arguments of every kind."""
         return {name: getattr(self, name) for name in CARRIED}
 
     def __len__(self) -> int:
@@ -247,7 +247,7 @@ class Announcement:
         return self.take(rows)
 
     def take(self, rows: Any) -> Self:
-        """Return the chosen rows (a slice, indices or a boolean mask), with what came with them."""
+        """Return the chosen rows (a slice, indices or a boolean mask), with all that belongs to them."""
         chosen = {name: array[rows] for name, array in self._arrays().items()}
         if not len(chosen[self.scored_by]):
             raise InputError("no rows were chosen; choose at least one")
@@ -579,7 +579,7 @@ class BinaryPrediction(Announcement):
 
     @property
     def n_classes(self) -> int:
-        """Two."""
+        """Number of classes: two."""
         return 2
 
     @property

@@ -17,12 +17,12 @@ def fold_column(rows: Any) -> np.ndarray | None:
 
 
 def units_of(cluster: np.ndarray | None, n_samples: int) -> np.ndarray:
-    """Return the number of each row's sampling unit, (n,) int64: its cluster, or the row itself."""
+    """Return the sampling unit of each row, (n,) int64: its cluster, or the row itself."""
     return np.arange(n_samples) if cluster is None else pd.factorize(cluster)[0]
 
 
 def in_order_of_strata(labels: np.ndarray, unit: np.ndarray, random_state: Any) -> np.ndarray:
-    """Return units in random order, sorted by their first row's class: every k-th is a stratified draw."""
+    """Return units sorted by class, in random order inside a class: every k-th unit is a stratified draw."""
     strata = labels if labels.ndim == 1 else labels.sum(axis=1)
     first = np.unique(unit, return_index=True)[1]
     shuffled = np.random.default_rng(random_state).permutation(len(first))

@@ -27,7 +27,7 @@ N_BLOCKS = 20
 
 
 def dates_of(known: pd.Series) -> Any:
-    """Return the `dt` of a column of dates without missing values; None for anything else."""
+    """Return the pandas `dt` accessor of a column of dates without missing values; else None."""
     if isinstance(known.dtype, pd.CategoricalDtype) or not len(known):
         return None
     texts: Any = known.astype(object)
@@ -47,7 +47,7 @@ def dates_of(known: pd.Series) -> Any:
 
 
 def _iso_dates(texts: list[str]) -> dict[str, str] | None:
-    """Return the dates that texts write, year, month and day in this order; None if any is unclear."""
+    """Read dates from texts as (year, month, day); None if any date is unclear."""
     found = [_YEAR_FIRST.fullmatch(text.strip()) or _YEAR_LAST.fullmatch(text.strip()) for text in texts]
     parts = [match.groupdict() for match in found if match is not None]
     if len(parts) < len(texts):

@@ -330,7 +330,7 @@ def label_codes(labels: Any, names: tuple[str, ...]) -> np.ndarray:
 
 
 def count_votes(votes: Any, names: tuple[str, ...], n_samples: int) -> np.ndarray:
-    """Return votes about each row, (n, L) float64, from the argument of `Announcement.with_votes`."""
+    """Return the votes about each row, (n, L) float64; the argument is as for `Announcement.with_votes`."""
     array = np.asarray(plain(votes))
     if array.dtype.kind in "OUST":
         array = np.asarray(array, dtype=object)

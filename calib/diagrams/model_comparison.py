@@ -1,4 +1,4 @@
-"""Errors of several models, before and after each calibrator, beside the noise floor."""
+"""Errors of several models, before and after each calibrator, beside their noise floors."""
 
 from __future__ import annotations
 

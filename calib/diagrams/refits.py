@@ -30,7 +30,7 @@ def binned_sweeps(
     notions: Sequence[Notion] = ("top-label", "confidence"),
     metric: str = "ece",
 ) -> dict[Notion, EceSweep]:
-    """Return errors of histogram binning refitted with every number of bins, by notion (Appendix E)."""
+    """Return errors of histogram binning, fitted again for each number of bins, by notion (Appendix E)."""
     counts = np.array(list(n_bins), dtype=np.int64)
     by_scores = keeps_classes(calibrator, calibration, evaluation, notions)
     refit = (_of_sorted_scores if by_scores else _of_rows)(calibrator, calibration, evaluation)
@@ -52,7 +52,7 @@ def binned_sweeps(
 def keeps_classes(
     calibrator: Any, calibration: Any, evaluation: Any, notions: Sequence[Notion] = TOP_NOTIONS
 ) -> bool:
-    """Whether refits need no rows: unweighted bins of the highest scores, whose rows keep their class."""
+    """Whether cells are enough for refits: unweighted bins of highest scores, whose rows keep their class."""
     return (
         set(notions) <= set(TOP_NOTIONS)
         and isinstance(calibrator, MulticlassToBinary)

@@ -1,4 +1,4 @@
-"""The rows behind a mark of a figure: a bin, a (class, bin) cell, a class, a group, a difference."""
+"""The rows in a mark of a figure: a bin, a (class, bin) cell, a class, a group, a difference."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def rows_behind(
 def rows_of_cells(
     problems: BinaryProblems, cells: BinStatistics, label: int | None = None, bin: int | None = None
 ) -> np.ndarray:
-    """As `rows_behind`, for given cells of the problems."""
+    """Return `rows_behind` given cells of the problems."""
     chosen = np.ones(len(cells.count), dtype=bool)
     if label is not None:
         chosen &= cells.label == label
@@ -62,7 +62,7 @@ def rows_of_cells(
 def cell_order(
     problems: BinaryProblems, *, n_bins: int = N_BINS, strategy: Strategy = "uniform"
 ) -> np.ndarray:
-    """Return the key, descending, that puts rows of the cells that add most to the error first."""
+    """Return a sort key, descending, that puts rows of the cells that add most to the error first."""
     cells = bin_statistics(problems, n_bins=n_bins, strategy=strategy)
     rank = np.empty(len(cells.count))
     rank[np.argsort(np.abs(cells.gap) * cells.share, kind="stable")] = np.arange(len(rank))

@@ -203,7 +203,7 @@ def _projection(scheme: ProjectionScheme) -> dict[int, np.ndarray]:
 
 
 def _clip(corners: np.ndarray, height: np.ndarray) -> np.ndarray:
-    """Clip a convex polygon to the part on which the linear function with these corner values is <= 0."""
+    """Clip a convex polygon to the part where a linear function, given at its corners, is at most 0."""
     clipped = []
     for index in range(len(corners)):
         here, there = height[index - 1], height[index]

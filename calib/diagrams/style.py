@@ -205,13 +205,13 @@ def axes(layout: Properties, letter: str) -> list[Properties]:
 
 
 def at(place: int) -> Properties:
-    """Return which axes of a grid a trace is drawn on; places count from 1, row by row."""
+    """Return the axes of a trace in a grid; places count from 1, row by row."""
     number = "" if place == 1 else place
     return {"xaxis": f"x{number}", "yaxis": f"y{number}"}
 
 
 def scatter(**trace: Any) -> list[Properties]:
-    """Return markers, lines or texts as a list of one trace, so that figures are sums of traces."""
+    """Return markers, lines or texts as a list with one trace; figures are sums of such lists."""
     return [{"type": "scatter", **_unfaded(trace)}]
 
 
@@ -220,7 +220,7 @@ def bar(**trace: Any) -> list[Properties]:
 
 
 def _unfaded(trace: Properties) -> Properties:
-    """Keep marks that are not clicked as they were: plotly fades them."""
+    """Keep the look of marks that are not clicked: plotly would fade them."""
     if "marker" not in trace:
         return trace
     marker = {"opacity": 1, **trace["marker"]}
@@ -256,12 +256,12 @@ def unit_axes(
 
 
 def width_of(names: Iterable[str], size: int = 14) -> int:
-    """Pixels that the names of rows take to the left of a figure, in type of this size."""
+    """Pixels that the names of rows need to the left of a figure, in type of this size."""
     return 24 + round(0.53 * size * max(map(len, names), default=0))
 
 
 def named_rows(names: Iterable[str], *, margin: Properties | None = None, **axis: Any) -> Properties:
-    """Return a layout with a name at 0, 1, ... of the vertical axis, which has the properties of `axis`."""
+    """Return a layout with names at 0, 1, ... of the vertical axis, and the properties in `axis`."""
     written = [escape(name) for name in names]
     ticks = {"tickvals": list(range(len(written))), "ticktext": written, "showgrid": False}
     return {"margin": {**(margin or {}), "l": width_of(written)}, "yaxis": {**ticks, **axis}}

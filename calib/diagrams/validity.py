@@ -105,7 +105,7 @@ class ValidityCurve(Drawn):
         return float(np.trapezoid(1.0 - self.perfect_share, self.perfect_epsilon))
 
     def steps(self, *, conditional: bool = False, max_points: int = 1000) -> tuple[np.ndarray, np.ndarray]:
-        """Return the curve from epsilon = 0 for drawing: epsilon and the share reached there.
+        """Return the curve from epsilon = 0 for drawing: epsilon and the share of entries up to it.
 
         `conditional` counts cells, not entries. More than `max_points` cells are read off an even grid of
         epsilon.

@@ -99,7 +99,7 @@ class CellSums(Result):
 
 
 def added(parts: Sequence[CellSums]) -> CellSums:
-    """Return the sums over the rows of all parts, either all weighted or none."""
+    """Add up the sums of parts; all or none of them are weighted."""
     if len(parts) == 1:
         return parts[0]
     place = np.unique(np.concatenate([part.place for part in parts]))

@@ -53,7 +53,7 @@ nav a { color: #0072b2; }
 
 
 def text(value: object) -> str:
-    """Return any value as escaped HTML text with its own writing direction."""
+    """Return any value as escaped HTML text, isolated in its writing direction."""
     whole = re.sub(r"(?<=\d) %", "\u00a0%", str(value))
     return f"<bdi>{html.escape(whole)}</bdi>"
 

@@ -178,7 +178,7 @@ class ReportInput:
 
     @property
     def draws(self) -> dict[str, Any]:
-        """Options of everything computed from redraws."""
+        """Options of all functions that redraw."""
         return {name: getattr(self, name) for name in ("n_bins", "n_resamples", "random_state")}
 
     @cached_property
@@ -551,7 +551,7 @@ def _validity(about: ReportInput, name: str, card: GuaranteeCard) -> list[str]:
 
 
 def repeat_section(about: ReportInput) -> list[str]:
-    """Everything it takes to reproduce the report."""
+    """All that is needed to reproduce the report."""
     rows = about.evaluation
     stated: list[tuple[str, object]] = [
         *about.settings.items(),

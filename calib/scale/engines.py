@@ -29,7 +29,7 @@ PAUSE = 0.2
 
 
 class Engine(Protocol):
-    """Runs a function on every part."""
+    """A way to call a function on every part."""
 
     def map(self, function: Callable[[Part], Found], parts: Sequence[Part]) -> Iterator[Found]:
         """Yield the results in the order of the parts."""
@@ -82,7 +82,7 @@ class Threads:
 
 
 def is_passing(error: Exception) -> bool:
-    """Whether trying again may help: errors of storage or memory, not of the input."""
+    """Whether another attempt may help: errors of storage or memory, not of the input."""
     return isinstance(error, (OSError, MemoryError, pa.ArrowException)) and not isinstance(error, InputError)
 
 
@@ -105,7 +105,7 @@ def _again(
 
 
 def _submitted(pool: Executor, function: Callable[[Part], Found], part: Part) -> Future[Found]:
-    """Submit a part; a pool whose process has just ended refuses, which counts as a lost part."""
+    """Submit a part; if the pool refuses because its process has just ended, the part counts as lost."""
     try:
         return pool.submit(function, part)
     except BrokenProcessPool as error:
@@ -125,7 +125,7 @@ class DaskCluster:
 
     @property
     def dashboard(self) -> str:
-        """Address of the page on which Dask shows what it does."""
+        """Address of Dask's dashboard."""
         return str(self.client.dashboard_link)
 
     def map(self, function: Callable[[Part], Found], parts: Sequence[Part]) -> Iterator[Found]:

@@ -247,7 +247,7 @@ class Findings:
 
 
 def sum_part(part: Part, layout: Layout, faults: str = "stop") -> tuple[SummedRows, Findings]:
-    """Return the sums over the rows of a part, and the faults of rows that were left out."""
+    """Return the sums over the rows of a part, and the faults of omitted rows."""
     sums, found, row = Accumulator(layout), Findings(), part.first
     for batch in part.batches(layout.columns):
         wrong = sums.add(batch)

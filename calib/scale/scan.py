@@ -139,7 +139,7 @@ def summarize(
 
 
 def timed(results: Iterator[Found], parts: Sequence[Part], progress: Progress | None) -> Iterator[Found]:
-    """Pass results on, and report the number of rows done."""
+    """Yield the results, and report the number of rows done."""
     total, done, start = sum(part.n_rows for part in parts), 0, time.monotonic()
     for part, result in zip(parts, results, strict=True):
         done += part.n_rows

@@ -90,7 +90,7 @@ def _blocks(times: np.ndarray, cluster: np.ndarray | None) -> np.ndarray:
 
 @dataclass(frozen=True, eq=False)
 class Bets:
-    """Bets of one stake each: entries, or the entries of a cluster together."""
+    """Bets with one stake each: an entry, or all entries of a cluster."""
 
     key: np.ndarray  #: (b,) int array: what each bet belongs to
     index: np.ndarray | None = None  #: (m,) int array: bet of each entry; None if every entry is a bet
@@ -100,7 +100,7 @@ class Bets:
         return log_factors if self.index is None else np.log(self._means(np.exp(log_factors)))
 
     def sums(self, residuals: np.ndarray, n_keys: int) -> np.ndarray:
-        """Return bets, sum of residuals and of their squares by key, (n_keys, 3)."""
+        """Return the number of bets, the sum of residuals and of their squares by key, (n_keys, 3)."""
         means = self._means(residuals)
         columns = [np.bincount(self.key, each, n_keys) for each in (None, means, means**2)]
         return np.column_stack(columns).astype(np.float64)

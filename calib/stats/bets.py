@@ -166,12 +166,12 @@ class Level:
         return float(mean if rest < 1e-9 else np.logaddexp(mean, np.log(rest)))
 
     def halve(self) -> None:
-        """Put neighbouring blocks together."""
+        """Merge neighbouring blocks."""
         sums: dict[tuple[int, int], np.ndarray] = {}
         for (block, unit), sums_of_block in self.sums.items():
             sums[block // 2, unit] = sums.get((block // 2, unit), 0.0) + sums_of_block
         self.sums, self.begun = sums, self.begun // 2
 
     def gap_sums(self, unit: int, blocks: range) -> np.ndarray:
-        """Return bets, sum and squares of a unit in some blocks, (3,)."""
+        """Return the number of bets, the sum and the sum of squares of a unit in some blocks, (3,)."""
         return sum((self.sums[at, unit] for at in blocks if (at, unit) in self.sums), np.zeros(3))

@@ -158,7 +158,7 @@ def smooth_ece(
 
 
 def _sweep_problem(problems: BinaryProblems, ends: np.ndarray, offset: int, norm: float) -> tuple[int, float]:
-    """Bins chosen for one problem, whose runs of equal scores end at `ends`, and its error."""
+    """Return the number of bins for a problem whose runs of equal scores end at `ends`, and its error."""
     ends = ends - offset
     largest = min(int(ends[-1]), MAX_BINS)
     outcomes = problems.outcomes[offset : offset + ends[-1]]
@@ -220,7 +220,7 @@ def _residual_grid(scores: np.ndarray, outcomes: np.ndarray, weights: np.ndarray
 
 
 def _mean_over_claims(problems: BinaryProblems, owners: np.ndarray, errors: np.ndarray, norm: float) -> float:
-    """Combine errors of problems: by rows inside a claim, evenly over claims, as `BinStatistics.ece` does."""
+    """Combine errors of problems as `BinStatistics.ece` does: by rows inside a claim, evenly over claims."""
     weights = np.diff(problems.weight_sums[problems.offsets])[owners] / problems.n_samples
     claims = problems.shape.claims_of(owners)
     per_claim = np.bincount(claims, weights=weights * errors**norm, minlength=problems.n_claims)

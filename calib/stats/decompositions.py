@@ -81,12 +81,12 @@ class CorpCurve(Result):
 
     @property
     def e90(self) -> float:
-        """Distance of score and curve that 90 % of the rows do not exceed."""
+        """90 % quantile over rows of the distance of score and curve."""
         return self._quantile(0.9)
 
     @property
     def words(self) -> str:
-        """Say the terms of both scores, and how far scores are from the curve."""
+        """Describe the terms of both scores, and the distance of the scores from the curve."""
         sentences = []
         for name, (off, order, base) in (("Brier score", self.brier), ("Log loss", self.log_loss)):
             parts = f"{off:.4f} (miscalibration) - {order:.4f} (discrimination) + {base:.4f} (uncertainty)"

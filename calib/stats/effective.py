@@ -30,7 +30,7 @@ class EffectiveSample(Result):
 
     @property
     def effective(self) -> float:
-        """Independent rows whose pooled gap varies as much."""
+        """Number of independent rows whose pooled gap has the same variance."""
         return self.n_rows / self.design_effect
 
     @property

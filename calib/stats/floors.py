@@ -99,7 +99,7 @@ class NoiseFloor(Drawn):
 
     @property
     def words(self) -> str:
-        """The verdict; in brackets a perfect model's errors, and the true error that noise could hide."""
+        """The verdict, a perfect model's errors, and the true error that noise could hide."""
         upper, digits, cases = _printed_upper(self)
         hidden = f"; {self.hidden}" * (self.verdict == WITHIN_NOISE)
         return f"{self.verdict} ({perfect_words(self.mean, upper, digits, cases)}{hidden})"
@@ -364,7 +364,7 @@ def _floors_of(
     level: float,
     progress: Progress | None,
 ) -> ProblemFloors:
-    """Draw the cells one by one: each problem is judged on its own."""
+    """Draw each cell separately, because each problem is judged on its own."""
     owners = cells.problem if owner is None else owner[cells.problem]
     problem, at = np.unique(owners, return_inverse=True)
     weight = np.bincount(at, weights=cells.weight)

@@ -80,7 +80,7 @@ def best_set(
     level: float = LEVEL,
     random_state: int = RANDOM_STATE,
 ) -> np.ndarray:
-    """Return which methods may be the best, (m,) bool: no other method is distinguishably better.
+    """Return which methods may be the best, (m,) bool: methods that no other method clearly beats.
 
     Parameters
     ----------

@@ -32,7 +32,7 @@ class Measure:
     listed: bool = True  #: Whether tables list it; the gate accepts limits on it in any case
 
     def missing(self, source: Kind | str | Evidence) -> str | None:
-        """Say in one sentence what a kind of predictions, or evidence, lacks for it; None if nothing."""
+        """Say in one sentence what a kind of predictions, or evidence, lacks for this number; else None."""
         kind = source if isinstance(source, (Kind, str)) else source.kind
         asked = "The AUC" if self.metric == "auc" else "" if self.needs else f"notion:{self.notion}"
         if (missing := lacks_any(kind, self.needs, self.title)) is not None:
@@ -41,7 +41,7 @@ class Measure:
 
     @property
     def higher_is_better(self) -> bool:
-        """Whether a model is better the higher it is."""
+        """Whether higher is better."""
         return self.metric in ("accuracy", "auc")
 
     def value(self, evidence: Evidence, *, cells: BinStatistics | None = None, **bins: Any) -> float:

@@ -29,7 +29,7 @@ MOST_LOG, MOST_NAMED = 690.0, 5
 
 @dataclass(frozen=True)
 class Block:
-    """Rows that were bet on together."""
+    """A block of rows."""
 
     #: Earliest and latest time of the rows, in the unit of `Monitor.clock`
     first: float
@@ -130,7 +130,7 @@ class Monitor(Result):
 
     @property
     def threshold(self) -> float:
-        """Evidence from which there is an alarm; bounds of gaps at the start take half of alpha."""
+        """Evidence at which the alarm is raised; bounds from `compare_with` take half of alpha."""
         return (2.0 if self.start else 1.0) / self.alpha
 
     @property

@@ -1,4 +1,4 @@
-"""Styles that correct Streamlit's: unreadable, unnamed or cramped elements, and invisible focus."""
+"""Styles that correct Streamlit's: elements that are hard to read or have no name, and invisible focus."""
 
 from __future__ import annotations
 
@@ -78,7 +78,7 @@ LESSON = """
 
 
 def style() -> str:
-    """Return a style element with the rules; no text of a user is in it."""
+    """Return a style element with the rules; it holds no text of a user."""
     names = "".join(
         f"\n.st-key-{key} [data-testid=stFileUploaderDropzone] button[kind=secondary]::after {{ "
         f'content: "\\a0 {name}"; font-size: 0.875rem; }}'

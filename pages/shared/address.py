@@ -24,7 +24,7 @@ def presenting() -> bool:
 
 
 def drop_unusable() -> None:
-    """Drop parameters that no control accepts, and start the run again without them.
+    """Drop parameters that no control accepts, and run the page again without them.
 
     Controls check range and choice themselves; an infinite number or an empty choice would stop the page.
     """
@@ -38,7 +38,7 @@ def drop_unusable() -> None:
 
 
 def restore_settings(page: str, settings: Mapping[str, str]) -> None:
-    """Give the address of a page that was just opened its last settings, unless it names some itself."""
+    """Put the last settings of a page into its address when it is opened, unless the address has settings."""
     before = st.session_state.get("page-shown")
     st.session_state["page-shown"] = page
     st.session_state["arrived"] = before not in (None, page)
@@ -53,16 +53,16 @@ def restore_settings(page: str, settings: Mapping[str, str]) -> None:
 
 
 def settled() -> None:
-    """Note that the opened page has been shown: its parts run alone from now on."""
+    """Note that the page has been shown once: from now on its parts run alone."""
     st.session_state["arrived"] = False
 
 
 def keep_in_address(name: str, values: Collection[Any], default: Any) -> None:
-    """Give the control with this key the value that the address names, and the address the control's value.
+    """Keep the value of a control in the address, and take it from there at first.
 
-    To be called before the control. The default is not added to an address: that would be one more step to
-    go back. A control that was moved since it was last shown stays: the browser can still be sending the
-    address of a moment ago.
+    Call it before the control. The default is not added to an address, because it would be a further step to
+    go back. A control that was moved since it was last shown keeps its value: the browser may still send an
+    old address.
     """
     given, written = st.query_params.get(name), st.session_state.get(f"{name}-written")
     named = {str(value): value for value in values}

@@ -42,7 +42,7 @@ LOG = logging.getLogger("calib.app")
 
 
 class Stalled(Exception):
-    """An upload that brings too little."""
+    """An upload that sends too little data."""
 
 
 class Refused(Exception):
@@ -88,7 +88,7 @@ class Door:
         manager.door, manager.get_upload_urls = self, noted
 
     async def _take(self, session: str, file: str, scope: Scope, receive: Receive, send: Send) -> None:
-        """Let an upload in, or refuse it in a sentence."""
+        """Accept an upload, or refuse it with a sentence."""
         size, begun, seen, since = 0, False, 0, time.monotonic()
 
         async def in_time() -> Message:
@@ -129,7 +129,7 @@ class Door:
             await refuse(scope, receive, send, words, status)
 
     def _admit(self, session: str, file: str, length: str) -> int:
-        """Count an upload that comes in; return its announced length."""
+        """Count an upload that arrives; return its announced length."""
         if not length.isdecimal():
             raise Refused(411, "An upload must say how long it is.")
         given = self.addresses.get(session, ())
@@ -195,7 +195,7 @@ def has_field(session: str) -> bool:
 
 
 def forget_ended() -> None:
-    """Drop what was uploaded for sessions that have ended."""
+    """Drop uploads of sessions that have ended."""
     server = runtime.get_instance()
     manager: Any = server.uploaded_file_mgr
     known = {info.session.id for info in server._session_mgr.list_sessions()}

@@ -24,7 +24,7 @@ REST = 60.0
 
 @st.cache_resource(show_spinner=False)
 def keep_house() -> threading.Thread | None:
-    """Start the rounds, once per server; None if no server runs, as in tests of pages."""
+    """Start the timer, once per server; None if no server runs, as in tests of pages."""
     server = runtime.get_instance() if runtime.exists() else None
     if type(server) is not runtime.Runtime:  # a test's stand-in is an instance of it too
         return None
@@ -57,7 +57,7 @@ def _rounds(server: Any) -> None:
 
 
 def sweep(storage: Any, media: Any = None) -> None:
-    """End disconnected sessions whose time to come back is over; on the thread of the server's loop.
+    """End sessions that have been disconnected for too long; on the thread of the server's loop.
 
     Streamlit drops them when the next session connects or leaves, and lets the last of them live on if
     something refers to it. It has no public way to do it earlier. `media` holds the files to download.

@@ -1,4 +1,4 @@
-"""Results kept in memory: in bytes, with an owner, and dropped if not used for longest.
+"""Results kept in memory, up to a number of bytes; the least recently used are dropped first.
 
 Streamlit's own caches count entries, and hash a sample of a large array. Here whatever contains rows goes by
 its digest. Results with rows belong to a session and end with it; shared results hold summaries only.
@@ -73,7 +73,7 @@ _FAILED = "failed"
 
 
 class _Turn:
-    """The holder of the lock computes a result for all who wait for it, and reports its progress."""
+    """A computation: the holder of the lock computes for all who wait, and reports the progress."""
 
     def __init__(self) -> None:
         self.lock, self.progress = threading.Lock(), (0.0, "")
@@ -81,7 +81,7 @@ class _Turn:
         self.looks: dict[str, float] = {}
 
     def is_awaited(self) -> bool:
-        """Whether a page has looked lately: browsers let pages that nobody sees wait."""
+        """Whether a page has looked recently; browsers slow down pages that nobody sees."""
         return max(self.looks.values(), default=0.0) > time.monotonic() - 8 * LOOK
 
 
@@ -90,7 +90,7 @@ _turns: dict[Any, _Turn] = {}
 
 
 class Left(Exception):
-    """A computation beside a page would take long, or no page waits for it any more."""
+    """A computation in the background would take long, or no page waits for it any more."""
 
 
 class _Thread(threading.local):
@@ -171,7 +171,7 @@ def begun(function: Any, *arguments: Any) -> tuple[float, str] | None:
 
 
 def forget(function: Any, *arguments: Any) -> None:
-    """Wait no longer for what `begun` has begun; it ends unless another session waits for it."""
+    """Stop waiting for a computation of `begun`; it ends unless another session waits for it."""
     owner = _of_session() if function.rows else _of_all_sessions
     if (turn := _turns.get((owner, function.key_of(arguments, {})))) is not None:
         turn.looks.pop(session_of_thread(), None)
@@ -195,7 +195,7 @@ def _await(mine: Kept, turn: _Turn, at: Any, function: Any, arguments: tuple[Any
 
 
 def is_kept(function: Any, *arguments: Any) -> bool:
-    """Whether nobody has to wait for a result, of the session or of all: it is ready, or it failed."""
+    """Whether a result, of the session or of all sessions, is ready or has failed."""
     mine, key = _of_session(), function.key_of(arguments, {})
     return key in (mine if function.rows else _of_all_sessions).results or (_FAILED, key) in mine.results
 
@@ -216,7 +216,7 @@ def _begin(mine: Kept, calls: list[tuple[Any, ...]]) -> None:
 
 
 def is_ahead() -> bool:
-    """Whether this thread computes beside a page, and can show nothing."""
+    """Whether this thread computes in the background and can show nothing."""
     return _thread.mine is not None
 
 
@@ -265,7 +265,7 @@ def _once(owner: Kept, key: Any, compute: Callable[[], Any]) -> Any:
 
 
 def digest(value: Any) -> Any:
-    """Return a small hashable key that identifies an argument among others of its kind."""
+    """Return a small hashable key that identifies an argument."""
     if isinstance(value, Announcement):
         return value.fingerprint
     if hasattr(value, "digest"):

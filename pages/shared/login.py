@@ -15,7 +15,7 @@ def is_set_up() -> bool:
 
 
 def may_ask(request: Request) -> bool:
-    """Return whether a request has the cookie of a user who is logged in, or needs none."""
+    """Return whether a request has the cookie of a logged-in user, or needs none."""
     if not is_set_up():
         return True
     cookie = _get_signed_cookie_with_chunks(request.cookies, USER_COOKIE_NAME)

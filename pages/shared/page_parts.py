@@ -1,4 +1,4 @@
-"""A run of a page or of a part of it: errors are shown, and settings and data remembered.
+"""Runs of a page or of a part of it: errors are shown, and settings and data are remembered.
 
 A control in a part runs that part alone: the server sends less, and the browser draws less.
 """
@@ -35,13 +35,13 @@ def part(function: Callable[Arguments, None]) -> Callable[Arguments, None]:
 
 
 def log_error(error: Exception) -> None:
-    """Log that a page or a callback raised an error; Streamlit shows it."""
+    """Log an error of a page or a callback; Streamlit shows it."""
     LOG.error("error type=%s", type(error).__name__)
 
 
 @contextmanager
 def told_and_remembered() -> Iterator[None]:
-    """Show an error that the page could not foresee; remember the settings, and what the session holds."""
+    """Show an unforeseen error; remember the settings and the content of the session."""
     try:
         yield
     except InputError as error:  # a computation that ended its process, for example

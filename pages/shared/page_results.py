@@ -96,7 +96,7 @@ MERGE, RENORMALISE = "Two classes, all others merged", "Three classes, renormali
 
 @dataclass(frozen=True, eq=False)
 class ThreeClasses:
-    """Calibration and evaluation rows with three classes, and which of all evaluation rows these are."""
+    """Calibration and evaluation rows with three classes, and the positions of the evaluation rows."""
 
     calibration: Predictions
     evaluation: Predictions
@@ -211,7 +211,7 @@ def rows_of_group(
 
 @kept(rows=True)
 def rows_adding_most(method: Method, notion: Notion, n_bins: int) -> np.ndarray:
-    """Return the sort key of the evaluation rows that puts the cells that add most to an error first."""
+    """Return a sort key of the evaluation rows: the rows of the cells that add most to an error first."""
     return cell_order(problems(method, notion), n_bins=n_bins, strategy=method.strategy)
 
 
@@ -578,7 +578,7 @@ def decision(
     choices: int,
     recall: float | None,
 ) -> tuple[DecisionRule, Outcome]:
-    """Return the rule chosen on one half of the evaluation rows, and its effect on the other half."""
+    """Choose a rule on one half of the evaluation rows; return it and its effect on the other half."""
     base = methods()[BASE].scores
     choosing, checking = halves(base)
     options: dict[str, Any] = {target: value, "by": by, "promise": promise, "alpha": alpha}
@@ -590,7 +590,7 @@ def decision(
 
 
 def checking_rows(rows: Predictions) -> np.ndarray:
-    """Return the mask of the rows that check rules; of all rows if weights keep rules from being made."""
+    """Return the mask of the rows that check rules; all rows if weights do not allow rules."""
     return halves(rows)[1] if rows.sample_weight is None else np.ones(rows.n_samples, dtype=bool)
 
 

@@ -47,7 +47,7 @@ class Picture:
 
 
 def picture_of(key: str, dark: bool) -> Picture:
-    """Return how the user wants a figure; `dark` is the theme of the page."""
+    """Return the settings of a figure's picture; `dark` is the theme of the page."""
     chosen = {
         name: st.session_state.get(f"{key}-picture-{name}")
         for name in ("title", "caption", "theme", "format")
@@ -64,7 +64,7 @@ def picture_of(key: str, dark: bool) -> Picture:
 
 
 def offer_picture(key: str) -> None:
-    """Show the fields of a figure's picture in its menu; they keep what was written when it is closed."""
+    """Show the fields of a figure's picture in its menu; they keep their values when it is closed."""
     kept: dict[str, Any] = {"persist_state": "session"}
     st.text_input("Title", key=f"{key}-picture-title", **kept)
     st.text_area("Caption", key=f"{key}-picture-caption", height=80, **kept)

@@ -23,7 +23,7 @@ KEPT = (
 
 
 class Held:
-    """What a session holds; it ends with its session, because only that refers to it."""
+    """The content of a session; it ends with the session, because only the session refers to it."""
 
     def __init__(self, user: Any) -> None:
         self.user = user
@@ -34,7 +34,7 @@ _held: weakref.WeakValueDictionary[str, Held] = weakref.WeakValueDictionary()
 
 
 def resume() -> None:
-    """Give a new session what the session held that this tab had before its page was loaded again."""
+    """Give a new session the content of the session that this tab had before a reload."""
     if "tab" in st.session_state:
         return
     st.session_state["tab"] = secrets.token_urlsafe(24)
@@ -45,7 +45,7 @@ def resume() -> None:
 
 
 def remember() -> None:
-    """Let a reload of the page find what this session holds now."""
+    """Let a reload of the page find the content of this session."""
     held = st.session_state.setdefault("held", Held(_user()))
     held.state = {name: st.session_state[name] for name in KEPT if name in st.session_state}
     _held[st.session_state["tab"]] = held
@@ -57,7 +57,7 @@ def script() -> str:
 
 
 def _is_meant(former: Held) -> bool:
-    """Whether the address is about the data that the former session holds: a link to others opens those."""
+    """Whether the address is about the former session's data; a link to other data opens those."""
     example = former.state["dataset"].example if "dataset" in former.state else None
     return st.query_params.get("example") == example if example else "data" in st.query_params
 

@@ -162,7 +162,7 @@ class Method:
 
     @property
     def known(self) -> Any:
-        """The source of its possible numbers: the summary, or the kind of its predictions."""
+        """What decides which numbers are possible: the summary, or the kind of the predictions."""
         return self.sums or kind_of(self.scores)
 
     @property
@@ -188,7 +188,7 @@ class Method:
 
     @property
     def notions(self) -> list[Notion]:
-        """Notions it is judged by; for very large data, class-wise only if the user asked for it."""
+        """Notions of its errors; for very large data, class-wise only if the user asked for it."""
         if self.sums is not None:
             return self.sums.notions
         if self.one_event:
@@ -216,7 +216,7 @@ def dataset() -> Dataset:
 
 
 def name_data_in_address() -> None:
-    """Let the address say which data are on screen, and whether something is fitted on them."""
+    """Put into the address which data are on screen, and whether a calibrator is fitted on them."""
     data = dataset()
     if data.example and data.example != st.query_params.get("example", DEFAULT_EXAMPLE):
         st.query_params["example"] = data.example
@@ -235,13 +235,13 @@ def name_data_in_address() -> None:
 
 
 def lost() -> list[str]:
-    """Return what the address names and this session lacks: "data" uploaded, calibrators "fitted"."""
+    """Return what the address names but this session lacks: uploaded "data", "fitted" calibrators."""
     found: list[str] = st.session_state.get("lost", [])
     return found
 
 
 def use(data: Dataset, found: Sequence[Method] = ()) -> None:
-    """Put other data on screen; `undo` brings back the data that were there before.
+    """Put other data on screen; `undo` brings back the previous data.
 
     `found` are the base model and the calibrators already fitted on these data.
     """
@@ -268,13 +268,13 @@ def _put(data: Dataset, found: Sequence[Method] = ()) -> None:
 
 
 def _begin_model(data: Dataset, found: Sequence[Method] = ()) -> None:
-    """Store what is fitted on the model on screen, by default the model alone."""
+    """Store the methods of the model on screen, by default the model alone."""
     found = found or [model_of(data)]
     st.session_state["methods"] = {method.name: method for method in found}
 
 
 def show_model(name: str) -> None:
-    """Put another of the models on screen, with what was fitted on it."""
+    """Put another of the models on screen, with its fitted calibrators."""
     data: Dataset = st.session_state["dataset"]
     if name == data.model:
         return
@@ -350,7 +350,7 @@ def as_project() -> Project:
 
 
 def _fitted_of(held: Mapping[str, Method]) -> dict[str, Any]:
-    """Return the calibrators among methods, and among how many the labels chose each, for a project."""
+    """Return the calibrators among methods, each with its `choices`, for a project."""
     fitted = {name: method for name, method in held.items() if method.calibrator is not None}
     choices = {name: method.choices for name, method in fitted.items() if method.choices > 1}
     return {"calibrators": {name: method.calibrator for name, method in fitted.items()}, "choices": choices}
@@ -367,7 +367,7 @@ def _settings() -> Settings:
 
 
 def open_project(project: Project) -> None:
-    """Put on screen what a project holds; `undo` brings back the data that were there before."""
+    """Put the content of a project on screen; `undo` brings back the previous data."""
     data = Dataset(
         name=project.name,
         description=project.description,
@@ -402,7 +402,7 @@ def open_project(project: Project) -> None:
 
 
 def _found(data: Dataset, source: Project | FurtherModel) -> list[Method]:
-    """Return the model on screen and the calibrators that a project holds of it, applied."""
+    """Return the model on screen, and the calibrators that a project holds for it, applied."""
     rows = data.evaluation
     found = [_model(BASE, rows, rows.fingerprint)]
     for name, calibrator in source.calibrators.items():
@@ -430,7 +430,7 @@ def saved_settings() -> Settings:
 
 
 def settings_of(page: str) -> Mapping[str, str]:
-    """Return the settings that the address of a page, by its title, had last in this session."""
+    """Return the last settings in the address of a page, by its title."""
     settings: Mapping[str, str] = st.session_state.get("addresses", {}).get(page, {})
     return settings
 
@@ -442,7 +442,7 @@ def remember_address(page: str) -> None:
 
 
 def _check_limits(new: Dataset | Method, found: Sequence[Method] = ()) -> None:
-    """Raise InputError if the session, or all sessions, would hold too much with what is new."""
+    """Raise InputError if the session, or all sessions, would hold too much with new data."""
     if isinstance(new, Dataset) and new.example is not None:
         return
     stays, advice = list(ON_SCREEN), "load a built-in example first"
@@ -526,7 +526,7 @@ def fit(
 
 
 def begin_fits(calibrators: Mapping[str, Any]) -> None:
-    """Begin to fit these, one after the other: the page can assess each while the next is fitted."""
+    """Begin to fit calibrators one after the other: the page assesses each while the next is fitted."""
     data, fitted = dataset(), {method.key for method in methods(every=True).values()}
     calls = [_call_to_fit(data, name, calibrator) for name, calibrator in calibrators.items()]
     ahead(*(call for call in calls if call[1] not in fitted))
@@ -562,7 +562,7 @@ def _fit(name: str, calibrator: Any, by: By | None = None) -> Method:
 
 
 def _with_groups(data: Dataset, column: str, groups: tuple[Any, Any]) -> Dataset:
-    """Keep groups that are ranges or months as a column of the rows, so that project files have them."""
+    """Keep ranges or months as a column of the rows, so that project files have them."""
     if set(data.evaluation.metadata[column].map(group_name)) == set(groups[1]):
         return data
     name = f"{column} (groups)"

@@ -57,7 +57,7 @@ class Reading:
 
 @contextmanager
 def logged(n_bytes: int) -> Iterator[None]:
-    """Log an upload, with its size, that is read meanwhile, also when it is refused."""
+    """Log the size of an upload that is read in this block, also if it is refused."""
     begin, outcome = time.perf_counter(), "refused"
     try:
         yield
@@ -81,7 +81,7 @@ def read_once(kind: str, file: Any) -> Any:
 
 @contextmanager
 def _reading(slot: str, key: Any, files: Sequence[Any]) -> Iterator[None]:
-    """Log that files are read; refused files are refused again without reading them."""
+    """Log that files are read; files that were refused before are refused without reading them."""
     refused, why = st.session_state.get(f"{slot}-refused", (None, ""))
     if refused == key:
         raise InputError(why)
@@ -209,7 +209,7 @@ def in_words(fix: AcceptedFix) -> str:
 
 
 def without_labels(reading: Reading) -> tuple[Any, bool]:
-    """Return the rows of an upload without labels that cannot be used, and whether there were any."""
+    """Return the rows of an upload without unusable labels, and whether there were any."""
     report = reading.reports["evaluation"]
     unusable = any(finding.code in LABEL_CODES for finding in report.errors)
     raw = replace(report.raw, labels=None) if unusable else report.raw
@@ -293,7 +293,7 @@ def given_rows(reading: Reading) -> Any:
 
 
 def take_up_again(data: Dataset) -> None:
-    """Examine the files that data came from, with their roles and accepted fixes, to change them."""
+    """Examine the files of the data again, with their roles and accepted fixes, to change them."""
     assert data.upload is not None, "the page offers it for uploads only"
     key = (AGAIN, data.key, None, None)
     reading = _read(Reading(key, data.name, (), {}, None), data.upload.tables, data.roles)
@@ -307,7 +307,7 @@ def take_up_again(data: Dataset) -> None:
 
 
 def taken_up_again() -> Reading | None:
-    """Return what `take_up_again` examined, until something else is uploaded or it is dismissed."""
+    """Return the examination of `take_up_again`, until it is dismissed or another file is uploaded."""
     reading: Reading | None = st.session_state.get(PENDING)
     return reading if reading is not None and reading.key[0] == AGAIN else None
 

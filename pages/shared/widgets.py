@@ -217,7 +217,7 @@ def need_kind(page: str) -> None:
 
 
 def lacking(data: Dataset, page: str) -> str:
-    """Return a word for the ingredient that data lack for a page, by its title; "" if it applies."""
+    """Return a word for what data lack for a page, by its title; "" if the page applies."""
     if lacks(data.kind, f"page:{page}") is not None:
         return {("class",): "classes", ("vector",): "vectors"}.get(NEEDS[f"page:{page}"], "confidence")
     if page == "Simplex" and data.evaluation.n_classes == 2:
@@ -226,7 +226,7 @@ def lacking(data: Dataset, page: str) -> str:
 
 
 def say_rows_needed(what: str) -> bool:
-    """Say, if a summary is on screen, that something of `READS_ROWS` needs the rows; return whether."""
+    """If a summary is on screen, say that something in `READS_ROWS` needs rows; return whether it is."""
     if dataset().sums is not None:
         st.caption(escaped(needs_rows(what)))
     return dataset().sums is not None
@@ -322,7 +322,7 @@ def files_menu(key: str) -> Any:
 
 
 def as_clicked(figure: Figure, key: str) -> Figure:
-    """Return a figure such that it is not drawn again, if only a click has changed it since.
+    """Return a figure that is not drawn again if only a click has changed it.
 
     The browser has marked the point that was clicked. So a figure with marked points keeps those it was drawn
     with, unless other points are to be marked than the browser shows; another `datarevision` draws it again.
@@ -362,7 +362,7 @@ def clicked(key: str) -> dict[str, Any]:
 
 
 def ticked(key: str) -> int | None:
-    """Return the row of a table that was ticked, or of which a cell was reached."""
+    """Return the row of a table that was ticked or has the selected cell."""
     selection = st.session_state[key].selection
     return next(iter([*(row for row, _ in selection.cells), *selection.rows]), None)
 
@@ -409,7 +409,7 @@ def _written(file: str, source: tuple[Any, ...], log: tuple[str, ...], _table: p
 
 
 def made(make: Callable[[], bytes], table: pd.DataFrame) -> bytes | Callable[[], bytes]:
-    """Return the file of a small table, and of a large one the function that makes it."""
+    """Return the file of a small table; for a large table, the function that makes it."""
     return make() if table.size <= MADE_AT_ONCE else make
 
 

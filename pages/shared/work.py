@@ -1,4 +1,4 @@
-"""Long computations of a page: elsewhere, with the place in the queue, progress, and a button to cancel."""
+"""Long computations of a page in workers, with place in the queue, progress and a cancel button."""
 
 from __future__ import annotations
 
@@ -84,7 +84,7 @@ def when_there(words: str, function: Any, *arguments: Any) -> Any:
 
 @st.fragment(run_every=LOOK)
 def _follow(number: int, words: str, function: Any, *arguments: Any) -> None:
-    """Show how far a result is, and run the page again if there is no more to wait for."""
+    """Show the progress of a result, and run the page again when it is ready."""
     if st.session_state.get("cancelled") == number or (progress := begun(function, *arguments)) is None:
         st.rerun()
     _show_bar(number, progress[0], progress[1] or words)
@@ -111,7 +111,7 @@ def _with_step(words: str, step: str) -> str:
 
 
 def asked() -> None:
-    """Compute also what was cancelled: the user has pressed the button for it again."""
+    """Compute a cancelled job after all: the user has pressed its button again."""
     st.session_state.pop("cancelled", None)
 
 
@@ -120,7 +120,7 @@ def _cancel(number: int | None) -> None:
 
 
 def _number(job: Job) -> int:
-    """Return a number that this job has in every run of the page."""
+    """Return the number of this job, the same in every run of the page."""
     head, arrays = job.message
     number = zlib.crc32(repr(head).encode())
     for array in arrays:

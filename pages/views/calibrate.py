@@ -70,7 +70,7 @@ SCORED = {"tl_ece": "the predicted class being right", "conf_ece": "being right"
 
 
 def ask_for() -> None:
-    """Note that the user asked for the calibrator that was chosen, whoever fitted it."""
+    """Note that the user asked for the chosen calibrator."""
     store(replace(methods(every=True)[st.session_state["chosen"]], unasked=False))
 
 

@@ -122,7 +122,7 @@ place, begin = st.empty(), perf_counter()
 
 
 def say(share: float, name: str) -> None:
-    """Show which method is fitted, if all will take more than a second."""
+    """Show which method is being fitted, if all fits take more than a second."""
     if share and (perf_counter() - begin) / share > 1.0:
         place.progress(share, f"Fitting {name}")
 

@@ -61,7 +61,7 @@ SHARES = ("true", "predicted")
 
 
 def forget_removed() -> None:
-    """Forget further models of an upload when its files change, and all of it when none is left."""
+    """Forget the further models of an upload if its files change, and the upload if no file is left."""
     dismiss(every=not st.session_state["up"])
 
 
@@ -119,8 +119,8 @@ def show_one_score(rows: Any) -> None:
 def show_uploads(data: Dataset) -> bool:
     """Show the fields for files, and what is in them; return whether these files are in use.
 
-    Files that can be used are in use at once. They are no names of the page: what is called when a widget
-    changes would keep them in memory.
+    Files that can be used are in use at once. They are not variables of the page, because the callbacks of
+    widgets would keep them in memory.
     """
     left, right = st.columns(2)
     files = left.file_uploader(
@@ -177,7 +177,7 @@ def show_uploads(data: Dataset) -> bool:
 
 
 def wanted(reading: Reading, share: int) -> tuple[Any, ...]:
-    """Return the upload, the share that it is divided by, if any, and its further models."""
+    """Return the upload, the share for calibration if it is to be divided, and its further models."""
     return reading, None if "calibration" in reading.reports else share, further()
 
 

@@ -58,7 +58,7 @@ def present(on: bool) -> None:
 
 
 def go(step: str | None = None) -> None:
-    """Put a step into the address; without `step`, the one just chosen in the menu."""
+    """Put a step into the address; without `step`, the step just chosen in the menu."""
     st.query_params["step"] = step or st.session_state["lesson"]
 
 

@@ -18,7 +18,7 @@ MOST_CODE_POINT = 0x10FFFF
 
 
 def read_npy(source: Source, limits: Limits, progress: Progress | None = None) -> Table:
-    """Read the one array of an NPY file, gzipped or not."""
+    """Read the array of an NPY file, gzipped or not."""
     if source.head(2) == b"\x1f\x8b":
         source = open_source(whole(source, limits), limits)
     with source.open() as file:

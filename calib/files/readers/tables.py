@@ -37,7 +37,7 @@ class Table:
 
     @property
     def tabular(self) -> bool:
-        """Whether rows of all content belong together (false for NPZ, if sizes may differ)."""
+        """Whether all columns and matrices have the same rows; arrays of NPZ files may not."""
         return self.format not in ("npz", "npy")
 
     @property
@@ -70,7 +70,7 @@ class Table:
 
 
 def frozen(array: np.ndarray) -> np.ndarray:
-    """Make an array and what it is a view of read-only, so that `Predictions` shares it without a copy."""
+    """Make an array, and any array it is a view of, read-only: `Predictions` then needs no copy."""
     base: Any = array
     while isinstance(base, np.ndarray):
         base.flags.writeable = False
@@ -135,7 +135,7 @@ def by_word(values: np.ndarray, of: Callable[[str], Any], dtype: Any = None) -> 
 
 
 def as_keys(values: np.ndarray) -> np.ndarray:
-    """Return the cells of a column as they are compared between files: an object array of str."""
+    """Return the cells of a column as texts, to compare them between files: an object array of str."""
     return by_word(values, str, object)
 
 

@@ -1,4 +1,4 @@
-"""Frames to CSV that a spreadsheet cannot run."""
+"""Frames to CSV files in which spreadsheets find no formula."""
 
 from __future__ import annotations
 

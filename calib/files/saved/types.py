@@ -467,7 +467,7 @@ _OPTIONAL = (*_OF_GROUPS, "shrunk_")
 
 
 def _shrunk_values(raw: Any, where: str, short: np.ndarray, pooled: Any) -> list[Any]:
-    """Return a row of values of the pooled bins exactly if a problem has too few points, else None."""
+    """Return the values of the pooled bins for each problem with too few points, else None."""
     if not isinstance(raw, list) or len(raw) != len(short):
         raise mismatch(where, f"a list of {len(short):,}", raw)
     row = Array(("b",), 0.0, 1.0)
@@ -490,7 +490,7 @@ def _group_names(names: Any, where: str) -> tuple[str, ...]:
 
 
 def _binary_states(unfitted: Any, raw: Any, where: str, n_points: np.ndarray, needed: int) -> list[Any]:
-    """Return a calibrator per entry: one exactly if there are at least `needed` points, else None."""
+    """Return the calibrator of each entry, None if it has fewer than `needed` points."""
     if not isinstance(raw, list) or len(raw) != len(n_points):
         raise mismatch(where, f"a list of {len(n_points):,}", raw)
     layout, params = layout_of(unfitted, _BINARY), unfitted.get_params(deep=False)

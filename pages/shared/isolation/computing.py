@@ -87,7 +87,7 @@ def write_table(frame: pd.DataFrame) -> np.ndarray:
 def _seconds_to_fit(
     calibrator: Any, calibration: Announcement, evaluation: Announcement, groups: Any = None
 ) -> float:
-    """Estimate the time of `fit`: reading the rows, and what `calib.calibrators.effort` knows."""
+    """Estimate the seconds of `fit`: reading the rows, and the fit by `calib.calibrators.effort`."""
     megabytes = (calibration.n_bytes + evaluation.n_bytes) / 1e6
     reading = PASSES if getattr(calibrator, "notion", "") in TOP_NOTIONS else 7 * PASSES
     n_classes = calibration.n_scores // calibration.n_samples
@@ -95,7 +95,7 @@ def _seconds_to_fit(
 
 
 def _seconds_to_compare(labels: Any, scores: Any, *arguments: Any, **options: Any) -> float:
-    """Estimate the time of tests that compare pairs, or redraw outcomes: not of many distinct scores."""
+    """Estimate the seconds of tests that compare pairs or redraw outcomes."""
     if isinstance(scores, BinaryProblems):
         redrawn = len(scores.tie_starts)
         return PAIRS * redrawn if redrawn <= MOST_REDRAWN else 0.0
@@ -103,7 +103,7 @@ def _seconds_to_compare(labels: Any, scores: Any, *arguments: Any, **options: An
 
 
 def _seconds_to_recommend(*arguments: Any, **options: Any) -> float:
-    """Estimate the time of fits to all folds: it depends on the classes more than on the rows."""
+    """Estimate the seconds of fits to all folds, which depend on the classes more than on the rows."""
     return min(LONG + SEARCHED * n_bytes((arguments, options)) / 1e6, MINUTES)
 
 
@@ -185,7 +185,7 @@ class Job:
 
     @cached_property
     def seconds(self) -> float:
-        """Seconds that it will take, about."""
+        """Estimated seconds of the job."""
         if callable(self.rate):
             return self.rate(*self.arguments, **self.options)
         return self.rate * n_bytes((self.arguments, self.options)) / 1e6
@@ -216,7 +216,7 @@ class Job:
 
 
 def call(packed: Any, arrays: list[np.ndarray], progress: Progress) -> tuple[Any, list[np.ndarray]]:
-    """Call what `Job` packed, in a worker; return the packed result and its arrays."""
+    """Call the function that `Job` packed, in a worker; return the packed result and its arrays."""
     name, arguments, options = unpack(packed, arrays)
     function = FUNCTIONS[name][0]
     if "progress" in inspect.signature(function).parameters:

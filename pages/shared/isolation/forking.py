@@ -1,4 +1,4 @@
-"""Workers forked in milliseconds by the standard library's fork server, which has imported what they need."""
+"""Workers that the standard library's fork server forks in milliseconds, with their imports done."""
 
 from __future__ import annotations
 
@@ -100,7 +100,7 @@ class Forked:
             return self.returncode
 
     def kill(self) -> None:
-        """End the process at once, or as soon as it begins."""
+        """End the process at once, or as soon as it starts."""
         with self._lock:
             pid = self.pid
             if self.poll() is None and pid is not None:
@@ -108,7 +108,7 @@ class Forked:
                     os.kill(pid, signal.SIGKILL)
 
     def _hear(self) -> None:
-        """Take the next number from the fork server: the process id, then the exit code."""
+        """Read the next number from the fork server: the process id, then the exit code."""
         try:
             number = forkserver.read_signed(self._status)
         except EOFError:  # the fork server has ended; a worker ends with its pipes
@@ -121,7 +121,7 @@ class Forked:
 
 
 def _connected(ends: list[int], environment: dict[str, str]) -> tuple[int, int]:
-    """Ask the fork server for a process; return the ends of its status and of its order."""
+    """Ask the fork server for a process; return the pipe ends of its status and of its order."""
     with _environment:  # the fork server starts with this process's, and the path to `pages`
         before = {name: os.environ.get(name) for name in environment}
         os.environ.update(environment)

@@ -46,7 +46,7 @@ def memory_mb() -> float:
 
 
 def check(new: Sequence[Any], mine: Sequence[Any], advice: str) -> None:
-    """Count `new` with what this session holds, `mine`, and with what all hold.
+    """Count `new` together with what this session holds, `mine`, and what all sessions hold.
 
     Raises
     ------
@@ -81,7 +81,7 @@ def exceeded(mine: float, all_bytes: float) -> str:
 
 
 def share() -> float:
-    """Return the megabytes of a session if all of them held as much."""
+    """Return the megabytes of each session if all had equal shares."""
     return limit("CALIB_SERVER_MB") / max(n_sessions(), 1)
 
 
@@ -113,7 +113,7 @@ def uploaded_by_all() -> int:
 
 
 def release(files: Sequence[UploadedFile]) -> None:
-    """Give back the memory of uploaded files: their fields are empty when the page runs next."""
+    """Release the memory of uploaded files: their fields are empty when the page runs next."""
     context = get_script_run_ctx()
     manager = None if context is None else context.uploaded_file_mgr
     if isinstance(manager, MemoryUploadedFileManager):

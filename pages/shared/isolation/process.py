@@ -1,4 +1,4 @@
-"""Worker processes that may die, and pools of them: a queue with places, progress, and an end on request.
+"""Worker processes that may die, and pools of them: a queue, progress, and an end on request.
 
 A worker does one job after another and is replaced when it dies; its death is one sentence in one session.
 If the system has no limits for processes (`resource`), the wall clock alone ends a job, and the log
@@ -51,7 +51,7 @@ FORKS = sys.platform == "linux"
 
 
 def environment() -> dict[str, str]:
-    """Environment of a worker: this calib, one thread, and allocators that return what is freed."""
+    """Environment of a worker: this calib, one thread, and allocators that return freed memory."""
     root = str(Path(__file__).parents[3])
     return {
         "PYTHONPATH": os.pathsep.join([root, *filter(None, [os.environ.get("PYTHONPATH")])]),
@@ -223,7 +223,7 @@ class Worker:
 
 
 def session_of_thread() -> str:
-    """Return the session that this thread works for, by Streamlit's note on threads of pages, or its name."""
+    """Return the session that this thread works for, by Streamlit's context or the thread's name."""
     thread = threading.current_thread()
     context = getattr(thread, "streamlit_script_run_ctx", None)
     return getattr(context, "session_id", thread.name)
@@ -274,7 +274,7 @@ class Pool:
                 self.idle[-1].start()
 
     def rest(self, seconds: float) -> None:
-        """End processes that had nothing to do for so long, which gives their memory back."""
+        """End processes that have been idle for this time, to release their memory."""
         with self.turn:
             for worker in self.idle:
                 if worker.process is not None and time.monotonic() - worker.used > seconds:

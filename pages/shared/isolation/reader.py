@@ -1,4 +1,4 @@
-"""Files are read in a worker process: if a file ends it, the user reads a sentence, and another starts.
+"""Files are read in a worker process: if a file ends it, the user reads a sentence, and a new one starts.
 
 The process is started once, and again after a death; a job never pays for its imports, unless it comes first.
 """

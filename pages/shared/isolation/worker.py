@@ -1,4 +1,4 @@
-"""A worker: a process that reads files, or computes, one job after another, until its input ends.
+"""A worker: a process that reads files or computes, one job after another, until its input ends.
 
 `pages.shared.isolation.process` starts it, never by hand.
 """
@@ -110,7 +110,7 @@ TOO_LARGE = "the {} needs more memory than one may take; pass a sample of the ro
 
 
 def limit(memory_bytes: int) -> list[str]:
-    """Set the limits of this process that the system has; return their names."""
+    """Set limits of this process, if the system has them; return their names."""
     try:
         import resource
     except ImportError:
@@ -149,7 +149,7 @@ def resident_bytes() -> int:
 
 
 def main(memory_bytes: int, seconds: int, niceness: int) -> None:
-    """Do jobs until the input ends, or nobody reads what comes out."""
+    """Do jobs until the input ends or the output is closed."""
     with contextlib.suppress(BrokenPipeError, EOFError):
         _work(memory_bytes, seconds, niceness)
 

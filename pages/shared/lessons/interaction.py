@@ -35,17 +35,17 @@ def guess(name: str, question: str, options: Sequence[str]) -> str | None:
 
 
 def between(low: float, high: float, step: float) -> Callable[[float], float]:
-    """Return a function that takes a place of an axis to the nearest value of a slider."""
+    """Return a function that moves a position on an axis to the nearest value of a slider."""
     return lambda place: round(min(max(round(place / step) * step, low), high), 10)
 
 
 def nearest(values: Sequence[Any], place: Callable[[Any], float] = float) -> Callable[[float], Any]:
-    """Return a function that takes a place of an axis to the nearest of some values."""
+    """Return a function that moves a position on an axis to the nearest of some values."""
     return lambda where: min(values, key=lambda value: abs(place(value) - where))
 
 
 def handle(name: str, x: float, y: float, along: str, **axes: str) -> dict[str, Any]:
-    """Describe what can be dragged: the setting, where it is, and the axis along which it moves.
+    """Describe a handle to drag: its setting, its position, and the axis along which it moves.
 
     `rule="x"` or "y" makes a whole line across that axis the handle; `xaxis`, `yaxis` name the axes.
     """
@@ -61,7 +61,7 @@ def draggable(figure: Figure, handles: Sequence[Mapping[str, Any]]) -> Figure:
 
 
 def listen(snaps: Snaps) -> None:
-    """Take what was dragged to its setting; to be called before the controls of the settings."""
+    """Move what was dragged into its setting; call it before the controls of the settings."""
     st.text_input("Dragged", key="dragged", on_change=_dropped, args=(snaps,), label_visibility="collapsed")
 
 
@@ -76,7 +76,7 @@ def _dropped(snaps: Snaps) -> None:
 
 
 def own_data(page: str, name: str) -> None:
-    """Link to the page that shows the same for the user's data, unless the step is presented."""
+    """Link to the page that shows this for the user's data, unless the step is presented."""
     if not presenting():
         st.page_link(page, label=f"The same for your data: {name}", icon=ARROW)
 

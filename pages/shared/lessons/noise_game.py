@@ -146,7 +146,7 @@ def perfect_curves(
 ) -> Figure:
     """Draw TL-ECE of a perfect model against its rows, a line per number of classes, and single redraws.
 
-    Before the answer there are the axes and the chosen number of rows.
+    Before the answer, only the axes and the chosen number of rows are drawn.
     """
     data = []
     styles = (("sky", "dot"), ("green", "dash"), ("purple", "dashdot"), ("vermillion", "solid"))
@@ -257,7 +257,7 @@ def show() -> None:
 
 
 def one_more(key: str, most: int) -> None:
-    """Raise a number in the address by 1, from `most` back to 1."""
+    """Increase a number in the address by 1; after `most` comes 1."""
     st.session_state[key] = st.session_state.get(key, 1) % most + 1
 
 

@@ -28,7 +28,7 @@ from pages.shared.widgets import literal
 
 
 def one_bin(diagram: ReliabilityDiagram, bin_: int, names: Sequence[str], *, split: bool) -> Figure:
-    """Draw all classes together with a bin framed, whose star, if `split`, is split into its classes.
+    """Draw all classes together, with a bin framed; if `split`, its star is split into its classes.
 
     Dots that are not split yet lie under the star, so that the browser can move them.
     """
@@ -118,7 +118,7 @@ def show() -> None:
 
 
 def answer(inside: BinZoom, names: Sequence[str], chosen: int) -> str:
-    """Say how often the chosen class is right, and the classes that are so most and least often."""
+    """Say how often the chosen class is right, and which classes are right most and least often."""
     enough = np.flatnonzero(inside.class_count >= FEW_ROWS)
     ranked = (enough if len(enough) else np.arange(len(inside.label))).tolist()
     ranked.sort(key=lambda position: inside.class_accuracy[position])

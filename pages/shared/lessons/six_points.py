@@ -39,7 +39,7 @@ ROUNDING = 0.005
 
 
 def used_cells(proba: np.ndarray, notion: str, top_k: int = 2) -> np.ndarray:
-    """Tell which binary problem each probability enters: its index + 1, or 0 if it is not used.
+    """Return the binary problem that uses each probability: its index + 1, or 0 if none does.
 
     For "canonical", which is not an M2B notion, every row is one unit: its entries carry the number of their
     row's distinct vector, counted from the first row.
@@ -315,7 +315,7 @@ def edited() -> Predictions | None:
 
 
 def start_from(written: str) -> None:
-    """Begin again from the table of an address (or, if empty, the original one), without edits."""
+    """Begin again with the table in an address (by default the original table), without edits."""
     if not written:
         st.query_params.pop("table", None)
     st.session_state["six-start"] = st.session_state["six-written"] = written

@@ -41,7 +41,7 @@ def size_of(rows: Any) -> tuple[int, int]:
 
 
 def choose_bins(column: DeltaGenerator, notion: Notion, top_k: int | None = None) -> HistogramBinning:
-    """Show the proposed points per bin and the choice by hand in this place; return the unfitted binning."""
+    """Show the proposed points per bin and a choice by hand; return the unfitted binning."""
     data = dataset()
     assert data.calibration is not None, "the page asks for calibration rows first"
     small = data.calibration.n_scores <= AT_ONCE

@@ -46,7 +46,7 @@ def pick_bin(notion: str, n_bins: int) -> None:
 
 
 def scored_bin(n_bins: int) -> int | None:
-    """Return the bin of the class's score, among all rows, that was clicked, if it is of the class shown."""
+    """Return the bin of the class's score that was clicked, if it is of the class shown."""
     code, bin_ = st.session_state.get("class-scored", (None, n_bins))
     return bin_ if code == st.session_state.get("class") and bin_ < n_bins else None
 

@@ -81,7 +81,7 @@ class Job:
 
 
 def covtype_panel(model: str = "forest") -> None:
-    """Offer COVTYPE, simulated or real; the data on screen stay until the new predictions are ready."""
+    """Offer COVTYPE, simulated or real; the present data stay until the new predictions are ready."""
     job: Job | None = st.session_state.get("covtype-job")
     title, text, fetch = TEXTS[model]
     with st.expander(title, expanded=job is not None):
@@ -100,7 +100,7 @@ def covtype_panel(model: str = "forest") -> None:
 
 
 def _may_replace(title: str) -> bool:
-    """Return whether the data on screen may make way: a user's own only if the user says so."""
+    """Return whether the data on screen may be replaced: a user's own only if the user agrees."""
     shown = dataset()
     if not shown.own:
         return True

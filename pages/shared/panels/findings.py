@@ -137,7 +137,7 @@ def _blocks(reading: Reading) -> list[str]:
 
 
 def _abstentions(reading: Reading, roles: Roles) -> tuple[str, ...] | None:
-    """Return the predictions that the user says are no answer; None for the usual ones."""
+    """Return the values that mean "no answer" to the user; None for the usual values."""
     if roles.kind != "top-label" or roles.predicted is None:
         return roles.abstentions
     seen = [word for word in words_in(reading.table.columns[roles.predicted])[1] if word]

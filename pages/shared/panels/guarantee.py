@@ -66,7 +66,7 @@ def show_guarantee(calibrator: Any, choices: int) -> None:
 
 
 def show_base_beside(calibrator: Any, choices: int, n_bins: int) -> None:
-    """Say so if the base model already keeps more than the guarantee."""
+    """Say if the base model is already better than the guarantee."""
     if not isinstance(calibrator, MulticlassToBinary):
         return
     alpha = st.session_state["alpha"]

@@ -16,7 +16,7 @@ SHOWN = 200
 
 
 def show_difference(first: Method, second: Method, n_bins: int) -> None:
-    """Compare two models class by class, the classes first whose confidence moves most."""
+    """Compare two models class by class; classes whose confidence moves most come first."""
     st.header("The two models class by class", anchor=False)
     names = dataset().evaluation.class_names
     tables = [classes(method, n_bins) for method in (first, second)]

@@ -40,7 +40,7 @@ def can_recommend() -> bool:
 
 
 def open_on(key: str, value: Any, options: Collection[Any] | None = None) -> None:
-    """Let a control open on a value, until the recommendation is ready or the user chooses another value."""
+    """Open a control on a value, until the recommendation is ready or the user chooses another value."""
     if options is not None and st.session_state.get(key) not in options:
         st.session_state.pop(key, None)
     if key not in st.session_state:
@@ -50,7 +50,7 @@ def open_on(key: str, value: Any, options: Collection[Any] | None = None) -> Non
 
 
 def is_awaited() -> bool:
-    """Whether `recommended` found that the recommendation is not there yet."""
+    """Whether the recommendation is not ready yet."""
     return "opened" in st.session_state
 
 

@@ -1,4 +1,4 @@
-"""The rows behind what was clicked: sorted by how wrong they are, searchable, in pages, to download."""
+"""The rows of a clicked mark: sorted by how wrong they are, with a search, pages and a download."""
 
 from __future__ import annotations
 

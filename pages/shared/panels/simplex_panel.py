@@ -52,7 +52,7 @@ MEASURES = {
 
 
 def choose_view(menu: DeltaGenerator, about: DeltaGenerator) -> ThreeClasses:
-    """Let the user choose predictions and three classes; stop the page if there is nothing to show.
+    """Let the user choose predictions and three classes; stop the page if nothing can be shown.
 
     `menu` is the place of the controls, `about` the place of a sentence about the data.
     """
@@ -134,7 +134,7 @@ def comparison_table(comparison: SchemeComparison) -> pd.DataFrame:
 
 
 def refusal(scheme: SimplexScheme, n_rows: int, reason: object) -> str:
-    """Say in the page's terms why a scheme cannot be fitted on `n_rows` calibration rows."""
+    """Say in the words of the page why a scheme cannot be fitted on `n_rows` calibration rows."""
     if isinstance(scheme, ProjectionScheme) and n_rows < scheme.n_bins - 1:
         rows = "is 1" if n_rows == 1 else f"are {n_rows:,}"
         requirement = f"Projection with {scheme.n_bins:,} bins needs {scheme.n_bins - 1:,} calibration rows"

@@ -56,6 +56,6 @@ def _show_findings(summary: Summary) -> None:
 
 
 def _log(summary: Summary) -> tuple[str, ...]:
-    """Return how many rows were left out, as pages and downloads say it."""
+    """Return the sentence on rows that were left out."""
     faulty = summary.n_faulty
     return (f"{faulty:,} rows that could not be used were left out",) if faulty else ()

@@ -47,7 +47,7 @@ def show_take_away(method: Method, kind: Literal["primary", "secondary"] = "seco
 
 
 def offer_file(method: Method, kind: Literal["primary", "secondary"] = "secondary") -> None:
-    """Offer a calibrator's file: it lists the fixes in the data, and says among how many it was chosen."""
+    """Offer a calibrator's file, with the fixes in the data and the number of candidates."""
     data = dataset()
     offer_calibrator(method.calibrator, data.calibration, data.evaluation.class_names, method.choices, kind)
 
