@@ -85,7 +85,7 @@ from calib.report.sections import ReportInput, report_html
 from calib.stats.binless import calibration_slope, calibration_tests, combined_test
 from calib.stats.effective import dependence_words
 from calib.stats.floors import NoiseFloor, noise_floor, verdict
-from calib.stats.measures import Measure, ece_of
+from calib.stats.measures import ECES, Measure, ece_of
 
 
 def metrics(options: Namespace) -> Outcome:
@@ -811,7 +811,7 @@ def _floors(
         name: noise_floor(
             rows.labels,
             scores,
-            notion=measure.notion or "top-label",
+            **measure.options,
             n_bins=options.bins,
             strategy=strategy,
             sample_weight=rows.sample_weight,
@@ -825,9 +825,11 @@ def _floors(
 
 def _floor_measures(rows: Any) -> dict[str, Measure]:
     """Return the errors that are shown with their noise floor, by their notion, or "binary"."""
-    errors = ece_of(kind_of(rows)).values()
-    by_notion = {str(error.notion): error for error in errors if error.notion in TOP_NOTIONS}
-    return by_notion or {"binary": next(iter(errors))}
+    errors = ece_of(kind_of(rows))
+    by_notion: dict[str, Measure] = {
+        notion: ECES[notion] for notion in TOP_NOTIONS if ECES[notion].key in errors
+    }
+    return by_notion or {"binary": next(iter(errors.values()))}
 
 
 def _floor_data(floor: NoiseFloor) -> dict[str, float]:
