@@ -72,7 +72,7 @@ FILLED = 0.9
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Recommendation(Result):
-    """The calibrator to use for some data, chosen on their calibration rows."""
+    """The recommended calibrator, chosen on calibration rows."""
 
     name: str  #: Name of the calibrator in the catalogue, or "none": leave the scores as they are
     #: fitted calibrator or None: Fitted on all calibration rows; None if the name is "none"
@@ -518,7 +518,7 @@ def _cross_validated(
     left_out: dict[str, str],
     progress: Callable[[float, str], object] | None,
 ) -> tuple[dict[str, dict[str, np.ndarray]], dict[str, int], dict[str, dict[str, float]]]:
-    """Return losses out of fold, fitted numbers and losses of wrong rows; refusals go to `left_out`."""
+    """Return out-of-fold losses, fitted numbers and losses of wrong rows; refusals go to `left_out`."""
     losses = {name: {metric: np.empty(len(labels)) for metric in SCORES} for name in candidates}
     numbers, wrong = {NONE: 0}, {name: dict.fromkeys(SCORES, 0.0) for name in (NONE, *candidates)}
     can_be_wrong = data.kind != "multilabel" if isinstance(data, Announcement) else True
@@ -553,7 +553,7 @@ def _cross_validated(
 def _mean_and_error(
     values: np.ndarray, weights: np.ndarray | None, cluster: np.ndarray | None
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Mean over the columns of (m, n) values and its standard error, with weights of mean 1, by cluster."""
+    """Means of the rows of (m, n) values, and their standard errors, weighted and by cluster."""
     mean = values.mean(axis=1) if weights is None else values @ weights / weights.sum()
     away = values - mean[:, None]
     if weights is not None:

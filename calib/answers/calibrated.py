@@ -40,9 +40,9 @@ def calibrated_scores(calibrator: Any, proba: Any, *, groups: Any = None) -> Any
     """Return the scores of a fitted calibrator for base predictions.
 
     (n, L) base probabilities give (n, L) scores, or the predicted class and its confidence if the calibrator
-    gives no more (rank 1 for the top-K notions); other predictions give the same kind if they can, 1-D scores
-    1-D scores. `groups` holds the group of each row, if the calibrator needs it; by default `groups_in` finds
-    it.
+    gives no more (rank 1 for the top-K notions). Other predictions give the same kind if possible, and 1-D
+    scores give 1-D scores. `groups` holds the group of each row if the calibrator needs it; by default
+    `groups_in` finds it.
     """
     check_same_classes(calibrator, proba)
     if isinstance(calibrator, BinaryCalibrator):
@@ -73,7 +73,7 @@ def calibrated_scores(calibrator: Any, proba: Any, *, groups: Any = None) -> Any
 
 
 def groups_in(calibrator: Any, rows: Any) -> Any:
-    """Return the column of predictions with mostly a calibrator's groups; None if either has none."""
+    """Return the column of predictions that mostly holds a calibrator's groups; None if there is none."""
     table = getattr(rows, "metadata", None)
     if not getattr(calibrator, "has_groups", False) or table is None:
         return None
@@ -131,7 +131,7 @@ def fit_on(calibrator: Any, rows: Any, *, sample_weight: Any = None, groups: Any
 
 
 def vector_losses(y_true: Any, scores: Any, proba: Any) -> dict[str, np.ndarray]:
-    """Return the Brier score and the log loss of each row, as whole vectors."""
+    """Return the Brier score and the log loss of the whole vector of each row."""
     if kind_of(proba).name != "vectors":
         return {metric: row_values(y_true, scores, metric) for metric in ("brier", "log_loss")}
     matrix = getattr(proba, "proba", proba)
@@ -275,7 +275,7 @@ def beside_input(columns: Mapping[str, np.ndarray], applied: pd.DataFrame, kept:
 
 
 def _applied_to_classes(calibrator: Any, rows: MultilabelPrediction) -> pd.DataFrame:
-    """Return the calibrated score of every class as p(class), and whether it is true as true(class)."""
+    """Return the columns p(class), the calibrated scores, and true(class), whether the class is true."""
     names = rows.class_names or ()
     scores = calibrated_scores(calibrator, rows).scores
     tables = [pd.DataFrame(scores, columns=[f"p({name})" for name in names])]

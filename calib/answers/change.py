@@ -33,7 +33,7 @@ class Change(Result):
 
     @property
     def verdict(self) -> str:
-        """One of `VERDICTS`: what either interval says, and "mixed" if they contradict each other."""
+        """One of `VERDICTS`: "mixed" if the two intervals contradict each other."""
         lower = self.error.upper < 0.0, self.score.upper < 0.0
         higher = self.error.lower > 0.0, self.score.lower > 0.0
         if any(lower) and any(higher):
@@ -41,7 +41,7 @@ class Change(Result):
         return "better" if any(lower) else "worse" if any(higher) else "not distinguishable"
 
     def words(self, error: str, score: str, strong: str = "{}") -> str:
-        """Say the verdict and both intervals; `error` and `score` name them, `strong` formats the verdict."""
+        """State the verdict and both intervals, with the names of error and score; `strong` is a format."""
         ends = ((self.error.lower, self.error.upper), (self.score.lower, self.score.upper))
         named, each = [], 1.0 - (1.0 - self.level) / 2.0
         for name, (low, high) in zip((f"squared l2 {error}", score), ends, strict=True):
@@ -67,7 +67,7 @@ def change(
     cluster: Any = None,
     level: float = LEVEL,
 ) -> Change:
-    """Say whether a calibrator makes predictions better, worse, or neither beyond doubt."""
+    """Say whether a calibrator makes predictions distinguishably better or worse."""
     each = 1.0 - (1.0 - check_level(level)) / 2.0
     options: dict[str, Any] = {"sample_weight": sample_weight, "cluster": cluster, "level": each}
     strategies: dict[str, Any] = {"strategy_a": strategy_after, "strategy_b": strategy_before}

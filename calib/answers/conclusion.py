@@ -70,7 +70,7 @@ class Gap:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Conclusion(Result):
-    """Ranges and classes whose confidence is known to be too high or too low, all statements together."""
+    """Ranges and classes whose confidence is too high or too low; all statements hold together."""
 
     kind: str  #: Kind of the predictions
     #: Rows, and ranges of scores that were looked at

@@ -40,7 +40,7 @@ class ActionCosts(Result):
 
     @property
     def sentence(self) -> str:
-        """State the cost of the actions and the saving by the scores."""
+        """State the cost of the actions, and how much the scores save."""
         return (
             f"The mean cost is {self.cost:.4g} per row ({100 * self.level:g} % interval {self.lower:.4g} to "
             f"{self.upper:.4g}); {self.actions[self.alone]!r} for every row costs {self.saved:.4g} more "

@@ -82,7 +82,7 @@ def _notion(label: int | None) -> Any:
 
 
 def _accepted_first(problems: BinaryProblems, label: int | None) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Return confidence, weight and weight of wrong rows, the most confident first."""
+    """Return confidence, weight and weight if wrong of each row, the most confident rows first."""
     if label is not None and not 0 <= label < problems.n_problems:
         raise InputError(f"label must be a predicted class 0..{problems.n_problems - 1}; got {label}")
     confidence, right = problems.problem(label or 0)
@@ -142,7 +142,7 @@ def decision_curve(
 def _rows_of_event(
     y_true: Any, scores: Any, event: np.ndarray, sample_weight: Any
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Return whether the event happened, its score and the weight (1 without weights), of rows that count."""
+    """Return outcome, score and weight (1 if unweighted) of the rows with weight above 0."""
     happened, event, weight = weighted_rows(
         outcomes_of(y_true, scores), event, weights_of(scores, sample_weight)
     )

@@ -247,12 +247,12 @@ def _problems(rows: Rows, by: str | None) -> BinaryProblems:
 
 
 def grid() -> np.ndarray:
-    """Return the thresholds that `decide` tests, descending to 0, whatever the data."""
+    """Return the thresholds that `decide` tests, descending to 0, the same for all data."""
     return np.append(expit(np.arange(HIGHEST, LOWEST - STEP / 2, -STEP)), 0.0)
 
 
 def starts_of(accepted: np.ndarray, risk: float, level: float, worth: float = 1.0) -> list[int]:
-    """Return the positions at which tests start, in equal ratios of coverage up to all rows."""
+    """Return the positions at which tests start; their coverages have equal ratios, up to all rows."""
     total = float(accepted[-1])
     least = min(2.0 * np.log(level) / np.log1p(-risk) / worth, total)
     counts = total * (least / total) ** (np.arange(STARTS)[::-1] / (STARTS - 1))
@@ -287,7 +287,7 @@ def _tail(rows: Any, wrong: Any, risk: float) -> Any:
 def _counts(
     confidence: np.ndarray, right: np.ndarray, thresholds: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Return accepted rows and wrong accepted rows at each threshold, from ascending confidences."""
+    """Return the numbers of accepted and of wrong accepted rows at each threshold."""
     first = np.searchsorted(confidence, thresholds)
     wrong = np.append(np.cumsum(~right[::-1])[::-1], 0)
     return len(confidence) - first, wrong[first]

@@ -33,7 +33,7 @@ def used_words(overlap: Overlap | None, problems: BinaryProblems | None) -> str 
 
 
 def used_rows(y_true: Any, scores: Any, weights: Any, overlap: Overlap | None) -> str | None:
-    """Return `used_words` of labels and scores; weighted and multilabel scores show nothing themselves."""
+    """Return `used_words` of labels and scores; weighted or multilabel scores alone show nothing."""
     is_multilabel = isinstance(scores, MultilabelPrediction)
     weighted = weights_of(scores, weights) is not None
     problems = None if is_multilabel or weighted else as_problems(y_true, scores, "confidence")
@@ -41,7 +41,7 @@ def used_rows(y_true: Any, scores: Any, weights: Any, overlap: Overlap | None) -
 
 
 def equals_its_outcomes(problems: BinaryProblems) -> bool:
-    """Whether scores are the means of their rows' outcomes, as after a binned or isotonic fit to these rows.
+    """Whether scores equal the mean outcomes of their rows, as after a binned or isotonic fit to them.
 
     Rows of equal scores strictly between 0 and 1 are a cell. By chance n rows with score s have exactly n s
     right rows with a binomial probability. Scores were fitted to these rows if at least half of the rows in

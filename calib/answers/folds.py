@@ -74,7 +74,7 @@ class CrossCalibration(Result):
         return self.table.copy()
 
     def predict(self, rows: Any) -> Any:
-        """Return calibrated scores of new rows: by the calibrator, or the mean of the folds' calibrators."""
+        """Return calibrated scores of new rows, by the calibrator or as the mean over the folds'."""
         found = [calibrated_scores(calibrator, rows) for calibrator in self.calibrators]
         if len(found) == 1:
             return found[0]

@@ -90,7 +90,7 @@ class GateResult:
 
     @property
     def sentence(self) -> str:
-        """The outcome in words, the worst answers first; groups with a limit that is kept are counted."""
+        """The outcome in words, the worst answers first; limits kept in groups are only counted."""
         ordered = sorted(self.checks, key=lambda check: ANSWERS.index(check.answer))
         sentences = [check.sentence for check in ordered if check.group is None or check.answer != "kept"]
         if grouped := [check for check in self.checks if check.group is not None]:
@@ -116,7 +116,7 @@ class GateResult:
         return check.answer == "broken" or (self.strict and check.answer == "undecided")
 
     def markdown(self) -> str:
-        """Return the outcome as a table in Markdown, the worst answers first, as a pull request shows it."""
+        """Return the outcome as a table in Markdown for a pull request, the worst answers first."""
         ordered = sorted(self.checks, key=lambda check: ANSWERS.index(check.answer))
         body = [
             [

@@ -153,7 +153,7 @@ class GuaranteeCard(Result):
         return "Theorem 2" if self.notion == "class-wise" else "Theorem 1"
 
     def promises(self, label: int | None = None) -> list[Promise]:
-        """Return eps_1 and eps_2 of one class, by default the worst; without bounds that exclude nothing."""
+        """Return eps_1 and eps_2 of one class, by default the worst, without bounds of 1 or more."""
         by_class = label is not None and self.notion != "confidence"
         first = float(self.marginal[label]) if by_class else self.worst_marginal
         second = float(self.conditional[label]) if by_class else self.worst_conditional

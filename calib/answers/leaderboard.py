@@ -89,7 +89,7 @@ class Leaderboard(Result):
 
     @cached_property
     def ranked(self) -> tuple[Entry, ...]:
-        """The entries from the lowest Brier score on; those that failed come last."""
+        """The entries by ascending Brier score; entries that failed come last."""
         mean = [
             weighted_mean(entry.losses["brier"], self.weights) if entry.losses else np.inf
             for entry in self.entries
@@ -271,7 +271,7 @@ def compare(
 def timed_fit(
     name: str, calibrator: Any, calibration: Predictions, sample_weight: Any = None
 ) -> tuple[Any, float]:
-    """Fit a method of a leaderboard on calibration rows; return it and the seconds that took."""
+    """Fit a method of a leaderboard on calibration rows; return it and the seconds of the fit."""
     if is_foreign(calibrator):
         calibrator = ForeignCalibrator(calibrator, name=name)
     started = perf_counter()

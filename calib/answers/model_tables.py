@@ -156,7 +156,7 @@ class ModelComparison(Drawn):
         return f"Before calibration: {_against_the_next(self.before).words(name)} With calibrators: {after}"
 
     def notes(self) -> tuple[str, ...]:
-        """Return the notes of the table: what is marked, which numbers do not compare, and why."""
+        """Return the notes of the table: what is marked, which numbers cannot be compared, and why."""
         found = [HOW_MARKED]
         if n := len(self.models) * (len(self.methods) - 1):
             alone = 100 - 100 * (1 - self.level) / n
@@ -314,7 +314,7 @@ def compare_models(
 
 
 def methods_to_compare(methods: Iterable[str] | Mapping[str, Any], kind: Kind, n_bins: int) -> dict[str, Any]:
-    """Return the unfitted calibrators that `compare_models` is given, by name, all but the base."""
+    """Return the unfitted calibrators of the argument `methods` by name, without the base."""
     if isinstance(methods, Mapping):
         return dict(methods)
     known = methods_of_kind(kind, n_bins)

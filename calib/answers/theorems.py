@@ -51,7 +51,7 @@ def guarantee(*, points_per_bin: int, n_samples: int, alpha: float = 0.1, delta:
 
     eps_1 = sqrt(log(2 / alpha) / (2 (k - 1))) + delta,
     eps_2 = sqrt(log(2 n / (k alpha)) / (2 (k - 1))) + delta,
-    E[TL-ECE] <= sqrt(1 / (2 k)) + delta: what Theorem 2 promises of one class.
+    E[TL-ECE] <= sqrt(1 / (2 k)) + delta, the bound of Theorem 2 for one class.
 
     Parameters
     ----------
@@ -122,7 +122,7 @@ def guarantee_class_wise(
 
 
 def multinomial_bound(counts: Any, n_classes: int, *, alpha: float = 0.1, n_bins: int = 1) -> np.ndarray:
-    """L1 radius around label frequencies that holds with probability 1 - alpha, at most 2.
+    """L1 radius around label frequencies that contains the truth with probability 1 - alpha; at most 2.
 
     The Bretagnolle-Huber-Carol inequality, P(||freq - p||_1 >= eps) <= 2^L exp(-n eps^2 / 2), solved for eps:
     sqrt(2 (L log 2 + log(B / alpha)) / n).

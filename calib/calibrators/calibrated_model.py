@@ -51,7 +51,7 @@ def _calibrator_has(*methods: str) -> Any:
 
 
 class FittedPair:
-    """A fitted classifier and the calibrator fitted on its scores for rows it had not seen.
+    """A fitted classifier, and the calibrator fitted on its scores of rows that it had not seen.
 
     `response` is the method whose result is calibrated; decision values are divided by `scale`; `classes` are
     the (L,) classes of the columns.
@@ -93,7 +93,7 @@ class FittedPair:
         return self
 
     def proba(self, X: Any) -> np.ndarray:
-        """Calibrated probabilities, (n, L); a calibrated confidence is completed."""
+        """Calibrated probabilities, (n, L); a calibrated confidence is completed by the other classes."""
         scores = self.scores(self.values(X))
         if hasattr(self.calibrator, "predict_proba"):
             return self.calibrator.predict_proba(scores)
@@ -276,7 +276,7 @@ class CalibratedModel(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
                 setattr(self, name, getattr(first.estimator, name))
 
     def predict(self, X: Any) -> np.ndarray:
-        """Predicted class labels, (n,): the calibrator's, or the highest average of several pairs."""
+        """Predicted class labels, (n,), by the calibrator, or by the average over several pairs."""
         check_is_fitted(self)
         if len(self.pairs_) > 1:
             return self.classes_[highest(self.predict_proba(X))[0]]

@@ -48,7 +48,7 @@ class SimplexScheme(BaseEstimator):
         return map_row_blocks(self._assign, self._checked(proba))
 
     def interior(self, proba: Any) -> np.ndarray:
-        """Return which rows count in the means of cells, (n,) bool; the fixed schemes leave none out."""
+        """Return which rows count in the means of cells, (n,) bool: all, except rows on cuts."""
         return map_row_blocks(self._interior, self._checked(proba))
 
     def _checked(self, proba: Any) -> np.ndarray:
@@ -167,8 +167,8 @@ class GridScheme(SimplexScheme):
 class ProjectionScheme(SimplexScheme):
     """Projection histogram binning, Algorithm 10 of the paper (App. G.3).
 
-    Bin b < B is what the cut q_b^T s < T_b takes from the rows that earlier cuts left; T_b is the
-    floor((n+1)/B)-th smallest projection of those rows. The last bin is the rest.
+    Bin b < B holds the rows with q_b^T s < T_b that are in no earlier bin; T_b is the floor((n+1)/B)-th
+    smallest projection of the rows in no earlier bin. The last bin holds the rest.
 
     Parameters
     ----------

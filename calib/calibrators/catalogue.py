@@ -30,7 +30,7 @@ from calib.data.notions import TOP_NOTIONS, Notion
 
 
 class Method(NamedTuple):
-    """A calibrator or scheme, its names in tables and menus, and what it does."""
+    """A calibrator or scheme: its names in tables and menus, and a description."""
 
     make: type
     short: str
@@ -143,7 +143,7 @@ REPORTED = ("TL-HB", "Conf-HB", "CW-HB", "N-HB", "TS")
 
 
 def make_calibrator(method: str = "histogram", *, random_state: int | None = None, **options: Any) -> Any:
-    """Return an unfitted calibrator; options left out, None or False take the calibrator's default."""
+    """Return an unfitted calibrator; options that are missing, None or False have their defaults."""
     if method not in METHODS:
         raise InputError(f"method must be one of {', '.join(METHODS)}; got {method!r}")
     options = {name: value for name, value in options.items() if value is not None and value is not False}
@@ -193,7 +193,7 @@ def default_calibrator(kind: Kind | str) -> Any:
 def methods_of_kind(
     kind: Kind | str, n_bins: int | None = N_BINS, points_per_bin: int = 50
 ) -> dict[str, Any]:
-    """Return every method of a comparison of predictions of a kind, as `named_methods` does for vectors."""
+    """Return every method to compare for a kind of predictions; see `named_methods` for vectors."""
     everything = named_methods(n_bins, points_per_bin)
     if lacks(kind, "calibrator:whole vector") is None:
         return everything
@@ -212,7 +212,7 @@ def methods_of_kind(
 
 
 def named_methods(n_bins: int | None = N_BINS, points_per_bin: int = 50) -> dict[str, Any]:
-    """Return every method of a comparison by its short name, unfitted; the `PAPER`'s come first.
+    """Return every unfitted method to compare, by its short name; the methods of the paper come first.
 
     Histogram binning uses `n_bins` bins per problem, as the paper's tables do, or `points_per_bin` points
     per bin if `n_bins` is None.

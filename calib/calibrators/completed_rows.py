@@ -35,5 +35,5 @@ def completed(proba: np.ndarray, label: np.ndarray, confidence: np.ndarray) -> n
 
 
 def _sums(rows: np.ndarray) -> np.ndarray:
-    """By einsum: `sum` takes ten times as long if columns are few."""
+    """Use einsum, because `sum` takes ten times as long for few columns."""
     return np.einsum("ij->i", rows, dtype=np.float64).astype(rows.dtype)

@@ -41,7 +41,7 @@ class Lines(NamedTuple):
         return on_lines(scores, *self.segments().take(assign_bins(scores, self.knots), axis=1))
 
     def segments(self) -> np.ndarray:
-        """Start, value there and slope of the line below the first knot and of the line above each knot."""
+        """Start, value at the start and slope of each line, the first below the first knot."""
         with np.errstate(over="ignore"):
             slopes = np.diff(self.values) / np.diff(self.knots)
         slopes = np.concatenate(([0.0], np.minimum(slopes, np.finfo(np.float64).max), [0.0]))
@@ -77,7 +77,7 @@ class Spline(NamedTuple):
         return on_parabolas(odds, *self.segments().take(assign_bins(odds, self.knots), axis=1))
 
     def segments(self) -> np.ndarray:
-        """Start, z, slope and half the second derivative of the piece below the first knot and above each."""
+        """Start, z, slope and half the second derivative of each piece, the first below the first knot."""
         widths = np.diff(self.knots)
         rises = widths * (self.slopes[1:] + self.slopes[:-1]) / 2.0
         values = self.level + np.concatenate(([0.0], np.cumsum(rises)))
@@ -93,7 +93,7 @@ Curve = Steps | Lines | Logistic | Spline
 
 
 class CurveSet:
-    """The curves of many problems end to end, so that scores of all problems follow their curves at once.
+    """The curves of many problems in one array, to calibrate the scores of all problems at once.
 
     `curve_of`, (P,) int, has the index of each problem's curve; -1 leaves its scores as they are.
     """
@@ -128,7 +128,7 @@ class CurveSet:
         return np.where(self.unchanged[problem], scores, calibrated)
 
     def _find_bins(self, scores: np.ndarray, problem: np.ndarray) -> np.ndarray:
-        """Bin of each score as by `assign_bins`, counted through all curves."""
+        """Bin of each score as by `assign_bins`, numbered over all curves."""
         steps, begins, starts, knots = self._starts
         bins = starts.take(_step_of(scores, steps) + begins.take(problem))
         size = 1 << knots.bit_length() >> 1

@@ -72,7 +72,7 @@ class EnsembleTemperatureScaling(LogScaling):
         return np.stack([scaled, original, np.full(log_p.shape, 1.0 / self.n_classes_)], axis=2)
 
     def probabilities(self, log_p: Any) -> Any:
-        """Mixture of the temperature-scaled, the given and the uniform probabilities, (n, L)."""
+        """Mixture of the temperature-scaled, given and uniform probabilities, (n, L)."""
         scaled, original = softmax(log_p / self.temperature_), softmax(log_p)
         first, second, uniform = self.mixture_
         return np.minimum(first * scaled + second * original + uniform / self.n_classes_, 1.0)

@@ -27,7 +27,7 @@ METHODS = ("predict_proba", "transform")
 
 
 def is_foreign(calibrator: Any) -> bool:
-    """Whether an object gives probabilities, and neither its class nor its methods are calib's."""
+    """Whether an object gives probabilities and is no calibrator of calib."""
     ours = any(kind.__module__.partition(".")[0] == "calib" for kind in type(calibrator).__mro__)
     own = ours or any(hasattr(calibrator, method) for method in ("predict_top", "predict_top_k"))
     return not own and any(hasattr(calibrator, method) for method in METHODS)

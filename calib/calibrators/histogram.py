@@ -91,14 +91,14 @@ class HistogramBinning(BinaryCalibrator):
         return Steps(self.edges_, self.values_)
 
     def bins_for(self, n_points: int) -> int:
-        """Return the number of bins to cut points into; ties may leave fewer."""
+        """Return the number of bins for some points; with ties there may be fewer."""
         points_per_bin = check_count(self.points_per_bin, "points_per_bin")
         if self.n_bins is None:
             return max(n_points // points_per_bin, 1)
         return min(check_count(self.n_bins, "n_bins"), n_points)
 
     def fit_counts(self, scores: np.ndarray, counts: np.ndarray, happened: np.ndarray) -> Self:
-        """Fit to distinct scores of unweighted points with ``ties="group"``, as `fit` to the points does.
+        """Fit to the distinct scores of unweighted points with ``ties="group"``; equals `fit` to the points.
 
         Scores, (d,), ascend; `counts` and `happened`, (d,) int64, are their points and the points with
         outcome 1. Points between two cuts may share one score.
@@ -116,7 +116,7 @@ class HistogramBinning(BinaryCalibrator):
         return self._of_bins(cuts, scores[cuts[1:-1] - 1], scores[cuts[1:-1]], happened)
 
     def _of_bins(self, cuts: np.ndarray, below: np.ndarray, above: np.ndarray, happened: np.ndarray) -> Self:
-        """Take the scores beside each interior cut, and the outcomes 1 of each bin."""
+        """Set edges from the scores beside each interior cut, and values from the outcomes 1 of each bin."""
         check_choice(self.ties, ("group",), "ties")
         self.edges_ = _between(below.astype(np.float64), above.astype(np.float64))
         self.counts_ = np.diff(cuts)

@@ -107,7 +107,7 @@ class CorrectedCalibrator(BaseEstimator):
         return True
 
     def fit(self, proba: Any, y: Any, sample_weight: Any = None) -> CorrectedCalibrator:
-        """Fit the calibrator, if any, to labelled rows; the weights stay."""
+        """Fit the calibrator, if any, to labelled rows; the weights do not change."""
         if self.calibrator is not None:
             self.calibrator.fit(proba, y, sample_weight)
         return self
@@ -133,7 +133,7 @@ class CorrectedCalibrator(BaseEstimator):
 
 
 class CorrectedScores(BinaryCalibrator):
-    """As `CorrectedCalibrator`, for a binary calibrator of P(Y = 1) and (2,) weights of Y = 0 and Y = 1."""
+    """The `CorrectedCalibrator` for P(Y = 1), with (2,) weights of Y = 0 and Y = 1."""
 
     def __init__(self, calibrator: BinaryCalibrator | None, weights: Any) -> None:
         self.calibrator, self.weights = calibrator, weights
@@ -290,7 +290,7 @@ class LabelShiftCorrection(BaseEstimator):
         return bool((away <= np.sqrt(2.0 * bound * variance * scale) + bound * scale / 3.0).all())
 
     def _bbse_variance(self, matrix: np.ndarray) -> np.ndarray:
-        """Variance of the shares for one row: the predicted classes', through the inverse confusion."""
+        """Variance of the shares for one row, from the predicted classes by the inverse confusion matrix."""
         predicted = self._seen(matrix)[0]
         inverse = np.linalg.pinv(self.confusion_) * self.shares_[:, None]
         moved = inverse @ predicted
@@ -325,7 +325,7 @@ def with_weights(calibrator: Any, shift: LabelShift) -> CorrectedCalibrator | Co
 
 
 def known_shift(source: np.ndarray, target: np.ndarray, n_target: int = 0) -> LabelShift:
-    """Return the shift between known shares, (L,) each; refuse a class that only new rows have."""
+    """Return the shift between known shares, (L,) each; refuse a class that only the new rows have."""
     if (new := np.flatnonzero((source == 0.0) & (target > 0.0))).size:
         raise InputError(
             f"class {new[0]} has a target share of {target[new[0]]:g} and none before; give a share above 0"
@@ -335,7 +335,7 @@ def known_shift(source: np.ndarray, target: np.ndarray, n_target: int = 0) -> La
 
 
 def as_shares(given: Any, n_classes: int, names: Any, what: str) -> np.ndarray:
-    """Return shares as `LabelShiftCorrection` takes them, (L,) float64 with sum 1."""
+    """Return shares, given as for `LabelShiftCorrection`, as (L,) float64 with sum 1."""
     if isinstance(given, Mapping):
         known = as_names(names, n_classes)
         if other := [name for name in map(str, given) if name not in known]:

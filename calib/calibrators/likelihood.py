@@ -72,7 +72,7 @@ def newton(objective: Steps, start: np.ndarray, *, gap: float = 0.0, rounding: f
 
 
 def warn_early(optimum: Optimum) -> None:
-    """Warn that a fit stopped early, and how far from the optimum; to be called by a `fit` method."""
+    """Warn that a fit stopped early, and how far from the optimum; a `fit` method must call it."""
     warnings.warn(
         f"stopped after {optimum.steps} Newton steps, about {optimum.loss_gap:.2g} nats per row above the "
         f"optimum (gradient norm {optimum.gradient_norm:.2g}); the fit is usable, and a stronger ridge makes "

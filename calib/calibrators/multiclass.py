@@ -73,7 +73,7 @@ class ProblemCalibrators(tuple[Any, ...]):
 
     @cached_property
     def distinct(self) -> tuple[list[Any], np.ndarray]:
-        """Each calibrator once, and each problem's index among them, -1 for None."""
+        """The distinct calibrators, and the index of each problem's calibrator, -1 for None."""
         each = {id(calibrator): calibrator for calibrator in self if calibrator is not None}
         index = {key: number for number, key in enumerate(each)} | {id(None): -1}
         return list(each.values()), np.array([index[id(calibrator)] for calibrator in self])
@@ -383,7 +383,7 @@ class MulticlassToBinary(BaseEstimator):
 
     @property
     def bins_top_alone(self) -> bool:
-        """Whether it bins problems of the highest score, each from the rows of that problem only."""
+        """Whether it bins problems of the highest score, and each problem needs its own rows only."""
         alone = _gives_top(self) and self.fallback == "identity" and not self.has_groups
         return alone and _bins_distinct(self.binary_calibrator)
 
@@ -469,7 +469,7 @@ class MulticlassToBinary(BaseEstimator):
 
     @property
     def has_groups(self) -> bool:
-        """Whether it conditions on a group that rows are given with."""
+        """Whether it conditions on the group of each row."""
         return self.by != "class" and tuple(self.by) != ("class",)
 
     def shape_for(self, n_classes: int, n_groups: int = 1) -> NotionShape:
@@ -506,7 +506,7 @@ class MulticlassToBinary(BaseEstimator):
 
     @property
     def everyone_(self) -> ProblemCalibrators:
-        """The calibrators of all problems and then, with groups, for rows of any other group."""
+        """The calibrators of all problems, followed by the calibrators for rows of unknown groups."""
         if not self.has_groups:
             return self.calibrators_
         if "everyone_" not in self.__dict__:
@@ -522,7 +522,7 @@ class MulticlassToBinary(BaseEstimator):
         return np.array([places.get(name, -1) for name in names], dtype=np.int64)[code]
 
     def predict(self, proba: Any) -> np.ndarray:
-        """Predicted class codes, (n,) int64: the base model's, or class-wise the highest calibrated score."""
+        """Predicted class codes, (n,) int64; only class-wise calibration can change them."""
         matrix = self._checked(proba)
         return highest(self._class_wise(matrix) if self.notion == "class-wise" else matrix)[0]
 
@@ -647,7 +647,7 @@ class MulticlassToBinary(BaseEstimator):
 
 
 def of_one_score(calibrator: BinaryCalibrator, rows: Any) -> MulticlassToBinary | None:
-    """Return a fitted calibrator of one score as one pooled problem of known rows."""
+    """Return a fitted calibrator of one score as a `MulticlassToBinary` with one pooled problem."""
     if rows is None:
         return None
     reduction = MulticlassToBinary(calibrator, notion="confidence")

@@ -27,7 +27,7 @@ WORSE = 1e-3
 
 
 def folds(matrix: np.ndarray, codes: np.ndarray) -> np.ndarray:
-    """Return the fold of each row, stratified by class, whatever the order of rows."""
+    """Return the fold of each row, stratified by class and independent of the order of rows."""
 
     def hashed(rows: np.ndarray) -> np.ndarray:
         bits = (rows.astype(np.float64) + 0.0).view(np.uint64)  # + 0.0: no negative zeros

@@ -257,7 +257,7 @@ class AffineScaling(LogScaling):
         raise NotImplementedError
 
     def _held(self, ridges: dict[str, float]) -> tuple[Map, float | np.ndarray, bool]:
-        """Return the map, the ridge of its parameters, and whether biases count at the mean feature."""
+        """Return the map, its ridge, and whether biases are penalised at the mean feature."""
         raise NotImplementedError
 
     def _map_logits(self, features: np.ndarray, weights: np.ndarray, biases: np.ndarray) -> np.ndarray:
@@ -386,7 +386,7 @@ def least_positive(proba: np.ndarray) -> float:
 
 
 def floor_of(least: float, n_classes: int) -> float:
-    """Return the floor to which lower probabilities are raised, from the smallest positive probability."""
+    """Return the floor to which lower probabilities are raised: half the smallest positive probability."""
     return float(np.clip(least / 2.0, LEAST_FLOOR, MOST_FLOOR / n_classes))
 
 
@@ -473,12 +473,12 @@ def temperature_of_slopes(slopes: Callable[[float], Slopes], start: float = 1.0,
 def _conf_ece_temperature(
     proba: np.ndarray, codes: np.ndarray, floor: float, weights: np.ndarray | None
 ) -> float:
-    """Grid search of App. E; the first of equally good temperatures wins."""
+    """Grid search of App. E; the first of equally good temperatures is taken."""
     temperatures, n_bins = np.arange(1, 101) / 10.0, 15
     edges = uniform_edges(n_bins)
 
     def gaps(rows: slice) -> np.ndarray:
-        """Sum of confidence minus correctness per (temperature, bin)."""
+        """Sum of confidence minus correctness for each (temperature, bin)."""
         logits = _below_top(proba[rows], floor)
         correct = proba[rows].argmax(axis=1) == codes[rows]
         total = np.empty((len(temperatures), n_bins))

@@ -40,7 +40,7 @@ def shrunken(right: np.ndarray, count: np.ndarray, prior: np.ndarray) -> tuple[n
 def moved_to(mean: float, old: float, values: np.ndarray) -> np.ndarray:
     """Move probabilities so that their mean over some rows changes from `old` to `mean`, in proportion.
 
-    Downwards the values are multiplied, upwards their distances to 1: they stay in [0, 1], in order.
+    To lower the mean, values are multiplied; to raise it, their distances to 1 are. They stay in [0, 1].
 
     >>> [moved_to(mean, 0.5, np.array([0.25, 0.75])).round(3).tolist() for mean in (0.4, 0.6)]
     [[0.2, 0.6], [0.4, 0.8]]

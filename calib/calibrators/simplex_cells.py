@@ -60,7 +60,7 @@ def project(proba: np.ndarray, direction: np.ndarray) -> np.ndarray:
 
 
 def projection_cells(proba: np.ndarray, directions: np.ndarray, thresholds: np.ndarray) -> np.ndarray:
-    """First cut that takes each row; the last cell is the rest."""
+    """First cut that contains each row; the last cell holds the rest."""
     last = len(thresholds) - 1
     cells, rows = np.full(len(proba), last, dtype=np.int64), np.arange(len(proba))
     for cell in range(last):

@@ -44,7 +44,7 @@ class DiagonalMap:
         self.identity = np.tile([1.0, 0.0], (n_columns, 1))
 
     def design(self, features: np.ndarray, shift: np.ndarray) -> np.ndarray:
-        """Return the features minus `shift`, and 0 for further classes: whole rows are faster."""
+        """Return the features minus `shift`, with 0 for further classes, because whole rows are faster."""
         (n_rows, m), shift = features.shape, shift.astype(features.dtype)
         x = np.empty((n_rows, self.n_classes), features.dtype)
 
@@ -138,7 +138,7 @@ class FullMap:
         return p.T @ x
 
     def alone(self, direction: np.ndarray, blocks: np.ndarray) -> np.ndarray:
-        """Return nothing: all of the Hessian is in `coupled`."""
+        """Return nothing: `coupled` holds all of the Hessian."""
         return np.zeros_like(direction)
 
     def coupled(
@@ -161,7 +161,7 @@ Map = DiagonalMap | FullMap
 
 
 def _sums(block: np.ndarray) -> np.ndarray:
-    """By a matrix product: twice as fast as `sum`."""
+    """Use a matrix product, because it is twice as fast as `sum`."""
     return np.ones(len(block), dtype=block.dtype) @ block
 
 
@@ -200,7 +200,7 @@ def softmax_fit(
 
 
 def fit_words(calibrator: Any) -> list[str]:
-    """Say which strength cross-validation chose, and how near the optimum a fit stopped, if known."""
+    """Say which strength cross-validation chose, and how far from the optimum a fit stopped, if known."""
     sentences = []
     if hasattr(calibrator, "search_"):
         sentences.append(
@@ -348,7 +348,7 @@ class _SoftmaxLoss:
         return lambda gradient: cho_solve(factor, gradient)
 
     def _shared_preconditioner(self) -> Callable[[np.ndarray], np.ndarray]:
-        """Return the same with one block for all classes, scaled to each: its eigenvectors serve all."""
+        """Return the preconditioner with one block for all classes, scaled to each class."""
 
         def sum_rows(rows: slice, scratch: np.ndarray) -> tuple[Any, ...]:
             p, x = self.p[rows], self.x[rows]

@@ -72,7 +72,7 @@ class VennAbersCalibration(BinaryCalibrator):
 
 
 def _with_a_one(rows: np.ndarray, happened: np.ndarray) -> np.ndarray:
-    """Isotonic regression at the place of an added outcome 1, (m + 1,), for each place among m groups.
+    """Isotonic regression at an added outcome 1, (m + 1,), for each position among m groups.
 
     The regression is the slope of the greatest convex minorant of the points (rows so far, ones so far). The
     added outcome is a step (1, 1). It starts before all groups, where the minorant is found by Graham's scan,

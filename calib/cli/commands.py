@@ -89,7 +89,7 @@ from calib.stats.measures import ECES, Measure, ece_of
 
 
 def metrics(options: Namespace) -> Outcome:
-    """Assess the evaluation rows of a file, or a summary, before and, if there is a calibrator, after it."""
+    """Assess the evaluation rows of a file, or a summary, before and after a calibrator, if there is one."""
     fixed: list[str] = []
     rows = evidence_to_assess(options, fixed)
     notes = [size_words(rows), *fixed]
@@ -381,7 +381,7 @@ def gate(options: Namespace) -> Outcome:
 
 
 def _of_baseline(options: Namespace) -> Namespace:
-    """Return the options that read the baseline: the file's, but its own columns."""
+    """Return the options to read the baseline: as for the file, with its own columns."""
     only = {"file": options.baseline, "labels": None, "calibrator": None}
     return Namespace(**{**vars(options), **only})
 

@@ -146,7 +146,7 @@ def is_of_many(paths: Any) -> bool:
 
 
 def check_files(options: Namespace) -> None:
-    """Check before the work starts that all outputs can be written, and are none of the inputs."""
+    """Check before the work starts that all outputs can be written and are not also inputs."""
     if options.command == "apply" and is_of_many(options.file):
         return  # the output is a folder, and its files are checked one by one
     calibrators = getattr(options, "calibrator", None) or []
@@ -159,7 +159,7 @@ def check_files(options: Namespace) -> None:
 
 
 def read_rows(options: Namespace, *, labelled: bool = True, examined: bool = False) -> FileRows:
-    """Read the file once, examine it once if asked to or if there are fixes, and return its rows."""
+    """Read the file, examine it if requested or if there are fixes, and return its rows."""
     refuse_summary(options)
     with progress_line() as progress:
         limits = Limits(seconds=options.time_limit).begun()
@@ -246,7 +246,7 @@ def evidence_to_assess(options: Namespace, notes: list[str] | None = None) -> An
 
 
 def summary_of(options: Namespace) -> Any:
-    """Return the summary that the file is; None if it holds rows."""
+    """Return the summary if the file is one; None if it holds rows."""
     if not _is_summary(options.file):
         return None
     from calib.scale.files import load  # scikit-learn, which reading rows does without
@@ -304,7 +304,7 @@ def _which_rows(rows: FileRows, options: Namespace) -> str:
 
 
 def calibrator_for(file: str, rows: Any, notes: list[str]) -> tuple[Any, Any, Overlap | None]:
-    """Load a calibrator, order the columns of the rows as it does, and note rows that it was fitted on."""
+    """Load a calibrator, put the rows' columns in its order, and note rows that it was fitted on."""
     from calib.files.saved.document import (  # scikit-learn, which reading rows does without
         aligned,
         load,

@@ -112,7 +112,7 @@ def schema(options: Namespace) -> Outcome:
 
 
 def serve(words: Sequence[str] = (), **environment: str) -> NoReturn:
-    """Become the server of the app; an installed package has the app's files in its own folder."""
+    """Replace this process by the app's server; an installed package has the app in its own folder."""
     if find_spec("streamlit") is None:
         raise not_installed("Streamlit, which the app runs on,", "app")
     package = Path(__file__).parents[1]

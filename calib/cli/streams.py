@@ -33,7 +33,7 @@ class Piped(io.BytesIO):
 
 
 def read_piped(options: Namespace) -> None:
-    """Put what is piped in in place of the one option that is `-`."""
+    """Read standard input for the option that is `-`."""
     named = [name for name in INPUTS if getattr(options, name, None) == PIPE]
     if not named:
         return
@@ -70,7 +70,7 @@ def deliver(output: str | os.PathLike[str], content: bytes) -> None:
 
 
 def close(stream: TextIO) -> None:
-    """Close a stream for good: else Python reports the error again at exit."""
+    """Close a stream, so that Python does not report its error again at exit."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
 
 

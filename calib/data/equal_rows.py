@@ -69,7 +69,7 @@ def row_keys(rows: Any) -> np.ndarray:
 
 
 def keys_of(scores: np.ndarray, beside: Sequence[np.ndarray] = ()) -> np.ndarray:
-    """Return `row_keys` of (n,) or (n, L) scores and of further columns beside them."""
+    """Return `row_keys` of (n,) or (n, L) scores together with further columns."""
     matrix = scores if scores.ndim == 2 else scores[:, None]
     keys = np.zeros(len(matrix), dtype=np.uint64)
     for column in (*(matrix[:, place] for place in _some(matrix.shape[1])), *beside):
@@ -120,7 +120,7 @@ def _comparable(rows: Any, labels: np.ndarray | None) -> tuple[np.ndarray, np.nd
 def copies_of(
     keys: np.ndarray, score: np.ndarray, happened: np.ndarray, labels: np.ndarray
 ) -> np.ndarray | None:
-    """Return `exact_copies` of rows with these keys, (n,) scores of an event each, and label codes."""
+    """Return `exact_copies` of rows, given their keys, scores of an event, outcomes and label codes."""
     mixed = np.random.default_rng(0).permutation(len(keys))  # rows may be sorted by their outcome
     alike = pd.factorize(keys)[0]
     order = mixed[np.argsort(alike[mixed], kind="stable")]
@@ -236,7 +236,7 @@ _alike: WeakKeyDictionary[Any, list[Alike]] = WeakKeyDictionary()
 
 
 def alike_in(rows: Any) -> list[Alike]:
-    """Return what `find_alike` finds in the further columns of labelled predictions."""
+    """Return `find_alike` in the further columns of labelled predictions."""
     if rows.labels is None or rows.metadata is None or rows.kind == "multilabel":
         return []
     if rows not in _alike:
@@ -309,7 +309,7 @@ def row_codes(labels: np.ndarray) -> np.ndarray:
 
 
 def _outcomes(rows: Any, labels: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Return a score of each row and whether its event happened; of several true classes, the first's."""
+    """Return the score of an event of each row, and whether it happened."""
     if rows.kind in ("binary", "confidence"):
         return getattr(rows, rows.scored_by), labels == 1
     if rows.kind == "multilabel":
@@ -348,7 +348,7 @@ def overlap(rows: Any, fitted_on: Any) -> Overlap | None:
 
 
 def most_by_chance(keys: np.ndarray, known: np.ndarray, share: float = 1.0, *, copied: bool = False) -> float:
-    """Return how many of `keys` may equal `known` keys of other rows by chance.
+    """Return how many of `keys` may by chance equal `known` keys of other rows.
 
     Pairs inside each set show how often different rows have equal scores. Copies do not count, and 3 more
     pairs are allowed for.

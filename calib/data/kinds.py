@@ -152,7 +152,7 @@ def lacks(kind: Kind | str, what: str) -> str | None:
 
 
 def lacks_any(kind: Kind | str, needed: tuple[str, ...], subject: str) -> str | None:
-    """Return None if a kind has one of the ingredients, or none is needed; else what `subject` needs."""
+    """Return None if a kind has one of the needed ingredients, else a sentence on what `subject` needs."""
     known = KINDS[kind] if isinstance(kind, str) else kind
     if not needed or known.has & set(needed):
         return None

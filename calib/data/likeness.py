@@ -87,14 +87,14 @@ class Residuals:
         return 1.0 + 2.0 * self.products(cluster) / max(float(self.value @ self.value), 1e-300)
 
     def without_trend(self, values: np.ndarray) -> Residuals:
-        """Return residuals about their means in ranges of a number such as an age."""
+        """Return residuals minus their means in ranges of a number such as an age."""
         codes = pd.factorize(values, sort=True, use_na_sentinel=False)[0]
         n_ranges = min(MAX_GRADES, (int(codes.max()) + 1) // MIN_CLUSTERS)
         among = codes * n_ranges // (int(codes.max()) + 1)
         return replace(self, value=self.value - _means(self.value, among)[among])
 
     def share_of_stratum(self, cluster: np.ndarray) -> np.ndarray:
-        """Return which share of the rows of its stratum the cluster of each row holds, (n,) float64."""
+        """Return for each row the share of its stratum that is in its cluster, (n,) float64."""
         both = cluster * (int(self.stratum.max()) + 1) + self.stratum
         place, size = np.unique(both, return_inverse=True, return_counts=True)[1:]
         return np.asarray(size[place] / np.bincount(self.stratum)[self.stratum])

@@ -56,7 +56,7 @@ def softmax_rows(block: np.ndarray) -> np.ndarray:
 
 
 def taken_over(array: np.ndarray) -> tuple[np.ndarray, bool]:
-    """Return the array as `owned` does, and whether all its rows are probabilities of classes."""
+    """Return the array as from `owned`, and whether all its rows are probabilities of classes."""
     n_rows, n_columns = array.shape
     shared = array.flags.c_contiguous and not may_change(array)
     matrix = array if shared else np.empty(array.shape, array.dtype)

@@ -67,7 +67,7 @@ CARRIED = ("metadata", "sample_weight", "cluster", "coverage", "voted")
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Announcement:
-    """Base class of all kinds of predictions: rows to count, choose and split, and their digest."""
+    """Base class of all kinds of predictions: count, choose, split and identify rows."""
 
     kind: ClassVar[str]  #: "vectors", "top-label", "confidence", "binary", "top-k" or "multilabel"
     #: Name of the field that holds the scores.
@@ -231,7 +231,7 @@ class Announcement:
         return self._with(sample_weight=None if np.allclose(shares, shares[0]) else owned(shares))
 
     def without_votes(self) -> Self:
-        """Return each row once, without labels, if these are votes; else the same rows."""
+        """If the rows are votes, return each voted row once, without labels; else the same rows."""
         if self.voted is None:
             return self
         rows = self.take(np.unique(self.voted, return_index=True)[1])
@@ -727,7 +727,7 @@ def in_common_classes(a: Any, b: Any) -> tuple[Any, Any]:
 
 
 def columns_in_order(held: tuple[str, ...], names: tuple[str, ...]) -> np.ndarray | None:
-    """Return the column of each of the L names; None if either side is unnamed or all is in order."""
+    """Return the column of each of the L names; None if names are missing or already in this order."""
     numbers = tuple(str(code) for code in range(len(held)))
     if names in (numbers, held) or held == numbers:
         return None
@@ -754,7 +754,7 @@ def _listed(names: tuple[str, ...]) -> str:
 
 
 def _names_within(*columns: Any) -> tuple[str, ...] | None:
-    """Return the distinct texts of predicted and true classes, ascending; None for codes."""
+    """Return the distinct texts of predicted and true classes, ascending; None if they are codes."""
     arrays = [np.asarray(plain(column)) for column in columns if column is not None]
     if not all(
         array.dtype.kind in "OUST" and any(isinstance(x, str) for x in array.flat) for array in arrays
@@ -844,7 +844,7 @@ def names_given(scores: Any) -> tuple[str, ...] | None:
 
 
 def check_same_classes(calibrator: Any, scores: Any) -> None:
-    """Refuse scores whose named classes are not a calibrator's `class_names_` in their order."""
+    """Refuse scores whose named classes differ from a calibrator's `class_names_`, also in order."""
     fitted, given = bare_names(getattr(calibrator, "class_names_", None)), names_given(scores)
     if fitted is None or given is None or given == fitted:
         return

@@ -43,7 +43,7 @@ def on_common_rows(models: Mapping[str, Any]) -> dict[str, Any]:
 def split_together(
     models: Mapping[str, Any], calibration: float = 0.5, random_state: int | None = RANDOM_STATE
 ) -> dict[str, tuple[Any, Any]]:
-    """Split rows from `on_common_rows` as `Predictions.split`, the same for every model."""
+    """Split rows from `on_common_rows` as `Predictions.split` does, in the same way for every model."""
     fitted, unseen = next(iter(models.values())).split_rows(calibration, random_state)
     return {name: (rows.take(fitted), rows.take(unseen)) for name, rows in models.items()}
 
@@ -104,7 +104,7 @@ def like_rows(
 
 
 def rows_shared_by_id(now: Any, before: Any) -> tuple[Any, Any] | None:
-    """Rows whose unique ids two sets share, in one order; None if less than half of the smaller set's."""
+    """Rows with unique ids in both sets, in one order; None if less than half of the smaller set is."""
     ids_now, ids_before = _ids(now), _ids(before)
     if ids_now is None or ids_before is None or not (ids_now.is_unique and ids_before.is_unique):
         return None

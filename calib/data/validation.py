@@ -58,7 +58,7 @@ def n_axes(values: Any) -> int:
 
 
 def check_order(labels: Any, scores: Any) -> None:
-    """Raise `InputError` if labels are predictions or fractions, and scores are names or whole numbers."""
+    """Raise `InputError` if labels and scores seem to be swapped."""
     if labels is None or hasattr(scores, "n_samples"):
         return
     if hasattr(labels, "n_samples"):
@@ -223,7 +223,7 @@ def as_weights(sample_weight: Any, n_samples: int) -> np.ndarray:
 
 
 def as_clusters(cluster: Any, n_samples: int) -> np.ndarray:
-    """Return (n,) int64 ids of clusters: whole numbers and times as they are, 64 bits of a text's hash."""
+    """Return (n,) int64 ids of clusters: whole numbers and times unchanged, texts as 64-bit hashes."""
     given = pd.Series(plain(cluster)) if np.ndim(cluster) == 1 else None
     if given is None or len(given) != n_samples:
         raise InputError(

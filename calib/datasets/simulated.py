@@ -221,7 +221,7 @@ def four_networks(
     focal: bool = False,
     random_state: int = RANDOM_STATE,
 ) -> Example:
-    """Simulate four networks on the same rows: a good, an over- and an under-confident one, one bad class.
+    """Simulate four networks on the same rows: good, over-confident, under-confident, with one bad class.
 
     Labels are drawn from the softmax of normal logits z. A network's logits are a factor times z with noise,
     and a small shift for each class; "one bad class" adds much to one class. `focal` shrinks all logits, as
@@ -288,8 +288,8 @@ def covtype_simulated(
     """Simulate a random forest on COVTYPE-7: real class shares, underconfident, scores in steps of 0.01.
 
     The predicted class c and its votes of 100 trees are drawn first; then P(Y = c | x) = expit(1.9 logit h +
-    s_c) with a shift s_c > 0 per class. The others share the other votes and the other probability alike, and
-    the true classes have COVTYPE's shares.
+    s_c) with a shift s_c > 0 per class. The other classes share the other votes and the remaining probability
+    alike, and the true classes have COVTYPE's shares.
     """
     chances = _vote_chances()
     truth_by_votes = expit(_SLOPE * logit(_VOTES / _TREES) + _SHIFT[:, None])

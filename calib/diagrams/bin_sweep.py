@@ -109,7 +109,7 @@ def draw_ece_sweeps(sweeps: Mapping[str, Mapping[str, EceSweep]]) -> Figure:
 
 
 def draw_points_per_bin(choice: PointsPerBinChoice) -> Figure:
-    """Draw the cross-validated Brier score against the points per bin k, with the k proposed and the base."""
+    """Draw the cross-validated Brier score against the points per bin k; mark the proposed k and the base."""
     k = choice.points_per_bin
     data = scatter(
         x=k,

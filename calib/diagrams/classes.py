@@ -366,7 +366,7 @@ def draw_confusions(
     *,
     chosen: int | None = None,
 ) -> Figure:
-    """Draw how many rows one class shares with each other class it is confused with, most first.
+    """Draw the numbers of confused rows of one class and each other class, the largest first.
 
     Bars carry the class code last in their customdata; `chosen` is the code of a bar to be marked.
     """

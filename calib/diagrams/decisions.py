@@ -73,7 +73,7 @@ def draw_risk_coverage(
 
 
 def draw_decision_curves(curves: Mapping[str, DecisionCurve]) -> Figure:
-    """Draw the net benefit of acting by the scores of each method, of acting always, and of never acting."""
+    """Draw the net benefit of acting by the scores of each method, always and never."""
     data = []
     for position, (name, curve) in enumerate(curves.items()):
         data += scatter(

@@ -107,7 +107,7 @@ class ReliabilityDisplay:
         return cls(diagram, estimator_name=name).plot(ax=ax, **kwargs)
 
     def plot(self, ax: Axes | None = None, *, name: str | None = None, **kwargs: Any) -> ReliabilityDisplay:
-        """Draw it; parameters as for `from_predictions`."""
+        """Draw the diagram; parameters as for `from_predictions`."""
         diagram, name = self.diagram, self.estimator_name if name is None else name
         score = diagram.mean_confidence
         with matplotlib_pyplot() as plt:

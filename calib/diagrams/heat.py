@@ -44,7 +44,7 @@ SIDE_BY_SIDE = 6
 
 @dataclass(frozen=True, eq=False, repr=False)
 class ClassHeat(Drawn):
-    """Signed miscalibration of class x bin, the classes that add most to the TL-ECE first."""
+    """Gaps by class and bin, the classes that add most to the TL-ECE first."""
 
     label: np.ndarray  #: (R,) int64: Classes, most contribution first
     contribution: np.ndarray  #: (R,) float64: Contribution of each class to the TL-ECE
@@ -92,7 +92,7 @@ class ClassHeat(Drawn):
 
 
 def class_heat(cells: BinStatistics, labels: Any = None) -> ClassHeat:
-    """Arrange equal-width top-label cells as class x bin.
+    """Arrange equal-width top-label cells by class and bin.
 
     `labels` are the classes to show, from the top; by default all predicted classes, by their contribution to
     TL-ECE.

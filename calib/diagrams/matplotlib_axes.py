@@ -28,7 +28,7 @@ STEPS = {"hv": "steps-post", "vh": "steps-pre", "hvh": "steps-mid"}
 
 @contextmanager
 def matplotlib_pyplot() -> Iterator[Any]:
-    """Return matplotlib's pyplot, which reads no text as a formula."""
+    """Return matplotlib's pyplot, set to draw all text literally, not as formulas."""
     try:
         import matplotlib.pyplot as plt
     except ModuleNotFoundError:
@@ -132,7 +132,7 @@ def _draw_points(axes: Axes, trace: Properties) -> None:
 
 
 def _fill(axes: Axes, trace: Properties, x: Any, y: np.ndarray) -> None:
-    """Fill down to 0, within a closed line, or down to the line before."""
+    """Fill the area to 0, inside a closed line, or to the line before."""
     colour = _colours(trace.get("fillcolor", trace.get("line", {}).get("color", "grey")))
     if trace["fill"] == "toself":
         axes.fill(x, y, color=colour, linewidth=0)

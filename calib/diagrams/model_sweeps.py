@@ -130,7 +130,7 @@ def sweep_models(
 
 
 class _Swept:
-    """The rows of a model, and the errors of its methods for each number of bins."""
+    """Rows of a model, and errors of its methods for each number of bins."""
 
     def __init__(self, calibration: Any, evaluation: Any, counts: list[int]) -> None:
         self.calibration, self.evaluation, self.counts = calibration, evaluation, counts

@@ -30,7 +30,7 @@ class OverTime(Drawn):
     curves: tuple[pd.DataFrame, ...]
 
     def frame(self) -> pd.DataFrame:
-        """Return a row for each block of rows of each unit with a curve."""
+        """Return a row for each block of rows, by unit with a curve."""
         parts = [
             curve.assign(level=level, name=name)
             for level, name, curve in zip(self.units["level"], self.units["name"], self.curves, strict=False)

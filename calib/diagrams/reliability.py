@@ -131,7 +131,7 @@ class ReliabilityDiagram(Drawn):
 
     @property
     def clearest_bin(self) -> int:
-        """The bin of the cell whose gap a perfect model shows most rarely."""
+        """The bin of the cell whose gap a perfect model shows least often."""
         cells = self.cells
         chance = chance_of_gap(cells.mean_outcome, cells.effective, cells.mean_score)
         return int(cells.bin[np.lexsort((-cells.weight * np.abs(cells.gap), chance))[0]])
@@ -157,7 +157,7 @@ class ReliabilityDiagram(Drawn):
         )
 
     def means(self, confidence: np.ndarray, values: np.ndarray) -> np.ndarray:
-        """Average a value of unweighted rows over each bin, (bins,); `confidence` is the rows'."""
+        """Average a value of unweighted rows in each bin, (bins,), given their confidence."""
         if self.cells.is_weighted:
             raise InputError("means over bins cannot use sample_weight; average with numpy in each bin")
         bins = assign_bins(confidence, uniform_edges(self.n_bins))
@@ -235,7 +235,7 @@ class BinZoom(Drawn):
 
     @property
     def alike(self) -> bool:
-        """Whether classes differ by no more than chance; all then get the accuracy of the bin."""
+        """Whether classes differ by no more than chance; then all are shrunk to the accuracy of the bin."""
         return self.strength > MOST_STRENGTH / 2
 
     def words(self, class_names: Sequence[str], strong: str = "{}") -> str:
@@ -392,7 +392,7 @@ def worst_cells(cells: BinStatistics, n_cells: int = 3, min_count: int = FEW_ROW
 
 
 def chance_of_gap(rate: np.ndarray, count: np.ndarray, score: np.ndarray) -> np.ndarray:
-    """Two-sided binomial p-value of each frequency if the chance is the score; counts need not be whole.
+    """Two-sided binomial p-value of each frequency, with the score as chance; counts may be fractions.
 
     >>> chance_of_gap(np.array([1.0]), np.array([4.0]), np.array([0.5])).round(4).tolist()
     [0.125]
@@ -645,7 +645,7 @@ def _class_dots(
 def _class_labels(
     diagram: ReliabilityDiagram, colours: dict[int, str], names: Sequence[str], place: int
 ) -> list[Properties]:
-    """Return the name of each coloured class, left of its first dot of many rows; up if they overlap."""
+    """Return the name of each coloured class, left of its first dot of many rows; overlaps move up."""
     cells, notes, height = diagram.cells, [], -1.0
     first = {}
     for code in colours:
@@ -671,7 +671,7 @@ def _class_labels(
 
 
 def _gap_bars(diagram: ReliabilityDiagram, panel: Panel, on: Properties) -> list[Properties]:
-    """Return the gap of each bin before the gap that a perfect model of this size shows on average."""
+    """Draw the gap of each bin in front of the mean gap of a perfect model of this size."""
     pooled = panel == "pooled"
     gap = np.abs(diagram.accuracy - diagram.mean_confidence) if pooled else diagram.delta
     perfect = diagram.perfect_gaps[0 if pooled else 1]

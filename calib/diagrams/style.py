@@ -132,7 +132,7 @@ def with_layout(figure: Figure, **changes: Any) -> Figure:
 
 
 def with_swatches(figure: Figure) -> Figure:
-    """Return the figure with opaque marks in its legend for traces whose own marks are translucent."""
+    """Return the figure with opaque marks in the legend for traces with translucent marks."""
     data, swatches = [], []
     for number, trace in enumerate(figure["data"]):
         colours = trace.get("marker", {}).get("color", "")
@@ -310,7 +310,7 @@ def interval(
 def share_bars(
     lower: np.ndarray, upper: np.ndarray, share: np.ndarray, custom: Any, hover: str
 ) -> list[Properties]:
-    """Return the grey bars of a reliability diagram: the share of rows between each two edges."""
+    """Return the grey bars of a reliability diagram: the share of rows between neighbouring edges."""
     return bar(
         x=(lower + upper) / 2,
         y=share,
@@ -346,7 +346,7 @@ def plotly_script() -> str:
 
 
 def figure_html(figure: Figure, key: str, alt: str) -> str:
-    """Return a figure as a div and the script that draws it, for a page that needs no network."""
+    """Return a figure as a div and a script that draws it without a network."""
     height = int(figure["layout"].get("height", 450))
     # Inside a script element only "<" could end it.
     drawn = json.dumps(with_swatches(figure)).replace("<", "\\u003c")

@@ -71,7 +71,7 @@ class ValidityCurve(Drawn):
         mean_outcome: np.ndarray,
         perfect: Sequence[np.ndarray] = (np.empty(0),) * 3,
     ) -> ValidityCurve:
-        """Order cells by their gap; `perfect` holds the last three fields."""
+        """Order cells by their gap; `perfect` is the last three fields."""
         gap = np.abs(mean_outcome - mean_score)
         order = np.argsort(gap, kind="stable")
         arrays = (array[order] for array in (gap, label, count, weight, mean_score, mean_outcome))
@@ -79,12 +79,12 @@ class ValidityCurve(Drawn):
 
     @property
     def share(self) -> np.ndarray:
-        """V at each `gap`: share of entries in cells that are off by at most as much, ending at 1."""
+        """V at each `gap`: share of entries in cells with at most this gap; it ends at 1."""
         return np.cumsum(self.weight) / self.weight.sum()
 
     @property
     def cell_share(self) -> np.ndarray:
-        """Conditional version: share of cells, not of entries, that are off by at most `gap`."""
+        """Conditional version: share of cells, not of entries, with at most this gap."""
         return np.arange(1, len(self.gap) + 1) / len(self.gap)
 
     @property
@@ -293,7 +293,7 @@ def canonical_validity(
 
 
 def _in_order_of(cut: BinaryProblems, problems: BinaryProblems) -> np.ndarray:
-    """Scores of `problems` in the order of the entries of `cut`, matched by claim and row."""
+    """Scores of `problems` in the order of the entries of `cut`; both are matched by claim and row."""
     if (cut.n_samples, cut.n_claims) != (problems.n_samples, problems.n_claims):
         raise InputError(
             f"reference must be about the same rows as scores: got {cut.n_samples:,} rows and "

@@ -27,7 +27,7 @@ Value = Any
 
 
 def describe(calibrator: Any, *, logits: bool = False) -> Program:
-    """Return a fitted calibrator as a program without names, as `calib.export.to_onnx` describes it."""
+    """Return a fitted calibrator as a program; `calib.export.to_onnx` lists its inputs and outputs."""
     check_is_fitted(calibrator)
     program, rule = Program(), getattr(calibrator, "rule_", None)
     n_classes = getattr(calibrator, "n_classes_", 0)
@@ -230,7 +230,7 @@ def _grid(scheme: GridScheme, proba: Value) -> Value:
 
 
 def _projection(scheme: ProjectionScheme, proba: Value) -> Value:
-    """First cut that takes the row; columns are added one by one, in the library's order."""
+    """First cut that contains the row; columns are added one by one, in the library's order."""
     total = proba[:, 0:1] * scheme.directions_[:, 0]
     for column in range(1, scheme.n_classes_):
         total = total + proba[:, column : column + 1] * scheme.directions_[:, column]

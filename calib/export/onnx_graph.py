@@ -48,7 +48,7 @@ def opset_of(model: Any) -> int:
 
 
 def to_go_before(model: Any) -> Any:
-    """Return a copy of a model, without ZipMap, with operators of `OLDEST`, for a calibrator to follow."""
+    """Return a copy of a model to which a calibrator can be added: no ZipMap, operators of `OLDEST`."""
     onnx = _onnx()
     copy = onnx.ModelProto()
     copy.CopyFrom(model)
@@ -77,7 +77,7 @@ def to_go_before(model: Any) -> Any:
 
 @cache
 def newest_opset() -> int:
-    """Return the newest operator set that onnx writes and onnxruntime (without it: `EVERYWHERE`) runs."""
+    """Return the newest operator set that onnx writes and onnxruntime runs; without it, `EVERYWHERE`."""
     onnx = _onnx()
     known: int = onnx.defs.onnx_opset_version()
     try:
@@ -200,7 +200,7 @@ class Graph:
         return self._helper.make_tensor_value_info(self._prefix + name, kind, shape)
 
     def _named(self, value: str | int) -> str:
-        """Return the name of a value of the program, or of a vector of one whole number."""
+        """Return the name of a value of the program, or of a constant with one whole number."""
         if isinstance(value, str):
             return f"wide_{value}" if value in self._given else value
         self._arrays[f"i{value}"] = np.array([value])

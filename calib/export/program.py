@@ -32,7 +32,7 @@ class Value(NDArrayOperatorsMixin):
         return self.program.step(function.__name__, *inputs)
 
     def __getitem__(self, key: tuple[slice, slice | None]) -> Any:
-        """Make a vector a column, ``[:, None]``, or take columns of a matrix of L, ``[:, start:stop]``."""
+        """Make a vector a column, ``[:, None]``, or take columns of a matrix, ``[:, start:stop]``."""
         if key[1] is None:
             return self.program.step("column", self)
         start, stop, _ = key[1].indices(self.program.n_classes)
@@ -65,7 +65,7 @@ class Value(NDArrayOperatorsMixin):
         return self.program.step("running", self)
 
     def ranked(self, n_ranks: int) -> Any:
-        """Columns of the largest entries of each row in descending order, the first of equals first."""
+        """Columns of the largest entries of each row, in descending order; ties in order of columns."""
         return self.program.step("ranked", self, n_ranks)
 
     def along(self, columns: Value) -> Any:

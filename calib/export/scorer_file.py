@@ -63,7 +63,7 @@ def verify_scorer(code: str, calibrator: Any, proba: Any, *, groups: Any = None)
 
 
 def _packed(array: np.ndarray) -> tuple[str, tuple[int, ...], str]:
-    """Write an array as (type, shape, text): parsing a list of numbers takes a hundred times its size."""
+    """Write an array as (type, shape, text), because parsing a list takes a hundred times its memory."""
     kind = "int" if array.dtype.kind == "i" else "float"
     return kind, array.shape, " ".join(map(repr, array.ravel().tolist()))
 

@@ -56,7 +56,7 @@ class CalibrationReport(Result):
         return " ".join([found.words(rows.class_names), *self.about.used_to_fit])
 
     def frame(self) -> pd.DataFrame:
-        """Return the numbers of every method: a row each."""
+        """Return the numbers of every method, one row each."""
         return metric_frame([numbers for numbers, _ in self.about.methods.values()])
 
     def plot(self, **options: Any) -> Any:
@@ -70,7 +70,7 @@ class CalibrationReport(Result):
         return report_html(self.about)
 
     def save(self, file: str | os.PathLike[str]) -> None:
-        """Write the page; a reader of the file finds the former page or the new page, whole."""
+        """Write the page; a reader of the file sees the old page or the new page, never a part."""
         check_output(file, ())
         write_whole(file, self.html.encode())
 

@@ -139,7 +139,7 @@ class ReportInput:
 
     @cached_property
     def used_to_fit(self) -> list[str]:
-        """Which methods were fitted on evaluation rows, a sentence each."""
+        """A sentence for each method that was fitted on evaluation rows."""
         if self.sums is not None:
             return []
         rows, sentences = self.evaluation, []

@@ -92,7 +92,7 @@ class ScoreCounts:
         return ScoreCounts(self.key[rows], self.score[rows], self.count[rows], self.happened[rows])
 
     def pooled(self, keys: np.ndarray) -> ScoreCounts:
-        """Return the counts of problems joined under new `keys`."""
+        """Return the counts of problems that are merged by new `keys`."""
         return ScoreCounts.of(keys[self.key], self.score, self.count, self.happened)
 
 
@@ -223,7 +223,7 @@ def _points(rows: Rows, layout: Layout) -> tuple[tuple[str, ...], np.ndarray, np
 def _count_scores(
     part: Part, layout: Layout, most: int, cells: int | None = None, wanted: _Wanted | None = None
 ) -> _Found | None:
-    """Count the distinct scores of a part by (group, class), with `cells` their cells; None above `most`."""
+    """Count the distinct scores (with `cells`, cells) of a part by (group, class); None above `most`."""
     classes: dict[str, int] = {}
     groups: dict[str, int] = {}
     parts = [ScoreCounts.none()]
@@ -257,7 +257,7 @@ def _count_scores(
 
 
 def _joined(found: Sequence[_Found], names: tuple[str, ...] | None) -> _Found:
-    """Add up what was found in parts, with classes and groups in the order of their names."""
+    """Add up the results of parts; classes and groups are in the order of their names."""
     if not sum(part.n_rows for part in found):
         raise InputError(NO_ROWS)
     every = dict.fromkeys(name for part in found for name in part.classes)
@@ -310,7 +310,7 @@ def _collect(passes: _Passes, names: tuple[str, ...] | None, problems: Callable[
 
 
 def _cells_of_cuts(counts: ScoreCounts, n_bins: int) -> np.ndarray:
-    """Return the cells, of `FIRST_CELLS` and 1, in which a cut of `equal_mass_cuts` can be."""
+    """Return the cells (of `FIRST_CELLS`, and of 1) that can hold a cut of `equal_mass_cuts`."""
     ends = np.cumsum(counts.count)
     total = int(ends[-1])
     share, low, high = max(total // n_bins, 1), 0, 0

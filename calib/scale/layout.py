@@ -87,7 +87,7 @@ def layout_of(
     labelled: bool = True,
     given: Given | None = None,
 ) -> Layout:
-    """Decide what the columns are, on the first rows of the data."""
+    """Decide the roles of columns by the first rows of the data."""
     table = table_of_batch(batch.slice(0, SAMPLE))
     _refuse_lists(table)
     given = given or Given()
@@ -191,7 +191,7 @@ def _of_vectors(raw: RawPredictions, class_names: Sequence[str] | None) -> dict[
 
 
 def _scale(raw: RawPredictions, scores: str) -> str:
-    """Return what the scores are, by the rule that `RawPredictions.announced` follows."""
+    """Return the scale of the scores, by the same rule as `RawPredictions.announced`."""
     if raw.kind == "vectors":
         usable = np.isfinite(raw.proba).all(axis=1)
         if scores == "auto" and usable.any():
@@ -250,7 +250,7 @@ class _Batch:
         self.faults: list[Fault] = []
 
     def refuse(self, code: str, bad: Any, message: Any) -> None:
-        """Leave out the remaining rows of a mask; `message` is called with the first."""
+        """Leave out the rows of a mask that are still in; `message` describes the first of them."""
         bad = bad & self.keep
         if bad.any():
             row = int(bad.argmax())
@@ -419,7 +419,7 @@ class Sweep:
 
     @classmethod
     def of(cls, columns: Sequence[np.ndarray], squares: bool) -> Sweep:
-        """Go over the columns, one array per class, block by block."""
+        """Read the columns, an array for each class, block by block."""
         n_rows, dtype = len(columns[0]), columns[0].dtype
         kind = np.uint8 if len(columns) <= 2**8 else np.uint16 if len(columns) <= 2**16 else np.uint32
         score, label = np.empty(n_rows, dtype), np.zeros(n_rows, kind)
@@ -525,7 +525,7 @@ def _one_score(at: _Batch, layout: Layout) -> np.ndarray:
 def _truth(
     at: _Batch, layout: Layout, predicted: np.ndarray, words: list[str]
 ) -> tuple[np.ndarray, np.ndarray, list[str]]:
-    """Return true classes among `words`, which grow, and whether the predicted ones are right."""
+    """Return the true classes as codes of `words`, which may grow, and whether predictions are right."""
     if not layout.label:
         right = _outcomes(at, str(layout.correct))
         return np.where(right, predicted, -1), right, words
@@ -539,7 +539,7 @@ def _truth(
 def _true_words(
     at: _Batch, layout: Layout, name: str, predicted: Sequence[str] = ()
 ) -> tuple[np.ndarray, list[str]]:
-    """Return the codes of true classes and their words, and leave out rows without."""
+    """Return the codes of the true classes and their words; rows without a label are left out."""
     codes, words = at.words(name)
     none = no_classes(words, {*layout.known, *predicted})
     missing = np.array([word in none for word in words], dtype=bool)[codes]

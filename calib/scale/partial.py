@@ -36,7 +36,7 @@ MOST_ALIKE = 10
 
 
 class Accumulator:
-    """Adds up the batches of one part of the data, in their order; `n_rows` of them, if that is known."""
+    """Adds up the batches of a part of the data, in order; `n_rows` is the number of its rows, if known."""
 
     def __init__(self, layout: Layout, n_rows: int | None = None) -> None:
         self.layout = layout
@@ -221,7 +221,7 @@ def refuse_faults(part: Part, faults: Sequence[Fault], first: int) -> None:
 
 
 class Findings:
-    """Findings by code: the first lines of each, and their number."""
+    """Findings by code: the first lines and the number of each."""
 
     def __init__(self) -> None:
         self.lines: dict[str, list[str]] = {}

@@ -158,7 +158,7 @@ def _parts_of(path: str, coded: Sequence[str]) -> list[Part]:
 
 
 def first_batch(parts: Sequence[Part]) -> pa.RecordBatch:
-    """Return the first rows there are, with all columns."""
+    """Return the first batch of rows, with all columns."""
     for part in parts:
         for batch in part.batches(None):
             return batch

@@ -44,7 +44,7 @@ class Scan:
 
     @classmethod
     def of(cls, paths: Paths, **options: object) -> Scan:
-        """Find the files, and decide the roles of columns on their first rows; options of `layout_of`."""
+        """Find the files, and decide the roles of columns by the first rows; options as for `layout_of`."""
         files = find_files(paths)
         parts = find_parts(files)
         first = first_batch(parts)

@@ -42,7 +42,7 @@ class Summary(SummedRows):
     def of(
         cls, sums: SummedRows, parts: tuple[str, ...] = (), findings: tuple[str, ...] = (), source: str = ""
     ) -> Summary:
-        """Return the summary of sums that come from these parts."""
+        """Return the summary of sums, given the parts that they come from."""
         known = {field.name: getattr(sums, field.name) for field in fields(SummedRows)}
         return cls(**known, parts=parts, findings=findings, source=source)
 

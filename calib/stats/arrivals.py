@@ -69,7 +69,7 @@ class Entries:
         self.hashes = (hashes >> np.uint64(2)).astype(np.int64)
 
     def bets(self, key: np.ndarray) -> Bets:
-        """Return the bets of these entries, each of one unit and block by its key."""
+        """Return the bets of these entries; a key stands for a unit and a block."""
         if self.cluster is None:
             return Bets(key)
         width = int(self.cluster.max()) + 1
@@ -78,7 +78,7 @@ class Entries:
 
 
 def _blocks(times: np.ndarray, cluster: np.ndarray | None) -> np.ndarray:
-    """Return the block of each row, (n,): runs of rows in the order of time; clusters stay together."""
+    """Return the block of each row, (n,): consecutive rows by time; clusters stay together."""
     n_blocks = min(max(len(times) // BLOCK, 1), MOST_OF_UPDATE)
     block = np.empty(len(times), dtype=np.int64)
     block[np.argsort(times, kind="stable")] = np.arange(len(times)) * n_blocks // len(times)

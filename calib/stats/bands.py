@@ -126,7 +126,7 @@ class CalibrationBand(Result):
         )
 
     def words(self, above: float = 0.5, strong: str = "{}") -> str:
-        """Say within what distance the model is calibrated above a score; `strong` formats the number."""
+        """Say how close to calibrated the model is above a score; `strong` formats the number."""
         distance = strong.format(f"{min(np.ceil(1000.0 * self.within(above) - 1e-9) / 1000.0, 1.0):.3f}")
         start = above if above >= self.score[0] else self.score[0]
         return (
@@ -135,7 +135,7 @@ class CalibrationBand(Result):
         )
 
     def steps(self, bound: np.ndarray, shape: str) -> tuple[np.ndarray, np.ndarray]:
-        """Return the scores where a bound changes, and its values there, for drawing; "hv" or "vh" steps."""
+        """Return the scores at which a bound changes, and its values, to draw them as "hv" or "vh" steps."""
         changes = np.diff(bound) != 0
         corner = np.append(True, changes) if shape == "hv" else np.append(changes, True)
         corner[[0, -1]] = True

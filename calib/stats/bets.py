@@ -83,7 +83,7 @@ def begun_by(n_bets: Any) -> Any:
 
 
 def gap_bounds(sums: np.ndarray, alpha: float) -> tuple[float, float]:
-    """Return the confidence sequence of a gap, which holds it at all times at once except with chance alpha.
+    """Return the confidence sequence of a gap: it contains the gap at all times, except with chance alpha.
 
     The gap is the mean of P(outcome) - score over the rows so far. For an outcome Y in [0, 1] with mean p
     given all before it and a score s, ``exp(x (Y - p) - c)`` has a mean of at most 1 with ``c = (-log(1 - x)
@@ -108,7 +108,7 @@ def gap_bounds(sums: np.ndarray, alpha: float) -> tuple[float, float]:
 
 @dataclass(eq=False)
 class Level:
-    """The units that evidence is kept for at one level: all rows, each class, or each group."""
+    """The units of evidence at one level: all rows, each class, or each group."""
 
     names: list[str] = field(default_factory=list)  #: The U units in the order in which they came
     n_first: int = 0  #: Units of the first update

@@ -622,7 +622,7 @@ def compared_rows(
     cluster: Any = None,
     random_state: int = RANDOM_STATE,
 ) -> tuple[np.ndarray, np.ndarray] | None:
-    """Return labels and vectors of the rows that "skce" compares, in its order; None if it does not apply."""
+    """Return labels and vectors of the rows that "skce" compares; None if it does not apply."""
     if not _has_pairs(y_true, scores, sample_weight, cluster):
         return None
     proba = score_matrix(scores)

@@ -105,7 +105,7 @@ class CorpCurve(Result):
         return float(self._distance[order[at]])
 
     def steps(self) -> tuple[np.ndarray, np.ndarray]:
-        """Return the scores at which the frequency changes, and the last, with frequencies, for drawing."""
+        """Return the scores at which the frequency changes, and the last score, with their frequencies."""
         at = np.append(np.flatnonzero(np.diff(self.frequency, prepend=-1.0)), len(self.score) - 1)
         return self.score[at], self.frequency[at]
 

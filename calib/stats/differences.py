@@ -189,7 +189,7 @@ class _Side:
 
     @property
     def influence(self) -> np.ndarray:
-        """Half the slope of the squared error in each outcome."""
+        """Half the derivative of the squared error by each outcome."""
         return (self.table.gap * self.table.share / self.table.weight)[self.cell] * self.weight
 
     @property
@@ -264,7 +264,7 @@ def _limits(a: _Side, b: _Side, z: float) -> tuple[float, float]:
     bend = (_third_moment(a.table) - _third_moment(b.table)) * min(1.0, degenerate / max(least, 1e-300))
 
     def ends(left_a: float, left_b: float) -> tuple[float, float]:
-        """Return the ends if these shares of the variances of a and b lie in the outcome of each row."""
+        """Return the ends if these shares of the variances come from the outcomes of single rows."""
         left = max(left_a, left_b)
         noise = max(observed * left - degenerate / a.table.excess * left**2, degenerate * left**2)
         variance = max(noise + between, 1e-200)  # its power 1.5 is above 0

@@ -120,7 +120,8 @@ def sharpness(
 ) -> float:
     """Estimate the sharpness E[E[Z | score]^2] of the binary outcomes Z (Gupta & Ramdas 2021, section 2).
 
-    Between E[Z]^2 (the score says nothing) and E[Z] (the score decides the outcome), averaged over claims.
+    It is between E[Z]^2 (scores do not separate rows) and E[Z] (scores determine the outcomes), averaged over
+    claims.
     Parameters as for `ece`.
     """
     cells = as_evidence(y_true, scores, sample_weight).cells(

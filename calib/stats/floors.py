@@ -94,7 +94,7 @@ class NoiseFloor(Drawn):
 
     @property
     def is_too_low(self) -> bool:
-        """Whether the error is lower than chance allows: perfect models are as low in at most `TOO_LOW`."""
+        """Whether the error is lower than chance allows: at most `TOO_LOW` of perfect models are as low."""
         return bool(p_values(np.array([-self.observed]), -self.samples[None])[0] <= TOO_LOW)
 
     @property
@@ -472,7 +472,7 @@ def verdict(floor: NoiseFloor, name: str) -> str:
 
 
 def smallest_errors(samples: np.ndarray, upper: Any, n_rows: Any, *, largest: bool = False) -> np.ndarray:
-    """Return the smallest true errors that exceed `upper` in about 80 of 100 samples or more, (...) float64.
+    """Return the smallest true errors that exceed `upper` in about 80 of 100 samples, (...) float64.
 
     `samples`, (..., R), are errors of perfect models on `n_rows`, which stay below `upper` in 95 of 100;
     `largest` says whether the error is the largest gap, not the mean one.
@@ -500,7 +500,7 @@ def smallest_errors(samples: np.ndarray, upper: Any, n_rows: Any, *, largest: bo
 
 
 def error_would_show(least: float) -> str:
-    """Say which error these rows could show in 80 of 100 such samples, or that they can show none."""
+    """Say which true error would show in 80 of 100 such samples, or that none would."""
     return would_show(least, "an error", 3) if least < 1.0 else "these rows are too few for an error to show"
 
 

@@ -183,7 +183,7 @@ def _l1_limits(
     noise = float(share @ np.sqrt(outcome * (1.0 - outcome) / count))
 
     def behind(shown: float, left: float = 1.0) -> float:
-        """Find the true error with this mean observed error, if all cells are equally far off."""
+        """Find the true error that gives this mean observed error, if all cells have equal gaps."""
         scale = noise * np.sqrt(left)
         return float(scale * _folded_inverse(shown / scale)) if scale > 0 else shown
 
@@ -263,7 +263,7 @@ def independent_difference(
 
 
 def interval_needs_rows(evidence: Evidence, measure: Measure) -> bool:
-    """Whether the interval of a number needs rows, and the evidence is sums."""
+    """Whether the interval of a number needs rows but the evidence is sums."""
     if not isinstance(evidence, SummedRows):
         return False
     if measure.metric == "accuracy":
@@ -390,7 +390,7 @@ def binomial_deviation(count: np.ndarray, mean: np.ndarray) -> np.ndarray:
 
 
 def unseen(n_samples: float, n_claims: int, z: float) -> float:
-    """Variance of z^2 further, unseen outcomes, as in Wilson's interval of a share."""
+    """Variance with z^2 additional, unseen outcomes, as in Wilson's interval of a share."""
     return min(n_claims, 2) * (z / (n_samples * n_claims)) ** 2
 
 
@@ -485,7 +485,7 @@ def _explained(
 
 @dataclass(frozen=True, eq=False, repr=False)
 class SquaredGaps(Result):
-    """Cells without single rows, and the debiased squared l2 error over them."""
+    """Cells of two rows or more, and the debiased squared l2 error over them."""
 
     cell: np.ndarray  #: (m,) int array: cell of each entry of the binary problems
     #: (C,) float64 arrays: as in `BinStatistics`; `count` is the effective number of rows
@@ -506,7 +506,7 @@ class SquaredGaps(Result):
 
     @classmethod
     def of(cls, problems: BinaryProblems, cells: BinStatistics) -> SquaredGaps:
-        """Pool single rows and sum squares cell by cell."""
+        """Pool cells with a single row, and sum squares by cell."""
         pooled = _without_single_rows(cells.problem, cells.count, cells.mean_score)
         cell = np.repeat(pooled, cells.count)
         scores, outcomes = problems.scores.astype(np.float64), problems.outcomes.astype(np.float64)
@@ -562,7 +562,7 @@ def _mean_variance(
 
 
 def _without_single_rows(problem: np.ndarray, count: np.ndarray, mean_score: np.ndarray) -> np.ndarray:
-    """Return the pool of each cell, from 0: no pool has one row unless there is one row in all."""
+    """Return the pool of each cell, from 0; each pool has two rows or more, unless there is only one row."""
     if (count > 1).all():
         return np.arange(len(count))
     pool, used = np.empty(len(count), dtype=np.int64), 0

@@ -372,7 +372,7 @@ class Monitor(Result):
         return f"<Monitor: {self.words()}>"
 
     def _likeliest(self, level: str, unit: int) -> tuple[float, int]:
-        """Return the worth of the best bet from its best beginning, with its stake, and that block."""
+        """Return the worth of the best bet with the best beginning, and the block in which it begins."""
         state = self.levels[level]
         worth = state.best[unit] + STAKE
         bet = int(worth.argmax())
@@ -441,7 +441,7 @@ class Monitor(Result):
         )
 
     def _refuse_known(self, hashes: np.ndarray) -> None:
-        """Refuse a repeated update, and an update with known rows, if rows are distinct."""
+        """Refuse an update with rows that were added before, if rows can be told apart."""
         if digest(hashes) in self.seen:
             raise InputError("these rows were added before; pass each row once")
         reach = int(self.hashes[-1]) if len(self.hashes) == REMEMBERED else LARGEST_HASH

@@ -84,7 +84,7 @@ def show_proposal(notion: Notion, top_k: int | None = None) -> int:
 
 
 def choose_group(column: DeltaGenerator) -> By | None:
-    """Ask for a column whose groups the calibrator conditions on too; None for none."""
+    """Ask for a column of groups on which the calibrator also conditions; return None without one."""
     rows = dataset().calibration
     if rows is None or rows.metadata is None:
         return None
