@@ -18,6 +18,6 @@ if (
 
 
 def handle_interrupts(by_python: bool) -> None:
-    """Let Ctrl-C raise `KeyboardInterrupt`, or end the process; if it is ignored, it stays ignored."""
+    """Let Ctrl-C raise `KeyboardInterrupt` or end the process, unless it is ignored."""
     if signal.getsignal(signal.SIGINT) is not signal.SIG_IGN:
         signal.signal(signal.SIGINT, signal.default_int_handler if by_python else signal.SIG_DFL)

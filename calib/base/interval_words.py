@@ -13,7 +13,7 @@ ROUNDING = 1e-12
 
 
 def decimals_of(lower: float, upper: float, least: int = 4) -> int:
-    """Return the decimals, `least` or more, that show the width of an interval in two digits."""
+    """Return the number of decimals, at least `least`, that show two digits of an interval's width."""
     width = upper - lower
     return max(least, 1 - math.floor(math.log10(width))) if ROUNDING < width < math.inf else least
 
@@ -58,7 +58,7 @@ def size_with_interval(value: float, lower: float, upper: float, what: str = "")
 
 
 def smallest_difference(lower: float, upper: float, level: float) -> float:
-    """Return the smallest true difference whose interval leaves out 0 in `POWER` of all samples.
+    """Return the smallest true difference whose interval excludes 0 in a share `POWER` of samples.
 
     The interval has coverage `level`, normal quantile z and half-width h, z standard errors. The difference
     is h (1 + z_POWER / z).

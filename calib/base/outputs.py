@@ -74,7 +74,7 @@ def atomic_write(file: str | os.PathLike[str]) -> Iterator[BinaryIO]:
 
 @contextlib.contextmanager
 def _partial_file(folder: str) -> Iterator[BinaryIO]:
-    """Create a file that is locked, and removed when the block ends; the lock ends with the process, too."""
+    """Create a locked file that is removed when the block ends; the lock also ends with the process."""
     with contextlib.ExitStack() as ending:
         while True:
             path = os.path.join(folder, f"{MINE}{secrets.token_hex(8)}{ENDING}")
@@ -92,7 +92,7 @@ def _partial_file(folder: str) -> Iterator[BinaryIO]:
 
 
 def _remove_abandoned(folder: str) -> None:
-    """Remove the partial files in a folder that nobody has locked: their writers were killed."""
+    """Remove the unlocked partial files in a folder: their writers were killed."""
     if fcntl is None:
         return
     with contextlib.suppress(OSError), os.scandir(folder) as entries:  # a folder that cannot be listed

@@ -27,7 +27,7 @@ WORKERS = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else 
 
 
 class _Shared:
-    """The threads that all calls share, the lock of BLAS, and which threads are inside a call."""
+    """The threads that all calls share, the lock of BLAS, and the threads that are inside a call."""
 
     def __init__(self) -> None:
         self.renew()
@@ -93,7 +93,7 @@ def one_blas_thread() -> Iterator[None]:
 
 @cache
 def blas_libraries() -> Any:
-    """Return the BLAS libraries of the process: looking for them takes longer than many a fit."""
+    """Return the BLAS libraries of the process; kept, because the search takes longer than many fits."""
     from threadpoolctl import ThreadpoolController
 
     return ThreadpoolController()

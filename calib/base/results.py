@@ -19,7 +19,7 @@ ROWS_SHOWN = 10
 
 
 class Result:
-    """A dataclass of numbers that prints on one screen, however many rows it is made from."""
+    """A dataclass of numbers whose text fits on one screen, for any number of rows."""
 
     def __repr__(self) -> str:
         shown = fields(self)[:MOST_FIELDS]  # type: ignore[arg-type]

@@ -237,7 +237,7 @@ class BinStatistics(_Shaped):
 
 
 def stack_problems(tables: Sequence[BinStatistics], shape: NotionShape) -> BinStatistics:
-    """Join the cells of P one-problem tables over the same rows, one per claim, into one table of `shape`."""
+    """Join P tables of cells, of one problem per claim about the same rows, into one table of `shape`."""
     first = tables[0]
     problem = np.repeat(np.arange(len(tables)), [len(table.count) for table in tables])
     joined: dict[str, Any] = {
@@ -536,7 +536,7 @@ def sorted_cuts(scores: np.ndarray, n_bins: int) -> np.ndarray:
 
 
 def _walked_cuts(total: int, n_bins: int, end_from: Callable[[int], int]) -> np.ndarray:
-    """Close bins one after the other; `end_from` returns the first possible cut from a position on."""
+    """Cut bins one after the other; `end_from` returns the first possible cut after a position."""
     share = max(total // n_bins, 1)
     cuts = [0]
     stop = 0

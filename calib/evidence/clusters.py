@@ -36,7 +36,7 @@ def too_few(n_clusters: int | None) -> str | None:
 
 
 def even_clusters(size: np.ndarray, correlation: float) -> float:
-    """Return how many clusters of equal size estimate a variance as well as these (Satterthwaite 1946)."""
+    """Return the number of equal-sized clusters with as precise a variance (Satterthwaite 1946)."""
     variance = size * (1.0 + np.maximum(size - 1.0, 0.0) * correlation)
     return float(variance.sum() ** 2 / (variance @ variance))
 
@@ -94,7 +94,7 @@ class Dependence:
         return self.uniform(generator, self.drawn_correlation(generator))
 
     def effects_of_first(self, row: np.ndarray, chance: float) -> np.ndarray:
-        """Return the design effect of the share of hits among the first k of some rows, (m + 1,) float64.
+        """Return the design effects of the share of hits among the first k rows, k = 0..m, (m + 1,) float64.
 
         Two rows of a cluster are both hits with the chance Phi_2(z, z; r), by Owen's function T (Owen 1956).
         """
@@ -118,7 +118,7 @@ class Dependence:
         n_bins: int = 1,
         weight: np.ndarray | None = None,
     ) -> tuple[np.ndarray, np.ndarray]:
-        """Return how much more outcome sums vary under r than without dependence."""
+        """Return the variance of outcome sums under r, divided by their variance without dependence."""
         chance = np.clip(score.astype(np.float64), CLIP, 1.0 - CLIP)
         w = np.ones(len(chance)) if weight is None else weight
         n_groups, places = int(group.max()) + 1, np.zeros(len(row), np.int64) if bin_ is None else bin_

@@ -16,7 +16,7 @@ from calib.evidence.sampling import Draw, Sampler
 
 
 class Mean(NamedTuple):
-    """Mean of a score over rows, and the variance of this mean; NaN if it needs single rows."""
+    """Mean of a score over rows, and the variance of this mean (NaN if it is unknown from sums)."""
 
     value: float
     variance: float
@@ -60,7 +60,7 @@ class Evidence(Protocol):
 
     @property
     def even_clusters(self) -> float | None:
-        """Clusters of equal size with as precise a variance (Satterthwaite 1946); None without clusters."""
+        """Equal-sized clusters with as precise a variance (Satterthwaite 1946); None without clusters."""
 
     @property
     def effective_samples(self) -> float:
@@ -94,7 +94,7 @@ class Evidence(Protocol):
         """Return `draw` of cells (all or a mask) whose problems are judged separately."""
 
     def between_cells(self, cells: BinStatistics, slope: np.ndarray) -> float:
-        """Covariances between cells in the variance of ``slope @ outcome sums``, estimated."""
+        """Estimated covariances between cells, which enter the variance of ``slope @ outcome sums``."""
 
     def mean(self, name: str) -> Mean:
         """Return the mean over rows of "accuracy", "brier" or "log_loss" of the whole prediction."""

@@ -110,7 +110,7 @@ def problems_of(
 
 
 def cluster_codes(scores: Any, sample_weight: Any, cluster: Any) -> np.ndarray | None:
-    """Return the number of the cluster of each row of weight above 0, from 0; None without clusters."""
+    """Return the cluster number, from 0, of each row of weight above 0; None without clusters."""
     given = clusters_of(scores, cluster)
     if given is None:
         return None
@@ -320,7 +320,7 @@ def ranked_classes(scores: np.ndarray, k: int) -> tuple[np.ndarray, np.ndarray]:
 
 
 def _best_by_rounds(block: np.ndarray, k: int) -> np.ndarray:
-    """Take the highest remaining class k times: faster than a full sort for few of many classes."""
+    """Take the highest remaining class k times, which is faster than a full sort for few of many classes."""
     left, rows = block.copy(), np.arange(len(block))
     ranked = np.empty((len(block), k), dtype=np.int64)
     for rank in range(k):
@@ -348,7 +348,7 @@ def _sorted_problems(
     outcomes: np.ndarray,
     weights: np.ndarray | None,
 ) -> BinaryProblems:
-    """Sort entries and cut them into problems; entries beyond the first n are rows of the next claims."""
+    """Sort entries and cut them into problems; each n entries are one claim about the n rows."""
     if owner is None:
         offsets = np.array([0, len(scores)], dtype=np.int64)
     else:

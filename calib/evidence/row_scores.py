@@ -100,7 +100,7 @@ def unseen_error(
 
 
 def error_share(y_true: Any, scores: Any, weights: np.ndarray | None, cluster: np.ndarray | None) -> float:
-    """Return the share of rows in one more error: a row, or a cluster's rows that are wrong together."""
+    """Return the share of rows in one further error: a row, or a cluster's rows that are wrong together."""
     wrong = row_values(y_true, scores, "accuracy") == 0.0
     n_rows = len(wrong) if weights is None else weights.sum() ** 2 / (weights @ weights)
     if cluster is None:

@@ -88,7 +88,7 @@ def style() -> str:
 
 
 def greyed(lacking: dict[str, str]) -> str:
-    """Return a style element that greys pages in the menu, by address, with a word for what the data lack."""
+    """Return a style element that greys pages in the menu and adds a word for what the data lack."""
     rules = "".join(
         f"\n[data-testid=stSidebarNavLink][href$='/{page}'] {{ opacity: 0.7; }}"
         f"\n[data-testid=stSidebarNavLink][href$='/{page}']::after {{ content: 'no {word}'; "

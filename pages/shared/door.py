@@ -50,7 +50,7 @@ class Refused(Exception):
 
 
 class Door:
-    """Accept uploads that a field of their session asked for, that fit into memory, and that go on."""
+    """Accept uploads that a field of their session asked for, that fit into memory and that do not stall."""
 
     def __init__(self, app: ASGIApp) -> None:
         self.app = app
@@ -72,7 +72,7 @@ class Door:
             await self.app(scope, receive, send)
 
     def _watch_addresses(self) -> None:
-        """Note each upload address that a session gets from now on; Streamlit has no hook for it."""
+        """Note each upload address of a session from now on; Streamlit has no hook for it."""
         manager: Any = runtime.get_instance().uploaded_file_mgr
         if hasattr(manager, "door"):
             return

@@ -71,7 +71,7 @@ def sweep(storage: Any, media: Any = None) -> None:
 
 
 def _end(session: Any, media: Any) -> None:
-    """End a session; Streamlit would keep its downloads until another one ends."""
+    """End a session; Streamlit would keep its downloads until another session ends."""
     offered = set() if media is None else {*media._files_by_session_and_coord.get(session.id, {}).values()}
     session.shutdown()
     # The server's loop keeps the session it told last: without its data, which fragments hold, too.

@@ -50,7 +50,7 @@ class Kept:
             return self.results[key][0]
 
     def put(self, key: Any, result: Any) -> None:
-        """Keep a result, and drop others if they are too many bytes."""
+        """Keep a result, and drop others if all of them take too much memory."""
         size = n_bytes(result)
         with _lock:
             self._drop(key)
@@ -94,7 +94,7 @@ class Left(Exception):
 
 
 class _Thread(threading.local):
-    """The computation of the current thread and, if it runs beside a page, the results of the session."""
+    """The computation of the current thread and, in the background, the results of its session."""
 
     def __init__(self) -> None:
         self.turns: list[_Turn] = []
@@ -201,7 +201,7 @@ def is_kept(function: Any, *arguments: Any) -> bool:
 
 
 def _is_there(mine: Kept, function: Any, *arguments: Any) -> bool:
-    """Whether a result of the session, or of all, is kept or computed now."""
+    """Whether a result of the session, or of all sessions, is kept or is being computed."""
     owner, key = mine if function.rows else _of_all_sessions, function.key_of(arguments, {})
     return key in owner.results or (owner, key) in _turns
 
@@ -221,7 +221,7 @@ def is_ahead() -> bool:
 
 
 def leave_if(is_long: bool) -> None:
-    """Raise `Left` if this thread computes beside a page something that it should leave to the page."""
+    """Raise `Left` if this thread computes in the background what it should leave to the page."""
     awaited = _thread.awaited
     if is_long if awaited is None else not awaited.is_awaited():
         raise Left

@@ -181,7 +181,7 @@ def band(method: Method, n_bins: int) -> ConsistencyBand:
 def rows_of(
     method: Method, notion: Notion, n_bins: int, label: int | None = None, bin_: int | None = None
 ) -> np.ndarray | None:
-    """Return the evaluation rows in the cells of a class, of a bin, or of both; None of a summary."""
+    """Return the evaluation rows in the cells of a class, a bin, or both; None for a summary."""
     if method.sums is not None:
         return None
     return rows_of_cells(problems(method, notion), cells(method, notion, n_bins), label, bin_)
@@ -196,7 +196,7 @@ def rows_of_group(
     bin_: int | None = None,
     predicted: int | None = None,
 ) -> np.ndarray | None:
-    """Return the evaluation rows of a group of a column, of one bin or predicted class; None of a summary."""
+    """Return the evaluation rows of a group, of one bin or predicted class; None for a summary."""
     if method.sums is not None:
         return None
     inside = cut_of(methods()[BASE].scores, column).code == group
@@ -352,9 +352,9 @@ def further_columns(rows: Any) -> list[str]:
 
 @kept(rows=True)
 def cuts(rows: Any, at: CutsAt) -> dict[str, Cut | str]:
-    """Return every named column cut into groups, or why it cannot be; of a summary, the groups it has.
+    """Return the groups of every named column, or why it has none; for a summary, its groups.
 
-    Ids have no groups, also if some rows share one: each would be a few rows, or a range of numbers.
+    Columns of ids have no groups, even if some rows share an id: groups would be too small.
     """
     if isinstance(rows, Summary):
         by = rows.by
@@ -409,7 +409,7 @@ def gaps(method: Method, column: CutsAt, only: tuple[str, ...], n_bins: int) -> 
 
 
 def _grouped_by(method: Method, column: CutsAt) -> tuple[Any, Any]:
-    """Return what is announced for every row, and the groups; or a summary and the name of its column."""
+    """Return the predictions of every row and the groups; or a summary and the name of its column."""
     if method.sums is not None:
         return method.sums, column[0][0]
     return tops(method)[0], cut_of(methods()[BASE].scores, column)
@@ -419,7 +419,7 @@ def _grouped_by(method: Method, column: CutsAt) -> tuple[Any, Any]:
 def slice_maps(
     method: Method, column: CutsAt, groups: tuple[int, ...], classes: tuple[int, ...], n_bins: int
 ) -> tuple[diagrams.ClassHeat, diagrams.ClassHeat | None]:
-    """Return group x bin and, of predicted classes, group x class."""
+    """Return the maps of groups by bin and, for predicted classes, of groups by class."""
     top, cut = _grouped_by(method, column)
     shown = slice_heat(method.labels, top, cut, groups=groups, n_bins=n_bins)
     if not classes:
@@ -461,7 +461,7 @@ def effect(before: Method, after: Method, n_bins: int) -> Change:
 def in_equal_cells(
     before: Method, after: Method, notion: Notion, n_bins: int
 ) -> tuple[ValidityCurve, ValidityCurve] | None:
-    """Return the gaps of both in the same cells; None if they predict different classes.
+    """Return the gaps before and after in the same cells; None if predicted classes differ.
 
     The cells are the values of histogram binning if every problem has it, else the bins of `before`.
     """
@@ -539,7 +539,7 @@ def score_difference(a: Method, b: Method, key: str) -> PairedInterval:
 
 @kept(rows=True)
 def halves(rows: Predictions) -> tuple[np.ndarray, np.ndarray]:
-    """Return masks of the rows on which thresholds are chosen, and of those on which they are checked.
+    """Return masks of the rows that choose thresholds and of the rows that check them.
 
     Rows that belong together are on one side.
     """

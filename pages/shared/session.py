@@ -152,7 +152,7 @@ class Method:
 
     @property
     def sums(self) -> Summary | None:
-        """The summary that stands for rows that are elsewhere; None if the rows are here."""
+        """The summary, if the rows are elsewhere; None if the rows are here."""
         return self.scores if isinstance(self.scores, Summary) else None
 
     @property
@@ -300,10 +300,10 @@ def scored() -> dict[str, Method]:
 
 
 def use_renamed(data: Dataset, changed: Callable[[Any], Any], *, moved: bool) -> None:
-    """Put the same rows on screen with other names of the classes, or (`moved`) in another order, and fits.
+    """Put the same rows and fits on screen, with other names of classes or (`moved`) in another order.
 
-    `changed` gives predictions the new names and order. Names change in what is fitted; if classes moved,
-    calibrators are fitted again, but not the calibrators of groups.
+    `changed` gives predictions the new names and order. Fitted calibrators get the new names; if classes
+    moved, calibrators are fitted again, except calibrators for groups.
     """
     before, (_, *others) = dataset(), methods().values()
     found = [_model(BASE, data.evaluation, data.evaluation.fingerprint)]
@@ -452,7 +452,7 @@ def _check_limits(new: Dataset | Method, found: Sequence[Method] = ()) -> None:
 
 
 def held(stays: Sequence[str] = (*ON_SCREEN, "previous", "removed")) -> list[Any]:
-    """Return the objects of this session: under these names, and from uploads."""
+    """Return the objects of this session with these names, and the uploads."""
     further = [f"{FURTHER}{position}" for position in range(1, MOST_MODELS)]
     return [st.session_state.get(name) for name in (*stays, *READINGS, *further)]
 
@@ -589,7 +589,7 @@ def groups_of(data: Dataset, by: By) -> tuple[np.ndarray, np.ndarray]:
 
 
 def add_model(name: str, pair: tuple[Any, Any]) -> None:
-    """Hold another model on the same rows, by its calibration and evaluation rows."""
+    """Add a model on the same rows, with its calibration and evaluation rows."""
     data = dataset()
     model = data.model or Path(data.name).stem
     models = data.models or {model: (data.calibration, data.evaluation)}
@@ -620,7 +620,7 @@ def store(method: Method) -> Method:
 
 
 def described_calibrator(method: Method, data: Dataset) -> Any:
-    """Return the fitted calibrator of a method; for one score, as one pooled problem."""
+    """Return the fitted calibrator of a method; for one score, as a `MulticlassToBinary`."""
     if isinstance(method.calibrator, BinaryCalibrator):
         return of_one_score(method.calibrator, data.calibration)
     return method.calibrator

@@ -101,9 +101,9 @@ def read(
     *,
     slot: str = PENDING,
 ) -> Reading | None:
-    """Return the examined upload, read once per set of files; None if it cannot be read (and says why).
+    """Return the examined upload, read once per set of files; say why and return None if it is unreadable.
 
-    Without an `evaluation` file, the one that this `slot` of the session holds is read with the other files.
+    Without an `evaluation` file, the file in this `slot` of the session is read with the other files.
     """
     earlier: Reading | None = st.session_state.get(slot)
     if evaluation is None and earlier is None:
@@ -144,7 +144,7 @@ def read(
 
 
 def _check_limits(new: list[Reading], files: list[Any]) -> None:
-    """Raise InputError, and give back the memory of the files, if this session or all hold too much."""
+    """Raise InputError and release the files if this session, or all sessions, hold too much."""
     try:
         limits.check(new, held(), "remove another file from its field")
     except InputError:

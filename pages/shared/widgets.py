@@ -192,7 +192,7 @@ def escaped(text: object) -> str:
 
 
 def stacked(results: Mapping[str, Any], column: str) -> pd.DataFrame:
-    """Return the tables of several results below each other, their names in a last column."""
+    """Stack the tables of several results, with their names in the last column."""
     return pd.concat([result.frame().assign(**{column: name}) for name, result in results.items()])
 
 
@@ -324,8 +324,8 @@ def files_menu(key: str) -> Any:
 def as_clicked(figure: Figure, key: str) -> Figure:
     """Return a figure that is not drawn again if only a click has changed it.
 
-    The browser has marked the point that was clicked. So a figure with marked points keeps those it was drawn
-    with, unless other points are to be marked than the browser shows; another `datarevision` draws it again.
+    The browser has already marked the clicked point. So the figure keeps its marked points, unless other
+    points are to be marked than the browser shows; then another `datarevision` draws it again.
     """
     number = next((at for at, trace in enumerate(figure["data"]) if "selectedpoints" in trace), None)
     if number is None:
@@ -368,7 +368,7 @@ def ticked(key: str) -> int | None:
 
 
 def columns_of(heads: Mapping[str, tuple[str, str]], formats: Mapping[str, str]) -> dict[str, Any]:
-    """Return the columns of a table with their meanings, by their names in the frame."""
+    """Return the table columns with their meanings, by their names in the frame."""
     return {
         name: NumberColumn(head, format=formats[name], help=meaning)
         if name in formats
@@ -476,7 +476,7 @@ def in_order(columns: Iterable[str], first: Sequence[str]) -> list[str]:
 def beside(key: str, shares: Sequence[int] = (3, 2)) -> tuple[DeltaGenerator, DeltaGenerator]:
     """Return places for figures and tables, and beside them a place for the details of a click.
 
-    The second stays on the screen while the first is scrolled; on a narrow screen it follows below.
+    The details stay on screen while the figures are scrolled; on a narrow screen they follow below.
     """
     left, right = st.container(key=f"beside-{key}").columns(shares, gap="medium")
     return left, right

@@ -25,7 +25,7 @@ def compute(
     *arguments: Parameters.args,
     **options: Parameters.kwargs,
 ) -> Result:
-    """Call a function of the library: here if that is soon done, else in a worker, and show `words`.
+    """Call a function of the library: here if it is short, else in a worker, and show `words`.
 
     Leaving the page or pressing Cancel ends the job; after Cancel, the page stops here and offers it again.
     For results that the page can do without, use `when_there`.

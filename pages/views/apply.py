@@ -45,7 +45,7 @@ FILE, SESSION = "From a file", "Fitted in this session"
 def show_loaded(calibrator: Any, choices: int | None) -> None:
     """Describe the loaded calibrator: its classes, the rows and time of its fit, and its promise.
 
-    `choices` is among how many calibrators the same labels chose it; None: what its file says.
+    `choices` is the number of calibrators from which the same labels chose it; by default as in its file.
     """
     names, origin = getattr(calibrator, "class_names_", None), getattr(calibrator, "fitted_on_", None)
     if source != FILE:

@@ -228,7 +228,7 @@ def show_rows(method: Method, n_bins: int, bin_: int, code: int | None, edges: s
 def show_assessment(
     method: Method, n_bins: int, diagram: ReliabilityDiagram, options: dict[str, Any], answer: DeltaGenerator
 ) -> None:
-    """Say how large the errors are, and what the band shows."""
+    """Show the size of the errors, and what the band shows."""
     with answer:
         # As the method is assessed, which for histogram binning is not in the bins drawn.
         errors = {

@@ -31,7 +31,7 @@ def find_doubt(raw: RawPredictions) -> Finding | None:
 
 
 def find_index_column(raw: RawPredictions) -> Finding | None:
-    """Find a column of row numbers among the scores, or left out by its name."""
+    """Find a column of row numbers that is among the scores or was left out by its name."""
     if raw.roles is not None and raw.roles.index is not None:
         name = raw.roles.index or "(no name)"
         return Finding(

@@ -84,7 +84,7 @@ def find_missing_labels(raw: RawPredictions) -> Finding | None:
 
 
 def _other_confidences(raw: RawPredictions, missing: np.ndarray) -> str:
-    """Say how confidences of rows without labels differ from labelled rows'; "" if by chance."""
+    """Say how confidences with and without labels differ; "" if chance explains it."""
     confidence = confidences(raw)
     usable = np.isfinite(confidence) & ~raw.abstained
     without, labelled = confidence[usable & missing], confidence[usable & ~missing]
@@ -187,7 +187,7 @@ def _renamed(data: RawPredictions, names: Mapping[str, str | None]) -> RawPredic
 
 
 def _names_by_prediction(raw: RawPredictions, seen: Sequence[str]) -> list[str]:
-    """Order of names that agrees best with the predicted columns; sorted order if nothing is gained."""
+    """Order of names that agrees best with the predicted columns; sorted order if no other is better."""
     assert raw.labels is not None
     labels = pd.Index(np.array(seen, dtype=object)).get_indexer(raw.labels)
     present = labels >= 0

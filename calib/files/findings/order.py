@@ -34,7 +34,7 @@ def find_order_fault(raw: RawPredictions, codes: np.ndarray) -> Finding | None:
 
 
 def whole_numbers(labels: np.ndarray) -> np.ndarray | None:
-    """Labels as float64 when all that are not missing are numbers, else None."""
+    """Labels as float64 if all labels, except missing ones, are numbers; else None."""
     if labels.dtype != object:
         return labels.astype(np.float64)
     codes, words = words_in(labels)

@@ -151,7 +151,7 @@ def loads(data: bytes) -> Any:
 
 
 def write_document(document: dict[str, Any]) -> bytes:
-    """Return a document, whose last key becomes its checksum, as JSON with a line for each key."""
+    """Return a document as JSON, with a line for each key; the last key is its checksum."""
     document["checksum"] = checksum(document)
     lines = (f"{json.dumps(key)}: {json.dumps(value)}" for key, value in document.items())
     return ("{\n" + ",\n".join(lines) + "\n}\n").encode()
@@ -166,7 +166,7 @@ def read_document(
     may_lack: Sequence[str] = (),
     n_values: int = MAX_VALUES,
 ) -> dict[str, Any]:
-    """Return the document in the bytes of a file, without its checksum, which is checked.
+    """Check the checksum of the bytes of a file, and return the document without it.
 
     It is JSON without repeated keys or infinite numbers, with at most `n_values` values. Keys in `may_lack`
     may be missing.
@@ -243,7 +243,7 @@ def matched_by_position(predictions: Any, calibrator: Any) -> bool:
 
 
 def checksum(document: dict[str, Any]) -> str:
-    """Return the SHA-256 of a file's sorted content: it detects damage, and is no signature."""
+    """Return the SHA-256 of a file's sorted content, which detects damage but is no signature."""
     text = json.dumps(document, sort_keys=True, separators=(",", ":"), allow_nan=False)
     return "sha256:" + hashlib.sha256(text.encode()).hexdigest()
 

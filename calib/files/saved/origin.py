@@ -127,7 +127,7 @@ def today() -> str:
 
 
 def decode_names(raw: Any, n_classes: int | None) -> tuple[str, ...] | None:
-    """Return the checked names; of a binary calibrator (`n_classes` None) None or two names."""
+    """Return the checked names; for a binary calibrator (`n_classes` None), None or two names."""
     names: tuple[str, ...] | None = NAMES.decode(raw, "classes", {})
     if n_classes is None and len(names or ()) not in (0, 2):
         raise mismatch("classes", "null, or the two classes of a binary calibrator", raw)
@@ -137,7 +137,7 @@ def decode_names(raw: Any, n_classes: int | None) -> tuple[str, ...] | None:
 
 
 def decode_origin(raw: Any, n_points: int | None) -> FittedOn:
-    """Return the checked origin; `n_points` is the number of rows that the state counts, if it does."""
+    """Return the checked origin; `n_points` is the number of rows in the state, if it counts them."""
     origin = ORIGIN.decode(raw, "fitted_on", {})
     if None not in (origin["n"], n_points) and origin["n"] != n_points:
         raise mismatch("fitted_on.n", f"{n_points:,}, the number of rows in state", origin["n"])
@@ -169,7 +169,7 @@ def encode_names(
 def encode_origin(
     calibrator: Any, fitted_on: Any, log: Sequence[str] = (), choices: int = 1
 ) -> dict[str, Any]:
-    """Return the origin to store: of `fitted_on`, else what the calibrator was loaded with."""
+    """Return the origin to store: of `fitted_on`, else the origin that the calibrator was loaded with."""
     origin = getattr(calibrator, "fitted_on_", None)
     choices = max(check_count(choices, "choices"), 1 if origin is None else origin.choices)
     if fitted_on is not None or origin is None:

@@ -66,7 +66,7 @@ class Upload:
 
 @dataclass(frozen=True, eq=False)
 class FurtherModel:
-    """Another model on the rows of a project, with what was fitted on it."""
+    """Another model on the rows of a project, with its calibrators."""
 
     #: As of `Project`
     evaluation: Any
@@ -174,7 +174,7 @@ class Project:
             return _Reading(archive, opened, limits).project()
 
     def frame(self) -> pd.DataFrame:
-        """Return what the project holds: a row per thing, with the columns "what" and "holds"."""
+        """Return the content of the project, one row for each part, in columns "what" and "holds"."""
         rows = self.evaluation
         lines = [
             ("data", self.name),
@@ -255,7 +255,7 @@ def _in_words(settings: Mapping[str, str]) -> str:
 
 
 class _Writing:
-    """Arrays and calibrators on their way into an archive, each under a name of its own."""
+    """Arrays and calibrators to be written into an archive, each with its own name."""
 
     def __init__(self, archive: zipfile.ZipFile) -> None:
         self.archive = archive
@@ -538,7 +538,7 @@ def _listed(value: Any, what: str) -> list[Any]:
 
 
 def _word(value: Any) -> str:
-    """Return a value of a column as JSON text: what is no text, number or missing value becomes text."""
+    """Return a value of a column as JSON: texts, numbers and missing values as they are, else as text."""
     if value is pd.NA or value is pd.NaT:
         value = math.nan
     if isinstance(value, float) and not math.isfinite(value):
@@ -617,7 +617,7 @@ def _roles(data: Any) -> Roles | None:
 
 
 def _check_texts(manifest: dict[str, Any]) -> None:
-    """Refuse texts that are none, or are too long, before or after they are stored."""
+    """Refuse values that are no texts, and texts that are too long."""
     texts = {"name": LONGEST_TEXT, "description": LONGEST_TEXT, "model": LONGEST_TEXT, "notes": LONGEST_NOTES}
     for key, longest in texts.items():
         text = manifest.get(key)

@@ -199,7 +199,7 @@ _LATER = dict.fromkeys(("misplaced_", "off_diagonal", "ridge_", "effective_"))
 
 
 def _layouts(methods: Mapping[str, Method], rows: Mapping[str, tuple[Any, ...]]) -> dict[str, Layout]:
-    """Return the layouts of methods of the catalogue, from a row (params, state, check if any) for each."""
+    """Return the layouts of the catalogue's methods, each from (params, state) or (params, state, check)."""
     return {
         methods[name].make.__name__: Layout(
             methods[name].make, Record(params, _LATER), Record(state, _LATER), *check

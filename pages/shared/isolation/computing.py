@@ -64,7 +64,7 @@ SECONDS = int(os.environ.get("CALIB_WORKER_SECONDS", "1800"))
 def fit(
     calibrator: Any, calibration: Announcement, evaluation: Announcement, groups: Any = (None, None)
 ) -> tuple[Any, Any]:
-    """Fit a calibrator; return it, with its scores of the evaluation rows; `groups` belong to either."""
+    """Fit a calibrator; return it and its scores of the evaluation rows; `groups` are of both sets."""
     fitted = fit_on(calibrator, calibration, groups=groups[0])
     return fitted, calibrated_scores(fitted, evaluation, groups=groups[1])
 
@@ -162,7 +162,7 @@ class Computer(Worker):
 
 
 class LongComputer(Computer):
-    """A process for long computations, which yields the processor to all others."""
+    """A process for long computations, with low priority."""
 
     niceness = 15
 
@@ -207,7 +207,7 @@ class Job:
         return {"job": "compute", "call": packed}, packer.arrays
 
     def do_elsewhere(self, progress: Progress | None = None) -> Any:
-        """Call the function in a worker; an error that `progress` raises, on this thread, ends the job."""
+        """Call the function in a worker; an error in `progress`, on this thread, ends the job."""
         head, arrays = self.message
         is_long = self.seconds >= LONG or sum(array.nbytes for array in arrays) > LARGE
         workers = long_pool if is_long else pool

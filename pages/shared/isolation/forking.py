@@ -23,12 +23,12 @@ _environment = threading.Lock()
 
 @dataclass(frozen=True)
 class Start:
-    """Runs in a new process of the fork server: a worker between the two pipes that were sent to it."""
+    """The code of a new process of the fork server: a worker between the two pipes it is sent."""
 
     arguments: Sequence[int]
 
     def _bootstrap(self, parent_sentinel: int) -> int:
-        """Work until the input ends; called by `multiprocessing.spawn`, and returns the exit code."""
+        """Work until the input ends, and return the exit code; `multiprocessing.spawn` calls it."""
         worker = import_module(IMPORTS[0])  # which the fork server has imported
         for end, place in zip(forkserver.get_inherited_fds() or (), (0, 1), strict=True):
             os.dup2(end, place)
@@ -93,7 +93,7 @@ class Forked:
             return self.returncode
 
     def wait(self) -> int:
-        """Wait for the exit code of a process that was killed, or ends."""
+        """Wait for the exit code of a process that was killed or is ending."""
         with self._lock:
             while self.returncode is None:
                 self._hear()

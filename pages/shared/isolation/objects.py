@@ -172,7 +172,7 @@ def _state(value: Any) -> dict[str, Any]:
 
 
 def _type_named(name: str) -> Any:
-    """Return a type of calib that is sent; raise TypeError if there is none of this name."""
+    """Return the type of calib with this name; raise TypeError if no such type is sent."""
     module, _, kind = name.partition(":")
     found = getattr(importlib.import_module(module), kind, None) if module.startswith("calib.") else None
     sent = is_dataclass(found) or hasattr(found, "get_params")

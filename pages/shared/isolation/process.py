@@ -64,7 +64,7 @@ def environment() -> dict[str, str]:
 
 
 class Worker:
-    """One process and the way to talk to it; one job at a time. Kinds differ in their words."""
+    """One process and its pipes, for one job at a time. Subclasses differ in their messages."""
 
     name = "worker"
     #: Its priority below the server's when both need the processor.

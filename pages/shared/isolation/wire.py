@@ -20,7 +20,7 @@ CARRIERS = {"bool": "uint8"}
 
 
 class MessageTooLarge(Exception):
-    """A message has more bytes than its receiver takes."""
+    """A message has more bytes than its receiver accepts."""
 
 
 class Counted:
@@ -32,7 +32,7 @@ class Counted:
         self.file, self.left = file, math.inf
 
     def read(self, n_bytes: int) -> bytes:
-        """Wait for `n_bytes`; memory for them is taken only if they are allowed."""
+        """Read `n_bytes`; memory is allocated only if they are allowed."""
         if n_bytes > self.left:
             raise MessageTooLarge
         self.left -= n_bytes

@@ -74,7 +74,7 @@ def true_curve(scores: np.ndarray) -> np.ndarray:
 
 
 def bent_curve(n_samples: int, seed: int = 0) -> Curve:
-    """Draw a binary problem of a miscalibrated model: the truth is an S of the score."""
+    """Draw a binary problem of a miscalibrated model: the truth is an S-shaped curve of the score."""
     random = np.random.default_rng(seed)
     scores = random.beta(1.6, 1.1, n_samples)
     truth = true_curve(scores)
@@ -105,7 +105,7 @@ def bin_curve(curve: Curve, points_per_bin: int, *, alpha: float = 0.1, seed: in
 
 
 def trade_off(curve: Curve, *, alpha: float = 0.1) -> pd.DataFrame:
-    """Return guarantee, error and sharpness of `bin_curve` for each of `POINTS_GRID` that the rows allow."""
+    """Return guarantee, error and sharpness of `bin_curve` for `POINTS_GRID`, as far as rows suffice."""
     rows = []
     for k in POINTS_GRID:
         if k <= len(curve.scores):

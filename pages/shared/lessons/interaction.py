@@ -53,9 +53,9 @@ def handle(name: str, x: float, y: float, along: str, **axes: str) -> dict[str, 
 
 
 def draggable(figure: Figure, handles: Sequence[Mapping[str, Any]]) -> Figure:
-    """Return the figure with handles, which `assets/session.js` lets the pointer drag.
+    """Return the figure with handles that the pointer can drag (`assets/session.js`).
 
-    They are text: plotly.js takes no two objects in `meta` as equal, and would draw a copy again.
+    Handles are text, because plotly.js never takes two objects in `meta` as equal and would draw again.
     """
     return with_layout(figure, meta=json.dumps([*handles]), dragmode=False)
 

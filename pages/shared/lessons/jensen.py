@@ -23,7 +23,7 @@ from pages.shared.lessons.two_patients import two_patients_population
 def draw_gaps(
     share: float, gaps: tuple[float, float], pooled: float, apart: float, *, answered: bool
 ) -> Figure:
-    """Draw Proposition 4: the size of the pooled gap lies on the V, the mean size of the two on the chord."""
+    """Draw Proposition 4: the size of the pooled gap is on the V, the mean size of two gaps on the chord."""
     mean = share * gaps[0] + (1.0 - share) * gaps[1]
     lines: list[tuple[list[float], list[float], str, float, str]] = [
         ([-0.5, 0, 0.5], [0.5, 0, 0.5], "grey", 3, "solid")

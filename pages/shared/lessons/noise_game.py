@@ -108,7 +108,7 @@ def perfect_curve(n_classes: int, *, n_bins: int = 10, n_resamples: int = 100) -
 
 
 def redraws(n_samples: int, n_classes: int, draws: Iterable[int], *, n_bins: int = 10) -> np.ndarray:
-    """TL-ECE of a perfect model for each redraw of its labels, by number (1 or more), (D,) float64."""
+    """TL-ECE of a perfect model for each numbered redraw of its labels (1 or more), (D,) float64."""
     proba = perfect_rows(n_samples, n_classes).proba
     randoms = (np.random.default_rng((n_classes, draw)) for draw in draws)
     return np.array([ece(draw_labels(proba, random), proba, n_bins=n_bins) for random in randoms])
@@ -133,7 +133,7 @@ def game_round(number: int, *, level: int = 2) -> GameRound:
 
 
 def model_probabilities(n_samples: int, n_classes: int, random: np.random.Generator) -> Predictions:
-    """Draw probabilities of a model that is sure of some rows and unsure of others, row after row."""
+    """Draw probabilities of a model that is sure of some rows and unsure of others."""
     draws = random.normal(0.0, 1.0, (n_samples, n_classes + 2))
     favoured = np.minimum((ndtr(draws[:, -1]) * n_classes).astype(np.int64), n_classes - 1)
     logits = draws[:, :n_classes]
@@ -304,7 +304,7 @@ def reveal(answer: str, round_: GameRound, floor: NoiseFloor) -> None:
 
 
 def score(answers: dict[tuple[int, int], str]) -> None:
-    """Show how often the user, and calib's test, were right on the rounds answered."""
+    """Show how often the user and calib's test were right in the answered rounds."""
     mine = test = 0
     for (level, number), answer in answers.items():
         round_, floor = _round(number, level)

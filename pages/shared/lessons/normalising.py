@@ -45,7 +45,7 @@ class NormalisationComparison:
         return int((self.class_wise.argmax(axis=1) != self.normalised.argmax(axis=1)).sum())
 
     def frame(self) -> pd.DataFrame:
-        """Return accuracy of the largest entry, CW-ECE and the range of the row sums of the three."""
+        """Return the accuracy of the largest entry, CW-ECE and the range of row sums, for three methods."""
         methods: tuple[tuple[str, np.ndarray, Strategy], ...] = (
             ("Base model", self.base, "uniform"),
             ("CW-HB", self.class_wise, "discrete"),
@@ -96,7 +96,7 @@ def compare_normalisation(
 
 
 def one_row(series: Sequence[tuple[str, np.ndarray]], class_names: Sequence[str], true_label: int) -> Figure:
-    """Draw the scores of one row by several methods, a group of bars per class; each sum in the legend."""
+    """Draw the scores of one row by several methods: a group of bars per class, sums in the legend."""
     data = []
     looks = (("grey", ""), ("green", "/"), ("orange", "x"))
     for (name, scores), (colour, shape) in zip(series, looks, strict=True):

@@ -41,8 +41,8 @@ ROUNDING = 0.005
 def used_cells(proba: np.ndarray, notion: str, top_k: int = 2) -> np.ndarray:
     """Return the binary problem that uses each probability: its index + 1, or 0 if none does.
 
-    For "canonical", which is not an M2B notion, every row is one unit: its entries carry the number of their
-    row's distinct vector, counted from the first row.
+    For "canonical", which is not an M2B notion, every row is one unit: its entries get the number of the
+    row's vector among the distinct vectors.
     """
     n_classes = proba.shape[1]
     cells = np.zeros(proba.shape, dtype=np.int64)
@@ -274,7 +274,7 @@ def outcome(notion: str, index: int) -> str:
 
 
 def edited() -> Predictions | None:
-    """Return the points as edited; None, with a message, if they are not probabilities.
+    """Return the edited points; show a message and return None if they are not probabilities.
 
     The address carries edited tables. A row that does not sum to 1 is named, and shown rescaled.
     """
@@ -329,7 +329,7 @@ def encode(table: pd.DataFrame) -> str:
 
 
 def decode(text: str) -> pd.DataFrame:
-    """Read a table from the address; anything else gives the original numbers."""
+    """Read a table from the address; if it is unusable, return the original numbers."""
     table = pd.DataFrame(SIX_POINTS.proba, columns=COLUMNS, index=pd.Index(POINTS, name="point"))
     table["Y"] = [str(code + 1) for code in SIX_POINTS.labels]
     cells = [row.split(",") for row in text.split(";")]

@@ -34,5 +34,5 @@ def show() -> None:
 
 
 def link(label: str, view: Mapping[str, str], page: str = "learn") -> None:
-    """Link to a step, or a page, with its settings, in a tab of its own: a class can have several open."""
+    """Link to a step or a page with its settings, in a new tab, so that several can be open."""
     st.link_button(label, f"{page}?{urlencode(view)}", icon=":material/open_in_new:")

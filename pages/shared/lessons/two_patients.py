@@ -68,7 +68,7 @@ def two_patients_population(
 ) -> TwoPatients:
     """Build the population of Example 1; the defaults are the paper's numbers.
 
-    Shares and accuracies are met to the nearest row of `POPULATION`.
+    Shares and accuracies are rounded to whole rows of `POPULATION`.
 
     Examples
     --------

@@ -36,7 +36,7 @@ RIDGES: dict[str, dict[str, Any]] = {
 
 
 def size_of(rows: Any) -> tuple[int, int]:
-    """Return rows and classes; classes of predictions that have no score for each count as one."""
+    """Return the numbers of rows and classes; without a score for each class there is one class."""
     return rows.n_samples, rows.n_scores // rows.n_samples
 
 
@@ -63,7 +63,7 @@ def choose_bins(column: DeltaGenerator, notion: Notion, top_k: int | None = None
 
 
 def show_proposal(notion: Notion, top_k: int | None = None) -> int:
-    """Show why this k is proposed and what that means for the guarantee; return how many were tried."""
+    """Show why this k is proposed, and its effect on the guarantee; return the number of tried k."""
     choice = points_per_bin(dataset(), notion, top_k)
     st.markdown(choice.words())
     st.caption(

@@ -24,10 +24,10 @@ ASSUMES = (
 
 
 def corrected(calibrator: Any, predictions: Any, calibration: Any) -> Any:
-    """Offer the correction and return the calibrator, with the correction if the user asks for it.
+    """Offer the correction; return the calibrator, corrected if the user asks for it.
 
     `calibration` are the labelled rows of the session that it was fitted on. If it is None, and for P(Y = 1),
-    shares can be given, and not estimated.
+    shares can be given but not estimated.
     """
     estimable = predictions.kind == "vectors" and calibration is not None
     shown = list(METHODS) if estimable else [AS_BEFORE, KNOWN]

@@ -35,7 +35,7 @@ BEST = "font-weight: bold; background-color: rgba(0,158,115,0.22)"
 
 
 def show_leaderboard(leaderboard: Leaderboard, n_bins: int, proposed: str) -> None:
-    """Show the ranked table, the recommended method marked, and TL-ECE with its interval and noise floor."""
+    """Show the ranked table with the recommended method marked, and TL-ECE with interval and floor."""
     table, marks = leaderboard.frame(), leaderboard.best()
     shown = table.drop(columns=["Bins", "Seconds", "Failure"])
     for head, texts in leaderboard.improvement_texts().iterrows():
@@ -104,7 +104,7 @@ def show_leaderboard(leaderboard: Leaderboard, n_bins: int, proposed: str) -> No
 
 
 def show_pair(candidates: list[Method], n_bins: int, proposed: str) -> None:
-    """Show the difference of two methods and its interval, at first of the base model and the recommended."""
+    """Show the difference of two methods, by default of the base model and the recommended method."""
     if len(candidates) < 2:
         return
     names = [method.name for method in candidates]

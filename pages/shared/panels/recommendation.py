@@ -55,7 +55,7 @@ def is_awaited() -> bool:
 
 
 def recommended() -> tuple[Recommendation, str] | None:
-    """Return the recommendation with its calibrator's name among the methods, "" if it is to fit none.
+    """Return the recommendation, and the name of its calibrator among the methods ("" for none).
 
     Until it is ready, its progress is shown here; then the page runs again. If these data allow no
     recommendation, it says why.

@@ -74,7 +74,7 @@ def rows_panel(
 
 
 def highest_rows(by: np.ndarray) -> np.ndarray:
-    """Return which of (n,) numbers are highest, the highest first, up to `MOST_ROWS`."""
+    """Return the positions of the `MOST_ROWS` highest of (n,) numbers, in descending order."""
     which = np.arange(len(by))
     if len(by) > MOST_ROWS:
         which = np.flatnonzero(by >= np.partition(by, -MOST_ROWS)[-MOST_ROWS])

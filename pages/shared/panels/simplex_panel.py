@@ -121,7 +121,7 @@ def bins_table(arrows: RecalibrationMap) -> tuple[pd.DataFrame, dict[str, Column
 
 
 def comparison_table(comparison: SchemeComparison) -> pd.DataFrame:
-    """Return a row per measure and a column of formatted numbers per scheme; dashes if it was left out."""
+    """Return a row per measure, and a column of formatted numbers per scheme; failed schemes have dashes."""
     measures = MEASURES | {f"V({comparison.epsilon:g})": f"Share of rows within {comparison.epsilon:g} (L1)"}
     heads = ROWS | {
         f"{name} {when}": f"{head}, {when}" for name, head in measures.items() for when in ("before", "after")

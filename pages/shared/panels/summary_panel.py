@@ -23,7 +23,7 @@ def is_summary_file(file: Any) -> bool:
 
 
 def show_summary(file: Any) -> None:
-    """Put an uploaded summary on every page, and say so."""
+    """Use an uploaded summary on every page, and say so."""
     try:
         summary = read_once("summary", file)
         if dataset().sums is summary:
