@@ -13,8 +13,9 @@ from sklearn.utils.validation import check_is_fitted
 import calib.calibrators.simplex_cells as simplex_cells
 from calib.base.exceptions import InputError
 from calib.base.parallel import map_row_blocks
+from calib.calibrators.completed_rows import VectorCalibrator
 from calib.data.kinds import check_equal_rows
-from calib.data.predictions import Predictions, TopLabelPrediction, check_same_classes, names_given
+from calib.data.predictions import Predictions, check_same_classes, names_given
 from calib.data.validation import as_finite, check_choice, check_columns, check_count, check_labelled
 
 #: Most cells of a scheme: they are numbered in int64.
@@ -250,7 +251,7 @@ class ProjectionScheme(SimplexScheme):
         return inside
 
 
-class CanonicalBinning(BaseEstimator):
+class CanonicalBinning(VectorCalibrator):
     """Predict the mean label vector of the simplex cell a prediction falls in (App. G).
 
     Parameters
@@ -338,14 +339,6 @@ class CanonicalBinning(BaseEstimator):
     def predict_proba(self, proba: Any) -> np.ndarray:
         """Return calibrated vectors, (n, L) float64; rows sum to 1."""
         return self.value_of(self.assign(proba))
-
-    def predict(self, proba: Any) -> np.ndarray:
-        """Return the class with the largest calibrated probability, (n,) int64."""
-        return self.predict_top(proba).label
-
-    def predict_top(self, proba: Any) -> TopLabelPrediction:
-        """Return that class and its calibrated probability."""
-        return Predictions(self.predict_proba(proba)).top
 
 
 def _bounded_sums(width: int, largest: int) -> int:

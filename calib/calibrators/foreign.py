@@ -6,21 +6,16 @@ import copy
 from typing import Any
 
 import numpy as np
-from sklearn.base import BaseEstimator
-from sklearn.utils.validation import check_is_fitted
 
 from calib.base.exceptions import InputError
-from calib.data.matrices import highest
+from calib.calibrators.completed_rows import VectorCalibrator
 from calib.data.predictions import (
-    TopLabelPrediction,
-    check_same_classes,
     names_given,
-    score_matrix,
     weighted_rows,
     weights_of,
     with_codes,
 )
-from calib.data.validation import as_class_scores, as_labels, check_columns, plain
+from calib.data.validation import as_class_scores, as_labels, plain
 
 #: Methods that give probabilities, in the order in which they are looked for.
 METHODS = ("predict_proba", "transform")
@@ -33,7 +28,7 @@ def is_foreign(calibrator: Any) -> bool:
     return not own and any(hasattr(calibrator, method) for method in METHODS)
 
 
-class ForeignCalibrator(BaseEstimator):
+class ForeignCalibrator(VectorCalibrator):
     """A calibrator of another package, as a calibrator of whole vectors.
 
     Each fit copies it, gives it float64 probabilities and int64 class codes, and checks what it returns.
@@ -94,9 +89,7 @@ class ForeignCalibrator(BaseEstimator):
         InputError
             If it fails, or gives no probabilities of n rows and L classes that sum to 1.
         """
-        check_is_fitted(self)
-        check_same_classes(self, proba)
-        matrix = check_columns(score_matrix(proba, "proba"), self.n_classes_)
+        matrix = self._checked(proba)
         method = next(name for name in METHODS if hasattr(self.calibrator_, name))
         given = np.array(matrix, dtype=np.float64)
         found = np.asarray(plain(self._asked(method, getattr(self.calibrator_, method), given)))
@@ -112,14 +105,6 @@ class ForeignCalibrator(BaseEstimator):
             worst = int(np.abs(sums - 1.0).argmax())
             raise InputError(f"the probabilities {self.title} gave sum to {sums[worst]:.6g} in row {worst}")
         return checked / sums[:, None]
-
-    def predict(self, proba: Any) -> np.ndarray:
-        """Class codes with the largest calibrated probability, (n,) int64."""
-        return self.predict_top(proba).label
-
-    def predict_top(self, proba: Any) -> TopLabelPrediction:
-        """Return that class and its calibrated probability."""
-        return TopLabelPrediction(*highest(self.predict_proba(proba)))
 
     def _asked(self, what: str, method: Any, *inputs: np.ndarray) -> Any:
         """Call a method of another package, which may raise any error."""

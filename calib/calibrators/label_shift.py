@@ -16,8 +16,8 @@ from sklearn.utils.validation import check_is_fitted
 from calib.base.exceptions import InputError
 from calib.base.results import Result
 from calib.calibrators.binary import BinaryCalibrator
+from calib.calibrators.completed_rows import VectorCalibrator
 from calib.data.matrices import highest
-from calib.data.predictions import TopLabelPrediction
 from calib.data.validation import (
     as_class_scores,
     as_finite,
@@ -89,7 +89,7 @@ class LabelShift(Result):
         return pd.DataFrame({"class": names, **shares, "weight": self.weights})
 
 
-class CorrectedCalibrator(BaseEstimator):
+class CorrectedCalibrator(VectorCalibrator):
     """A fitted calibrator of whole vectors, or none, whose probabilities are corrected for a label shift.
 
     Parameters
@@ -122,14 +122,6 @@ class CorrectedCalibrator(BaseEstimator):
         return _reweighted(
             proba if self.calibrator is None else self.calibrator.predict_proba(proba), self.weights
         )
-
-    def predict(self, proba: Any) -> np.ndarray:
-        """Class codes with the largest corrected probability, (n,) int64."""
-        return self.predict_top(proba).label
-
-    def predict_top(self, proba: Any) -> TopLabelPrediction:
-        """Return that class and its corrected probability."""
-        return TopLabelPrediction(*highest(self.predict_proba(proba)))
 
 
 class CorrectedScores(BinaryCalibrator):

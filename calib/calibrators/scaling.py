@@ -12,27 +12,24 @@ from typing import Any, Self
 import numpy as np
 from scipy.optimize import brentq
 from scipy.special import expit, log_softmax
-from sklearn.base import BaseEstimator
-from sklearn.utils.validation import check_is_fitted
 
 from calib.base.exceptions import InputError, LongFitWarning, TooManyParametersWarning
 from calib.base.parallel import map_row_blocks, map_threads, row_blocks
+from calib.calibrators.completed_rows import VectorCalibrator
 from calib.calibrators.effort import effort_words
 from calib.calibrators.likelihood import LEAST_RIDGE
 from calib.calibrators.ridge_choice import CROSS_VALIDATED, best_strength, folds, search_strength
 from calib.calibrators.softmax import softmax
 from calib.calibrators.softmax_fit import DiagonalMap, FullMap, Map, SoftmaxFit, softmax_fit
-from calib.data.matrices import highest, row_max
+from calib.data.matrices import row_max
 from calib.data.predictions import (
     TopLabelPrediction,
-    check_same_classes,
     names_given,
-    score_matrix,
     weighted_rows,
     weights_of,
     with_codes,
 )
-from calib.data.validation import as_class_scores, as_labels, check_choice, check_columns, check_not_negative
+from calib.data.validation import as_class_scores, as_labels, check_choice, check_not_negative
 from calib.evidence.binning import assign_bins, uniform_edges
 
 #: Lowest `floor_`, the smallest normal float32, and highest, divided by the number of classes.
@@ -53,7 +50,7 @@ TEMPERATURE_RANGE = (0.01, 100.0)
 SINGLE_PRECISION = 5_000_000
 
 
-class LogScaling(BaseEstimator):
+class LogScaling(VectorCalibrator):
     """The softmax of a map of the log-probabilities, given by `_logits`."""
 
     @staticmethod
@@ -111,14 +108,6 @@ class LogScaling(BaseEstimator):
             lambda rows: self.probabilities(log_floored(rows, self.floor_)), self._checked(proba)
         )
 
-    def predict(self, proba: Any) -> np.ndarray:
-        """Class codes with the largest calibrated probability, (n,) int64."""
-        return self.predict_top(proba).label
-
-    def predict_top(self, proba: Any) -> TopLabelPrediction:
-        """Return that class and its calibrated probability."""
-        return TopLabelPrediction(*highest(self.predict_proba(proba)))
-
     @property
     def _is_held(self) -> bool:
         """Whether a ridge made for the number of rows keeps many parameters from fitting noise."""
@@ -136,11 +125,6 @@ class LogScaling(BaseEstimator):
 
     def _logits(self, log_p: Any) -> Any:
         raise NotImplementedError
-
-    def _checked(self, proba: Any) -> np.ndarray:
-        check_is_fitted(self)
-        check_same_classes(self, proba)
-        return check_columns(score_matrix(proba, "proba"), self.n_classes_)
 
 
 class TemperatureScaling(LogScaling):
