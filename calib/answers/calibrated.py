@@ -13,9 +13,10 @@ import pandas as pd
 from calib.base.exceptions import InputError
 from calib.base.parallel import map_threads, row_blocks
 from calib.calibrators.binary import BinaryCalibrator
+from calib.calibrators.catalogue import check_calibrates
 from calib.calibrators.completed_rows import completed, normalised
 from calib.calibrators.multiclass import fit_rows
-from calib.data.kinds import kind_of, lacks
+from calib.data.kinds import kind_of
 from calib.data.notions import POOLED_NOTIONS
 from calib.data.predictions import (
     BinaryPrediction,
@@ -53,7 +54,7 @@ def calibrated_scores(calibrator: Any, proba: Any, *, groups: Any = None) -> Any
         if isinstance(proba, (ConfidencePrediction, TopLabelPrediction)):
             return replace(proba, confidence=calibrator.predict(proba.confidence))
         return calibrator.predict(proba)
-    check_calibrates(calibrator, proba)
+    check_calibrates(calibrator, kind_of(proba))
     matrix = getattr(proba, "proba", proba)
     groups = groups_in(calibrator, proba) if groups is None else groups
     given = {} if groups is None else {"groups": groups}
@@ -91,25 +92,6 @@ def groups_in(calibrator: Any, rows: Any) -> Any:
     return table[best]
 
 
-def check_calibrates(calibrator: Any, rows: Any) -> None:
-    """Refuse a calibrator, fitted or not, that needs more than predictions of this kind have."""
-    kind = kind_of(rows)
-    notion = getattr(calibrator, "notion", None)
-    if isinstance(calibrator, BinaryCalibrator):
-        missing = lacks(kind, "calibrator:one score")
-    elif notion is None:
-        missing = lacks(kind, "calibrator:whole vector")
-    elif kind.name in ("binary", "confidence"):
-        missing = lacks(kind, "notion:top-label")
-    else:
-        missing = lacks(kind, f"notion:{notion}")
-        whole = getattr(calibrator, "complete", None) is not None or getattr(calibrator, "normalize", False)
-        if missing is None and whole:
-            missing = lacks(kind, "calibrator:whole vector")
-    if missing is not None:
-        raise InputError(missing)
-
-
 def fit_on(calibrator: Any, rows: Any, *, sample_weight: Any = None, groups: Any = None) -> Any:
     """Fit a calibrator on labelled predictions of any kind and return it; raises as `check_calibrates`."""
     sample_weight = weights_of(rows, sample_weight)
@@ -119,7 +101,7 @@ def fit_on(calibrator: Any, rows: Any, *, sample_weight: Any = None, groups: Any
         fitted = fit_rows(calibrator, inputs, outcomes_of(rows.labels, rows), sample_weight)
         fitted.class_names_ = names_given(rows) if rows.kind == "binary" else None
         return fitted
-    check_calibrates(calibrator, rows)
+    check_calibrates(calibrator, kind_of(rows))
     listed = isinstance(rows, (TopLabelPrediction, TopKPrediction, MultilabelPrediction))
     inputs = rows if listed else rows.proba
     if groups is not None:

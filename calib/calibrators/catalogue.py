@@ -163,24 +163,32 @@ def make_calibrator(method: str = "histogram", *, random_state: int | None = Non
 
 def for_kind(calibrator: Any, kind: Kind | str) -> Any:
     """Return the unfitted calibrator for a kind: for one score per row, the binary calibrator itself."""
-    one_score = (KINDS[kind] if isinstance(kind, str) else kind).name in ("binary", "confidence")
-    if not isinstance(calibrator, MulticlassToBinary):
-        missing = None if isinstance(calibrator, BinaryCalibrator) else lacks(kind, "calibrator:whole vector")
-        if missing is not None:
-            raise InputError(missing)
-        return calibrator
-    if one_score:
+    kind = KINDS[kind] if isinstance(kind, str) else kind
+    if isinstance(calibrator, MulticlassToBinary) and kind.scored:
         plain = calibrator.notion in TOP_NOTIONS and not calibrator.normalize and calibrator.complete is None
         missing = None if plain else lacks(kind, f"notion:{calibrator.notion}")
         if missing is not None:
             raise InputError(missing)
         return calibrator.binary_calibrator
-    missing = lacks(kind, f"notion:{calibrator.notion}")
-    if calibrator.complete is not None or calibrator.normalize:
-        missing = missing or lacks(kind, "calibrator:whole vector")
+    if not isinstance(calibrator, BinaryCalibrator):
+        check_calibrates(calibrator, kind)
+    return calibrator
+
+
+def check_calibrates(calibrator: Any, kind: Kind) -> None:
+    """Refuse a calibrator of several classes, fitted or not, that needs more than this kind of rows has."""
+    notion = getattr(calibrator, "notion", None)
+    if notion is None:
+        missing = lacks(kind, "calibrator:whole vector")
+    elif kind.scored:
+        missing = lacks(kind, "notion:top-label")
+    else:
+        missing = lacks(kind, f"notion:{notion}")
+        whole = getattr(calibrator, "complete", None) is not None or getattr(calibrator, "normalize", False)
+        if missing is None and whole:
+            missing = lacks(kind, "calibrator:whole vector")
     if missing is not None:
         raise InputError(missing)
-    return calibrator
 
 
 def default_calibrator(kind: Kind | str) -> Any:
