@@ -9,6 +9,7 @@ import numpy as np
 
 from calib.base.parallel import map_row_blocks
 from calib.calibrators.softmax_fit import SoftmaxFit
+from calib.data.equal_rows import mixed
 from calib.evidence.row_scores import weighted_mean
 
 #: In place of a strength: choose it by cross-validation.
@@ -31,7 +32,7 @@ def folds(matrix: np.ndarray, codes: np.ndarray) -> np.ndarray:
 
     def hashed(rows: np.ndarray) -> np.ndarray:
         bits = (rows.astype(np.float64) + 0.0).view(np.uint64)  # + 0.0: no negative zeros
-        return _mixed(_mixed(bits).sum(axis=1, dtype=np.uint64))
+        return mixed(mixed(bits).sum(axis=1, dtype=np.uint64))
 
     order = np.lexsort((map_row_blocks(hashed, matrix), codes))
     fold = np.empty(len(codes), dtype=np.int64)
@@ -79,10 +80,3 @@ def search_strength(
 def best_strength(search: np.ndarray) -> float:
     """Return the strength with the smallest mean held-out log loss, the strongest of equal ones."""
     return float(search[search[:, 1].argmin(), 0])
-
-
-def _mixed(bits: np.ndarray) -> np.ndarray:
-    """Scramble 64-bit words (the finaliser of splitmix64; Steele, Lea & Flood 2014)."""
-    bits = (bits ^ (bits >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
-    bits = (bits ^ (bits >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
-    return bits ^ (bits >> np.uint64(31))

@@ -76,7 +76,7 @@ def keys_of(scores: np.ndarray, beside: Sequence[np.ndarray] = ()) -> np.ndarray
         digits = column
         if column.dtype.kind != "i":
             digits = np.rint(np.clip(column.astype(np.float64), -MOST_SCORE, MOST_SCORE) * 10.0**DECIMALS)
-        keys = _mixed(keys ^ digits.astype(np.int64).view(np.uint64))
+        keys = next_mixed(keys ^ digits.astype(np.int64).view(np.uint64))
     return keys
 
 
@@ -84,12 +84,16 @@ def _some(n_columns: int) -> np.ndarray:
     return np.unique(np.linspace(0, n_columns - 1, min(n_columns, MAX_COLUMNS)).astype(np.intp))
 
 
-def _mixed(keys: np.ndarray) -> np.ndarray:
+def next_mixed(keys: np.ndarray) -> np.ndarray:
+    """Return the `mixed` next state of SplitMix64 for each 64-bit number."""
+    return mixed(keys + np.uint64(0x9E3779B97F4A7C15))
+
+
+def mixed(bits: np.ndarray) -> np.ndarray:
     """Mix the bits of 64-bit numbers (the finalizer of SplitMix64, Steele, Lea & Flood 2014)."""
-    keys = keys + np.uint64(0x9E3779B97F4A7C15)
-    keys = (keys ^ (keys >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
-    keys = (keys ^ (keys >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
-    return keys ^ (keys >> np.uint64(31))
+    bits = (bits ^ (bits >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+    bits = (bits ^ (bits >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+    return bits ^ (bits >> np.uint64(31))
 
 
 def smallest_keys(rows: Any) -> np.ndarray:
@@ -137,7 +141,7 @@ def copies_of(
 
     if differ > MAX_DISAGREEING * expected or bdtr(differ, len(first), expected / len(first)) > CHANCE:
         return None
-    return pd.factorize(_mixed(keys ^ _mixed(labels.astype(np.int64).view(np.uint64))))[0]
+    return pd.factorize(next_mixed(keys ^ next_mixed(labels.astype(np.int64).view(np.uint64))))[0]
 
 
 def changed_copies(rows: Any, labels: np.ndarray | None = None) -> np.ndarray | None:

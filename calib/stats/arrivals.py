@@ -10,6 +10,7 @@ import numpy as np
 import pandas as pd
 
 from calib.base.exceptions import InputError
+from calib.data.equal_rows import next_mixed
 from calib.data.splits import units_of
 from calib.evidence.binning import BinaryProblems
 
@@ -58,14 +59,14 @@ class Entries:
         )
         inside = [times[row_block == number] for number in range(row_block.max() + 1)]
         self.blocks = [(float(moments.min()), float(moments.max()), len(moments)) for moments in inside]
-        entry = _spread(
-            self.scores.view(np.uint64) ^ _spread((2 * problem + self.outcomes).astype(np.uint64))
+        entry = next_mixed(
+            self.scores.view(np.uint64) ^ next_mixed((2 * problem + self.outcomes).astype(np.uint64))
         )
         hashes = np.zeros(len(times), dtype=np.uint64)
         np.add.at(hashes, row, entry)
         for further in (times.view(np.uint64), None if groups is None else groups[0], cluster):
             if further is not None:
-                hashes = _spread(hashes ^ _spread(further.astype(np.uint64)))
+                hashes = next_mixed(hashes ^ next_mixed(further.astype(np.uint64)))
         self.hashes = (hashes >> np.uint64(2)).astype(np.int64)
 
     def bets(self, key: np.ndarray) -> Bets:
@@ -134,12 +135,4 @@ def as_times(time: Any, n: int, n_before: int) -> tuple[str, np.ndarray]:
 
 def digest(hashes: np.ndarray) -> int:
     """Return a hash of rows that does not depend on their order."""
-    return int(_spread(np.array([hashes.sum(), len(hashes)], dtype=np.uint64)).sum() >> np.uint64(2))
-
-
-def _spread(values: np.ndarray) -> np.ndarray:
-    """Spread whole numbers over all 64 bits (the finaliser of SplitMix64)."""
-    values = values + np.uint64(0x9E3779B97F4A7C15)
-    values = (values ^ (values >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
-    values = (values ^ (values >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
-    return values ^ (values >> np.uint64(31))
+    return int(next_mixed(np.array([hashes.sum(), len(hashes)], dtype=np.uint64)).sum() >> np.uint64(2))
