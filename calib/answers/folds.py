@@ -17,7 +17,7 @@ from calib.calibrators.catalogue import default_calibrator
 from calib.data.defaults import N_BINS, N_RESAMPLES, RANDOM_STATE
 from calib.data.kinds import kind_of
 from calib.data.predictions import TopLabelPrediction, rows_that_count
-from calib.data.splits import fold_column
+from calib.data.splits import FOLD, column_of
 from calib.data.validation import check_choice, check_labelled
 from calib.evidence.binning import Strategy
 from calib.evidence.rows import Rows
@@ -136,9 +136,10 @@ def cross_calibrate(
 
 def _divided(rows: Any, fold: Any) -> tuple[Any, list[str], np.ndarray]:
     check_labelled(rows.labels, "folds")
-    values = fold_column(rows) if fold is None else np.asarray(fold)
+    values = column_of(rows, FOLD) if fold is None else fold
     if values is None:
         raise InputError("the rows name no folds; pass fold=, or read them with a column 'fold'")
+    values = np.asarray(values)
     if values.shape != (rows.n_samples,):
         raise InputError(f"fold must have shape ({rows.n_samples:,},); got {values.shape}")
     counted = rows_that_count(rows)

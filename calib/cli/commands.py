@@ -69,7 +69,7 @@ from calib.data.equal_rows import overlap
 from calib.data.kinds import check_equal_rows, kind_of, lacks, needs_rows, without_weights
 from calib.data.notions import TOP_NOTIONS
 from calib.data.predictions import Announcement, in_common_classes, weight_words
-from calib.data.splits import fold_column
+from calib.data.splits import FOLD, column_of
 from calib.diagrams.model_sweeps import draw_model_sweeps, sweep_models
 from calib.diagrams.style import figure_html, plotly_script
 from calib.evidence.binning import Strategy
@@ -141,7 +141,7 @@ def metrics(options: Namespace) -> Outcome:
 
 
 def _folds(rows: Any, options: Namespace) -> pd.DataFrame | None:
-    if isinstance(rows, SummedRows) or fold_column(rows) is None:
+    if isinstance(rows, SummedRows) or column_of(rows, FOLD) is None:
         return None
     redraws = {"n_resamples": options.resamples, "random_state": options.seed}
     return fold_errors(rows, n_bins=options.bins, **redraws)

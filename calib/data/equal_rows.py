@@ -12,9 +12,8 @@ import pandas as pd
 
 from calib.base.parallel import map_threads, row_blocks
 from calib.data.likeness import Alike, Residuals, find_alike, questions_of
+from calib.data.splits import ID, column_of
 
-#: Key of `metadata.attrs` for the name of the column with the ids of rows.
-ID = "id"
 #: Decimals to which scores are compared: float32 and most printed files keep them.
 DECIMALS = 6
 #: Most columns of scores that are compared, beside the predicted class and its confidence.
@@ -368,6 +367,5 @@ def _n_pairs(keys: np.ndarray) -> float:
 
 
 def _ids(rows: Any) -> pd.Series | None:
-    table = getattr(rows, "metadata", None)
-    name = None if table is None else table.attrs.get(ID)
-    return table[name].map(str, na_action="ignore") if table is not None and name in table else None
+    ids = column_of(rows, ID)
+    return None if ids is None else ids.map(str, na_action="ignore")

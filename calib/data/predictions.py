@@ -18,7 +18,7 @@ from calib.base.delegates import DELEGATES
 from calib.base.exceptions import InputError
 from calib.base.parallel import map_row_blocks
 from calib.data.defaults import RANDOM_STATE
-from calib.data.equal_rows import ID, clusters_in, together_by_column
+from calib.data.equal_rows import clusters_in, together_by_column
 from calib.data.matrices import (
     ROW_SUM_TOLERANCE,
     digest_of,
@@ -29,7 +29,7 @@ from calib.data.matrices import (
     softmax_rows,
     taken_over,
 )
-from calib.data.splits import in_order_of_strata, units_of
+from calib.data.splits import ID, column_of, in_order_of_strata, units_of
 from calib.data.validation import (
     as_class_scores,
     as_clusters,
@@ -293,10 +293,10 @@ class Announcement:
 
     def _units(self) -> np.ndarray:
         """Return a number for each row, (n,) int64: equal in a cluster, else for an id, else for copies."""
-        name = None if self.metadata is None else self.metadata.attrs.get(ID)
-        if self.cluster is not None or self.metadata is None or name not in self.metadata:
+        column = column_of(self, ID)
+        if self.cluster is not None or column is None:
             return units_of(clusters_in(self), self.n_samples)
-        codes, ids = pd.factorize(self.metadata[name])
+        codes, ids = pd.factorize(column)
         return np.where(codes < 0, len(ids) + np.arange(len(codes)), codes)
 
     def in_order_of(self, class_names: Sequence[str] | None) -> Self:

@@ -10,9 +10,9 @@ import pandas as pd
 
 from calib.base.exceptions import InputError
 from calib.data.defaults import RANDOM_STATE
-from calib.data.equal_rows import ID
 from calib.data.kinds import kind_of
 from calib.data.predictions import in_common_classes
+from calib.data.splits import ID, column_of
 from calib.data.validation import check_labelled
 
 
@@ -119,9 +119,8 @@ def rows_shared_by_id(now: Any, before: Any) -> tuple[Any, Any] | None:
 
 
 def _ids(rows: Any) -> pd.Index | None:
-    table = getattr(rows, "metadata", None)  # an array of scores has none
-    name = None if table is None else table.attrs.get(ID)
-    return None if table is None or name not in table else pd.Index(table[name])
+    ids = column_of(rows, ID)
+    return None if ids is None else pd.Index(ids)
 
 
 def _order_by_id(first: Any, rows: Any, pair: str) -> np.ndarray | None:

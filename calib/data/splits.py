@@ -7,13 +7,14 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-#: Attribute of a frame of further columns that names the column of cross-validation folds.
-FOLD = "fold"
+#: Attributes of a frame of further columns that name the columns of ids and of cross-validation folds.
+ID, FOLD = "id", "fold"
 
 
-def fold_column(rows: Any) -> np.ndarray | None:
-    name = None if rows.metadata is None else rows.metadata.attrs.get(FOLD)
-    return None if name is None or name not in rows.metadata else rows.metadata[name].to_numpy()
+def column_of(rows: Any, role: str) -> pd.Series | None:
+    """Return the further column that has a role; None without, as for an array of scores."""
+    table = getattr(rows, "metadata", None)
+    return None if table is None else table.get(table.attrs.get(role))
 
 
 def units_of(cluster: np.ndarray | None, n_samples: int) -> np.ndarray:

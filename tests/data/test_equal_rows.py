@@ -15,7 +15,8 @@ from calib import (
     TopKPrediction,
     recommend,
 )
-from calib.data.equal_rows import ID, MAX_KEYS, exact_copies, overlap, smallest_keys
+from calib.data.equal_rows import MAX_KEYS, exact_copies, overlap, smallest_keys
+from calib.data.splits import ID
 from calib.evidence.rows import as_evidence
 from calib.files.saved import dumps, loads
 from calib.files.saved.origin import FittedOn

@@ -18,7 +18,6 @@ from calib.data.equal_rows import counted_together
 from calib.data.kinds import KINDS
 from calib.data.matrices import highest, row_sums
 from calib.data.predictions import (
-    ID,
     Announcement,
     BinaryPrediction,
     ConfidencePrediction,
@@ -27,7 +26,7 @@ from calib.data.predictions import (
     TopKPrediction,
     TopLabelPrediction,
 )
-from calib.data.splits import FOLD
+from calib.data.splits import FOLD, ID
 from calib.data.times import blocks_of, column_of_block
 from calib.files.readers.answers import (
     ANOTHER,
