@@ -11,6 +11,7 @@ import pandas as pd
 from calib.base.exceptions import InputError
 from calib.base.results import Drawn, Result
 from calib.calibrators.acceptance import predicted_classes
+from calib.data.notions import Notion
 from calib.data.predictions import weighted_rows, weights_of
 from calib.data.validation import check_order
 from calib.evidence.binning import BinaryProblems
@@ -56,7 +57,8 @@ def risk_coverage(
     ([0.0, 0.0, 0.3333333333333333, 0.25], 0.1458)
     """
     scores = predicted_classes(scores)
-    problems = as_problems(y_true, scores, _notion(label), sample_weight=sample_weight)
+    notion: Notion = "confidence" if label is None else "top-label"
+    problems = as_problems(y_true, scores, notion, sample_weight=sample_weight)
     confidence, weight, lost = _accepted_first(problems, label)
     n = len(confidence)
     ends = np.append(np.flatnonzero(np.diff(confidence)), n - 1)
@@ -75,10 +77,6 @@ def risk_coverage(
         n,
         float(np.average(expected / weight_so_far, weights=np.repeat(each, rows))),
     )
-
-
-def _notion(label: int | None) -> Any:
-    return "confidence" if label is None else "top-label"
 
 
 def _accepted_first(problems: BinaryProblems, label: int | None) -> tuple[np.ndarray, np.ndarray, np.ndarray]:

@@ -285,6 +285,7 @@ def guarantee_card(
         why_not = void_because or "no class has enough calibration rows for one bin"
     problem = np.arange(n_problems)
     rank = shape.claims_of(problem)
+    groups = np.array([*getattr(calibrator, "groups_", ()), ""], dtype=object)
     together = np.bincount(rank, weights=np.where(covered, n_bins, 0))[rank]
     k = np.where(covered, points, 2)
     binary = calibrator.binary_calibrator
@@ -310,7 +311,7 @@ def guarantee_card(
         problem=problem,
         label=shape.labels_of(problem),
         rank=rank,
-        group=_group_names(calibrator, shape.groups_of(problem)),
+        group=groups[shape.groups_of(problem)],
         n_points=np.asarray(entries),
         n_bins=n_bins,
         points_per_bin=points,
@@ -370,11 +371,6 @@ def _why_no_guarantee(calibrator: MulticlassToBinary) -> str:
     if calibrator.normalize:
         return "normalising the class-wise scores voids the guarantee (paper, after Theorem 2)"
     return ""
-
-
-def _group_names(calibrator: MulticlassToBinary, code: np.ndarray) -> np.ndarray:
-    names = np.array([*getattr(calibrator, "groups_", ()), ""], dtype=object)
-    return names[code]
 
 
 def _largest(values: np.ndarray) -> float:

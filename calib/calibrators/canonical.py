@@ -162,7 +162,7 @@ class GridScheme(SimplexScheme):
         return _bounded_sums(n_classes, cells - 1) - _bounded_sums(n_classes, cells - n_classes)
 
     def _assign(self, block: np.ndarray) -> np.ndarray:
-        return simplex_cells.grid_cells(block, self.cells, self.ways_left())
+        return simplex_cells.grid_ranks(simplex_cells.grid_tuples(block, self.cells), self.ways_left())
 
 
 class ProjectionScheme(SimplexScheme):

@@ -47,10 +47,6 @@ def grid_ranks(tuples: np.ndarray, left: np.ndarray) -> np.ndarray:
     return rank
 
 
-def grid_cells(proba: np.ndarray, side: int, left: np.ndarray) -> np.ndarray:
-    return grid_ranks(grid_tuples(proba, side), left)
-
-
 def project(proba: np.ndarray, direction: np.ndarray) -> np.ndarray:
     """Return `proba @ direction` row by row, because BLAS may round a row differently in another batch."""
     total = np.zeros(len(proba))

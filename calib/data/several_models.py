@@ -40,14 +40,6 @@ def on_common_rows(models: Mapping[str, Any]) -> dict[str, Any]:
     return found
 
 
-def split_together(
-    models: Mapping[str, Any], calibration: float = 0.5, random_state: int | None = RANDOM_STATE
-) -> dict[str, tuple[Any, Any]]:
-    """Split rows from `on_common_rows` as `Predictions.split` does, in the same way for every model."""
-    fitted, unseen = next(iter(models.values())).split_rows(calibration, random_state)
-    return {name: (rows.take(fitted), rows.take(unseen)) for name, rows in models.items()}
-
-
 def pairs_of_models(
     models: Mapping[str, Any], calibration: float = 0.5, random_state: int | None = RANDOM_STATE
 ) -> dict[str, tuple[Any, Any]]:
@@ -56,7 +48,9 @@ def pairs_of_models(
         raise InputError("comparing models needs at least one model; got none")
     given = {name: isinstance(rows, (tuple, list)) for name, rows in models.items()}
     if not any(given.values()):
-        return split_together(on_common_rows(models), calibration, random_state)
+        models = on_common_rows(models)
+        first, others = next(iter(models.values())).split_rows(calibration, random_state)
+        return {name: (rows.take(first), rows.take(others)) for name, rows in models.items()}
     if not all(given.values()) or any(len(rows) != 2 for rows in models.values()):
         raise InputError(
             "every model must be a pair (calibration, evaluation), or every model labelled predictions; got "
