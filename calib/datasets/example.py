@@ -9,6 +9,7 @@ from types import MappingProxyType
 import numpy as np
 import pandas as pd
 
+from calib.calibrators.completed_rows import completed
 from calib.data.predictions import Predictions
 from calib.data.validation import as_scores
 
@@ -64,16 +65,8 @@ class Example:
 
         In every simulated example the other classes share 1 - `truth` in proportion to their scores.
         """
-        if self.truth is None:
-            return None
-        proba = self.evaluation.proba.astype(np.float64)
-        predicted = self.evaluation.label[:, None]
-        np.put_along_axis(proba, predicted, 0.0, axis=1)
-        others = proba.sum(axis=1, keepdims=True)
-        np.divide(1.0 - self.truth[:, None], others, out=others, where=others > 0.0)
-        proba *= others
-        np.put_along_axis(proba, predicted, self.truth[:, None], axis=1)
-        return proba
+        rows = self.evaluation
+        return None if self.truth is None else completed(rows.proba, rows.label, self.truth)
 
 
 #: Columns that `simulated_columns` makes.
