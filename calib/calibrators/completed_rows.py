@@ -18,10 +18,7 @@ LEAST_REST = 1e-300
 
 
 class VectorCalibrator(BaseEstimator):
-    """A calibrator of whole vectors: the class that it predicts has the largest calibrated probability."""
-
-    def predict_proba(self, proba: Any) -> np.ndarray:
-        raise NotImplementedError
+    """A calibrator with `predict_proba`: it predicts the class with the largest calibrated probability."""
 
     def predict(self, proba: Any) -> np.ndarray:
         """Class codes with the largest calibrated probability, (n,) int64."""
