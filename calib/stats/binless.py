@@ -611,7 +611,7 @@ def _kernel_test(
     labels = as_labels(y_true, n_samples, n_classes)
     generator = np.random.default_rng(random_state)
     order = _drawn_rows(n_samples, generator)
-    return _test_of_pairs(labels, proba, order, n_samples, n_resamples, generator)
+    return _test_of_pairs(labels[order], proba[order], n_samples, n_resamples, generator)
 
 
 def compared_rows(
@@ -641,7 +641,7 @@ def kernel_test(
     """Compute "skce" of `calibration_test` from the `compared_rows` of `n_samples` rows and the same seed."""
     generator = np.random.default_rng(random_state)
     _drawn_rows(n_samples, generator)  # as they were drawn: what is drawn next is then the same, too
-    return _test_of_pairs(labels, proba, np.arange(len(labels)), n_samples, n_resamples, generator)
+    return _test_of_pairs(labels, proba, n_samples, n_resamples, generator)
 
 
 def _drawn_rows(n_samples: int, generator: np.random.Generator) -> np.ndarray:
@@ -651,21 +651,20 @@ def _drawn_rows(n_samples: int, generator: np.random.Generator) -> np.ndarray:
 def _test_of_pairs(
     labels: np.ndarray,
     proba: np.ndarray,
-    order: np.ndarray,
     n_samples: int,
     n_resamples: int,
     generator: np.random.Generator,
 ) -> CalibrationTest:
-    size = int(np.clip(2 * KERNEL_WORK // (len(order) * n_resamples), 16, len(order)))
-    blocks = order[: len(order) // size * size].reshape(-1, size)
+    size = int(np.clip(2 * KERNEL_WORK // (len(labels) * n_resamples), 16, len(labels)))
+    blocks = [slice(end - size, end) for end in range(size, len(labels) + 1, size)]
 
-    def compare(task: tuple[np.ndarray, np.random.Generator]) -> np.ndarray:
+    def compare(task: tuple[slice, np.random.Generator]) -> np.ndarray:
         rows, draws = task
         return _kernel_sums(proba[rows].astype(np.float64), labels[rows], width, n_resamples, draws)
 
     tasks = list(zip(blocks, generator.spawn(len(blocks)), strict=True))
     with one_blas_thread():
-        width = _kernel_width(proba[order[:WIDTH_ROWS]].astype(np.float64))
+        width = _kernel_width(proba[:WIDTH_ROWS].astype(np.float64))
         sums = map_threads(compare, tasks)
     *totals, equal = np.sum(sums, axis=0) / (len(blocks) * size * (size - 1))
     reached = np.sum(np.array(totals[1:]) >= totals[0] - ROUNDING * equal)
