@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass
 from typing import Any, NamedTuple
 from xml.etree import ElementTree  # written, never read
@@ -399,24 +399,3 @@ def _of_rule(rows: Any, rule: AcceptanceRule, level: float) -> dict[str, tuple[f
         value = float(hits.mean()) if len(hits) else math.nan
         found[name] = (value, *share_of_rows(hits, cluster, 1.0 - level))
     return found
-
-
-def parse_limits(texts: Sequence[str]) -> dict[str, float]:
-    """Read limits written as "metric=number".
-
-    >>> parse_limits(["tl_ece=0.03"])
-    {'tl_ece': 0.03}
-    """
-    limits: dict[str, float] = {}
-    for text in texts:
-        name, equals, number = map(str.strip, text.partition("="))
-        try:
-            limit = float(number)
-        except ValueError:
-            equals = ""
-        if not equals:
-            raise InputError(f"write a limit as metric=number, such as tl_ece=0.03; got {text!r}")
-        if name in limits:
-            raise InputError(f"the limit of {name} is given twice, {limits[name]:g} and {limit:g}; give one")
-        limits[name] = limit
-    return limits

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -352,25 +352,6 @@ def as_shares(given: Any, n_classes: int, names: Any, what: str) -> np.ndarray:
             f"share of {shares.min():g}"
         )
     return shares / shares.sum()
-
-
-def parse_shares(texts: Sequence[str]) -> dict[str, float]:
-    """Read shares written as "class=number".
-
-    >>> parse_shares(["fraud=0.01"])
-    {'fraud': 0.01}
-    """
-    shares: dict[str, float] = {}
-    for text in texts:
-        name, _, number = text.rpartition("=")
-        try:
-            share = float(number)
-        except ValueError:
-            name = ""
-        if not name or name in shares:
-            raise InputError(f"write a class and its share once, such as fraud=0.01; got {text!r}")
-        shares[name] = share
-    return shares
 
 
 def _reweighted(proba: Any, weights: Any) -> np.ndarray:

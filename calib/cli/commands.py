@@ -23,7 +23,6 @@ from calib.answers.decision_rules import decide as choose_rule
 from calib.answers.folds import fold_errors
 from calib.answers.gaps import slice_gaps
 from calib.answers.gate import gate as compare_with_limits
-from calib.answers.gate import parse_limits
 from calib.answers.leaderboard import Entry, Leaderboard, row_losses
 from calib.answers.metric_tables import BASE, HOW_SURE, interval_texts, metric_intervals
 from calib.answers.metric_tables import metrics as compute_metrics
@@ -46,7 +45,6 @@ from calib.calibrators.label_shift import (
     LabelShiftCorrection,
     as_shares,
     known_shift,
-    parse_shares,
     with_weights,
 )
 from calib.calibrators.multiclass import FALLBACK_WORDS, fallback_records
@@ -58,6 +56,7 @@ from calib.cli.input import (
     calibrator_options,
     evidence_to_assess,
     further_column,
+    numbers_by_name,
     read_rows,
     rows_to_assess,
     size_words,
@@ -280,8 +279,9 @@ def _corrected(calibrator: Any, rows: Any, options: Namespace) -> tuple[Any, Lab
             "scaling, or class-wise calibration with --normalize; P(Y = 1) takes known shares alone"
         )
     known = {
-        name: as_shares(parse_shares(texts), len(rows.class_names), rows.class_names, f"--{name}-shares")
+        name: as_shares(shares, len(rows.class_names), rows.class_names, f"--{name}-shares")
         for name, texts in (("target", options.target_shares), ("training", options.training_shares))
+        for shares in [numbers_by_name(texts or (), "a class and its share, such as fraud=0.01")]
         if texts
     }
     if len(known) == 2:
@@ -351,12 +351,14 @@ def gate(options: Namespace) -> Outcome:
         scores = calibrated_scores(calibrator, rows)
     strategy = assessment_strategy(rows, calibrator)
     groups = _groups_of(rows, scores, options) if options.by else None
+    limits = "a limit as metric=number, such as tl_ece=0.03"
+    most, least = (numbers_by_name(texts, limits) for texts in (options.max, options.min))
     result = compare_with_limits(
         rows.labels,
         scores,
         groups=groups,
-        most=parse_limits(options.max),
-        least=parse_limits(options.min),
+        most=most,
+        least=least,
         baseline=None if options.baseline is None else evidence_to_assess(_of_baseline(options)),
         strict=options.strict,
         level=options.level,

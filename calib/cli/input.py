@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import re
 from argparse import Namespace
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import Any
@@ -201,6 +201,27 @@ def _counted(rows: Any, options: Namespace) -> Any:
 
 def columns(options: Namespace) -> dict[str, Any]:
     return {each.name: getattr(options, each.name) for each in fields(Given)}
+
+
+def numbers_by_name(texts: Sequence[str], what: str) -> dict[str, float]:
+    """Read numbers written as "name=number".
+
+    >>> numbers_by_name(["tl_ece=0.03"], "a limit as metric=number")
+    {'tl_ece': 0.03}
+    """
+    numbers: dict[str, float] = {}
+    for text in texts:
+        name, _, number = map(str.strip, text.rpartition("="))
+        try:
+            value = float(number)
+        except ValueError:
+            name = ""
+        if not name:
+            raise InputError(f"write {what}; got {text!r}")
+        if name in numbers:
+            raise InputError(f"{name} is given twice, {numbers[name]:g} and {value:g}; give one")
+        numbers[name] = value
+    return numbers
 
 
 def further_column(rows: Any, name: str) -> Any:

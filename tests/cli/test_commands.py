@@ -377,9 +377,12 @@ def test_absurd_sizes_of_a_calibrator_are_refused(capsys, table, tmp_path, optio
     assert not (tmp_path / "cal.json").exists()
 
 
-def test_a_limit_given_twice_is_refused(capsys, table):
+def test_a_limit_is_a_number_given_once(capsys, table):
     code, _, err = run(capsys, "gate", table, "--max", "tl_ece=0.1", "--max", "tl_ece=0.2")
-    assert (code, "the limit of tl_ece is given twice, 0.1 and 0.2" in err) == (2, True)
+    assert (code, "tl_ece is given twice, 0.1 and 0.2" in err) == (2, True)
+    for text in ("tl_ece", "tl_ece=", "tl_ece=low", "=0.1x"):
+        code, _, err = run(capsys, "gate", table, "--max", text)
+        assert (code, "metric=number" in err) == (2, True)
 
 
 @pytest.mark.parametrize(
