@@ -6,10 +6,9 @@ from itertools import combinations
 from typing import Any
 
 import numpy as np
-from scipy.optimize import brentq
 
 from calib.base.parallel import map_row_blocks, map_threads, row_blocks
-from calib.calibrators.scaling import TEMPERATURE_RANGE, LogScaling, log_floored, log_loss_temperature
+from calib.calibrators.scaling import LogScaling, log_floored, log_loss_temperature, searched_temperature
 from calib.calibrators.softmax import softmax
 from calib.data.predictions import TopLabelPrediction
 from calib.data.validation import check_choice
@@ -87,7 +86,7 @@ class EnsembleTemperatureScaling(LogScaling):
 def _brier_temperature(
     proba: np.ndarray, codes: np.ndarray, floor: float, weights: np.ndarray | None
 ) -> float:
-    """Minimise the Brier score in log T, which need not be convex: by a grid, then a root of the slope."""
+    """Minimise the Brier score in log T, which need not be convex."""
     slices = row_blocks(*proba.shape)
 
     def brier(log_t: float) -> np.ndarray:
@@ -106,13 +105,7 @@ def _brier_temperature(
 
         return np.asarray(sum(map_threads(sum_rows, slices))) / len(codes)
 
-    grid = np.linspace(np.log(TEMPERATURE_RANGE[0]), np.log(TEMPERATURE_RANGE[1]), 41)
-    tried = np.array([brier(log_t) for log_t in grid])
-    at = int(tried[:, 0].argmin())
-    low, high = max(at - 1, 0), min(at + 1, len(grid) - 1)
-    if not tried[low, 1] < 0.0 < tried[high, 1]:
-        return float(np.exp(grid[at]))
-    return float(np.exp(brentq(lambda log_t: brier(log_t)[1], grid[low], grid[high], xtol=1e-14)))
+    return searched_temperature(brier, 41)
 
 
 def _nearest_mixture(products: np.ndarray, truth: np.ndarray) -> np.ndarray:

@@ -482,7 +482,7 @@ def _conf_ece_temperature(
 def top_versus_all_temperature(
     proba: np.ndarray, codes: np.ndarray, floor: float, weights: np.ndarray | None = None
 ) -> float:
-    """Minimise the log loss of the event that the top class is right: by a grid, then a root of the slope."""
+    """Minimise the log loss of the event that the top class is right."""
 
     def others(rows: np.ndarray) -> np.ndarray:
         below, top = _below_top(rows, floor), rows.argmax(axis=1)
@@ -511,16 +511,18 @@ def top_versus_all_temperature(
 
         return np.sum(map_threads(sum_rows, blocks), axis=0)
 
-    low, high = np.log(TEMPERATURE_RANGE)
-    grid = np.linspace(low, high, 15)
-    derivatives = np.array([loss_and_slope(at) for at in grid])
-    best = int(derivatives[:, 0].argmin())
-    left, right = max(best - 1, 0), min(best + 1, len(grid) - 1)
-    if derivatives[left, 1] * derivatives[right, 1] >= 0.0:
+    return searched_temperature(loss_and_slope, 15)
+
+
+def searched_temperature(loss_and_slope: Callable[[float], np.ndarray], n_tried: int) -> float:
+    """Minimise a loss in log T, which need not be convex: by a grid, then a root of the slope."""
+    grid = np.linspace(np.log(TEMPERATURE_RANGE[0]), np.log(TEMPERATURE_RANGE[1]), n_tried)
+    tried = np.array([loss_and_slope(log_t) for log_t in grid])
+    best = int(tried[:, 0].argmin())
+    low, high = max(best - 1, 0), min(best + 1, n_tried - 1)
+    if tried[low, 1] * tried[high, 1] >= 0.0:
         return float(np.exp(grid[best]))
-    return float(
-        np.exp(brentq(lambda at: loss_and_slope(at)[1], grid[left], grid[right], xtol=1e-13, rtol=1e-13))
-    )
+    return float(np.exp(brentq(lambda log_t: loss_and_slope(log_t)[1], grid[low], grid[high], xtol=1e-14)))
 
 
 #: How T is found for each objective.

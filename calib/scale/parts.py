@@ -55,8 +55,7 @@ class Part:
             if missing:
                 raise InputError(
                     f"{self.path} has no column {missing[0]!r}, which the first file has; all files need "
-                    "the same "
-                    "columns"
+                    "the same columns"
                 )
         options: dict[str, Any] = {"batch_size": BATCH, "batch_readahead": 1, "use_threads": False}
         with _named_failure(self.path):
