@@ -21,12 +21,12 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from urllib.parse import urlsplit
 
-import numpy as np
 import requests
 from websockets.exceptions import InvalidStatus
 
 from benchmarks.load.memory import visit
 from benchmarks.load.visitor import Visitor, as_npz, resident, served
+from benchmarks.timing import simulated
 
 CSV = b"cat,dog,label\n" + b"0.75,0.25,cat\n0.25,0.75,dog\n" * 100
 #: Limits of the server, in MB.
@@ -46,11 +46,11 @@ def expect(right: bool, words: str) -> None:
         faults.append(words)
 
 
-def waited(url: str, content: bytes = CSV) -> float:
+def waited(url: str) -> float:
     """Seconds in which another visitor uploads a small file and puts it to use."""
     begin = time.perf_counter()
     visitor = Visitor(url, "data")
-    visitor.use("small.csv", content)
+    visitor.use("small.csv", CSV)
     visitor.close()
     if not any("small.csv" in text for text in visitor.texts("markdown")):
         raise AssertionError("the file is not in use")
@@ -115,8 +115,7 @@ def stalled() -> None:
 
 def temporary(pid: int) -> int:
     """How many files without a name a process has open (Linux)."""
-    folder = Path(f"/proc/{pid}/fd")
-    names = [os.readlink(folder / name) for name in os.listdir(folder) if (folder / name).is_symlink()]
+    names = [os.readlink(handle) for handle in Path(f"/proc/{pid}/fd").iterdir() if handle.is_symlink()]
     return sum(name.endswith(" (deleted)") and "/memfd:" not in name for name in names)
 
 
@@ -167,15 +166,12 @@ def slow() -> None:
 
 def last() -> None:
     """Let three sessions of 286 MB leave: what the server holds a minute later, and their downloads."""
-    random = np.random.default_rng(0)
-    proba = random.random((71_500, 1_000), dtype=np.float32)
-    proba /= proba.sum(axis=1, keepdims=True)
     with served() as (url, pid):
         time.sleep(8)
         before = resident(pid)
         visitors, addresses = [], []
-        for _ in range(3):
-            file = as_npz(proba, random.integers(1_000, size=len(proba)))
+        for number in range(3):
+            file = as_npz(*simulated(71_500, 1_000, seed=number))
             visitor = visit(url, file, ("overview", "reliability"))
             visitor.open("Save")
             visitor.press("Figure (HTML)")

@@ -68,8 +68,8 @@ def as_npz(proba: np.ndarray, labels: np.ndarray) -> bytes:
 class Visitor:
     """One session. `elements` are those of its last run, each as (kind, message, fragment)."""
 
-    def __init__(self, url: str, page: str, query: str = "") -> None:
-        self.url, self.page, self.query, self.widgets = url, page, query, dict[str, WidgetState]()
+    def __init__(self, url: str, page: str) -> None:
+        self.url, self.page, self.query, self.widgets = url, page, "", dict[str, WidgetState]()
         # As browsers do, ask again if the server closed an idle connection just before a request on it.
         self.web = asking(Retry(2, status=0))
         self.web.get(f"{url}/_stcore/host-config", timeout=PATIENCE)
@@ -101,7 +101,7 @@ class Visitor:
         self.web.close()
 
     def run(self, *changes: WidgetState, fragment: str = "") -> None:
-        """Run the page once with the widgets as set so far, and collect what it shows."""
+        """Run the page with the widgets as set so far; raise RuntimeError if it shows an exception."""
         self.widgets.update({change.id: change for change in changes if not change.trigger_value})
         message = BackMsg()
         state = message.rerun_script
@@ -131,8 +131,10 @@ class Visitor:
                 self.elements.append(("popover", answer.delta.add_block.popover, answer.delta.fragment_id))
             elif kind == "script_finished":
                 if answer.script_finished != ForwardMsg.FINISHED_EARLY_FOR_RERUN:
-                    return
+                    break
                 self.elements = []
+        if faults := [item.message for name, item, _ in self.elements if name == "exception"]:
+            raise RuntimeError(f"{self.page}: {faults}")
 
     def wait(self) -> None:
         """Look again and again at what the page awaits, until it has it."""
@@ -142,11 +144,8 @@ class Visitor:
             self.run(fragment=fragment)
 
     def look_at(self, page: str) -> None:
-        """Open a page; raise RuntimeError if it shows an exception."""
         self.page, self.widgets = page, {}
         self.run()
-        if self.errors():
-            raise RuntimeError(f"{page}: {self.errors()}")
 
     def named(self, kind: str, label: str = "") -> list[tuple[Any, str]]:
         """Elements of a kind whose label begins so, each with its fragment."""
@@ -157,9 +156,6 @@ class Visitor:
     def texts(self, kind: str) -> list[str]:
         """Return the texts of the elements of a kind, such as "markdown" or "alert"."""
         return [item.body for name, item, _ in self.elements if name == kind]
-
-    def errors(self) -> list[str]:
-        return [item.message for name, item, _ in self.elements if name == "exception"]
 
     def receive(self) -> ForwardMsg:
         return ForwardMsg.FromString(self.socket.recv(timeout=PATIENCE))
@@ -205,11 +201,3 @@ class Visitor:
             headers={"X-Xsrftoken": self.token},
             timeout=PATIENCE,
         )
-
-    def downloads(self) -> list[tuple[str, int, int]]:
-        """Fetch every file on offer; label, status and size of each."""
-        fetched = []
-        for button, _ in self.named("download_button"):
-            answer = self.web.get(self.url + button.url, timeout=PATIENCE)
-            fetched.append((button.label, answer.status_code if button.url else 404, len(answer.content)))
-        return fetched
