@@ -24,7 +24,7 @@ import numpy as np
 from playwright.sync_api import Page
 
 from benchmarks.load.visitor import as_npz, resident, served
-from benchmarks.timing import put_table, simulated
+from benchmarks.timing import put_table, simulated, table_head
 from calib.datasets.example import EXAMPLE_TITLES
 from tests.browser.chromium import launched
 from tests.browser.steps import upload_file
@@ -211,8 +211,7 @@ def main() -> None:
     parser.add_argument("--repeats", type=int, default=20)
     parser.add_argument("--page", action="store_true", help="write the table into docs/answers.md")
     options = parser.parse_args()
-    lines = ["| rows x classes | answer | median, ms | worst, ms | of | most sent, kB |"]
-    lines.append("| --- | --- | --: | --: | --: | --: |")
+    lines = table_head("rows x classes | answer | median, ms | worst, ms | of | most sent, kB")
     print("\n".join(lines), flush=True)
     for size in options.sizes:
         lines += measured(size, options.repeats)

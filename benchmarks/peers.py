@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 
 import calib
-from benchmarks.timing import ROOT, Found, Work, alone, fastest, machine, put_table, simulated
+from benchmarks.timing import ROOT, Found, Work, alone, fastest, machine, put_table, simulated, table_head
 from calib.datasets import load_example, perfect
 
 LIBRARIES = ("scikit-learn", "netcal", "mapie", "probmetrics", "torchmetrics", "model-diagnostics")
@@ -119,10 +119,8 @@ DECOMPOSITIONS = {
 PARTS = ("miscalibration", "discrimination", "uncertainty")
 
 
-def table(head: str, lines: list[str]) -> list[str]:
-    """Return a Markdown table; all columns but the first two are aligned right."""
-    columns = head.count("|") + 1
-    return [f"| {head} |", f"|{' --- |' * 2}{' --: |' * (columns - 2)}", *(f"| {line} |" for line in lines)]
+def table(columns: str, lines: list[str]) -> list[str]:
+    return [*table_head(columns), *(f"| {line} |" for line in lines)]
 
 
 def errors() -> list[str]:

@@ -21,7 +21,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from benchmarks.timing import alone, simulated
+from benchmarks.timing import Work, alone, simulated, table_head
 
 L, GROUP = 10, 1_000_000
 SCHEMA = pa.schema([*((f"p{code}", pa.float32()) for code in range(L)), ("label", pa.int8())])
@@ -46,43 +46,34 @@ def written(folder: Path, n_rows: int) -> str:
     return str(folder / "*.parquet")
 
 
-def plainly(pattern: str, workers: int) -> int:
-    """Read all columns as `pyarrow.dataset` does by itself, and do nothing with them."""
-    import pyarrow.dataset as pads
-
-    from calib.scale.parts import find_files
-
-    pa.set_cpu_count(workers)
-    scanner = pads.dataset(find_files(pattern)).scanner(use_threads=workers > 1)
-    return sum(batch.num_rows for batch in scanner.to_batches())
-
-
-def summarized(pattern: str, workers: int) -> int:
-    from calib import scale
-
-    return scale.summarize(pattern, workers=workers).n_samples
-
-
-def in_processes(pattern: str, workers: int) -> int:
-    from calib import scale
-    from calib.scale.engines import Threads
-
-    return scale.summarize(pattern, engine=Threads(workers, processes=True)).n_samples
-
-
-RUNS = {"plain scan": plainly, "summarize": summarized, "processes": in_processes}
+SCANNER = """
+import pyarrow
+import pyarrow.dataset
+from calib.scale.parts import find_files
+pyarrow.set_cpu_count(workers)
+scanner = pyarrow.dataset.dataset(find_files(pattern)).scanner(use_threads=workers > 1)
+"""
+CALIB = """
+import calib.scale.scan
+from calib import scale
+from calib.scale.engines import Threads
+"""
+#: The plain scan reads all columns as `pyarrow.dataset` does by itself, and does nothing with them.
+RUNS = {
+    "plain scan": Work("sum(batch.num_rows for batch in scanner.to_batches())", SCANNER),
+    "summarize": Work("scale.summarize(pattern, workers=workers)", CALIB),
+    "processes": Work("scale.summarize(pattern, engine=Threads(workers, processes=True))", CALIB),
+}
 
 
 def measure(what: str, pattern: str, workers: int, cap: int) -> tuple[float, float, float]:
     """Return seconds, processor seconds and the most memory in MiB that a run takes in this process."""
-    import calib.scale.scan  # noqa: F401
-
-    run = RUNS[what]
-    held = int(Path("/proc/self/statm").read_text(encoding="ascii").split()[0]) * resource.getpagesize()
-    if run is not plainly:
-        resource.setrlimit(resource.RLIMIT_AS, (held + cap * 2**20,) * 2)
+    run = RUNS[what].ready(pattern=pattern, workers=workers)
+    if what != "plain scan":
+        held = int(Path("/proc/self/statm").read_text(encoding="ascii").split()[0])
+        resource.setrlimit(resource.RLIMIT_AS, (held * resource.getpagesize() + cap * 2**20,) * 2)
     start, before = time.perf_counter(), time.process_time()
-    run(pattern, workers)
+    run()
     seconds, busy = time.perf_counter() - start, time.process_time() - before
     return seconds, busy, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
 
@@ -97,7 +88,7 @@ def main() -> None:
     for _ in range(REPEATS):
         for workers, what in itertools.product((1, 2), RUNS):
             runs[workers, what].append(alone(measure, what, pattern, workers, options.cap))
-    print("| work | workers | s | processor, s | peak memory, MiB | x plain scan |\n| --- |" + 5 * " --: |")
+    print(*table_head("work | workers | s | processor, s | peak memory, MiB | x plain scan", 1), sep="\n")
     for (workers, what), found in runs.items():
         scan = statistics.median(seconds for seconds, _, _ in runs[workers, "plain scan"])
         seconds, busy = (statistics.median(values) for values in list(zip(*found, strict=True))[:2])

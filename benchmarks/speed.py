@@ -27,7 +27,7 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.load.visitor import Visitor, as_npz, served
-from benchmarks.timing import ROOT, Work, put_table, simulated
+from benchmarks.timing import ROOT, Work, put_table, simulated, table_head
 
 #: Seconds that the calls of a row and size may take at each turn; one is made, however long it takes.
 BUDGET = 0.25
@@ -234,10 +234,7 @@ def main() -> None:
         parser.error(f"rows are {', '.join(ROWS)}; got {', '.join(sorted(unknown))}")
     commit, begin = options.against or previous(), time.monotonic()
     short = git("rev-parse", "--short", commit).decode().strip()
-    lines = [
-        f"| work | rows x classes | {short}, ms | work tree, ms | ratio |",
-        "| :-- | --: | --: | --: | --: |",
-    ]
+    lines = table_head(f"work | rows x classes | {short}, ms | work tree, ms | ratio", 1)
     print("\n".join(lines), flush=True)
     with files_of(commit) as other, ExitStack() as opened:
         before, now = Tree(other, opened), Tree(ROOT, opened)

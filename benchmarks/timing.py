@@ -88,6 +88,12 @@ def machine(*peers: str) -> str:
     return f"{date.today().isoformat()}, {processors}; {', '.join(versions)}."
 
 
+def table_head(columns: str, n_texts: int = 2) -> list[str]:
+    """Return the first lines of a Markdown table; columns after the first ones are aligned right."""
+    n_numbers = columns.count("|") + 1 - n_texts
+    return [f"| {columns} |", f"|{n_texts * ' --- |'}{n_numbers * ' --: |'}"]
+
+
 def put_table(page: str, heading: str, lines: list[str], *peers: str) -> None:
     """Write a table, and what was measured when, into the section of a page of docs, in place of the last."""
     path = ROOT / "docs" / page
