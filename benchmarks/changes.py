@@ -12,23 +12,15 @@ whether the mean of right minus confidence is 0, at the same level.
 from __future__ import annotations
 
 from collections.abc import Callable
-from itertools import count
+from itertools import count, product
 from typing import Any
 
 import numpy as np
+from scipy.special import softmax
 
-from benchmarks.populations import draw_labels, one_class, overconfident, scores, softmax
+import calib
+from benchmarks.populations import draw_labels, one_class, overconfident, scores
 from benchmarks.simulation import Draws, Table, main
-from calib import (
-    DirichletScaling,
-    HistogramBinning,
-    LabelShiftCorrection,
-    Monitor,
-    MulticlassToBinary,
-    TemperatureScaling,
-    ece,
-    log_loss,
-)
 from calib.stats.arrivals import BLOCK, MOST_OF_UPDATE
 
 #: Shares of the classes among the calibration rows, and where the rows of each class are in the plane.
@@ -46,7 +38,7 @@ def drawn(random: np.random.Generator, n: int, shares: np.ndarray, centres: np.n
 
 def posterior(x: np.ndarray, power: float = 1.0) -> np.ndarray:
     """Return P(Y | x) among the calibration rows, (n, 3), raised to a power: above 1 is overconfident."""
-    return softmax(power * (np.log(SOURCE) - ((x[:, None, :] - CENTRES) ** 2).sum(axis=2) / 2))
+    return softmax(power * (np.log(SOURCE) - ((x[:, None, :] - CENTRES) ** 2).sum(axis=2) / 2), axis=1)
 
 
 def covariate_shift(random: np.random.Generator, n: int) -> Rows:
@@ -66,37 +58,38 @@ SCENARIOS: dict[str, Callable[[np.random.Generator, int], Rows]] = {
 }
 CALIBRATORS: dict[str, Callable[[], Any]] = {
     "none, overconfident": lambda: None,
-    "TS": TemperatureScaling,
-    "DS": DirichletScaling,
-    "N-HB": lambda: MulticlassToBinary(HistogramBinning(), notion="class-wise", normalize=True),
+    "TS": calib.TemperatureScaling,
+    "DS": calib.DirichletScaling,
+    "N-HB": lambda: calib.MulticlassToBinary(calib.HistogramBinning(), notion="class-wise", normalize=True),
 }
 CORRECTIONS: tuple[Any, ...] = ("none", "em", "bbse")
 FORMATS = {"CW-ECE": ".4f", "log loss": ".4f", "shares off by": ".3f"}
 
 
+@Table(
+    ("new rows", "calibrator"),
+    [*product(SCENARIOS, CALIBRATORS)],
+    {f"{what}, {name}": form for what, form in FORMATS.items() for name in CORRECTIONS},
+)
 def shift(scenario: str, calibrator: str) -> Draws:
     for seed in count():
         random = np.random.default_rng(seed)
         x, y = drawn(random, 5_000, SOURCE)
-        made = CALIBRATORS[calibrator]()
-        fitted = None if made is None else made.fit(posterior(x, 1.5), y)
-
-        def probabilities(at: np.ndarray, fitted: Any = fitted) -> np.ndarray:
-            base = posterior(at, 1.5)
-            return base if fitted is None else fitted.predict_proba(base)
-
-        calibration = probabilities(x)
-        new = probabilities(SCENARIOS[scenario](random, 2_000)[0])
+        new, _ = SCENARIOS[scenario](random, 2_000)
         x_test, y_test = SCENARIOS[scenario](random, 20_000)
-        test, shares = probabilities(x_test), np.bincount(y_test, minlength=3) / len(y_test)
+        calibration, new, test = (posterior(at, 1.5) for at in (x, new, x_test))
+        if (made := CALIBRATORS[calibrator]()) is not None:
+            fitted = made.fit(calibration, y)
+            calibration, new, test = (fitted.predict_proba(base) for base in (calibration, new, test))
+        shares = np.bincount(y_test, minlength=3) / len(y_test)
         found: dict[str, list[float]] = {name: [] for name in FORMATS}
         for name in CORRECTIONS:
             corrected, estimate = test, SOURCE
             if name != "none":
-                adapted = LabelShiftCorrection(method=name).fit(calibration, y).adapt(new)
+                adapted = calib.LabelShiftCorrection(method=name).fit(calibration, y).adapt(new)
                 corrected, estimate = adapted.correct(test), adapted.target
-            found["CW-ECE"].append(ece(y_test, corrected, notion="class-wise"))
-            found["log loss"].append(log_loss(y_test, corrected))
+            found["CW-ECE"].append(calib.ece(y_test, corrected, notion="class-wise"))
+            found["log loss"].append(calib.log_loss(y_test, corrected))
             found["shares off by"].append(0.5 * float(np.abs(estimate - shares).sum()))
         yield {
             f"{what}, {name}": value
@@ -110,13 +103,18 @@ WEEK, BEFORE, WEEKS, LIMIT = 200, 13, 26, 1.96
 CHANGES = {"all classes": overconfident, "one class": one_class}
 
 
+@Table(
+    ("looks", "rows a look", "notion"),
+    [(26, WEEK, "top-label"), (26, WEEK, "confidence"), (10_000, BLOCK, "confidence")],
+    times=lambda looks, rows, notion: 1.0 if looks < 1_000 else 0.2,
+)
 def alarms(looks: int, rows: int, notion: str) -> Draws:
     """Yield whether a stream without a change ever raises an alarm, and the fixed test ever rejects."""
     generator, proba = np.random.default_rng(0), scores(1, 20_000, 5)
     # An update of many rows looks after each of its blocks.
     update = BLOCK * MOST_OF_UPDATE if rows == BLOCK else rows
     while True:
-        monitor, right, said = Monitor(notion=notion), [], []
+        monitor, right, said = calib.Monitor(notion=notion), [], []
         for _ in range(looks * rows // update):
             chosen = proba[generator.integers(len(proba), size=update)]
             labels = draw_labels(chosen, generator)
@@ -130,13 +128,29 @@ def alarms(looks: int, rows: int, notion: str) -> Draws:
         yield {"ever an alarm (5 %)": monitor.alarm, "a fixed-sample test at every look": rejects}
 
 
+@Table(
+    ("changed", "size"),
+    [
+        ("all classes", 0.25),
+        ("all classes", 0.5),
+        ("all classes", 1.0),
+        ("one class", 0.3),
+        ("one class", 0.6),
+    ],
+    {
+        "right minus confidence": "+.3f",
+        "weeks until the alarm": ".1f",
+        "weeks of a fixed-sample test that knows the change": ".1f",
+    },
+    times=lambda *setting: 0.5,
+)
 def delays(change: str, size: float) -> Draws:
     """Yield the weeks of changed rows until the alarm, and what the fixed test takes if it knows the week."""
     generator, proba = np.random.default_rng(0), scores(1, 20_000, 5)
     truth, top = CHANGES[change](proba, size), proba.argmax(axis=1)
     off = (truth - proba)[np.arange(len(top)), top].mean()
     while True:
-        monitor, weeks, gap, variance, fixed = Monitor(), WEEKS - BEFORE, 0.0, 0.0, WEEKS - BEFORE
+        monitor, weeks, gap, variance, fixed = calib.Monitor(), WEEKS - BEFORE, 0.0, 0.0, WEEKS - BEFORE
         for week in range(WEEKS):
             chosen = generator.integers(len(proba), size=WEEK)
             labels = draw_labels((proba if week < BEFORE else truth)[chosen], generator)
@@ -158,39 +172,6 @@ def delays(change: str, size: float) -> Draws:
             "weeks of a fixed-sample test that knows the change": fixed,
             "dated within a week": abs((monitor.since if monitor.alarm else WEEKS) - BEFORE) <= 1,
         }
-
-
-TABLES = {
-    "shift": Table(
-        ("new rows", "calibrator"),
-        [(scenario, calibrator) for scenario in SCENARIOS for calibrator in CALIBRATORS],
-        shift,
-        {f"{what}, {name}": form for what, form in FORMATS.items() for name in CORRECTIONS},
-    ),
-    "alarms": Table(
-        ("looks", "rows a look", "notion"),
-        [(26, WEEK, "top-label"), (26, WEEK, "confidence"), (10_000, BLOCK, "confidence")],
-        alarms,
-        times=lambda looks, rows, notion: 1.0 if looks < 1_000 else 0.2,
-    ),
-    "delays": Table(
-        ("changed", "size"),
-        [
-            ("all classes", 0.25),
-            ("all classes", 0.5),
-            ("all classes", 1.0),
-            ("one class", 0.3),
-            ("one class", 0.6),
-        ],
-        delays,
-        {
-            "right minus confidence": "+.3f",
-            "weeks until the alarm": ".1f",
-            "weeks of a fixed-sample test that knows the change": ".1f",
-        },
-        times=lambda change, size: 0.5,
-    ),
-}
 
 
 if __name__ == "__main__":

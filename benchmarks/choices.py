@@ -15,24 +15,16 @@ on fresh rows.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable
-from itertools import count
+from collections.abc import Callable, Iterator
+from itertools import count, product
 
 import numpy as np
 from scipy.special import expit, logit
 from sklearn.base import clone
 
+import calib
 from benchmarks.populations import biased, draw_labels, one_class, overconfident, scores
 from benchmarks.simulation import Draws, Table, main
-from calib import (
-    HistogramBinning,
-    MulticlassToBinary,
-    Predictions,
-    TopLabelPrediction,
-    best_set,
-    calibrated_scores,
-    recommend,
-)
 from calib.answers.calibrated import fit_on
 from calib.calibrators.catalogue import named_methods
 from calib.calibrators.completed_rows import completed, normalised
@@ -61,19 +53,19 @@ N_CLASSES = 3
 CHANGED = ", other digits"
 
 
-def expected_losses(vectors: np.ndarray, truth: np.ndarray) -> tuple[float, float]:
-    """Return the expected Brier score and log loss of announced vectors, given the true probabilities."""
+def expected_losses(vectors: np.ndarray, truth: np.ndarray) -> np.ndarray:
+    """Return expected Brier scores and log losses of announced vectors (2, n), given the true chances."""
     brier = (vectors**2).sum(axis=1) - 2.0 * (truth * vectors).sum(axis=1) + 1.0
     log_loss = -(truth * np.log(np.maximum(vectors, np.finfo(float).eps))).sum(axis=1)
-    return float(brier.mean()), float(log_loss.mean())
+    return np.stack([brier, log_loss])
 
 
 def vectors_of(calibrator: object, proba: np.ndarray) -> np.ndarray:
     """Return what a calibrator announces, as whole vectors."""
     if calibrator is None:
         return proba
-    announced = calibrated_scores(calibrator, proba)
-    if isinstance(announced, TopLabelPrediction):
+    announced = calib.calibrated_scores(calibrator, proba)
+    if isinstance(announced, calib.TopLabelPrediction):
         return completed(proba, announced.label, announced.confidence)
     return normalised(announced)
 
@@ -87,7 +79,7 @@ def sure(random: np.random.Generator, name: str, n: int) -> np.ndarray:
     return np.take_along_axis(proba, shift, axis=1)
 
 
-def advised(name: str, n_classes: int, n: int, copies: int = 0) -> Draws:
+def advised(name: str, n_classes: int, n: int, copies: int = 0) -> Iterator[tuple[str, dict[str, float]]]:
     """Yield the name of the recommended calibrator, and by how much it changes the expected losses.
 
     With `copies`, rows are there this often, in random order.
@@ -101,7 +93,7 @@ def advised(name: str, n_classes: int, n: int, copies: int = 0) -> Draws:
         return proba, TRUTHS[name.removesuffix(CHANGED)](proba)
 
     fresh, truth = drawn(99, FRESH_ROWS, np.random.default_rng(99))
-    base = np.array(expected_losses(fresh, truth))
+    base = expected_losses(fresh, truth).mean(axis=1)
     for seed in count():
         random = np.random.default_rng(seed)
         proba, chances = drawn(1_000 + seed, n, random)
@@ -111,33 +103,49 @@ def advised(name: str, n_classes: int, n: int, copies: int = 0) -> Draws:
             proba, labels = np.repeat(proba, copies, axis=0)[order], np.repeat(labels, copies)[order]
         if name.endswith(CHANGED):
             proba = normalised(np.abs(proba + random.uniform(-2e-4, 2e-4, proba.shape)))
-        advice = recommend(proba, labels)
-        brier, log_loss = np.array(expected_losses(vectors_of(advice.calibrator, fresh), truth)) - base
-        yield {"name": advice.name, "brier": brier, "log_loss": log_loss}
+        advice = calib.recommend(proba, labels)
+        losses = expected_losses(vectors_of(advice.calibrator, fresh), truth).mean(axis=1)
+        yield advice.name, dict(zip(CHANGES, losses - base, strict=True))
 
 
+CHANGES = {"mean change in Brier": "+.5f", "in log loss": "+.5f"}
+
+
+@Table(
+    ("population", "L", "n"),
+    [(name, *size) for name in TRUTHS for size in ((3, 300), (5, 1_000))],
+    {"most often": lambda names: Counter(names.tolist()).most_common(1)[0][0], **CHANGES},
+)
 def recommendations(name: str, n_classes: int, n: int) -> Draws:
-    for found in advised(name, n_classes, n):
-        yield {
-            "none": found["name"] == "none",
-            "most often": found["name"],
-            "worse than base, Brier": found["brier"] > 1e-9,
-            "worse than base, log loss": found["log_loss"] > 1e-9,
-            "mean change in Brier": found["brier"],
-            "in log loss": found["log_loss"],
-        }
+    for method, changes in advised(name, n_classes, n):
+        brier, log_loss = changes.values()
+        found = {"none": method == "none", "most often": method}
+        worse = {"worse than base, Brier": brier > 1e-9, "worse than base, log loss": log_loss > 1e-9}
+        yield found | worse | changes
 
 
+@Table(
+    ("population", "times each", "n"),
+    [
+        ("above 0.99", 1, 200),
+        ("above 0.99", 1, 1_000),
+        ("calibrated", 5, 300),
+        ("overconfident", 5, 300),
+        (f"calibrated{CHANGED}", 5, 300),
+    ],
+    CHANGES,
+    times=lambda *setting: 0.2,
+)
 def copies(name: str, times: int, n: int) -> Draws:
-    for found in advised(name, N_CLASSES, n, times):
-        yield {
-            "a calibrator": found["name"] != "none",
-            "it hurts": max(found["brier"], found["log_loss"]) > 1e-9,
-            "mean change in Brier": found["brier"],
-            "in log loss": found["log_loss"],
-        }
+    for method, changes in advised(name, N_CLASSES, n, times):
+        yield {"a calibrator": method != "none", "it hurts": max(changes.values()) > 1e-9} | changes
 
 
+@Table(
+    ("calibrator", "n"),
+    [(name, 1_000) for name in ("TS", "VS", "SVS", "SMS", "DS", "N-Platt", "N-HB")],
+    dict.fromkeys(("in the fit", "in the prediction, with names", "without names"), ".1%"),
+)
 def orders(method: str, n: int) -> Draws:
     """Yield which share of fresh rows changes if the columns of classes are in the reverse order."""
     names = tuple("abcde")
@@ -147,13 +155,13 @@ def orders(method: str, n: int) -> Draws:
         fitted, turned = (
             fit_on(clone(named_methods(None)[method]), rows)
             for rows in (
-                Predictions(proba[:n], labels, names),
-                Predictions(proba[:n, ::-1], len(names) - 1 - labels, names[::-1]),
+                calib.Predictions(proba[:n], labels, names),
+                calib.Predictions(proba[:n, ::-1], len(names) - 1 - labels, names[::-1]),
             )
         )
         fresh = proba[n:]
         said = vectors_of(fitted, fresh)
-        named = aligned(Predictions(fresh[:, ::-1], class_names=names[::-1]), fitted)
+        named = aligned(calib.Predictions(fresh[:, ::-1], class_names=names[::-1]), fitted)
         found = {
             "in the fit": vectors_of(turned, fresh[:, ::-1])[:, ::-1],
             "in the prediction, with names": vectors_of(fitted, named.proba),
@@ -164,33 +172,37 @@ def orders(method: str, n: int) -> Draws:
         }
 
 
-def best_sets(n: int, methods: int, score: str) -> Draws:
+@Table(
+    ("rows", "methods", "score"),
+    [*product((200, 2_000), (5, 20), ("Brier score", "log loss"))],
+    {"mean size of the set": ".1f"},
+    times=lambda *setting: 10,
+)
+def sets(n: int, methods: int, score: str) -> Draws:
     """Yield whether the method with the lowest expected score is in the best set, and its size."""
     generator, proba = np.random.default_rng(0), scores(5, FRESH_ROWS, 5)
     # The first is the truth.
     announced = [normalised(proba ** (1.0 + 0.05 * step)) for step in range(methods)]
-    expected = [expected_losses(vectors, proba)[score == "log loss"] for vectors in announced]
+    number = ("Brier score", "log loss").index(score)
+    expected = [expected_losses(vectors, proba)[number].mean() for vectors in announced]
     while True:
         rows = generator.integers(FRESH_ROWS, size=n)
-        labels = draw_labels(proba[rows], generator)
-        at_label = np.array([vectors[rows, labels] for vectors in announced])
-        losses = -np.log(at_label)
-        if score == "Brier score":
-            squares = np.array([(vectors[rows] ** 2).sum(axis=1) for vectors in announced])
-            losses = squares - 2.0 * at_label + 1.0
-        in_set = best_set(losses)
+        outcomes = np.eye(5)[draw_labels(proba[rows], generator)]
+        losses = np.array([expected_losses(vectors[rows], outcomes)[number] for vectors in announced])
+        in_set = calib.best_set(losses)
         inside = in_set[int(np.argmin(expected))]
         yield {"best one in the set (95 %)": inside, "mean size of the set": in_set.sum()}
 
 
+@Table(("confidences", "n"), [*product(SURE, (200, 1_000))])
 def few(name: str, n: int) -> Draws:
     fresh = sure(np.random.default_rng(99), name, 100 * FRESH_ROWS)
-    expected = [*expected_losses(fresh, fresh), fresh.max(axis=1).mean()]
+    expected = [*expected_losses(fresh, fresh).mean(axis=1), fresh.max(axis=1).mean()]
     for seed in count():
         random = np.random.default_rng(seed)
         proba = sure(random, name, n)
         labels = draw_labels(proba, random)
-        rows, missed = Predictions(proba, labels), []
+        rows, missed = calib.Predictions(proba, labels), []
         for key, truth in zip(("brier", "log_loss", "accuracy"), expected, strict=True):
             low, high = measure_interval(labels, rows, key)
             missed.append((high < truth, low > truth, high < 0.95 * truth))
@@ -209,75 +221,37 @@ def few(name: str, n: int) -> Draws:
 FALLBACKS = ("identity", "pooled", "shrink")
 
 
+def of_uneven_classes(
+    generator: np.random.Generator, shift: np.ndarray, per_class: int
+) -> tuple[calib.TopLabelPrediction, np.ndarray, np.ndarray]:
+    """Return rows, labels and chances to be right; the log-odds of each class are shifted."""
+    names = tuple(f"class {code}" for code in range(len(shift)))
+    shares = generator.dirichlet(np.full(len(shift), 3.0))
+    label = generator.choice(len(shift), len(shift) * per_class, p=shares)
+    score = generator.beta(4.0, 2.0, len(label))
+    chance = expit(0.8 * logit(score) - 0.3 + shift[label])
+    labels = np.where(generator.random(len(label)) < chance, label, (label + 1) % len(shift))
+    return calib.TopLabelPrediction(label, score, class_names=names), labels, chance
+
+
+@Table(
+    ("classes", "rows of a class", "spread of the log-odds"),
+    [*product((20, 200, 1_000), (3, 10, 30), (0.0, 0.3, 1.0))],
+    dict.fromkeys(FALLBACKS, lambda squares: f"{np.sqrt(squares.mean()):.4f}"),
+)
 def fallbacks(n_classes: int, per_class: int, spread: float) -> Draws:
-    """Yield the mean squared distance from the truth of each fallback; classes are of uneven sizes."""
-    names = tuple(f"class {code}" for code in range(n_classes))
+    """Yield the mean squared distance from the truth of each fallback."""
     for seed in count():
         generator = np.random.default_rng(seed)
-        shift = generator.normal(size=n_classes)
-
-        def drawn(
-            per_class: int, generator: np.random.Generator = generator, shift: np.ndarray = shift
-        ) -> tuple[TopLabelPrediction, np.ndarray, np.ndarray]:
-            shares = generator.dirichlet(np.full(n_classes, 3.0))
-            label = generator.choice(n_classes, n_classes * per_class, p=shares)
-            score = generator.beta(4.0, 2.0, len(label))
-            chance = expit(0.8 * logit(score) - 0.3 + spread * shift[label])
-            right = generator.random(len(label)) < chance
-            labels = np.where(right, label, (label + 1) % n_classes)
-            return TopLabelPrediction(label, score, class_names=names), labels, chance
-
-        rows, labels, _ = drawn(per_class)
-        fresh, _, chance = drawn(20)
+        shift = spread * generator.normal(size=n_classes)
+        rows, labels, _ = of_uneven_classes(generator, shift, per_class)
+        fresh, _, chance = of_uneven_classes(generator, shift, 20)
         found = {}
         for fallback in FALLBACKS:
-            model = MulticlassToBinary(HistogramBinning(points_per_bin=50), fallback=fallback)
+            model = calib.MulticlassToBinary(calib.HistogramBinning(points_per_bin=50), fallback=fallback)
             found[fallback] = np.mean((model.fit(rows, labels).predict_top(fresh).confidence - chance) ** 2)
         yield found
 
-
-CHANGES = {"mean change in Brier": "+.5f", "in log loss": "+.5f"}
-TABLES = {
-    "sets": Table(
-        ("rows", "methods", "score"),
-        [
-            (n, methods, score)
-            for n in (200, 2_000)
-            for methods in (5, 20)
-            for score in ("Brier score", "log loss")
-        ],
-        best_sets,
-        {"mean size of the set": ".1f"},
-        times=lambda *setting: 10,
-    ),
-    "recommendations": Table(
-        ("population", "L", "n"),
-        [(name, *size) for name in TRUTHS for size in ((3, 300), (5, 1_000))],
-        recommendations,
-        {"most often": lambda names: Counter(names.tolist()).most_common(1)[0][0], **CHANGES},
-    ),
-    "orders": Table(
-        ("calibrator", "n"),
-        [(name, 1_000) for name in ("TS", "VS", "SVS", "SMS", "DS", "N-Platt", "N-HB")],
-        orders,
-        dict.fromkeys(("in the fit", "in the prediction, with names", "without names"), ".1%"),
-    ),
-    "few": Table(("confidences", "n"), [(name, n) for name in SURE for n in (200, 1_000)], few),
-    "copies": Table(
-        ("population", "times each", "n"),
-        [("above 0.99", 1, 200), ("above 0.99", 1, 1_000), ("calibrated", 5, 300), ("overconfident", 5, 300)]
-        + [(f"calibrated{CHANGED}", 5, 300)],
-        copies,
-        CHANGES,
-        times=lambda *setting: 0.2,
-    ),
-    "fallbacks": Table(
-        ("classes", "rows of a class", "spread of the log-odds"),
-        [(n, rows, spread) for n in (20, 200, 1_000) for rows in (3, 10, 30) for spread in (0.0, 0.3, 1.0)],
-        fallbacks,
-        {name: lambda squares: f"{np.sqrt(squares.mean()):.4f}" for name in FALLBACKS},
-    ),
-}
 
 if __name__ == "__main__":
     main()

@@ -52,13 +52,36 @@ def true_gap(gap: Gap, label: np.ndarray, score: np.ndarray, chance: np.ndarray,
     return float(np.average((score - chance)[inside], weights=weight[inside]))
 
 
-def conclusions(name: str, n: int, n_classes: int, floors: float, pattern: Pattern) -> Draws:
+@Table(
+    ("population", "n", "L", "truth / floor"),
+    [
+        ("calibrated", 300, 3, 0.0, overconfident),
+        ("calibrated", 1_000, 10, 0.0, overconfident),
+        ("calibrated", 10_000, 10, 0.0, overconfident),
+        ("calibrated", 5_000, 100, 0.0, overconfident),
+        ("calibrated, votes of 20 trees", 3_000, 5, 0.0, overconfident),
+        ("calibrated, lognormal weights", 3_000, 5, 0.0, overconfident),
+        ("calibrated, one score", 2_000, 2, 0.0, overconfident),
+        ("overconfident", 1_000, 10, 0.5, overconfident),
+        ("overconfident", 1_000, 10, 2.0, overconfident),
+        ("overconfident", 10_000, 10, 2.0, overconfident),
+        ("overconfident", 5_000, 100, 1.0, overconfident),
+        ("overconfident, lognormal weights", 3_000, 5, 2.0, overconfident),
+        ("overconfident, one score", 2_000, 2, 2.0, overconfident),
+        ("one class", 1_000, 10, 0.9, one_class),
+        ("one class", 10_000, 10, 1.6, one_class),
+        ("every second class too modest", 3_000, 5, 1.0, biased),
+        ("every second class too modest", 10_000, 10, 2.0, biased),
+        ("labels mostly agreed on", 3_000, 5, 0.5, agreed),
+    ],
+)
+def conclusion(name: str, n: int, n_classes: int, floors: float, pattern: Pattern) -> Draws:
     event = "one score" in name
     proba = (few_scores if "votes" in name else scores)(1, n, n_classes)
     generator = np.random.default_rng(2)
     weights = generator.lognormal(0.0, 1.0, n) if "weights" in name else None
     notion: Any = "class-wise" if event else "top-label"
-    truth = at_error(name, proba, pattern, floors, notion, weights=weights).truth
+    truth = at_error(proba, pattern, floors, notion=notion, weights=weights).truth
     label = np.ones(n, dtype=np.int64) if event else proba.argmax(axis=1)
     score, chance = (matrix[np.arange(n), label] for matrix in (proba, truth))
     weight = np.ones(n) if weights is None else weights
@@ -94,13 +117,24 @@ def true_gaps(proba: np.ndarray, truth: np.ndarray, group: np.ndarray, weights: 
         sides = []
         for mask in (group == name, group != name):
             inside = None if weights is None else weights[mask]
-            cells = Population("", proba[mask], truth[mask], "top-label", "uniform", 15, inside)
-            sides.append((np.average(residual[mask], weights=inside), cells.error(1)))
+            population = Population(proba[mask], truth[mask], weights=inside)
+            sides.append((np.average(residual[mask], weights=inside), population.error(1)))
         found.append(np.subtract(*sides))
     return np.array(found)
 
 
-def groups(n: int, n_groups: int, off: str, kind: str) -> Draws:
+@Table(
+    ("n", "groups", "off", "weights"),
+    [
+        (n, n_groups, off, kind)
+        for n in (600, 5_000)
+        for n_groups in (3, 20)
+        for off in SIZES
+        for kind in (("none", "lognormal") if n_groups == 3 else ("none",))
+    ],
+    {"width": ".3f"},
+)
+def slices(n: int, n_groups: int, off: str, kind: str) -> Draws:
     generator = np.random.default_rng(n_groups)
     proba, shares = scores(2, n, 5), np.geomspace(10.0, 1.0, n_groups)
     group = generator.choice(n_groups, n, p=shares / shares.sum())
@@ -124,45 +158,6 @@ def groups(n: int, n_groups: int, off: str, kind: str) -> Draws:
             "width": (high - low)[:, 0].mean(),
         }
 
-
-TABLES = {
-    "conclusion": Table(
-        ("population", "n", "L", "truth / floor"),
-        [
-            ("calibrated", 300, 3, 0.0, overconfident),
-            ("calibrated", 1_000, 10, 0.0, overconfident),
-            ("calibrated", 10_000, 10, 0.0, overconfident),
-            ("calibrated", 5_000, 100, 0.0, overconfident),
-            ("calibrated, votes of 20 trees", 3_000, 5, 0.0, overconfident),
-            ("calibrated, lognormal weights", 3_000, 5, 0.0, overconfident),
-            ("calibrated, one score", 2_000, 2, 0.0, overconfident),
-            ("overconfident", 1_000, 10, 0.5, overconfident),
-            ("overconfident", 1_000, 10, 2.0, overconfident),
-            ("overconfident", 10_000, 10, 2.0, overconfident),
-            ("overconfident", 5_000, 100, 1.0, overconfident),
-            ("overconfident, lognormal weights", 3_000, 5, 2.0, overconfident),
-            ("overconfident, one score", 2_000, 2, 2.0, overconfident),
-            ("one class", 1_000, 10, 0.9, one_class),
-            ("one class", 10_000, 10, 1.6, one_class),
-            ("every second class too modest", 3_000, 5, 1.0, biased),
-            ("every second class too modest", 10_000, 10, 2.0, biased),
-            ("labels mostly agreed on", 3_000, 5, 0.5, agreed),
-        ],
-        conclusions,
-    ),
-    "slices": Table(
-        ("n", "groups", "off", "weights"),
-        [
-            (n, n_groups, off, kind)
-            for n in (600, 5_000)
-            for n_groups in (3, 20)
-            for off in SIZES
-            for kind in (("none", "lognormal") if n_groups == 3 else ("none",))
-        ],
-        groups,
-        {"width": ".3f"},
-    ),
-}
 
 if __name__ == "__main__":
     main()

@@ -18,44 +18,34 @@ bands: the honest band holds the curve at every score, and "calibrated within x 
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from itertools import product
 from typing import Any
 
 import numpy as np
-from scipy.special import expit, logit
+from scipy.special import expit, logit, softmax
 from scipy.stats import norm
 from scipy.stats import t as student
 
+import calib
 from benchmarks.populations import (
+    CONFIDENCES,
     Population,
     at_error,
     biased,
     decided,
     draw_labels,
+    events,
     few_scores,
     labels_of,
     one_class,
     overconfident,
     scores,
-    softmax,
 )
 from benchmarks.simulation import Draws, Table, main, sides
-from calib import (
-    HistogramBinning,
-    MulticlassToBinary,
-    TemperatureScaling,
-    TopLabelPrediction,
-    calibration_band,
-    error_interval,
-    paired_difference,
-)
 from calib.data.notions import Notion
-from calib.evidence.binning import Strategy
 from calib.evidence.rows import Rows
 from calib.stats.bootstrap import mean_limits
 from calib.stats.intervals import measure_interval
-
-Curve = Callable[[np.ndarray], np.ndarray]
 
 AGREED = "labels mostly agreed on"
 #: Rows from which the true mean of a score is taken.
@@ -66,28 +56,9 @@ def error_coverage(population: Population, norm: int) -> Draws:
     truth = population.error(norm)
     options: Any = {"notion": population.notion, "n_bins": population.n_bins, "strategy": population.strategy}
     for labels in labels_of(population.truth):
-        found = error_interval(labels, population.proba, norm=norm, **options)
+        found = calib.error_interval(labels, population.scores, norm=norm, **options)
         held = sides(found.lower - 1e-12, found.upper + 1e-12, truth)
         yield held | {"mean width": found.upper - found.lower}
-
-
-def errors(name: str, n: int, classes: int, norm: int, notion: Any, bins: Any, more: tuple) -> Draws:
-    pattern, floors, make, seed = more
-    proba = make(seed, n, classes)
-    if name == AGREED:
-        population = Population(name, proba, decided(proba, 0.8), notion, bins, 15)
-        floors = population.error(1) / population.floor()
-    else:
-        population = at_error(name, proba, pattern, floors, notion, bins)
-    for found in error_coverage(population, norm):
-        yield {"truth / floor": round(floors, 1)} | found
-
-
-def cells(n_bins: int, n: int, floors: float) -> Draws:
-    population = at_error(
-        "few cells", scores(6, n, 2), overconfident, floors, "confidence", "quantile", n_bins
-    )
-    yield from error_coverage(population, 1)
 
 
 def error_settings() -> list[tuple[Any, ...]]:
@@ -110,6 +81,34 @@ def error_settings() -> list[tuple[Any, ...]]:
     return [(*setting[:3], norm, *setting[3:]) for setting in made for norm in (1, 2)]
 
 
+@Table(
+    ("population", "n", "L", "norm", "notion", "bins"),
+    error_settings(),
+    {"truth / floor": "g", "mean width": ".4f"},
+    doubtful=("coverage (95 %)", 0.95),
+)
+def errors(name: str, n: int, classes: int, norm: int, notion: Any, bins: Any, more: tuple) -> Draws:
+    pattern, floors, make, seed = more
+    proba = make(seed, n, classes)
+    if name == AGREED:
+        population = Population(proba, decided(proba, 0.8), notion, bins)
+        floors = population.error(1) / population.floor()
+    else:
+        population = at_error(proba, pattern, floors, notion=notion, strategy=bins)
+    for found in error_coverage(population, norm):
+        yield {"truth / floor": round(floors, 1)} | found
+
+
+@Table(
+    ("cells", "n", "truth / floor"),
+    [*product((1, 2, 5), (200, 2_000), (0.0, 1.0, 4.0))],
+    {"mean width": ".4f"},
+)
+def cells(n_bins: int, n: int, floors: float) -> Draws:
+    bins: Any = {"notion": "confidence", "strategy": "quantile", "n_bins": n_bins}
+    yield from error_coverage(at_error(scores(6, n, 2), overconfident, floors, **bins), 1)
+
+
 def log_loss(sure: np.ndarray, right: np.ndarray) -> np.ndarray:
     return -np.log(np.where(right, sure, 1.0 - sure))
 
@@ -126,9 +125,10 @@ LOSSES: dict[str, Callable[[np.ndarray, np.ndarray], np.ndarray]] = {
 }
 
 
+@Table(("mean of", "n"), [*product(LOSSES, (100, 300, 2_000))])
 def means(name: str, n: int) -> Draws:
     def values(rows: int, generator: np.random.Generator) -> np.ndarray:
-        sure = np.clip(1.0 - generator.beta(0.3, 6.0, rows), 1e-9, 1.0 - 1e-9)
+        sure = np.clip(CONFIDENCES["sure"](generator, rows), 1e-9, 1.0 - 1e-9)
         return LOSSES[name](sure, generator.random(rows) < sure)
 
     truth, generator = values(TRUTH_ROWS, np.random.default_rng(1)).mean(), np.random.default_rng(n)
@@ -140,6 +140,16 @@ def means(name: str, n: int) -> Draws:
         yield sides(lower, upper, truth) | beside
 
 
+@Table(
+    ("scores", "AUC", "rows with Y = 1", "with Y = 0"),
+    [
+        (shape, area, *sizes)
+        for shape in ("normal", "wide", "rounded", "clusters")
+        for area in (0.7, 0.95, 0.99)
+        for sizes in ((60 if shape == "clusters" else 20, 200), (200, 1_000))
+    ],
+    {"width": ".3f"},
+)
 def areas(shape: str, area: float, n_true: int, n_false: int) -> Draws:
     generator, wide = np.random.default_rng(n_true), 3.0 if shape == "wide" else 1.0
     apart, steps = norm.ppf(area) * np.sqrt(1.0 + wide**2), np.arange(-20, 21)
@@ -163,38 +173,12 @@ def areas(shape: str, area: float, n_true: int, n_false: int) -> Draws:
         yield sides(lower, upper, area) | beside | {"width": upper - lower}
 
 
-@dataclass(frozen=True, eq=False)
-class Pair:
-    """Two models of the same rows, and the truth about the rows."""
-
-    truth: np.ndarray
-    a: Any
-    b: Any
-    strategy_a: Strategy = "uniform"
-    strategy_b: Strategy = "uniform"
-    notion: Notion = "top-label"
-
-    def difference(self) -> float:
-        """Return the true difference of squared l2 errors in the cells of the two."""
-        return self._squared(self.a, self.strategy_a) - self._squared(self.b, self.strategy_b)
-
-    def _squared(self, model: Any, strategy: Strategy) -> float:
-        if isinstance(model, np.ndarray):
-            return Population("", model, self.truth, self.notion, strategy, 15).error(2) ** 2
-        chance = self.truth[np.arange(len(self.truth)), model.label]
-        key = model.label + 1j * model.confidence  # one cell per class and value
-        _, cell = np.unique(key, return_inverse=True)
-        count = np.bincount(cell)
-        gaps = np.bincount(cell, weights=chance - model.confidence) / count
-        return float(count @ gaps**2) / len(chance)
-
-
-def pair_coverage(pair: Pair) -> Draws:
-    truth = pair.difference()
+def pair_coverage(a: Population, b: Population) -> Draws:
+    truth = a.error(2) ** 2 - b.error(2) ** 2
     side = 0.0 if abs(truth) < 1e-12 else np.sign(truth)
-    options: Any = {"strategy_a": pair.strategy_a, "strategy_b": pair.strategy_b, "notion": pair.notion}
-    for labels in labels_of(pair.truth):
-        found = paired_difference(labels, pair.a, pair.b, **options)
+    options: Any = {"strategy_a": a.strategy, "strategy_b": b.strategy, "notion": a.notion}
+    for labels in labels_of(a.truth):
+        found = calib.paired_difference(labels, a.scores, b.scores, **options)
         claim = {"lower": -1, "higher": 1}.get(found.verdict, 0)
         yield {
             "true difference": truth,
@@ -202,26 +186,6 @@ def pair_coverage(pair: Pair) -> Draws:
             "wrong direction": claim != 0 and claim != side,
             "right direction": claim != 0 and claim == side,
         }
-
-
-def differences(name: str, n: int, notion: Notion) -> Draws:
-    fitted_on, base = scores(901, 1_000, 10), scores(101, n, 10)
-    truth = overconfident(base, 0.6) if name.startswith("overconfident") else base
-    other, strategy = base, "uniform"
-    if "TL-HB" in name:
-        labels = draw_labels(fitted_on, np.random.default_rng(501))
-        binning = MulticlassToBinary(HistogramBinning(points_per_bin=100)).fit(fitted_on, labels)
-        other, strategy = binning.predict_top(base), "discrete"
-    elif "TS" in name:
-        labels = draw_labels(overconfident(fitted_on, 0.6), np.random.default_rng(501))
-        other = TemperatureScaling().fit(fitted_on, labels).predict_proba(base)
-    elif "noisy" in name:
-        other = softmax(np.log(base) + 0.5 * np.random.default_rng(7).normal(size=base.shape))
-    else:
-        strategy = "quantile"
-    if AGREED in name:
-        truth = decided(truth, 0.8)
-    return pair_coverage(Pair(truth, base, other, strategy_b=strategy, notion=notion))
 
 
 PAIRS: tuple[tuple[str, Notion], ...] = (
@@ -235,24 +199,52 @@ PAIRS: tuple[tuple[str, Notion], ...] = (
     ("perfect, the same in equal-mass bins", "top-label"),
 )
 
-#: Scores of `n` rows, and the true curve, by name.
-CURVES: dict[str, tuple[Callable[[np.random.Generator, int], np.ndarray], Curve]] = {
-    "calibrated": (np.random.Generator.random, lambda s: s),
-    "overconfident": (np.random.Generator.random, lambda s: 0.3 + 0.4 * s),
-    "steep": (np.random.Generator.random, lambda s: 1.0 / (1.0 + np.exp(-12.0 * (s - 0.5)))),
-    "a step": (np.random.Generator.random, lambda s: np.where(s < 0.5, 0.3, 0.7)),
-    "sure": (lambda generator, n: 1.0 - generator.beta(0.3, 6.0, n), lambda s: s),
-    "20 values": (lambda generator, n: generator.integers(1, 20, n) / 20.0, lambda s: s),
+
+@Table(
+    ("models a, b", "n", "notion"),
+    [(name, n, notion) for n in (1_000, 10_000) for name, notion in PAIRS],
+    {"true difference": "+.5f"},
+)
+def differences(name: str, n: int, notion: Notion) -> Draws:
+    fitted_on, base = scores(901, 1_000, 10), scores(101, n, 10)
+    truth = overconfident(base, 0.6) if name.startswith("overconfident") else base
+    other, strategy = base, "uniform"
+    if "TL-HB" in name:
+        labels = draw_labels(fitted_on, np.random.default_rng(501))
+        binning = calib.MulticlassToBinary(calib.HistogramBinning(points_per_bin=100)).fit(fitted_on, labels)
+        other, strategy = binning.predict_top(base), "discrete"
+    elif "TS" in name:
+        labels = draw_labels(overconfident(fitted_on, 0.6), np.random.default_rng(501))
+        other = calib.TemperatureScaling().fit(fitted_on, labels).predict_proba(base)
+    elif "noisy" in name:
+        other = softmax(np.log(base) + 0.5 * np.random.default_rng(7).normal(size=base.shape), axis=1)
+    else:
+        strategy = "quantile"
+    if AGREED in name:
+        truth = decided(truth, 0.8)
+    return pair_coverage(Population(base, truth, notion), Population(other, truth, notion, strategy))
+
+
+#: Confidences and the true curve, by name.
+CURVES: dict[str, tuple[str, Callable[[np.ndarray], np.ndarray]]] = {
+    "calibrated": ("even", np.asarray),
+    "overconfident": ("even", lambda s: 0.3 + 0.4 * s),
+    "steep": ("even", lambda s: expit(12.0 * (s - 0.5))),
+    "a step": ("even", lambda s: np.where(s < 0.5, 0.3, 0.7)),
+    "sure": ("sure", np.asarray),
+    "20 values": ("20 values", np.asarray),
 }
 
 
+@Table(
+    ("curve", "n"),
+    [*product(CURVES, (300, 2_000, 20_000))],
+    {"mean x above 1/2": ".3f", "median width": ".3f"},
+)
 def bands(name: str, n: int, most_groups: int = 400) -> Draws:
-    (make, curve), generator = CURVES[name], np.random.default_rng(0)
-    while True:
-        drawn = make(generator, n)
-        labels = np.where(generator.random(n) < curve(drawn), 0, 1)
-        top = TopLabelPrediction(np.zeros(n, dtype=int), drawn)
-        band = calibration_band(labels, top, most_groups=most_groups)
+    confidences, curve = CURVES[name]
+    for labels, top in events(np.random.default_rng(0), n, confidences, curve):
+        band = calib.calibration_band(labels, top, most_groups=most_groups)
         truth, x = curve(band.score), band.within(0.5)
         holds = (band.lower <= truth + 1e-9) & (truth <= band.upper + 1e-9)
         yield {
@@ -262,46 +254,6 @@ def bands(name: str, n: int, most_groups: int = 400) -> Draws:
             "median width": np.median(band.upper - band.lower),
         }
 
-
-TABLES = {
-    "errors": Table(
-        ("population", "n", "L", "norm", "notion", "bins"),
-        error_settings(),
-        errors,
-        {"truth / floor": "g", "mean width": ".4f"},
-        doubtful=("coverage (95 %)", 0.95),
-    ),
-    "cells": Table(
-        ("cells", "n", "truth / floor"),
-        [(n_bins, n, floors) for n_bins in (1, 2, 5) for n in (200, 2_000) for floors in (0.0, 1.0, 4.0)],
-        cells,
-        {"mean width": ".4f"},
-    ),
-    "means": Table(("mean of", "n"), [(name, n) for name in LOSSES for n in (100, 300, 2_000)], means),
-    "areas": Table(
-        ("scores", "AUC", "rows with Y = 1", "with Y = 0"),
-        [
-            (shape, area, *sizes)
-            for shape in ("normal", "wide", "rounded", "clusters")
-            for area in (0.7, 0.95, 0.99)
-            for sizes in ((60 if shape == "clusters" else 20, 200), (200, 1_000))
-        ],
-        areas,
-        {"width": ".3f"},
-    ),
-    "differences": Table(
-        ("models a, b", "n", "notion"),
-        [(name, n, notion) for n in (1_000, 10_000) for name, notion in PAIRS],
-        differences,
-        {"true difference": "+.5f"},
-    ),
-    "bands": Table(
-        ("curve", "n"),
-        [(name, n) for name in CURVES for n in (300, 2_000, 20_000)],
-        bands,
-        {"mean x above 1/2": ".3f", "median width": ".3f"},
-    ),
-}
 
 if __name__ == "__main__":
     main()

@@ -4,10 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
 
 import numpy as np
 from scipy.optimize import brentq
+from scipy.special import ndtr, softmax
 
+from calib import TopLabelPrediction
 from calib.data.notions import Notion
 from calib.evidence.binning import BinaryProblems, BinStatistics, Strategy, bin_statistics
 from calib.evidence.reductions import reduce_to_binary
@@ -20,7 +24,7 @@ def scores(seed: int, n_samples: int, n_classes: int) -> np.ndarray:
     logits = logits + 0.3 * generator.normal(size=(n_samples, n_classes))
     pushed = generator.integers(n_classes, size=n_samples)
     logits[np.arange(n_samples), pushed] += generator.gamma(2.0, 1.8, n_samples)
-    return softmax(logits)
+    return softmax(logits, axis=1)
 
 
 def few_scores(seed: int, n_samples: int, n_classes: int) -> np.ndarray:
@@ -28,12 +32,6 @@ def few_scores(seed: int, n_samples: int, n_classes: int) -> np.ndarray:
     generator = np.random.default_rng(seed)
     votes = generator.multinomial(20, scores(seed, n_samples, n_classes))
     return votes / 20.0
-
-
-def softmax(logits: np.ndarray) -> np.ndarray:
-    """Return the softmax of each row."""
-    exponentials = np.exp(logits - logits.max(axis=1, keepdims=True))
-    return exponentials / exponentials.sum(axis=1, keepdims=True)
 
 
 def overconfident(proba: np.ndarray, size: float) -> np.ndarray:
@@ -73,32 +71,59 @@ def draw_labels(truth: np.ndarray, generator: np.random.Generator) -> np.ndarray
     return drawn.astype(np.int64)
 
 
-def labels_of(truth: np.ndarray, generator: np.random.Generator | None = None) -> Iterator[np.ndarray]:
+def labels_of(truth: np.ndarray) -> Iterator[np.ndarray]:
     """Draw labels of the same rows again and again."""
-    generator = np.random.default_rng(0) if generator is None else generator
+    generator = np.random.default_rng(0)
     while True:
         yield draw_labels(truth, generator)
 
 
+#: Confidences of one class: even, sure, rare, and of few values.
+CONFIDENCES: dict[str, Callable[[np.random.Generator, int], np.ndarray]] = {
+    "even": np.random.Generator.random,
+    "sure": lambda generator, n: 1.0 - generator.beta(0.3, 6.0, n),
+    "rare": lambda generator, n: generator.beta(1.0, 60.0, n),
+    "five values": lambda generator, n: generator.integers(1, 6, n) / 6.0,
+    "20 values": lambda generator, n: generator.integers(1, 20, n) / 20.0,
+}
+
+
+def events(
+    generator: np.random.Generator,
+    n: int,
+    confidences: str,
+    chance: Callable[[np.ndarray], np.ndarray] = np.asarray,
+) -> Iterator[tuple[np.ndarray, TopLabelPrediction]]:
+    """Draw labels and confidences of one class again and again, given the chance of a confidence."""
+    while True:
+        drawn = CONFIDENCES[confidences](generator, n)
+        labels = np.where(generator.random(n) < chance(drawn), 0, 1)
+        yield labels, TopLabelPrediction(np.zeros(n, dtype=int), drawn)
+
+
+def correlated(correlation: float, common: np.ndarray, own: np.ndarray) -> np.ndarray:
+    """Return uniform numbers from normal ones that share `common`."""
+    return ndtr(np.sqrt(correlation) * common + np.sqrt(1.0 - correlation) * own)
+
+
 @dataclass(frozen=True, eq=False)
 class Population:
-    """Fixed scores in cells, and the truth behind them."""
+    """Fixed scores (a matrix, or predicted classes with confidences) in cells, and the truth behind them."""
 
-    name: str
-    proba: np.ndarray
+    scores: Any
     truth: np.ndarray
-    notion: Notion
-    strategy: Strategy
-    n_bins: int
+    notion: Notion = "top-label"
+    strategy: Strategy = "uniform"
+    n_bins: int = 15
     weights: np.ndarray | None = None
 
-    @property
+    @cached_property
     def problems(self) -> BinaryProblems:
         """The binary problems, with outcomes of no meaning."""
-        labels = np.zeros(len(self.proba), dtype=int)
-        return reduce_to_binary(labels, self.proba, self.notion, sample_weight=self.weights)
+        labels = np.zeros(len(self.truth), dtype=int)
+        return reduce_to_binary(labels, self.scores, self.notion, sample_weight=self.weights)
 
-    @property
+    @cached_property
     def cells(self) -> BinStatistics:
         """The cells, with outcomes of no meaning."""
         return bin_statistics(self.problems, n_bins=self.n_bins, strategy=self.strategy)
@@ -106,8 +131,11 @@ class Population:
     def gaps(self) -> np.ndarray:
         """Return the true gap of each cell, chance minus score."""
         problems, cells = self.problems, self.cells
-        owner = np.repeat(np.arange(problems.n_problems), np.diff(problems.offsets))
-        event = owner if self.notion == "class-wise" else self.proba.argmax(axis=1)[problems.rows]
+        event = np.repeat(np.arange(problems.n_problems), np.diff(problems.offsets))
+        if self.notion != "class-wise":
+            scores = self.scores
+            label = scores.argmax(axis=1) if isinstance(scores, np.ndarray) else scores.label
+            event = label[problems.rows]
         chance = self.truth[problems.rows, event]
         if problems.weights is not None:
             chance = chance * problems.weights
@@ -125,20 +153,12 @@ class Population:
 
 
 def at_error(
-    name: str,
-    proba: np.ndarray,
-    pattern: Callable[[np.ndarray, float], np.ndarray],
-    floors: float,
-    notion: Notion = "top-label",
-    strategy: Strategy = "uniform",
-    n_bins: int = 15,
-    weights: np.ndarray | None = None,
+    proba: np.ndarray, pattern: Callable[[np.ndarray, float], np.ndarray], floors: float, **cells: Any
 ) -> Population:
     """Return the population whose true l1 error is `floors` times the floor, or the most it can be."""
 
     def population(size: float) -> Population:
-        truth = proba if size == 0.0 else pattern(proba, size)
-        return Population(name, proba, truth, notion, strategy, n_bins, weights)
+        return Population(proba, proba if size == 0.0 else pattern(proba, size), **cells)
 
     if floors == 0.0:
         return population(0.0)

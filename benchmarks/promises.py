@@ -17,17 +17,15 @@ predicted class and group: a card misses if an interval misses in any bin of a c
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from functools import cached_property
-from itertools import count
+from itertools import count, product
 from typing import Any
 
 import numpy as np
 import pandas as pd
-from scipy.special import ndtr
 
-from benchmarks.populations import draw_labels, overconfident, scores
+from benchmarks.populations import correlated, draw_labels, overconfident, scores
 from benchmarks.simulation import Draws, Table, main
 from calib import (
     HistogramBinning,
@@ -38,7 +36,7 @@ from calib import (
     decide,
     guarantee_card,
 )
-from calib.answers import GuaranteeCard
+from calib.answers import DecisionRule, GuaranteeCard
 from calib.answers.decision_rules import ACCURACIES
 from calib.data.equal_rows import ID, overlap
 from calib.files.saved.document import dumps, loads
@@ -68,6 +66,20 @@ def confidences(random: np.random.Generator, n: int) -> np.ndarray:
     return 0.5 + 0.5 * random.beta(4.0, 1.0, n)
 
 
+RULES = [
+    ("calibrated", 2_000, 0.95, "one"),
+    ("overconfident", 2_000, 0.95, "one"),
+    ("just below the target everywhere", 1_000, 0.9, "one"),
+    ("just below the target everywhere", 3_000, 0.9, "per class"),
+    ("just below the target everywhere", 3_000, 0.9, "together"),
+    ("one bad class", 5_000, 0.95, "per class"),
+    ("one bad class", 5_000, 0.9, "together"),
+    ("wrong at the top", 3_000, 0.9, "one"),
+    ("ten distinct values", 2_000, 0.9, "one"),
+]
+
+
+@Table(("population", "n", "accuracy", "thresholds"), RULES)
 def rules(name: str, n: int, accuracy: float, thresholds: str) -> Draws:
     random, by, right = np.random.default_rng(0), None if thresholds == "one" else "class", right_of(name)
     promise = "each" if thresholds == "per class" else "overall"
@@ -91,43 +103,66 @@ def rules(name: str, n: int, accuracy: float, thresholds: str) -> Draws:
         yield {"missed (up to 10 %)": (sums / counts < -ROUNDING).any()}
 
 
-def rows_of(name: str, n: int, random: np.random.Generator) -> Any:
-    """Return many confidences with their truth, and what draws confidences of `n` rows and their hits."""
-    right, many = right_of(name), confidences(random, MANY)
-
-    def draw() -> tuple[np.ndarray, np.ndarray]:
-        told = confidences(random, n)
-        return told, random.random(n) < right(None, told)
-
-    return many, right(None, many), draw
+def fails(rule: DecisionRule, many: np.ndarray, truth: np.ndarray, accuracy: float = 0.9) -> bool:
+    """Return whether the true accuracy of what a rule accepts is below a target."""
+    accepted = rule.accept(many)
+    return bool(accepted.any() and truth[accepted].mean() < accuracy - ROUNDING)
 
 
+def rows_of(name: str, n: int) -> tuple[np.ndarray, np.ndarray, Iterator[tuple[np.ndarray, np.ndarray]]]:
+    """Return many confidences with their truth, and draws of `n` confidences and their hits."""
+    random, right = np.random.default_rng(0), right_of(name)
+    many = confidences(random, MANY)
+    told = (confidences(random, n) for _ in count())
+    return many, right(None, many), ((each, random.random(n) < right(None, each)) for each in told)
+
+
+NAMES = ("calibrated", "overconfident", "just below 0.9 everywhere", "wrong at the top")
+
+
+@Table(
+    ("population", "n"),
+    [(name, n) for n in (500, 3_000) for name in NAMES],
+    {"accuracy": ".3f", "accepted": ".3f"},
+)
 def highest(name: str, n: int) -> Draws:
-    many, truth, draw = rows_of(name, n, np.random.default_rng(0))
-    while True:
-        told, hit = draw()
+    many, truth, drawn = rows_of(name, n)
+    for told, hit in drawn:
         tried = (decide(hit, told, accuracy=value, choices=len(ACCURACIES)) for value in ACCURACIES)
         rule = next((rule for rule in tried if rule.coverage), None)
-        accepted = np.zeros(len(many), dtype=bool) if rule is None else rule.accept(many)
-        missed = rule is not None and accepted.any() and truth[accepted].mean() < rule.value - ROUNDING
         yield {
-            "missed (up to 10 %)": missed,
+            "missed (up to 10 %)": rule is not None and fails(rule, many, truth, rule.value),
             "accuracy": float("nan") if rule is None else rule.value,
             "accepted": 0.0 if rule is None else rule.coverage,
         }
 
 
+@Table(
+    ("population", "n", "recall"),
+    [(name, 3_000, recall) for recall in (0.5, 0.75) for name in ("calibrated", "overconfident")],
+)
 def recalls(name: str, n: int, recall: float) -> Draws:
-    many, truth, draw = rows_of(name, n, np.random.default_rng(0))
-    while True:
-        told, hit = draw()
+    many, truth, drawn = rows_of(name, n)
+    for told, hit in drawn:
         rule = decide(hit, told, accuracy=0.9, recall=recall)
         accepted = rule.accept(many)
-        few = truth[accepted].sum() / truth.sum() < recall - ROUNDING
-        missed = accepted.any() and (truth[accepted].mean() < 0.9 - ROUNDING or few)
-        yield {"missed (up to 10 %)": missed, "a rule is found": rule.coverage > 0}
+        few = accepted.any() and truth[accepted].sum() / truth.sum() < recall - ROUNDING
+        yield {"missed (up to 10 %)": few or fails(rule, many, truth), "a rule is found": rule.coverage > 0}
 
 
+CLUSTERED = [
+    (name, *setting)
+    for setting in ((20, 200, 0.1), (20, 200, 0.3), (50, 200, 0.3), (200, 10, 0.5))
+    for name in ("overconfident", "just below the target everywhere", "overconfident, one confidence each")
+]
+
+
+@Table(
+    ("population", "clusters", "rows each", "correlation"),
+    CLUSTERED,
+    {"accepted": ".3f"},
+    name="clusters",
+)
 def clustered(name: str, n_clusters: int, n_rows: int, correlation: float) -> Draws:
     """Yield whether a rule misses 0.9; the latent numbers of the rows of a cluster have one correlation."""
     random, cluster = np.random.default_rng(0), np.repeat(np.arange(n_clusters), n_rows)
@@ -136,20 +171,21 @@ def clustered(name: str, n_clusters: int, n_rows: int, correlation: float) -> Dr
     while True:
         told = confidences(random, n_clusters)[cluster] if alike else confidences(random, len(cluster))
         common, own = random.standard_normal(n_clusters)[cluster], random.standard_normal(len(cluster))
-        hit = ndtr(np.sqrt(correlation) * common + np.sqrt(1.0 - correlation) * own) < right(None, told)
-        missed, accepted = [], []
-        for ids in (cluster, None):
-            rule = decide(hit, told, accuracy=0.9, cluster=ids)
-            passed = rule.accept(many)
-            missed.append(passed.any() and truth[passed].mean() < 0.9 - ROUNDING)
-            accepted.append(rule.coverage)
+        hit = correlated(correlation, common, own) < right(None, told)
+        rule, untold = (decide(hit, told, accuracy=0.9, cluster=ids) for ids in (cluster, None))
         yield {
-            "missed (up to 10 %)": missed[0],
-            "accepted": accepted[0],
-            "missed if clusters are not told": missed[1],
+            "missed (up to 10 %)": fails(rule, many, truth),
+            "accepted": rule.coverage,
+            "missed if clusters are not told": fails(untold, many, truth),
         }
 
 
+@Table(
+    ("seen by", "rows used to fit", "n"),
+    [("all values", 1.0, 1_000), *product(("their ids", "their scores"), (1.0, 0.3, 0.02, 0.0), (1_000,))],
+    {"rows said": ".1%"},
+    name="overlap",
+)
 def overlapping(by: str, share: float, n: int) -> Draws:
     """Yield whether `decide` is told of the rows of a fit, and promises something that does not hold."""
     many = scores(0, MANY, N_CLASSES)
@@ -169,13 +205,11 @@ def overlapping(by: str, share: float, n: int) -> Draws:
         else:
             found = overlap(rows, fit_rows)
         rule = decide(rows.labels, calibrated_scores(model, rows), accuracy=0.9, overlap=found)
-        passed = rule.accept(calibrated_scores(model, many))
-        missed = rule.guarantee is not None and passed.any() and truth[passed].mean() < 0.9 - ROUNDING
-        said = 0.0 if found is None else found.n_used / n
+        promises = rule.guarantee is not None
         yield {
-            "rows said": said,
-            "a promise": rule.guarantee is not None,
-            "it is missed (up to 10 %)": missed,
+            "rows said": 0.0 if found is None else found.n_used / n,
+            "a promise": promises,
+            "it is missed (up to 10 %)": promises and fails(rule, calibrated_scores(model, many), truth),
         }
 
 
@@ -183,20 +217,15 @@ def overlapping(by: str, share: float, n: int) -> Draws:
 class Truth:
     """Scores on a fine grid (or the only scores there are), their shares and the chance of the event."""
 
-    name: str
     score: np.ndarray
     share: np.ndarray
     chance: np.ndarray
     continuous: bool = True
 
-    @cached_property
-    def reach(self) -> np.ndarray:
-        """Cumulated shares."""
-        return np.cumsum(self.share)
-
     def draw(self, n: int, generator: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
         """Return n scores and outcomes."""
-        at = np.searchsorted(self.reach, generator.random(n) * self.reach[-1], side="right")
+        reach = self.share.cumsum()
+        at = np.searchsorted(reach, generator.random(n) * reach[-1], side="right")
         half = 0.5 / len(self.score) if self.continuous else 0.0
         scores = self.score[at] + generator.uniform(-half, half, n)
         return scores, generator.random(n) < self.chance[at]
@@ -209,29 +238,28 @@ class Truth:
         return shares, np.divide(chances, shares, out=np.full(len(shares), np.nan), where=shares > 0)
 
 
-def truths() -> list[Truth]:
-    """Return the populations."""
+def smooth(chance: Callable[[np.ndarray], np.ndarray]) -> Truth:
     grid = (np.arange(20_000) + 0.5) / 20_000
-    generator = np.random.default_rng(0)
+    return Truth(grid, np.full(len(grid), 1.0 / len(grid)), chance(grid))
 
-    def smooth(name: str, chance: Callable[[np.ndarray], np.ndarray]) -> Truth:
-        return Truth(name, grid, np.full(len(grid), 1.0 / len(grid)), chance(grid))
 
-    def ties(name: str, values: int, chance: Callable[[np.ndarray], np.ndarray]) -> Truth:
-        places = np.arange(1, values + 1)
-        shares = generator.dirichlet(np.ones(values))
-        return Truth(name, places / (values + 1), shares, chance(places), continuous=False)
+def tied(generator: np.random.Generator, values: int, chance: Callable[[np.ndarray], np.ndarray]) -> Truth:
+    places = np.arange(1, values + 1)
+    shares = generator.dirichlet(np.ones(values))
+    return Truth(places / (values + 1), shares, chance(places), continuous=False)
 
-    return [
-        smooth("calibrated", lambda s: s),
-        smooth("1/2 everywhere", lambda s: np.full_like(s, 0.5)),
-        smooth("0.9 to 1", lambda s: 0.9 + 0.1 * s),
-        smooth("0 or 1, 1,000 times each", lambda s: np.floor(2000 * s) % 2),
-        smooth("0.1, above 1/2 0.9", lambda s: np.where(s < 0.5, 0.1, 0.9)),
-        ties("20 values, 0.1 and 0.9 in turn", 20, lambda place: 0.1 + 0.8 * (place % 2)),
-        ties("300 values, 0 and 1 in turn", 300, lambda place: place % 2 * 1.0),
-        ties("300 values, all 1/2", 300, lambda place: np.full(len(place), 0.5)),
-    ]
+
+TIES = np.random.default_rng(0)
+TRUTHS = {
+    "calibrated": smooth(lambda s: s),
+    "1/2 everywhere": smooth(lambda s: np.full_like(s, 0.5)),
+    "0.9 to 1": smooth(lambda s: 0.9 + 0.1 * s),
+    "0 or 1, 1,000 times each": smooth(lambda s: np.floor(2000 * s) % 2),
+    "0.1, above 1/2 0.9": smooth(lambda s: np.where(s < 0.5, 0.1, 0.9)),
+    "20 values, 0.1 and 0.9 in turn": tied(TIES, 20, lambda place: 0.1 + 0.8 * (place % 2)),
+    "300 values, 0 and 1 in turn": tied(TIES, 300, lambda place: place % 2 * 1.0),
+    "300 values, all 1/2": tied(TIES, 300, lambda place: np.full(len(place), 0.5)),
+}
 
 
 def against(truth: Truth, model: MulticlassToBinary, card: GuaranteeCard, problem: int) -> np.ndarray:
@@ -253,8 +281,13 @@ STATEMENTS = (
 )
 
 
+@Table(
+    ("truth", "k", "n"),
+    [(name, *size) for name in TRUTHS for size in ((10, 500), (20, 400), (50, 500), (50, 5_000))],
+    {"error / bound": ".2f", "reach / eps_2": ".2f"},
+)
 def cards(name: str, k: int, n: int) -> Draws:
-    truth, generator = next(each for each in truths() if each.name == name), np.random.default_rng(0)
+    truth, generator = TRUTHS[name], np.random.default_rng(0)
     while True:
         scores, outcomes = truth.draw(n, generator)
         proba = np.column_stack([1.0 - scores, scores])
@@ -275,9 +308,14 @@ CELLS: dict[str, tuple[np.ndarray, tuple[int, ...]]] = {
 }
 
 
+@Table(
+    ("classes and groups", "k", "n"),
+    [(cells, *size) for cells in CELLS for size in ((20, 1_000), (50, 4_000))],
+    {"covered": ".0%", "error / bound": ".2f"},
+)
 def groups(cells: str, k: int, n: int) -> Draws:
     shares, kinds = CELLS[cells]
-    n_classes, every = len(shares), truths()
+    n_classes, every = len(shares), [*TRUTHS.values()]
     # As in `NotionShape`: the problem of (group, class) is group * L + class.
     truth_of = [every[kinds[cell % len(kinds)]] for cell in range(shares.size)]
     share_of, generator = shares.T.ravel(), np.random.default_rng(0)
@@ -303,64 +341,6 @@ def groups(cells: str, k: int, n: int) -> Draws:
         found = {"covered": len(covered) / share_of.size}
         yield found | dict(zip(STATEMENTS, rates, strict=True))
 
-
-CLUSTERED = [
-    (name, *setting)
-    for setting in ((20, 200, 0.1), (20, 200, 0.3), (50, 200, 0.3), (200, 10, 0.5))
-    for name in ("overconfident", "just below the target everywhere", "overconfident, one confidence each")
-]
-RULES = [
-    ("calibrated", 2_000, 0.95, "one"),
-    ("overconfident", 2_000, 0.95, "one"),
-    ("just below the target everywhere", 1_000, 0.9, "one"),
-    ("just below the target everywhere", 3_000, 0.9, "per class"),
-    ("just below the target everywhere", 3_000, 0.9, "together"),
-    ("one bad class", 5_000, 0.95, "per class"),
-    ("one bad class", 5_000, 0.9, "together"),
-    ("wrong at the top", 3_000, 0.9, "one"),
-    ("ten distinct values", 2_000, 0.9, "one"),
-]
-NAMES = ("calibrated", "overconfident", "just below 0.9 everywhere", "wrong at the top")
-TABLES = {
-    "rules": Table(("population", "n", "accuracy", "thresholds"), RULES, rules),
-    "highest": Table(
-        ("population", "n"),
-        [(name, n) for n in (500, 3_000) for name in NAMES],
-        highest,
-        {"accuracy": ".3f", "accepted": ".3f"},
-    ),
-    "recalls": Table(
-        ("population", "n", "recall"),
-        [(name, 3_000, recall) for recall in (0.5, 0.75) for name in ("calibrated", "overconfident")],
-        recalls,
-    ),
-    "clusters": Table(
-        ("population", "clusters", "rows each", "correlation"), CLUSTERED, clustered, {"accepted": ".3f"}
-    ),
-    "overlap": Table(
-        ("seen by", "rows used to fit", "n"),
-        [("all values", 1.0, 1_000)]
-        + [(by, share, 1_000) for by in ("their ids", "their scores") for share in (1.0, 0.3, 0.02, 0.0)],
-        overlapping,
-        {"rows said": ".1%"},
-    ),
-    "cards": Table(
-        ("truth", "k", "n"),
-        [
-            (truth.name, *size)
-            for truth in truths()
-            for size in ((10, 500), (20, 400), (50, 500), (50, 5_000))
-        ],
-        cards,
-        {"error / bound": ".2f", "reach / eps_2": ".2f"},
-    ),
-    "groups": Table(
-        ("classes and groups", "k", "n"),
-        [(cells, *size) for cells in CELLS for size in ((20, 1_000), (50, 4_000))],
-        groups,
-        {"covered": ".0%", "error / bound": ".2f"},
-    ),
-}
 
 if __name__ == "__main__":
     main()

@@ -13,7 +13,6 @@ import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass, field
-from importlib import import_module
 from itertools import islice
 from multiprocessing import get_context
 from typing import Any
@@ -24,9 +23,9 @@ Draws = Iterator[dict[str, Any]]
 Cells = list[str]
 
 
-@dataclass(frozen=True)
+@dataclass
 class Table:
-    """What is simulated and what is shown of it.
+    """What is simulated and what is shown of it; decorates what draws a row, and has its name.
 
     `draw(*setting)` yields what each draw shows, by the heading of its column, which names the nominal level.
     Shown is the share of draws in percent and its Monte Carlo standard error; or by `formats` the mean in
@@ -36,12 +35,18 @@ class Table:
     #: Headings of the first values of a setting.
     heads: tuple[str, ...]
     settings: Sequence[tuple[Any, ...]]
-    draw: Callable[..., Draws]
     formats: Mapping[str, str | Callable[[np.ndarray], str]] = field(default_factory=dict)
+    #: Name, if it differs from the name of what draws.
+    name: str = ""
     #: Multiple of the draws asked for, of a setting.
     times: Callable[..., float] = lambda *setting: 1.0
     #: Heading and level of a rate: a row below the level gets five times the draws.
     doubtful: tuple[str, float] | None = None
+
+    def __call__(self, draw: Callable[..., Draws]) -> Callable[..., Draws]:
+        self.draw = draw
+        TABLES[self.name or draw.__name__] = self
+        return draw
 
     def row(self, place: int, draws: int) -> tuple[Cells, Cells]:
         """Return all headings, and the row of a setting."""
@@ -65,6 +70,10 @@ class Table:
         return f"{100 * np.mean(values):.1f} ± {100 * np.std(values) / np.sqrt(len(values)):.1f} %"
 
 
+#: Tables of the module that is run.
+TABLES: dict[str, Table] = {}
+
+
 def _setting(value: Any) -> str:
     return f"{value:,}" if isinstance(value, int) else f"{value:g}" if isinstance(value, float) else value
 
@@ -81,23 +90,21 @@ def sides(lower: float, upper: float, truth: float, of: str = "") -> dict[str, b
     return {f"{of}coverage (95 %)": not high and not low, f"{of}too high": high, f"{of}too low": low}
 
 
-def _row(module: str, table: str, place: int, draws: int) -> tuple[Cells, Cells]:
-    return import_module(module).TABLES[table].row(place, draws)
+def _row(table: str, place: int, draws: int) -> tuple[Cells, Cells]:
+    return TABLES[table].row(place, draws)
 
 
 def main() -> None:
     """Print the tables of the module that is run."""
-    program = sys.modules["__main__"]
-    parser = argparse.ArgumentParser(description=program.__doc__)
-    parser.add_argument("tables", nargs="*", default=list(program.TABLES), metavar="TABLE")
+    parser = argparse.ArgumentParser(description=sys.modules["__main__"].__doc__)
+    parser.add_argument("tables", nargs="*", default=list(TABLES), metavar="TABLE")
     parser.add_argument("--draws", type=int, default=200)
     options = parser.parse_args()
     os.environ |= {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}
     with ProcessPoolExecutor(mp_context=get_context("spawn")) as pool:
         for name in options.tables:
-            table = program.TABLES[name]
-            places = range(len(table.settings))
-            rows = [pool.submit(_row, program.__spec__.name, name, at, options.draws) for at in places]
+            table = TABLES[name]
+            rows = [pool.submit(_row, name, at, options.draws) for at in range(len(table.settings))]
             aligned = [":--" if isinstance(value, str) else "--:" for value in table.settings[0]]
             for number, row in enumerate(rows):
                 heads, cells = row.result()

@@ -74,8 +74,8 @@ def test_every_metric_can_be_limited(metric):
 def test_a_kept_limit_is_seldom_called_broken(n_samples):
     """A true TL-ECE of 0.0204 under a limit of 0.03: broken in at most 5 % of draws."""
     base = scores(1, n_samples, 10)
-    floor = at_error("", base, overconfident, 0.0).floor()
-    population = at_error("", base, overconfident, 0.0204 / floor)
+    floor = at_error(base, overconfident, 0.0).floor()
+    population = at_error(base, overconfident, 0.0204 / floor)
     assert population.error(1) == pytest.approx(0.0204, abs=1e-4)
     generator = np.random.default_rng(0)
     answers = []

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from scipy.stats import binom
 from sklearn.base import BaseEstimator
 
-from benchmarks.promises import STATEMENTS, cards, groups, truths
+from benchmarks.promises import STATEMENTS, TRUTHS, cards, groups
 from benchmarks.simulation import means
 from calib import HistogramBinning, InputError, MulticlassToBinary, Predictions, guarantee, guarantee_card
 from calib.answers import guarantee_class_wise, multinomial_bound, points_needed, points_sentence
@@ -162,7 +162,7 @@ def test_intervals_of_the_bins_by_hand():
 @pytest.mark.parametrize(("place", "k"), [(1, 50), (6, 20)])
 def test_statements_fail_no_more_often_than_they_say(place, k):
     """100 draws of 500 rows: a rate of 10 % has a standard error of 3 %."""
-    found = means(cards(truths()[place].name, k, 500), 100)
+    found = means(cards([*TRUTHS][place], k, 500), 100)
     intervals, eps_2, eps_1, error = (found[name] for name in STATEMENTS)
     assert intervals <= 0.1 + 0.06
     assert eps_2 <= intervals

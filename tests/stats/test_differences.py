@@ -8,9 +8,10 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from scipy.special import softmax
 
-from benchmarks.intervals import Pair, pair_coverage
-from benchmarks.populations import decided, draw_labels, overconfident, scores, softmax
+from benchmarks.intervals import pair_coverage
+from benchmarks.populations import Population, decided, draw_labels, overconfident, scores
 from benchmarks.simulation import means
 from calib import (
     HistogramBinning,
@@ -55,22 +56,23 @@ def test_models_whose_rows_change_places_do_not_differ():
     assert np.isfinite([result.lower, result.upper]).all()
 
 
-def pair(kind: str, n_samples: int) -> Pair:
+def pair(kind: str, n_samples: int) -> tuple[Population, Population]:
     """A base model and its calibrated form."""
     fitted_on, base = scores(901, 1_000, 10), scores(101, n_samples, 10)
     if kind == "binned":
         labels = draw_labels(fitted_on, np.random.default_rng(501))
         binning = MulticlassToBinary(HistogramBinning(points_per_bin=100)).fit(fitted_on, labels)
-        return Pair(base, base, binning.predict_top(base), strategy_b="discrete")
+        return Population(base, base), Population(binning.predict_top(base), base, strategy="discrete")
     labels = draw_labels(overconfident(fitted_on, 0.6), np.random.default_rng(501))
     scaled = TemperatureScaling().fit(fitted_on, labels).predict_proba(base)
-    return Pair(overconfident(base, 0.6), base, scaled)
+    truth = overconfident(base, 0.6)
+    return Population(base, truth), Population(scaled, truth)
 
 
 @pytest.mark.parametrize("kind", ["binned", "scaled"])
 def test_difference_holds_and_its_direction_is_right(kind):
     """Coverage of 93 % and wrong directions of 2.5 %, each within three standard errors of 200 draws."""
-    result = means(pair_coverage(pair(kind, 1_000)), 200)
+    result = means(pair_coverage(*pair(kind, 1_000)), 200)
     assert result["coverage (95 %)"] >= 0.93 - 3.0 * math.sqrt(0.95 * 0.05 / 200)
     assert result["wrong direction"] <= 0.025 + 3.0 * math.sqrt(0.025 * 0.975 / 200)
     if kind == "scaled":
@@ -90,7 +92,7 @@ def test_interval_holds_the_plug_in_difference_which_is_the_truth_where_rows_dec
     """If each row has one possible label, the plug-in squares are the true ones."""
     base = scores(3, 400, 4)
     labels = draw_labels(base, np.random.default_rng(1))
-    others = {"uniform": softmax(np.log(base) * 0.7), "quantile": base}
+    others = {"uniform": softmax(np.log(base) * 0.7, axis=1), "quantile": base}
     for strategy, other in others.items():
         found = paired_difference(labels, base, other, notion=notion, strategy_b=strategy)
         squares = [
@@ -106,8 +108,9 @@ def test_a_model_that_knows_what_another_does_not_has_less_noise_between_rows():
     With one share of noise for both, the interval held the difference in 16 of 100 draws.
     """
     sure = 3.0 * np.eye(100)[np.repeat(np.arange(100), 3)]
-    base = softmax(np.random.default_rng(424599603).normal(size=(300, 100)) + sure)
+    base = softmax(np.random.default_rng(424599603).normal(size=(300, 100)) + sure, axis=1)
     truth = decided(base, 0.8)
-    result = means(pair_coverage(Pair(truth, base, truth, notion="class-wise")), 40)
+    models = (Population(proba, truth, "class-wise") for proba in (base, truth))
+    result = means(pair_coverage(*models), 40)
     assert result["coverage (95 %)"] >= 0.93
     assert result["wrong direction"] == 0.0

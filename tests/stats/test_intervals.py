@@ -126,7 +126,7 @@ def test_one_cell_by_hand():
 @pytest.mark.parametrize("norm", [1, 2])
 def test_interval_holds_the_true_error(proba, pattern, floors, options, norm):
     """At least 93 % of draws, less three standard errors of 200 draws at 95 %."""
-    result = means(error_coverage(at_error("", proba, pattern, floors, **options), norm), 200)
+    result = means(error_coverage(at_error(proba, pattern, floors, **options), norm), 200)
     assert result["coverage (95 %)"] >= 0.93 - 3.0 * math.sqrt(0.95 * 0.05 / 200)
 
 
@@ -156,7 +156,7 @@ def test_interval_holds_the_plug_in_error_which_is_the_truth_where_rows_decide_t
 def test_interval_covers_where_people_mostly_agree_on_a_label(norm):
     """Chances of rows in a cell differ: 80 % of each is a class that the scores do not show."""
     proba = scores(5, 600, 5)
-    population = Population("agreed", proba, decided(proba, 0.8), "top-label", "uniform", 15)
+    population = Population(proba, decided(proba, 0.8))
     truth, generator, missed = population.error(norm), np.random.default_rng(0), 0
     for _ in range(40):
         interval = error_interval(draw_labels(population.truth, generator), proba, norm=norm)
