@@ -89,7 +89,6 @@ def draw_ece_sweeps(sweeps: Mapping[str, Mapping[str, EceSweep]]) -> Figure:
             data += scatter(
                 x=sweep.n_bins,
                 y=sweep.ece,
-                mode="lines+markers",
                 marker={"size": 5},
                 line={
                     "color": colour,
@@ -115,7 +114,6 @@ def draw_points_per_bin(choice: PointsPerBinChoice) -> Figure:
         x=k,
         y=choice.brier,
         error_y={"type": "data", "array": choice.standard_error, "thickness": 1.5, "width": 4},
-        mode="lines+markers",
         line={"color": OKABE_ITO["blue"], "width": 2.5},
         marker={"size": 7},
         name="histogram binning",
@@ -127,7 +125,6 @@ def draw_points_per_bin(choice: PointsPerBinChoice) -> Figure:
     data += scatter(
         x=k[proposed],
         y=choice.brier[proposed],
-        mode="markers",
         marker={
             "color": OKABE_ITO["vermillion"],
             "size": 15,
@@ -135,12 +132,10 @@ def draw_points_per_bin(choice: PointsPerBinChoice) -> Figure:
             "line": {"width": 3},
         },
         name=f"proposed, k = {choice.chosen}",
-        hoverinfo="skip",
     )
     data += scatter(
         x=k[[0, -1]],
         y=[choice.base_brier] * 2,
-        mode="lines",
         line={"color": OKABE_ITO["grey"], "width": 2, "dash": "dash"},
         name="base model",
         hovertemplate="base model %{y:.5f}<extra></extra>",

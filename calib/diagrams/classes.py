@@ -335,7 +335,6 @@ def draw_class(
     marks = scatter(
         x=diagram.mean_score,
         y=diagram.frequency,
-        mode="markers",
         marker={
             "size": 11,
             "symbol": "circle" if top else "square",

@@ -31,7 +31,6 @@ def draw_risk_coverage(
             x=curve.coverage[chosen],
             y=curve.risk[chosen],
             customdata=curve.threshold[chosen][:, None].tolist(),
-            mode="lines",
             line={"color": method_colour(position), "width": 2.5},
             name=escape(name),
             hovertemplate=f"{escape(name)}<br>%{{x:.1%}} accepted at %{{customdata[0]:.4f}} and above, "
@@ -42,9 +41,7 @@ def draw_risk_coverage(
             data += scatter(
                 x=[outcome.coverage],
                 y=[1 - outcome.accuracy],
-                mode="markers",
                 marker={"symbol": "diamond", "size": 13, "color": method_colour(position)},
-                showlegend=False,
                 hovertemplate=f"Rule of {escape(name)}: %{{x:.1%}} accepted, %{{y:.2%}} of them wrong"
                 "<extra></extra>",
             )
@@ -52,10 +49,8 @@ def draw_risk_coverage(
         data += scatter(
             x=[0, 1],
             y=[risk, risk],
-            mode="lines",
             line={"color": OKABE_ITO["vermillion"], "width": 2, "dash": "dash"},
             name=f"{risk:.4g} allowed",
-            hoverinfo="skip",
         )
     # The risk of the first few rows jumps between 0 and 1.
     steady = [float(curve.risk[curve.coverage >= 0.02].max()) for curve in curves.values()]
@@ -79,7 +74,6 @@ def draw_decision_curves(curves: Mapping[str, DecisionCurve]) -> Figure:
         data += scatter(
             x=curve.threshold,
             y=curve.model,
-            mode="lines",
             line={"color": method_colour(position), "width": 2.5},
             name=escape(name),
             hovertemplate=f"{escape(name)} at %{{x:.0%}}: %{{y:.4f}}<extra></extra>",
@@ -89,7 +83,6 @@ def draw_decision_curves(curves: Mapping[str, DecisionCurve]) -> Figure:
         data += scatter(
             x=first.threshold,
             y=values,
-            mode="lines",
             line={"color": OKABE_ITO["grey"], "width": 2, "dash": "dot" if values.any() else "dash"},
             name=name,
             hovertemplate=f"{name} at %{{x:.0%}}: %{{y:.4f}}<extra></extra>",

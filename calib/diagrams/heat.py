@@ -170,8 +170,6 @@ def draw_heat(
             "color": gap_colours(diagram.gap[row, bin_], limit),
             "line": {"width": np.where(beyond, 2.5, 0), "color": OUTLINE},
         },
-        hoverinfo="skip",
-        showlegend=False,
     )
     code, at = chosen or (None, None)
     is_chosen = (diagram.label[row] == code) & (bin_ == at)
@@ -184,7 +182,6 @@ def draw_heat(
     data += scatter(
         x=middles[bin_],
         y=row,
-        mode="markers",
         # A click shows the frame of its cell, without another drawing.
         marker={
             "symbol": "square-open",
@@ -218,15 +215,11 @@ def draw_heat(
             "95 % interval %{customdata[8]:.4g} to %{customdata[9]:.4g}<br>"
             "%{customdata[7]:,} rows<extra></extra>"
         ),
-        showlegend=False,
     )
     data += scatter(  # an invisible trace that carries the scale of colours
         x=[None],
         y=[None],
-        mode="markers",
         marker={"color": [0], "coloraxis": "coloraxis"},
-        hoverinfo="skip",
-        showlegend=False,
     )
     pixels = TOOLS_HEIGHT + 60 + SCALE_HEIGHT + ROW * max(n_rows, 3)
     if columns:

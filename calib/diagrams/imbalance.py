@@ -309,7 +309,6 @@ def draw_class_errors(
         data += scatter(
             x=floors[chosen],
             y=y + shift,
-            mode="markers",
             marker={"symbol": "line-ns", "size": 12, "line": {"width": 3, "color": OKABE_ITO["purple"]}},
             name="noise floor: mean of a perfect model",
             legendgroup="floor",
@@ -371,7 +370,6 @@ def draw_class_panels(
             data += scatter(
                 x=score,
                 y=side.accuracy[cells],
-                mode="markers",
                 marker={"color": faint(colour, side.count[cells]), "symbol": symbol, "size": 7},
                 name=name,
                 legendgroup=name,
@@ -385,10 +383,8 @@ def draw_class_panels(
             data += scatter(
                 x=np.append(steps, max(1.0, steps[-1])),
                 y=np.append(share, share[-1]),
-                mode="lines",
                 line={"color": colour, "width": 2.5, "shape": "hv"},
                 legendgroup=name,
-                showlegend=False,
                 hovertemplate="%{y:.1%} of rows within %{x:.3f}" + f"<extra>{name}</extra>",
                 **at(2 * row + 2),
             )

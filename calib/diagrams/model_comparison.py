@@ -35,12 +35,10 @@ def draw_model_comparison(comparison: ModelComparison, measure: str = "tl_ece") 
                 marker={"color": "rgba(128,128,128,0.25)", "line": {"width": 0}},
                 name="a perfect model, 95 of 100 cases",
                 showlegend=position == 0,
-                hoverinfo="skip",
             )
         data += scatter(
             x=x,
             y=rows["value"],
-            mode="markers",
             marker={"size": 11, "color": method_colour(position)},
             name=escape(model),
             customdata=list(

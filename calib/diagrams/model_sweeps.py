@@ -221,14 +221,12 @@ def draw_model_sweeps(sweeps: ModelSweeps) -> Figure:
             data += scatter(
                 x=np.concatenate([base["n_bins"], base["n_bins"][::-1]]),
                 y=np.concatenate([base["floor_upper"], base["floor_lower"][::-1]]),
-                mode="lines",
                 line={"width": 0},
                 fill="toself",
                 fillcolor="rgba(128,128,128,0.3)",
                 name="a perfect model, 90 of 100 cases",
                 legendgroup="floor",
                 showlegend=first,
-                hoverinfo="skip",
                 **at(place),
             )
             for position, method in enumerate(methods):
@@ -238,7 +236,6 @@ def draw_model_sweeps(sweeps: ModelSweeps) -> Figure:
                 data += scatter(
                     x=rows["n_bins"].to_numpy(),
                     y=rows["value"].to_numpy(dtype=float),
-                    mode="lines",
                     line={"color": method_colour(position), "width": 2},
                     name=escape(method),
                     legendgroup=method,

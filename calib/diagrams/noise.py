@@ -52,7 +52,6 @@ def draw_floors(by_metric: Mapping[str, NoiseFloor]) -> Figure:
         data += scatter(
             x=(observed / mean)[shown],
             y=y[shown],
-            mode="markers",
             marker={"size": 13, "color": OKABE_ITO[colour], "symbol": symbol},
             cliponaxis=False,
             name=words,

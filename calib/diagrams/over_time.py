@@ -65,10 +65,8 @@ def draw_over_time(result: OverTime) -> Figure:
     data += scatter(
         x=_times(curve),
         y=curve["log_evidence"].to_numpy() / np.log(10.0),
-        mode="lines",
         line={"color": OKABE_ITO["blue"], "width": 2.5, "shape": "hv"},
         hovertemplate="%{x}<br>evidence 10^%{y:.2f}<extra></extra>",
-        showlegend=False,
         **at(2),
     )
     limit = result.log_threshold / np.log(10.0)
@@ -112,21 +110,16 @@ def _gaps(curve: pd.DataFrame, place: int) -> list[dict[str, Any]]:
     band = scatter(
         x=[*times, *times[::-1]],
         y=[*known["upper"], *known["lower"][::-1]],
-        mode="lines",
         fill="toself",
         line={"width": 0},
         fillcolor="rgba(0,114,178,0.18)",
-        hoverinfo="skip",
-        showlegend=False,
         **at(place),
     )
     line = scatter(
         x=times,
         y=known["gap_so_far"].to_numpy(),
-        mode="lines",
         line={"color": OKABE_ITO["blue"], "width": 2.5},
         hovertemplate="%{x}<br>all rows so far %{y:+.4f}<extra></extra>",
-        showlegend=False,
         **at(place),
     )
     together = np.arange(len(known)) * MOST_MARKS // max(len(known), MOST_MARKS)
@@ -136,11 +129,9 @@ def _gaps(curve: pd.DataFrame, place: int) -> list[dict[str, Any]]:
     marks = scatter(
         x=ends.tolist(),
         y=(sums["total"] / sums["rows"].where(sums["rows"] > 0)).to_numpy(),
-        mode="markers",
         marker={"size": 7, "color": OKABE_ITO["vermillion"]},
         customdata=sums["rows"].to_numpy()[:, None],
         hovertemplate="to %{x}<br>%{customdata[0]:,} rows %{y:+.4f}<extra></extra>",
-        showlegend=False,
         **at(place),
     )
     return band + line + marks

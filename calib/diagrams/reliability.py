@@ -573,7 +573,6 @@ def _pooled_dots(diagram: ReliabilityDiagram, event: str | None, on: Properties)
     return scatter(
         x=diagram.mean_confidence,
         y=diagram.accuracy,
-        mode="lines+markers",
         line={"color": blue, "width": 1.5},
         marker={
             "size": 24 * sizes(diagram.count, diagram.count.max()),
@@ -583,8 +582,6 @@ def _pooled_dots(diagram: ReliabilityDiagram, event: str | None, on: Properties)
         error_y=interval(
             diagram.accuracy, diagram.accuracy_lower, diagram.accuracy_upper, "rgba(0,114,178,0.55)"
         ),
-        name="all classes together",
-        showlegend=False,
         customdata=custom.tolist(),
         hovertemplate=what
         + " %{customdata[1]:.3g} to %{customdata[2]:.3g}<br>mean %{x:.3f}, frequency %{y:.3f}"
@@ -607,10 +604,7 @@ def _class_dots(
         data += scatter(
             x=cells.mean_score[joined],
             y=cells.mean_outcome[joined],
-            mode="lines",
             line={"color": colours[code], "width": 1.5},
-            hoverinfo="skip",
-            showlegend=False,
             **on,
         )
     shown = np.concatenate([other, *own])
@@ -627,13 +621,11 @@ def _class_dots(
     return data + scatter(
         x=cells.mean_score[shown],
         y=cells.mean_outcome[shown],
-        mode="markers",
         marker={
             "size": 24 * sizes(cells.count[shown], cells.count.max()),
             "color": colour,
             "line": {"width": 0},
         },
-        showlegend=False,
         customdata=custom,
         hovertemplate="Predicted %{customdata[2]}<br>confidence %{x:.3f}, accuracy %{y:.3f}<br>"
         "95 % interval %{customdata[3]:.4g} to %{customdata[4]:.4g}<br>"
@@ -687,7 +679,6 @@ def _gap_bars(diagram: ReliabilityDiagram, panel: Panel, on: Properties) -> list
             y=values,
             width=(diagram.upper - diagram.lower) * share,
             marker={"color": colour, "line": {"width": 0}},
-            showlegend=False,
             customdata=[[*row, each] for row, each in zip(custom, gap.tolist(), strict=True)],
             hovertemplate=hover,
             **on,
@@ -714,7 +705,6 @@ def _around(
             width=(diagram.upper - diagram.lower) * 0.94,
             marker={"color": "rgba(86,180,233,0.28)", "line": {"width": 0}},
             name="range of a perfect model (95 %)",
-            hoverinfo="skip",
             **on,
         )
     if bounds is not None:
@@ -723,7 +713,6 @@ def _around(
             data += scatter(
                 x=score,
                 y=value,
-                mode="lines",
                 line={"color": OKABE_ITO["green"], "width": 1, "shape": "hv" if side == 0 else "vh"},
                 fill="tonexty" if side else None,
                 fillcolor="rgba(0,158,115,0.12)",
@@ -737,7 +726,6 @@ def _around(
         data += scatter(
             x=curve[0],
             y=curve[1],
-            mode="lines",
             line={"color": OKABE_ITO["purple"], "width": 2.5, "shape": "hv"},
             name="no bins: isotonic (CORP)",
             hovertemplate="score %{x:.3f}, frequency %{y:.3f} (isotonic)<extra></extra>",
@@ -747,7 +735,6 @@ def _around(
         data += scatter(
             x=x,
             y=truth,
-            mode="markers",
             marker={"symbol": "diamond-open", "size": 13, "color": OKABE_ITO["green"], "line": {"width": 2}},
             name="true accuracy (simulated)",
             hovertemplate="True accuracy %{y:.3f} (known: simulated)<extra></extra>",
@@ -758,7 +745,6 @@ def _around(
         data += scatter(
             x=beside.mean_confidence,
             y=beside.accuracy,
-            mode="markers",
             marker={
                 "symbol": "circle-open",
                 "size": 24 * sizes(beside.count, beside.count.max()),
@@ -787,7 +773,6 @@ def draw_stars(diagram: ReliabilityDiagram, *, chosen: int | None = None) -> Fig
         data += scatter(
             x=diagram.mean_confidence,
             y=diagram.top_label,
-            mode="markers",
             marker={
                 "symbol": "cross-thin",
                 "size": 13,
@@ -801,7 +786,6 @@ def draw_stars(diagram: ReliabilityDiagram, *, chosen: int | None = None) -> Fig
     data += scatter(
         x=diagram.mean_confidence,
         y=diagram.accuracy,
-        mode="markers",
         marker={"symbol": "star", "size": 15, "color": faint(blue, diagram.count)},
         error_y=interval(
             diagram.accuracy, diagram.accuracy_lower, diagram.accuracy_upper, "rgba(0,114,178,0.55)"
@@ -853,23 +837,19 @@ def draw_zoom(
     data = scatter(
         x=[diagram.accuracy - diagram.mean_confidence],
         y=[0],
-        mode="markers",
         marker={"size": 14, "color": OKABE_ITO["blue"]},
-        showlegend=False,
         hovertemplate=f"All classes: confidence {diagram.mean_confidence:.3f}, accuracy "
         f"{diagram.accuracy:.3f}<br>{diagram.count:,} rows<extra></extra>",
     )
     data += scatter(
         x=gap,
         y=lines,
-        mode="markers",
         marker={
             "size": 16 * sizes(count, count.max()),
             "color": np.take(colours, side),
             "line": {"width": 0},
         },
         error_x=interval(gap, low - confidence, high - confidence, WHISKERS),
-        showlegend=False,
         customdata=custom,
         hovertemplate=hover,
     )
@@ -877,10 +857,8 @@ def draw_zoom(
         data += scatter(
             x=diagram.class_shrunken[shown] - confidence,
             y=lines,
-            mode="markers",
             marker={"symbol": "diamond-open", "size": 11, "color": OKABE_ITO["purple"], "line": {"width": 2}},
             customdata=custom,
-            showlegend=False,
             hovertemplate="Predicted %{customdata[0]}<br>gap about %{x:+.3f}, from its %{customdata[5]:,} "
             "rows and all classes' rows<extra></extra>",
         )

@@ -249,7 +249,6 @@ def draw_recalibration(
     data += scatter(
         x=points[:, 0],
         y=points[:, 1],
-        mode="markers",
         marker={
             "size": 4,
             "opacity": 0.55,
@@ -261,20 +260,16 @@ def draw_recalibration(
     )
     data += scatter(
         **_lines([place(corners) for corners in closed]),
-        mode="lines",
         line={"color": OKABE_ITO["grey"], "width": 1},
-        hoverinfo="skip",
         name="cells",
     )
     shown = np.flatnonzero(np.minimum(result.count, result.fitted_count) >= min_count)
     regions = [place(region) for region in _regions(result.head[shown], result.fitted_count[shown])]
     data += scatter(
         **_lines(regions),
-        mode="lines",
         fill="toself",
         fillcolor="rgba(20,24,28,0.16)",
         line={"color": LINES, "width": 1},
-        hoverinfo="skip",
         name="95 % regions of tips",
     )
     data += _arrows(result, shown, place(result.tail[shown]), place(result.head[shown]))
@@ -327,13 +322,10 @@ def _arrows(
         ends = heads[drawn] - 0.012 * _unit(heads[drawn] - tails[drawn])
         for colour, pixels, name in ((ARROW_EDGE, width + 3.0, "arrow edges"), (ARROW, width, "shafts")):
             line = {"color": colour, "width": pixels}
-            data += scatter(
-                **_segments(tails[drawn], ends), mode="lines", line=line, hoverinfo="skip", name=name
-            )
+            data += scatter(**_segments(tails[drawn], ends), line=line, name=name)
     size = 9.0 + 1.6 * np.take(WIDTHS, thirds)
     data += scatter(
         **_segments(tails, heads),
-        mode="lines+markers",
         line={"color": ARROW, "width": 1},
         marker={
             "symbol": "arrow",
@@ -350,9 +342,7 @@ def _arrows(
     return data + scatter(  # above the heads, which would hide the tails of short arrows
         x=tails[:, 0],
         y=tails[:, 1],
-        mode="markers",
         marker={"size": 7, "color": ARROW_EDGE, "line": {"width": 1.8, "color": ARROW}},
-        hoverinfo="skip",
         name="tails",
     )
 

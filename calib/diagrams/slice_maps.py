@@ -121,7 +121,6 @@ def draw_slice_panels(
         data += scatter(
             x=confidence,
             y=accuracy,
-            mode="markers",
             marker={"size": 7, "color": faint(OKABE_ITO["vermillion"], count)},
             error_y=interval(accuracy, low, high, "rgba(138,144,153,0.9)"),
             customdata=[
@@ -130,7 +129,6 @@ def draw_slice_panels(
             ],
             hovertemplate="confidence %{x:.3f}, accuracy %{y:.3f}<br>95 % interval %{customdata[3]:.4g} to "
             f"%{{customdata[4]:.4g}}<br>%{{customdata[2]:,}} rows<extra>{names[row]}</extra>",
-            showlegend=False,
             **at(row + 1),
         )
     x_axes = axes(layout, "x")
@@ -150,7 +148,6 @@ def draw_slice_gaps(gaps: SliceGaps, kind: str = "bias") -> Figure:
     marks = scatter(
         x=middle,
         y=place,
-        mode="markers",
         marker={
             "size": 10,
             "color": np.where(clear, OKABE_ITO["vermillion"], OKABE_ITO["grey"]).tolist(),

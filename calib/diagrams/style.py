@@ -110,7 +110,7 @@ def theme(dark: bool = False) -> Properties:
 
 def figure(data: Sequence[Properties], **layout: Any) -> Figure:
     """Return a figure for a light page, without a template: plotly.js would treat it as new each time."""
-    named = [trace for trace in data if trace["type"] != "heatmap" and trace.get("showlegend", True)]
+    named = [trace for trace in data if trace.get("showlegend", True)]
     room = {"t": 54} if len(named) > 1 and layout.get("showlegend", True) else {}
     layout = _merged(_merged(LAYOUT, {**theme(), "margin": room}), layout)
     for trace in data:
@@ -137,7 +137,7 @@ def with_swatches(figure: Figure) -> Figure:
     for number, trace in enumerate(figure["data"]):
         colours = trace.get("marker", {}).get("color", "")
         first = (colours[:1] or [""])[0] if isinstance(colours, list) else colours
-        if not trace.get("showlegend", True) or "name" not in trace or not str(first).startswith("rgba"):
+        if not trace.get("showlegend", True) or not str(first).startswith("rgba"):
             data.append(trace)
             continue
         group = trace.get("legendgroup", f"{trace['name']} {number}")
@@ -146,8 +146,7 @@ def with_swatches(figure: Figure) -> Figure:
         opaque = f"rgb({','.join(first[5:].split(',')[:3])})"
         axes = {name: trace[name] for name in ("xaxis", "yaxis") if name in trace}
         look = {"size": 10, "color": opaque, "symbol": symbol, "opacity": 1}
-        swatches += scatter(x=[None], y=[None], mode="markers", marker=look, hoverinfo="skip", **axes)
-        swatches[-1] |= {"name": trace["name"], "legendgroup": group, "showlegend": True}
+        swatches += scatter(x=[None], y=[None], marker=look, name=trace["name"], legendgroup=group, **axes)
     return {**figure, "data": [*data, *swatches]}
 
 
@@ -211,16 +210,21 @@ def at(place: int) -> Properties:
 
 
 def scatter(**trace: Any) -> list[Properties]:
-    """Return markers, lines or texts as a list with one trace; figures are sums of such lists."""
-    return [{"type": "scatter", **_unfaded(trace)}]
+    """Return a list with one trace, drawn by its line, marker and text; figures are sums of such lists."""
+    drawn = [f"{part}s" if part != "text" else part for part in ("line", "marker", "text") if part in trace]
+    return [{"type": "scatter", "mode": "+".join(drawn) or "none", **_completed(trace)}]
 
 
 def bar(**trace: Any) -> list[Properties]:
-    return [{"type": "bar", **_unfaded(trace)}]
+    return [{"type": "bar", **_completed(trace)}]
 
 
-def _unfaded(trace: Properties) -> Properties:
-    """Keep the look of marks that are not clicked: plotly would fade them."""
+def _completed(trace: Properties) -> Properties:
+    """Show only names and hover texts that exist; keep the look of marks that are not clicked."""
+    if "name" not in trace:
+        trace = {"showlegend": False, **trace}
+    if "hovertemplate" not in trace:
+        trace = {"hoverinfo": "skip", **trace}
     if "marker" not in trace:
         return trace
     marker = {"opacity": 1, **trace["marker"]}
@@ -332,7 +336,6 @@ def count_bars(count: np.ndarray, colour: Any, custom: Any, hover: str, **trace:
         marker={"color": colour},
         customdata=custom,
         hovertemplate=hover,
-        showlegend=False,
         **trace,
     )
 

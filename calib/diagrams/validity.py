@@ -359,7 +359,6 @@ def draw_validity(
             data += scatter(
                 x=curve.perfect_epsilon,
                 y=curve.perfect_cell_share if conditional else curve.perfect_share,
-                mode="lines",
                 line={"color": colour, "width": 2, "dash": "dot"},
                 name=f"{escape(method)}, if it were perfect",
                 hovertemplate=f"A perfect model: %{{y:.1%}} of {what} within %{{x:.3f}}<extra></extra>",
@@ -380,7 +379,6 @@ def draw_validity(
         data += scatter(
             x=np.append(epsilon, 1.0),
             y=np.append(share, 1.0),
-            mode="lines",
             line={"color": colour, "width": 3, "shape": "hv"},
             fill="tonexty" if len(curve.perfect_epsilon) else "none",
             fillcolor=translucent(colour, 0.2),
@@ -407,7 +405,6 @@ def draw_validity(
         data += scatter(
             x=[promise.epsilon, promise.epsilon],
             y=[0, promise.share],
-            mode="lines+markers",
             line={"color": OKABE_ITO[colour], "width": 2, "dash": "dash"},
             marker={"symbol": "triangle-up", "size": [0, 11]},
             name=promise.name,
@@ -441,7 +438,6 @@ def draw_canonical_validity(curves: Mapping[str, CanonicalValidity]) -> Figure:
         data += scatter(
             x=np.concatenate(([0.0], curve.epsilon, [2.0])),
             y=np.concatenate(([0.0], curve.share, [1.0])),
-            mode="lines",
             line={"shape": "hv", "width": 2.5, "color": method_colour(position)},
             name=escape(name),
             hovertemplate=f"{escape(name)}<br>%{{y:.1%}} of rows within %{{x:.3f}}<extra></extra>",

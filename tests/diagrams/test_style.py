@@ -96,6 +96,15 @@ def test_marks_that_are_not_clicked_stay_as_they_are():
     assert "unselected" not in line
 
 
+def test_a_trace_shows_what_it_has():
+    bare = scatter(x=[0], y=[0], line={"width": 2}, text=["a"])[0]
+    assert (bare["mode"], bare["showlegend"], bare["hoverinfo"]) == ("lines+text", False, "skip")
+    told = scatter(x=[0], y=[0], marker={}, name="a", hovertemplate="%{x}")[0]
+    assert told["mode"] == "markers"
+    assert not {"showlegend", "hoverinfo"} & set(told)
+    assert bar(x=[0], y=[0], name="a", showlegend=False)[0]["showlegend"] is False
+
+
 def test_a_grid_is_that_of_plotly():
     options = {"shared_yaxes": True}
     layout = grid(2, 2, ("a", "b", "c", "d"), column_widths=(0.7, 0.3), title_size=16, **options)

@@ -135,30 +135,25 @@ def binned_curve(
     x = binned[["lower", "upper"]].to_numpy().ravel()
     y = np.repeat(binned["value"].to_numpy(), 2)
     low, high = np.clip(y - band, 0, 1), np.clip(y + band, 0, 1)
-    data += scatter(x=x, y=low, mode="lines", line={"width": 0}, showlegend=False, hoverinfo="skip")
+    data += scatter(x=x, y=low, line={"width": 0})
     data += scatter(
         x=x,
         y=high,
-        mode="lines",
         line={"width": 0},
         fill="tonexty",
         fillcolor="rgba(86,180,233,0.30)",
         name="guarantee, \u00b1 \u03b5\u2081",
-        hoverinfo="skip",
     )
     data += scatter(
         x=rows[0],
         y=np.where(rows[1], 1.03, -0.03),
-        mode="markers",
         marker={"symbol": "line-ns", "size": 9, "line": {"width": 1, "color": BARS}},
         name="calibration rows: wrong 0, right 1",
-        hoverinfo="skip",
     )
     if truth is not None:
         data += scatter(
             x=grid,
             y=truth,
-            mode="lines",
             line={"color": OKABE_ITO["green"], "width": 3, "dash": "dash"},
             name="truth (known: simulated)",
             hovertemplate="score %{x:.2f}: truly right %{y:.3f}<extra></extra>",
@@ -166,7 +161,6 @@ def binned_curve(
     data += scatter(
         x=x,
         y=y,
-        mode="lines",
         line={"color": OKABE_ITO["vermillion"], "width": 3.5},
         name="histogram binning",
         customdata=np.repeat(binned["count"].to_numpy(), 2)[:, None].tolist(),

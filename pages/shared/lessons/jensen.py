@@ -41,12 +41,11 @@ def draw_gaps(
     data = []
     for across, up, colour, width, dash in lines:
         line = {"color": OKABE_ITO[colour], "width": width, "dash": dash}
-        data += scatter(x=across, y=up, mode="lines", line=line, showlegend=False, hoverinfo="skip")
+        data += scatter(x=across, y=up, line=line)
     for x, y, colour, symbol, name, position in dots:
         data += scatter(
             x=[x],
             y=[y],
-            mode="markers+text",
             text=[f"<b>{name}</b>"],
             textposition=position,
             textfont={"size": TEXT, "color": OKABE_ITO[colour]},
@@ -57,7 +56,6 @@ def draw_gaps(
                 "color": OKABE_ITO[colour],
                 "line": {"width": 4 if symbol == "cross-thin" else 0, "color": OKABE_ITO[colour]},
             },
-            showlegend=False,
             hovertemplate=f"{name}: gap %{{x:+.2f}}, size %{{y:.3f}}<extra></extra>",
         )
     signed = {"text": "Signed gap: accuracy minus confidence"}

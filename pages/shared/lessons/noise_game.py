@@ -157,7 +157,6 @@ def perfect_curves(
         data += scatter(
             x=curve["n_samples"].to_numpy(),
             y=curve["tl_ece_mean"].to_numpy(),
-            mode="lines",
             line={"color": OKABE_ITO[colour], "dash": dash, "width": 5 if classes == chosen else 2.5},
             name=f"L = {classes}",
             hovertemplate=f"{classes} classes, %{{x:,}} rows<br>mean TL-ECE of a perfect model %{{y:.3f}}"
@@ -168,7 +167,6 @@ def perfect_curves(
         data += scatter(
             x=chosen_curve["n_samples"].to_numpy(),
             y=chosen_curve["conf_ece_mean"].to_numpy(),
-            mode="lines",
             line={"color": OKABE_ITO["blue"], "dash": "longdash", "width": 2},
             name=f"conf-ECE, L = {chosen}",
             hovertemplate="mean conf-ECE of a perfect model %{y:.3f}<extra></extra>",
@@ -176,7 +174,6 @@ def perfect_curves(
     data += scatter(
         x=np.full(len(draws), n_samples),
         y=draws if answered else np.full(len(draws), np.nan),
-        mode="markers",
         marker={
             "symbol": ["circle-open"] * (len(draws) - 1) + ["diamond"],
             "size": [9] * (len(draws) - 1) + [14],

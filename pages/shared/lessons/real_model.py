@@ -40,22 +40,18 @@ def one_bin(diagram: ReliabilityDiagram, bin_: int, names: Sequence[str], *, spl
     data = scatter(
         x=diagram.mean_confidence,
         y=diagram.accuracy,
-        mode="lines+markers",
         line={"color": OKABE_ITO["blue"], "width": 2},
         marker={"symbol": "star", "size": 14, "color": OKABE_ITO["blue"]},
-        showlegend=False,
         hovertemplate="all classes: confidence %{x:.2f}, accuracy %{y:.2f}<extra></extra>",
     )
     data += scatter(
         x=inside.class_confidence if split else np.full(count, star[0]),
         y=inside.class_accuracy if split else np.full(count, star[1]),
-        mode="markers",
         marker={"size": 13, "color": OKABE_ITO["vermillion"], "line": {"width": 1, "color": INK}},
         opacity=1.0 if split else 0.0,
         customdata=[
             [escape(names[code]), n] for code, n in zip(inside.label, inside.class_count, strict=True)
         ],
-        showlegend=False,
         hovertemplate="%{customdata[0]}: confidence %{x:.2f}, accuracy %{y:.2f}, %{customdata[1]:,} rows"
         "<extra></extra>",
     )

@@ -127,9 +127,6 @@ def cell_table(
                     "solidity": 0.12,
                 },
             },
-            name=names[value - 1],
-            hoverinfo="skip",
-            showlegend=False,
         )
     for used in (True, False):
         rows, columns = np.nonzero((cells > 0) == used)
@@ -143,12 +140,8 @@ def cell_table(
         data += scatter(
             x=columns,
             y=rows,
-            mode="text",
             text=text,
             textfont={"size": TEXT, "color": INK} if used else {"size": TEXT},
-            name="used" if used else "not used",
-            hoverinfo="skip",
-            showlegend=False,
         )
     bare = {"showgrid": False, "showline": False, "ticks": "", "fixedrange": True}
     return figure(

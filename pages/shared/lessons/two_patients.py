@@ -132,34 +132,27 @@ def patients(pooled: BinStatistics, apart: BinStatistics, *, split: bool) -> Fig
         data += scatter(
             x=[confidence, confidence],
             y=[together, right if split else together],
-            mode="lines",
             line={"color": OKABE_ITO[colour], "width": 5},
             opacity=0.5,
-            hoverinfo="skip",
-            showlegend=False,
         )
         data += scatter(
             x=[confidence],
             y=[right if split else together],
-            mode="markers+text",
             text=[f"<b>disease {apart.problem[position] + 1}</b>" if split else ""],
             textposition="middle right" if confidence < 0.7 else "middle left",
             textfont={"size": TEXT, "color": OKABE_ITO[colour]},
             marker={"symbol": symbol, "size": 20, "color": OKABE_ITO[colour]},
             opacity=1.0 if split else 0.0,
-            showlegend=False,
             hovertemplate=f"{name} with confidence %{{x:.2f}}, right %{{y:.3f}}<br>"
             f"{100 * apart.share[position]:.0f} % of all patients<extra></extra>",
         )
     data += scatter(
         x=pooled.mean_score,
         y=pooled.mean_outcome,
-        mode="markers+text",
         text=["all together"] * len(pooled.count) if len(pooled.count) == 1 else None,
         textposition="middle left",
         textfont={"size": TEXT},
         marker={"symbol": "star", "size": 18, "color": OKABE_ITO["blue"]},
-        showlegend=False,
         hovertemplate="all patients told %{x:.2f}: right %{y:.3f}<extra></extra>",
     )
     axes = unit_axes(data, "Confidence told", "How often it was right", LESSON_HEIGHT)
@@ -213,7 +206,6 @@ def _people(x: np.ndarray, y: np.ndarray, filled: np.ndarray, colour: str, opaci
     return scatter(
         x=x,
         y=y,
-        mode="markers",
         marker={
             "symbol": np.where(filled, "circle", "circle-open").tolist(),
             "size": 16 if presenting() else 12,
@@ -221,8 +213,6 @@ def _people(x: np.ndarray, y: np.ndarray, filled: np.ndarray, colour: str, opaci
             "line": {"width": 1.5, "color": colour},
         },
         opacity=opacity,
-        hoverinfo="skip",
-        showlegend=False,
     )
 
 
