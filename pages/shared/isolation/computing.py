@@ -45,7 +45,7 @@ from calib.stats.debiased import monotone_ece, smooth_ece
 from calib.stats.differences import paired_difference
 from calib.stats.floors import canonical_noise_floors, noise_floors, problem_floors
 from calib.stats.intervals import measure_interval
-from pages.shared.isolation.objects import Packer, n_bytes, unpack
+from pages.shared.isolation.objects import Packer, n_bytes
 from pages.shared.isolation.process import LOST, Pool, Worker
 
 if TYPE_CHECKING:
@@ -211,15 +211,13 @@ class Job:
         head, arrays = self.message
         is_long = self.seconds >= LONG or sum(array.nbytes for array in arrays) > LARGE
         workers = long_pool if is_long else pool
-        reply, results = workers.ask(head, (), arrays, progress, self.seconds)
-        return unpack(reply["result"], results)
+        return workers.ask(head, (), arrays, progress, self.seconds)
 
 
-def call(packed: Any, arrays: list[np.ndarray], progress: Progress) -> tuple[Any, list[np.ndarray]]:
-    """Call the function that `Job` packed, in a worker; return the packed result and its arrays."""
-    name, arguments, options = unpack(packed, arrays)
+def carry_out(call: Any, progress: Progress) -> Any:
+    """Call the function of a `Job`, in a worker."""
+    name, arguments, options = call
     function = FUNCTIONS[name][0]
     if "progress" in inspect.signature(function).parameters:
         options["progress"] = lambda share, step="": progress(share, step)
-    packer = Packer()
-    return packer.pack(function(*arguments, **options)), packer.arrays
+    return function(*arguments, **options)

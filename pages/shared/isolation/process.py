@@ -25,6 +25,7 @@ import numpy as np
 
 from calib.base.exceptions import InputError
 from calib.files.readers.source import Progress
+from pages.shared.isolation.objects import unpack
 from pages.shared.isolation.wire import Channel, MessageTooLarge
 
 if TYPE_CHECKING:
@@ -144,8 +145,8 @@ class Worker:
         blobs: Sequence[Any] = (),
         arrays: Sequence[np.ndarray] = (),
         progress: Progress | None = None,
-    ) -> tuple[dict[str, Any], list[np.ndarray]]:
-        """Run a job.
+    ) -> Any:
+        """Return the result of a job.
 
         Raises
         ------
@@ -192,7 +193,7 @@ class Worker:
             raise InputError(reply["error"])
         if "fault" in reply:
             raise InputError(self.faulted(f"({reply['fault']}; the server's log has it)"))
-        return reply, results
+        return unpack(reply["result"], results)
 
     def _greet(self, head: dict[str, Any]) -> None:
         self.greeted = True
@@ -287,8 +288,8 @@ class Pool:
         arrays: Sequence[np.ndarray] = (),
         progress: Progress | None = None,
         seconds: float = 0.0,
-    ) -> tuple[dict[str, Any], list[np.ndarray]]:
-        """Run a job of about `seconds` in the worker that is free next.
+    ) -> Any:
+        """Return the result of a job of about `seconds`, from the worker that is free next.
 
         `progress` is called on this thread, again and again, with the share done and a word, also while
         the job waits. What it raises ends the job.

@@ -17,7 +17,7 @@ from calib.files.readers.roles import Roles
 from calib.files.readers.source import Progress
 from calib.files.readers.tables import Table
 from pages.shared.isolation import limits
-from pages.shared.isolation.objects import Packer, unpack
+from pages.shared.isolation.objects import Packer
 from pages.shared.isolation.process import LOST, Pool, Worker
 
 #: Memory that a job may take beyond the imports, and processor time; each has an environment variable.
@@ -86,8 +86,7 @@ def read_files(
             described.append(file)
     packer = Packer()
     job = {"job": "read", "call": packer.pack([described, roles, evaluation_only])}
-    reply, results = pool.ask(job, blobs, packer.arrays, progress=progress)
-    new, found_roles, found = unpack(reply["holds"], results)
+    new, found_roles, found = pool.ask(job, blobs, packer.arrays, progress=progress)
     tables = [table if isinstance(file, tuple) else file for table, file in zip(new, described, strict=True)]
     raw_by_part = parts_of(tables, found_roles, evaluation_only=evaluation_only)
     reports: dict[str, Examination] = {}
@@ -105,11 +104,10 @@ def load(kind: str, content: Any) -> Any:
     InputError
         If it cannot be used or ended the reader.
     """
-    reply, arrays = pool.ask({"job": "load", "kind": kind}, [content])
-    return unpack(reply["holds"], arrays)
+    return pool.ask({"job": "load", "call": kind}, [content])
 
 
 def read_covtype(content: bytes) -> tuple[np.ndarray, np.ndarray]:
     """Read an uploaded COVTYPE file elsewhere: (n, 54) features and (n,) labels; raise as `read_files`."""
-    features, labels = pool.ask({"job": "covtype"}, [content])[1]
+    features, labels = pool.ask({"job": "covtype", "call": None}, [content])
     return features, labels

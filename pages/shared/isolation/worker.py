@@ -30,15 +30,13 @@ from pages.shared.isolation.wire import Channel
 #: Seconds between two messages of progress.
 PAUSE = 0.05
 
-Outcome = tuple[dict[str, Any], list[np.ndarray]]
-Job = Callable[[dict[str, Any], list[bytes], list[np.ndarray], Progress], Outcome]
+#: From the arguments that were sent, the bytes of files, and what is told of progress, to the result.
+Job = Callable[[Any, list[bytes], Progress], Any]
 
 
-def read_files(
-    head: dict[str, Any], blobs: list[bytes], arrays: list[np.ndarray], progress: Progress
-) -> Outcome:
+def read_files(call: Any, blobs: list[bytes], progress: Progress) -> Any:
     """Read files and examine them, together with tables that were read before."""
-    files, roles, evaluation_only = unpack(head["call"], arrays)
+    files, roles, evaluation_only = call
     tables: list[Any] = []
     for each in files:
         if isinstance(each, tuple):
@@ -58,11 +56,10 @@ def read_files(
         for part, report in reports.items()
     }
     new = [table if isinstance(file, tuple) else None for table, file in zip(tables, files, strict=True)]
-    packer = Packer()
-    return {"holds": packer.pack([new, roles, found])}, packer.arrays
+    return [new, roles, found]
 
 
-def load(head: dict[str, Any], blobs: list[bytes], arrays: list[np.ndarray], progress: Progress) -> Outcome:
+def load(kind: str, blobs: list[bytes], progress: Progress) -> Any:
     """Read a file that calib wrote, and send its objects, so that it is not read again."""
     from calib.diagrams.over_time import monitor_diagram
     from calib.files.saved.document import loads  # scikit-learn, which readers of tables do without
@@ -76,35 +73,24 @@ def load(head: dict[str, Any], blobs: list[bytes], arrays: list[np.ndarray], pro
         "summary": load_summary,
         "monitor": lambda data: monitor_diagram(load_monitor(io.BytesIO(data))),
     }
-    packer = Packer(texts=True)
-    return {"holds": packer.pack(read[head["kind"]](blobs[0]))}, packer.arrays
+    return read[kind](blobs[0])
 
 
-def read_cover_types(
-    head: dict[str, Any], blobs: list[bytes], arrays: list[np.ndarray], progress: Progress
-) -> Outcome:
+def read_cover_types(call: None, blobs: list[bytes], progress: Progress) -> Any:
     """Read an uploaded COVTYPE file."""
     from calib.datasets.real import read_covtype
 
-    return {}, list(read_covtype(blobs[0]))
+    return read_covtype(blobs[0])
 
 
-def compute(
-    head: dict[str, Any], blobs: list[bytes], arrays: list[np.ndarray], progress: Progress
-) -> Outcome:
+def compute(call: Any, blobs: list[bytes], progress: Progress) -> Any:
     """Call a function of the library."""
-    from pages.shared.isolation.computing import call  # a process that only reads does without most of calib
+    from pages.shared.isolation.computing import carry_out  # what only reads does without most of calib
 
-    result, results = call(head["call"], arrays, progress)
-    return {"result": result}, results
+    return carry_out(call, progress)
 
 
-JOBS: dict[str, Job] = {
-    "read": read_files,
-    "load": load,
-    "covtype": read_cover_types,
-    "compute": compute,
-}
+JOBS: dict[str, Job] = {"read": read_files, "load": load, "covtype": read_cover_types, "compute": compute}
 #: Why a job was not done.
 TOO_LARGE = "the {} needs more memory than one may take; pass a sample of the rows"
 
@@ -175,7 +161,7 @@ def _work(memory_bytes: int, seconds: int, niceness: int) -> None:
         limit_time(seconds)
         results: list[np.ndarray] = []
         try:
-            reply, results = JOBS[head["job"]](head, blobs, arrays, progress)
+            reply, results = _done(head, blobs, arrays, progress)
         except InputError as error:
             reply = {"error": str(error)}
         except (MemoryError, RecursionError):
@@ -188,6 +174,14 @@ def _work(memory_bytes: int, seconds: int, niceness: int) -> None:
         del blobs, arrays
         channel.send({**reply, "resident": resident_bytes()}, (), results)
         del results
+
+
+def _done(
+    head: dict[str, Any], blobs: list[bytes], arrays: list[np.ndarray], progress: Progress
+) -> tuple[dict[str, Any], list[np.ndarray]]:
+    packer = Packer(texts=head["job"] == "load")
+    result = JOBS[head["job"]](unpack(head["call"], arrays), blobs, progress)
+    return {"result": packer.pack(result)}, packer.arrays
 
 
 if __name__ == "__main__":

@@ -15,7 +15,7 @@ from calib import InputError, MulticlassToBinary, check
 from calib.files.readers.reading import read_table
 from calib.files.saved import dumps
 from pages.shared.isolation import reader
-from pages.shared.isolation.objects import Packer, unpack
+from pages.shared.isolation.objects import Packer
 from pages.shared.isolation.reader import load, read_covtype, read_files
 from pages.shared.isolation.wire import Channel, MessageTooLarge
 from tests.files.readers.test_hostile import FILES
@@ -88,8 +88,7 @@ def test_calibrator_and_cover_types():
 
 def ask(own, content, progress=None):
     call = Packer().pack([[("file", 0), None, None, None], None, False])
-    reply, arrays = own.ask({"job": "read", "call": call}, [content], progress=progress)
-    return unpack(reply["holds"], arrays)[0][0]
+    return own.ask({"job": "read", "call": call}, [content], progress=progress)[0][0]
 
 
 def test_deaths_are_one_sentence_and_another_reader_takes_over(own_reader):
