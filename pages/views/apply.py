@@ -22,7 +22,7 @@ from calib.calibrators.multiclass import of_one_score
 from calib.data.equal_rows import overlap
 from calib.files.saved import aligned
 from calib.files.saved.document import matched_by_position
-from pages.shared.isolation.reader import start
+from pages.shared.isolation import reader
 from pages.shared.panels.findings import show_faults
 from pages.shared.panels.label_shift_panel import corrected
 from pages.shared.panels.recommendation import (
@@ -76,7 +76,7 @@ def show_loaded(calibrator: Any, choices: int | None) -> None:
 
 
 heading("Apply", "Calibrate new predictions, with or without labels.")
-start()
+reader.pool.start()
 data = dataset()
 left, right = st.columns(2)
 own = data.own and can_recommend()

@@ -12,8 +12,8 @@ from calib import InputError, accuracy
 from calib.data.kinds import lacks
 from calib.datasets import EXAMPLE_TITLES
 from calib.diagrams import draw_class_shares
+from pages.shared.isolation import reader
 from pages.shared.isolation.limits import release
-from pages.shared.isolation.reader import start
 from pages.shared.panels.add_model import offer_model_upload
 from pages.shared.panels.class_names import offer_class_names
 from pages.shared.panels.findings import show_faults, show_findings, show_roles
@@ -230,7 +230,7 @@ def show_layouts() -> None:
 
 
 heading("Data", "Choose or upload predicted probabilities and true labels. Every other page is about them.")
-start()
+reader.pool.start()
 data = dataset()
 used = show_uploads(data)
 if data.example is not None and not pending():

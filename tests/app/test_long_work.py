@@ -183,7 +183,7 @@ def test_a_death_is_one_sentence_of_one_session(long, monkeypatch):
     long(calibration_tests)
 
     def ask_and_die(*job):
-        raise InputError(computing.Computer().obituary("it *died*"))
+        raise InputError(computing.Computer.ended.format("it *died*"))
 
     monkeypatch.setattr(computing.long_pool, "ask", ask_and_die)
     app = open_page("pages/views/noise.py", example="two-patients")

@@ -146,19 +146,11 @@ FUNCTIONS: dict[str, tuple[Callable[..., Any], float | Callable[..., float]]] = 
 class Computer(Worker):
     """A process that computes."""
 
-    name = "computing process"
-    niceness = 5
-
-    def __init__(self, memory_mib: int = MEMORY_MIB, seconds: int = SECONDS) -> None:
-        super().__init__(memory_mib, seconds)
-
-    def obituary(self, cause: str) -> str:
-        """Say that the computation was not finished."""
-        return f"the computation was not finished: {cause}. {LOST} Try a sample of the rows."
-
-    def faulted(self, fault: str) -> str:
-        """Say that the computation failed."""
-        return f"the computation failed because of a fault of calib {fault}. {LOST}"
+    name, niceness = "computing process", 5
+    memory_mib, seconds = MEMORY_MIB, SECONDS
+    ended = f"the computation was not finished: {{}}. {LOST} Try a sample of the rows."
+    overflowed = f"the computing process gave a result of more than {{:,.0f}} MB. {LOST}"
+    faulted = f"the computation failed because of a fault of calib {{}}. {LOST}"
 
 
 class LongComputer(Computer):

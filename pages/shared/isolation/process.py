@@ -65,14 +65,20 @@ def environment() -> dict[str, str]:
 
 
 class Worker:
-    """One process and its pipes, for one job at a time. Subclasses differ in their messages."""
+    """One process and its pipes, for one job at a time. Subclasses differ in their messages and limits."""
 
-    name = "worker"
+    name: str
     #: Its priority below the server's when both need the processor.
     niceness = 0
+    #: Memory of a job beyond the imports, and its processor time.
+    memory_mib: int
+    seconds: int
+    #: What a user reads with the cause of an end, with the MB of a result that are allowed, with a fault.
+    ended: str
+    overflowed: str
+    faulted: str
 
-    def __init__(self, memory_mib: int, seconds: int) -> None:
-        self.memory_mib, self.seconds = memory_mib, seconds
+    def __init__(self) -> None:
         self.process: subprocess.Popen[bytes] | Forked | None = None
         self.channel: Channel | None = None
         self.greeted = False
@@ -178,10 +184,10 @@ class Worker:
                     progress(*reply["progress"])
         except (EOFError, BrokenPipeError):
             process.kill()
-            raise InputError(self.obituary(self._cause(process.wait(), late.is_set()))) from None
+            raise InputError(self.ended.format(self._cause(process.wait(), late.is_set()))) from None
         except MessageTooLarge:
             self.close()
-            raise InputError(self.overflowed()) from None
+            raise InputError(self.overflowed.format(self.max_reply_mb)) from None
         except BaseException:  # the session was stopped in the middle: what comes next is not for it
             self.close()
             raise
@@ -192,7 +198,7 @@ class Worker:
         if "error" in reply:
             raise InputError(reply["error"])
         if "fault" in reply:
-            raise InputError(self.faulted(f"({reply['fault']}; the server's log has it)"))
+            raise InputError(self.faulted.format(f"({reply['fault']}; the server's log has it)"))
         return unpack(reply["result"], results)
 
     def _greet(self, head: dict[str, Any]) -> None:
@@ -209,18 +215,6 @@ class Worker:
             return "the system ended the process, most likely for its memory"
         name = signal.Signals(-code).name if code < 0 else f"exit code {code}"
         return f"a library ended the process ({name})"
-
-    def obituary(self, cause: str) -> str:
-        """Say in one sentence that the process ended."""
-        return f"the {self.name} ended: {cause}. {LOST}"
-
-    def overflowed(self) -> str:
-        """Say in one sentence that a result is too large."""
-        return f"the {self.name} gave a result of more than {self.max_reply_mb:,.0f} MB. {LOST}"
-
-    def faulted(self, fault: str) -> str:
-        """Say in one sentence that calib has a fault."""
-        return f"the {self.name} failed because of a fault of calib {fault}. {LOST}"
 
 
 def session_of_thread() -> str:

@@ -31,41 +31,25 @@ class Reader(Worker):
     """A process that reads strangers' files and does nothing else."""
 
     name = "reader of files"
-
-    def __init__(self, memory_mib: int = MEMORY_MIB, seconds: int = SECONDS) -> None:
-        super().__init__(memory_mib, seconds)
+    memory_mib, seconds = MEMORY_MIB, SECONDS
+    ended = (
+        f"the file ended the reader: {{}}. Files are read in a process of their own. {LOST} Write the file "
+        "again, or pass a sample of its rows."
+    )
+    overflowed = (
+        "the file holds more than the {:,.0f} MB that this server allows a session (CALIB_SESSION_MB). "
+        f"{LOST} Pass a sample of its rows."
+    )
+    faulted = f"the file was not read because of a fault of calib {{}}. {LOST}"
 
     @property
     def max_reply_mb(self) -> float:
         """Largest content of a file, in MB: the limit of a session."""
         return min(super().max_reply_mb, limits.limit("CALIB_SESSION_MB"))
 
-    def overflowed(self) -> str:
-        """Say that a file holds too much."""
-        return (
-            f"the file holds more than the {self.max_reply_mb:,.0f} MB that this server allows a session "
-            f"(CALIB_SESSION_MB). {LOST} Pass a sample of its rows."
-        )
-
-    def obituary(self, cause: str) -> str:
-        """Say that the file ended the process."""
-        return (
-            f"the file ended the reader: {cause}. Files are read in a process of their own. {LOST} Write the "
-            "file again, or pass a sample of its rows."
-        )
-
-    def faulted(self, fault: str) -> str:
-        """Say that the file was not read."""
-        return f"the file was not read because of a fault of calib {fault}. {LOST}"
-
 
 #: The readers that all sessions of a server share.
 pool = Pool(Reader, READERS)
-
-
-def start() -> None:
-    """Start a reader, so that the first file does not wait for its imports."""
-    pool.start()
 
 
 def read_files(

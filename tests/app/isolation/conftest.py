@@ -13,7 +13,8 @@ def own_reader():
     readers = []
 
     def make(**limits):
-        readers.append(Reader(**limits))
+        readers.append(Reader())
+        vars(readers[-1]).update(limits)
         return readers[-1]
 
     yield make

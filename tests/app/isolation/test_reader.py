@@ -149,6 +149,6 @@ def test_stop_in_the_middle_leaves_no_answer_for_the_next_job(own_reader):
 
 
 def test_readers_are_started_before_they_are_needed():
-    reader.start()
+    reader.pool.start()
     read(CSV)
     assert read(CSV)[0][0].n_rows == 60
