@@ -8,15 +8,14 @@ from __future__ import annotations
 
 import importlib
 from collections.abc import Mapping, Sequence
-from dataclasses import fields, is_dataclass
+from dataclasses import fields, is_dataclass, replace
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
 from calib.data.predictions import Announcement, Predictions
-from calib.files.readers.tables import Table
-from pages.shared.isolation.wire import pack_table, unpack_table
+from calib.files.readers.tables import Table, frozen, packed_table
 
 PLAIN = (type(None), bool, int, float, str)
 #: Types of calib that are sent, with their subclasses, all dataclasses and estimators.
@@ -54,8 +53,11 @@ class Packer:
             return {"table": columns, "index": self._packed_array(value.index.to_numpy())}
         if id(value) in self._described:
             return {"again": self._described[id(value)][0]}
-        if isinstance(value, Table):
-            return {"file": pack_table(value, self.arrays)}
+        if isinstance(value, Table):  # some columns are views of `packed`
+            own = {
+                name: None if name in value.packed_names else cells for name, cells in value.columns.items()
+            }
+            return {"file": self.pack({**vars(value), "columns": own})}
         name = f"{type(value).__module__}:{type(value).__qualname__}"
         _type_named(name)
         items = list(value) if isinstance(value, tuple) else None
@@ -77,19 +79,22 @@ class Packer:
             return self._packed_array(column.to_numpy())
         if isinstance(column.dtype, np.dtype) and column.dtype.kind in "mM":
             return {"times": self._stored(column.to_numpy().view(np.int64)), "dtype": column.dtype.str}
-        words: dict[Any, int] = {}  # by type, too: 1, 1.0 and True are equal
-        codes = [words.setdefault((type(cell), cell), len(words)) for cell in column.tolist()]
-        return {
-            "words": [self.pack(word) for _, word in words],
-            "codes": self._stored(np.array(codes, dtype=np.int64)),
-            "dtype": "str" if isinstance(column.dtype, pd.StringDtype) else "object",
-        }
+        dtype = "str" if isinstance(column.dtype, pd.StringDtype) else "object"
+        return {"column": self._packed_array(column.to_numpy(dtype=object)), "dtype": dtype}
 
     def _packed_array(self, array: np.ndarray) -> Any:
-        if array.dtype.kind in "biuf" and array.size:
+        if array.dtype.kind in "biuf":
             return {"array": self._stored(array)}
-        values = [self.pack(cell) for cell in array.ravel().tolist()]
-        return {"values": values, "shape": list(array.shape), "dtype": array.dtype.str}
+        cells, words = array.ravel().tolist(), dict[Any, int]()
+        kinds = list(map(type, cells))  # 1, 1.0 and True are equal
+        keys: Any = cells if len(set(kinds)) == 1 else zip(kinds, cells, strict=True)
+        codes = np.fromiter((words.setdefault(key, len(words)) for key in keys), np.int64)
+        distinct = words if keys is cells else (word for _, word in words)
+        return {
+            "words": [self.pack(word) for word in distinct],
+            "codes": self._stored(codes.reshape(array.shape)),
+            "dtype": array.dtype.str,
+        }
 
 
 def unpack(data: Any, arrays: Sequence[np.ndarray]) -> Any:
@@ -103,18 +108,16 @@ def _unpacked(data: Any, arrays: Sequence[np.ndarray], made: list[Any]) -> Any:
     if "number" in data:
         return arrays[data["number"]][0]
     if "words" in data:
-        words = np.empty(len(data["words"]), dtype=object)
+        words = np.empty(len(data["words"]), dtype=np.dtype(data["dtype"]))
         words[:] = [_unpacked(word, arrays, made) for word in data["words"]]
-        return pd.Series(words[arrays[data["codes"]]], dtype=data["dtype"])
+        return words[arrays[data["codes"]]]
+    if "column" in data:
+        return pd.Series(_unpacked(data["column"], arrays, made), dtype=data["dtype"])
     if "times" in data:
         return arrays[data["times"]].view(np.dtype(data["dtype"]))
     if "array" in data:
         arrays[data["array"]].flags.writeable = False
         return arrays[data["array"]]
-    if "values" in data:
-        array = np.empty(len(data["values"]), dtype=np.dtype(data["dtype"]))
-        array[:] = [_unpacked(cell, arrays, made) for cell in data["values"]]
-        return array.reshape(data["shape"])
     if "list" in data:
         return [_unpacked(member, arrays, made) for member in data["list"]]
     if "tuple" in data:
@@ -126,7 +129,7 @@ def _unpacked(data: Any, arrays: Sequence[np.ndarray], made: list[Any]) -> Any:
         index = _unpacked(data["index"], arrays, made)
         return pd.DataFrame(columns).set_axis(index) if columns else pd.DataFrame(index=index)
     if "file" in data:
-        return unpack_table(data["file"], arrays)
+        return _table(**_unpacked(data["file"], arrays, made))
     if "again" in data:
         return made[data["again"]]
     kind, items = _type_named(data["object"]), _unpacked(data["items"], arrays, made)
@@ -137,6 +140,15 @@ def _unpacked(data: Any, arrays: Sequence[np.ndarray], made: list[Any]) -> Any:
         restored = tuple.__new__(kind, items)
     made.append(restored)
     return restored
+
+
+def _table(columns: Any, packed: Any, packed_names: Any, format: str, matrices: Any, ignored: Any) -> Table:
+    table = Table(format, columns, matrices)
+    if packed is not None:
+        table = packed_table(packed, packed_names, columns, format=format, matrices=matrices)
+    for array in (*table.columns.values(), *table.matrices.values()):
+        frozen(array)
+    return replace(table, ignored=ignored)
 
 
 def n_bytes(value: Any) -> int:

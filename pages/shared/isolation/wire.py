@@ -11,7 +11,6 @@ import numpy as np
 import pyarrow as pa
 
 from calib.files.readers.source import Limits
-from calib.files.readers.tables import Table, frozen, packed_table
 
 #: Bytes of the longest JSON part of a message: names, and the distinct texts of columns.
 MAX_JSON = Limits().json_bytes
@@ -92,51 +91,3 @@ class Channel:
         if len(data) < n_bytes:
             raise EOFError
         return data
-
-
-def pack_table(table: Table, arrays: list[np.ndarray]) -> dict[str, Any]:
-    """Describe a table in JSON types; its numbers are added to `arrays`, texts as codes of their words."""
-
-    def stored(array: np.ndarray) -> int:
-        arrays.append(array)
-        return len(arrays) - 1
-
-    columns: list[dict[str, Any]] = []
-    for name, values in table.columns.items():
-        if name in table.packed_names:
-            columns.append({"name": name})
-        elif values.dtype == object:
-            words: dict[str, int] = {}
-            codes = np.fromiter((words.setdefault(v, len(words)) for v in values.tolist()), np.int64)
-            columns.append({"name": name, "words": list(words), "at": stored(codes)})
-        else:
-            columns.append({"name": name, "at": stored(values)})
-    return {
-        "format": table.format,
-        "columns": columns,
-        "matrices": {name: stored(matrix) for name, matrix in table.matrices.items()},
-        "packed": None if table.packed is None else stored(table.packed),
-        "packed_names": list(table.packed_names),
-        "ignored": list(table.ignored),
-    }
-
-
-def unpack_table(data: dict[str, Any], arrays: Sequence[np.ndarray]) -> Table:
-    """Make the table that `pack_table` described; its arrays are read-only."""
-    columns: dict[str, np.ndarray | None] = {}
-    for column in data["columns"]:
-        values = arrays[column["at"]] if "at" in column else None
-        if values is not None and "words" in column:
-            values = np.array(column["words"], dtype=object)[values]
-        columns[column["name"]] = values
-    matrices = {name: arrays[at] for name, at in data["matrices"].items()}
-    if data["packed"] is None:
-        packed, names = None, ()
-        table = Table(data["format"], {n: v for n, v in columns.items() if v is not None}, matrices)
-    else:
-        packed, names = arrays[data["packed"]], tuple(data["packed_names"])
-        table = packed_table(packed, names, columns, format=data["format"], matrices=matrices)
-    ignored = tuple(data["ignored"])
-    for array in (*table.columns.values(), *table.matrices.values()):
-        frozen(array)
-    return Table(table.format, table.columns, table.matrices, packed, names, ignored)
