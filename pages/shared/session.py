@@ -107,18 +107,9 @@ class Dataset:
         return self.evaluation.sample_weight is not None if self.sums is None else self.sums.is_weighted
 
     @property
-    def own(self) -> bool:
-        """Whether the data are the user's own: then only the user may replace them."""
-        return self.example is None
-
-    @property
-    def key(self) -> str:
-        """Digest of all rows."""
-        return "/".join(digest(rows) for rows in (self.evaluation, self.calibration) if rows is not None)
-
-    @property
     def digest(self) -> str:
-        return self.key
+        """Key of all rows."""
+        return "/".join(digest(rows) for rows in (self.evaluation, self.calibration) if rows is not None)
 
     @property
     def size(self) -> int:
@@ -314,7 +305,7 @@ def use_renamed(data: Dataset, changed: Callable[[Any], Any], *, moved: bool) ->
                 calibrator.class_names_ = data.evaluation.class_names
             named = getattr(method.scores, "class_names", None) is not None
             scores = changed(method.scores) if named else method.scores
-            key = method.key.replace(before.key, data.key, 1)
+            key = method.key.replace(before.digest, data.digest, 1)
             found.append(replace(method, calibrator=calibrator, scores=scores, key=key))
     use(data, found)
     if moved:
@@ -407,7 +398,7 @@ def _found(data: Dataset, source: Project | FurtherModel) -> list[Method]:
     found = [_model(BASE, rows, rows.fingerprint)]
     for name, calibrator in source.calibrators.items():
         # By content: a file may hold other values under the settings that a fit here would have.
-        key = f"{data.key}/{hashlib.sha256(dumps(calibrator)).hexdigest()}"
+        key = f"{data.digest}/{hashlib.sha256(dumps(calibrator)).hexdigest()}"
         groups = groups_in(calibrator, rows)
         given = {} if groups is None else {"groups": np.asarray(groups, dtype=object)}
         scores = compute(f"Applying {name}", calibrated_scores, calibrator, rows, **given)
@@ -513,7 +504,7 @@ def fit(
         If it cannot be fitted, or its scores would exceed what a session or the server may hold; nothing is
         stored then.
     """
-    key = f"{st.session_state['dataset'].key}/{calibrator!r}/{by!r}"
+    key = f"{st.session_state['dataset'].digest}/{calibrator!r}/{by!r}"
     fitted_before: Method | None = st.session_state["methods"].get(name)
     if fitted_before is not None and fitted_before.key == key:
         choices, unasked = max(choices, fitted_before.choices), unasked and fitted_before.unasked
@@ -536,7 +527,7 @@ def _call_to_fit(
     data: Dataset, name: str, calibrator: Any, by: By | None = None, groups: tuple[Any, Any] = (None, None)
 ) -> tuple[Any, ...]:
     """Return the kept function that fits, and its arguments."""
-    key = f"{data.key}/{calibrator!r}/{by!r}"
+    key = f"{data.digest}/{calibrator!r}/{by!r}"
     return _fitted, key, name, calibrator, data.calibration, data.evaluation, groups
 
 

@@ -295,7 +295,7 @@ def given_rows(reading: Reading) -> Any:
 def take_up_again(data: Dataset) -> None:
     """Examine the files of the data again, with their roles and accepted fixes, to change them."""
     assert data.upload is not None, "the page offers it for uploads only"
-    key = (AGAIN, data.key, None, None)
+    key = (AGAIN, data.digest, None, None)
     reading = _read(Reading(key, data.name, (), {}, None), data.upload.tables, data.roles)
     reports = dict(reading.reports)
     for part, codes in data.upload.accepted.items():

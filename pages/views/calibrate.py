@@ -172,7 +172,7 @@ with right.popover("Fit another", width="stretch", icon=":material/tune:"):
         else:
             st.caption(escaped(needs_equal_rows("The plan of bins")))
 try:
-    wanted = f"{data.key}/{calibrator!r}"
+    wanted = f"{data.digest}/{calibrator!r}"
     if pressed:
         asked()
         st.session_state["warned"] = (wanted, costs_accuracy())

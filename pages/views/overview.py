@@ -222,7 +222,7 @@ if fold.open:  # else the first visit would wait for their intervals
         show_numbers()
 report = st.container()
 words, icon = "Use your own predictions", ":material/upload_file:"
-if not data.own and st.button(words, icon=icon, on_click=open_upload):
+if data.example is not None and st.button(words, icon=icon, on_click=open_upload):
     st.switch_page("pages/views/data.py")
 with proposed:  # after what needs no calibrator: to fit it takes longest
     show_recommendation()

@@ -82,7 +82,7 @@ def with_binning(app: AppTest) -> str:
     rows, calibration = data.evaluation, data.calibration
     calibrator = fit_on(for_kind(make_calibrator(), rows.kind), calibration)
     name, scores = name_of(calibrator), calibrated_scores(calibrator, rows)
-    strategy, key = assessment_strategy(rows, calibrator), f"{data.key}/with-binning"
+    strategy, key = assessment_strategy(rows, calibrator), f"{data.digest}/with-binning"
     method = Method(name, rows.labels, scores, strategy, key, calibrator, cluster=rows.cluster)
     app.session_state["methods"] = {**app.session_state["methods"], name: method}
     app.run()

@@ -23,7 +23,11 @@ def offer_class_names() -> None:
     with st.expander("Names and order of the classes", key="class-names"):
         table = pd.DataFrame({"class": names, "shown as": names, "place": range(1, len(names) + 1)})
         edited = st.data_editor(
-            table, hide_index=True, disabled=["class"], key=f"class-names-{data.key[:24]}", num_rows="fixed"
+            table,
+            hide_index=True,
+            disabled=["class"],
+            key=f"class-names-{data.digest[:24]}",
+            num_rows="fixed",
         )
         st.caption(
             "From now on figures, tables, reports and files use these names in this order, and calibrators "

@@ -102,7 +102,7 @@ def covtype_panel(model: str = "forest") -> None:
 def _may_replace(title: str) -> bool:
     """Return whether the data on screen may be replaced: a user's own only if the user agrees."""
     shown = dataset()
-    if not shown.own:
+    if shown.example is not None:
         return True
     st.markdown(f"{title} is ready. Your data {literal(shown.name)} are still on screen.")
     with st.container(horizontal=True):

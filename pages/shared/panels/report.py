@@ -44,7 +44,7 @@ def offer_report(n_bins: int) -> None:
         groups={name: model.groups for name, model in models.items() if model.groups is not None},
         models=data.models,
     )
-    keys = [data.key, *(f"{name}={model.key}/{model.choices}" for name, model in models.items())]
+    keys = [data.digest, *(f"{name}={model.key}/{model.choices}" for name, model in models.items())]
     every = [rows.fingerprint for _, rows in data.models.values()]
     page = _page(repr((data.name, data.description, data.log, n_bins, keys, every)), contents)
     file = re.sub(r"[^A-Za-z0-9]+", "-", data.name).strip("-").lower()[:60] or "report"
