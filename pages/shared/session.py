@@ -53,6 +53,11 @@ DEFAULT_EXAMPLE = "resnet"
 READINGS = ("reading", "other-reading", "apply-reading", "project-read", "summary-read", "calibrator-read")
 #: Keys of what is on screen: the data, what is fitted on the model on screen, and on each other model.
 ON_SCREEN = ("dataset", "methods", "elsewhere")
+#: What a project has of the data on screen under the same names.
+SAVED = (
+    *("name", "description", "simulated", "calibration", "evaluation"),
+    *("truth", "split", "roles", "upload", "model"),
+)
 #: Above this many scores (rows x classes), class-wise numbers are computed only when asked for.
 MANY_SCORES = 5_000_000
 
@@ -318,16 +323,8 @@ def as_project() -> Project:
     """Return the data on screen with the session's calibrators, further models, settings and notes."""
     data, elsewhere = dataset(), st.session_state["elsewhere"]
     return Project(
-        name=data.name,
-        evaluation=data.evaluation,
-        calibration=data.calibration,
-        description=data.description,
-        simulated=data.simulated,
-        truth=data.truth,
-        split=data.split,
-        roles=data.roles,
+        **{name: getattr(data, name) for name in SAVED},
         fixes=data.log,
-        model=data.model,
         models={
             name: FurtherModel(evaluation, calibration, **_fitted_of(elsewhere.get(name, {})))
             for name, (calibration, evaluation) in data.models.items()
@@ -335,7 +332,6 @@ def as_project() -> Project:
         },
         settings=_settings(),
         notes=notes(),
-        upload=data.upload,
         **_fitted_of(methods()),
     )
 
@@ -359,19 +355,7 @@ def _settings() -> Settings:
 
 def open_project(project: Project) -> None:
     """Put the content of a project on screen; `undo` brings back the previous data."""
-    data = Dataset(
-        name=project.name,
-        description=project.description,
-        simulated=project.simulated,
-        calibration=project.calibration,
-        evaluation=project.evaluation,
-        truth=project.truth,
-        log=project.fixes,
-        split=project.split,
-        roles=project.roles,
-        upload=project.upload,
-        model=project.model,
-    )
+    data = Dataset(**{name: getattr(project, name) for name in SAVED}, log=project.fixes)
     if project.models:
         models = {name: (model.calibration, model.evaluation) for name, model in project.models.items()}
         shown = {project.model or data.name: (data.calibration, data.evaluation)}
