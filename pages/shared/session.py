@@ -265,7 +265,7 @@ def _put(data: Dataset, found: Sequence[Method] = ()) -> None:
 
 def _begin_model(data: Dataset, found: Sequence[Method] = ()) -> None:
     """Store the methods of the model on screen, by default the model alone."""
-    found = found or [model_of(data)]
+    found = found or [model_of(data.evaluation)]
     st.session_state["methods"] = {method.name: method for method in found}
 
 
@@ -286,7 +286,7 @@ def base_models() -> dict[str, Method]:
     data = dataset()
     others = [name for name in data.models if name != data.model]
     names = [data.model, *others] if others else []
-    return {name: _model(name, data.models[name][1], digest(data.models[name][1])) for name in names}
+    return {name: model_of(data.models[name][1], name) for name in names}
 
 
 def scored() -> dict[str, Method]:
@@ -302,7 +302,7 @@ def use_renamed(data: Dataset, changed: Callable[[Any], Any], *, moved: bool) ->
     moved, calibrators are fitted again, except calibrators for groups.
     """
     before, (_, *others) = dataset(), methods().values()
-    found = [_model(BASE, data.evaluation, data.evaluation.fingerprint)]
+    found = [model_of(data.evaluation)]
     for method in others:
         if not moved:
             calibrator = copy.copy(method.calibrator)
@@ -379,17 +379,16 @@ def open_project(project: Project) -> None:
 def _found(data: Dataset, source: Project | FurtherModel) -> list[Method]:
     """Return the model on screen, and the calibrators that a project holds for it, applied."""
     rows = data.evaluation
-    found = [_model(BASE, rows, rows.fingerprint)]
+    base = model_of(rows)
+    found = [base]
     for name, calibrator in source.calibrators.items():
         # By content: a file may hold other values under the settings that a fit here would have.
         key = f"{data.digest}/{hashlib.sha256(dumps(calibrator)).hexdigest()}"
         groups = groups_in(calibrator, rows)
         given = {} if groups is None else {"groups": np.asarray(groups, dtype=object)}
         scores = compute(f"Applying {name}", calibrated_scores, calibrator, rows, **given)
-        further: dict[str, Any] = {"weights": rows.sample_weight, "groups": given.get("groups")}
-        further |= {"cluster": rows.cluster, "choices": source.choices.get(name, 1)}
-        strategy = assessment_strategy(rows, calibrator)
-        found.append(Method(name, rows.labels, scores, strategy, key, calibrator, **further))
+        further: dict[str, Any] = {"groups": given.get("groups"), "choices": source.choices.get(name, 1)}
+        found.append(_applied(base, name, scores, key, calibrator, **further))
     return found
 
 
@@ -531,9 +530,7 @@ def _fit(name: str, calibrator: Any, by: By | None = None) -> Method:
     begin = time.perf_counter()
     fitted, scores = call(key, *arguments)
     LOG.info("fit rows=%d seconds=%.2f", data.calibration.n_samples, time.perf_counter() - begin)
-    rows, strategy = data.evaluation, assessment_strategy(data.evaluation, fitted)
-    further: dict[str, Any] = {"weights": rows.sample_weight, "groups": groups[1], "cluster": rows.cluster}
-    return Method(name, rows.labels, scores, strategy, key, fitted, **further)
+    return _applied(st.session_state["methods"][BASE], name, scores, key, fitted, groups=groups[1])
 
 
 def _with_groups(data: Dataset, column: str, groups: tuple[Any, Any]) -> Dataset:
@@ -576,16 +573,19 @@ def add_model(name: str, pair: tuple[Any, Any]) -> None:
     st.session_state["dataset"] = new
 
 
-def model_of(data: Dataset) -> Method:
-    """Return the base model of data, which need not be on screen."""
-    return _model(BASE, data.evaluation, digest(data.evaluation))
-
-
-def _model(name: str, rows: Any, key: str) -> Method:
+def model_of(rows: Any, name: str = BASE) -> Method:
+    """Return a model before calibration by its rows, which need not be on screen."""
     if isinstance(rows, Summary):
-        return Method(name, None, rows, "uniform", key)
-    strategy = assessment_strategy(rows)
-    return Method(name, rows.labels, rows, strategy, key, weights=rows.sample_weight, cluster=rows.cluster)
+        return Method(name, None, rows, "uniform", digest(rows))
+    further = {"weights": rows.sample_weight, "cluster": rows.cluster}
+    return Method(name, rows.labels, rows, assessment_strategy(rows), digest(rows), **further)
+
+
+def _applied(base: Method, name: str, scores: Any, key: str, calibrator: Any, **further: Any) -> Method:
+    strategy = assessment_strategy(base.scores, calibrator)
+    return replace(
+        base, name=name, scores=scores, strategy=strategy, key=key, calibrator=calibrator, **further
+    )
 
 
 def store(method: Method) -> Method:

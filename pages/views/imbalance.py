@@ -116,7 +116,7 @@ chart(
     height=80 + 44 * len(bars),
 )
 if (behind := st.session_state.get("imbalance-class")) in by_frequency:
-    base = model_of(data)
+    base = model_of(data.evaluation)
     predicted_as = f"Predicted {literal(names[behind])}"
     which = rows_of(base, "top-label", 1, behind)
     rows_panel(base, which, predicted_as, "imbalance-rows", title="", rows=data.evaluation)
