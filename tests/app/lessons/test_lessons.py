@@ -14,8 +14,7 @@ from calib import InputError, ece, noise_floor, paired_interval, reduce_to_binar
 from calib.answers.metric_tables import METRIC_COLUMNS
 from calib.datasets import load_example
 from pages.shared.lessons.binning_by_hand import bent_curve, bin_curve, trade_off, true_curve
-from pages.shared.lessons.exercises import EXERCISES
-from pages.shared.lessons.networks import study
+from pages.shared.lessons.exercises import EXERCISES, study
 from pages.shared.lessons.noise_game import (
     STRENGTHS,
     draw_labels,
