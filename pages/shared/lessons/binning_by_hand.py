@@ -81,10 +81,10 @@ def bent_curve(n_samples: int, seed: int = 0) -> Curve:
     return Curve(scores, random.random(n_samples) < truth, truth)
 
 
-def bin_curve(curve: Curve, points_per_bin: int, *, alpha: float = 0.1, seed: int = 1) -> BinnedCurve:
+def bin_curve(curve: Curve, points_per_bin: int) -> BinnedCurve:
     """Fit histogram binning with `points_per_bin` points (2 or more) and assess it on `FRESH` new rows."""
     binning = HistogramBinning(points_per_bin=points_per_bin).fit(curve.scores, curve.outcomes)
-    fresh = bent_curve(FRESH, seed)
+    fresh = bent_curve(FRESH, seed=1)
     calibrated = binning.predict(fresh.scores)
     position = np.searchsorted(binning.edges_, fresh.scores, side="right")
     n_bins = len(binning.values_)
@@ -98,18 +98,18 @@ def bin_curve(curve: Curve, points_per_bin: int, *, alpha: float = 0.1, seed: in
         value=binning.values_,
         true_mean=true_mean,
         count=binning.counts_,
-        promise=guarantee(points_per_bin=smallest, n_samples=len(curve.scores), alpha=alpha),
+        promise=guarantee(points_per_bin=smallest, n_samples=len(curve.scores)),
         error=float(np.nansum(rows * np.abs(true_mean - binning.values_)) / FRESH),
         sharpness=sharpness(np.where(fresh.outcomes, 0, 1), top, notion="confidence", strategy="discrete"),
     )
 
 
-def trade_off(curve: Curve, *, alpha: float = 0.1) -> pd.DataFrame:
+def trade_off(curve: Curve) -> pd.DataFrame:
     """Return guarantee, error and sharpness of `bin_curve` for `POINTS_GRID`, as far as rows suffice."""
     rows = []
     for k in POINTS_GRID:
         if k <= len(curve.scores):
-            binned = bin_curve(curve, k, alpha=alpha)
+            binned = bin_curve(curve, k)
             rows.append(
                 {
                     "points_per_bin": k,
@@ -123,18 +123,11 @@ def trade_off(curve: Curve, *, alpha: float = 0.1) -> pd.DataFrame:
     return pd.DataFrame(rows)
 
 
-def binned_curve(
-    binned: pd.DataFrame,
-    band: float,
-    grid: np.ndarray,
-    truth: np.ndarray | None,
-    rows: tuple[np.ndarray, np.ndarray],
-) -> Figure:
-    """Draw histogram binning over the known curve, with a band of +- `band` around each step."""
+def binned_curve(curve: Curve, binned: BinnedCurve, *, answered: bool) -> Figure:
+    """Draw the steps of histogram binning with their guarantee and, if `answered`, the known curve."""
     data = []
-    x = binned[["lower", "upper"]].to_numpy().ravel()
-    y = np.repeat(binned["value"].to_numpy(), 2)
-    low, high = np.clip(y - band, 0, 1), np.clip(y + band, 0, 1)
+    x, y = np.repeat(binned.edges, 2)[1:-1], np.repeat(binned.value, 2)
+    low, high = (np.clip(y + side * binned.promise.marginal, 0, 1) for side in (-1, 1))
     data += scatter(x=x, y=low, line={"width": 0})
     data += scatter(
         x=x,
@@ -145,15 +138,16 @@ def binned_curve(
         name="guarantee, \u00b1 \u03b5\u2081",
     )
     data += scatter(
-        x=rows[0],
-        y=np.where(rows[1], 1.03, -0.03),
+        x=curve.scores[:MAX_TICKS],
+        y=np.where(curve.outcomes[:MAX_TICKS], 1.03, -0.03),
         marker={"symbol": "line-ns", "size": 9, "line": {"width": 1, "color": BARS}},
         name="calibration rows: wrong 0, right 1",
     )
-    if truth is not None:
+    if answered:
+        places = np.linspace(0, 1, 201)
         data += scatter(
-            x=grid,
-            y=truth,
+            x=places,
+            y=true_curve(places),
             line={"color": OKABE_ITO["green"], "width": 3, "dash": "dash"},
             name="truth (known: simulated)",
             hovertemplate="score %{x:.2f}: truly right %{y:.3f}<extra></extra>",
@@ -163,7 +157,7 @@ def binned_curve(
         y=y,
         line={"color": OKABE_ITO["vermillion"], "width": 3.5},
         name="histogram binning",
-        customdata=np.repeat(binned["count"].to_numpy(), 2)[:, None].tolist(),
+        customdata=np.repeat(binned.count, 2)[:, None].tolist(),
         hovertemplate="calibrated %{y:.3f}, from %{customdata[0]:,} rows<extra></extra>",
     )
     layout = unit_axes(data, "Score of the model", "Right", LESSON_HEIGHT + 60)
@@ -225,28 +219,19 @@ def show() -> None:
     drawn, side = st.columns([3, 1], gap="medium")
     with side:
         n_rows = st.select_slider("Calibration rows n", ROWS, 1_000, key="rows", bind="query-params")
-        scores = np.sort(bent_curve(n_rows).scores)
-        listen({"points": lambda place: _points(float((scores < place).sum()))})
+        curve = bent_curve(n_rows)
+        listen({"points": lambda place: _points(float((curve.scores < place).sum()))})
         k = min(
             st.slider(
                 "Points per bin k", POINTS[0], POINTS[1], 50, POINTS[2], key="points", bind="query-params"
             ),
             n_rows,
         )
-    curve, binned, table = _binned(n_rows, k)
-    promise = binned.promise
-    grid = np.linspace(0, 1, 201)
-    ticks = slice(0, MAX_TICKS)
+    binned, table = bin_curve(curve, k), _table(n_rows)
     with drawn:
         picture(
             draggable(
-                binned_curve(
-                    binned.frame(),
-                    promise.marginal,
-                    grid,
-                    true_curve(grid) if guessed else None,
-                    (curve.scores[ticks], curve.outcomes[ticks]),
-                ),
+                binned_curve(curve, binned, answered=guessed is not None),
                 [handle("points", binned.edges[1], binned.value[0], "x")],
             ),
             "binning-fit",
@@ -260,7 +245,8 @@ def show() -> None:
     st.markdown(
         f"**{best['points_per_bin']:.0f}** of {n_rows:,}: ECE {best['error']:.3f}, but all rows share "
         f"{values}. With {k}, ECE is **{binned.error:.3f}**; without knowing the truth, Theorem 1 promises "
-        f"at most **{promise.marginal:.3f}** per bin with probability 90 %. Drag the end of the first bin."
+        f"at most **{binned.promise.marginal:.3f}** per bin with probability 90 %. Drag the end of the first "
+        "bin."
     )
     if presenting():
         return
@@ -281,12 +267,6 @@ def show() -> None:
 def _points(below: float) -> int:
     low, high, step = POINTS
     return int(min(max(round(below / step) * step, low), high))
-
-
-@kept()
-def _binned(n_rows: int, points_per_bin: int) -> tuple[Curve, BinnedCurve, pd.DataFrame]:
-    curve = bent_curve(n_rows)
-    return curve, bin_curve(curve, points_per_bin), _table(n_rows)
 
 
 @kept()

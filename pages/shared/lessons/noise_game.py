@@ -41,31 +41,6 @@ ROUND_ROWS, ROUND_CLASSES = 1_000, 10
 
 
 @dataclass(frozen=True, eq=False)
-class PerfectCurve:
-    """TL-ECE and conf-ECE that a perfectly calibrated model shows, by number of rows."""
-
-    #: Classes L and equal-width bins B
-    n_classes: int
-    n_bins: int
-    n_samples: np.ndarray  #: (S,) int64 array: rows n
-    #: (S,) float64 arrays: mean and 95 % quantile of TL-ECE, mean of conf-ECE
-    tl_mean: np.ndarray
-    tl_upper: np.ndarray
-    conf_mean: np.ndarray
-
-    def frame(self) -> pd.DataFrame:
-        return pd.DataFrame(
-            {
-                "n_classes": self.n_classes,
-                "n_samples": self.n_samples,
-                "tl_ece_mean": self.tl_mean,
-                "tl_ece_q95": self.tl_upper,
-                "conf_ece_mean": self.conf_mean,
-            }
-        )
-
-
-@dataclass(frozen=True, eq=False)
 class GameRound:
     """One round of the noise game."""
 
@@ -85,8 +60,8 @@ def perfect_rows(n_samples: int, n_classes: int) -> Predictions:
     return Predictions(proba, draw_labels(proba, np.random.default_rng((n_classes, 0))))
 
 
-def perfect_curve(n_classes: int, *, n_bins: int = 10, n_resamples: int = 100) -> PerfectCurve:
-    """Compute the noise floors of a perfect model with `n_classes` classes for each of `ROW_COUNTS`."""
+def perfect_curve(n_classes: int, *, n_bins: int = 10, n_resamples: int = 100) -> pd.DataFrame:
+    """Return mean and 95 % quantile of a perfect model's TL-ECE, and its mean conf-ECE, for `ROW_COUNTS`."""
     rows = perfect_rows(max(ROW_COUNTS), n_classes)
     labels = as_labels(rows.labels, rows.n_samples, n_classes)
     floors = {
@@ -97,13 +72,14 @@ def perfect_curve(n_classes: int, *, n_bins: int = 10, n_resamples: int = 100) -
         for notion in ("top-label", "confidence")
     }
     top = [floors[n, "top-label"] for n in ROW_COUNTS]
-    return PerfectCurve(
-        n_classes=n_classes,
-        n_bins=n_bins,
-        n_samples=np.array(ROW_COUNTS),
-        tl_mean=np.array([floor.mean for floor in top]),
-        tl_upper=np.array([floor.quantile(0.95) for floor in top]),
-        conf_mean=np.array([floors[n, "confidence"].mean for n in ROW_COUNTS]),
+    return pd.DataFrame(
+        {
+            "n_classes": n_classes,
+            "n_samples": ROW_COUNTS,
+            "tl_ece_mean": [floor.mean for floor in top],
+            "tl_ece_q95": [floor.quantile(0.95) for floor in top],
+            "conf_ece_mean": [floors[n, "confidence"].mean for n in ROW_COUNTS],
+        }
     )
 
 
@@ -232,22 +208,22 @@ def show() -> None:
         st.button("Redraw the labels", on_click=one_more, args=("draws", MAX_DRAWS), width="stretch")
     curves = [_curve(n_classes) for n_classes in CLASS_COUNTS]
     values = _redraws(n_rows, classes, draws)
-    frames = [each.frame() for each in curves]
-    figure = perfect_curves(frames, classes, n_rows, values, answered=guessed is not None)
+    figure = perfect_curves(curves, classes, n_rows, values, answered=guessed is not None)
     height = figure["layout"]["yaxis"]["range"][1] / 2
     with drawn:
         picture(
             draggable(figure, [handle("n", n_rows, values[-1] if guessed else height, "x")]),
             "noise-curves",
-            table=lambda: pd.concat(frames),
+            table=lambda: pd.concat(curves),
             alt="TL-ECE of a perfect model against the number of rows, a line per number of classes",
         )
     if guessed is None:
         return
-    curve, position = curves[CLASS_COUNTS.index(classes)], ROW_COUNTS.index(n_rows)
+    shown = curves[CLASS_COUNTS.index(classes)].set_index("n_samples").loc[n_rows]
+    perfect = perfect_words(shown["tl_ece_mean"], shown["tl_ece_q95"], 3)
     st.markdown(
         f"These labels show **{values[-1]:.3f}**. With {classes} classes and {n_rows:,} rows "
-        f"{perfect_words(curve.tl_mean[position], curve.tl_upper[position], 3)}. Read an estimate beside "
+        f"{perfect}. Read an estimate beside "
         "this noise floor. Drag the diamond."
     )
     own_data("pages/views/noise.py", "Noise")
@@ -318,7 +294,7 @@ def score(answers: dict[tuple[int, int], str]) -> None:
 
 
 @kept()
-def _curve(n_classes: int) -> PerfectCurve:
+def _curve(n_classes: int) -> pd.DataFrame:
     with st.spinner("Redrawing labels ..."):
         return perfect_curve(n_classes, n_bins=N_BINS)
 

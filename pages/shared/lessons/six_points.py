@@ -58,21 +58,14 @@ def used_cells(proba: np.ndarray, notion: str, top_k: int = 2) -> np.ndarray:
     return cells
 
 
-def binary_tables(
-    predictions: Predictions, notion: str, *, points: Sequence[str] = POINTS, top_k: int = 2
-) -> dict[int, pd.DataFrame]:
+def binary_tables(predictions: Predictions, notion: str, *, top_k: int = 2) -> dict[int, pd.DataFrame]:
     """Return the binary problems of a notion as small tables, by index, as in Figure 3 (b) to (d).
 
-    Each table has a column per point that enters the problem, in the order of `points`, and two rows:
+    Each table has a column per point that enters the problem, in the order of `POINTS`, and two rows:
     "score" and "outcome" (0 or 1). Problems without points are left out.
     """
     ranks = top_k if notion in TOP_K_NOTIONS else None
-    problems = reduce_to_binary(
-        predictions.labels,
-        predictions,
-        notion,
-        top_k=ranks,
-    )
+    problems = reduce_to_binary(predictions.labels, predictions, notion, top_k=ranks)
     tables = {}
     for index in range(problems.n_problems):
         entries = slice(problems.offsets[index], problems.offsets[index + 1])
@@ -83,7 +76,7 @@ def binary_tables(
         tables[index] = pd.DataFrame(
             [problems.scores[entries][order], problems.outcomes[entries][order].astype(float)],
             index=["score", "outcome"],
-            columns=[points[row] for row in rows[order]],
+            columns=[POINTS[row] for row in rows[order]],
         )
     return tables
 
@@ -103,18 +96,17 @@ FILLS = ("#56B4E9", "#E69F00", "#3CC99B", "#DDA0BF")
 PATTERNS = ("", "/", "\\", "x")
 
 
-def cell_table(
-    proba: np.ndarray, labels: np.ndarray, cells: np.ndarray, names: Sequence[str], points: Sequence[str]
-) -> Figure:
+def cell_table(rows: Predictions, cells: np.ndarray, names: Sequence[str]) -> Figure:
     """Draw Figure 3a: the table of predictions, with the numbers that a notion uses filled and named."""
+    proba, labels = rows.proba, rows.labels
     n_samples, n_classes = proba.shape
     data = []
     for value in np.unique(cells[cells > 0]).tolist():
-        rows, columns = np.nonzero(cells == value)
+        down, across = np.nonzero(cells == value)
         data += bar(
-            x=columns,
-            y=np.full(len(rows), 0.9),
-            base=rows - 0.45,
+            x=across,
+            y=np.full(len(down), 0.9),
+            base=down - 0.45,
             width=0.94,
             marker={
                 "color": FILLS[(value - 1) % n_classes],
@@ -129,17 +121,17 @@ def cell_table(
             },
         )
     for used in (True, False):
-        rows, columns = np.nonzero((cells > 0) == used)
+        down, across = np.nonzero((cells > 0) == used)
         text = []
-        for row, column in zip(rows, columns, strict=True):
+        for row, column in zip(down, across, strict=True):
             number = f"{proba[row, column]:.2f}" + (" \u2713" if labels[row] == column else "")
             if used:
                 name = names[cells[row, column] - 1]
                 number = f"<b>{number}</b><br><span style='font-size:12px'>{name}</span>"
             text.append(number)
         data += scatter(
-            x=columns,
-            y=rows,
+            x=across,
+            y=down,
             text=text,
             textfont={"size": TEXT, "color": INK} if used else {"size": TEXT},
         )
@@ -160,7 +152,7 @@ def cell_table(
         yaxis={
             **bare,
             "tickvals": list(range(n_samples)),
-            "ticktext": [f"<b>{point}</b>, Y = {labels[row] + 1}" for row, point in enumerate(points)],
+            "ticktext": [f"<b>{point}</b>, Y = {labels[row] + 1}" for row, point in enumerate(POINTS)],
             "range": [n_samples - 0.45, -0.55],
         },
     )
@@ -188,7 +180,7 @@ def show() -> None:
     )
     if guessed is None:
         picture(
-            cell_table(SIX_POINTS.proba, SIX_POINTS.labels, np.zeros((6, 4), dtype=int), [], POINTS),
+            cell_table(SIX_POINTS, np.zeros((6, 4), dtype=int), []),
             "six-points",
             alt="Table of six predictions",
         )
@@ -216,7 +208,7 @@ def show() -> None:
         st.markdown(NOTIONS[notion])
         table = pd.DataFrame(rows.proba, columns=COLUMNS)
         picture(
-            cell_table(rows.proba, rows.labels, cells, named, POINTS),
+            cell_table(rows, cells, named),
             "six-points",
             table=lambda: table.assign(point=POINTS, Y=rows.labels + 1),
             alt=f"Table of six predictions; filled cells are used by {notion} calibration",

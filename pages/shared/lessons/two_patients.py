@@ -231,15 +231,11 @@ LABELS = {
 }
 
 
-def put(**values: float) -> None:
-    st.session_state.update(values)
-
-
 def worst() -> None:
     """Move the accuracies to where TL-ECE is largest while conf-ECE stays 0."""
     values = {name: st.session_state.get(name, PAPER[name]) for name in PAPER}
     right_a, right_b = worst_accuracies(values["share"], (values["told_a"], values["told_b"]))
-    put(right_a=right_a, right_b=right_b)
+    st.session_state.update(right_a=right_a, right_b=right_b)
 
 
 def knob(name: str) -> float:
@@ -262,7 +258,7 @@ def show() -> None:
         with st.popover("More", width="stretch"):
             values |= {name: knob(name) for name in ("told_a", "told_b")}
             st.button("Find the worst case", on_click=worst, width="stretch")
-            st.button("The paper's numbers", on_click=put, kwargs=PAPER, width="stretch")
+            st.button("The paper's numbers", on_click=st.session_state.update, args=(PAPER,), width="stretch")
     confidences = (values["told_a"], values["told_b"])
     accuracies = (values["right_a"], values["right_b"])
     population = two_patients_population(values["share"], confidences, accuracies)

@@ -124,13 +124,12 @@ def test_rows_that_do_not_sum_to_one_are_found():
 
 def test_perfect_curve_rises_with_classes_and_falls_with_rows():
     few, many = (perfect_curve(classes, n_resamples=30) for classes in (3, 30))
-    assert (np.diff(few.tl_mean) < 0).all()
-    assert (np.diff(many.tl_mean) < 0).all()
-    assert (few.tl_mean < many.tl_mean).all()
-    assert (few.conf_mean <= few.tl_mean).all()
-    assert len(few.frame()) == len(few.n_samples)
+    assert (np.diff(few["tl_ece_mean"]) < 0).all()
+    assert (np.diff(many["tl_ece_mean"]) < 0).all()
+    assert (few["tl_ece_mean"] < many["tl_ece_mean"]).all()
+    assert (few["conf_ece_mean"] <= few["tl_ece_mean"]).all()
     mean = redraws(1_000, 3, range(1, 31)).mean()
-    assert mean == pytest.approx(few.tl_mean[few.n_samples.tolist().index(1_000)], rel=0.15)
+    assert mean == pytest.approx(few.set_index("n_samples").loc[1_000, "tl_ece_mean"], rel=0.15)
 
 
 def test_labels_are_drawn_from_the_probabilities():
