@@ -303,7 +303,7 @@ def chart(
     log = st.session_state.get("fixes", ())
     with menu:
         if table is not None:
-            download(table(), file, label="Data (CSV)", key=f"{key}-csv")
+            download(table(), file, label="Data (CSV)")
         offer(
             "Figure (HTML)",
             lambda: figure_page(figure, file, alt, log),
@@ -386,7 +386,7 @@ def with_log(table: pd.DataFrame) -> pd.DataFrame:
 
 
 def download(
-    table: pd.DataFrame, file: str, *, label: str = "Table (CSV)", key: str, about: tuple[Any, ...] = ()
+    table: pd.DataFrame, file: str, *, label: str = "Table (CSV)", about: tuple[Any, ...] = ()
 ) -> None:
     """Offer a table as CSV; cells that a spreadsheet would run as formulas are neutralised.
 
@@ -400,7 +400,7 @@ def download(
             return _written(file, about, fixes, logged) if about else write_csv(logged)
         return compute("Writing the file", write_table, logged).tobytes()
 
-    offer(label, made(content, logged), f"{file}.csv", "text/csv", key=key)
+    offer(label, made(content, logged), f"{file}.csv", "text/csv")
 
 
 @kept()

@@ -188,7 +188,7 @@ st.caption(
     )
 )
 with st.container(horizontal=True):
-    download(table, "calibrated", label="Calibrated predictions (CSV)", key="apply-csv")
+    download(table, "calibrated", label="Calibrated predictions (CSV)")
     offer(
         "Calibrated predictions (Parquet)",
         made(lambda: table.to_parquet(index=False), table),

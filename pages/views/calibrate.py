@@ -235,7 +235,6 @@ def show_numbers() -> None:
     download(
         before_and_after([before, after], [intervals(method, n_bins) for method in (base, chosen)]),
         "before-after",
-        key="before-after-csv",
     )
     if looked_at is not None:
         title = MEASURES[looked_at].title

@@ -120,7 +120,7 @@ def show_classes(method: Method, by_class: ClassTable, n_bins: int) -> None:
         show_class(method, by_class, n_bins)
     next_line("Classes")
     with file:  # last: it takes as long to write as two figures
-        download(table, "classes", key="classes-csv", about=(method, n_bins, names))
+        download(table, "classes", about=(method, n_bins, names))
 
 
 heading("Classes", "Which predicted classes are miscalibrated by more than noise explains?")

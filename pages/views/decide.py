@@ -176,7 +176,6 @@ def show_benefit(few: list[str]) -> None:
     download(
         pd.concat([counts.frame().assign(model=name) for name, counts in counted.items()]).reset_index(),
         "confusion",
-        key="confusion-csv",
     )
 
 
@@ -218,7 +217,7 @@ def show_cost_matrix() -> None:
         }
     )
     st.dataframe(table.style.format(dict.fromkeys(table.columns[1:], "{:.4f}")), hide_index=True)
-    download(table, "action-costs", key="action-costs-csv")
+    download(table, "action-costs")
     st.caption(
         f"All {data.evaluation.n_samples:,} evaluation rows, 95 % intervals. Each row gets the action "
         "with the smallest expected cost by its scores, which is best if these are calibrated. *Saved*: "
@@ -372,7 +371,7 @@ st.dataframe(
     placeholder="\u2013",
     column_config={name: name[0].upper() + name[1:] for name in table.columns},
 )
-download(table, "decisions", key="decisions-csv")
+download(table, "decisions")
 st.caption(
     "All on the rows left for checking, with 95 % Clopper-Pearson intervals. A calibrator for each "
     "predicted class shifts each class by its own amount, so a threshold on the calibrated confidence is a "
@@ -391,7 +390,7 @@ if by_class:
         placeholder="nothing accepted",
         height=min(420, 40 + 35 * len(listed)),
     )
-    download(listed, "thresholds", key="thresholds-csv")
+    download(listed, "thresholds")
 
 if classes and len(names) == 2:
     show_benefit(pair)

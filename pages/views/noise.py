@@ -145,7 +145,7 @@ def show_intervals() -> None:
                 **dict.fromkeys(numbers, st.column_config.NumberColumn(format="%.4g")),
             },
         )
-        download(sure, "intervals", key="intervals-csv")
+        download(sure, "intervals")
         st.caption(
             "Noise raises a measured calibration error by up to what a perfect model shows, so its interval "
             "can lie below it."
@@ -191,7 +191,7 @@ def show_without_bins() -> None:
         hide_index=True,
         column_config={"Estimate": st.column_config.TextColumn(width="medium")},
     )
-    download(table, "estimates", key="estimates-csv")
+    download(table, "estimates")
     st.caption(
         "The l2 errors use 15 equal-mass bins, or one per value for histogram-binned scores; the debiased "
         "one subtracts the noise of each bin. ECE-sweep uses as many bins as stay monotone, SmoothECE none."
@@ -208,7 +208,7 @@ def show_without_bins() -> None:
         hide_index=True,
         column_config={"Statistic": st.column_config.NumberColumn(format="%.4g")},
     )
-    download(tested, "tests-without-bins", key="tests-csv")
+    download(tested, "tests-without-bins")
     st.markdown(recalibration_words(line, scored))
     if data.weighted and (lost := without_weights(data.kind)):
         st.caption(escaped(lost))

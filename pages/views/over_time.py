@@ -111,6 +111,6 @@ if several:
             "upper": st.column_config.NumberColumn("Upper", format="%+.4g"),
         },
     )
-    download(table, "over-time-units", key="over-time-units-csv")
+    download(table, "over-time-units")
 if source == ROWS and further_columns(data.evaluation):
     st.page_link("pages/views/slices.py", label="Errors by period: Slices", icon=":material/segment:")

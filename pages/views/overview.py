@@ -188,7 +188,7 @@ def show_numbers() -> None:
     if data.sums is not None:
         dashes = " A dash: it does not follow from sums."
     st.dataframe(texts.loc[order].rename_axis("Number"), height="content")
-    download(interval_frame(numbers, ends), "overview", key="overview-csv")
+    download(interval_frame(numbers, ends), "overview")
     st.caption(f"{HOW_SURE} {how_assessed(n_bins, data.kind)}{dashes}")
 
 

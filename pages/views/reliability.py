@@ -249,7 +249,7 @@ def show_assessment(
             "every choice, made before or after looking."
             + ("" if diagram.one_event else " It is about all predicted classes pooled.")
         )
-        download(bounds.frame(), "calibration-band", label="Band (CSV)", key="band-csv")
+        download(bounds.frame(), "calibration-band", label="Band (CSV)")
     if method.strategy == "discrete":
         what = "The error assesses" if diagram.one_event else "Both errors assess"
         st.caption(f"{what} these scores at each distinct value, not in the bins drawn.")

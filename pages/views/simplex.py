@@ -183,7 +183,7 @@ def show_bins() -> None:
         on_select=pick_row,
         selection_mode=["single-row", "single-cell"],
     )
-    download(bounded.frame(), "bins", key="bins-csv")
+    download(bounded.frame(), "bins")
 
 
 def show_schemes() -> None:
@@ -194,7 +194,7 @@ def show_schemes() -> None:
     st.dataframe(formatted, hide_index=True, height="content", column_config=alignment)
     for other, reason in comparison.left_out.items():
         st.caption(f"{other}: not compared. {refusal(schemes[other], view.calibration.n_samples, reason)}.")
-    download(comparison.frame(), "schemes", key="schemes-csv")
+    download(comparison.frame(), "schemes")
     chart(
         diagrams.draw_canonical_validity(comparison.curves),
         "schemes-validity",

@@ -223,7 +223,7 @@ with main:
         f"{n_bins} equal-width bins for every model. Groups with few rows show larger errors by noise alone: "
         "compare with the floor. Groups are ranked by p, then by how far they are above their floor."
     )
-    download(whole, "slices", key="slices-csv")
+    download(whole, "slices")
 
     st.header("The groups of one column", anchor=False)
     left, right = st.columns([2, 1], vertical_alignment="bottom")

@@ -115,7 +115,7 @@ st.dataframe(
     hide_index=True,
     column_config={"model": "Model", "worst cell": "Worst cell", "cells": "Cells"},
 )
-download(shares, "validity-shares", key="validity-shares-csv")
+download(shares, "validity-shares")
 if card is None or not card.applies:
     reason = card.why_not if card is not None else "the theorems hold for histogram binning only"
     st.caption(f"No guarantee is drawn for {literal(chosen.name)}: {reason}.")

@@ -42,4 +42,4 @@ def planner() -> None:
     if len(fallbacks):
         st.markdown(f"{len(fallbacks):,} classes keep their scores (most calibration rows first):")
         st.dataframe(fallbacks.head(1000), hide_index=True, height=35 * min(len(fallbacks) + 1, 7) + 2)
-    download(classes, f"bins-k-{k}", label="Bins per class (CSV)", key="plan-csv")
+    download(classes, f"bins-k-{k}", label="Bins per class (CSV)")

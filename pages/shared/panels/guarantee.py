@@ -54,8 +54,8 @@ def show_guarantee(calibrator: Any, choices: int) -> None:
             "interval. The intervals hold at once for the same values as \u03b5\u2082, given the outcomes "
             "of these rows."
         )
-        download(table, "guarantee", key="guarantee-csv")
-        download(card.bins.frame(), "guarantee-bins", label="Every bin (CSV)", key="guarantee-bins-csv")
+        download(table, "guarantee")
+        download(card.bins.frame(), "guarantee-bins", label="Every bin (CSV)")
     error = {"class-wise": "cw_ece", "confidence": "conf_ece"}.get(card.notion, "tl_ece")
     if methods()[BASE].one_event:
         error = next(iter(ece_of(dataset().kind)))

@@ -58,7 +58,7 @@ def corrected(calibrator: Any, predictions: Any, calibration: Any) -> Any:
         table = shift.frame(names)
         st.markdown(f"Class shares estimated from {shift.n_target:,} rows. {shift.sentence}")
         st.dataframe(table.style.format(precision=3), hide_index=True)
-        download(table, "class-shares", key="class-shares-csv")
+        download(table, "class-shares")
     st.markdown(ASSUMES)
     made = with_weights(calibrator, shift)
     st.download_button(

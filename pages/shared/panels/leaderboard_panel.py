@@ -88,7 +88,7 @@ def show_leaderboard(leaderboard: Leaderboard, n_bins: int, proposed: str) -> No
         selection_mode=["single-row", "single-cell"],
     )
     with st.container(horizontal=True):
-        download(table, "leaderboard", key="leaderboard-csv")
+        download(table, "leaderboard")
         offer("Markdown", leaderboard.markdown(), "leaderboard.md", "text/markdown")
         offer("LaTeX", leaderboard.latex(), "leaderboard.tex", "text/x-tex")
     event = lacks(dataset().kind, "calibrator:whole vector") is not None

@@ -20,8 +20,8 @@ def show_models(calibrators: Mapping[str, Any], n_bins: int) -> None:
     st.markdown(found.words(literal))
     st.dataframe(found.texts(), hide_index=True, height="content")
     with st.container(horizontal=True):
-        download(found.wide(), "models", key="models-csv")
-        download(found.frame(), "models-all-numbers", label="All numbers (CSV)", key="models-all-csv")
+        download(found.wide(), "models")
+        download(found.frame(), "models-all-numbers", label="All numbers (CSV)")
         offer("Markdown", found.markdown(), "models.md", "text/markdown")
         offer("LaTeX", found.latex(), "models.tex", "text/x-tex")
     st.caption("\\*: better than the base model; !: worse. " + " ".join(map(escaped, found.notes())))
@@ -37,7 +37,7 @@ def show_models(calibrators: Mapping[str, Any], n_bins: int) -> None:
     with st.expander("All models and calibrators, ranked by the Brier score"):
         ranking = found.ranking.frame()
         st.dataframe(ranking, hide_index=True)
-        download(ranking, "models-ranking", key="models-ranking-csv")
+        download(ranking, "models-ranking")
 
 
 def show_sweeps(calibrators: Mapping[str, Any]) -> None:

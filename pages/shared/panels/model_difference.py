@@ -36,7 +36,7 @@ def show_difference(first: Method, second: Method, n_bins: int) -> None:
         hide_index=True,
         height=35 * min(len(rows) + 1, 12) + 2,
     )
-    download(rows, "models-by-class", key="models-by-class-csv")
+    download(rows, "models-by-class")
     moved = int(np.count_nonzero(top_label(first.scores)[0] != top_label(second.scores)[0]))
     st.caption(
         f"Change: confidence minus accuracy of {literal(first.name)}, minus {literal(second.name)}'s. "

@@ -24,7 +24,7 @@ def show_ranks(table: pd.DataFrame) -> None:
         columns |= {HEADS[name].format(stage): ranked[name] for name in ("says", "error", "floor")}
     shown = pd.DataFrame(columns).rename_axis(HEADS["rank"]).reset_index()
     st.dataframe(shown.style.format(precision=4, subset=list(columns)), hide_index=True, height="content")
-    download(table, "ranks", key="ranks-csv")
+    download(table, "ranks")
     st.caption(
         "Rank 1 is the predicted class. Right: share of rows whose true class has this rank. ECE of each "
         "rank, all its classes pooled, beside a perfect model's of this size."

@@ -131,7 +131,7 @@ def show_candidates(found: Recommendation) -> None:
         height="content",
         column_config={"Method": st.column_config.TextColumn(pinned=True)},
     )
-    download(found.table, "recommendation", key="recommendation-csv")
+    download(found.table, "recommendation")
     whole = lacks(dataset().kind, "calibrator:whole vector") is None
     scored = "whole vectors" if whole else "the one event of each row"
     st.caption(

@@ -70,7 +70,7 @@ def rows_panel(
     )
     if search:
         st.caption(f"{len(found):,} of {len(table):,} rows match.")
-    download(found, key, label="Rows (CSV)", key=f"{key}-csv")
+    download(found, key, label="Rows (CSV)")
 
 
 def highest_rows(by: np.ndarray) -> np.ndarray:

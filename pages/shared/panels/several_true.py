@@ -30,7 +30,7 @@ def show_several_true(method: Method, n_bins: int) -> None:
     st.dataframe(
         table.style.format(dict.fromkeys(table.columns[1:6], "{:.4f}") | {"p": "{:.3f}"}), hide_index=True
     )
-    download(table, "classes-of-several", key="several-csv")
+    download(table, "classes-of-several")
     st.caption(
         "Several classes can be true of a row, so each has an error of its own; CW-ECE is their mean. Each "
         "p is about its class alone: among 20 calibrated classes, one has p below 0.05 on average. To see "
