@@ -196,6 +196,16 @@ def stacked(results: Mapping[str, Any], column: str) -> pd.DataFrame:
     return pd.concat([result.frame().assign(**{column: name}) for name, result in results.items()])
 
 
+def page_of(n: int, size: int, key: str, of_what: str = "", place: Any = st) -> slice:
+    """Show the number of the page of a list of n, if it has several; return what is on that page."""
+    pages, page = max(-(-n // size), 1), 1
+    if pages > 1:
+        if st.session_state.get(key, 1) > pages:
+            st.session_state[key] = 1
+        page = place.number_input(f"Page (of {pages:,}{of_what})", 1, pages, key=key)
+    return slice((page - 1) * size, page * size)
+
+
 def shortfall(kind: Kind, what: str) -> str:
     """Return, as Markdown, the sentence on what predictions of a kind lack for something."""
     text = str(lacks(kind, what))

@@ -25,6 +25,7 @@ from pages.shared.widgets import (
     in_order,
     need_kind,
     next_line,
+    page_of,
     ticked,
 )
 
@@ -95,15 +96,10 @@ def show_classes(method: Method, by_class: ClassTable, n_bins: int) -> None:
 
         st.header("Each class by confidence", anchor=False)
         codes = shown["label"][shown["predicted"] > 0].to_numpy()
-        pages = max(-(-len(codes) // HEAT_ROWS), 1)
-        page = 1
-        if pages > 1:
-            page = st.number_input(
-                f"Page (of {pages:,}, {HEAT_ROWS} classes each)", 1, pages, key="heat-page"
-            )
+        page = page_of(len(codes), HEAT_ROWS, "heat-page", f", {HEAT_ROWS} classes each")
         if len(codes):
             by_cell = cells(method, "top-label", n_bins)  # equal-width bins for every method
-            diagram = class_heat(by_cell, codes[(page - 1) * HEAT_ROWS : page * HEAT_ROWS])
+            diagram = class_heat(by_cell, codes[page])
             # The scale is of all classes: a colour keeps its meaning when they are searched.
             limit = class_heat(by_cell).limit
             st.caption("Orange-red: overconfident; blue: underconfident. Outlined: beyond noise.")

@@ -45,6 +45,7 @@ from pages.shared.widgets import (
     literal,
     need_kind,
     next_line,
+    page_of,
     say_rows_needed,
     show_tabs,
     ticked,
@@ -241,11 +242,7 @@ with main:
     if not ranked:
         st.info("No group of this column matches the search.")
         st.stop()
-    pages = -(-len(ranked) // MAP_ROWS)
-    page = 1
-    if pages > 1:
-        page = right.number_input(f"Page (of {pages:,}, {MAP_ROWS} groups each)", 1, pages, key="slice-page")
-    visible = tuple(ranked[(page - 1) * MAP_ROWS : page * MAP_ROWS])
+    visible = tuple(ranked[page_of(len(ranked), MAP_ROWS, "slice-page", f", {MAP_ROWS} groups each", right)])
     classes: tuple[int, ...] = ()
     if not method.one_event and not say_rows_needed("The map of group and predicted class"):
         predicted = np.bincount(top_label(method.scores)[0], minlength=len(rows.class_names))

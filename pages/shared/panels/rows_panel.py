@@ -13,7 +13,7 @@ from streamlit.column_config import NumberColumn
 from calib.data.kinds import needs_rows
 from calib.diagrams.row_lists import row_table
 from pages.shared.session import BASE, Method, dataset, methods
-from pages.shared.widgets import download, escaped, literal
+from pages.shared.widgets import download, escaped, literal, page_of
 
 #: Rows of a page of the table.
 PAGE = 25
@@ -54,13 +54,7 @@ def rows_panel(
         texts = [table[name].astype(str) for name in table.columns]
         hits = [text.str.contains(search, case=False, regex=False).to_numpy() for text in texts]
         found = table[np.any(hits, axis=0)]
-    pages = max(-(-len(found) // PAGE), 1)
-    page = 1
-    if pages > 1:
-        if st.session_state.get(f"{key}-page", 1) > pages:
-            st.session_state[f"{key}-page"] = 1
-        page = right.number_input(f"Page (of {pages:,})", 1, pages, key=f"{key}-page")
-    shown = found.iloc[(page - 1) * PAGE : page * PAGE]
+    shown = found.iloc[page_of(len(found), PAGE, f"{key}-page", place=right)]
     st.dataframe(
         shown,
         hide_index=True,
