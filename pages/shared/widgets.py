@@ -85,18 +85,14 @@ def choose_model() -> None:
 def choose_data(example: str, title: str, menu: DeltaGenerator) -> Dataset:
     """Let the user choose between an example of the page and the data on screen; return the choice."""
     data = dataset()
-    return (
-        from_example(example)
-        if menu.segmented_control(
-            "Predictions",
-            [title, LOADED],
-            default=title if data.example == DEFAULT_EXAMPLE else LOADED,
-            required=True,
-            key=f"{example}-or-{data.evaluation.fingerprint}",
-        )
-        == title
-        else data
+    chosen = menu.segmented_control(
+        "Predictions",
+        [title, LOADED],
+        default=title if data.example == DEFAULT_EXAMPLE else LOADED,
+        required=True,
+        key=f"{example}-or-{data.evaluation.fingerprint}",
     )
+    return from_example(example) if chosen == title else data
 
 
 def next_line(page: str) -> None:
