@@ -466,30 +466,14 @@ def in_equal_cells(
     The cells are the values of histogram binning if every problem has it, else the bins of `before`.
     """
     by_value = after.strategy in ("discrete", PerClass())
+    cells, words = diagrams.ValidityCells(calibrators_own=by_value), "Comparing in the same cells"
     try:
         return (
-            _in_cells(before, after if by_value else None, notion, n_bins, by_value),
-            _in_cells(after, None if by_value else before, notion, n_bins, by_value),
+            _validity(before, after if by_value else None, notion, cells, n_bins, words),
+            _validity(after, None if by_value else before, notion, cells, n_bins, words),
         )
     except calib.InputError:
         return None
-
-
-@kept()
-def _in_cells(
-    method: Method, cells_of: Method | None, notion: Notion, n_bins: int, by_value: bool
-) -> ValidityCurve:
-    return compute(
-        "Comparing in the same cells",
-        calib.validity_curve,
-        None,
-        problems(method, notion),
-        reference=None if cells_of is None else problems(cells_of, notion),
-        n_bins=n_bins,
-        strategy="discrete" if by_value else "uniform",
-        n_resamples=CURVE_REDRAWS,
-        random_state=0,
-    )
 
 
 @kept()
@@ -671,10 +655,15 @@ def validity(
 
 @kept()
 def _validity(
-    method: Method, reference: Method | None, notion: Notion, cells: diagrams.ValidityCells, n_bins: int
+    method: Method,
+    reference: Method | None,
+    notion: Notion,
+    cells: diagrams.ValidityCells,
+    n_bins: int,
+    _words: str = "Computing validity",
 ) -> ValidityCurve:
     return compute(
-        "Computing validity",
+        _words,
         calib.validity_curve,
         None,
         evidence(method, notion),
