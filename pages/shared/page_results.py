@@ -14,22 +14,7 @@ import numpy as np
 import pandas as pd
 
 import calib
-from calib import Predictions, answers, diagrams
-from calib.answers import (
-    Conclusion,
-    Cut,
-    DecisionCurve,
-    DecisionRule,
-    ModelComparison,
-    Outcome,
-    Recommendation,
-    RiskCoverage,
-    SliceGaps,
-    SliceTable,
-    cut_column,
-    slice_gaps,
-    slices,
-)
+from calib import Predictions, answers, diagrams, stats
 from calib.answers.calibrated import vector_losses
 from calib.answers.change import Change, change
 from calib.answers.costly_actions import ActionCosts, choose_actions
@@ -41,15 +26,6 @@ from calib.data.equal_rows import overlap
 from calib.data.kinds import kind_of
 from calib.data.notions import Notion
 from calib.data.splits import units_of
-from calib.diagrams import (
-    ValidityCurve,
-    canonical_validity,
-    class_binning,
-    compare_schemes,
-    merge_classes,
-    plan_bins,
-    renormalise_classes,
-)
 from calib.diagrams.over_time import OverTime, watch_rows
 from calib.diagrams.refits import binned_sweeps
 from calib.diagrams.row_lists import cell_order, rows_of_cells
@@ -60,17 +36,6 @@ from calib.evidence.binning import PerClass, Strategy
 from calib.evidence.reductions import event_scores, outcomes_of, top_label
 from calib.evidence.rows import as_evidence
 from calib.scale.summary import Summary
-from calib.stats import (
-    CalibrationBand,
-    CalibrationSlope,
-    CalibrationTest,
-    Decomposition,
-    NoiseFloor,
-    PairedDifference,
-    PairedInterval,
-    calibration_tests,
-    monotone_ece,
-)
 from calib.stats.bands import ConsistencyBand, consistency_band
 from calib.stats.binless import compared_rows, kernel_test
 from calib.stats.effective import dependence_words
@@ -167,7 +132,7 @@ def class_diagram(method: Method, label: int, notion: Notion, n_bins: int) -> di
 
 
 @kept()
-def class_floor(method: Method, label: int, n_bins: int) -> NoiseFloor:
+def class_floor(method: Method, label: int, n_bins: int) -> stats.NoiseFloor:
     alone = as_evidence(method.labels, method.scores, method.weights).of_class(label, "class-wise")
     return calib.noise_floor(None, alone, notion="confidence", n_bins=n_bins, random_state=0)
 
@@ -227,12 +192,12 @@ def how_wrong(method: Method) -> np.ndarray:
 # Noise: by the keys of `MEASURES`.
 
 
-def floor(method: Method, key: str, n_bins: int) -> NoiseFloor:
+def floor(method: Method, key: str, n_bins: int) -> stats.NoiseFloor:
     return _floors(method, MEASURES[key].notion, n_bins)[key]
 
 
 @kept()
-def _floors(method: Method, notion: Notion, n_bins: int) -> dict[str, NoiseFloor]:
+def _floors(method: Method, notion: Notion, n_bins: int) -> dict[str, stats.NoiseFloor]:
     """Return the noise floors of all errors of a notion, by key: all are measured on the same redraws."""
     measures = {
         key: {"metric": measure.metric, "aggregate": measure.aggregate, "norm": measure.norm}
@@ -245,7 +210,7 @@ def _floors(method: Method, notion: Notion, n_bins: int) -> dict[str, NoiseFloor
     return compute("Redrawing outcomes for the noise floor", noise_floors, *arguments, **options)
 
 
-def floors(method: Method, n_bins: int) -> dict[str, NoiseFloor]:
+def floors(method: Method, n_bins: int) -> dict[str, stats.NoiseFloor]:
     keys = [measure.key for measure in judged(method) if measure.is_error]
     return {key: floor(method, key, n_bins) for key in keys}
 
@@ -284,7 +249,7 @@ def _interval(method: Method, key: str, n_bins: int) -> tuple[float, float]:
 
 
 @kept()
-def conclusion(method: Method, n_bins: int) -> Conclusion:
+def conclusion(method: Method, n_bins: int) -> answers.Conclusion:
     return calib.conclude(None, evidence(method), n_bins=n_bins)
 
 
@@ -295,25 +260,25 @@ def guilty_first(method: Method, n_bins: int, codes: Iterable[int]) -> list[int]
 
 
 @kept()
-def advice(data: Dataset) -> Recommendation:
+def advice(data: Dataset) -> answers.Recommendation:
     fitting, others = data.calibration, data.evaluation
     confirm = (others, others.labels)
     return compute(TRYING, calib.recommend, fitting, fitting.labels, confirm=confirm)
 
 
 @kept()
-def binless(method: Method) -> tuple[list[CalibrationTest], CalibrationSlope]:
+def binless(method: Method) -> tuple[list[stats.CalibrationTest], stats.CalibrationSlope]:
     """Return the tests that need no bins, and slope and intercept of the confidence."""
     words = "Testing without bins"
     line = compute("Fitting a line", calib.calibration_slope, None, problems(method, "confidence"))
     top = "confidence" if kind_of(method.scores).name == "confidence" else "top-label"
-    tests = compute(words, calibration_tests, None, problems(method, top))
+    tests = compute(words, stats.calibration_tests, None, problems(method, top))
     compared = pairs(method)
     return tests if compared is None else [*tests, compared], line
 
 
 @kept()
-def pairs(method: Method) -> CalibrationTest | None:
+def pairs(method: Method) -> stats.CalibrationTest | None:
     rows = compared_rows(method.labels, method.scores, cluster=method.cluster, **method.of_rows)
     if rows is None:
         return None
@@ -321,7 +286,7 @@ def pairs(method: Method) -> CalibrationTest | None:
 
 
 @kept()
-def bounds_of(method: Method) -> CalibrationBand:
+def bounds_of(method: Method) -> stats.CalibrationBand:
     return compute("Bounding the true curve", calib.calibration_band, None, problems(method, "confidence"))
 
 
@@ -351,19 +316,19 @@ def further_columns(rows: Any) -> list[str]:
 
 
 @kept(rows=True)
-def cuts(rows: Any, at: CutsAt) -> dict[str, Cut | str]:
+def cuts(rows: Any, at: CutsAt) -> dict[str, answers.Cut | str]:
     """Return the groups of every named column, or why it has none; for a summary, its groups.
 
     Columns of ids have no groups, even if some rows share an id: groups would be too small.
     """
     if isinstance(rows, Summary):
         by = rows.by
-        return {name: Cut(name, "values", by[name][1].key, by[name][0]) for name, _ in at}
-    found: dict[str, Cut | str] = {}
+        return {name: answers.Cut(name, "values", by[name][1].key, by[name][0]) for name, _ in at}
+    found: dict[str, answers.Cut | str] = {}
     roles = dataset().roles
     for name, where in at:
         try:
-            cut = cut_column(rows.metadata[name], name=name, at=where)
+            cut = answers.cut_column(rows.metadata[name], name=name, at=where)
             few = cut.how == "numbers" or len(cut.groups) * LEAST_ROWS > len(cut.code)
             is_id = roles is not None and name in (roles.id, roles.cluster)
             found[name] = f"column {name!r} holds ids" if is_id and few else cut
@@ -372,22 +337,22 @@ def cuts(rows: Any, at: CutsAt) -> dict[str, Cut | str]:
     return found
 
 
-def _cuts(at: CutsAt) -> list[Cut]:
-    return [cut for cut in cuts(methods()[BASE].scores, at).values() if isinstance(cut, Cut)]
+def _cuts(at: CutsAt) -> list[answers.Cut]:
+    return [cut for cut in cuts(methods()[BASE].scores, at).values() if isinstance(cut, answers.Cut)]
 
 
-def cut_of(rows: Any, column: CutsAt) -> Cut:
+def cut_of(rows: Any, column: CutsAt) -> answers.Cut:
     """Return the groups of one column, or of two at once."""
-    return reduce(cross_cuts, (cut for cut in cuts(rows, column).values() if isinstance(cut, Cut)))
+    return reduce(cross_cuts, (cut for cut in cuts(rows, column).values() if isinstance(cut, answers.Cut)))
 
 
 @kept()
-def slice_table(method: Method, at: CutsAt, n_bins: int, *, pairs: bool = False) -> SliceTable:
+def slice_table(method: Method, at: CutsAt, n_bins: int, *, pairs: bool = False) -> answers.SliceTable:
     options: dict[str, Any] = {"notion": slice_notion(method), "n_bins": n_bins, "random_state": 0}
     options["pairs"] = pairs
     summed = method.sums, [name for name, _ in at]
     grouped = summed if method.sums is not None else (tops(method)[0], _cuts(at))
-    return compute("Assessing every group", slices, method.labels, *grouped, **options)
+    return compute("Assessing every group", answers.slices, method.labels, *grouped, **options)
 
 
 @kept()
@@ -402,10 +367,10 @@ def watched(method: Method, time: str | None, tolerance: float) -> OverTime:
 
 
 @kept()
-def gaps(method: Method, column: CutsAt, only: tuple[str, ...], n_bins: int) -> SliceGaps:
+def gaps(method: Method, column: CutsAt, only: tuple[str, ...], n_bins: int) -> answers.SliceGaps:
     options: dict[str, Any] = {"notion": slice_notion(method), "n_bins": n_bins, "only": list(only)}
     grouped = _grouped_by(method, column)
-    return compute("Comparing groups", slice_gaps, method.labels, *grouped, **options)
+    return compute("Comparing groups", answers.slice_gaps, method.labels, *grouped, **options)
 
 
 def _grouped_by(method: Method, column: CutsAt) -> tuple[Any, Any]:
@@ -445,7 +410,7 @@ def tops(*methods: Method) -> list[Any]:
 
 
 @kept()
-def error_difference(a: Method, b: Method, key: str, n_bins: int) -> PairedDifference:
+def error_difference(a: Method, b: Method, key: str, n_bins: int) -> stats.PairedDifference:
     options: dict[str, Any] = {"notion": MEASURES[key].notion, "n_bins": n_bins, **a.of_rows}
     options |= {"strategy_a": a.strategy, "strategy_b": b.strategy}
     return compute("Comparing on the same rows", calib.paired_difference, a.labels, *tops(a, b), **options)
@@ -460,7 +425,7 @@ def effect(before: Method, after: Method, n_bins: int) -> Change:
 
 def in_equal_cells(
     before: Method, after: Method, notion: Notion, n_bins: int
-) -> tuple[ValidityCurve, ValidityCurve] | None:
+) -> tuple[diagrams.ValidityCurve, diagrams.ValidityCurve] | None:
     """Return the gaps before and after in the same cells; None if predicted classes differ.
 
     The cells are the values of histogram binning if every problem has it, else the bins of `before`.
@@ -477,7 +442,7 @@ def in_equal_cells(
 
 
 @kept()
-def held_out_accuracy(data: Dataset, key: str, _calibrator: Any) -> PairedInterval:
+def held_out_accuracy(data: Dataset, key: str, _calibrator: Any) -> stats.PairedInterval:
     rows = data.calibration
     first, second = halves(rows)
     fitting, checking = rows.take(np.flatnonzero(first)), rows.take(np.flatnonzero(second))
@@ -515,7 +480,7 @@ def ranks(before: Method, after: Method, data: Dataset, n_bins: int) -> Any:
 
 
 @kept()
-def score_difference(a: Method, b: Method, key: str) -> PairedInterval:
+def score_difference(a: Method, b: Method, key: str) -> stats.PairedInterval:
     metric: Any = MEASURES[key].metric
     options: dict[str, Any] = {"metric": metric, **a.of_rows}
     return compute("Comparing on the same rows", calib.paired_interval, a.labels, *tops(a, b), **options)
@@ -561,7 +526,7 @@ def decision(
     alpha: float,
     choices: int,
     recall: float | None,
-) -> tuple[DecisionRule, Outcome]:
+) -> tuple[answers.DecisionRule, answers.Outcome]:
     """Choose a rule on one half of the evaluation rows; return it and its effect on the other half."""
     base = methods()[BASE].scores
     choosing, checking = halves(base)
@@ -579,7 +544,7 @@ def checking_rows(rows: Predictions) -> np.ndarray:
 
 
 @kept(rows=True)
-def risk_curve(method: Method, label: int | None = None) -> RiskCoverage:
+def risk_curve(method: Method, label: int | None = None) -> answers.RiskCoverage:
     rows = checking_rows(methods()[BASE].scores)
     weights = None if method.weights is None else method.weights[rows]
     return calib.risk_coverage(*_half(method, rows), label=label, sample_weight=weights)
@@ -592,7 +557,7 @@ def costs_of(method: Method, costs: tuple[tuple[float, ...], ...], actions: tupl
 
 
 @kept()
-def benefit(method: Method) -> DecisionCurve:
+def benefit(method: Method) -> answers.DecisionCurve:
     return calib.decision_curve(method.labels, _second(method), **method.of_rows)
 
 
@@ -617,13 +582,13 @@ def estimates(method: Method, notion: Notion) -> dict[str, float]:
     return {
         "Plug-in l2 error": float(np.sqrt(cells.share @ cells.gap**2)),
         "Debiased l2 error (Kumar et al. 2019)": calib.debiased_l2(None, binary, strategy=strategy),
-        "ECE-sweep (Roelofs et al. 2022)": compute(words, monotone_ece, None, binary).value,
+        "ECE-sweep (Roelofs et al. 2022)": compute(words, stats.monotone_ece, None, binary).value,
         "SmoothECE (B\u0142asiok & Nakkiran 2024)": compute(words, calib.smooth_ece, None, binary).value,
     }
 
 
 @kept()
-def score_terms(method: Method, rule: str, n_bins: int) -> Decomposition:
+def score_terms(method: Method, rule: str, n_bins: int) -> stats.Decomposition:
     options: dict[str, Any] = {"rule": rule, "n_bins": n_bins, "strategy": method.strategy}
     notion = method.notions[0]
     return calib.decomposition(None, evidence(method, notion), notion=notion, **options)
@@ -645,7 +610,7 @@ def cells_of(method: Method, notion: Notion, label: int | None) -> diagrams.Vali
 
 def validity(
     method: Method, notion: Notion, cells: diagrams.ValidityCells, n_bins: int
-) -> dict[str, ValidityCurve]:
+) -> dict[str, diagrams.ValidityCurve]:
     base = methods()[BASE]
     curves = {}
     if method.name != BASE:
@@ -661,7 +626,7 @@ def _validity(
     cells: diagrams.ValidityCells,
     n_bins: int,
     _words: str = "Computing validity",
-) -> ValidityCurve:
+) -> diagrams.ValidityCurve:
     return compute(
         _words,
         calib.validity_curve,
@@ -678,7 +643,7 @@ def _validity(
 
 
 @kept(rows=True)
-def model_comparison(data: Dataset, calibrators: Mapping[str, Any], n_bins: int) -> ModelComparison:
+def model_comparison(data: Dataset, calibrators: Mapping[str, Any], n_bins: int) -> answers.ModelComparison:
     words = "Comparing the models"
     return compute(words, calib.compare_models, data.models, calibrators, n_bins=n_bins)
 
@@ -728,12 +693,14 @@ def _sweep(method: Method, notion: Notion, metric: str) -> diagrams.EceSweep:
 
 @kept(rows=True)
 def binning(data: Dataset, **options: int) -> diagrams.ClassBinning:
-    return compute("Calibrating every class", class_binning, data.calibration, data.evaluation, **options)
+    return compute(
+        "Calibrating every class", diagrams.class_binning, data.calibration, data.evaluation, **options
+    )
 
 
 @kept()
 def plan(data: Dataset) -> diagrams.BinPlan:
-    return compute("Trying k = 20 to 200", plan_bins, data.calibration, data.evaluation)
+    return compute("Trying k = 20 to 200", diagrams.plan_bins, data.calibration, data.evaluation)
 
 
 @kept(rows=True)
@@ -746,15 +713,15 @@ def three_class_view(
         return ThreeClasses(calibration, rows, rows, every)
     if how == RENORMALISE:
         return ThreeClasses(
-            renormalise_classes(calibration, chosen),
-            renormalise_classes(rows, chosen),
+            diagrams.renormalise_classes(calibration, chosen),
+            diagrams.renormalise_classes(rows, chosen),
             rows,
             rows_of_classes(rows, chosen),
         )
     if len(chosen) != 2:
         raise calib.InputError(f"choose 2 classes; {len(chosen)} chosen")
-    merged = merge_classes(rows, *chosen)
-    return ThreeClasses(merge_classes(calibration, *chosen), merged, rows, every)
+    merged = diagrams.merge_classes(rows, *chosen)
+    return ThreeClasses(diagrams.merge_classes(calibration, *chosen), merged, rows, every)
 
 
 @dataclass(frozen=True, eq=False)
@@ -775,12 +742,12 @@ def apply_scheme(view: ThreeClasses, scheme: SimplexScheme) -> SchemeResult:
     return SchemeResult(
         calibrator,
         calib.recalibration_map(calibrator, rows),
-        {name: canonical_validity(rows.labels, proba, cells) for name, proba in vectors.items()},
+        {name: diagrams.canonical_validity(rows.labels, proba, cells) for name, proba in vectors.items()},
     )
 
 
 @kept()
-def scheme_floors(view: ThreeClasses, scheme: SimplexScheme) -> dict[str, NoiseFloor]:
+def scheme_floors(view: ThreeClasses, scheme: SimplexScheme) -> dict[str, stats.NoiseFloor]:
     """Return the noise floor of the canonical-ECE before and after recalibration."""
     rows, calibrator = view.evaluation, apply_scheme(view, scheme).calibrator
     cells = calibrator.assign(rows.proba)
@@ -796,7 +763,7 @@ def scheme_floors(view: ThreeClasses, scheme: SimplexScheme) -> dict[str, NoiseF
 @kept()
 def scheme_comparison(view: ThreeClasses, schemes: Mapping[str, SimplexScheme]) -> diagrams.SchemeComparison:
     arguments = (view.calibration, view.evaluation, schemes)
-    return compute("Comparing the schemes", compare_schemes, *arguments, epsilon=EPSILON)
+    return compute("Comparing the schemes", diagrams.compare_schemes, *arguments, epsilon=EPSILON)
 
 
 @kept()
