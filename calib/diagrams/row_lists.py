@@ -15,12 +15,7 @@ from calib.evidence.reductions import event_scores, outcomes_of, top_label
 
 
 def rows_behind(
-    problems: BinaryProblems,
-    *,
-    label: int | None = None,
-    bin: int | None = None,
-    n_bins: int = N_BINS,
-    strategy: Strategy = "uniform",
+    problems: BinaryProblems, cells: BinStatistics, *, label: int | None = None, bin: int | None = None
 ) -> np.ndarray:
     """Return the rows of the cells of a class, of a bin, or of both, (m,) int64, ascending.
 
@@ -28,26 +23,19 @@ def rows_behind(
     ----------
     problems : BinaryProblems
         From `reduce_to_binary` without rows of weight 0: "confidence" for bins, "top-label" for cells.
+    cells : BinStatistics
+        Of these problems.
     label, bin : int, optional
-        Class code and bin of the cells, as in `BinStatistics`; by default all.
-    n_bins, strategy
-        As for `bin_statistics`.
+        Class code and bin of the cells; by default all.
 
     Examples
     --------
-    >>> from calib import reduce_to_binary
+    >>> from calib import bin_statistics, reduce_to_binary
     >>> proba = [[0.9, 0.1], [0.3, 0.7], [0.25, 0.75], [0.4, 0.6]]
     >>> problems = reduce_to_binary([0, 1, 1, 0], proba, "top-label")
-    >>> rows_behind(problems, label=1, bin=2, n_bins=4).tolist()
+    >>> rows_behind(problems, bin_statistics(problems, n_bins=4), label=1, bin=2).tolist()
     [1, 3]
     """
-    return rows_of_cells(problems, bin_statistics(problems, n_bins=n_bins, strategy=strategy), label, bin)
-
-
-def rows_of_cells(
-    problems: BinaryProblems, cells: BinStatistics, label: int | None = None, bin: int | None = None
-) -> np.ndarray:
-    """Return `rows_behind` given cells of the problems."""
     chosen = np.ones(len(cells.count), dtype=bool)
     if label is not None:
         chosen &= cells.label == label

@@ -28,7 +28,7 @@ from calib.data.notions import Notion
 from calib.data.splits import units_of
 from calib.diagrams.over_time import OverTime, watch_rows
 from calib.diagrams.refits import binned_sweeps
-from calib.diagrams.row_lists import cell_order, rows_of_cells
+from calib.diagrams.row_lists import cell_order
 from calib.diagrams.slice_maps import slice_class_heat, slice_heat
 from calib.diagrams.three_class_views import rows_of_classes
 from calib.evidence import BinStatistics
@@ -149,7 +149,9 @@ def rows_of(
     """Return the evaluation rows in the cells of a class, a bin, or both; None for a summary."""
     if method.sums is not None:
         return None
-    return rows_of_cells(problems(method, notion), cells(method, notion, n_bins), label, bin_)
+    return diagrams.rows_behind(
+        problems(method, notion), cells(method, notion, n_bins), label=label, bin=bin_
+    )
 
 
 @kept(rows=True)

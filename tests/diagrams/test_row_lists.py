@@ -33,7 +33,7 @@ def test_rows_are_those_that_the_cell_counts(n_bins, label):
         expected = [
             row for row in range(300) if lower <= TOP[row] < upper and (label is None or LABEL[row] == label)
         ]
-        found = rows_behind(problems, label=label, bin=bin_, n_bins=n_bins)
+        found = rows_behind(problems, cells, label=label, bin=bin_)
         assert found.tolist() == expected
         counted = np.ones(len(cells.count), bool) if bin_ is None else cells.bin == bin_
         counted &= True if label is None else cells.label == label
