@@ -121,18 +121,8 @@ class ClassTable(Result):
     def frame(self, class_names: tuple[str, ...] | None = None) -> pd.DataFrame:
         """Return one row per class, ranked by share of the TL-ECE."""
         order = self.ranked
-        names = (
-            "predicted",
-            "true",
-            "accuracy",
-            "confidence",
-            "class_ece",
-            "floor",
-            "floor_upper",
-            "smallest",
-        )
-        more = ("p_value", "flagged", "share")
-        table = pd.DataFrame({"label": order} | {name: getattr(self, name)[order] for name in names + more})
+        columns = {name: getattr(self, name)[order] for name in CLASS_COLUMNS if name != "class"}
+        table = pd.DataFrame({"label": order} | columns)
         return with_class_names(table, class_names)
 
 
