@@ -98,26 +98,14 @@ def choose_view(menu: DeltaGenerator, about: DeltaGenerator) -> ThreeClasses:
 
 def bins_table(arrows: RecalibrationMap) -> tuple[pd.DataFrame, dict[str, ColumnConfig]]:
     """Return the bins with readable column names, and the format of each column."""
-    columns = {
-        "Bin": arrows.cell,
-        "Evaluation rows": arrows.count,
-        "Calibration rows": arrows.fitted_count,
-        "Arrow length (L1)": arrows.length,
-        f"Bound (L1, \u03b1 = {arrows.alpha:g})": arrows.bound,
-    }
-    formats = dict.fromkeys(columns, NumberColumn(format="%.3f"))
-    formats |= dict.fromkeys(list(columns)[:3], NumberColumn(format="localized"))
-    if arrows.error_share is not None:
-        columns["Share of canonical-ECE (%)"] = 100 * arrows.error_share
-        formats["Share of canonical-ECE (%)"] = NumberColumn(format="%.1f")
-    for stage, matrix in (("says", arrows.tail), ("becomes", arrows.head), ("true", arrows.observed)):
-        if matrix is not None:
-            vectors = {
-                f"{name}: {stage}": column for name, column in zip(arrows.class_names, matrix.T, strict=True)
-            }
-            columns |= vectors
-            formats |= dict.fromkeys(vectors, NumberColumn(format="%.3f"))
-    return pd.DataFrame(columns), formats
+    heads = ["Bin", "Evaluation rows", "Calibration rows", "Arrow length (L1)"]
+    heads += [f"Bound (L1, \u03b1 = {arrows.alpha:g})", "Share of canonical-ECE (%)"]
+    heads += [f"{name}: {stage}" for stage in ("says", "becomes", "true") for name in arrows.class_names]
+    table = arrows.frame().set_axis(heads, axis=1)
+    table[heads[5]] *= 100
+    formats = dict.fromkeys(heads, NumberColumn(format="%.3f"))
+    formats |= dict.fromkeys(heads[:3], NumberColumn(format="localized"))
+    return table, {**formats, heads[5]: NumberColumn(format="%.1f")}
 
 
 def comparison_table(comparison: SchemeComparison) -> pd.DataFrame:
