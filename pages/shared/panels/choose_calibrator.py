@@ -35,15 +35,16 @@ RIDGES: dict[str, dict[str, Any]] = {
 }
 
 
-def size_of(rows: Any) -> tuple[int, int]:
-    """Return the numbers of rows and classes; without a score for each class there is one class."""
-    return rows.n_samples, rows.n_scores // rows.n_samples
+def choose_binary(column: DeltaGenerator, notion: Notion, top_k: int | None = None) -> Any:
+    """Show the choice of a binary calibrator and of its bins; return it unfitted."""
+    makers = {method.title: method.make for method in BINARY.values()}
+    make = makers[column.selectbox("Binary calibrator", list(makers))]
+    return choose_bins(column, notion, top_k) if make is HistogramBinning else make()
 
 
 def choose_bins(column: DeltaGenerator, notion: Notion, top_k: int | None = None) -> HistogramBinning:
     """Show the proposed points per bin and a choice by hand; return the unfitted binning."""
     data = dataset()
-    assert data.calibration is not None, "the page asks for calibration rows first"
     small = data.calibration.n_scores <= AT_ONCE
     by = column.segmented_control(
         "Bins by",
@@ -62,8 +63,10 @@ def choose_bins(column: DeltaGenerator, notion: Notion, top_k: int | None = None
     return HistogramBinning(n_bins=column.slider("Bins per problem B", 1, 100, 15))
 
 
-def show_proposal(notion: Notion, top_k: int | None = None) -> int:
-    """Show why this k is proposed, and its effect on the guarantee; return the number of tried k."""
+def show_proposal(binary: Any, notion: Notion, top_k: int | None = None) -> int:
+    """Show why k is proposed, if so, and its effect on the guarantee; return the number of tried k."""
+    if st.session_state.get("bins-by") != PROPOSED or not isinstance(binary, HistogramBinning):
+        return 1
     choice = points_per_bin(dataset(), notion, top_k)
     st.markdown(choice.words())
     st.caption(
@@ -86,7 +89,7 @@ def show_proposal(notion: Notion, top_k: int | None = None) -> int:
 def choose_group(column: DeltaGenerator) -> By | None:
     """Ask for a column of groups on which the calibrator also conditions; return None without one."""
     rows = dataset().calibration
-    if rows is None or rows.metadata is None:
+    if rows.metadata is None:
         return None
     found = cuts(rows, tuple((str(name), None) for name in rows.metadata.columns))
     columns = [name for name, cut in found.items() if isinstance(cut, Cut)]
@@ -109,14 +112,11 @@ def choose_calibrator() -> tuple[Any, int, By | None]:
     """Show the controls; return the unfitted calibrator, its number of `choices`, and its groups."""
     left, right = st.container(), st.container()
     kind = dataset().kind
-    makers = {method.title: method.make for method in BINARY.values()}
     if lacks(kind, "notion:top-label") is not None:
-        make = makers[right.selectbox("Binary calibrator", list(makers))]
-        binary = choose_bins(right, kind.notion) if make is HistogramBinning else make()
+        binary = choose_binary(right, kind.notion)
         left.markdown("One calibrator for the one score of each row.")
         left.caption(shortfall(kind, "notion:top-label"))
-        proposed = st.session_state.get("bins-by") == PROPOSED and isinstance(binary, HistogramBinning)
-        return binary, show_proposal(kind.notion) if proposed else 1, None
+        return binary, show_proposal(binary, kind.notion), None
     reductions = {
         reduction.title: reduction
         for reduction in REDUCTIONS
@@ -129,14 +129,13 @@ def choose_calibrator() -> tuple[Any, int, By | None]:
     if title == WHOLE:
         return _choose_scaling(left, right), 1, None
     chosen = reductions[title]
-    make = makers[right.selectbox("Binary calibrator", list(makers))]
     ranked: dict[str, int] = {}
     if chosen.notion in TOP_K_NOTIONS:
         rows = dataset().evaluation
         most = min(getattr(rows, "n_ranks", rows.n_classes), MOST_RANKS)
         ranked["top_k"] = left.slider("Ranks K", 2, most, min(5, most), key="top-k") if most > 2 else most
     top_k = ranked.get("top_k")
-    binary = choose_bins(right, chosen.notion, top_k) if make is HistogramBinning else make()
+    binary = choose_binary(right, chosen.notion, top_k)
     fallback = left.selectbox(
         "Classes with too few calibration rows", list(FALLBACKS), format_func=FALLBACKS.__getitem__
     )
@@ -146,9 +145,7 @@ def choose_calibrator() -> tuple[Any, int, By | None]:
             "Class-wise calibration replaces the score of every class and can change which class is "
             "predicted. calib checks that on held-out calibration rows before it fits."
         )
-    choices = 1
-    if st.session_state.get("bins-by") == PROPOSED and isinstance(binary, HistogramBinning):
-        choices = show_proposal(chosen.notion, top_k)
+    choices = show_proposal(binary, chosen.notion, top_k)
     options: dict[str, Any] = {"normalize": chosen.normalize, "fallback": fallback} | ranked
     options |= {} if by is None else {"by": ("class", "group")}
     calibrator = MulticlassToBinary(binary, notion=chosen.notion, **options)
@@ -157,8 +154,8 @@ def choose_calibrator() -> tuple[Any, int, By | None]:
 
 
 def _warn_if_long(calibrator: Any) -> None:
-    calibration = dataset().calibration
-    if calibration is not None and (warning := effort_words(calibrator, *size_of(calibration))):
+    rows = dataset().calibration
+    if warning := effort_words(calibrator, rows.n_samples, rows.n_scores // rows.n_samples):
         st.warning(warning)
 
 
@@ -174,9 +171,7 @@ def _choose_scaling(left: Any, right: Any) -> Any:
             options["l2"] = 10.0 ** left.slider("Weight of the ridge, power of 10", -6.0, 2.0, -1.0, 0.5)
     st.caption(method.about)
     calibrator = method.make(**options)
-    calibration = dataset().calibration
-    assert calibration is not None
-    if warning := calibrator.overfit_words(*calibration.proba.shape):
+    if warning := calibrator.overfit_words(*dataset().calibration.proba.shape):
         st.warning(warning)
     _warn_if_long(calibrator)
     return calibrator
