@@ -172,7 +172,6 @@ def rows_of_group(
     if bin_ is None:
         return np.flatnonzero(inside)
     pooled = rows_of(method, "confidence" if not method.one_event else method.notions[0], n_bins, bin_=bin_)
-    assert pooled is not None
     return pooled[inside[pooled]]
 
 

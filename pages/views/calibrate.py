@@ -89,7 +89,6 @@ heading(
 need_kind("Calibrate")
 need_calibration("Fitting a calibrator")
 data = dataset()
-assert data.calibration is not None
 
 
 def costs_accuracy() -> str:

@@ -58,7 +58,6 @@ heading(
 need_kind("Compare")
 need_calibration("Comparing calibrators")
 data = dataset()
-assert data.calibration is not None
 small, whole = data.calibration.n_scores <= AT_ONCE, lacks(data.kind, "calibrator:whole vector") is None
 
 names = list(methods_of_kind(data.kind))

@@ -63,7 +63,6 @@ def choose_view(menu: DeltaGenerator, about: DeltaGenerator) -> ThreeClasses:
         need_kind("Simplex")
         need_calibration("Binning the simplex")
     rows, calibration = data.evaluation, data.calibration
-    assert calibration is not None
     if rows.n_classes < 3:
         st.info(
             "These predictions have two classes; this page needs at least three. See the Reliability page."
