@@ -17,7 +17,7 @@ from calib.stats.floors import ABOVE_NOISE
 from calib.stats.measures import MEASURES, ece_of
 from pages.shared.page_results import error_difference, floor, interval, losses, score_difference
 from pages.shared.panels.recommendation import open_on
-from pages.shared.panels.rows_panel import BEHIND, highest_rows, rows_panel
+from pages.shared.panels.rows_panel import highest_rows, rows_panel
 from pages.shared.session import BASE, Method, dataset, methods
 from pages.shared.widgets import download, in_order, literal, offer, ticked
 
@@ -131,10 +131,6 @@ def show_pair(candidates: list[Method], n_bins: int, proposed: str) -> None:
         return
     st.markdown(difference_sentence(first, second, key, n_bins))
     st.caption(HOW_COMPARED)
-    rows_apart(first, second, key, "pair-rows")
-
-
-def rows_apart(first: Method, second: Method, key: str, panel: str, title: str = BEHIND) -> None:
     score = "log_loss" if "log_loss" in key else "brier"
     apart = losses(first)[score] - losses(second)[score]
     most = highest_rows(np.abs(apart))
@@ -142,16 +138,7 @@ def rows_apart(first: Method, second: Method, key: str, panel: str, title: str =
         f"Largest differences in {MEASURES[score].title} between {literal(first.name)} and "
         f"{literal(second.name)}"
     )
-    rows_panel(
-        first,
-        most,
-        what,
-        panel,
-        np.abs(apart),
-        (first, second),
-        "largest difference first",
-        title,
-    )
+    rows_panel(first, most, what, "pair-rows", np.abs(apart), (first, second), "largest difference first")
 
 
 def difference_sentence(first: Method, second: Method, key: str, n_bins: int) -> str:
