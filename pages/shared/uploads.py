@@ -262,10 +262,7 @@ def accepted(reading: Reading, split: float) -> Dataset:
         for part, report in file.reports.items()
         for fix in report.fixes
     )
-    name, about = (
-        " | ".join(dict.fromkeys(file.name for file in readings.values())),
-        f"Uploaded: {how}.",
-    )
+    name, about = " | ".join(dict.fromkeys(file.name for file in readings.values())), f"Uploaded: {how}."
     calibration, rows = next(iter(pairs.values()))
     origin: dict[str, Any] = {"split": drawn, "model": reading.model}
     if several:

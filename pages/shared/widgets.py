@@ -187,6 +187,11 @@ def escaped(text: object) -> str:
     )
 
 
+def range_of(bin_: int, n_bins: int) -> str:
+    """Return the ends of an equal-width bin."""
+    return f"{bin_ / n_bins:.3g} to {(bin_ + 1) / n_bins:.3g}"
+
+
 def stacked(results: Mapping[str, Any], column: str) -> pd.DataFrame:
     """Stack the tables of several results, with their names in the last column."""
     return pd.concat([result.frame().assign(**{column: name}) for name, result in results.items()])

@@ -59,6 +59,7 @@ from pages.shared.widgets import (
     need_calibration,
     need_kind,
     next_line,
+    range_of,
     show_tabs,
 )
 from pages.shared.work import asked
@@ -111,10 +112,6 @@ def pick_bin(which: str, name: str) -> None:
         st.session_state["calibrate-rows-open"] = True
 
 
-def bin_words(place: tuple[str, int] | None) -> str:
-    return "" if place is None else f"{place[0]} at {place[1] / n_bins:.3g} to {(place[1] + 1) / n_bins:.3g}"
-
-
 def show_diagrams(*shown: Method) -> None:
     """Show the base model, and a calibrator beside it; and the rows of the bin that was clicked."""
     diagrams_shown = {method.name: reliability(method, n_bins) for method in shown}
@@ -142,19 +139,12 @@ def show_diagrams(*shown: Method) -> None:
                 height=HEIGHT,
             )
     if behind:
-        looked_at_in = next(method for method in shown if method.name == behind[0])
-        rows_panel(
-            looked_at_in,
-            rows_of(
-                looked_at_in,
-                "confidence" if not base.one_event else base.notions[0],
-                n_bins,
-                bin_=behind[1],
-            ),
-            escaped(bin_words(behind)),
-            "calibrate-rows",
-            title="",
-        )
+        name, bin_ = behind
+        method = next(method for method in shown if method.name == name)
+        notion = "confidence" if not base.one_event else base.notions[0]
+        rows = rows_of(method, notion, n_bins, bin_=bin_)
+        what = escaped(f"{name} at {range_of(bin_, n_bins)}")
+        rows_panel(method, rows, what, "calibrate-rows", title="")
 
 
 base = methods()[BASE]

@@ -40,6 +40,7 @@ from pages.shared.widgets import (
     heading,
     literal,
     next_line,
+    range_of,
     shortfall,
 )
 
@@ -114,8 +115,8 @@ def show_signature() -> None:
         st.caption("Reddish classes are overconfident, bluish ones underconfident.")
     if bin_ in diagram.bin:
         st.markdown(diagram.zoom(bin_).words([literal(name) for name in names], strong="**{}**"))
-        what = f"{'All classes' if label is None else f'Predicted {literal(names[label])}'} at "
-        what += f"{bin_ / n_bins:.3g} to {(bin_ + 1) / n_bins:.3g}"
+        what = "All classes" if label is None else f"Predicted {literal(names[label])}"
+        what += f" at {range_of(bin_, n_bins)}"
         notion: Notion = "confidence" if label is None else "top-label"
         rows_panel(base, rows_of(base, notion, n_bins, label, bin_), what, "overview-rows", title="")
 

@@ -36,6 +36,7 @@ from pages.shared.widgets import (
     literal,
     need_kind,
     next_line,
+    range_of,
     say_rows_needed,
     shortfall,
 )
@@ -128,7 +129,7 @@ def show_bins(
         if diagram.one_event:
             show_panel(diagram, "pooled", as_in_paper, chosen=at, **options)
             st.caption(shortfall(dataset().kind, "notion:top-label"))
-        edges = {b: f"{b / n_bins:.3g} to {(b + 1) / n_bins:.3g}" for b in diagram.bin.tolist()}
+        edges = {b: range_of(b, n_bins) for b in diagram.bin.tolist()}
     with side if diagram.one_event else main:
         # The browser keeps the words of another model, so they hold no counts.
         label = "Score bin" if dataset().kind.name == "binary" else "Confidence bin"

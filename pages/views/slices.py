@@ -46,6 +46,7 @@ from pages.shared.widgets import (
     need_kind,
     next_line,
     page_of,
+    range_of,
     say_rows_needed,
     show_tabs,
     ticked,
@@ -377,7 +378,7 @@ with main:
         "about-groups",
     )
 what = f"{literal(name)} {literal(group)}"
-what += "" if bin_ is None else f" at {bin_ / n_bins:.3g} to {(bin_ + 1) / n_bins:.3g}"
+what += "" if bin_ is None else f" at {range_of(bin_, n_bins)}"
 if predicted_as is not None:
     what += f", predicted {literal(rows.class_names[predicted_as])}"
 behind = rows_of_group(method, column_cuts, place[group], n_bins, bin_, predicted_as)

@@ -15,7 +15,7 @@ from pages.shared.address import keep_in_address
 from pages.shared.page_results import cells, class_diagram, class_floor, rows_of
 from pages.shared.panels.rows_panel import rows_panel
 from pages.shared.session import Method, dataset
-from pages.shared.widgets import chart, clicked, literal, say_rows_needed
+from pages.shared.widgets import chart, clicked, literal, range_of, say_rows_needed
 
 
 def chosen_cell(n_bins: int) -> tuple[int, int] | None:
@@ -27,11 +27,7 @@ def chosen_cell(n_bins: int) -> tuple[int, int] | None:
 def pick_confused(chart_key: str) -> None:
     if custom := clicked(chart_key).get("customdata"):
         st.session_state["class-rows-open"] = True
-        st.session_state["class-confused"] = (
-            st.session_state["class"],
-            chart_key,
-            int(custom[-1]),
-        )
+        st.session_state["class-confused"] = st.session_state["class"], chart_key, int(custom[-1])
 
 
 def pick_bin(notion: str, n_bins: int) -> None:
@@ -109,7 +105,7 @@ def show_behind(method: Method, n_bins: int) -> None:
         return
     if (scored := scored_bin(n_bins)) is not None and method.scores_every_class:
         st.button("Show all rows of the class again", on_click=forget_confused, icon=":material/close:")
-        what = f"P({literal(names[code])}) at {scored / n_bins:.3g} to {(scored + 1) / n_bins:.3g}, all rows"
+        what = f"P({literal(names[code])}) at {range_of(scored, n_bins)}, all rows"
         class_scores = np.asarray(getattr(method.scores, "proba", method.scores))[:, code]
         rows_panel(
             method,
@@ -130,12 +126,10 @@ def show_behind(method: Method, n_bins: int) -> None:
         bins,
         key="class-bin",
         placeholder="any",
-        format_func=lambda chosen_bin: (
-            "any" if chosen_bin is None else f"{chosen_bin / n_bins:.3g} to {(chosen_bin + 1) / n_bins:.3g}"
-        ),
+        format_func=lambda chosen_bin: "any" if chosen_bin is None else range_of(chosen_bin, n_bins),
     )
     what = f"Predicted {literal(names[code])}"
-    what += "" if bin_ is None else f" at {bin_ / n_bins:.3g} to {(bin_ + 1) / n_bins:.3g}"
+    what += "" if bin_ is None else f" at {range_of(bin_, n_bins)}"
     rows_panel(method, rows_of(method, "top-label", n_bins, code, bin_), what, "class-rows")
 
 
