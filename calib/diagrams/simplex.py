@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -322,10 +322,10 @@ def _arrows(
         ends = heads[drawn] - 0.012 * _unit(heads[drawn] - tails[drawn])
         for colour, pixels, name in ((ARROW_EDGE, width + 3.0, "arrow edges"), (ARROW, width, "shafts")):
             line = {"color": colour, "width": pixels}
-            data += scatter(**_segments(tails[drawn], ends), line=line, name=name)
+            data += scatter(**_lines(np.stack([tails[drawn], ends], axis=1)), line=line, name=name)
     size = 9.0 + 1.6 * np.take(WIDTHS, thirds)
     data += scatter(
-        **_segments(tails, heads),
+        **_lines(np.stack([tails, heads], axis=1)),
         line={"color": ARROW, "width": 1},
         marker={
             "symbol": "arrow",
@@ -347,7 +347,8 @@ def _arrows(
     )
 
 
-def _lines(outlines: Sequence[np.ndarray]) -> dict[str, np.ndarray]:
+def _lines(outlines: Iterable[np.ndarray]) -> dict[str, np.ndarray]:
+    """Return the coordinates of lines with gaps between them."""
     points = np.vstack(
         [part for outline in outlines for part in (outline, [[np.nan, np.nan]])] or [np.empty((0, 2))]
     )
@@ -365,12 +366,6 @@ def _edge_values(values: Sequence[float], place: Callable[[np.ndarray], np.ndarr
             where = {"x": at[0], "y": at[1], "xshift": x, "yshift": y}
             notes.append({**where, "text": text, "showarrow": False, "font": {"size": 11}})
     return notes
-
-
-def _segments(tails: np.ndarray, heads: np.ndarray) -> dict[str, np.ndarray]:
-    """Coordinates of disjoint lines: tail, head, gap, tail, head, gap, ..."""
-    points = np.stack([tails, heads, np.full(tails.shape, np.nan)], axis=1).reshape(-1, 2)
-    return {"x": points[:, 0], "y": points[:, 1]}
 
 
 def _unit(vectors: np.ndarray) -> np.ndarray:
