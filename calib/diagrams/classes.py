@@ -330,9 +330,7 @@ def draw_class(
             "symbol": "circle" if top else "square",
             "color": faint(OKABE_ITO["vermillion" if top else "purple"], diagram.count),
         },
-        error_y=interval(
-            diagram.frequency, diagram.frequency_lower, diagram.frequency_upper, "rgba(138,144,153,0.9)"
-        ),
+        error_y=interval(diagram.frequency, diagram.frequency_lower, diagram.frequency_upper),
         name="rows predicted as the class" if top else "all rows",
         customdata=custom,
         hovertemplate=(

@@ -23,7 +23,6 @@ from calib.diagrams.style import (
     FEW_ROWS,
     MAX_NAMED,
     OKABE_ITO,
-    WHISKERS,
     Figure,
     Properties,
     at,
@@ -52,6 +51,7 @@ from calib.stats.intervals import outcome_limits
 
 Panel = Literal["pooled", "classes"]
 PANELS: dict[Panel, str] = {"pooled": "All classes together", "classes": "Each predicted class on its own"}
+BLUE_WHISKERS = "rgba(0,114,178,0.55)"
 #: Dots of classes that are not named.
 PALE = "rgba(138,144,153,0.4)"
 #: Most pale dots, for classes without a name; the cells with the most rows have one.
@@ -579,9 +579,7 @@ def _pooled_dots(diagram: ReliabilityDiagram, event: str | None, on: Properties)
             "color": faint(blue, diagram.count),
             "line": {"width": 0},
         },
-        error_y=interval(
-            diagram.accuracy, diagram.accuracy_lower, diagram.accuracy_upper, "rgba(0,114,178,0.55)"
-        ),
+        error_y=interval(diagram.accuracy, diagram.accuracy_lower, diagram.accuracy_upper, BLUE_WHISKERS),
         customdata=custom.tolist(),
         hovertemplate=what
         + " %{customdata[1]:.3g} to %{customdata[2]:.3g}<br>mean %{x:.3f}, frequency %{y:.3f}"
@@ -787,9 +785,7 @@ def draw_stars(diagram: ReliabilityDiagram, *, chosen: int | None = None) -> Fig
         x=diagram.mean_confidence,
         y=diagram.accuracy,
         marker={"symbol": "star", "size": 15, "color": faint(blue, diagram.count)},
-        error_y=interval(
-            diagram.accuracy, diagram.accuracy_lower, diagram.accuracy_upper, "rgba(0,114,178,0.55)"
-        ),
+        error_y=interval(diagram.accuracy, diagram.accuracy_lower, diagram.accuracy_upper, BLUE_WHISKERS),
         name="rows of each bin" if diagram.one_event else "confidence: all classes pooled",
         customdata=custom,
         hovertemplate=f"{where}confidence %{{x:.3f}}, accuracy %{{y:.3f}}<br>{rows}<extra></extra>",
@@ -849,7 +845,7 @@ def draw_zoom(
             "color": np.take(colours, side),
             "line": {"width": 0},
         },
-        error_x=interval(gap, low - confidence, high - confidence, WHISKERS),
+        error_x=interval(gap, low - confidence, high - confidence),
         customdata=custom,
         hovertemplate=hover,
     )

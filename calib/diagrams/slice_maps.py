@@ -122,7 +122,7 @@ def draw_slice_panels(
             x=confidence,
             y=accuracy,
             marker={"size": 7, "color": faint(OKABE_ITO["vermillion"], count)},
-            error_y=interval(accuracy, low, high, "rgba(138,144,153,0.9)"),
+            error_y=interval(accuracy, low, high),
             customdata=[
                 [label, int(bin_), int(n), float(a), float(b)]
                 for bin_, n, a, b in zip(np.flatnonzero(used), count, low, high, strict=True)

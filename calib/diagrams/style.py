@@ -303,12 +303,10 @@ def sizes(count: np.ndarray, most: float) -> np.ndarray:
     return np.maximum((count / most) ** 0.25, 0.2)
 
 
-def interval(
-    value: np.ndarray, lower: np.ndarray, upper: np.ndarray, colour: str, *, width: int = 0
-) -> Properties:
-    """Error bars from `lower` to `upper` around each value, with caps of this width."""
+def interval(value: np.ndarray, lower: np.ndarray, upper: np.ndarray, colour: str = WHISKERS) -> Properties:
+    """Error bars from `lower` to `upper` around each value, without caps."""
     ends = {"type": "data", "symmetric": False, "array": upper - value, "arrayminus": value - lower}
-    return {**ends, "color": colour, "thickness": 1 if width else 1.5, "width": width}
+    return {**ends, "color": colour, "thickness": 1.5, "width": 0}
 
 
 def share_bars(
