@@ -19,7 +19,6 @@ from calib.diagrams.style import (
     OKABE_ITO,
     Figure,
     bar,
-    count_bars,
     escape,
     faint,
     figure,
@@ -362,8 +361,19 @@ def draw_confusions(
     hover = "%{customdata[0]}: %{x:,} rows<extra></extra>"
     marked = [span(at - 0.5, at + 0.5, across=True) for at in np.flatnonzero(codes == chosen).tolist()]
     rows = [shorten(class_names[code]) for code in codes]
+    bars = bar(
+        x=counts,
+        y=np.arange(len(codes)),
+        orientation="h",
+        text=[f"{rows:,}" for rows in counts],
+        textposition="outside",
+        cliponaxis=False,
+        marker={"color": OKABE_ITO["grey"]},
+        customdata=custom,
+        hovertemplate=hover,
+    )
     return figure(
-        count_bars(counts, OKABE_ITO["grey"], custom, hover, y=np.arange(len(codes))),
+        bars,
         height=90 + 30 * len(codes),
         bargap=0.35,
         shapes=marked,

@@ -240,11 +240,11 @@ def shorten(name: str, length: int = 22) -> str:
     return name if len(name) <= length else name[: length - 1] + "\u2026"
 
 
-def names_above(data: Sequence[Properties], height: int, **margin: int) -> Properties:
+def names_above(data: Sequence[Properties], height: int) -> Properties:
     """Return a layout with names above the figure, one per line: side by side, plotly would draw twice."""
     lines = sum(bool(trace.get("showlegend", True)) for trace in data)
     room = 25 + 21 * lines + round(0.02 * height) if lines > 1 else 12
-    return {"legend": {"orientation": "v"}, "margin": {**margin, "t": room}, "height": height}
+    return {"legend": {"orientation": "v"}, "margin": {"t": room}, "height": height}
 
 
 def unit_axes(
@@ -321,20 +321,6 @@ def share_bars(
         name="share of rows",
         customdata=custom,
         hovertemplate=hover + "<extra></extra>",
-    )
-
-
-def count_bars(count: np.ndarray, colour: Any, custom: Any, hover: str, **trace: Any) -> list[Properties]:
-    return bar(
-        x=count,
-        orientation="h",
-        text=[f"{rows:,}" for rows in count],
-        textposition="outside",
-        cliponaxis=False,
-        marker={"color": colour},
-        customdata=custom,
-        hovertemplate=hover,
-        **trace,
     )
 
 

@@ -121,5 +121,5 @@ def test_a_grid_is_that_of_plotly():
 
 def test_names_above_a_figure_have_room():
     data = scatter(name="a") + scatter(name="b") + scatter(name="c")
-    assert names_above(data + scatter(showlegend=False), 500, r=4)["margin"] == {"r": 4, "t": 25 + 63 + 10}
+    assert names_above(data + scatter(showlegend=False), 500)["margin"] == {"t": 25 + 63 + 10}
     assert names_above(data[:1], 500)["margin"] == {"t": 12}
