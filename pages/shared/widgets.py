@@ -439,36 +439,20 @@ def offer(
     What the function returns is offered by a second button until the page runs again. Streamlit's own way
     of calling a function at the download loses files when other sessions are at work.
     """
-    if callable(data):
-        with st.container(width="content"):  # else a fragment takes all the room there is
-            _on_request(label, data, file, mime, kind, key or file, help_)
+    key = key or file
+    if not callable(data):
+        look = {"type": kind, "icon": ":material/download:", "help": help_}
+        st.download_button(label, data, file, mime, key=key, on_click="ignore", **look)
         return
-    st.download_button(
-        label,
-        data,
-        file,
-        mime,
-        key=key or file,
-        on_click="ignore",
-        type=kind,
-        icon=":material/download:",
-        help=help_,
-    )
 
+    @st.fragment
+    def on_request() -> None:
+        if st.button(label, key=f"{key}-make", type=kind, icon=":material/download:", help=help_):
+            content = data()
+            offer(f"Save {file} ({len(content) / 1e6:.1f} MB)", content, file, mime, kind, key=key)
 
-@st.fragment
-def _on_request(
-    label: str,
-    make: Callable[[], bytes],
-    file: str,
-    mime: str,
-    kind: Literal["primary", "secondary", "tertiary"],
-    key: str,
-    help_: str | None,
-) -> None:
-    if st.button(label, key=f"{key}-make", type=kind, icon=":material/download:", help=help_):
-        content = make()
-        offer(f"Save {file} ({len(content) / 1e6:.1f} MB)", content, file, mime, kind, key=key)
+    with st.container(width="content"):  # else a fragment takes all the room there is
+        on_request()
 
 
 def before_and_after(methods: Sequence[Metrics], intervals: Sequence[Intervals]) -> pd.DataFrame:
