@@ -30,7 +30,7 @@ def draw_model_comparison(comparison: ModelComparison, measure: str = "tl_ece") 
         if is_error:
             data += bar(
                 x=x,
-                y=rows["floor_upper"],
+                y=rows["floor_upper"].to_numpy(),
                 width=0.8 * width,
                 marker={"color": "rgba(128,128,128,0.25)", "line": {"width": 0}},
                 name="a perfect model, 95 of 100 cases",
@@ -38,7 +38,7 @@ def draw_model_comparison(comparison: ModelComparison, measure: str = "tl_ece") 
             )
         data += scatter(
             x=x,
-            y=rows["value"],
+            y=rows["value"].to_numpy(),
             marker={"size": 11, "color": method_colour(position)},
             name=escape(model),
             customdata=list(

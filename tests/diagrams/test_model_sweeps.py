@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import json
+
 import numpy as np
 import pytest
 
 import calib
-from calib import HistogramBinning, InputError, MulticlassToBinary, sweep_models
+from calib import HistogramBinning, InputError, MulticlassToBinary, compare_models, sweep_models
 from calib.answers.calibrated import assessment_strategy, calibrated_scores
+from calib.diagrams import draw_model_comparison
 from tests.answers.test_model_tables import Failing, models
 
 COUNTS = [5, 8]
@@ -47,6 +50,16 @@ def test_base_and_refitted_binning_are_assessed_for_each_number_of_bins(pairs, s
         (row,) = rows.query("method == 'Base' and measure == 'tl_ece'").itertuples()
         assert (row.floor, row.floor_upper) == pytest.approx((floor.mean, floor.quantile(0.95)))
     assert set(swept.frame().query("method == 'broken'")["failure"]) == {"no such luck"}
+
+
+@pytest.mark.parametrize("measure", ["tl_ece", "brier"])
+def test_the_figure_of_models_can_be_saved_as_a_page(pairs, measure):
+    compared = compare_models(pairs, [], n_resamples=20)
+    drawn = draw_model_comparison(compared, measure)
+    assert json.loads(json.dumps(drawn)) == drawn
+    values = compared.frame().query("measure == @measure")["value"]
+    marks = [trace["y"] for trace in drawn["data"] if trace["type"] == "scatter"]
+    assert sum(marks, []) == pytest.approx(values.tolist())
 
 
 def test_panels_share_their_axes_and_show_the_numbers(swept):
