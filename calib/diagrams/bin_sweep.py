@@ -102,8 +102,8 @@ def draw_ece_sweeps(sweeps: Mapping[str, Mapping[str, EceSweep]]) -> Figure:
     return figure(
         data,
         height=460,
-        xaxis={"title": {"text": "Number of bins B"}},
-        yaxis={"title": {"text": " and ".join(sorted(metrics))}, "rangemode": "tozero"},
+        xaxis={"title": "Number of bins B"},
+        yaxis={"title": " and ".join(sorted(metrics)), "rangemode": "tozero"},
     )
 
 
@@ -140,10 +140,10 @@ def draw_points_per_bin(choice: PointsPerBinChoice) -> Figure:
         name="base model",
         hovertemplate="base model %{y:.5f}<extra></extra>",
     )
-    ticks = {"tickvals": k, "ticktext": [str(points) for points in k]}
+    ticks = [str(points) for points in k]
     return figure(
         data,
         height=340,
-        xaxis={"title": {"text": "Points per bin k"}, "type": "log", **ticks},
-        yaxis={"title": {"text": "Brier score"}},
+        xaxis={"title": "Points per bin k", "type": "log", "tickvals": k, "ticktext": ticks},
+        yaxis={"title": "Brier score"},
     )

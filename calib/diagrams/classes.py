@@ -377,7 +377,7 @@ def draw_confusions(
         height=90 + 30 * len(codes),
         bargap=0.35,
         shapes=marked,
-        xaxis={"title": {"text": "Rows"}, "rangemode": "tozero", "nticks": 4},
+        xaxis={"title": "Rows", "rangemode": "tozero", "nticks": 4},
         **named_rows(rows, margin={"r": 48}, range=[len(codes) - 0.4, -0.6], ticks=""),
     )
 
@@ -404,6 +404,6 @@ def draw_class_shares(shares: Mapping[str, np.ndarray], class_names: Sequence[st
         data,
         height=max(240, 34 * len(order) + 90),
         bargap=0.3,
-        xaxis={"title": {"text": "Share of rows"}, **ticks},
+        xaxis={"title": "Share of rows", **ticks},
         **named_rows([shorten(class_names[code], 24) for code in order], autorange="reversed"),
     )

@@ -55,15 +55,11 @@ def draw_risk_coverage(
     # The risk of the first few rows jumps between 0 and 1.
     steady = [float(curve.risk[curve.coverage >= 0.02].max()) for curve in curves.values()]
     top = 1.08 * max([*steady, 1.5 * (risk or 0.0), 0.001])
-    x_title, y_title = (
-        "Coverage: share of predictions accepted",
-        "Wrong among the accepted",
-    )
     return figure(
         data,
         height=440,
-        xaxis={"title": {"text": x_title}, "range": [0, 1.01], "tickformat": ".0%"},
-        yaxis={"title": {"text": y_title}, "range": [0, top], "tickformat": ".1%"},
+        xaxis={"title": "Coverage: share of predictions accepted", "range": [0, 1.01], "tickformat": ".0%"},
+        yaxis={"title": "Wrong among the accepted", "range": [0, top], "tickformat": ".1%"},
     )
 
 
@@ -91,9 +87,6 @@ def draw_decision_curves(curves: Mapping[str, DecisionCurve]) -> Figure:
     return figure(
         data,
         height=420,
-        xaxis={"title": {"text": "Threshold on P(Y = 1)"}, "range": [0, 1], "tickformat": ".0%"},
-        yaxis={
-            "title": {"text": "Net benefit per row"},
-            "range": [-0.15 * best - 0.005, 1.1 * best + 0.005],
-        },
+        xaxis={"title": "Threshold on P(Y = 1)", "range": [0, 1], "tickformat": ".0%"},
+        yaxis={"title": "Net benefit per row", "range": [-0.15 * best - 0.005, 1.1 * best + 0.005]},
     )

@@ -227,7 +227,7 @@ def draw_heat(
         upright = n_bins > SIDE_BY_SIDE
         pixels += 7 * max(map(len, short)) if upright else 0
         xaxis = {
-            "title": {"text": "Predicted class"},
+            "title": "Predicted class",
             "range": [-0.5, n_bins - 0.5],
             "tickvals": middles,
             "ticktext": short,
@@ -235,7 +235,7 @@ def draw_heat(
         }
     else:  # left of the lowest bin with rows there is nothing to see
         lowest = diagram.edges[bin_.min()] if len(bin_) else 0.0
-        xaxis = {"title": {"text": "Confidence"}, "range": [lowest, 1], "tickformat": ".0%"}
+        xaxis = {"title": "Confidence", "range": [lowest, 1], "tickformat": ".0%"}
     coloraxis = {
         "colorscale": [list(stop) for stop in GAP_COLOURS],
         "cmin": -limit,

@@ -324,7 +324,7 @@ def draw_class_errors(
         margin={"l": max(width_of(names), width_of(notes, 11))},
         bargap=0.28,
         bargroupgap=0.08,
-        xaxis={"title": {"text": "TL-ECE of the class"}, "range": [0, limit * 1.05]},
+        xaxis={"title": "TL-ECE of the class", "range": [0, limit * 1.05]},
         yaxis={
             "tickvals": y,
             "ticktext": [
@@ -392,10 +392,10 @@ def draw_class_panels(
         x_axes[::2], y_axes[::2], x_axes[1::2], y_axes[1::2], strict=True
     ):
         says_axis.update(range=[-0.02, 1.02], dtick=0.5, tickformat=".0%")
-        right_axis.update(range=[-0.03, 1.05], dtick=0.5, tickformat=".0%", title={"text": "accuracy"})
+        right_axis.update(range=[-0.03, 1.05], dtick=0.5, tickformat=".0%", title="accuracy")
         epsilon_axis.update(range=[0, eps], nticks=4)
         share_axis.update(range=[-0.03, 1.05], dtick=0.5, tickformat=".0%")
-    x_axes[-2]["title"], x_axes[-1]["title"] = {"text": "confidence"}, {"text": "\u03b5"}
+    x_axes[-2]["title"], x_axes[-1]["title"] = "confidence", "\u03b5"
     legend = {"y": 1 + 34 / (210 * len(codes))}
     return figure(data, **layout, height=130 + 210 * len(codes), legend=legend, margin={"t": 80})
 
@@ -433,9 +433,9 @@ def draw_bin_plan(plan: BinPlan) -> Figure:
             **at(2),
         )
     layout = grid(2, 1, shared_xaxes=True, vertical_spacing=0.08, row_heights=(0.5, 0.5))
-    layout["yaxis"]["title"] = {"text": "Classes"}
-    layout["yaxis2"].update(title={"text": "TL-ECE"}, rangemode="tozero")
-    layout["xaxis2"]["title"] = {"text": "Points per bin k"}
+    layout["yaxis"]["title"] = "Classes"
+    layout["yaxis2"].update(title="TL-ECE", rangemode="tozero")
+    layout["xaxis2"]["title"] = "Points per bin k"
     legend = {"traceorder": "normal"}
     return figure(data, **layout, barmode="stack", height=520, bargap=0.25, legend=legend)
 

@@ -52,5 +52,5 @@ def draw_model_comparison(comparison: ModelComparison, measure: str = "tl_ece") 
         data,
         height=420,
         xaxis={**ticks, "ticktext": [escape(method) for method in comparison.methods]},
-        yaxis={"title": {"text": title}, "rangemode": "tozero" if is_error else "normal"},
+        yaxis={"title": title, "rangemode": "tozero" if is_error else "normal"},
     )

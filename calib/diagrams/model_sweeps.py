@@ -247,8 +247,8 @@ def draw_model_sweeps(sweeps: ModelSweeps) -> Figure:
             horizontal, vertical = axes(layout, "x")[place - 1], axes(layout, "y")[place - 1]
             vertical |= {"range": [0.0, 1.05 * highest or 1.0], "showticklabels": column == 0}
             if column == 0:
-                vertical["title"] = {"text": MEASURES[measure].title}
+                vertical["title"] = MEASURES[measure].title
             horizontal["showticklabels"] = row == len(measures) - 1
             if row == len(measures) - 1:
-                horizontal["title"] = {"text": "Bins B"}
+                horizontal["title"] = "Bins B"
     return figure(data, height=90 + 210 * len(measures), **layout)

@@ -62,7 +62,7 @@ def draw_floors(by_metric: Mapping[str, NoiseFloor]) -> Figure:
         data,
         height=150 + 46 * len(floors),
         bargap=0.3,
-        xaxis={"title": {"text": "Multiple of what noise alone shows"}, "rangemode": "tozero"},
+        xaxis={"title": "Multiple of what noise alone shows", "rangemode": "tozero"},
         **named_rows(by_metric, autorange="reversed"),
     )
 
@@ -90,6 +90,6 @@ def draw_decompositions(by_method: Mapping[str, Decomposition]) -> Figure:
         height=150 + 46 * len(by_method),
         barmode="stack",
         bargap=0.35,
-        xaxis={"title": {"text": f"{rule}, in parts"}, "rangemode": "tozero"},
+        xaxis={"title": f"{rule}, in parts", "rangemode": "tozero"},
         **named_rows(by_method, autorange="reversed"),
     )

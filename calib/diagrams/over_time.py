@@ -75,7 +75,7 @@ def draw_over_time(result: OverTime) -> Figure:
         {"type": "line", "xref": "x2 domain", "yref": "y2", "x0": 0, "x1": 1, "y0": limit, "y1": limit},
     ]
     top, bottom = axes(layout, "y")
-    top["title"], bottom["title"] = {"text": "Outcomes minus scores"}, {"text": "log10 evidence"}
+    top["title"], bottom["title"] = "Outcomes minus scores", "log10 evidence"
     return figure(data, **layout, height=460)
 
 

@@ -507,10 +507,10 @@ def draw_reliability(
         axis.update(range=[lowest - room, 1.04], tickvals=[0, 0.2, 0.4, 0.6, 0.8, 1], tickformat=".0%")
         axis["showgrid"] = False
         if number >= len(shown):
-            axis["title"] = {"text": "Confidence" if event is None else f"P({name})"}
+            axis["title"] = "Confidence" if event is None else f"P({name})"
     right, left = axes(layout, "y")[0], axes(layout, "y")[len(shown)]
-    right["title"] = {"text": "Accuracy" if event is None else f"How often it is {name}"}
-    left["title"] = {"text": "Gap"}
+    right["title"] = "Accuracy" if event is None else f"How often it is {name}"
+    left["title"] = "Gap"
     gaps = [
         gap
         for each in beside
@@ -865,7 +865,7 @@ def draw_zoom(
         height=100 + 24 * (len(label) + 1),
         shapes=[zero, *(span(at - 0.5, at + 0.5, across=True) for at in lines[label == chosen].tolist())],
         margin={"l": width_of(written)},
-        xaxis={"title": {"text": "Accuracy minus confidence"}, "tickformat": "+.0%", "nticks": 6},
+        xaxis={"title": "Accuracy minus confidence", "tickformat": "+.0%", "nticks": 6},
         yaxis={
             "tickvals": [0, *lines],
             "ticktext": written,

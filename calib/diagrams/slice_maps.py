@@ -134,7 +134,7 @@ def draw_slice_panels(
     x_axes = axes(layout, "x")
     for axis in (*x_axes, *axes(layout, "y")):
         axis.update(range=[-0.02, 1.02], tickvals=[0, 0.5, 1], tickformat=".0%")
-    x_axes[(down - 1) * across + min(2, len(names), across) - 1]["title"] = {"text": title}
+    x_axes[(down - 1) * across + min(2, len(names), across) - 1]["title"] = title
     return figure(data, **layout, height=130 + 190 * down, margin={"t": 32})
 
 
@@ -173,7 +173,7 @@ def draw_slice_gaps(gaps: SliceGaps, kind: str = "bias") -> Figure:
         marks,
         height=120 + 30 * max(len(gaps), 2),
         shapes=[{"type": "line", "x0": 0, "x1": 0, "y0": 0, "y1": 1, "yref": "paper", "line": line}],
-        xaxis={"title": {"text": f"{what},<br>minus all other rows'"}},
+        xaxis={"title": f"{what},<br>minus all other rows'"},
         **named_rows(
             [shorten(str(name)) for name in gaps.group],
             margin={"b": 86},  # a title of two lines

@@ -121,7 +121,8 @@ def figure(data: Sequence[Properties], **layout: Any) -> Figure:
             layout[axes["y" if trace.get("orientation") == "h" else "x"]].setdefault("showgrid", False)
     for name, axis in layout.items():
         if name.startswith(("xaxis", "yaxis")):
-            layout[name] = {**AXIS, **axis, "title": {"standoff": 10, **axis.get("title", {})}}
+            words = {"text": axis["title"]} if "title" in axis else {}
+            layout[name] = {**AXIS, **axis, "title": {"standoff": 10, **words}}
     layout["shapes"] = [{**shape, "line": {**LINE, **shape.get("line", {})}} for shape in layout["shapes"]]
     return {"data": in_json(data), "layout": in_json(layout)}
 
@@ -253,8 +254,8 @@ def unit_axes(
     """Return a layout with both axes on [0, 1], their titles, the diagonal, and shapes that mark a place."""
     return {
         "shapes": [*marked, DIAGONAL],
-        "xaxis": {"title": {"text": x_title}, "range": [-0.01, 1.01], **PERCENT, "constrain": "domain"},
-        "yaxis": {"title": {"text": y_title}, "range": [-0.02, 1.04], **PERCENT},
+        "xaxis": {"title": x_title, "range": [-0.01, 1.01], **PERCENT, "constrain": "domain"},
+        "yaxis": {"title": y_title, "range": [-0.02, 1.04], **PERCENT},
         **names_above(data, height),
     }
 

@@ -419,14 +419,13 @@ def draw_validity(
                 "showarrow": False,
             }
         )
-    distance = {"text": "\u03b5, distance allowed from the truth"}
     return figure(
         data,
         height=460,
         showlegend=False,
         annotations=notes,
-        xaxis={"title": distance, "range": [0, reach]},
-        yaxis={"title": {"text": f"V(\u03b5), share of {what}"}, "range": [0, 1.09], "tickformat": ".0%"},
+        xaxis={"title": "\u03b5, distance allowed from the truth", "range": [0, reach]},
+        yaxis={"title": f"V(\u03b5), share of {what}", "range": [0, 1.09], "tickformat": ".0%"},
     )
 
 
@@ -442,6 +441,9 @@ def draw_canonical_validity(curves: Mapping[str, CanonicalValidity]) -> Figure:
             name=escape(name),
             hovertemplate=f"{escape(name)}<br>%{{y:.1%}} of rows within %{{x:.3f}}<extra></extra>",
         )
-    share = {"title": {"text": "Share of rows within \u03b5"}, "range": [-0.01, 1.03], "tickformat": ".0%"}
-    xaxis = {"title": {"text": "Distance \u03b5 (L1)"}, "range": [0, reach * 1.08]}
-    return figure(data, height=440, xaxis=xaxis, yaxis=share)
+    return figure(
+        data,
+        height=440,
+        xaxis={"title": "Distance \u03b5 (L1)", "range": [0, reach * 1.08]},
+        yaxis={"title": "Share of rows within \u03b5", "range": [-0.01, 1.03], "tickformat": ".0%"},
+    )

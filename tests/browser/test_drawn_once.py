@@ -53,7 +53,7 @@ def example() -> Figure:
     layout = grid(1, 2, ("Left", "Right"), column_widths=(0.7, 0.3))
     layout["shapes"] = [{"type": "line", "x0": 0, "y0": 0, "x1": 1, "y1": 1}]
     layout["annotations"].append({"x": 0, "y": 0, "text": "here", "font": {"size": 16}})
-    layout["yaxis"] |= {"title": {"text": "Rows"}, "range": [0, 1]}
+    layout["yaxis"] |= {"title": "Rows", "range": [0, 1]}
     look = {"width": 700, "height": 300, "legend": {"y": 1.1}}
     return with_layout(figure(bars + marks + heat, **layout, **look), **theme(dark=True))
 

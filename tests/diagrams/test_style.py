@@ -48,7 +48,7 @@ def test_a_figure_is_made_of_json_types():
 def test_defaults_are_written_where_they_apply():
     data = scatter(x=[0], y=[0], **at(1)) + bar(x=[1], y=[1], **at(2))
     line = {"type": "line", "x0": 0, "y0": 0, "x1": 1, "y1": 1, "line": {"width": 3}}
-    look = {"yaxis2": {"title": {"text": "Rows"}, "range": [0, 1]}, "legend": {"y": 1.1}}
+    look = {"yaxis2": {"title": "Rows", "range": [0, 1]}, "legend": {"y": 1.1}}
     layout = accepted_layout(figure(data, shapes=[line], **look))
     assert layout["xaxis"] == {**AXIS, "title": {"standoff": 10}}
     assert layout["xaxis2"]["showgrid"] is False  # across its bars

@@ -198,9 +198,9 @@ def draw_trade_off(table: pd.DataFrame, points_per_bin: int) -> Figure:
     layout["shapes"] = [{**upright, "xref": f"x{n}", "yref": f"y{n} domain"} for n in ("", "2")]
     for axis in axes(layout, "x"):
         axis.update(type="log", tickvals=[5, 10, 20, 50, 100, 200, 500, 1_000, 2_000])
-    layout["xaxis2"]["title"] = {"text": "Points per bin k"}
+    layout["xaxis2"]["title"] = "Points per bin k"
     layout["yaxis"]["rangemode"] = "tozero"
-    layout["yaxis2"]["title"] = {"text": "Sharpness"}
+    layout["yaxis2"]["title"] = "Sharpness"
     return figure(data, **layout, height=480, font={"size": TEXT})
 
 

@@ -58,13 +58,12 @@ def draw_gaps(
             },
             hovertemplate=f"{name}: gap %{{x:+.2f}}, size %{{y:.3f}}<extra></extra>",
         )
-    signed = {"text": "Signed gap: accuracy minus confidence"}
     return figure(
         data,
         height=LESSON_HEIGHT,
         font={"size": TEXT},
-        xaxis={"title": signed, "range": [-0.56, 0.56], "dtick": 0.25},
-        yaxis={"title": {"text": "Size of the gap"}, "range": [-0.04, 0.56], "dtick": 0.1},
+        xaxis={"title": "Signed gap: accuracy minus confidence", "range": [-0.56, 0.56], "dtick": 0.25},
+        yaxis={"title": "Size of the gap", "range": [-0.04, 0.56], "dtick": 0.1},
     )
 
 

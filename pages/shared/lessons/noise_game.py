@@ -167,8 +167,8 @@ def perfect_curves(
         height=LESSON_HEIGHT,
         font={"size": TEXT},
         shapes=[{**upright, "line": line}],
-        xaxis={"title": {"text": "Rows n"}, "type": "log", "tickvals": counts.tolist(), "range": ends},
-        yaxis={"title": {"text": "TL-ECE of a perfect model"}, "range": [0, 1.1 * most]},
+        xaxis={"title": "Rows n", "type": "log", "tickvals": counts.tolist(), "range": ends},
+        yaxis={"title": "TL-ECE of a perfect model", "range": [0, 1.1 * most]},
     )
 
 

@@ -122,7 +122,7 @@ def one_row(series: Sequence[tuple[str, np.ndarray]], class_names: Sequence[str]
         font={"size": TEXT},
         bargap=0.25,
         xaxis={"tickvals": np.arange(len(ticks)), "ticktext": ticks, "showgrid": False},
-        yaxis={"title": {"text": "Score"}, "rangemode": "tozero"},
+        yaxis={"title": "Score", "rangemode": "tozero"},
     )
 
 
