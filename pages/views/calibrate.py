@@ -36,7 +36,7 @@ from pages.shared.page_results import (
 )
 from pages.shared.panels.bin_planner import planner
 from pages.shared.panels.choose_calibrator import choose_calibrator
-from pages.shared.panels.guarantee import show_base_beside, show_guarantee
+from pages.shared.panels.guarantee import show_guarantee
 from pages.shared.panels.ranks import show_ranks
 from pages.shared.panels.recommendation import (
     is_awaited,
@@ -258,8 +258,7 @@ def show_numbers() -> None:
 
 
 def show_promise() -> None:
-    show_guarantee(described_calibrator(chosen, data), chosen.choices)
-    show_base_beside(described_calibrator(chosen, data), chosen.choices, n_bins)
+    show_guarantee(described_calibrator(chosen, data), chosen.choices, n_bins)
 
 
 def show_tried() -> None:

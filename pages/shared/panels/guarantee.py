@@ -11,13 +11,13 @@ from calib import MulticlassToBinary
 from calib.answers import points_sentence
 from calib.answers.guarantee_cards import guarantee_card
 from calib.base.interval_words import decimals_of, interval_words
-from calib.stats.measures import MEASURES, ece_of
+from calib.stats.measures import ECES, MEASURES, Measure, ece_of
 from pages.shared.page_results import interval
-from pages.shared.session import BASE, class_wise, dataset, methods
+from pages.shared.session import BASE, Method, class_wise, dataset, methods
 from pages.shared.widgets import download
 
 
-def show_guarantee(calibrator: Any, choices: int) -> None:
+def show_guarantee(calibrator: Any, choices: int, n_bins: int) -> None:
     if not isinstance(calibrator, MulticlassToBinary):
         st.markdown("Scaling methods have no distribution-free guarantee; histogram binning has one.")
         return
@@ -56,34 +56,25 @@ def show_guarantee(calibrator: Any, choices: int) -> None:
         )
         download(table, "guarantee")
         download(card.bins.frame(), "guarantee-bins", label="Every bin (CSV)")
-    error = {"class-wise": "cw_ece", "confidence": "conf_ece"}.get(card.notion, "tl_ece")
-    if methods()[BASE].one_event:
-        error = next(iter(ece_of(dataset().kind)))
-    pooled = card.notion == "confidence" or methods()[BASE].one_event
-    st.markdown(points_sentence(desired, name=MEASURES[error].title, pooled=pooled))
+    base, error = methods()[BASE], ECES.get(card.notion)
+    if base.one_event:
+        error = next(iter(ece_of(dataset().kind).values()))
+    pooled = card.notion == "confidence" or base.one_event
+    st.markdown(points_sentence(desired, name=(error or MEASURES["tl_ece"]).title, pooled=pooled))
     with st.expander("What the guarantee assumes"):
         st.markdown("\n".join(f"- {line}" for line in card.assumptions))
+    if card.applies and error is not None and error.missing(dataset().kind) is None:
+        show_base_beside(base, error, card.worst_expected_ece, n_bins)
 
 
-def show_base_beside(calibrator: Any, choices: int, n_bins: int) -> None:
+def show_base_beside(base: Method, error: Measure, promised: float, n_bins: int) -> None:
     """Say if the base model is already better than the guarantee."""
-    if not isinstance(calibrator, MulticlassToBinary):
+    if not np.isfinite(promised) or (error.key == "cw_ece" and not class_wise()):
         return
-    alpha = st.session_state["alpha"]
-    card = guarantee_card(calibrator, alpha, choices=choices)
-    key = {"top-label": "tl_ece", "confidence": "conf_ece", "class-wise": "cw_ece"}.get(card.notion)
-    base = methods()[BASE]
-    if base.one_event:
-        key = next(iter(ece_of(dataset().kind)))
-    promised = card.worst_expected_ece
-    if not card.applies or key is None or not np.isfinite(promised) or key not in ece_of(dataset().kind):
-        return
-    if key == "cw_ece" and not class_wise():
-        return
-    low, high = interval(base, key, n_bins)
+    low, high = interval(base, error.key, n_bins)
     if high <= promised:
         st.info(
-            f"The base model is already better than this promise: its {MEASURES[key].title} is at most "
+            f"The base model is already better than this promise: its {error.title} is at most "
             f"{high:.{decimals_of(low, high)}f} (95 % interval {interval_words(low, high)}, in {n_bins} "
             f"equal-width bins), and {promised:.3f} is guaranteed. A guarantee holds for every "
             "distribution; it does not say that calibration helps."
