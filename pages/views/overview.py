@@ -61,10 +61,6 @@ def pick() -> None:
             st.session_state["overview-rows-open"] = True
 
 
-def open_upload() -> None:
-    st.session_state["own-data"] = True
-
-
 def show_verdict() -> None:
     result = conclusion(base, n_bins)
     sure = None if result.pooled or result.classes else floor(base, main_error, n_bins)
@@ -223,7 +219,7 @@ if fold.open:  # else the first visit would wait for their intervals
         show_numbers()
 report = st.container()
 words, icon = "Use your own predictions", ":material/upload_file:"
-if data.example is not None and st.button(words, icon=icon, on_click=open_upload):
+if data.example is not None and st.button(words, icon=icon):
     st.switch_page("pages/views/data.py")
 with proposed:  # after what needs no calibrator: to fit it takes longest
     show_recommendation()

@@ -116,4 +116,3 @@ def test_own_predictions_are_one_click_away():
     press(app, "Use your own predictions")
     assert not app.exception
     assert [title.value for title in app.title] == ["Data"]
-    assert "own-data" in app.session_state
