@@ -298,7 +298,10 @@ def chart(
             **shown,
             "layout": {name: value for name, value in shown["layout"].items() if name != "height"},
         }
-    menu = None if presenting() else files_menu(key)
+    menu = None
+    if not presenting():
+        look = {"type": "tertiary", "icon": ":material/download:"}
+        menu = st.popover("Save", key=f"{key}-files", on_change="rerun", **look)
     st.plotly_chart(
         Ready(shown),
         key=key,
@@ -323,13 +326,6 @@ def chart(
             help_="Makes a self-contained page to save.",
         )
         offer_picture(key)
-
-
-def files_menu(key: str) -> Any:
-    """Show the closed menu of a figure's files in the figure's corner."""
-    return st.popover(
-        "Save", key=f"{key}-files", type="tertiary", icon=":material/download:", on_change="rerun"
-    )
 
 
 def as_clicked(figure: Figure, key: str) -> Figure:
@@ -388,27 +384,21 @@ def columns_of(heads: Mapping[str, tuple[str, str]], formats: Mapping[str, str])
     }
 
 
-def with_log(table: pd.DataFrame) -> pd.DataFrame:
-    """Return the table; accepted fixes, if any, are in the first row of an additional last column."""
-    log = st.session_state.get("fixes", ())
-    if not log or table.empty:
-        return table
-    return table.assign(input_fixes=["; ".join(log), *[""] * (len(table) - 1)])
-
-
 def download(
     table: pd.DataFrame, file: str, *, label: str = "Table (CSV)", about: tuple[Any, ...] = ()
 ) -> None:
     """Offer a table as CSV; cells that a spreadsheet would run as formulas are neutralised.
 
-    `about` identifies the table among others of this file, if it is to be written only once.
+    Accepted fixes are in the first row of an additional last column. `about` identifies the table among
+    others of this file, if it is to be written only once.
     """
-    logged = with_log(table)
+    logged, log = table, st.session_state.get("fixes", ())
+    if log and not table.empty:
+        logged = table.assign(input_fixes=["; ".join(log), *[""] * (len(table) - 1)])
 
     def content() -> bytes:
         if logged.size <= MADE_AT_ONCE:
-            fixes = st.session_state.get("fixes", ())
-            return _written(file, about, fixes, logged) if about else write_csv(logged)
+            return _written(file, about, log, logged) if about else write_csv(logged)
         return compute("Writing the file", write_table, logged).tobytes()
 
     offer(label, made(content, logged), f"{file}.csv", "text/csv")
