@@ -143,12 +143,10 @@ def show_uploads(data: Dataset) -> bool:
         share = st.slider(
             "Share set aside if you upload none (%)", 0, 90, 50, 5, key="split", persist_state="session"
         )
-    reading, project = None, evaluation is not None and is_project_file(evaluation)
-    complete = True
+    reading, complete = None, True
     if evaluation is not None and is_summary_file(evaluation):
-        project = True  # there are no rows to use
         show_summary(evaluation)
-    elif project:
+    elif evaluation is not None and is_project_file(evaluation):
         show_project(evaluation)
         reading = taken_up_again()
     else:
