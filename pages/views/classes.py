@@ -53,13 +53,6 @@ def pick_cell() -> None:
         st.session_state["class"], st.session_state["class-bin"] = map(int, custom[:2])
 
 
-def show() -> None:
-    n_bins, method = bins_and_method()
-    by_class = classes(method, n_bins)
-    st.markdown(f"{by_class.words('**{}**')}. The TL-ECE is **{by_class.tl_ece:.4f}**.")
-    show_classes(method, by_class, n_bins)
-
-
 @part
 def show_classes(method: Method, by_class: ClassTable, n_bins: int) -> None:
     names = dataset().evaluation.class_names
@@ -121,4 +114,7 @@ def show_classes(method: Method, by_class: ClassTable, n_bins: int) -> None:
 
 heading("Classes", "Which predicted classes are miscalibrated by more than noise explains?")
 need_kind("Classes")
-show()
+n_bins, method = bins_and_method()
+by_class = classes(method, n_bins)
+st.markdown(f"{by_class.words('**{}**')}. The TL-ECE is **{by_class.tl_ece:.4f}**.")
+show_classes(method, by_class, n_bins)
