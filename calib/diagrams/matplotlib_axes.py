@@ -42,20 +42,18 @@ def on_matplotlib(figure: Figure) -> MatplotlibFigure:
     with matplotlib_pyplot() as plt:
         size = layout.get("width", WIDTH * PIXELS) / PIXELS, layout.get("height", HEIGHT * PIXELS) / PIXELS
         drawn = plt.figure(figsize=size, layout="none")
-        axes = {name: _axes(drawn, name, layout) for name in _places(figure)}
+        places = dict.fromkeys(trace.get("xaxis", "x") for trace in figure["data"]) or ["x"]
+        axes = {name: _axes(drawn, name, layout) for name in places}
         for trace in figure["data"]:
-            _draw(axes[trace.get("xaxis", "x")], trace)
+            draw = _draw_bars if trace["type"] == "bar" else _draw_points
+            draw(axes[trace.get("xaxis", "x")], trace)
         for shape in layout.get("shapes", ()):
-            _draw_shape(drawn, axes, shape)
+            _draw_shape(axes, shape)
         for note in layout.get("annotations", ()):
-            _write(drawn, axes, note)
+            _write(axes, note)
         for name, each in axes.items():
             _finish(each, layout, name)
     return drawn
-
-
-def _places(figure: Figure) -> list[str]:
-    return list(dict.fromkeys(trace.get("xaxis", "x") for trace in figure["data"])) or ["x"]
 
 
 def _of(layout: Properties, letter: str, name: str) -> Properties:
@@ -71,10 +69,6 @@ def _axes(drawn: MatplotlibFigure, name: str, layout: Properties) -> Axes:
     wide, high = right - left, top - bottom
     place = left + x0 * wide, bottom + y0 * high, (x1 - x0) * wide, (y1 - y0) * high
     return drawn.add_axes(place)
-
-
-def _draw(axes: Axes, trace: Properties) -> None:
-    (_draw_bars if trace["type"] == "bar" else _draw_points)(axes, trace)
 
 
 def _draw_bars(axes: Axes, trace: Properties) -> None:
@@ -144,7 +138,7 @@ def _fill(axes: Axes, trace: Properties, x: Any, y: np.ndarray) -> None:
     axes.fill_between(x, y, before, color=colour, linewidth=0, step=step)
 
 
-def _draw_shape(drawn: MatplotlibFigure, axes: dict[str, Axes], shape: Properties) -> None:
+def _draw_shape(axes: dict[str, Axes], shape: Properties) -> None:
     each = axes.get(_reference(shape, "x"), next(iter(axes.values())))
     (x0, x1), (y0, y1) = ((shape[f"{letter}0"], shape[f"{letter}1"]) for letter in "xy")
     transform = _transform(each, shape)
@@ -162,7 +156,7 @@ def _draw_shape(drawn: MatplotlibFigure, axes: dict[str, Axes], shape: Propertie
         each.plot([x0, x1], [y0, y1], transform=transform, linestyle=dashes, label="_", zorder=1, **style)
 
 
-def _write(drawn: MatplotlibFigure, axes: dict[str, Axes], note: Properties) -> None:
+def _write(axes: dict[str, Axes], note: Properties) -> None:
     each = axes.get(_reference(note, "x"), next(iter(axes.values())))
     anchors = {"left": "left", "right": "right"}, {"top": "top", "bottom": "bottom"}
     each.text(
