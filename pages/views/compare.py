@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from time import perf_counter
-from typing import Any
 
 import pandas as pd
 import streamlit as st
@@ -101,10 +100,6 @@ def entry(method: Method) -> Entry:
     return Entry(method.name, metrics(method, n_bins), losses=row_losses, unseen=unseen)
 
 
-def fitted_entry(name: str, calibrator: Any) -> Entry:
-    return entry(fit(name, calibrator, unasked=True))
-
-
 if not small and not st.toggle("Fit and compare now", key="go"):
     st.info(f"{n_rows:,} x {n_classes:,} calibration probabilities: choose the methods, then switch this on.")
     st.stop()
@@ -131,7 +126,7 @@ leaderboard = compare(
     data.evaluation,
     wanted,
     base=[entry(methods()[name]) for name in (BASE, proposed) if name],
-    assess=fitted_entry,
+    assess=lambda name, calibrator: entry(fit(name, calibrator, unasked=True)),
     progress=say,
 )
 place.empty()
