@@ -10,14 +10,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.special import softmax
 
-from benchmarks.intervals import pair_coverage
-from benchmarks.populations import Population, decided, draw_labels, overconfident, scores
+from benchmarks.intervals import differences, pair_coverage
+from benchmarks.populations import Population, decided, draw_labels, scores
 from benchmarks.simulation import means
 from calib import (
-    HistogramBinning,
     InputError,
-    MulticlassToBinary,
-    TemperatureScaling,
     error_interval,
     paired_difference,
 )
@@ -56,26 +53,13 @@ def test_models_whose_rows_change_places_do_not_differ():
     assert np.isfinite([result.lower, result.upper]).all()
 
 
-def pair(kind: str, n_samples: int) -> tuple[Population, Population]:
-    """A base model and its calibrated form."""
-    fitted_on, base = scores(901, 1_000, 10), scores(101, n_samples, 10)
-    if kind == "binned":
-        labels = draw_labels(fitted_on, np.random.default_rng(501))
-        binning = MulticlassToBinary(HistogramBinning(points_per_bin=100)).fit(fitted_on, labels)
-        return Population(base, base), Population(binning.predict_top(base), base, strategy="discrete")
-    labels = draw_labels(overconfident(fitted_on, 0.6), np.random.default_rng(501))
-    scaled = TemperatureScaling().fit(fitted_on, labels).predict_proba(base)
-    truth = overconfident(base, 0.6)
-    return Population(base, truth), Population(scaled, truth)
-
-
-@pytest.mark.parametrize("kind", ["binned", "scaled"])
+@pytest.mark.parametrize("kind", ["perfect, TL-HB with k = 100", "overconfident, TS"])
 def test_difference_holds_and_its_direction_is_right(kind):
     """Coverage of 93 % and wrong directions of 2.5 %, each within three standard errors of 200 draws."""
-    result = means(pair_coverage(*pair(kind, 1_000)), 200)
+    result = means(differences(kind, 1_000, "top-label"), 200)
     assert result["coverage (95 %)"] >= 0.93 - 3.0 * math.sqrt(0.95 * 0.05 / 200)
     assert result["wrong direction"] <= 0.025 + 3.0 * math.sqrt(0.025 * 0.975 / 200)
-    if kind == "scaled":
+    if kind == "overconfident, TS":
         assert result["right direction"] > 0.9
 
 
