@@ -10,15 +10,13 @@ from __future__ import annotations
 
 import argparse
 import os
-import subprocess
-import sys
 import warnings
 from typing import Any
 
 import numpy as np
 
 import calib
-from benchmarks.timing import ROOT, Found, Work, alone, fastest, machine, put_table, simulated, table_head
+from benchmarks.timing import Found, Work, alone, fastest, machine, put_table, simulated, started, table_head
 from calib.datasets import load_example, perfect
 
 LIBRARIES = ("scikit-learn", "netcal", "mapie", "probmetrics", "torchmetrics", "model-diagnostics")
@@ -54,11 +52,6 @@ def recommended(proba: np.ndarray, y: np.ndarray, test: np.ndarray) -> Any:
     return test if chosen is None else calib.calibrated_scores(chosen, test)
 
 
-def started(module: str) -> None:
-    """Import a module in a new process."""
-    subprocess.run([sys.executable, "-c", f"import {module}"], check=True, cwd=ROOT)
-
-
 def timed(works: dict[str, Work], turns: int = 7, **names: Any) -> Found:
     known = {"calib": calib, "announced": announced, "recommended": recommended, "started": started}
     return fastest(works, BUDGET, turns, **known, **names)
@@ -74,6 +67,8 @@ torch.set_num_threads({len(os.sched_getaffinity(0))})
 scores, target = torch.from_numpy(proba), torch.from_numpy(y)
 """,
 )
+NETCAL_SCALING = "from netcal.scaling import TemperatureScaling"
+PROBMETRICS = "from probmetrics.calibrators import get_calibrator"
 MAPIE = "from mapie.metrics.calibration import expected_calibration_error, top_label_ece"
 #: Calibration errors of the predicted class's confidence, by library and function.
 ERRORS = {
@@ -96,13 +91,12 @@ REPAIRS = {
     ),
     "calib-diagnostics: `recommend`": Work("recommended(proba, y, test)"),
     "netcal: `TemperatureScaling`": Work(
-        "TemperatureScaling().fit(proba, y).transform(test)", "from netcal.scaling import TemperatureScaling"
+        "TemperatureScaling().fit(proba, y).transform(test)", NETCAL_SCALING
     ),
 }
 for name in ("temp-scaling", "ts-mix", "isotonic", "svs"):
     REPAIRS[f"probmetrics: `{name}`"] = Work(
-        f"get_calibrator('{name}').fit(proba, y).predict_proba(test)",
-        "from probmetrics.calibrators import get_calibrator",
+        f"get_calibrator('{name}').fit(proba, y).predict_proba(test)", PROBMETRICS
     )
 for name in ("sigmoid", "isotonic", "temperature"):
     REPAIRS[f"scikit-learn: `CalibratedClassifierCV, {name}`"] = Work(
@@ -201,10 +195,8 @@ PREDICTIONS = {
 }
 TEMPERATURE = {
     "calib": Work("calib.TemperatureScaling().fit(proba, y)"),
-    "netcal": Work("TemperatureScaling().fit(proba, y)", "from netcal.scaling import TemperatureScaling"),
-    "probmetrics": Work(
-        "get_calibrator('temp-scaling').fit(proba, y)", "from probmetrics.calibrators import get_calibrator"
-    ),
+    "netcal": Work("TemperatureScaling().fit(proba, y)", NETCAL_SCALING),
+    "probmetrics": Work("get_calibrator('temp-scaling').fit(proba, y)", PROBMETRICS),
     "scikit-learn": Work("announced('temperature', proba, y)"),
 }
 SINGLE_ROWS = {
@@ -218,9 +210,9 @@ SINGLE_ROWS = {
     ),
 }
 IMPORTS = {
-    "calib": Work("started('calib')"),
-    "torchmetrics": Work("started('torchmetrics')", "import torchmetrics"),
-    "netcal": Work("started('netcal.metrics')", "import netcal.metrics"),
+    "calib": Work("started('-c', 'import calib')"),
+    "torchmetrics": Work("started('-c', 'import torchmetrics')", "import torchmetrics"),
+    "netcal": Work("started('-c', 'import netcal.metrics')", "import netcal.metrics"),
 }
 #: What is timed, rows and classes, and the calls.
 TIMED = [

@@ -158,10 +158,7 @@ CLUSTERED = [
 
 
 @Table(
-    ("population", "clusters", "rows each", "correlation"),
-    CLUSTERED,
-    {"accepted": ".3f"},
-    name="clusters",
+    ("population", "clusters", "rows each", "correlation"), CLUSTERED, {"accepted": ".3f"}, name="clusters"
 )
 def clustered(name: str, n_clusters: int, n_rows: int, correlation: float) -> Draws:
     """Yield whether a rule misses 0.9; the latent numbers of the rows of a cluster have one correlation."""

@@ -156,12 +156,9 @@ def several(n: int, n_classes: int, words: str, labels: int = LABELS, n_resample
         for _ in range(labels):
             common, own = generator.standard_normal((n, 1)), generator.standard_normal(scores.shape)
             drawn.append(correlated(DEPENDENCE[words], common, own) < scores)
-        rows, options = (
-            MultilabelPrediction(scores),
-            {"n_resamples": n_resamples, "random_state": generator},
-        )
-        floor = noise_floor(drawn[0], rows, notion="class-wise", **options)
-        yield size([ece(each, rows, notion="class-wise") > floor.quantile(0.95) for each in drawn])
+        rows, options = MultilabelPrediction(scores), {"notion": "class-wise"}
+        floor = noise_floor(drawn[0], rows, n_resamples=n_resamples, random_state=generator, **options)
+        yield size([ece(each, rows, **options) > floor.quantile(0.95) for each in drawn])
 
 
 #: Weights of rows, given their confidence.

@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import argparse
 import io
-import os
 import subprocess
 import sys
 import tarfile
@@ -27,7 +26,7 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.load.visitor import Visitor, as_npz, served
-from benchmarks.timing import ROOT, Work, put_table, simulated, table_head
+from benchmarks.timing import ROOT, Work, put_table, simulated, started, table_head
 
 #: Seconds that the calls of a row and size may take at each turn; one is made, however long it takes.
 BUDGET = 0.25
@@ -142,12 +141,6 @@ def look(visitor: Visitor, page: str) -> None:
     """Look at a page, and leave."""
     visitor.look_at(page)
     visitor.close()
-
-
-def started(*words: str) -> None:
-    """Run Python in a new process, with the calib of this process."""
-    environment = os.environ | {"PYTHONPATH": sys.path[0]}
-    subprocess.run([sys.executable, *words], check=True, env=environment, stdout=subprocess.DEVNULL)
 
 
 def import_calib(tree: Path) -> None:

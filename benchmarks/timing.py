@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import os
 import platform
+import subprocess
+import sys
 import time
 from collections.abc import Callable, Mapping
 from concurrent.futures import ProcessPoolExecutor
@@ -74,6 +76,12 @@ def alone(function: Callable[..., Any], *arguments: object) -> Any:
     """Call a function in a new process; return what it returns."""
     with ProcessPoolExecutor(1, mp_context=get_context("spawn")) as pool:
         return pool.submit(function, *arguments).result()
+
+
+def started(*words: str) -> None:
+    """Run Python in a new process, with the calib of this process."""
+    environment = os.environ | {"PYTHONPATH": sys.path[0]}
+    subprocess.run([sys.executable, *words], check=True, env=environment, stdout=subprocess.DEVNULL)
 
 
 def machine(*peers: str) -> str:
