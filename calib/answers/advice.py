@@ -475,9 +475,13 @@ def _candidates(
         }
         for name, calibrator in methods.items():
             if isinstance(calibrator, VectorScaling):
-                left_out[name] = "it changes with the class that is last, and SVS does not; pass it to try it"
+                left_out[name] = (
+                    "it depends on which class is last, unlike SVS; name it in `methods` to try it"
+                )
             elif CROSS_VALIDATED in calibrator.get_params(deep=False).values():
-                left_out[name] = "choosing its ridge anew in every fold would take long; pass it to try it"
+                left_out[name] = (
+                    "its ridge, chosen anew in every fold, takes long; name it in `methods` to try it"
+                )
         methods = {name: method for name, method in methods.items() if name not in left_out}
     rows_of_fold = n_samples * (N_FOLDS - 1) // N_FOLDS
     for name, calibrator in methods.items():

@@ -96,7 +96,7 @@ def cut_column(
         if at is None and not few and _are_ids(known):
             raise InputError(
                 f"column {name!r} has {len(known):,} different whole numbers in {len(column):,} rows, as ids "
-                "do; say where to cut it if they are quantities"
+                "do; if they are quantities, say where to cut them"
             )
         if at is not None or not few:
             return _cut_numbers(column, name, QUANTILES if at is None else at)
@@ -123,7 +123,7 @@ def parse_cuts(texts: Sequence[str], columns: Sequence[str]) -> dict[str, int | 
     for text in texts:
         name = next((column for column in columns if text.startswith(f"{column}=")), None)
         if name is None:
-            raise InputError(f"write a cut as COLUMN=AT, of a column that is asked for; got {text!r}")
+            raise InputError(f"write a cut as COLUMN=AT, for a requested column; got {text!r}")
         where = text[len(name) + 1 :]
         try:
             if where in DATE_PARTS:

@@ -89,7 +89,7 @@ class DecisionRule(AcceptanceRule):
                 "chosen on; on new rows it is larger on average. Leaving all to a person costs 1."
             )
         if self.unpromised is not None:
-            words += f" Nothing is promised of new rows: {self.unpromised}."
+            words += f" Nothing is promised for new rows: {self.unpromised}."
         elif self.guarantee is not None:
             words += f" {self.guarantee}"
         elif self.target == "accuracy" and self.needed is not None:

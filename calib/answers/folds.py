@@ -149,7 +149,9 @@ def _divided(rows: Any, fold: Any) -> tuple[Any, list[str], np.ndarray]:
     if (code < 0).any():
         raise InputError(f"{int((code < 0).sum()):,} rows have no fold; complete them, or remove the rows")
     if not 2 <= len(found) <= counted.n_samples // 2:
-        raise InputError(f"folds must be 2 or more, of 2 rows or more on average; got {len(found):,}")
+        raise InputError(
+            f"2 folds or more are needed, with 2 rows or more on average; got {len(found):,} folds"
+        )
     return counted, [str(name) for name in found], code
 
 

@@ -34,7 +34,7 @@ SLICE_COLUMNS = {
     "error": ("Error", "Calibration error of the group alone"),
     "floor": ("Floor", "Mean error of a perfect model of this size"),
     "floor_upper": ("Floor, 95 %", "Error that a perfect model stays below in 95 of 100 cases"),
-    "smallest": ("Would show", "True error that would pass the floor, 95 %, in 80 of 100 such samples"),
+    "smallest": ("Would show", "True error that would exceed the floor (95 %) in 80 of 100 such samples"),
     "p": ("p", "Chance that a perfect model shows as much"),
     "above_noise": ("Above noise", "At the false discovery rate over all groups"),
 }

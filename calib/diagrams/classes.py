@@ -52,7 +52,7 @@ CLASS_COLUMNS = {
     "class_ece": ("TL-ECE", "TL-ECE of this class alone"),
     "floor": ("Floor", "Mean TL-ECE of a perfect model of this size"),
     "floor_upper": ("Floor, 95 %", "TL-ECE that a perfect model stays below in 95 of 100 cases"),
-    "smallest": ("Would show", "True TL-ECE that would pass the floor, 95 %, in 80 of 100 such samples"),
+    "smallest": ("Would show", "True TL-ECE that would exceed the floor (95 %) in 80 of 100 such samples"),
     "p_value": ("p", "Chance that a perfect model shows as much"),
     "flagged": ("Above noise", "At the false discovery rate over all classes"),
     "share": ("Share", "Share of the TL-ECE of all classes"),

@@ -99,7 +99,7 @@ def costs_accuracy() -> str:
     if held_out.upper >= 0.0:
         return ""
     return (
-        "This costs accuracy. Fitted on half of the calibration rows, it takes the accuracy on the other "
+        "This costs accuracy. Fitted on half of the calibration rows, it changes the accuracy on the other "
         f"half from {held_out.estimate_a:.4f} to {held_out.estimate_b:.4f} (change "
         f"{interval_words(held_out.lower, held_out.upper, sign='+')}, 95 %). Top-label calibration "
         "keeps every predicted class."

@@ -72,7 +72,7 @@ def simultaneous_words() -> str:
         for value, share in tried.items()
         if share and value >= first
     ]
-    words = f"Promised at once with {1 - alpha:.0%}: {', '.join(passing) or 'nothing'}. "
+    words = f"Promised together with probability {1 - alpha:.0%}: {', '.join(passing) or 'nothing'}. "
     if value in ACCURACIES:
         several = f" and {n_models} models" if n_models > 1 else ""
         return (
@@ -402,6 +402,6 @@ if models[shown].calibrator is not None and np.isfinite(rule.thresholds).any():
     show_take_away(replace(models[shown], calibrator=carrying, key=key))
     st.caption(
         "The file holds the thresholds and what they promise. `calib.load(file).rule_.accept(scores)`, the "
-        "scorer and the ONNX graph say of each row whether it may pass (`accept`); `python -m calib gate` "
-        "limits `accepted` and `accepted_accuracy`."
+        "scorer and the ONNX graph say of each row whether it may pass (`accept`); `calib gate` "
+        "can limit `accepted` and `accepted_accuracy`."
     )

@@ -60,7 +60,7 @@ def test_calibrator_for_new_rows_is_the_mean_or_is_fitted_again():
 
 
 @pytest.mark.parametrize(
-    ("fold", "words"), [(None, "no folds"), (FOLD[1:], "shape"), (np.zeros(N), "2 or more")]
+    ("fold", "words"), [(None, "no folds"), (FOLD[1:], "shape"), (np.zeros(N), "2 rows or more")]
 )
 def test_folds_that_cannot_be_used(fold, words):
     with pytest.raises(InputError, match=words):

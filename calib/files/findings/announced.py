@@ -201,7 +201,7 @@ def _scale(raw: RawPredictions, usable: np.ndarray) -> Finding | None:
     return Finding(
         "negative",
         "error",
-        f"{what}, and a confidence lies in [0, 1]: {len(rows):,} rows do not ({some(rows)}). Write the "
+        f"{what}, but a confidence lies in [0, 1]: {len(rows):,} rows are outside ({some(rows)}). Write the "
         "probability of the predicted class.",
         rows,
     )
@@ -226,9 +226,9 @@ def _few_rows(n_rows: int, n_bins: int) -> Finding | None:
     return Finding(
         "too_few_rows",
         "warning" if n_rows < FEWEST_ROWS else "note",
-        f"{counted(n_rows, 'row')} for {n_bins} bins are {n_rows / n_bins:.2g} rows a bin; below "
-        f"{ROWS_PER_BIN}, most of an error is sampling noise. Use fewer bins or more rows, and read the "
-        "noise floor first.",
+        f"{counted(n_rows, 'row')} for {n_bins} bins are {n_rows / n_bins:.2g} rows a bin; with fewer "
+        f"than {ROWS_PER_BIN}, most of an error is sampling noise. Use fewer bins or more rows, and read "
+        "the noise floor first.",
     )
 
 
@@ -259,9 +259,8 @@ def _as_binary(raw: RawPredictions) -> Finding | None:
     return Finding(
         "binary_input",
         "note",
-        f"there is one column of scores: they are read as the probability of {positive!r}, P(Y = 1), against "
-        f"{negative!r}. For the confidence in either predicted class, the fix makes the two columns 1 - p "
-        "and p.",
+        f"the column of scores is read as P(Y = 1), the probability of {positive!r} against {negative!r}. To "
+        "assess the confidence in either predicted class instead, the fix makes two columns, 1 - p and p.",
         columns=raw.names,
         repair=widen,
     )
@@ -339,7 +338,7 @@ def _classes(raw: RawPredictions, points_per_bin: int) -> list[Finding]:
                 "true_class_unknown",
                 "note",
                 f"the file says whether a prediction is right, not which class is true: wrong rows count as "
-                f"{ANOTHER!r}. Confidence and top-label errors need no more.",
+                f"{ANOTHER!r}. This is enough for confidence and top-label errors.",
             )
         )
     elif true is not None and (true >= 0).any():
@@ -387,8 +386,8 @@ def find_weights_and_groups(raw: RawPredictions) -> list[Finding]:
         add("weights_used", roles.weight, "weight", what)
     if raw.votes is not None:
         message = (
-            f"{some_names(roles.votes)} hold votes: every number is measured against the distribution "
-            "of the votes about a row. Findings here are about the labels of the majority."
+            f"{some_names(roles.votes)} hold votes: every number compares a prediction with the distribution "
+            "of the votes about its row. The findings here use the label of the majority."
         )
         findings.append(Finding("votes_used", "note", message, columns=roles.votes))
     return findings

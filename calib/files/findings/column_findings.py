@@ -98,7 +98,7 @@ def find_unused_columns(raw: RawPredictions) -> Finding | None:
             if len(rows):
                 differ = (
                     f" In {len(rows):,} of {counted(raw.n_samples, 'row')} ({some(rows)}) column {name!r} "
-                    "names another class than the highest score, which counts as the prediction."
+                    "names another class than the class with the highest score, which is the prediction."
                 )
     return Finding(
         "columns_unused",

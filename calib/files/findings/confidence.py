@@ -50,8 +50,8 @@ def find_double_softmax(raw: RawPredictions, codes: np.ndarray | None) -> Findin
     return Finding(
         "double_softmax",
         "warning",
-        f"no confidence is above {high:.4f}, as softmax of probabilities gives at most {most:.4f} for "
-        f"{raw.n_classes} classes: softmax was applied twice. The fix undoes the second softmax.",
+        f"no confidence is above {high:.4f}. Softmax of probabilities gives at most {most:.4f} for "
+        f"{raw.n_classes} classes, so softmax was applied twice. The fix undoes the second softmax.",
         repair=undo,
     )
 

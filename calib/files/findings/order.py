@@ -160,7 +160,7 @@ def _shuffled(raw: RawPredictions, codes: np.ndarray) -> Finding | None:
     repair: Repair | None = None
     for shift in (s for size in range(1, MAX_SHIFT + 1) for s in (size, -size)):
         if _better(predicted == np.roll(codes, shift), hits):
-            advice = f"They agree when moved by {shift} row(s); the fix moves them, the end to the start."
+            advice = f"They agree if moved by {shift} row(s); the fix moves them, in a circle."
             repair = partial(_rolled, by=shift)
             break
     else:

@@ -165,8 +165,8 @@ def class_faults(
                 "too_few_rows",
                 "warning" if n < max(FEWEST_ROWS, size) else "note",
                 f"{n:,} rows for {n_bins} bins x {size} classes = {cells:,} cells are {n / cells:.2g} rows "
-                f"a cell; below {ROWS_PER_CELL}, most of a top-label error is sampling noise. Use fewer "
-                "bins or more rows, and read the noise floor first.",
+                f"a cell; with fewer than {ROWS_PER_CELL}, most of a top-label error is sampling noise. Use "
+                "fewer bins or more rows, and read the noise floor first.",
             )
         )
     return findings

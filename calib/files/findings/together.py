@@ -141,9 +141,9 @@ def find_rows_together(raw: RawPredictions) -> Finding | None:
         return Finding(
             "rows_together",
             "note",
-            f"about {len(questions) / (questions.max() + 1):.0f} rows each have equal scores, as answers to "
-            "a question do, and are right or wrong together, more than their scores explain. They count as "
-            f"clusters: {worth_of(questions)}.",
+            f"sets of about {len(questions) / (questions.max() + 1):.0f} rows have equal scores, like "
+            "answers to a question, and are right or wrong together, more than their scores explain. They "
+            f"count as clusters: {worth_of(questions)}.",
         )
     if not alike:
         return _named(raw, rows, worth_of) or _too_few(rows)

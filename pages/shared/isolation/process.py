@@ -212,7 +212,7 @@ class Worker:
         if late or (cpu is not None and code == -cpu):
             return f"it took longer than {self.seconds} seconds of processor time"
         if code == -getattr(signal, "SIGKILL", 9):
-            return "the system ended the process, most likely for its memory"
+            return "the system ended the process, most likely because of its memory"
         name = signal.Signals(-code).name if code < 0 else f"exit code {code}"
         return f"a library ended the process ({name})"
 

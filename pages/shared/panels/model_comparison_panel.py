@@ -55,6 +55,6 @@ def show_sweeps(calibrators: Mapping[str, Any]) -> None:
         alt="Errors of every model, before and after each calibrator, against the number of bins",
     )
     st.caption(
-        "Histogram binning by bins is fitted again for each B and assessed at each of its values, all others "
-        "in B equal-width bins: the two cannot be compared (Remark 1 of the paper)."
+        "Histogram binning with B bins is fitted again for each B and assessed at each of its values, all "
+        "other methods in B equal-width bins: the two cannot be compared (Remark 1 of the paper)."
     )

@@ -43,7 +43,7 @@ def show_difference(first: Method, second: Method, n_bins: int) -> None:
         + (
             f"The two predict different classes in {moved:,} rows. "
             if moved
-            else "Both predict the same classes, so rows and how often they are right agree. "
+            else "Both predict the same classes, so their rows and accuracies are equal. "
         )
         + "Differences of single classes are noisy: for a conclusion see the Noise or Compare page."
     )
