@@ -96,7 +96,7 @@ def draw_ece_sweeps(sweeps: Mapping[str, Mapping[str, EceSweep]]) -> Figure:
                     "dash": "dash" if notion == "confidence" else "solid",
                 },
                 name=escape(f"{method}, {short}"),
-                hovertemplate=f"{escape(method)}<br>{short} %{{y:.4f}} with %{{x}} bins<extra></extra>",
+                hovertemplate=f"{escape(method)}<br>{short} %{{y:.4f}} with %{{x}} bins",
             )
     metrics = {sweep.metric.upper() for by_notion in sweeps.values() for sweep in by_notion.values()}
     return figure(
@@ -119,7 +119,7 @@ def draw_points_per_bin(choice: PointsPerBinChoice) -> Figure:
         name="histogram binning",
         customdata=choice.standard_error[:, None],
         hovertemplate="k = %{x}<br>Brier score %{y:.5f}<br>difference from the lowest: standard error "
-        "%{customdata[0]:.5f}<extra></extra>",
+        "%{customdata[0]:.5f}",
     )
     proposed = k == choice.chosen
     data += scatter(
@@ -138,7 +138,7 @@ def draw_points_per_bin(choice: PointsPerBinChoice) -> Figure:
         y=[choice.base_brier] * 2,
         line={"color": OKABE_ITO["grey"], "width": 2, "dash": "dash"},
         name="base model",
-        hovertemplate="base model %{y:.5f}<extra></extra>",
+        hovertemplate="base model %{y:.5f}",
     )
     ticks = [str(points) for points in k]
     return figure(

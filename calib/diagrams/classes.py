@@ -335,7 +335,7 @@ def draw_class(
         hovertemplate=(
             "score %{x:.3f}, frequency %{y:.3f}<br>"
             "95 % interval %{customdata[3]:.4g} to %{customdata[4]:.4g}<br>"
-            "%{customdata[2]:,} rows<extra></extra>"
+            "%{customdata[2]:,} rows"
         ),
     )
     marked = [] if chosen is None else [span(chosen / n_bins, (chosen + 1) / n_bins)]
@@ -358,7 +358,7 @@ def draw_confusions(
     """
     codes, counts = codes[:n_shown], counts[:n_shown]
     custom = [[escape(class_names[code]), int(code)] for code in codes]
-    hover = "%{customdata[0]}: %{x:,} rows<extra></extra>"
+    hover = "%{customdata[0]}: %{x:,} rows"
     marked = [span(at - 0.5, at + 0.5, across=True) for at in np.flatnonzero(codes == chosen).tolist()]
     rows = [shorten(class_names[code]) for code in codes]
     bars = bar(
@@ -394,7 +394,7 @@ def draw_class_shares(shares: Mapping[str, np.ndarray], class_names: Sequence[st
             name=name,
             marker={"color": OKABE_ITO[colour]},
             customdata=[[escape(class_names[code]), int(code)] for code in order],
-            hovertemplate=f"%{{customdata[0]}}: %{{x:.2%}} {name}<extra></extra>",
+            hovertemplate=f"%{{customdata[0]}}: %{{x:.2%}} {name}",
         )
     largest = max(float(values[order].max()) for values in shares.values())
     # About five ticks, with enough digits to differ.

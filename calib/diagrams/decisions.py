@@ -34,7 +34,7 @@ def draw_risk_coverage(
             line={"color": method_colour(position), "width": 2.5},
             name=escape(name),
             hovertemplate=f"{escape(name)}<br>%{{x:.1%}} accepted at %{{customdata[0]:.4f}} and above, "
-            "%{y:.2%} of them wrong<extra></extra>",
+            "%{y:.2%} of them wrong",
         )
         outcome = (outcomes or {}).get(name)
         if outcome is not None and outcome.n_accepted:
@@ -42,8 +42,7 @@ def draw_risk_coverage(
                 x=[outcome.coverage],
                 y=[1 - outcome.accuracy],
                 marker={"symbol": "diamond", "size": 13, "color": method_colour(position)},
-                hovertemplate=f"Rule of {escape(name)}: %{{x:.1%}} accepted, %{{y:.2%}} of them wrong"
-                "<extra></extra>",
+                hovertemplate=f"Rule of {escape(name)}: %{{x:.1%}} accepted, %{{y:.2%}} of them wrong",
             )
     if risk is not None:
         data += scatter(
@@ -72,7 +71,7 @@ def draw_decision_curves(curves: Mapping[str, DecisionCurve]) -> Figure:
             y=curve.model,
             line={"color": method_colour(position), "width": 2.5},
             name=escape(name),
-            hovertemplate=f"{escape(name)} at %{{x:.0%}}: %{{y:.4f}}<extra></extra>",
+            hovertemplate=f"{escape(name)} at %{{x:.0%}}: %{{y:.4f}}",
         )
     first = next(iter(curves.values()))
     for name, values in (("Act always", first.everyone), ("Never act", np.zeros(len(first.threshold)))):
@@ -81,7 +80,7 @@ def draw_decision_curves(curves: Mapping[str, DecisionCurve]) -> Figure:
             y=values,
             line={"color": OKABE_ITO["grey"], "width": 2, "dash": "dot" if values.any() else "dash"},
             name=name,
-            hovertemplate=f"{name} at %{{x:.0%}}: %{{y:.4f}}<extra></extra>",
+            hovertemplate=f"{name} at %{{x:.0%}}: %{{y:.4f}}",
         )
     best = max(float(curve.model.max()) for curve in curves.values())
     return figure(

@@ -213,7 +213,7 @@ def draw_heat(
             f"{rows} %{{customdata[2]}} at %{{customdata[3]}}<br>"
             "confidence %{customdata[4]:.3f}, accuracy %{customdata[5]:.3f} (%{customdata[6]:+.3f})<br>"
             "95 % interval %{customdata[8]:.4g} to %{customdata[9]:.4g}<br>"
-            "%{customdata[7]:,} rows<extra></extra>"
+            "%{customdata[7]:,} rows"
         ),
     )
     data += scatter(  # an invisible trace that carries the scale of colours

@@ -414,7 +414,7 @@ def draw_bin_plan(plan: BinPlan) -> Figure:
             y=counts[group].to_numpy(),
             name=words,
             marker={"color": colour, "line": {"width": 0}},
-            hovertemplate=f"k = %{{x}}: %{{y:,}} classes with {words}<extra></extra>",
+            hovertemplate=f"k = %{{x}}: %{{y:,}} classes with {words}",
             **at(1),
         )
     lines = (

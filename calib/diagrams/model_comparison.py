@@ -45,7 +45,7 @@ def draw_model_comparison(comparison: ModelComparison, measure: str = "tl_ece") 
                 zip(map(escape, rows["method"]), rows["mark"].replace("", "not marked"), strict=True)
             ),
             hovertemplate=f"{escape(model)}, %{{customdata[0]}}<br>{title} %{{y:.4f}}<br>"
-            "against the base: %{customdata[1]}<extra></extra>",
+            "against the base: %{customdata[1]}",
         )
     ticks = {"tickvals": list(range(len(comparison.methods)))}
     return figure(

@@ -241,7 +241,7 @@ def draw_model_sweeps(sweeps: ModelSweeps) -> Figure:
                     legendgroup=method,
                     showlegend=first,
                     hovertemplate=f"{escape(model)}, {escape(method)}<br>"
-                    f"{MEASURES[measure].title} %{{y:.4f}} with %{{x}} bins<extra></extra>",
+                    f"{MEASURES[measure].title} %{{y:.4f}} with %{{x}} bins",
                     **at(place),
                 )
             horizontal, vertical = axes(layout, "x")[place - 1], axes(layout, "y")[place - 1]

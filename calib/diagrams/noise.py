@@ -31,7 +31,7 @@ def draw_floors(by_metric: Mapping[str, NoiseFloor]) -> Figure:
     ]
     hover = (
         "%{customdata[0]} %{customdata[1]:.4f}<br>a perfect model shows %{customdata[2]:.4f}, "
-        "at most %{customdata[3]:.4f} in 95 of 100 cases<br>p = %{customdata[4]:.3g}<extra></extra>"
+        "at most %{customdata[3]:.4f} in 95 of 100 cases<br>p = %{customdata[4]:.3g}"
     )
     data += bar(
         x=(high - low) / mean,
@@ -83,7 +83,7 @@ def draw_decompositions(by_method: Mapping[str, Decomposition]) -> Figure:
             name=words,
             customdata=[[escape(method), terms.score, terms.binning] for method, terms in by_method.items()],
             hovertemplate="%{customdata[0]}: " + name + " %{x:.5f}<br>of a score of %{customdata[1]:.5f}; "
-            "differences inside bins %{customdata[2]:+.5f}<extra></extra>",
+            "differences inside bins %{customdata[2]:+.5f}",
         )
     return figure(
         data,

@@ -66,7 +66,7 @@ def draw_over_time(result: OverTime) -> Figure:
         x=_times(curve),
         y=curve["log_evidence"].to_numpy() / np.log(10.0),
         line={"color": OKABE_ITO["blue"], "width": 2.5, "shape": "hv"},
-        hovertemplate="%{x}<br>evidence 10^%{y:.2f}<extra></extra>",
+        hovertemplate="%{x}<br>evidence 10^%{y:.2f}",
         **at(2),
     )
     limit = result.log_threshold / np.log(10.0)
@@ -119,7 +119,7 @@ def _gaps(curve: pd.DataFrame, place: int) -> list[dict[str, Any]]:
         x=times,
         y=known["gap_so_far"].to_numpy(),
         line={"color": OKABE_ITO["blue"], "width": 2.5},
-        hovertemplate="%{x}<br>all rows so far %{y:+.4f}<extra></extra>",
+        hovertemplate="%{x}<br>all rows so far %{y:+.4f}",
         **at(place),
     )
     together = np.arange(len(known)) * MOST_MARKS // max(len(known), MOST_MARKS)
@@ -131,7 +131,7 @@ def _gaps(curve: pd.DataFrame, place: int) -> list[dict[str, Any]]:
         y=(sums["total"] / sums["rows"].where(sums["rows"] > 0)).to_numpy(),
         marker={"size": 7, "color": OKABE_ITO["vermillion"]},
         customdata=sums["rows"].to_numpy()[:, None],
-        hovertemplate="to %{x}<br>%{customdata[0]:,} rows %{y:+.4f}<extra></extra>",
+        hovertemplate="to %{x}<br>%{customdata[0]:,} rows %{y:+.4f}",
         **at(place),
     )
     return band + line + marks

@@ -583,7 +583,7 @@ def _pooled_dots(diagram: ReliabilityDiagram, event: str | None, on: Properties)
         customdata=custom.tolist(),
         hovertemplate=what
         + " %{customdata[1]:.3g} to %{customdata[2]:.3g}<br>mean %{x:.3f}, frequency %{y:.3f}"
-        "<br>%{customdata[3]:,} rows, %{customdata[4]:.1f} % of all<extra></extra>",
+        "<br>%{customdata[3]:,} rows, %{customdata[4]:.1f} % of all",
         **on,
     )
 
@@ -627,7 +627,7 @@ def _class_dots(
         customdata=custom,
         hovertemplate="Predicted %{customdata[2]}<br>confidence %{x:.3f}, accuracy %{y:.3f}<br>"
         "95 % interval %{customdata[3]:.4g} to %{customdata[4]:.4g}<br>"
-        "%{customdata[5]:,} rows<extra></extra>",
+        "%{customdata[5]:,} rows",
         **on,
     )
 
@@ -666,7 +666,7 @@ def _gap_bars(diagram: ReliabilityDiagram, panel: Panel, on: Properties) -> list
     gap = np.abs(diagram.accuracy - diagram.mean_confidence) if pooled else diagram.delta
     perfect = diagram.perfect_gaps[0 if pooled else 1]
     custom = np.column_stack([diagram.bin, perfect]).tolist()
-    hover = "gap %{customdata[2]:.3f}<br>a perfect model of this size: %{customdata[1]:.3f}<extra></extra>"
+    hover = "gap %{customdata[2]:.3f}<br>a perfect model of this size: %{customdata[1]:.3f}"
     data = []
     for values, colour, share in (
         (perfect, BARS, 0.94),
@@ -717,7 +717,7 @@ def _around(
                 name=f"{bounds.level:.0%} band of the true curve",
                 legendgroup="bounds",
                 showlegend=bool(side),
-                hovertemplate=f"at %{{x:.3f}} at {'most' if side else 'least'} %{{y:.3f}}<extra></extra>",
+                hovertemplate=f"at %{{x:.3f}} at {'most' if side else 'least'} %{{y:.3f}}",
                 **on,
             )
     if curve is not None:
@@ -726,7 +726,7 @@ def _around(
             y=curve[1],
             line={"color": OKABE_ITO["purple"], "width": 2.5, "shape": "hv"},
             name="no bins: isotonic (CORP)",
-            hovertemplate="score %{x:.3f}, frequency %{y:.3f} (isotonic)<extra></extra>",
+            hovertemplate="score %{x:.3f}, frequency %{y:.3f} (isotonic)",
             **on,
         )
     if truth is not None:
@@ -735,7 +735,7 @@ def _around(
             y=truth,
             marker={"symbol": "diamond-open", "size": 13, "color": OKABE_ITO["green"], "line": {"width": 2}},
             name="true accuracy (simulated)",
-            hovertemplate="True accuracy %{y:.3f} (known: simulated)<extra></extra>",
+            hovertemplate="True accuracy %{y:.3f} (known: simulated)",
             **on,
         )
     if other is not None:
@@ -752,7 +752,7 @@ def _around(
             name=escape(shorten(name)),
             customdata=np.column_stack([beside.bin, beside.count]).tolist(),
             hovertemplate=f"{escape(name)}: mean %{{x:.3f}}, frequency %{{y:.3f}}<br>"
-            "%{customdata[1]:,} rows<extra></extra>",
+            "%{customdata[1]:,} rows",
             **on,
         )
     return data
@@ -779,7 +779,7 @@ def draw_stars(diagram: ReliabilityDiagram, *, chosen: int | None = None) -> Fig
             },
             name="top-label: each class on its own",
             customdata=custom,
-            hovertemplate=f"{where}mean gap of the classes %{{customdata[5]:.3f}}<br>{rows}<extra></extra>",
+            hovertemplate=f"{where}mean gap of the classes %{{customdata[5]:.3f}}<br>{rows}",
         )
     data += scatter(
         x=diagram.mean_confidence,
@@ -788,7 +788,7 @@ def draw_stars(diagram: ReliabilityDiagram, *, chosen: int | None = None) -> Fig
         error_y=interval(diagram.accuracy, diagram.accuracy_lower, diagram.accuracy_upper, BLUE_WHISKERS),
         name="rows of each bin" if diagram.one_event else "confidence: all classes pooled",
         customdata=custom,
-        hovertemplate=f"{where}confidence %{{x:.3f}}, accuracy %{{y:.3f}}<br>{rows}<extra></extra>",
+        hovertemplate=f"{where}confidence %{{x:.3f}}, accuracy %{{y:.3f}}<br>{rows}",
     )
     marked = [] if chosen is None else [span(chosen / diagram.n_bins, (chosen + 1) / diagram.n_bins)]
     layout = unit_axes(data, "Confidence in the predicted class", "How often it is right", 520, marked=marked)
@@ -828,14 +828,14 @@ def draw_zoom(
     ]
     hover = (
         "Predicted %{customdata[0]}<br>confidence %{customdata[1]:.3f}, accuracy %{customdata[2]:.3f}<br>"
-        "95 % interval %{customdata[3]:.4g} to %{customdata[4]:.4g}<br>%{customdata[5]:,} rows<extra></extra>"
+        "95 % interval %{customdata[3]:.4g} to %{customdata[4]:.4g}<br>%{customdata[5]:,} rows"
     )
     data = scatter(
         x=[diagram.accuracy - diagram.mean_confidence],
         y=[0],
         marker={"size": 14, "color": OKABE_ITO["blue"]},
         hovertemplate=f"All classes: confidence {diagram.mean_confidence:.3f}, accuracy "
-        f"{diagram.accuracy:.3f}<br>{diagram.count:,} rows<extra></extra>",
+        f"{diagram.accuracy:.3f}<br>{diagram.count:,} rows",
     )
     data += scatter(
         x=gap,
@@ -856,7 +856,7 @@ def draw_zoom(
             marker={"symbol": "diamond-open", "size": 11, "color": OKABE_ITO["purple"], "line": {"width": 2}},
             customdata=custom,
             hovertemplate="Predicted %{customdata[0]}<br>gap about %{x:+.3f}, from its %{customdata[5]:,} "
-            "rows and all classes' rows<extra></extra>",
+            "rows and all classes' rows",
         )
     written = ["all classes", *(f"{name} ({rows:,})" for name, rows in zip(names, count, strict=True))]
     zero = {"type": "line", "x0": 0, "x1": 0, "y0": 0, "y1": 1, "yref": "paper", "line": {"dash": "solid"}}

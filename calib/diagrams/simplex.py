@@ -41,7 +41,6 @@ HOVER = (
         f" recalibrated %{{customdata[{start + 2}]:.3f}}, true %{{customdata[{start + 3}]}}"
         for start in (3, 7, 11)
     )
-    + "<extra></extra>"
 )
 
 
@@ -255,7 +254,7 @@ def draw_recalibration(
             "color": np.take(CELL_COLOURS, result.position[rows] % len(CELL_COLOURS)),
         },
         customdata=[[cell] for cell in result.cell[result.position[rows]].tolist()],
-        hovertemplate="A row of bin %{customdata[0]}<extra></extra>",
+        hovertemplate="A row of bin %{customdata[0]}",
         name="predictions",
     )
     data += scatter(

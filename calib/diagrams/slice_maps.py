@@ -165,7 +165,7 @@ def draw_slice_gaps(gaps: SliceGaps, kind: str = "bias") -> Figure:
         ],
         hovertemplate="%{customdata[0]}: %{customdata[1]:+.3f}, all others %{customdata[2]:+.3f}<br>"
         "interval of the difference %{customdata[3]:+.4g} to %{customdata[4]:+.4g}<br>"
-        "%{customdata[5]:,} rows<extra></extra>",
+        "%{customdata[5]:,} rows",
     )
     line = {"color": "rgba(138,144,153,0.9)", "width": 1}
     what = "accuracy \u2212 confidence" if kind == "bias" else "error"

@@ -226,6 +226,8 @@ def _completed(trace: Properties) -> Properties:
         trace = {"showlegend": False, **trace}
     if "hovertemplate" not in trace:
         trace = {"hoverinfo": "skip", **trace}
+    elif "<extra>" not in trace["hovertemplate"]:  # a second box, by default with the name
+        trace = {**trace, "hovertemplate": f"{trace['hovertemplate']}<extra></extra>"}
     if "marker" not in trace:
         return trace
     marker = {"opacity": 1, **trace["marker"]}
@@ -321,7 +323,7 @@ def share_bars(
         marker={"color": BARS, "line": {"width": 0}},
         name="share of rows",
         customdata=custom,
-        hovertemplate=hover + "<extra></extra>",
+        hovertemplate=hover,
     )
 
 

@@ -361,7 +361,7 @@ def draw_validity(
                 y=curve.perfect_cell_share if conditional else curve.perfect_share,
                 line={"color": colour, "width": 2, "dash": "dot"},
                 name=f"{escape(method)}, if it were perfect",
-                hovertemplate=f"A perfect model: %{{y:.1%}} of {what} within %{{x:.3f}}<extra></extra>",
+                hovertemplate=f"A perfect model: %{{y:.1%}} of {what} within %{{x:.3f}}",
             )
             if not position:
                 near = min(int(np.searchsorted(curve.perfect_share, 0.97)), len(curve.perfect_epsilon) - 1)
@@ -383,7 +383,7 @@ def draw_validity(
             fill="tonexty" if len(curve.perfect_epsilon) else "none",
             fillcolor=translucent(colour, 0.2),
             name=escape(method),
-            hovertemplate=f"{escape(method)}<br>%{{y:.1%}} of {what} within %{{x:.3f}}<extra></extra>",
+            hovertemplate=f"{escape(method)}<br>%{{y:.1%}} of {what} within %{{x:.3f}}",
         )
         reached = epsilon[np.searchsorted(share, level)]
         at_right = reached > 0.6 * reach  # to the right of it, a narrow figure would cut its name
@@ -408,7 +408,7 @@ def draw_validity(
             line={"color": OKABE_ITO[colour], "width": 2, "dash": "dash"},
             marker={"symbol": "triangle-up", "size": [0, 11]},
             name=promise.name,
-            hovertemplate=f"{promise.name}: at least {promise.share:.0%}<extra></extra>",
+            hovertemplate=f"{promise.name}: at least {promise.share:.0%}",
         )
         notes.append(
             {
@@ -439,7 +439,7 @@ def draw_canonical_validity(curves: Mapping[str, CanonicalValidity]) -> Figure:
             y=np.concatenate(([0.0], curve.share, [1.0])),
             line={"shape": "hv", "width": 2.5, "color": method_colour(position)},
             name=escape(name),
-            hovertemplate=f"{escape(name)}<br>%{{y:.1%}} of rows within %{{x:.3f}}<extra></extra>",
+            hovertemplate=f"{escape(name)}<br>%{{y:.1%}} of rows within %{{x:.3f}}",
         )
     return figure(
         data,

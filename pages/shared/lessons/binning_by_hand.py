@@ -150,7 +150,7 @@ def binned_curve(curve: Curve, binned: BinnedCurve, *, answered: bool) -> Figure
             y=true_curve(places),
             line={"color": OKABE_ITO["green"], "width": 3, "dash": "dash"},
             name="truth (known: simulated)",
-            hovertemplate="score %{x:.2f}: truly right %{y:.3f}<extra></extra>",
+            hovertemplate="score %{x:.2f}: truly right %{y:.3f}",
         )
     data += scatter(
         x=x,
@@ -158,7 +158,7 @@ def binned_curve(curve: Curve, binned: BinnedCurve, *, answered: bool) -> Figure
         line={"color": OKABE_ITO["vermillion"], "width": 3.5},
         name="histogram binning",
         customdata=np.repeat(binned.count, 2)[:, None].tolist(),
-        hovertemplate="calibrated %{y:.3f}, from %{customdata[0]:,} rows<extra></extra>",
+        hovertemplate="calibrated %{y:.3f}, from %{customdata[0]:,} rows",
     )
     layout = unit_axes(data, "Score of the model", "Right", LESSON_HEIGHT + 60)
     layout["yaxis"]["range"] = [-0.07, 1.07]
@@ -189,7 +189,7 @@ def draw_trade_off(table: pd.DataFrame, points_per_bin: int) -> Figure:
             mode="lines+markers",
             line={"color": OKABE_ITO[colour], "dash": dash, "width": 3},
             name=name,
-            hovertemplate=f"k = %{{x}}: {name} %{{y:.3f}}<extra></extra>",
+            hovertemplate=f"k = %{{x}}: {name} %{{y:.3f}}",
             **at(row),
         )
     layout = grid(2, 1, shared_xaxes=True, vertical_spacing=0.08, row_heights=(0.6, 0.4))

@@ -56,7 +56,7 @@ def draw_gaps(
                 "color": OKABE_ITO[colour],
                 "line": {"width": 4 if symbol == "cross-thin" else 0, "color": OKABE_ITO[colour]},
             },
-            hovertemplate=f"{name}: gap %{{x:+.2f}}, size %{{y:.3f}}<extra></extra>",
+            hovertemplate=f"{name}: gap %{{x:+.2f}}, size %{{y:.3f}}",
         )
     return figure(
         data,

@@ -135,8 +135,7 @@ def perfect_curves(
             y=curve["tl_ece_mean"].to_numpy(),
             line={"color": OKABE_ITO[colour], "dash": dash, "width": 5 if classes == chosen else 2.5},
             name=f"L = {classes}",
-            hovertemplate=f"{classes} classes, %{{x:,}} rows<br>mean TL-ECE of a perfect model %{{y:.3f}}"
-            "<extra></extra>",
+            hovertemplate=f"{classes} classes, %{{x:,}} rows<br>mean TL-ECE of a perfect model %{{y:.3f}}",
         )
     chosen_curve = next(curve for curve in curves if int(curve["n_classes"].iloc[0]) == chosen)
     if answered:
@@ -145,7 +144,7 @@ def perfect_curves(
             y=chosen_curve["conf_ece_mean"].to_numpy(),
             line={"color": OKABE_ITO["blue"], "dash": "longdash", "width": 2},
             name=f"conf-ECE, L = {chosen}",
-            hovertemplate="mean conf-ECE of a perfect model %{y:.3f}<extra></extra>",
+            hovertemplate="mean conf-ECE of a perfect model %{y:.3f}",
         )
     data += scatter(
         x=np.full(len(draws), n_samples),
@@ -157,7 +156,7 @@ def perfect_curves(
             "line": {"width": 2, "color": OKABE_ITO["orange"]},
         },
         name="your redraws",
-        hovertemplate="TL-ECE of one redraw %{y:.4f}<extra></extra>",
+        hovertemplate="TL-ECE of one redraw %{y:.4f}",
     )
     counts = chosen_curve["n_samples"].to_numpy()
     ends = [float(np.log10(counts[0] / 1.2)), float(np.log10(counts[-1] * 1.2))]

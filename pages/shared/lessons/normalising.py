@@ -110,7 +110,7 @@ def one_row(series: Sequence[tuple[str, np.ndarray]], class_names: Sequence[str]
             textfont={"size": TEXT},
             constraintext="none",
             cliponaxis=False,
-            hovertemplate=f"{name}: %{{y:.3f}}<extra></extra>",
+            hovertemplate=f"{name}: %{{y:.3f}}",
         )
     ticks = [
         f"<b>{escape(name)} \u2713</b>" if code == true_label else escape(name)

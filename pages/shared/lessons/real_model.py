@@ -42,7 +42,7 @@ def one_bin(diagram: ReliabilityDiagram, bin_: int, names: Sequence[str], *, spl
         y=diagram.accuracy,
         line={"color": OKABE_ITO["blue"], "width": 2},
         marker={"symbol": "star", "size": 14, "color": OKABE_ITO["blue"]},
-        hovertemplate="all classes: confidence %{x:.2f}, accuracy %{y:.2f}<extra></extra>",
+        hovertemplate="all classes: confidence %{x:.2f}, accuracy %{y:.2f}",
     )
     data += scatter(
         x=inside.class_confidence if split else np.full(count, star[0]),
@@ -52,8 +52,7 @@ def one_bin(diagram: ReliabilityDiagram, bin_: int, names: Sequence[str], *, spl
         customdata=[
             [escape(names[code]), n] for code, n in zip(inside.label, inside.class_count, strict=True)
         ],
-        hovertemplate="%{customdata[0]}: confidence %{x:.2f}, accuracy %{y:.2f}, %{customdata[1]:,} rows"
-        "<extra></extra>",
+        hovertemplate="%{customdata[0]}: confidence %{x:.2f}, accuracy %{y:.2f}, %{customdata[1]:,} rows",
     )
     layout = unit_axes(data, "Confidence", "Accuracy", LESSON_HEIGHT, marked=[frame])
     layout["yaxis"] |= SQUARE

@@ -144,7 +144,7 @@ def patients(pooled: BinStatistics, apart: BinStatistics, *, split: bool) -> Fig
             marker={"symbol": symbol, "size": 20, "color": OKABE_ITO[colour]},
             opacity=1.0 if split else 0.0,
             hovertemplate=f"{name} with confidence %{{x:.2f}}, right %{{y:.3f}}<br>"
-            f"{100 * apart.share[position]:.0f} % of all patients<extra></extra>",
+            f"{100 * apart.share[position]:.0f} % of all patients",
         )
     data += scatter(
         x=pooled.mean_score,
@@ -153,7 +153,7 @@ def patients(pooled: BinStatistics, apart: BinStatistics, *, split: bool) -> Fig
         textposition="middle left",
         textfont={"size": TEXT},
         marker={"symbol": "star", "size": 18, "color": OKABE_ITO["blue"]},
-        hovertemplate="all patients told %{x:.2f}: right %{y:.3f}<extra></extra>",
+        hovertemplate="all patients told %{x:.2f}: right %{y:.3f}",
     )
     axes = unit_axes(data, "Confidence told", "How often it was right", LESSON_HEIGHT)
     axes["xaxis"]["range"] = [-0.01, 1.1]
