@@ -75,7 +75,7 @@ class ThreeClasses:
 
 @kept(rows=True)
 def problems(method: Method, notion: Notion) -> calib.BinaryProblems:
-    options: dict[str, Any] = {"cluster": method.cluster, **method.of_rows}
+    options: dict[str, Any] = {"cluster": method.cluster, "sample_weight": method.weights}
     return calib.reduce_to_binary(method.labels, method.scores, notion, **options)
 
 
@@ -103,13 +103,15 @@ def _metrics(method: Method, n_bins: int, with_classes: bool) -> answers.Metrics
         n_bins=n_bins,
         strategy=method.strategy,
         class_wise=with_classes,
-        **method.of_rows,
+        sample_weight=method.weights,
     )
 
 
 @kept()
 def reliability(method: Method, n_bins: int) -> diagrams.ReliabilityDiagram:
-    return calib.reliability_diagram(method.labels, method.scores, n_bins=n_bins, **method.of_rows)
+    return calib.reliability_diagram(
+        method.labels, method.scores, n_bins=n_bins, sample_weight=method.weights
+    )
 
 
 @kept()
@@ -127,7 +129,7 @@ def classes(method: Method, n_bins: int) -> diagrams.ClassTable:
 
 @kept()
 def class_diagram(method: Method, label: int, notion: Notion, n_bins: int) -> diagrams.ClassDiagram:
-    options: dict[str, Any] = {"notion": notion, "n_bins": n_bins, **method.of_rows}
+    options: dict[str, Any] = {"notion": notion, "n_bins": n_bins, "sample_weight": method.weights}
     return diagrams.class_diagram(method.labels, method.scores, label, **options)
 
 
@@ -245,7 +247,7 @@ def _interval(method: Method, key: str, n_bins: int) -> tuple[float, float]:
     scores = evidence(method, measure.notion) if measure.is_error else method.scores
     options: dict[str, Any] = {"n_bins": n_bins, "strategy": method.strategy}
     if not measure.is_error:  # problems have their weights and clusters
-        options |= {"cluster": method.cluster, **method.of_rows}
+        options |= {"cluster": method.cluster, "sample_weight": method.weights}
     return compute("Computing intervals", measure_interval, method.labels, scores, key, **options)
 
 
@@ -280,7 +282,7 @@ def binless(method: Method) -> tuple[list[stats.CalibrationTest], stats.Calibrat
 
 @kept()
 def pairs(method: Method) -> stats.CalibrationTest | None:
-    rows = compared_rows(method.labels, method.scores, cluster=method.cluster, **method.of_rows)
+    rows = compared_rows(method.labels, method.scores, cluster=method.cluster, sample_weight=method.weights)
     if rows is None:
         return None
     return compute("Comparing pairs of rows", kernel_test, *rows, len(method.labels))
@@ -412,14 +414,14 @@ def tops(*methods: Method) -> list[Any]:
 
 @kept()
 def error_difference(a: Method, b: Method, key: str, n_bins: int) -> stats.PairedDifference:
-    options: dict[str, Any] = {"notion": MEASURES[key].notion, "n_bins": n_bins, **a.of_rows}
+    options: dict[str, Any] = {"notion": MEASURES[key].notion, "n_bins": n_bins, "sample_weight": a.weights}
     options |= {"strategy_a": a.strategy, "strategy_b": b.strategy}
     return compute("Comparing on the same rows", calib.paired_difference, a.labels, *tops(a, b), **options)
 
 
 @kept()
 def effect(before: Method, after: Method, n_bins: int) -> Change:
-    options: dict[str, Any] = {"notion": before.notions[0], "n_bins": n_bins, **before.of_rows}
+    options: dict[str, Any] = {"notion": before.notions[0], "n_bins": n_bins, "sample_weight": before.weights}
     options |= {"strategy_before": before.strategy, "strategy_after": after.strategy}
     return compute("Comparing with before", change, before.labels, *tops(before, after), **options)
 
@@ -459,7 +461,7 @@ def ranks(before: Method, after: Method, data: Dataset, n_bins: int) -> Any:
     rows = data.evaluation
     labels, confidence = after.calibrator.predict_top_k(getattr(rows, "proba", rows))
     ranked = calib.TopKPrediction(labels, confidence, class_names=rows.class_names)
-    options: dict[str, Any] = {"top_k": labels.shape[1], **before.of_rows}
+    options: dict[str, Any] = {"top_k": labels.shape[1], "sample_weight": before.weights}
     table = []
     for name, scores, strategy in (("before", rows, before.strategy), ("after", ranked, after.strategy)):
         binary = calib.reduce_to_binary(rows.labels, scores, "top-k-confidence", **options)
@@ -483,7 +485,7 @@ def ranks(before: Method, after: Method, data: Dataset, n_bins: int) -> Any:
 @kept()
 def score_difference(a: Method, b: Method, key: str) -> stats.PairedInterval:
     metric: Any = MEASURES[key].metric
-    options: dict[str, Any] = {"metric": metric, **a.of_rows}
+    options: dict[str, Any] = {"metric": metric, "sample_weight": a.weights}
     return compute("Comparing on the same rows", calib.paired_interval, a.labels, *tops(a, b), **options)
 
 
@@ -553,18 +555,18 @@ def risk_curve(method: Method, label: int | None = None) -> answers.RiskCoverage
 
 @kept()
 def costs_of(method: Method, costs: tuple[tuple[float, ...], ...], actions: tuple[str, ...]) -> ActionCosts:
-    options: dict[str, Any] = {"actions": actions, "cluster": method.cluster, **method.of_rows}
+    options: dict[str, Any] = {"actions": actions, "cluster": method.cluster, "sample_weight": method.weights}
     return choose_actions(method.labels, method.scores, np.array(costs), **options)
 
 
 @kept()
 def benefit(method: Method) -> answers.DecisionCurve:
-    return calib.decision_curve(method.labels, _second(method), **method.of_rows)
+    return calib.decision_curve(method.labels, _second(method), sample_weight=method.weights)
 
 
 @kept()
 def actions(method: Method, threshold: float) -> ActionCounts:
-    return action_counts(method.labels, _second(method), threshold, **method.of_rows)
+    return action_counts(method.labels, _second(method), threshold, sample_weight=method.weights)
 
 
 def _second(method: Method) -> np.ndarray:

@@ -162,10 +162,6 @@ class Method:
         return self.sums or kind_of(self.scores)
 
     @property
-    def of_rows(self) -> dict[str, Any]:
-        return {"sample_weight": self.weights}
-
-    @property
     def digest(self) -> str:
         """A key that identifies this method and its assessment."""
         return f"{self.key}/{self.strategy!r}"
