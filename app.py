@@ -7,7 +7,7 @@ from pages.shared.accessibility import greyed, style
 from pages.shared.address import drop_unusable, restore_settings, settled
 from pages.shared.housekeeping import keep_house
 from pages.shared.login import ask_for_login
-from pages.shared.page_parts import log_error, told_and_remembered
+from pages.shared.page_parts import keeping_session, log_error
 from pages.shared.resuming import resume, script
 from pages.shared.session import dataset, previous, settings_of, undo
 from pages.shared.widgets import lacking, literal
@@ -80,7 +80,7 @@ def show() -> None:
         )
     st.sidebar.caption(f"calib {__version__}")
     try:
-        with told_and_remembered():
+        with keeping_session():
             chosen.run()
     finally:
         settled()

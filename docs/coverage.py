@@ -58,10 +58,10 @@ SECTIONS = (
         "Rows that belong together",
         "Perfect models whose rows belong together, such as several rows of a patient: how often floors, "
         "conclusion, tests and intervals find something, which is always wrong. In the first table calib "
-        "is given the clusters. In the second table a column without a telling name holds them, and calib "
-        "uses it if its rows depend on each other. In the third table no column holds them, and rows count "
-        "as independent unless they share a score. Sizes of sites are 1 + Pareto(1.2) times a constant, "
-        "with mean 60. In the series, latent numbers and logits are AR(1).",
+        "is given the clusters. In the second table a column holds them whose name does not say so, and "
+        "calib uses it if its rows depend on each other. In the third table no column holds them, and rows "
+        "count as independent unless they share a score. Sizes of sites are 1 + Pareto(1.2) times a "
+        "constant, with mean 60. In the series, latent numbers and logits are AR(1).",
         0.5,
     ),
     (

@@ -66,7 +66,7 @@ POINTS_PER_BIN = (10, 15, 20, 30, 50, 75, 100, 150, 200, 300, 500)
 #: Most fits of histogram binning, and most (score, outcome) pairs, to choose points per bin.
 MOST_FITS, MOST_PAIRS = 25_000, 500_000
 
-#: A k is tried if problems with at least this share of the rows can fill a bin inside a fold.
+#: A k is tried if problems with at least this share of the rows can fill a bin of k points in a fold.
 FILLED = 0.9
 
 
@@ -127,7 +127,7 @@ class PointsPerBinChoice(Drawn):
 
     notion: str  #: The notion of the binary problems
     n_samples: int  #: Calibration rows
-    #: Binary problems with rows, and how many of them were tried: a sample if there are many
+    #: Number of binary problems with rows, and how many were tried: a sample of them if there are many
     n_problems: int
     n_tried: int
     points_per_bin: np.ndarray  #: (c,) int64: The k that were tried, increasing

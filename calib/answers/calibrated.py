@@ -33,7 +33,7 @@ from calib.evidence.binning import PerClass, Strategy
 from calib.evidence.reductions import event_scores, outcomes_of, top_label
 from calib.evidence.row_scores import error_share, row_values, vector_values, weighted_mean, wrong_rows
 
-#: Most values of a stated confidence: steps of 5 % from 0 to 100.
+#: Most distinct values of a stated confidence: steps of 5 % from 0 to 100.
 MAX_STATED = 21
 
 

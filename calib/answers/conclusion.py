@@ -19,12 +19,12 @@ from calib.evidence.rows import Rows, as_evidence
 from calib.stats.floors import ABOVE_NOISE, WITHIN_NOISE, NoiseFloor
 from calib.stats.intervals import few_clusters_factor, mean_limits
 
-#: How every conclusion begins: labels may be wrong, too.
+#: How every conclusion begins, because labels may be wrong, too.
 BY_LABELS = "By the labels in this file"
 
 Direction = Literal["overconfident", "underconfident"]
 
-#: Most predicted classes in a sentence, and fewest rows of a class that is judged.
+#: Most predicted classes that a sentence names, and fewest rows of a class to judge it.
 MOST_NAMED, MIN_ROWS = 2, 30
 
 
@@ -73,7 +73,7 @@ class Conclusion(Result):
     """Ranges and classes whose confidence is too high or too low; all statements hold together."""
 
     kind: str  #: Kind of the predictions
-    #: Rows, and ranges of scores that were looked at
+    #: Number of rows, and number of ranges of scores that were looked at
     n_samples: int
     n_ranges: int
     level: float  #: Chance at which the intervals of all ranges hold together

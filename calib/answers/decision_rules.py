@@ -23,11 +23,11 @@ from calib.evidence.clusters import Dependence, even_clusters_of, too_few
 from calib.evidence.rows import Rows
 from calib.stats.intervals import few_clusters_factor, share_of_rows
 
-#: Accuracies to promise at once, with `choices` times their number: any may be chosen after a look.
+#: Accuracies that are promised at once (times `choices`): any may be chosen after a look at the table.
 ACCURACIES = (0.99, 0.98, 0.95, 0.9, 0.8, 0.7, 0.5)
 #: Sequences of tests that `decide` starts, from few to many confident rows.
 STARTS = 4
-#: Fewest rows whose share of wrong rows predicts how many rows would suffice.
+#: Fewest rows from whose share of wrong rows calib predicts how many rows would suffice.
 MIN_SHOWN = 10
 #: Log-odds of the highest threshold.
 HIGHEST = 12.0
@@ -63,11 +63,11 @@ class DecisionRule(AcceptanceRule):
     """A rule that `decide` chose (see `AcceptanceRule`), with its effect on the rows it was chosen on."""
 
     outcome: Outcome  #: Effect of the rule on the rows it was chosen on
-    #: About how many rows would support the accuracy with the same share of wrong rows, if any
+    #: About how many rows would support the accuracy if the share of wrong rows stays; None if none would
     needed: int | None
     #: Share of the right predictions that is promised to be accepted, beside the accuracy
     recall: float | None = None
-    #: Why nothing is promised although the rows would support it: used to fit, too few clusters, or dependent
+    #: Why nothing is promised although enough rows are right: rows were fitted, clusters are few, or depend
     unpromised: str | None = None
 
     @property

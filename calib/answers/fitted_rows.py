@@ -12,9 +12,9 @@ from calib.data.predictions import MultilabelPrediction, weights_of
 from calib.evidence.binning import BinaryProblems
 from calib.evidence.rows import as_problems
 
-#: Chance that scores are wrongly called fitted to these rows.
+#: Chance that calib wrongly says that scores were fitted to these rows.
 CHANCE = 1e-3
-#: Exponents of Chernoff's bound that are tried.
+#: Exponents that are tried for Chernoff's bound.
 EXPONENTS = np.linspace(0.0, 25.0, 51)
 #: Largest difference of an outcome sum from score times rows, relative to the rows, that counts as equal.
 EXACT = 1e-9

@@ -66,7 +66,7 @@ class CrossCalibration(Result):
     table: pd.DataFrame  #: Numbers of each fold and pooled, before and after; see `frame`
     scores: Any  #: predictions, (n, L) or (n,): Every row calibrated by the calibrator of the other folds
     fold: np.ndarray  #: (n,) object: Fold of each row
-    #: For new rows: a calibrator of each fold, whose scores are averaged, or a calibrator of all rows
+    #: For new rows: the calibrators of all folds, whose scores are averaged, or a calibrator of all rows
     calibrators: tuple[Any, ...]
 
     def frame(self) -> pd.DataFrame:

@@ -20,7 +20,7 @@ from calib.evidence.binning import Strategy
 from calib.evidence.evidence import Groups
 from calib.stats.intervals import error_interval, independent_difference, share_limits
 
-#: Bias of some rows and their error, each with the ends of its interval.
+#: The bias and the error of some rows, each with the ends of its interval.
 Side = tuple[float, float, float, float, float, float]
 
 
@@ -40,7 +40,7 @@ class SliceGaps(Drawn):
     #: (G,) float64: Interval of bias minus bias_of_rest
     bias_lower: np.ndarray
     bias_upper: np.ndarray
-    #: (G,) float64: Calibration errors with noise taken off, `estimate` of `calib.error_interval`
+    #: (G,) float64: Calibration errors without the noise, `estimate` of `calib.error_interval`
     error: np.ndarray
     error_of_rest: np.ndarray
     #: (G,) float64: Interval of the difference of the two true errors

@@ -34,7 +34,7 @@ CHOSEN = (
     "divided among the candidates)",
 )
 
-#: A further assumption, by the rule for equal scores.
+#: A further assumption, which depends on the rule for equal scores (`ties`).
 GROUPED_TIES = (
     "The theorems are stated for distinct scores. Here equal scores share a bin (ties='group'), so a bin may "
     "hold more than its share of rows, never fewer."

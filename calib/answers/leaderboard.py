@@ -37,7 +37,7 @@ from calib.stats.measures import MEASURES
 #: The scores that rank, and the heads of the improvements over the base model.
 RANKING = {"brier": "Brier improvement", "log_loss": "Log loss improvement"}
 
-#: Diagnostics, the most informative first. They do not rank methods, so none is marked.
+#: Diagnostics, the most informative first. They do not rank methods, so no best one is marked.
 METRICS = (
     "brier",
     "log_loss",
@@ -74,7 +74,7 @@ class Entry(Result):
     failure: str | None = None  #: Why it could not be fitted; None if it could
     #: (n,) float64 loss of each row by score, from `calib.answers.calibrated.vector_losses`
     losses: Mapping[str, np.ndarray] = field(default_factory=dict)
-    #: Change of the mean of each by one more wrong row, from `calib.answers.calibrated.unseen_losses`
+    #: Change of each mean if one more row is wrong, from `calib.answers.calibrated.unseen_losses`
     unseen: Mapping[str, float] = field(default_factory=dict)
 
 

@@ -48,7 +48,7 @@ HOW_MARKED = (
     "no such interval and are not marked."
 )
 
-#: Which marks hold at once.
+#: Which marks are tested together.
 HOW_MANY = (
     "For each number there are {n} comparisons of a method with the base of its model. With {level:g} % "
     "confidence all their marks are right at once (Bonferroni, intervals of {alone:.3g} % each). In the "

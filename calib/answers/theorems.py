@@ -23,7 +23,7 @@ class Guarantee(Result):
     delta: float  #: Tie-breaking noise
     #: eps_1: the prediction of a new row is this near the true probability, with probability 1 - alpha
     marginal: float
-    #: eps_2: so is every predicted class and value at once; TL-ECE and TL-MCE are then at most eps_2
+    #: eps_2: the same for all predicted classes and values at once; TL-ECE and TL-MCE are then at most eps_2
     conditional: float
     #: Bound on the expected TL-ECE, and on the expected l_p error for p <= 2 (App. H)
     expected_ece: float

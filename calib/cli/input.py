@@ -118,7 +118,7 @@ class FileRows:
         return fitting, others, f"a stratified {options.split:.0%} of the file's rows, seed {options.seed}"
 
 
-#: Smallest and largest value of the options that are whole numbers.
+#: Smallest and largest value of each option that is a whole number.
 RANGES = {
     "seed": (0, 2**32 - 1),
     "bins": (1, 100_000),

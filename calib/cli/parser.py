@@ -21,7 +21,7 @@ from calib.data.notions import NOTIONS
 from calib.files.readers.raw_predictions import SCALES, RemedyError
 from calib.files.readers.roles import ChoiceError, models_in
 
-#: The option that passes an argument of the library, for errors that it remedies.
+#: The option for an argument of the library, to name it in errors that it remedies.
 OPTION_OF = {"fix": "--fix", "scores": "--scores", "split": "--part"}
 
 PROGRAM = "calib"
@@ -32,7 +32,7 @@ MODULES = {
     "files_at_scale": ("summarize", "merge", "sql"),
     "watching": ("watch",),
 }
-#: Characters of the longest message: class names and values from a file may be longer.
+#: Characters of the longest message: class names and values of a file may be long.
 LONGEST = 2_000
 
 EXIT_CODES = """\

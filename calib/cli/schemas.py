@@ -77,7 +77,7 @@ _SUMMARY = {
     "metrics": [{"metric": "text", "value": "number", "interval": ["number", "?"]}],
 }
 
-#: What each command prints; some commands have several shapes, by their options.
+#: What each command prints; the options of some commands change its shape.
 SHAPES: dict[str, dict[str, Any] | tuple[dict[str, Any], ...]] = {
     "metrics": {
         **_each("text", "file kind fingerprint"),

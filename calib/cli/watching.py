@@ -14,7 +14,7 @@ from calib.cli.input import Outcome, further_column, read_rows
 from calib.files.saved.monitors import load_monitor, save_monitor
 from calib.stats.monitor import Monitor
 
-#: Options that a state keeps from the first call on.
+#: Options of the first call that a state keeps.
 KEPT = ("notion", "by", "tolerance", "alpha")
 
 

@@ -18,15 +18,15 @@ from calib.data.splits import ID, column_of
 DECIMALS = 6
 #: Most columns of scores that are compared, beside the predicted class and its confidence.
 MAX_COLUMNS = 8
-#: Most keys of fitted rows in a file: the smallest, a random sample by content.
+#: Most keys of fitted rows in a file: the smallest hashes, which are a random sample.
 MAX_KEYS = 1024
-#: Equal scores are copies if chance makes their outcomes agree with at most this probability.
+#: Rows of equal scores are copies if their outcomes would agree by chance with at most this probability.
 CHANCE = 1e-4
-#: Share of the disagreements expected by chance that copies may have.
+#: Copies may disagree at most this often, relative to what chance would give.
 MAX_DISAGREEING = 0.1
-#: Least overlap that is reported, as a multiple of the equal scores of different rows.
+#: Smallest overlap that is reported, as a multiple of how many different rows have equal scores.
 COINCIDENCE = 3.0
-#: Least design effect of copies that count as clusters: intervals are 2.5 % wider then.
+#: Smallest design effect for which copies count as clusters: intervals become 2.5 % wider.
 LEAST_EFFECT = 1.05
 #: Most rows that are searched for copies first.
 N_SAMPLED = 5_000

@@ -39,7 +39,7 @@ class Kind:
         return "P(Y = 1)" if "event" in self.has else "confidence"
 
 
-#: Ingredients of predictions, and what a file needs for each.
+#: Ingredients of predictions, and what a file must hold for each.
 INGREDIENTS = {
     "confidence": "a confidence for each row and whether the predicted class is right",
     "event": "P(Y = 1) of one class and labels of two classes, such as the columns p(yes) and label",
@@ -160,7 +160,7 @@ def lacks_any(kind: Kind | str, needed: tuple[str, ...], subject: str) -> str | 
     return f"{subject} needs {wanted}; these predictions are {known.title}."
 
 
-#: What cannot use weights, and why, by title of page or by what is computed.
+#: What cannot use weights, and why, by the title of a page or the name of a number.
 COUNTS_ROWS = {
     "A rule of acceptance": "its guarantee is about how many rows are right",
     "Over time": "a bet on weighted rows has no bound",
@@ -174,7 +174,7 @@ COUNTS_ROWS = {
 #: How to use weighted rows all the same.
 COUNT_ALIKE = "count every row once to use it (Data page, or --unweighted)"
 
-#: What needs single rows, which a summary does not hold, and what to do instead; by page title or name.
+#: What needs single rows, which a summary does not hold, and what to do instead; by page or name.
 READS_ROWS = {
     "Calibrate": "fit on the files with calib fit",
     "Compare": "upload a sample of the rows",

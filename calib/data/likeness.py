@@ -20,7 +20,7 @@ MAX_GRADES, ROWS_PER_GRADE = 10, 50
 #: Fewest clusters that can show how far their rows depend on each other.
 MIN_CLUSTERS = 10
 
-#: Chance that rows of equal scores are wrongly called answers to one question, and columns clusters.
+#: Chance that calib wrongly takes rows of equal scores as answers to one question, or a column as clusters.
 CHANCE, COLUMN_CHANCE = 1e-4, 1e-3
 
 

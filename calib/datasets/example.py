@@ -51,7 +51,7 @@ class Example:
     calibration: Predictions | None
     evaluation: Predictions  #: Rows to assess models on
     truth: np.ndarray | None = None  #: (n,) float64 array: P(Y = c(x) | x) of each evaluation row, if known
-    #: Every model on these rows, the first of which the fields above are; empty if there is one alone
+    #: All models on these rows; the fields above describe the first. Empty if there is only one
     models: Mapping[str, tuple[Predictions, Predictions]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:

@@ -12,7 +12,7 @@ from calib.data.defaults import RANDOM_STATE
 from calib.data.predictions import Predictions
 from calib.datasets.example import COVER_TYPES, EXAMPLE_TITLES, Example
 
-#: Rows drawn from one random stream, so that a seed gives the same rows on every machine.
+#: Rows that one random stream draws: a seed gives the same rows on every machine.
 BLOCK = 5_000
 
 #: Drawn rows: predicted label (n,), confidence (n,), truth (n,) and the weights of all classes (n, L).
@@ -207,7 +207,7 @@ def three_classes(
 
 #: Networks of `four_networks`: the factor of their logits.
 NETWORKS = {"good": 1.0, "over-confident": 1.7, "under-confident": 0.6, "one bad class": 1.0}
-#: What "one bad class" adds to the logits of its class.
+#: Added to the logits of the bad class of "one bad class".
 BAD_CLASS, BAD_SHIFT = 3, 1.5
 #: The factor of all logits with `focal`: training with the focal loss leaves networks under-confident.
 FOCAL = 0.6

@@ -22,7 +22,7 @@ from calib.calibrators.multiclass import MulticlassToBinary, ProblemCalibrators
 from calib.data.notions import TOP_K_NOTIONS, NotionShape
 from calib.export.program import Program
 
-#: A `calib.export.program.Value`, which formulas take for an array.
+#: A `calib.export.program.Value`, used like an array in formulas.
 Value = Any
 
 

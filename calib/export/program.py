@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.lib.mixins import NDArrayOperatorsMixin
 
-#: Type of an array by the letter that NumPy has for its kind.
+#: Type of an array by NumPy's letter for its kind.
 _TYPES = {"f": np.float64, "i": np.int64, "b": np.bool_}
 
 #: Letter of a result whose kind differs from its operands'.

@@ -12,7 +12,7 @@ from calib.base.exceptions import InputError
 from calib.export.description import describe
 from calib.export.replay import replay
 
-#: The code of every scorer file, and what stands around the entries of the literal at its end.
+#: The code of every scorer file, and the text around the entries of the literal at its end.
 _TEMPLATE = Path(__file__).with_name("scorer_template.py")
 _BEFORE, _AFTER = "DATA = _arrays({\n", "})\n"
 

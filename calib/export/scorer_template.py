@@ -19,7 +19,7 @@ that are returned.
 
 import numpy as np
 
-#: Numbers in the rows that go through the steps together.
+#: How many numbers go through the steps together, in whole rows.
 BLOCK = 65_536
 
 

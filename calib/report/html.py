@@ -10,7 +10,7 @@ from typing import Any
 
 import pandas as pd
 
-#: A report fetches nothing, whatever a file's names contain.
+#: With this policy a report fetches nothing, whatever names a file contains.
 POLICY = (
     "default-src 'none'; script-src 'unsafe-inline'; style-src 'unsafe-inline'; "
     "img-src data: blob:; font-src data:; base-uri 'none'; form-action 'none'"

@@ -76,7 +76,7 @@ MOST_CLASSES = 1_000
 #: Most classes in a figure.
 MOST_DRAWN = 30
 
-#: Most scores (rows x classes) for which the noise floor of CW-ECE is drawn: all of them are sorted.
+#: Most scores (rows x classes) for which the noise floor of CW-ECE is drawn, because it sorts all scores.
 MOST_SCORES = 20_000_000
 
 #: Most curves in a figure, and most methods with a reliability diagram.
@@ -90,7 +90,7 @@ LIBRARIES = ("numpy", "scipy", "scikit-learn", "pandas", "plotly")
 class ReportInput:
     """Content of a report."""
 
-    #: Labelled rows on which everything is assessed, or their sums: what needs the rows is then left out
+    #: Labelled rows on which everything is assessed; or their sums, without the parts that need rows
     evaluation: Any
     #: Calibrators by the name to show; none may have been fitted on the evaluation rows
     calibrators: Mapping[str, Any] = field(default_factory=dict)
@@ -110,7 +110,7 @@ class ReportInput:
     choices: Mapping[str, int] = field(default_factory=dict)
     #: Group of each evaluation row, (n,), by calibrator; default: found among the further columns
     groups: Mapping[str, Any] = field(default_factory=dict)
-    #: Every model on these rows, to be compared; empty if there is one alone
+    #: All models on these rows, to compare; empty if there is only one
     models: Mapping[str, tuple[Any, Any]] = field(default_factory=dict)
     recommendation: str = ""  #: The recommendation in one sentence; "" if nothing was asked
 

@@ -21,10 +21,10 @@ from calib.scale.parts import Part
 
 Found = TypeVar("Found")
 
-#: How often a part is tried.
+#: How often a part is tried before its error is raised.
 ATTEMPTS = 3
 
-#: Seconds before a part is tried again.
+#: Seconds before it is tried again.
 PAUSE = 0.2
 
 

@@ -47,7 +47,7 @@ STREAMED = ("vectors", "top-label", "confidence", "binary")
 #: Rows of the first batch from which roles are guessed.
 SAMPLE = 20_000
 
-#: Excess of a probability over 1 by rounding; it then counts as 1 (see `calib.data.validation`).
+#: A probability up to this much above 1 was rounded and counts as 1 (see `calib.data.validation`).
 ABOVE_ONE = 1e-6
 
 

@@ -21,7 +21,7 @@ from calib.files.readers.arrow import table_of_batch
 from calib.scale.layout import Fault, Layout, Rows, in_order, read_batch
 from calib.scale.parts import BLOCK, Part
 
-#: Most groups of a column of `by`: ids of rows are no groups.
+#: Most groups of a column of `by`: a column of more values holds ids.
 MOST_GROUPS = 10_000
 
 #: Rows examined at the start of each file and every `EVERY` rows.

@@ -20,15 +20,15 @@ from calib.files.readers.text import HEAD, dialect_of
 #: Rows of a batch that is read, and of a block that is computed with.
 BATCH = BLOCK = 64_000
 
-#: Formats by the ending of a file; all others are taken as Parquet. Texts may be packed by gzip, too.
+#: Formats by the ending of a file; any other ending means Parquet. Texts may also be packed by gzip.
 FEATHER = (".feather", ".arrow")
 DELIMITED = (".csv", ".tsv")
 JSON_LINES = (".jsonl", ".ndjson")
 TEXTS = (*DELIMITED, *JSON_LINES)
-#: Endings of files in folders that are read; texts only if there are no others.
+#: Endings of the files that are read in folders; texts are read only if there are no others.
 ENDINGS = (".parquet", ".pq", *FEATHER)
 
-#: Called with the rows done and the rows there are.
+#: Called with the number of rows done and of all rows.
 Paths = str | os.PathLike[str] | Sequence[str | os.PathLike[str]]
 
 

@@ -21,7 +21,7 @@ from calib.scale.parts import Part, Paths, find_files, find_parts, first_batch
 from calib.scale.streaming import Sums
 from calib.scale.summary import Summary
 
-#: Called with the rows that are done, all rows, and the seconds since the start.
+#: Called with the number of rows done, of all rows, and the seconds since the start.
 Progress = Callable[[int, int, float], None]
 
 #: The error if no row is left to sum.

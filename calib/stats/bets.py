@@ -12,13 +12,13 @@ from scipy.special import logit
 
 from calib.base.exceptions import InputError
 
-#: Least distance of a score from 0 and 1, if clipping is on the safe side; else there is no bet.
+#: Scores are clipped to this distance from 0 and 1 where that is on the safe side; else there is no bet.
 LEAST = 1e-4
 
 #: Equal-width cells of some bets, and of the bounds of reference rows.
 CELLS = 5
 
-#: Moves of the log-odds (of all scores, in a cell, or in proportion to themselves), and shares of the stake.
+#: Moves of the log-odds (of all scores, in a cell, or in proportion to themselves), and their stakes.
 SHIFTS, CELL_SHIFTS, STRETCHES = (0.1, 0.25, 0.5, 1.0, 2.0), (0.4, 1.2), (-0.5, -0.2, 0.25, 1.0)
 SHARES = (0.6, 0.2, 0.2)
 

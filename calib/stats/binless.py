@@ -44,7 +44,7 @@ TITLES: dict[Test, str] = {
 #: Verdicts of tests of "the model is calibrated", which estimate no error.
 REJECTED, NOT_REJECTED = "calibration rejected", "calibration not rejected"
 
-#: Most distinct scores whose p-values come from redraws and not from the limit.
+#: Most distinct scores for which p-values come from redraws; for more they come from the limit.
 MOST_REDRAWN = 20_000
 
 #: Least distance of a score from 0 and 1 before log-odds.
@@ -59,13 +59,13 @@ LARGEST_ERROR = 1_000.0
 #: Pairs times redraws in a block of the kernel test.
 KERNEL_WORK = 400_000_000
 
-#: Relative error of sums in single precision; redrawn statistics that near are ties.
+#: Relative error of sums in single precision; statistics that differ by less are ties.
 ROUNDING = 1e-6
 
-#: Mean rows of a label in a redraw above which matrix products sum the kernel over its pairs.
+#: If a label has more rows than this in a redraw, on average, matrix products sum the kernel over pairs.
 OFTEN = 16
 
-#: Most rows of the kernel test, and rows that its width is measured on: 20,000 rows find no more.
+#: Most rows of the kernel test, and rows that its width comes from: 20,000 rows find no more.
 MOST_KERNEL_ROWS, WIDTH_ROWS = 10_000, 500
 
 
@@ -131,7 +131,7 @@ class CalibrationSlope(Result):
     p_value: float
     #: Coverage of each (Wald) interval
     level: float
-    #: False if scores take one value or separate the outcomes; intervals are then without bounds
+    #: False if all scores are equal or separate the outcomes; intervals then have no bounds
     determined: bool
     #: Rows of score 0 or 1 that were left out because all scores are rounded
     n_left_out: int = 0

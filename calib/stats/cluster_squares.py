@@ -23,7 +23,7 @@ class ClusterSquares(Result):
     mean of e e' over pairs of different clusters, divided by mean w w'.
     """
 
-    #: The estimate, which can be negative, and the plug-in one
+    #: The estimate, which can be negative, and the plug-in estimate
     squared: float
     mean_square: float
     #: (G,) float64 array: the contribution of each cluster to the estimate, through the gaps of its cells

@@ -23,7 +23,7 @@ from calib.evidence.row_scores import weighted_mean
 from calib.stats.cluster_squares import MAX_SKEWNESS, ClusterSquares
 from calib.stats.intervals import BETWEEN_ROWS, SquaredGaps, few_clusters_factor, unseen
 
-#: Factor of the normal quantile: chances differ more inside some cells than inside others.
+#: Factor of the normal quantile, because chances differ more inside some cells than inside others.
 _ALLOWANCE = 1.05
 
 Verdict = Literal["lower", "higher", "not distinguishable"]

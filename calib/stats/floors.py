@@ -37,7 +37,7 @@ from calib.stats.simplex_errors import cell_means
 #: Largest p-value of an error "above noise".
 SIGNIFICANCE = 0.05
 
-#: Number of perfect models among 100 that are within noise.
+#: How many of 100 perfect models are within noise.
 CASES = round(100 * (1.0 - SIGNIFICANCE))
 
 #: The two verdicts. No model is ever called calibrated: noise can hide an error.
@@ -46,7 +46,7 @@ ABOVE_NOISE, WITHIN_NOISE = "above noise", "not distinguishable from noise"
 #: Largest difference of equal errors: sums of the same terms in another order.
 TIE = 1e-12
 
-#: Largest share of redraws whose ties with the observed value count half.
+#: If at most this share of redraws equals the observed value, each of them counts half.
 HALF_TIES = 0.03
 
 #: An error with a lower-tail p-value up to this is suspiciously low: were the rows used for fitting?

@@ -33,7 +33,7 @@ from calib.stats.measures import MEASURES, Measure
 #: Fewest expected outcomes of either kind in a cell that may show a gap beyond noise.
 _ENOUGH = 3.0
 
-#: Shares of the variance of outcomes that may lie between the rows of a cell.
+#: Shares of the outcomes' variance that differences between the chances of a cell's rows may cause.
 BETWEEN_ROWS = (0.0, 0.25, 0.5, 0.75, 1.0)
 
 #: Distances d, and the mean of |N(d, 1)| there, to invert it by interpolation.
@@ -499,7 +499,7 @@ class SquaredGaps(Result):
     pairs: np.ndarray
     variance: np.ndarray  #: (C,) float64 array: estimated mean of P (1 - P) in the cell
     squared: float  #: Debiased squared l2 error; can be negative
-    #: By how much `squared` can be too small if chances differ between the rows of a cell
+    #: How much too small `squared` can be because chances differ inside cells
     between: float
     degenerate: float  #: Its variance if the model is calibrated
     excess: float  #: Factor of that variance for outcomes of one row in several claims: at most 2

@@ -24,7 +24,7 @@ from calib.stats.bootstrap import with_unseen_errors
 #: Draws of the largest difference: the standard error of its tail is 0.3 %.
 DRAWS = 5_000
 
-#: Relative standard error below which a difference is rounding.
+#: A difference with a smaller relative standard error is rounding.
 ROUNDING = 1e-12
 
 

@@ -27,16 +27,16 @@ UPLOAD = re.compile(r"/_stcore/upload_file/([^/]+)/([^/]+)$")
 OWN = re.compile(r"/(_stcore/upload_file|_stcore/metrics|media)(/|$)")
 #: Seconds within which an upload must bring its fewest bytes, and these bytes.
 PATIENCE, ENOUGH = 30.0, 1 << 14
-#: Seconds for which the rest of a refused upload is taken and dropped.
+#: Seconds for which the rest of a refused upload is received and dropped.
 LINGER = 2.0
-#: Addresses that a session may ask for and not use yet.
+#: Most addresses that a session may ask for without having used them.
 MOST_ADDRESSES = 20
 #: Answers if the system refuses.
 NO_ROOM = {
     errno.ENOSPC: "The server has no room for this upload: its temporary folder is full. Try again later.",
     errno.EMFILE: "The server has too many files and connections open. Try again later.",
 }
-#: Handles of files that are left to those who are connected: pages, their workers and uploads open some.
+#: Free file handles that are kept for connected users: pages, their workers and uploads open some.
 SPARE_HANDLES = 16
 LOG = logging.getLogger("calib.app")
 

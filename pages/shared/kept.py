@@ -26,7 +26,7 @@ from pages.shared.isolation.process import session_of_thread
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 
-#: Megabytes of results that all sessions together keep; what is dropped is computed again when needed.
+#: Megabytes of results that all sessions together keep; dropped results are computed again when needed.
 MOST_MB = float(os.environ.get("CALIB_RESULTS_MB", "1024"))
 #: Seconds between two looks at how far a result is that another thread computes: of a run, and of a page.
 PAUSE, LOOK = 0.2, 2.0

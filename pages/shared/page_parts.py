@@ -28,7 +28,7 @@ def part(function: Callable[Arguments, None]) -> Callable[Arguments, None]:
 
     @wraps(function)
     def run(*arguments: Arguments.args, **options: Arguments.kwargs) -> None:
-        with told_and_remembered():
+        with keeping_session():
             function(*arguments, **options)
 
     return st.fragment(run)
@@ -40,7 +40,7 @@ def log_error(error: Exception) -> None:
 
 
 @contextmanager
-def told_and_remembered() -> Iterator[None]:
+def keeping_session() -> Iterator[None]:
     """Show an unforeseen error; remember the settings and the content of the session."""
     try:
         yield

@@ -307,7 +307,7 @@ def losses(method: Method) -> dict[str, np.ndarray]:
 
 # Slices: groups of rows, cut from further columns.
 
-#: What a column is cut at, by its name, as one hashable value.
+#: Where columns are cut, by name, as one hashable value.
 CutsAt = tuple[tuple[str, Any], ...]
 
 

@@ -15,7 +15,7 @@ import streamlit as st
 
 SCRIPT = Path("assets/session.js")
 COOKIE = "calib-tab"
-#: Names in the session of what the user brought or made; settings are in the address.
+#: Names in the session for what the user uploaded or made; settings are in the address.
 KEPT = (
     *("dataset", "methods", "fits", "previous", "removed", "notes", "saved", "addresses", "chosen", "opened"),
     *("reading", "in_use", "project", "other-reading", "split"),

@@ -38,7 +38,7 @@ from pages.shared.isolation import computing, limits
 from pages.shared.kept import ahead, digest, kept
 from pages.shared.work import compute
 
-#: Key of the session under which the Slices page leaves a column, and where it is cut, to calibrate by.
+#: Key of the session for the column, and its cuts, that the Slices page passes on to calibrate by.
 BY = "calibrate-by"
 #: A column of the metadata, and where it is cut (`at` of `calib.answers.cut_column`).
 By = tuple[str, Any]
@@ -51,9 +51,9 @@ UPLOADED = "uploaded"
 DEFAULT_EXAMPLE = "resnet"
 #: Names under which a session keeps what it read: data, a further model, predictions to calibrate, own files.
 READINGS = ("reading", "other-reading", "apply-reading", "project-read", "summary-read", "calibrator-read")
-#: Keys of what is on screen: the data, what is fitted on the model on screen, and on each other model.
+#: Keys for the screen: the data, calibrators of the model on screen, and of each other model.
 ON_SCREEN = ("dataset", "methods", "elsewhere")
-#: What a project has of the data on screen under the same names.
+#: Fields of a project that hold data on screen under the same names.
 SAVED = (
     *("name", "description", "simulated", "calibration", "evaluation"),
     *("truth", "split", "roles", "upload", "model"),
@@ -79,7 +79,7 @@ class Dataset:
     roles: Roles | None = None  #: The role of each column of the uploaded file
     upload: Upload | None = None  #: The uploaded files as they were, and the fixes accepted in them
     model: str = ""  #: The model on screen, whose rows `calibration` and `evaluation` are
-    #: Every model on the same rows, the one on screen included; empty if there is one alone
+    #: All models on the same rows, the one on screen included; empty if there is only one
     models: Mapping[str, tuple[Any, Any]] = field(default_factory=dict)
 
     def of_model(self, name: str) -> Dataset:
@@ -132,7 +132,7 @@ class Method:
 
     name: str  #: Shown in tables and menus; chosen by calib, or the user's file name for an added model
     labels: np.ndarray | None  #: (n,) int64 array: true class codes of the evaluation rows; None of a summary
-    #: predictions of any kind, (n, L) array, or Summary: its predictions for them, or the sums of these
+    #: predictions of any kind, (n, L) array, or Summary: its predictions for the rows, or their sums
     scores: Any
     strategy: Strategy  #: How it is assessed: by `calib.answers.calibrated.assessment_strategy`
     key: str  #: Digest of data and settings: results are cached under it

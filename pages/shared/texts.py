@@ -18,7 +18,7 @@ def _read(name: str, table: str) -> Any:
 GLOSSARY: list[dict[str, Any]] = _read("glossary", "term")
 #: Terms that the heading of each page links to, by page title.
 PAGE_TERMS: dict[str, list[str]] = _read("glossary", "pages")
-#: Works cited: key, citation, what the app takes from it.
+#: Works cited: key, citation, what the app uses from it.
 REFERENCES: list[dict[str, Any]] = _read("references", "work")
 #: For each step of Learn: what it shows, a question to ask, and addresses that open it.
 NOTES: list[dict[str, Any]] = _read("notes", "step")

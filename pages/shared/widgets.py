@@ -43,11 +43,11 @@ GLOSSARY = "pages/views/glossary.py"
 #: Cells of the largest table whose file is made before anybody asks for it: 10 to 30 ms.
 MADE_AT_ONCE = 20_000
 ARROW = ":material/arrow_forward:"
-#: Size of the type in a figure that is presented, of its usual size.
+#: Factor of the type size in a figure that is presented.
 PRESENTED = 1.25
 #: Name of the data on screen on a page with an example of its own.
 LOADED = "Loaded predictions"
-#: What a session can lose, by its word in the address.
+#: What a session can lose, by the word for it in the address.
 LOST = {"data": "the data you uploaded", "fitted": "the calibrators you fitted and the models you added"}
 
 

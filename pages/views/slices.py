@@ -386,9 +386,9 @@ line = int(np.flatnonzero((table.column == name) & (table.group == group))[0])
 with side:
     st.subheader(f"{escaped(name)}: {escaped(group)}", anchor=False)
     cell = table.confidence[line], table.accuracy[line], table.count[line]
-    of_cell = cell_words(*cell, "**{}**", event_of(data))
+    cell_text = cell_words(*cell, "**{}**", event_of(data))
     st.markdown(
-        f"{of_cell[0].upper()}{of_cell[1:]}; error **{table.error[line]:.4f}** against a noise floor of "
+        f"{cell_text[0].upper()}{cell_text[1:]}; error **{table.error[line]:.4f}** against a noise floor of "
         f"{table.floor[line]:.4f} (p = {table.p[line]:.2g})."
     )
     opened_maps, _ = slice_maps(method, column_cuts, (place[group],), (), n_bins)

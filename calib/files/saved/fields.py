@@ -272,7 +272,7 @@ class Record:
     """An object with exactly these keys; their values are checked in this order."""
 
     fields: dict[str, Field]  #: Field of each key
-    #: Keys that earlier files lack, and the value if one is missing, which is not written
+    #: Keys that earlier files lack, each with the value that a missing key means; it is not written
     later: Mapping[str, Any] = field(default_factory=dict)
 
     @property

@@ -24,7 +24,7 @@ from calib.files.saved.fields import ANY, Listed, Record, choice, of_file, real,
 FORMAT, VERSION = "calib-model", 1
 #: Largest file of a model, and largest sum of its members.
 MAX_MODEL_BYTES = 4 * 2**30
-#: Parameters of the model that are kept; the pairs replace the folds.
+#: Parameters of the model that are saved; the fitted pairs replace the folds.
 PARAMETERS = ("calibration", "random_state", "ensemble", "response")
 
 _ABOUT = Record(

@@ -68,7 +68,7 @@ class Upload:
 class FurtherModel:
     """Another model on the rows of a project, with its calibrators."""
 
-    #: As of `Project`
+    #: As the fields of `Project`
     evaluation: Any
     calibration: Any = None
     calibrators: Mapping[str, Any] = field(default_factory=dict)

@@ -212,7 +212,7 @@ def _layouts(methods: Mapping[str, Method], rows: Mapping[str, tuple[Any, ...]])
 _MAX_WEIGHT = 1e12
 _WEIGHT = real(-_MAX_WEIGHT, _MAX_WEIGHT)
 
-#: Weight of a ridge, or the word that it is chosen by cross-validation.
+#: Weight of a ridge, or the word for a choice by cross-validation.
 _RIDGE = either(real(0.0), choice(CROSS_VALIDATED))
 
 _CLASSES = whole(2, 2**31, size="L")

@@ -51,11 +51,11 @@ from pages.shared.isolation.process import LOST, Pool, Worker
 if TYPE_CHECKING:
     from calib.report import ReportInput
 
-#: Seconds up to which a function is called here.
+#: Functions that take at most these seconds are called in this process.
 AT_ONCE = 0.25
 #: Seconds, and bytes of arguments, above which a job has workers of its own, with low priority.
 LONG, LARGE = 3.0, 2_000_000
-#: Workers at a time, memory of a job beyond the imports, its processor time: environment variables.
+#: Environment variables: number of workers, memory of a job beyond the imports, its processor time.
 COMPUTERS = int(os.environ.get("CALIB_WORKERS", str(WORKERS)))
 MEMORY_MIB = int(os.environ.get("CALIB_WORKER_MEMORY_MIB", "8192"))
 SECONDS = int(os.environ.get("CALIB_WORKER_SECONDS", "1800"))
@@ -107,11 +107,11 @@ def _seconds_to_recommend(*arguments: Any, **options: Any) -> float:
     return min(LONG + SEARCHED * n_bytes((arguments, options)) / 1e6, MINUTES)
 
 
-#: Seconds of one processor for each megabyte of arguments: of what goes over rows a few times, of what sorts,
-#: refits or redraws outcomes, of what does so for many candidates, of what fits many calibrators. Measured
-#: with 1,000 x 3, 100,000 x 10 and 20,000 x 300 scores: most functions take a third to three times of it.
+#: Seconds of one processor for each megabyte of arguments, for what goes over rows a few times, what sorts,
+#: refits or redraws outcomes, what does so for many candidates, and what fits many calibrators. Measured
+#: with 1,000 x 3, 100,000 x 10 and 20,000 x 300 scores: most functions take a third to three times as long.
 PASSES, REDRAWS, SEARCHES, SEARCHED = 0.001, 0.04, 0.2, 12.0
-#: Seconds for each row of tests, and seconds of what takes long at any size.
+#: Seconds of tests for each row, and seconds of what takes long at any size.
 PAIRS, MINUTES = 2.5e-5, 30.0
 #: What can be computed, and its rate or a function of the arguments that gives the seconds.
 FUNCTIONS: dict[str, tuple[Callable[..., Any], float | Callable[..., float]]] = {

@@ -17,7 +17,7 @@ from typing import IO
 #: What the fork server imports.
 IMPORTS = ["pages.shared.isolation.worker", "pages.shared.isolation.computing"]
 
-#: Held while this process has the environment of the fork server.
+#: Lock, held while this process has the environment of the fork server.
 _environment = threading.Lock()
 
 

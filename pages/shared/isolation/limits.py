@@ -18,14 +18,14 @@ from streamlit.runtime.uploaded_file_manager import UploadedFile
 from calib import InputError
 from pages.shared.isolation.objects import n_bytes
 
-#: Without settings: shares of the memory that this server may use. Work takes as much again, and more.
+#: Default limits, as shares of the memory that this server may use. Work takes as much again, and more.
 SHARES = {"CALIB_SESSION_MB": 0.2, "CALIB_SERVER_MB": 0.4}
 #: Assumed memory if the system does not report it.
 ASSUMED_MB = 8_000.0
 #: Files that say how much memory a container may use.
 CONTAINER = ("/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory/memory.limit_in_bytes")
 
-#: Uploaded data, what was read from files, fitted calibrators and added models that some session holds.
+#: What sessions hold: uploaded data, the rows read from it, fitted calibrators and added models.
 _held: weakref.WeakSet[Any] = weakref.WeakSet()
 
 

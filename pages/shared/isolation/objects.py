@@ -18,7 +18,7 @@ from calib.data.predictions import Announcement, Predictions
 from calib.files.readers.tables import Table, frozen, packed_table
 
 PLAIN = (type(None), bool, int, float, str)
-#: Types of calib that are sent, with their subclasses, all dataclasses and estimators.
+#: Types of calib that may be sent, with their subclasses: all are dataclasses or estimators.
 SENT = (Predictions, tuple)
 
 

@@ -73,7 +73,7 @@ class Worker:
     #: Memory of a job beyond the imports, and its processor time.
     memory_mib: int
     seconds: int
-    #: What a user reads with the cause of an end, with the MB of a result that are allowed, with a fault.
+    #: Messages to users: with the cause of an end, with the MB allowed for a result, with a fault.
     ended: str
     overflowed: str
     faulted: str
@@ -251,7 +251,7 @@ class Pool:
         self.all = [make() for _ in range(size)]
         self.idle = list(reversed(self.all))
         self.waiting: list[_Ticket] = []
-        #: By session, the time up to which others go first.
+        #: By session, the time until which other sessions go first.
         self.yielding: dict[str, float] = {}
         self.turn = threading.Condition()
         atexit.register(self.close)

@@ -23,7 +23,7 @@ from pages.shared.isolation.process import LOST, Pool, Worker
 #: Memory that a job may take beyond the imports, and processor time; each has an environment variable.
 MEMORY_MIB = int(os.environ.get("CALIB_READER_MEMORY_MIB", "4096"))
 SECONDS = int(os.environ.get("CALIB_READER_SECONDS", "120"))
-#: Readers at a time: files of more sessions wait their turn.
+#: Number of readers: files of more sessions wait their turn.
 READERS = 2
 
 

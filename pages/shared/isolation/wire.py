@@ -14,7 +14,7 @@ from calib.files.readers.source import Limits
 
 #: Bytes of the longest JSON part of a message: names, and the distinct texts of columns.
 MAX_JSON = Limits().json_bytes
-#: Types that Arrow does not share with NumPy, and the types in which they are sent.
+#: NumPy's types that Arrow lacks, and the types in which they are sent.
 CARRIERS = {"bool": "uint8"}
 
 

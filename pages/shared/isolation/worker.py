@@ -30,7 +30,7 @@ from pages.shared.isolation.wire import Channel
 #: Seconds between two messages of progress.
 PAUSE = 0.05
 
-#: From the arguments that were sent, the bytes of files, and what is told of progress, to the result.
+#: Computes the result from the arguments sent, the bytes of files, and a function to report progress.
 Job = Callable[[Any, list[bytes], Progress], Any]
 
 

@@ -16,12 +16,12 @@ TEXT = 16
 #: Pixels of a step's picture: with question and controls it fits a screen of 720 lines.
 LESSON_HEIGHT = 370
 INK = "#14181C"
-#: What the vertical axis of a square picture has.
+#: Settings of the vertical axis of a square picture.
 SQUARE = {"scaleanchor": "x", "constrain": "domain"}
 #: Colour and symbol of patients a and b (problem 0 and 1), and of both pooled.
 SIDES = (("vermillion", "circle"), ("green", "square"))
 
-#: What can be dragged, by the setting it stands for: the value of the setting at a place of its axis.
+#: By a setting that can be dragged: a function from a place on its axis to the setting's value.
 Snaps = Mapping[str, Callable[[float], Any]]
 
 

@@ -92,7 +92,7 @@ def rows_off(table: np.ndarray) -> np.ndarray:
 FILLS = ("#56B4E9", "#E69F00", "#3CC99B", "#DDA0BF")
 
 
-#: Over the fill, one per rank.
+#: Marks over the fill, one per rank.
 PATTERNS = ("", "/", "\\", "x")
 
 

@@ -37,7 +37,7 @@ class TwoPatients:
     """Example 1 of the paper with free numbers: two kinds of patients, each told one disease."""
 
     share: float  #: P(X = a); patients b are the others
-    #: Confidence that patients a and b are told, and how often each is right
+    #: Confidence announced to patients a and b, and how often each announcement is right
     confidence: tuple[float, float]
     accuracy: tuple[float, float]
     #: (n,) int64 array: true classes of a population in these proportions: 0 and 1 are the diseases patients

@@ -20,7 +20,7 @@ from pages.shared.widgets import chart, shortfall
 
 PROPOSED, POINTS, BINS = "Proposed k", "Points per bin k", "Number of bins B"
 
-#: Up to this many calibration scores k is proposed at once, for more when the user asks for it.
+#: With more calibration scores than this, k is proposed only when the user asks for it.
 AT_ONCE = 1_000_000
 #: Most ranks that are calibrated at once.
 MOST_RANKS = 20

@@ -21,7 +21,7 @@ from pages.shared.panels.rows_panel import highest_rows, rows_panel
 from pages.shared.session import BASE, Method, dataset, methods
 from pages.shared.widgets import download, in_order, literal, offer, ticked
 
-#: What a table shows in an empty cell.
+#: Text of an empty cell of a table.
 NONE = "\u2013"
 PINNED = st.column_config.TextColumn(pinned=True)
 #: How `difference_sentence` compares.

@@ -18,7 +18,7 @@ from pages.shared.widgets import ARROW, escaped, literal, offer, say_rows_needed
 
 #: Bytes of data up to which the file is made before anybody asks for it.
 MADE_AT_ONCE = 2_000_000
-#: The file in the archive's list, which is at its end, by which a project is recognised.
+#: The file by which a project is recognised in its archive's list, which is at the end.
 LISTED = re.compile(rb"PK\x01\x02.{42}project\.json", re.DOTALL)
 END = 1 << 16
 

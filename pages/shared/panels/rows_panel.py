@@ -17,11 +17,11 @@ from pages.shared.widgets import download, escaped, literal, page_of
 
 #: Rows of a page of the table.
 PAGE = 25
-#: What rows are sorted by unless something else is given.
+#: The order of rows by default.
 WRONG_FIRST = "worst predictions first"
 CELLS_FIRST = "rows of the cells that add most to it first"
 BEHIND = "Rows"
-#: Most rows listed behind a number that all rows make.
+#: Most rows listed for a number that all rows contribute to.
 MOST_ROWS = 1_000
 
 

@@ -12,9 +12,9 @@ from pages.shared.session import Dataset, dataset, undo, use
 from pages.shared.uploads import read_once
 from pages.shared.widgets import escaped
 
-#: How an uploaded summary ends: it begins as any compressed file.
+#: Ending of an uploaded summary's name: its first bytes are those of any gzip file.
 ENDING = ".calib.json.gz"
-#: Findings that are listed.
+#: Most findings that are listed.
 SHOWN = 20
 
 
