@@ -29,6 +29,7 @@ import pandas as pd
 
 from benchmarks.load import visitor
 from benchmarks.load.visitor import Visitor, as_npz, resident, served
+from benchmarks.timing import simulated
 from calib import Predictions, accuracy
 
 #: Rows and classes of the sessions.
@@ -73,10 +74,7 @@ class User:
         n_rows, n_classes = self.size
         n_rows += 2 * self.number + 100 * self.uploads
         self.uploads += 1
-        proba = self.random.dirichlet(np.full(n_classes, 3.0 / n_classes), n_rows).astype(np.float32)
-        proba = np.maximum(proba, 1e-6)
-        proba /= proba.sum(axis=1, keepdims=True)
-        labels = (self.random.random((n_rows, 1)) > proba.cumsum(axis=1)).sum(axis=1).clip(0, n_classes - 1)
+        proba, labels = simulated(n_rows, n_classes, seed=1_000 * self.number + self.uploads)
         rows = Predictions(proba, labels).split(0.5, random_state=0)[1]
         self.name = f"s{self.number}-{self.uploads}.npz"
         self.rows, expected = f"{rows.n_samples:,} evaluation rows", f"{accuracy(rows.labels, rows):.3f}"
