@@ -183,7 +183,7 @@ def main() -> int:
     print(groups.describe(percentiles=[0.5, 0.95])[["count", "50%", "95%", "max"]].round(2).to_string())
     print(f"{len(faults)} errors")
     waits = together.loc[together["sessions"] == "light", "seconds"].quantile([0.5, 0.95])
-    slow = options.what == "mix" and (waits > LIMITS).any()
+    slow = options.what == "mix" and (waits.to_numpy() > LIMITS).any()
     return 1 if faults or slow else 0
 
 
