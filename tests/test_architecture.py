@@ -72,7 +72,7 @@ def test_import_loads_nothing_heavy():
         ("calib.cli.parser, calib.cli.light", {"scipy", "sklearn"}),
         ("calib.stats.measures", {"scipy", "sklearn"}),  # what `calib gate --help` lists
         ("pages.shared.isolation.worker", {"scipy", "sklearn"}),
-        ("calib.diagrams.plots, calib.diagrams.simplex", {"plotly"}),
+        ("calib.diagrams.plots, calib.diagrams.simplex_maps", {"plotly"}),
     ):
         code += f"\nimport {module}\nprint({module!r}, {heavy} & set(sys.modules))"
     done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True)

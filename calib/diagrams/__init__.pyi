@@ -3,7 +3,12 @@ from .bin_sweep import (
     EceSweep as EceSweep, draw_ece_sweeps as draw_ece_sweeps, draw_points_per_bin as draw_points_per_bin,
     ece_sweep as ece_sweep,
 )
-from .classes import (
+from .class_sizes import (
+    BinPlan as BinPlan, ClassBinning as ClassBinning, class_binning as class_binning,
+    draw_bin_plan as draw_bin_plan, draw_class_errors as draw_class_errors,
+    draw_class_panels as draw_class_panels, plan_bins as plan_bins,
+)
+from .class_tables import (
     CLASS_COLUMNS as CLASS_COLUMNS, ClassDiagram as ClassDiagram, ClassTable as ClassTable,
     Confusions as Confusions, class_diagram as class_diagram, class_table as class_table,
     confusions as confusions, draw_class as draw_class, draw_class_shares as draw_class_shares,
@@ -14,22 +19,17 @@ from .decisions import (
 )
 from .display import ReliabilityDisplay as ReliabilityDisplay
 from .heat import ClassHeat as ClassHeat, class_heat as class_heat, draw_heat as draw_heat
-from .imbalance import (
-    BinPlan as BinPlan, ClassBinning as ClassBinning, class_binning as class_binning,
-    draw_bin_plan as draw_bin_plan, draw_class_errors as draw_class_errors,
-    draw_class_panels as draw_class_panels, plan_bins as plan_bins,
-)
 from .model_comparison import draw_model_comparison as draw_model_comparison
 from .model_sweeps import (
     ModelSweeps as ModelSweeps, draw_model_sweeps as draw_model_sweeps, sweep_models as sweep_models,
 )
-from .noise import draw_decompositions as draw_decompositions, draw_floors as draw_floors
-from .over_time import (
+from .monitoring import (
     OverTime as OverTime, draw_over_time as draw_over_time, draw_units_over_time as draw_units_over_time,
     monitor_diagram as monitor_diagram,
 )
+from .noise_floors import draw_decompositions as draw_decompositions, draw_floors as draw_floors
 from .plots import plot as plot
-from .reliability import (
+from .reliability_diagrams import (
     BinZoom as BinZoom, ReliabilityDiagram as ReliabilityDiagram, bin_zoom as bin_zoom,
     cell_words as cell_words, draw_reliability as draw_reliability,
     draw_stars as draw_stars, draw_zoom as draw_zoom,
@@ -38,14 +38,14 @@ from .reliability import (
 )
 from .row_lists import row_table as row_table, rows_behind as rows_behind
 from .scheme_comparison import SchemeComparison as SchemeComparison, compare_schemes as compare_schemes
-from .simplex import (
+from .simplex_maps import (
     RecalibrationMap as RecalibrationMap, cell_outlines as cell_outlines,
     draw_recalibration as draw_recalibration, recalibration_map as recalibration_map,
 )
 from .slice_maps import draw_slice_gaps as draw_slice_gaps, draw_slice_panels as draw_slice_panels
 from .style import FEW_ROWS as FEW_ROWS, MAX_NAMED as MAX_NAMED, OKABE_ITO as OKABE_ITO
 from .three_class_views import merge_classes as merge_classes, renormalise_classes as renormalise_classes
-from .validity import (
+from .validity_plots import (
     DOTTED as DOTTED, CanonicalValidity as CanonicalValidity, ValidityCells as ValidityCells,
     ValidityCurve as ValidityCurve, canonical_validity as canonical_validity,
     draw_canonical_validity as draw_canonical_validity, draw_validity as draw_validity,

@@ -9,7 +9,7 @@ import numpy as np
 from calib.base.exceptions import InputError
 from calib.data.defaults import N_BINS
 from calib.diagrams.matplotlib_axes import matplotlib_pyplot
-from calib.diagrams.reliability import ReliabilityDiagram, reliability_diagram
+from calib.diagrams.reliability_diagrams import ReliabilityDiagram, reliability_diagram
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -11,7 +11,7 @@ import pandas as pd
 
 from calib.base.exceptions import InputError
 from calib.base.results import Drawn
-from calib.diagrams.reliability import wilson_interval, with_class_names
+from calib.diagrams.reliability_diagrams import wilson_interval, with_class_names
 from calib.diagrams.style import (
     FEW_ROWS,
     OKABE_ITO,

@@ -11,19 +11,19 @@ from calib.answers.gaps import SliceGaps
 from calib.answers.model_tables import ModelComparison
 from calib.data.validation import check_choice
 from calib.diagrams.bin_sweep import EceSweep, draw_ece_sweeps, draw_points_per_bin
-from calib.diagrams.classes import ClassDiagram, draw_class
+from calib.diagrams.class_sizes import BinPlan, draw_bin_plan
+from calib.diagrams.class_tables import ClassDiagram, draw_class
 from calib.diagrams.decisions import draw_decision_curves, draw_risk_coverage
 from calib.diagrams.heat import ClassHeat, draw_heat
-from calib.diagrams.imbalance import BinPlan, draw_bin_plan
 from calib.diagrams.matplotlib_axes import on_matplotlib
 from calib.diagrams.model_comparison import draw_model_comparison
 from calib.diagrams.model_sweeps import ModelSweeps, draw_model_sweeps
-from calib.diagrams.noise import draw_decompositions, draw_floors
-from calib.diagrams.over_time import OverTime, draw_over_time
-from calib.diagrams.reliability import BinZoom, ReliabilityDiagram, draw_reliability, draw_zoom
+from calib.diagrams.monitoring import OverTime, draw_over_time
+from calib.diagrams.noise_floors import draw_decompositions, draw_floors
+from calib.diagrams.reliability_diagrams import BinZoom, ReliabilityDiagram, draw_reliability, draw_zoom
 from calib.diagrams.slice_maps import draw_slice_gaps
 from calib.diagrams.style import Figure, plotted
-from calib.diagrams.validity import (
+from calib.diagrams.validity_plots import (
     CanonicalValidity,
     ValidityCurve,
     draw_canonical_validity,

@@ -15,7 +15,7 @@ from calib.calibrators.canonical import CanonicalBinning, SimplexScheme
 from calib.data.kinds import check_equal_rows
 from calib.data.predictions import Predictions
 from calib.data.validation import check_labelled
-from calib.diagrams.validity import CanonicalValidity
+from calib.diagrams.validity_plots import CanonicalValidity
 from calib.evidence.row_scores import vector_values
 from calib.stats.errors import accuracy
 from calib.stats.simplex_errors import cell_means

@@ -14,7 +14,7 @@ from calib.answers.slice_tables import groups_of
 from calib.data.defaults import N_BINS
 from calib.data.notions import NotionShape
 from calib.diagrams.heat import ClassHeat, class_heat
-from calib.diagrams.reliability import wilson_interval
+from calib.diagrams.reliability_diagrams import wilson_interval
 from calib.diagrams.style import (
     FEW_ROWS,
     OKABE_ITO,

@@ -27,7 +27,7 @@ from calib.data.predictions import (
     weights_of,
 )
 from calib.data.validation import check_labelled, check_order
-from calib.diagrams.reliability import reliability_diagram
+from calib.diagrams.reliability_diagrams import reliability_diagram
 from calib.evidence.reductions import event_scores
 from calib.evidence.sums import SummedRows
 from calib.report.html import paragraph, text

@@ -43,11 +43,11 @@ from calib.data.notions import TOP_NOTIONS, Notion
 from calib.data.predictions import TopLabelPrediction, effective_words, weight_words
 from calib.data.validation import check_labelled
 from calib.diagrams.bin_sweep import ece_sweep, sweep_words
-from calib.diagrams.classes import CLASS_COLUMNS, class_table
+from calib.diagrams.class_tables import CLASS_COLUMNS, class_table
 from calib.diagrams.heat import class_heat
-from calib.diagrams.reliability import reliability_diagram, worst_cells_words
+from calib.diagrams.reliability_diagrams import reliability_diagram, worst_cells_words
 from calib.diagrams.style import figure_html, plotly_script
-from calib.diagrams.validity import validity_cells, validity_curve, validity_words
+from calib.diagrams.validity_plots import validity_cells, validity_curve, validity_words
 from calib.evidence.binning import BinStatistics, Strategy
 from calib.evidence.clusters import too_few
 from calib.evidence.evidence import Evidence

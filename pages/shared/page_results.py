@@ -26,7 +26,7 @@ from calib.data.equal_rows import overlap
 from calib.data.kinds import kind_of
 from calib.data.notions import Notion
 from calib.data.splits import units_of
-from calib.diagrams.over_time import OverTime, watch_rows
+from calib.diagrams.monitoring import OverTime, watch_rows
 from calib.diagrams.refits import binned_sweeps
 from calib.diagrams.row_lists import cell_order
 from calib.diagrams.slice_maps import slice_class_heat, slice_heat

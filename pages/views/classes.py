@@ -8,7 +8,7 @@ import numpy as np
 import streamlit as st
 
 from calib import diagrams
-from calib.diagrams.classes import CLASS_COLUMNS, ClassTable
+from calib.diagrams.class_tables import CLASS_COLUMNS, ClassTable
 from calib.diagrams.heat import class_heat
 from pages.shared.page_parts import part
 from pages.shared.page_results import cells, classes, guilty_first

@@ -6,7 +6,7 @@ import numpy as np
 import streamlit as st
 
 from calib import InputError, diagrams
-from calib.diagrams.over_time import OverTime
+from calib.diagrams.monitoring import OverTime
 from calib.stats.arrivals import as_times
 from pages.shared.page_results import further_columns, watched
 from pages.shared.session import dataset, methods

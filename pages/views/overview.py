@@ -13,7 +13,7 @@ from calib.data.defaults import N_BINS
 from calib.data.kinds import lacks
 from calib.data.notions import Notion
 from calib.diagrams.heat import class_heat
-from calib.diagrams.reliability import PANELS, Panel
+from calib.diagrams.reliability_diagrams import PANELS, Panel
 from calib.stats import verdict
 from calib.stats.measures import ece_of
 from pages.shared.page_results import (

@@ -12,7 +12,7 @@ from calib import InputError, diagrams
 from calib.data.kinds import lacks, needs_equal_rows
 from calib.data.notions import Notion
 from calib.diagrams import BinZoom, ReliabilityDiagram
-from calib.diagrams.reliability import MAX_DOTS, PANELS, Panel
+from calib.diagrams.reliability_diagrams import MAX_DOTS, PANELS, Panel
 from calib.evidence.reductions import top_label
 from calib.stats import NoiseFloor
 from calib.stats.decompositions import corp_curve

@@ -12,7 +12,7 @@ from streamlit.column_config import TextColumn
 from calib import InputError, diagrams
 from calib.answers import multinomial_bound
 from calib.diagrams import cell_outlines
-from calib.diagrams.simplex import sample_rows
+from calib.diagrams.simplex_maps import sample_rows
 from pages.shared.kept import ahead
 from pages.shared.page_results import EPSILON, apply_scheme, scheme_comparison, scheme_floors
 from pages.shared.panels.covtype import covtype_panel

@@ -15,7 +15,7 @@ from calib.answers import Cut
 from calib.answers.cuts import DATE_PARTS, QUANTILES, parse_cuts
 from calib.answers.slice_tables import SLICE_COLUMNS
 from calib.base.interval_words import interval_words
-from calib.diagrams.reliability import cell_words
+from calib.diagrams.reliability_diagrams import cell_words
 from calib.diagrams.style import with_layout
 from calib.evidence.reductions import top_label
 from pages.shared.page_results import (

@@ -7,8 +7,8 @@ import streamlit as st
 
 from calib import InputError, diagrams
 from calib.answers.guarantee_cards import guarantee_card
-from calib.diagrams.reliability import cell_words
-from calib.diagrams.validity import ValidityCurve, validity_words
+from calib.diagrams.reliability_diagrams import cell_words
+from calib.diagrams.validity_plots import ValidityCurve, validity_words
 from pages.shared.page_results import cells_of, validity
 from pages.shared.session import Method, dataset, described_calibrator, methods
 from pages.shared.widgets import (

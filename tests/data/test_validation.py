@@ -26,7 +26,7 @@ from calib import (
 from calib.calibrators.catalogue import BINARY, VECTOR, Method
 from calib.cli.parser import main
 from calib.data import validation
-from calib.diagrams.imbalance import class_binning, plan_bins
+from calib.diagrams.class_sizes import class_binning, plan_bins
 from calib.stats import calibration_tests
 from tests.populations import population
 from tests.public import public_functions

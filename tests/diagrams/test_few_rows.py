@@ -5,7 +5,7 @@ import pytest
 from scipy.stats import binomtest
 
 from calib import TopLabelPrediction, class_table, diagrams, reliability_diagram
-from calib.diagrams.reliability import chance_of_gap
+from calib.diagrams.reliability_diagrams import chance_of_gap
 from tests.figures import accepted
 
 NAMES = [f"class {code}" for code in range(1_000)]

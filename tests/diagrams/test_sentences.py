@@ -17,9 +17,9 @@ from calib import (
 from calib.answers.calibrated import assessment_strategy
 from calib.calibrators.multiclass import fallback_records
 from calib.diagrams.bin_sweep import sweep_words
-from calib.diagrams.classes import class_table
-from calib.diagrams.reliability import worst_cells_words
-from calib.diagrams.validity import ValidityCells, validity_cells, validity_curve, validity_words
+from calib.diagrams.class_tables import class_table
+from calib.diagrams.reliability_diagrams import worst_cells_words
+from calib.diagrams.validity_plots import ValidityCells, validity_cells, validity_curve, validity_words
 from calib.stats.floors import ABOVE_NOISE
 
 #: Class 0 is predicted with 0.6 a hundred times and right in 20; with 0.95 ten times and never right.

@@ -27,13 +27,13 @@ from calib.calibrators.effort import fit_seconds
 from calib.data.notions import TOP_NOTIONS
 from calib.data.predictions import Announcement
 from calib.diagrams.bin_sweep import ece_sweep
-from calib.diagrams.classes import class_table
-from calib.diagrams.imbalance import class_binning, plan_bins
+from calib.diagrams.class_sizes import class_binning, plan_bins
+from calib.diagrams.class_tables import class_table
 from calib.diagrams.model_sweeps import sweep_models
-from calib.diagrams.over_time import watch_rows
+from calib.diagrams.monitoring import watch_rows
 from calib.diagrams.refits import binned_sweeps
 from calib.diagrams.scheme_comparison import compare_schemes
-from calib.diagrams.validity import validity_curve
+from calib.diagrams.validity_plots import validity_curve
 from calib.evidence.binning import BinaryProblems
 from calib.files.findings.examination import examine
 from calib.files.readers.source import Progress

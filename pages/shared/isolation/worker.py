@@ -61,7 +61,7 @@ def read_files(call: Any, blobs: list[bytes], progress: Progress) -> Any:
 
 def load(kind: str, blobs: list[bytes], progress: Progress) -> Any:
     """Read a file that calib wrote, and send its objects, so that it is not read again."""
-    from calib.diagrams.over_time import monitor_diagram
+    from calib.diagrams.monitoring import monitor_diagram
     from calib.files.saved.document import loads  # scikit-learn, which readers of tables do without
     from calib.files.saved.monitors import load_monitor
     from calib.files.saved.project import Project

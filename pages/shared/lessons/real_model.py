@@ -8,7 +8,7 @@ import numpy as np
 import streamlit as st
 
 from calib.diagrams import FEW_ROWS, BinZoom, draw_zoom, reliability_diagram
-from calib.diagrams.reliability import ReliabilityDiagram
+from calib.diagrams.reliability_diagrams import ReliabilityDiagram
 from calib.diagrams.style import OKABE_ITO, Figure, escape, figure, scatter, span, unit_axes, with_layout
 from pages.shared.lessons.interaction import (
     INK,

@@ -31,7 +31,7 @@ from calib.diagrams.style import (
     shorten,
     width_of,
 )
-from calib.diagrams.validity import ValidityCurve
+from calib.diagrams.validity_plots import ValidityCurve
 from calib.evidence.binning import assign_bins, uniform_edges
 from calib.evidence.reductions import reduce_to_binary
 from calib.evidence.sampling import draw_sums, resample

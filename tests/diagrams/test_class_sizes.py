@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 from calib import HistogramBinning, InputError, MulticlassToBinary, Predictions, datasets, diagrams, ece
-from calib.diagrams.imbalance import class_binning, plan_bins
+from calib.diagrams.class_sizes import class_binning, plan_bins
 from tests.figures import accepted
 
 

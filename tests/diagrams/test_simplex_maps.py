@@ -14,7 +14,7 @@ from calib.diagrams import (
     recalibration_map,
     renormalise_classes,
 )
-from calib.diagrams.simplex import _regions, sample_rows, to_log_ratios, to_plane
+from calib.diagrams.simplex_maps import _regions, sample_rows, to_log_ratios, to_plane
 from calib.diagrams.three_class_views import most_mistaken
 from calib.stats import log_loss
 from calib.stats.simplex_errors import cell_means

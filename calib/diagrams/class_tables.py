@@ -13,7 +13,7 @@ from calib.base.exceptions import InputError
 from calib.base.results import Drawn, Result
 from calib.data.defaults import FDR, N_BINS, N_RESAMPLES, RANDOM_STATE
 from calib.data.validation import as_labels, check_share
-from calib.diagrams.reliability import wilson_interval, with_class_names
+from calib.diagrams.reliability_diagrams import wilson_interval, with_class_names
 from calib.diagrams.style import (
     MAX_NAMED,
     OKABE_ITO,

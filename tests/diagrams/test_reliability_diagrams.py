@@ -7,7 +7,7 @@ import pytest
 from scipy.stats import binom
 
 from calib import BinaryPrediction, TopLabelPrediction, datasets, diagrams, noise_floor, reliability_diagram
-from calib.diagrams.reliability import expected_gap
+from calib.diagrams.reliability_diagrams import expected_gap
 from tests.figures import accepted
 
 
