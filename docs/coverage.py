@@ -101,7 +101,7 @@ SECTIONS = (
         "how much its choice is worse or better than the base model on 20,000 fresh rows. The last table "
         "shows the share of rows whose calibrated scores change by more than 0.01 if the order of the "
         "classes is reversed: in the fit, in predictions with named columns, and without names. VS depends "
-        "on the order in the fit, so it is tried only by name.",
+        "on the order in the fit, so calib tries it only if it is named.",
         0.05,
     ),
     (

@@ -89,9 +89,9 @@ def compare_with_baseline(
         value = measure.value(now, strategy=strategies[0], **bins)
         old = measure.value(before, strategy=strategies[1], **bins)
         if pair is None or (measure.is_error and now.n_clusters is not None):
-            ends = _of_two(measure, now, before, each, bins, strategies)
+            ends = _unpaired_change(measure, now, before, each, bins, strategies)
         else:
-            ends = _of_pairs(measure, pair[0], pair[1], each, bins, strategies)
+            ends = _paired_change(measure, pair[0], pair[1], each, bins, strategies)
         changes.append(Change(measure, value, old, *ends))
     return Compared(tuple(changes), strategies[1], None if pair is None else now.n_samples)
 
@@ -104,7 +104,7 @@ def _compared(evidence: Rows | SummedRows) -> list[Measure]:
     return [*accuracy, *scores[:1], *errors[:1]]
 
 
-def _of_pairs(
+def _paired_change(
     measure: Measure,
     now: Rows,
     before: Rows,
@@ -136,7 +136,7 @@ def _values(measure: Measure, rows: Rows) -> np.ndarray:
     return row_values(right, ConfidencePrediction(score), measure.metric)
 
 
-def _of_two(
+def _unpaired_change(
     measure: Measure,
     now: Rows | SummedRows,
     before: Rows | SummedRows,

@@ -160,7 +160,7 @@ def assessment_strategy(rows: Any, calibrator: Any = None) -> Strategy:
     each class has its own, with equal-width bins for classes that are not binned and for pooled classes
     (conf-ECE). "uniform" for all others, and for normalised and completed scores, as the paper does for N-HB.
     """
-    strategy: Strategy = "uniform" if calibrator is None else _of_calibrator(calibrator)
+    strategy: Strategy = "uniform" if calibrator is None else _strategy_after(calibrator)
     if strategy != "uniform" or not _are_stated(rows):
         return strategy
     return "discrete" if getattr(calibrator, "notion", "confidence") in POOLED_NOTIONS else PerClass()
@@ -175,7 +175,7 @@ def _are_stated(rows: Any) -> bool:
     return all(len(pd.unique(some)) <= most for some in (scores[:1000], scores))
 
 
-def _of_calibrator(calibrator: Any) -> Strategy:
+def _strategy_after(calibrator: Any) -> Strategy:
     if isinstance(calibrator, BinaryCalibrator):
         return "discrete" if calibrator.is_binned else "uniform"
     if not hasattr(calibrator, "notion"):

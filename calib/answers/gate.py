@@ -145,15 +145,17 @@ class GateResult:
             skipped=str(skipped),
         )
         for check in self.checks:
-            case = ElementTree.SubElement(suite, "testcase", classname="calib.gate", name=_of_xml(check.name))
+            case = ElementTree.SubElement(
+                suite, "testcase", classname="calib.gate", name=_xml_text(check.name)
+            )
             if self.fails(check):
-                ElementTree.SubElement(case, "failure", message=_of_xml(f"{check.answer}: {check.outcome}"))
+                ElementTree.SubElement(case, "failure", message=_xml_text(f"{check.answer}: {check.outcome}"))
             elif check.answer == "undecided":
-                ElementTree.SubElement(case, "skipped", message=_of_xml(f"undecided: {check.outcome}"))
+                ElementTree.SubElement(case, "skipped", message=_xml_text(f"undecided: {check.outcome}"))
         return ElementTree.tostring(suite, encoding="unicode", xml_declaration=True) + "\n"
 
 
-def _of_xml(text: str) -> str:
+def _xml_text(text: str) -> str:
     """Return a text without the characters that XML cannot hold."""
     return re.sub("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]", "?", text)
 
@@ -294,7 +296,7 @@ def _check(
 ) -> Check:
     name = asked[0]
     if name in RULED and rule is not None:
-        numbers = _of_rule(part.evidence, rule, level)[name]
+        numbers = _rule_numbers(part.evidence, rule, level)[name]
         return _checked(part, asked, level, RULED[name].capitalize(), *numbers)
     measure, floor, evidence = MEASURES[name], None, part.evidence
     if (missing := measure.missing(evidence)) is not None:
@@ -382,7 +384,7 @@ def _against(change: Change, compared: Compared, level: float, strategy: Strateg
     )
 
 
-def _of_rule(rows: Any, rule: AcceptanceRule, level: float) -> dict[str, tuple[float, float, float]]:
+def _rule_numbers(rows: Any, rule: AcceptanceRule, level: float) -> dict[str, tuple[float, float, float]]:
     """Return the value and the Clopper-Pearson interval of each of `RULED`; [0, 1] if nothing is accepted."""
     if isinstance(rows, SummedRows):
         raise InputError("a rule that accepts predictions needs the rows, and a summary holds only sums")

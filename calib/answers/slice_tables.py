@@ -138,7 +138,9 @@ def slices(
     options: dict[str, Any] = {"n_bins": n_bins, "strategy": strategy, "fdr": fdr, "n_resamples": n_resamples}
     options["among"] = sum(len(part.present) for part in parts)
     tables = [
-        _of_column(part, problem_floors(part.evidence, owner=part.owner, random_state=random, **options))
+        _lines_of_column(
+            part, problem_floors(part.evidence, owner=part.owner, random_state=random, **options)
+        )
         for part in parts
     ]
     return _ranked_groups(tables, notion=notion, n_bins=n_bins, fdr=fdr)
@@ -204,7 +206,7 @@ def groups_of(
     return found
 
 
-def _of_column(part: Groups, floors: ProblemFloors) -> pd.DataFrame:
+def _lines_of_column(part: Groups, floors: ProblemFloors) -> pd.DataFrame:
     cells = part.evidence.cells()
     owner = part.owner[cells.problem]
     weight, scores, outcomes = (

@@ -646,7 +646,7 @@ class MulticlassToBinary(BaseEstimator):
         return normalised(result) if self.normalize else result
 
 
-def of_one_score(calibrator: BinaryCalibrator, rows: Any) -> MulticlassToBinary | None:
+def as_multiclass(calibrator: BinaryCalibrator, rows: Any) -> MulticlassToBinary | None:
     """Return a fitted calibrator of one score as a `MulticlassToBinary` with one pooled problem."""
     if rows is None:
         return None

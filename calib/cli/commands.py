@@ -359,7 +359,7 @@ def gate(options: Namespace) -> Outcome:
         groups=groups,
         most=most,
         least=least,
-        baseline=None if options.baseline is None else evidence_to_assess(_of_baseline(options)),
+        baseline=None if options.baseline is None else evidence_to_assess(_baseline_options(options)),
         strict=options.strict,
         level=options.level,
         n_bins=options.bins,
@@ -382,7 +382,7 @@ def gate(options: Namespace) -> Outcome:
     return Outcome(result.sentence + note, data, 0 if result.passed else 1)
 
 
-def _of_baseline(options: Namespace) -> Namespace:
+def _baseline_options(options: Namespace) -> Namespace:
     """Return the options to read the baseline: as for the file, with its own columns."""
     only = {"file": options.baseline, "labels": None, "calibrator": None}
     return Namespace(**{**vars(options), **only})

@@ -33,7 +33,7 @@ def binned_sweeps(
     """Return errors of histogram binning, fitted again for each number of bins, by notion (Appendix E)."""
     counts = np.array(list(n_bins), dtype=np.int64)
     by_scores = keeps_classes(calibrator, calibration, evaluation, notions)
-    refit = (_of_sorted_scores if by_scores else _of_rows)(calibrator, calibration, evaluation)
+    refit = (_refit_sorted_scores if by_scores else _refit_rows)(calibrator, calibration, evaluation)
 
     def errors_of(count: int) -> list[float]:
         refitted, reduced = refit(count)
@@ -65,7 +65,7 @@ def keeps_classes(
     )
 
 
-def _of_rows(calibrator: Any, calibration: Predictions, evaluation: Predictions) -> Refit:
+def _refit_rows(calibrator: Any, calibration: Predictions, evaluation: Predictions) -> Refit:
     def refit(count: int) -> tuple[Any, Callable[[Notion], BinaryProblems]]:
         refitted = clone(calibrator).set_params(binary__n_bins=count)
         fit_rows(refitted, calibration.proba, calibration.labels, calibration.sample_weight)
@@ -77,7 +77,7 @@ def _of_rows(calibrator: Any, calibration: Predictions, evaluation: Predictions)
     return refit
 
 
-def _of_sorted_scores(
+def _refit_sorted_scores(
     calibrator: MulticlassToBinary, calibration: Predictions, evaluation: Predictions
 ) -> Refit:
     """Refit if `keeps_classes`: all rows are sorted once, then only cells are used."""

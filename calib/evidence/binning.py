@@ -503,7 +503,7 @@ class BinFinder:
 
     @property
     def table(self) -> tuple[int, np.ndarray, np.ndarray]:
-        """Number of steps; for each step, and for 1, its first bin and its edge, or infinity."""
+        """Number of steps; bin at the start of each step; edge inside it, infinity if it has none."""
         return int(self._steps), self._first, self._edge
 
     def __call__(self, scores: np.ndarray) -> np.ndarray:

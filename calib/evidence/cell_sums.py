@@ -137,14 +137,14 @@ def in_whole_units(scores: np.ndarray) -> bool:
     return scores.dtype == np.float32 and len(scores) > 0 and bool(scores.min() >= 2.0**-14)
 
 
-def of_integers(units: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+def integer_pairs(units: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Return whole numbers of units, int64 below 2^62, as pairs of float64."""
     high = units.astype(np.float64)
     low = (units - high.astype(np.int64)).astype(np.float64)
     return high / UNITS, low / UNITS
 
 
-def of_integer(units: int) -> tuple[float, float]:
+def integer_pair(units: int) -> tuple[float, float]:
     """Return a whole number of units of any size as a pair of float64."""
     high = float(units)
     return high / UNITS, float(units - int(high)) / UNITS
@@ -222,7 +222,7 @@ class CellAdder:
     def _flush(self) -> None:
         self._settle()
         place = np.flatnonzero(self.count)
-        pairs = of_integers(self.units[:, place])
+        pairs = integer_pairs(self.units[:, place])
         self.parts.append(CellSums(place, self.count[place], *pairs))
         self.count[:], self.units[:], self.rows = 0, 0, 0
 
@@ -233,7 +233,7 @@ class CellAdder:
         count = np.diff(np.append(starts, len(place)))
         if weights is None:
             units = in_units(np.stack([score, score * score])).astype(np.int64)
-            pairs: Any = of_integers(np.add.reduceat(units, starts, axis=1))
+            pairs: Any = integer_pairs(np.add.reduceat(units, starts, axis=1))
         else:
             w = weights[order]
             rows = w * score, w * score * score, w, w * w, w * w * score * (1.0 - score)

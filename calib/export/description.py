@@ -106,7 +106,7 @@ def _multiclass(program: Program, calibrator: MulticlassToBinary, proba: Value) 
     shape, n_classes, notion = calibrator.shape_, calibrator.n_classes_, calibrator.notion
     if notion in TOP_K_NOTIONS:
         labels = proba.ranked(shape.n_ranks)
-        problem = np.arange(shape.n_ranks) * shape.problems_per_claim + _of_label(shape, labels)
+        problem = np.arange(shape.n_ranks) * shape.problems_per_claim + _place_in_claim(shape, labels)
         confidences = _calibrated(program, calibrator.calibrators_, problem, proba.along(labels))
         program.output("labels", labels, shape.n_ranks)
         program.output("confidences", confidences, shape.n_ranks)
@@ -118,7 +118,7 @@ def _multiclass(program: Program, calibrator: MulticlassToBinary, proba: Value) 
         problem = np.where(known, group, shape.n_groups)
         problem = problem * n_classes + label if shape.by_class else problem
     else:
-        problem = _of_label(shape, label)
+        problem = _place_in_claim(shape, label)
     confidence = _calibrated(program, calibrator.everyone_, problem, proba.largest())
     if calibrator.complete is not None:
         program.output("probabilities", _completed(program, proba, label, confidence), n_classes)
@@ -127,7 +127,7 @@ def _multiclass(program: Program, calibrator: MulticlassToBinary, proba: Value) 
     return label, confidence
 
 
-def _of_label(shape: NotionShape, label: Value) -> Value:
+def _place_in_claim(shape: NotionShape, label: Value) -> Value:
     """Place of the problem of a predicted class among the problems of its claim."""
     return label if shape.problems_per_claim > 1 else label * 0
 

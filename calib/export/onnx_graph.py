@@ -94,7 +94,7 @@ def newest_opset() -> int:
     ]
     graph = onnx.helper.make_graph(nodes, "trial", ends[:1], ends[1:])
     for opset in range(known, EVERYWHERE, -1):  # onnxruntime names no newest one; it refuses what is too new
-        trial = _of_versions(graph, opset).SerializeToString()
+        trial = _model_with_versions(graph, opset).SerializeToString()
         try:
             onnxruntime.InferenceSession(trial, options, providers=["CPUExecutionProvider"])
         except (refused.Fail, refused.InvalidArgument, refused.NotImplemented):
@@ -103,7 +103,7 @@ def newest_opset() -> int:
     return min(known, EVERYWHERE)
 
 
-def _of_versions(graph: Any, opset: int, ir_version: int | None = None) -> Any:
+def _model_with_versions(graph: Any, opset: int, ir_version: int | None = None) -> Any:
     """Return a model of a graph, with the lowest IR version that its operators allow, or a given version."""
     helper = _onnx().helper
     versions = [helper.make_opsetid("", opset)]
@@ -235,6 +235,6 @@ class Graph:
             if self._prefix + name in read
         ]
         graph = self._helper.make_graph(self._nodes, "calib", self._inputs, self._outputs, stored)
-        model = _of_versions(graph, self._opset, self._ir_version)
+        model = _model_with_versions(graph, self._opset, self._ir_version)
         _onnx().checker.check_model(model)
         return model.SerializeToString()

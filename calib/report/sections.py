@@ -35,7 +35,7 @@ from calib.answers.model_tables import compare_models
 from calib.base.exceptions import InputError
 from calib.base.version import __version__
 from calib.calibrators.binary import BinaryCalibrator
-from calib.calibrators.multiclass import MulticlassToBinary, of_one_score
+from calib.calibrators.multiclass import MulticlassToBinary, as_multiclass
 from calib.data.defaults import N_BINS, N_RESAMPLES, RANDOM_STATE
 from calib.data.equal_rows import overlap
 from calib.data.kinds import Kind, kind_of, lacks, needs_rows, notions_of, without_weights
@@ -506,7 +506,7 @@ def guarantee_section(about: ReportInput) -> list[str]:
     assumptions: dict[str, None] = {}
     for name, calibrator in about.calibrators.items():
         if isinstance(calibrator, BinaryCalibrator):
-            calibrator = of_one_score(calibrator, about.calibration)
+            calibrator = as_multiclass(calibrator, about.calibration)
         if not isinstance(calibrator, MulticlassToBinary):
             continue
         card = guarantee_card(calibrator, choices=about.choices.get(name))

@@ -15,7 +15,7 @@ from calib.evidence.cell_sums import CELLS, MOST_BINS, PLAIN, WEIGHTED, CellSums
 from calib.evidence.sums import LOSSES, SummedRows
 from calib.files.readers.source import Limits, Source, open_source, whole
 from calib.files.saved.document import MAX_VALUES, read_document, write_document
-from calib.files.saved.fields import Array, Field, Record, choice, closed, mismatch, of_file, text
+from calib.files.saved.fields import Array, Field, Record, choice, closed, mismatch, naming_file, text
 from calib.files.saved.fields import whole as whole_number
 from calib.files.saved.origin import today
 from calib.scale.layout import STREAMED
@@ -95,7 +95,7 @@ def load(file: Any, *, limits: Limits | None = None) -> Summary:
         raise InputError(
             f"{source.name!r} is not a summary file; give the file that `calib summarize` or scale.save wrote"
         )
-    with of_file("summary file"):
+    with naming_file("summary file"):
         return _decoded(read_document(whole(source, limits), FORMAT, VERSION, KEYS, n_values=MOST_VALUES))
 
 

@@ -126,7 +126,7 @@ def layout_of(
         )
     classes: dict[str, Any] = {}
     if raw.kind == "vectors":
-        classes = _of_vectors(raw, class_names)
+        classes = _vector_fields(raw, class_names)
     elif raw.kind == "binary":
         classes = {"class_names": raw.names}
     if not labelled:
@@ -172,7 +172,7 @@ def _known(raw: RawPredictions) -> tuple[str, ...]:
     return () if raw.labels is None or raw.labels.ndim > 1 else classes_in(raw.labels)
 
 
-def _of_vectors(raw: RawPredictions, class_names: Sequence[str] | None) -> dict[str, Any]:
+def _vector_fields(raw: RawPredictions, class_names: Sequence[str] | None) -> dict[str, Any]:
     names = tuple(class_names) if class_names is not None else raw.names
     if len(names) != raw.n_classes:
         raise InputError(f"class_names needs one name per column: got {len(names)} for {raw.n_classes}")

@@ -12,7 +12,7 @@ import numpy as np
 import pyarrow as pa
 
 from calib.base.exceptions import InputError
-from calib.evidence.cell_sums import UNITS, CellAdder, CellSums, added, exact_units, of_integer, two_sum
+from calib.evidence.cell_sums import UNITS, CellAdder, CellSums, added, exact_units, integer_pair, two_sum
 from calib.evidence.row_scores import TINY
 from calib.evidence.sums import LOSSES, SummedRows
 from calib.files.findings.examination import examine
@@ -195,7 +195,7 @@ class Accumulator:
             by=by,
             true_rows=self.true,
             losses={
-                name: (math.fsum(self.weighted[name]), 0.0) if weighted else of_integer(self.units[name])
+                name: (math.fsum(self.weighted[name]), 0.0) if weighted else integer_pair(self.units[name])
                 for name in LOSSES
             },
         )

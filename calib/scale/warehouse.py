@@ -10,7 +10,7 @@ import pandas as pd
 
 from calib.base.exceptions import InputError
 from calib.data.validation import check_choice
-from calib.evidence.cell_sums import CELLS, UNITS, CellSums, finder, of_integer
+from calib.evidence.cell_sums import CELLS, UNITS, CellSums, finder, integer_pair
 from calib.evidence.row_scores import TINY
 from calib.evidence.sums import LOSSES, SummedRows
 from calib.scale.layout import in_order
@@ -142,5 +142,5 @@ def _exact(units: list[int], at: np.ndarray, size: int) -> tuple[np.ndarray, np.
     totals = [0] * size
     for place, value in zip(at.tolist(), units, strict=True):
         totals[place] += value
-    high, low = zip(*map(of_integer, totals), strict=True)
+    high, low = zip(*map(integer_pair, totals), strict=True)
     return np.array(high), np.array(low)

@@ -141,8 +141,8 @@ class Door:
             for name, files in list(manager.file_storage.items())
         }
         mine = stored.get(session, 0) + self.coming[session] + int(length)
-        all_of_them = sum(stored.values()) + sum(self.coming.values()) + int(length)
-        if why := limits.exceeded(mine, all_of_them):
+        total = sum(stored.values()) + sum(self.coming.values()) + int(length)
+        if why := limits.exceeded(mine, total):
             raise Refused(413, f"With this file, {why}.")
         given.remove(file)
         self.coming[session] += int(length)

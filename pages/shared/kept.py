@@ -67,7 +67,7 @@ class Kept:
 
 _lock = threading.RLock()
 _all: weakref.WeakSet[Kept] = weakref.WeakSet()
-_of_all_sessions = Kept()
+_shared_results = Kept()
 #: Prefix of the keys of failed computations of a session.
 _FAILED = "failed"
 
@@ -124,12 +124,12 @@ def kept(*, rows: bool = False) -> Callable[[Function], Function]:
         @wraps(function)
         def called(*arguments: Any, **options: Any) -> Any:
             key = key_of(arguments, options)
-            owner = _of_session() if rows else _of_all_sessions
+            owner = _session_results() if rows else _shared_results
             try:
                 return owner.get(key)
             except KeyError:
-                if (_FAILED, key) in _of_session().results:
-                    raise _of_session().get((_FAILED, key)) from None
+                if (_FAILED, key) in _session_results().results:
+                    raise _session_results().get((_FAILED, key)) from None
                 return _once(owner, key, lambda: function(*arguments, **options))
 
         called.rows = rows  # type: ignore[attr-defined]
@@ -146,7 +146,7 @@ def ahead(*calls: tuple[Any, ...]) -> None:
     this session, but must not use Streamlit. They continue when the user leaves the page, so long
     computations are left to the page, which can end them.
     """
-    mine = _of_session()
+    mine = _session_results()
     due = [call for call in calls if not _is_there(mine, *call)]
     if due:
         _start(_begin, mine, due)
@@ -158,10 +158,10 @@ def begun(function: Any, *arguments: Any) -> tuple[float, str] | None:
     The page runs on, and looks again every `LOOK` seconds. A computation is ended if no page looks at it any
     more. An error of the function is raised again at each later call of this session.
     """
-    mine = _of_session()
+    mine = _session_results()
     if is_kept(function, *arguments):
         return None
-    at = mine if function.rows else _of_all_sessions, function.key_of(arguments, {})
+    at = mine if function.rows else _shared_results, function.key_of(arguments, {})
     new = _Turn()
     turn = _turns.setdefault(at, new)
     turn.looks[session_of_thread()] = time.monotonic()
@@ -172,7 +172,7 @@ def begun(function: Any, *arguments: Any) -> tuple[float, str] | None:
 
 def forget(function: Any, *arguments: Any) -> None:
     """Stop waiting for a computation of `begun`; it ends unless another session waits for it."""
-    owner = _of_session() if function.rows else _of_all_sessions
+    owner = _session_results() if function.rows else _shared_results
     if (turn := _turns.get((owner, function.key_of(arguments, {})))) is not None:
         turn.looks.pop(session_of_thread(), None)
 
@@ -196,13 +196,13 @@ def _await(mine: Kept, turn: _Turn, at: Any, function: Any, arguments: tuple[Any
 
 def is_kept(function: Any, *arguments: Any) -> bool:
     """Whether a result, of the session or of all sessions, is ready or has failed."""
-    mine, key = _of_session(), function.key_of(arguments, {})
-    return key in (mine if function.rows else _of_all_sessions).results or (_FAILED, key) in mine.results
+    mine, key = _session_results(), function.key_of(arguments, {})
+    return key in (mine if function.rows else _shared_results).results or (_FAILED, key) in mine.results
 
 
 def _is_there(mine: Kept, function: Any, *arguments: Any) -> bool:
     """Whether a result of the session, or of all sessions, is kept or is being computed."""
-    owner, key = mine if function.rows else _of_all_sessions, function.key_of(arguments, {})
+    owner, key = mine if function.rows else _shared_results, function.key_of(arguments, {})
     return key in owner.results or (owner, key) in _turns
 
 
@@ -233,7 +233,7 @@ def tell(share: float, words: str) -> None:
         turn.progress = share, words
 
 
-def _of_session() -> Kept:
+def _session_results() -> Kept:
     if _thread.mine is not None:
         return _thread.mine
     if "kept" not in st.session_state:

@@ -21,7 +21,7 @@ from calib.answers import PointsPerBinChoice, cut_column
 from calib.answers.calibrated import assessment_strategy, calibrated_scores, groups_in
 from calib.answers.metric_tables import BASE
 from calib.calibrators.binary import BinaryCalibrator
-from calib.calibrators.multiclass import of_one_score
+from calib.calibrators.multiclass import as_multiclass
 from calib.data.kinds import KINDS, Kind, kind_of, lacks
 from calib.data.notions import Notion
 from calib.data.validation import group_name
@@ -593,7 +593,7 @@ def store(method: Method) -> Method:
 def described_calibrator(method: Method, data: Dataset) -> Any:
     """Return the fitted calibrator of a method; for one score, as a `MulticlassToBinary`."""
     if isinstance(method.calibrator, BinaryCalibrator):
-        return of_one_score(method.calibrator, data.calibration)
+        return as_multiclass(method.calibrator, data.calibration)
     return method.calibrator
 
 

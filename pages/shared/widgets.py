@@ -133,7 +133,7 @@ def show_dataset(data: Dataset | None) -> None:
         what = " and ".join(LOST[name] for name in missing)
         st.warning(
             f"{what[0].upper()}{what[1:]} are no longer on the server: it was restarted, or your session "
-            "ended when the page was reloaded or stayed without connection for more than a minute. This page "
+            "ended when the page was reloaded or was disconnected for more than a minute. This page "
             "shows a built-in example. Drop your saved project file, or your files, on the Data page."
         )
         st.page_link("pages/views/data.py", label="Open Data", icon=":material/upload_file:")

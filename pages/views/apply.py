@@ -18,7 +18,7 @@ from calib.answers.guarantee_cards import guarantee_card
 from calib.answers.metric_tables import metric_intervals
 from calib.calibrators.binary import BinaryCalibrator
 from calib.calibrators.catalogue import full_name, name_of
-from calib.calibrators.multiclass import of_one_score
+from calib.calibrators.multiclass import as_multiclass
 from calib.data.equal_rows import overlap
 from calib.files.saved import aligned
 from calib.files.saved.document import matched_by_position
@@ -64,7 +64,7 @@ def show_loaded(calibrator: Any, choices: int | None) -> None:
     if isinstance(calibrator, BinaryCalibrator):
         fitted_on = data.calibration if source != FILE else origin
         known = fitted_on is not None and fitted_on.n_samples is not None
-        described = of_one_score(calibrator, fitted_on) if known else None
+        described = as_multiclass(calibrator, fitted_on) if known else None
         choices = origin.choices if source == FILE and origin is not None else choices
     if isinstance(described, MulticlassToBinary):
         lines.append(guarantee_card(described, 0.1, choices=choices).words())

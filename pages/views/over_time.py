@@ -26,7 +26,7 @@ def is_date(name: str) -> bool:
         return False
 
 
-def of_rows() -> OverTime:
+def result_of_rows() -> OverTime:
     need_kind("Over time")
     models = methods()
     chosen = models[left.selectbox("Before or after calibration", list(models), key="time-model")]
@@ -51,7 +51,7 @@ def of_rows() -> OverTime:
         st.stop()
 
 
-def of_state() -> OverTime:
+def result_of_state() -> OverTime:
     file = st.file_uploader("State that calib watch wrote (JSON)", type="json", key="monitor-file")
     if file is None:
         st.info("Upload the file that you gave to calib watch. What it has seen appears here.")
@@ -69,7 +69,7 @@ data = dataset()
 left, middle, right = st.columns([5, 5, 2], vertical_alignment="bottom")
 options = right.popover("Options", width="stretch")
 source = options.segmented_control("Rows", [ROWS, STATE], default=ROWS, required=True, key="time-source")
-result = of_rows() if source == ROWS else of_state()
+result = result_of_rows() if source == ROWS else result_of_state()
 (st.warning if result.alarm else st.success)(escaped(result.words))
 chart(
     diagrams.draw_over_time(result),

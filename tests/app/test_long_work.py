@@ -21,7 +21,7 @@ from tests.app.running import open_page, open_tab, press, wait_for_results, word
 @pytest.fixture
 def long(monkeypatch):
     """Let some functions be taken for long ones, and nothing be kept from before."""
-    monkeypatch.setattr(kept, "_of_all_sessions", kept.Kept())
+    monkeypatch.setattr(kept, "_shared_results", kept.Kept())
 
     def take(*functions):
         for function in functions:

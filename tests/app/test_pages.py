@@ -36,7 +36,7 @@ def visit(request):
     with pytest.MonkeyPatch.context() as patch:
         if request.param == "many-classes":  # all its classes, few of its rows
             patch.setattr(simulated, "many_classes", partial(simulated.many_classes, 2_000))
-            patch.setattr(kept, "_of_all_sessions", kept.Kept())
+            patch.setattr(kept, "_shared_results", kept.Kept())
             session._example.clear()
         app = open_page("pages/views/overview.py", example=request.param)
         assert app.session_state["dataset"].example == request.param

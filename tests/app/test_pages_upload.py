@@ -12,7 +12,7 @@ from streamlit.runtime.uploaded_file_manager import UploadedFile
 
 from calib import HistogramBinning, MulticlassToBinary, Predictions
 from calib.answers.guarantee_cards import guarantee_card
-from calib.calibrators.multiclass import of_one_score
+from calib.calibrators.multiclass import as_multiclass
 from calib.files.saved import dumps
 from tests.app.running import open_page, press, with_binning
 
@@ -84,7 +84,7 @@ def test_apply_says_what_the_binning_of_one_score_promises():
     app = open_page("pages/views/apply.py", example="digits")
     rows = Predictions(PROBA, LABELS, ("cat", "dog", "emu"))
     binary = HistogramBinning(n_bins=5).fit(PROBA[:, 0], LABELS == 0)
-    promised = guarantee_card(of_one_score(binary, rows), 0.1).words()
+    promised = guarantee_card(as_multiclass(binary, rows), 0.1).words()
     upload(app, "calibrator-file", "one.json", dumps(binary, fitted_on=rows))
     assert promised in shown_text(app)
     upload(app, "calibrator-file", "two.json", dumps(binary))

@@ -159,7 +159,7 @@ def test_results_of_all_sessions_hold_no_rows():
     rows = app.session_state["dataset"].evaluation
     own = app.session_state["kept"]
     assert own.size > rows.proba.nbytes
-    shared = [item for key, item in kept._of_all_sessions.results.items() if rows.fingerprint in str(key)]
+    shared = [item for key, item in kept._shared_results.results.items() if rows.fingerprint in str(key)]
     assert len(shared) > 10
     for result, _ in shared:
         if isinstance(result, bytes):

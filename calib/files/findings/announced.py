@@ -31,7 +31,7 @@ ROWS_PER_BIN = 5
 def find_announced_faults(raw: RawPredictions, *, n_bins: int, points_per_bin: int) -> list[Finding]:
     """Return the findings about predictions that are not vectors, except ids, columns and overlap."""
     if raw.kind == "multilabel":
-        return _of_several(raw, n_bins)
+        return _examine_multilabel(raw, n_bins)
     score = raw.proba[:, 0]
     finite = np.isfinite(raw.proba).all(axis=1)
     found: list[Finding | None] = [
@@ -54,7 +54,7 @@ def find_announced_faults(raw: RawPredictions, *, n_bins: int, points_per_bin: i
     return [finding for finding in found if finding is not None]
 
 
-def _of_several(raw: RawPredictions, n_bins: int) -> list[Finding]:
+def _examine_multilabel(raw: RawPredictions, n_bins: int) -> list[Finding]:
     finite = np.isfinite(raw.proba).all(axis=1)
     found: list[Finding | None] = [_not_finite(raw, finite)]
     usable = raw.proba[finite]

@@ -87,7 +87,7 @@ def with_choices(
         names = _names_of(roles, raw.seen, raw.predicted if raw.ranked is None else raw.ranked)
         raw = replace(raw, roles=roles, class_names=names)
     if positive is not None and raw.kind == "multilabel":
-        raw = _of_class(raw, positive)
+        raw = _one_class_of(raw, positive)
     elif positive is not None and raw.kind == "binary":
         seen = () if raw.seen is None else classes_in(raw.seen)
         if positive not in (*raw.names, *seen):
@@ -96,7 +96,7 @@ def with_choices(
     return raw
 
 
-def _of_class(raw: RawPredictions, name: str) -> RawPredictions:
+def _one_class_of(raw: RawPredictions, name: str) -> RawPredictions:
     if name not in raw.names:
         raise InputError(f"the classes are {some_names(raw.names)}; got positive={name!r}")
     at = raw.names.index(name)
@@ -296,7 +296,7 @@ class RawPredictions:
         if self.kind == "vectors":
             return self.predictions(scores)
         self.check_columns()
-        return self._voted(counted_together(self._of_one_score(scores)))
+        return self._voted(counted_together(self._announcement(scores)))
 
     def _voted(self, rows: Any) -> Any:
         """Add the votes to checked rows; rows without votes stay as they are."""
@@ -313,9 +313,9 @@ class RawPredictions:
         np.add.at(counts.T, codes, self.votes.counts.T)
         return rows.with_votes(counts[~self.abstained])
 
-    def _of_one_score(self, scores: str) -> Announcement:
+    def _announcement(self, scores: str) -> Announcement:
         if self.kind == "multilabel":
-            return self._of_several(scores)
+            return self._multilabel(scores)
         none = self.abstained
         if none.all():
             raise InputError(f"no row holds an answer: all {len(none):,} predictions are abstentions")
@@ -323,7 +323,7 @@ class RawPredictions:
         options: dict[str, Any] = rows._further() | {"coverage": float(1.0 - none.mean())}
         rows.check_columns()
         if self.kind == "top-k":
-            return rows._of_ranks(scores, options)
+            return rows._ranks(scores, options)
         score, codes = rows._ones_of(rows.proba[:, 0], scores), rows._checked_labels()
         if self.kind == "confidence":
             return ConfidencePrediction(score, codes, **options)
@@ -333,7 +333,7 @@ class RawPredictions:
         assert predicted is not None
         return TopLabelPrediction(predicted, score, codes, rows.names, **options)
 
-    def _of_ranks(self, scores: str, options: dict[str, Any]) -> TopKPrediction:
+    def _ranks(self, scores: str, options: dict[str, Any]) -> TopKPrediction:
         """Return the ranks, each row's highest score first unless they were calibrated."""
         assert self.ranked is not None
         flat = codes_of(self.ranked.ravel(), self.names, self._names_are_listed)
@@ -343,7 +343,7 @@ class RawPredictions:
         ranked, values = flat.reshape(self.ranked.shape), self._ones_of(self.proba, scores)
         return TopKPrediction(ranked, values, self._checked_labels(), self.names, **options)
 
-    def _of_several(self, scores: str) -> MultilabelPrediction:
+    def _multilabel(self, scores: str) -> MultilabelPrediction:
         labels = self.labels
         if labels is not None and np.isnan(missing := labels.astype(np.float64)).any():
             row = int(np.isnan(missing).any(axis=1).argmax())

@@ -39,7 +39,7 @@ def mismatch(where: str, expected: str, value: Any) -> CalibratorFileError:
 
 
 @contextmanager
-def of_file(what: str) -> Iterator[None]:
+def naming_file(what: str) -> Iterator[None]:
     """Name another kind of file than a calibrator's in the errors of its fields."""
     try:
         yield

@@ -19,7 +19,7 @@ from calib.base.outputs import write_whole
 from calib.calibrators.calibrated_model import RESPONSES, CalibratedModel, FittedPair
 from calib.files.readers.archives import DAMAGED, open_archive
 from calib.files.saved.document import MAX_BYTES, dumps, loads
-from calib.files.saved.fields import ANY, Listed, Record, choice, of_file, real, whole
+from calib.files.saved.fields import ANY, Listed, Record, choice, naming_file, real, whole
 
 FORMAT, VERSION = "calib-model", 1
 #: Largest file of a model, and largest sum of its members.
@@ -108,7 +108,7 @@ def load_model(file: str | os.PathLike[str] | BinaryIO, *, trusted: Sequence[str
                 raise CalibratorFileError(
                     "model file: it expands to more than 4 GiB; it is too large to load"
                 )
-            with of_file("model file"):
+            with naming_file("model file"):
                 about = _ABOUT.decode(json.loads(_member(archive, "model.json", MAX_BYTES)), "", {})
             pairs = about["pairs"]
             written = _member(archive, "classifiers.skops", MAX_MODEL_BYTES)

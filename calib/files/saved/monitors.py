@@ -17,7 +17,7 @@ from calib.files.saved.fields import (
     Record,
     choice,
     mismatch,
-    of_file,
+    naming_file,
     real,
     text,
     whole,
@@ -100,7 +100,7 @@ def _encoded(of: Level) -> dict[str, Any]:
 
 def load_monitor(file: str | os.PathLike[str] | BinaryIO) -> Monitor:
     """Read the state of a monitor, check all of it, and only then build the monitor."""
-    with of_file("monitor file"):
+    with naming_file("monitor file"):
         return _built(read_document(content_of(file), FORMAT, VERSION, KEYS))
 
 

@@ -56,8 +56,8 @@ def check(new: Sequence[Any], mine: Sequence[Any], advice: str) -> None:
     for added in new:
         _held.add(added)
     size = n_bytes([*new, *mine]) + uploaded()
-    all_of_them = n_bytes(list(_held)) + uploaded_by_all() if size / 1e6 > share() else size
-    if why := exceeded(size, all_of_them):
+    total = n_bytes(list(_held)) + uploaded_by_all() if size / 1e6 > share() else size
+    if why := exceeded(size, total):
         for added in new:
             _held.discard(added)
         raise InputError(f"with this, {why}; {advice}, or upload a sample of the rows")

@@ -162,7 +162,7 @@ def patients(pooled: BinStatistics, apart: BinStatistics, *, split: bool) -> Fig
 
 
 def crowd(population: TwoPatients, *, split: bool, people: int = 100) -> Figure:
-    """Draw patients as dots, filled if they have the disease they were told; if `split`, also by disease.
+    """Draw patients as dots, filled if they have the announced disease; if `split`, also by disease.
 
     Shares and accuracies are rounded to whole patients.
     """
@@ -268,7 +268,7 @@ def show() -> None:
         picture(
             crowd(population, split=split),
             "crowd",
-            alt="A hundred patients: filled if they have the disease they were told",
+            alt="A hundred patients: a filled dot has the announced disease",
         )
     with diagram:
         names = ("right_a", "right_b")
