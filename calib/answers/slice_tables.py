@@ -184,7 +184,7 @@ def groups_of(
     cluster: Any = None,
     pairs: bool = False,
 ) -> list[Groups]:
-    """Return the evidence of the groups of every column; of a summary, of the columns that it has."""
+    """Return the evidence of the groups of every column; for a summary, of the columns that it holds."""
     evidence = as_evidence(y_true, scores, sample_weight, cluster)
     if isinstance(evidence, SummedRows):
         if pairs:

@@ -150,7 +150,7 @@ class LabelShiftCorrection(BaseEstimator):
     **Assumption.** The classes have other shares, but the rows of each class are as before: p(x | y) is
     unchanged. If instead p(y | x) is unchanged (covariate shift), or a class looks different, the correction
     can do harm, and the new rows alone cannot show it. Probabilities must be calibrated as whole vectors:
-    correct what a calibrator gives.
+    calibrate them first, then correct them.
 
     **Known shares.** After undersampling, or training with class weights, probabilities are multiplied by
     target share / training share and divided by their sum (Elkan 2001); no labels are needed.

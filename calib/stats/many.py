@@ -116,7 +116,7 @@ def _each(unseen: Any, n_methods: int) -> np.ndarray:
 def _differences(
     losses: Any, sample_weight: Any, cluster: Any
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray, float | None]:
-    """Centred values over root n, (m, n); means, (m,); standard errors of differences, (m, m)."""
+    """Return values minus their mean, over sqrt(n), (m, n); means, (m,); errors of differences, (m, m)."""
     values = as_finite(losses, ndim=2, what="losses")
     codes = cluster_codes(values.T, sample_weight, cluster)
     by_row, _, weights = weighted_rows(values.T, values.T, sample_weight)

@@ -49,7 +49,7 @@ def read_table(
     limits: Limits | None = None,
     progress: Progress | None = None,
 ) -> Table:
-    """Read a file into named columns and matrices, deciding nothing about their meaning.
+    """Read a file into named columns and matrices, without deciding what they mean.
 
     Parameters
     ----------

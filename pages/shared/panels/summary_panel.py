@@ -12,7 +12,7 @@ from pages.shared.session import Dataset, dataset, undo, use
 from pages.shared.uploads import read_once
 from pages.shared.widgets import escaped
 
-#: Ending of an uploaded summary's name: its first bytes are those of any gzip file.
+#: Ending of an uploaded summary's name: its first bytes are the same as in any gzip file.
 ENDING = ".calib.json.gz"
 #: Most findings that are listed.
 SHOWN = 20
