@@ -141,7 +141,7 @@ def decide(
         Scores of rows that neither the model nor its calibrator was fitted on. 1-D scores are confidences; a
         `BinaryPrediction` predicts class 1 above 0.5, with confidence p or 1 - p.
     accuracy : float in (0, 1), optional
-        At least this share of what is accepted is to be right.
+        At least this share of the accepted predictions is to be right.
     recall : float in (0, 1), optional
         With `accuracy`: at least this share of the right predictions is to be accepted, too.
     reviews : float or int, optional
@@ -177,7 +177,7 @@ def decide(
     -----
     **Accuracy.** Fixed-sequence testing (Angelopoulos, Bates, Candès, Jordan & Lei, "Learn then test", 2021).
     From each of four starts, with alpha / 4 each, thresholds that were fixed before go down until "more than
-    1 - accuracy of what is accepted is wrong" is not rejected by the exact binomial tail. The lowest that
+    1 - accuracy of the accepted are wrong" is not rejected by the exact binomial tail. The lowest that
     passes is taken. With `recall`, half of alpha is for a second sequence, which starts at all rows and goes
     up.
 
@@ -314,8 +314,9 @@ def _for_accuracy(
     if scope is None:
         return thresholds, None, needed
     guarantee = (
-        f"With probability {1 - alpha:.3g} at least {accuracy:.4g} of what is accepted{scope} is right, "
-        + (f"and at least {recall:.4g} of what is right is accepted, " if recall else "")
+        f"With probability {1 - alpha:.3g} at least {accuracy:.4g} of the "
+        f"accepted predictions{scope} are right, "
+        + (f"and at least {recall:.4g} of the right predictions are accepted, " if recall else "")
         + "among new rows from the same source."
     )
     return thresholds, guarantee, None

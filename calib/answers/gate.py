@@ -31,8 +31,8 @@ from calib.stats.measures import MEASURES, RULED
 
 #: How to read a table of checks.
 HOW_READ = (
-    "A limit is kept or broken if the whole interval of the number (against a baseline, of the difference) "
-    "keeps or breaks it, else undecided."
+    "A limit is kept if all values of the interval keep it, broken if all break it, else undecided. Against "
+    "a baseline, it is the interval of the difference."
 )
 
 #: The three answers of a gate, worst first.

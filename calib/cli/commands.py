@@ -633,9 +633,7 @@ def tables(options: Namespace) -> Outcome:
     for file in options.files:
         for name, rows in _models_of(file, options).items():
             if name in models:
-                raise InputError(
-                    f"two models are named {name!r}; they are named after files, or in them: rename one"
-                )
+                raise InputError(f"two models are named {name!r}; rename a file, or the model inside it")
             has_parts = rows.calibration is not None
             models[name] = (rows.calibration, rows.evaluation) if has_parts else rows.evaluation
     methods = PAPER if options.methods is None else [name for name in options.methods.split(",") if name]

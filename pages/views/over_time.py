@@ -54,7 +54,7 @@ def result_of_rows() -> OverTime:
 def result_of_state() -> OverTime:
     file = st.file_uploader("State that calib watch wrote (JSON)", type="json", key="monitor-file")
     if file is None:
-        st.info("Upload the file that you gave to calib watch. What it has seen appears here.")
+        st.info("Upload the file in which calib watch keeps its state. Its results appear here.")
         st.stop()
     try:
         found: OverTime = read_once("monitor", file)

@@ -161,7 +161,7 @@ def show_signature(
             show_panel(diagram, panel, as_in_paper, chosen=at, **names, **options)
     many = len(diagram.cells.count) > MAX_DOTS
     largest = f" Pale: the {MAX_DOTS} other cells with the most rows." if many else ""
-    st.caption(f"In colour: classes off beyond noise.{largest} Below: gaps, in grey a perfect model's.")
+    st.caption(f"In colour: classes miscalibrated beyond noise.{largest} Below: gaps; grey: a perfect model.")
 
 
 def show_panel(diagram: ReliabilityDiagram, panel: Panel, as_in_paper: bool, **options: Any) -> None:

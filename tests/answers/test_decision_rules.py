@@ -128,7 +128,7 @@ def test_recall_is_kept_beside_the_accuracy():
     kept = right[alone.accept(confidence)].sum() / right.sum()
     rule = decide(right, confidence, accuracy=0.85, recall=kept - 0.1)
     assert rule.coverage > 0
-    assert f"at least {kept - 0.1:.4g} of what is right" in rule.guarantee
+    assert f"at least {kept - 0.1:.4g} of the right predictions" in rule.guarantee
     assert decide(right, confidence, accuracy=0.85, recall=kept).coverage == 0.0
 
 

@@ -92,7 +92,7 @@ def compute(call: Any, blobs: list[bytes], progress: Progress) -> Any:
 
 JOBS: dict[str, Job] = {"read": read_files, "load": load, "covtype": read_cover_types, "compute": compute}
 #: Why a job was not done.
-TOO_LARGE = "the {} needs more memory than one may take; pass a sample of the rows"
+TOO_LARGE = "the {} needs more memory than it may take; pass a sample of the rows"
 
 
 def limit(memory_bytes: int) -> list[str]:

@@ -293,7 +293,7 @@ def answer(population: TwoPatients) -> str:
     else:
         end = "No patient can use the first: each is told one disease."
     return (
-        f"Told disease 1, {100 * h[0]:.4g} % sure: **{100 * population.accuracy[0]:.4g} %** have it. "
+        f"Disease 1, announced as {100 * h[0]:.4g} % sure: **{100 * population.accuracy[0]:.4g} %** have it. "
         f"Error of all together (conf-ECE) **{population.conf_ece:.3f}**, by disease (TL-ECE) "
         f"**{population.tl_ece:.3f}**. {end} Drag the dots."
     )

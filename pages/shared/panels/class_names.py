@@ -31,8 +31,8 @@ def offer_class_names() -> None:
         )
         st.caption(
             "From now on figures, tables, reports and files use these names in this order, and calibrators "
-            "expect them in new files. A new name changes no fit. In a new order calibrators are fitted "
-            "again, because they hold values by position (for groups: fit them again on Calibrate)."
+            "expect them in new files. New names keep all fits. After a new order, calibrators are fitted "
+            "again; fit calibrators with groups again on Calibrate."
         )
         if st.button("Show the classes so", disabled=edited.equals(table)):
             try:
