@@ -35,7 +35,7 @@ def visit(request):
     """One session on a built-in example: its data are made, and its calibrator fitted, once for all pages."""
     with pytest.MonkeyPatch.context() as patch:
         if request.param == "many-classes":  # all its classes, few of its rows
-            patch.setattr(simulated, "many_classes", partial(simulated.many_classes, 2_000))
+            patch.setattr(simulated, "many_classes", partial(simulated.many_classes, 1_000))
             patch.setattr(kept, "_shared_results", kept.Kept())
             session._example.clear()
         app = open_page("pages/views/overview.py", example=request.param)
