@@ -15,7 +15,7 @@ from scipy import sparse
 from scipy.linalg.lapack import dpstrf
 from scipy.special import bdtr, ndtr
 
-from calib.base.parallel import map_threads
+from calib.base.parallel import map_threads, one_blas_thread
 from calib.data.validation import check_count
 from calib.evidence.binning import BinaryProblems, BinStatistics
 from calib.evidence.clusters import Dependence
@@ -129,7 +129,9 @@ def _correlated(trials: np.ndarray, chance: np.ndarray, failing: np.ndarray, fac
     reach = index + bdtr(np.arange(len(index)) - begins[index], trials[skew][index], chance[skew][index])
 
     def draw(generator: np.random.Generator, size: int) -> np.ndarray:
-        normal = sign * (factor @ generator.standard_normal((factor.shape[1], size)))
+        independent = generator.standard_normal((factor.shape[1], size))
+        with one_blas_thread():
+            normal = sign * (factor @ independent)
         sums = np.rint(mean[:, None] + np.sqrt(variance)[:, None] * normal)
         level = ndtr(normal[skew]) + np.arange(len(most))[:, None]
         sums[skew] = np.searchsorted(reach, level) - begins[:, None]
@@ -226,7 +228,8 @@ def correlation_factor(row: np.ndarray, cell: np.ndarray, scores: np.ndarray, n_
 
 def semidefinite_factor(correlation: np.ndarray) -> np.ndarray:
     """Factor a correlation matrix of any rank by Cholesky's method with pivots (Higham 1990)."""
-    packed, pivot, rank, _ = dpstrf(correlation, lower=1)
+    with one_blas_thread():
+        packed, pivot, rank, _ = dpstrf(correlation, lower=1)
     factor = np.empty((len(packed), rank))
     factor[pivot - 1] = np.tril(packed)[:, :rank]
     return factor / np.linalg.norm(factor, axis=1, keepdims=True)
