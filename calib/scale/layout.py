@@ -88,7 +88,7 @@ def layout_of(
     given: Given | None = None,
 ) -> Layout:
     """Decide the roles of columns by the first rows of the data."""
-    table = table_of_batch(batch.slice(0, SAMPLE))
+    table, column_names = table_of_batch(batch.slice(0, SAMPLE)), batch.schema.names
     _refuse_lists(table)
     given = given or Given()
     wanted, only = given.model, _only_model(table, {*by, given.group})
@@ -112,8 +112,8 @@ def layout_of(
     if labelled and len(roles.label) > 1:
         raise InputError("the labels are in several columns; write one column with the true class")
     for name in by:
-        if name not in batch.schema.names:
-            raise InputError(f"there is no column {name!r}; the columns are {', '.join(batch.schema.names)}")
+        if name not in column_names:
+            raise InputError(f"there is no column {name!r}; the columns are {', '.join(column_names)}")
     if raw.kind == "confidence" and roles.predicted is not None and roles.correct is None:
         raise InputError(
             f"{roles.predicted!r} holds answers of their own; add a column that says whether they are right"
@@ -142,7 +142,7 @@ def layout_of(
         part=part if roles.split else None,
         among_several=wanted is not None,
     )
-    if inside := [name for name in layout.columns if name not in batch.schema.names]:
+    if inside := [name for name in layout.columns if name not in column_names]:
         raise InputError(
             f"{some_names(inside)} are made of lists, objects or long tables, and sums over parts need "
             "columns of single values; use calib.read on a part that fits into memory, or write such columns"

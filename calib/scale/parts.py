@@ -49,9 +49,9 @@ class Part:
 
     def batches(self, columns: Sequence[str] | None) -> Iterator[pa.RecordBatch]:
         """Read its rows in order, with these columns or all."""
-        schema = self.fragment.physical_schema
         if columns is not None:
-            missing = [name for name in columns if name not in schema.names]
+            there = set(self.fragment.physical_schema.names)
+            missing = [name for name in columns if name not in there]
             if missing:
                 raise InputError(
                     f"{self.path} has no column {missing[0]!r}, which the first file has; all files need "
