@@ -10,7 +10,7 @@ from weakref import WeakKeyDictionary
 import numpy as np
 import pandas as pd
 
-from calib.base.parallel import map_threads, row_blocks
+from calib.base.parallel import WORKERS, map_threads, row_blocks
 from calib.data.likeness import Alike, Residuals, find_alike, questions_of
 from calib.data.splits import ID, column_of
 
@@ -182,7 +182,7 @@ def near_copies(
 
     def neighbours(rank: int) -> tuple[np.ndarray, np.ndarray]:
         """Return the distance of a neighbour of each row, and whether its outcome differs."""
-        distance, row = tree.query(points[some], k=[rank])
+        distance, row = tree.query(points[some], k=[rank], workers=WORKERS)
         return distance[:, 0], right != right[row[:, 0]]
 
     distance, near = neighbours(2)
