@@ -240,7 +240,8 @@ def line_of_times(place: int) -> str:
     own = seconds.pop("calib")
     beside = ", ".join(f"{name} {1e3 * took:,.1f}" for name, took in seconds.items())
     ratio = f"{own / min(seconds.values()):.2g} x" if seconds else ""
-    return f"{what} | {rows:,} x {classes:,} | {1e3 * own:,.1f} | {beside} | {ratio}"
+    size = "" if works is IMPORTS else f"{rows:,} x {classes:,}"
+    return f"{what} | {size} | {1e3 * own:,.1f} | {beside} | {ratio}"
 
 
 def times() -> list[str]:
