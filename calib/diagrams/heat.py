@@ -149,10 +149,10 @@ def draw_heat(
 ) -> Figure:
     """Draw class x bin cells, coloured by accuracy minus confidence.
 
-    Cells of more rows are taller; cells beyond noise have an outline. Marks carry [class code, bin] first in
-    their customdata, and `chosen` is such a pair to be framed. `rows` is the word before a row's name;
-    `columns` are the names of columns that are not confidence bins. `limit` is the end of the colour scale:
-    give maps of some rows the limit of all rows.
+    Cells of more rows are taller. Cells beyond noise have an outline. `chosen` is the (class code, bin) of a
+    cell that gets a frame; the customdata of each mark begin with its pair. `rows` is the word before the
+    name of a row. `columns` names columns that are not bins of confidence. `limit` is the end of the colour
+    scale: a map of some rows gets the limit of all rows.
     """
     data = []
     limit = diagram.limit if limit is None else limit
