@@ -41,9 +41,9 @@ def show_file(reading: Reading, shown: Dataset) -> None:
     if table.tabular or len({len(values) for values in first.values()}) == 1:
         st.dataframe(pd.DataFrame(dict(list(first.items())[:COLUMNS])), hide_index=True, height="content")
     width = len(table.columns) + sum(matrix.shape[1] for matrix in table.matrices.values())
+    earlier = "" if shown.name == reading.name else f" {literal(shown.name)} is on every page."
     st.caption(
-        f"The first rows of {literal(reading.name)}: {table.n_rows:,} rows, {width:,} columns. "
-        f"{literal(shown.name)} is on every page."
+        f"The first rows of {literal(reading.name)}: {table.n_rows:,} rows, {width:,} columns.{earlier}"
     )
 
 
