@@ -69,6 +69,7 @@ class Browser:
         self.received += len(frame)
 
     def open(self, url: str) -> None:
+        """Open the app and wait until its first page stays as it is."""
         self.page.goto(url)
         self.page.get_by_test_id("stSidebarNav").wait_for()
         self.answered()

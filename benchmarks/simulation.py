@@ -44,6 +44,7 @@ class Table:
     doubtful: tuple[str, float] | None = None
 
     def __call__(self, draw: Callable[..., Draws]) -> Callable[..., Draws]:
+        """Take the function that draws a row, and list the table."""
         self.draw = draw
         TABLES[self.name or draw.__name__] = self
         return draw

@@ -179,6 +179,7 @@ class Tree:
         self.pool = opened.enter_context(pool)
 
     def fastest(self, name: str, size: str) -> float:
+        """Return the seconds of the fastest call of a row, in the process of this tree."""
         if VISITOR in ROWS[name][-1] and not self.url:
             server = served(root=self.folder, PYTHONPATH=str(self.folder))
             self.url = self.opened.enter_context(server)[0]

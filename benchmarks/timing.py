@@ -31,6 +31,7 @@ class Work(NamedTuple):
     setup: str = ""
 
     def ready(self, **names: Any) -> Callable[[], Any]:
+        """Run the setup with these names, and return the call."""
         exec(self.setup, names)
         return eval(f"lambda: {self.call}", names)
 

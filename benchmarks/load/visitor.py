@@ -93,6 +93,7 @@ class Visitor:
 
     @property
     def cookies(self) -> str:
+        """The cookies of the visitor, as a header has them."""
         return "; ".join(f"{cookie.name}={cookie.value}" for cookie in self.web.cookies)
 
     def close(self) -> None:
@@ -144,6 +145,7 @@ class Visitor:
             self.run(fragment=fragment)
 
     def look_at(self, page: str) -> None:
+        """Go to a page, whose elements are then known."""
         self.page, self.widgets = page, {}
         self.run()
 
@@ -158,6 +160,7 @@ class Visitor:
         return [item.body for name, item, _ in self.elements if name == kind]
 
     def receive(self) -> ForwardMsg:
+        """Return the next message of the server."""
         return ForwardMsg.FromString(self.socket.recv(timeout=PATIENCE))
 
     def press(self, label: str) -> None:
