@@ -12,8 +12,8 @@ from scipy.optimize import brentq
 from scipy.special import ndtr, softmax
 
 from calib import TopLabelPrediction
-from calib.data.notions import Notion
-from calib.evidence.binning import BinaryProblems, BinStatistics, Strategy, bin_statistics
+from calib.data.notions import Notion, Strategy
+from calib.evidence.binning import BinaryProblems, BinStatistics, bin_statistics
 from calib.evidence.reductions import reduce_to_binary
 
 

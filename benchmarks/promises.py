@@ -190,8 +190,8 @@ def overlapping(by: str, share: float, n: int) -> Draws:
     for seed in count(1):
         random, proba = np.random.default_rng(seed), scores(seed, 2 * n, N_CLASSES)
         table = pd.DataFrame({"id": np.arange(2 * n)})
-        table.attrs[ID] = "id"
-        both = Predictions(proba, draw_labels(overconfident(proba, 0.5), random), metadata=table)
+        labels = draw_labels(overconfident(proba, 0.5), random)
+        both = Predictions(proba, labels, metadata=table, columns={ID: "id"})
         used = round(share * n)
         kept = np.arange(n - used, 2 * n - used)
         fit_rows, rows = both[:n], both[kept if by == "all values" else random.permutation(kept)]

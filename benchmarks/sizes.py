@@ -43,7 +43,7 @@ from calib import (
     noise_floor,
     reduce_to_binary,
 )
-from calib.evidence.binning import Strategy
+from calib.data.notions import Strategy
 from calib.stats.binless import REJECTED
 from calib.stats.floors import ABOVE_NOISE, SIGNIFICANCE
 from calib.stats.intervals import measure_interval

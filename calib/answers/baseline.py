@@ -10,10 +10,10 @@ import numpy as np
 from calib.answers.calibrated import assessment_strategy
 from calib.base.exceptions import InputError
 from calib.data.kinds import kind_of
+from calib.data.notions import Strategy
 from calib.data.predictions import ConfidencePrediction
 from calib.data.several_models import rows_shared_by_id
 from calib.data.validation import check_labelled
-from calib.evidence.binning import Strategy
 from calib.evidence.row_scores import row_values
 from calib.evidence.rows import Rows
 from calib.evidence.sums import SummedRows

@@ -17,7 +17,7 @@ from calib.calibrators.catalogue import check_calibrates
 from calib.calibrators.completed_rows import completed, normalised
 from calib.calibrators.multiclass import fit_rows
 from calib.data.kinds import kind_of
-from calib.data.notions import POOLED_NOTIONS
+from calib.data.notions import POOLED_NOTIONS, PerClass, Strategy
 from calib.data.predictions import (
     BinaryPrediction,
     ConfidencePrediction,
@@ -29,7 +29,6 @@ from calib.data.predictions import (
     weights_of,
 )
 from calib.data.validation import as_groups, as_labels, as_names
-from calib.evidence.binning import PerClass, Strategy
 from calib.evidence.reductions import event_scores, outcomes_of, top_label
 from calib.evidence.row_scores import error_share, row_values, vector_values, weighted_mean, wrong_rows
 

@@ -8,9 +8,8 @@ from typing import Any
 from calib.base.interval_words import hidden_words, interval_words
 from calib.base.results import Result
 from calib.data.defaults import LEVEL, N_BINS
-from calib.data.notions import Notion
+from calib.data.notions import Notion, Strategy
 from calib.data.validation import check_level
-from calib.evidence.binning import Strategy
 from calib.stats.bootstrap import PairedInterval, paired_interval
 from calib.stats.differences import PairedDifference, paired_difference
 

@@ -16,10 +16,10 @@ from calib.base.results import Result
 from calib.calibrators.catalogue import default_calibrator
 from calib.data.defaults import N_BINS, N_RESAMPLES, RANDOM_STATE
 from calib.data.kinds import kind_of
+from calib.data.notions import Strategy
 from calib.data.predictions import TopLabelPrediction, rows_that_count
 from calib.data.splits import FOLD, column_of
 from calib.data.validation import check_choice, check_labelled
-from calib.evidence.binning import Strategy
 from calib.evidence.rows import Rows
 from calib.stats.floors import noise_floors
 from calib.stats.measures import MEASURES

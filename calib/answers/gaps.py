@@ -14,9 +14,8 @@ from calib.base.exceptions import InputError
 from calib.base.interval_words import POWER, smallest_difference
 from calib.base.results import Drawn
 from calib.data.defaults import LEVEL, N_BINS
-from calib.data.notions import TOP_NOTIONS, Notion
+from calib.data.notions import TOP_NOTIONS, Notion, Strategy
 from calib.data.validation import check_choice, check_level
-from calib.evidence.binning import Strategy
 from calib.evidence.evidence import Groups
 from calib.stats.intervals import error_interval, independent_difference, share_limits
 

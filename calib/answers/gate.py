@@ -20,9 +20,9 @@ from calib.base.interval_words import decimals_of, interval_words
 from calib.calibrators.acceptance import AcceptanceRule, predicted_classes
 from calib.data.defaults import LEVEL, N_BINS, N_RESAMPLES, RANDOM_STATE
 from calib.data.equal_rows import Overlap
+from calib.data.notions import Strategy
 from calib.data.predictions import clusters_of, weights_of
 from calib.data.validation import as_groups
-from calib.evidence.binning import Strategy
 from calib.evidence.rows import Rows, as_evidence, as_problems
 from calib.evidence.sums import SummedRows
 from calib.stats.floors import NoiseFloor, noise_floor

@@ -25,8 +25,8 @@ from calib.base.interval_words import decimals_of, interval_words, with_interval
 from calib.base.results import Result
 from calib.calibrators.foreign import ForeignCalibrator, is_foreign
 from calib.data.defaults import N_BINS
+from calib.data.notions import Strategy
 from calib.data.predictions import Predictions
-from calib.evidence.binning import Strategy
 from calib.evidence.reductions import counted_rows
 from calib.evidence.row_scores import TINY, weighted_mean
 from calib.evidence.sums import SummedRows

@@ -15,8 +15,9 @@ from calib.base.parallel import map_row_blocks
 from calib.base.results import Result
 from calib.data.defaults import LEVEL, N_BINS
 from calib.data.kinds import Kind, lacks
+from calib.data.notions import PerClass, Strategy
 from calib.data.predictions import score_matrix
-from calib.evidence.binning import BinStatistics, PerClass, Strategy
+from calib.evidence.binning import BinStatistics
 from calib.evidence.rows import as_evidence
 from calib.evidence.sums import SummedRows
 from calib.stats.intervals import interval_needs_rows, measure_interval

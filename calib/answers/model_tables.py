@@ -18,11 +18,10 @@ from calib.base.results import Drawn
 from calib.calibrators.catalogue import METHODS, PAPER, for_kind, make_calibrator, methods_of_kind, name_of
 from calib.data.defaults import LEVEL, N_BINS, N_RESAMPLES, RANDOM_STATE
 from calib.data.kinds import Kind, kind_of
-from calib.data.notions import POOLED_NOTIONS
+from calib.data.notions import POOLED_NOTIONS, PerClass, Strategy
 from calib.data.predictions import ConfidencePrediction, TopLabelPrediction, rows_that_count
 from calib.data.several_models import pairs_of_models, rows_to_fit
 from calib.data.validation import check_level
-from calib.evidence.binning import PerClass, Strategy
 from calib.evidence.reductions import counted_rows, event_scores, top_label
 from calib.evidence.row_scores import row_values, unseen_error, weighted_mean
 from calib.evidence.rows import Rows

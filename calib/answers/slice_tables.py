@@ -15,9 +15,8 @@ from calib.base.exceptions import InputError
 from calib.base.results import Result
 from calib.data.defaults import FDR, N_BINS, N_RESAMPLES, RANDOM_STATE
 from calib.data.kinds import needs_rows
-from calib.data.notions import TOP_NOTIONS, Notion
+from calib.data.notions import TOP_NOTIONS, Notion, Strategy
 from calib.data.validation import check_choice, check_share
-from calib.evidence.binning import Strategy
 from calib.evidence.evidence import Groups
 from calib.evidence.rows import as_evidence
 from calib.evidence.sums import SummedRows

@@ -66,12 +66,11 @@ from calib.cli.light import serve
 from calib.cli.streams import deliver, is_piped, progress_line
 from calib.data.equal_rows import overlap
 from calib.data.kinds import check_equal_rows, kind_of, lacks, needs_rows, without_weights
-from calib.data.notions import TOP_NOTIONS
+from calib.data.notions import TOP_NOTIONS, Strategy
 from calib.data.predictions import Announcement, in_common_classes, weight_words
 from calib.data.splits import FOLD, column_of
 from calib.diagrams.model_sweeps import draw_model_sweeps, sweep_models
 from calib.diagrams.style import figure_html, plotly_script
-from calib.evidence.binning import Strategy
 from calib.evidence.reductions import cluster_codes, top_label
 from calib.evidence.rows import as_evidence
 from calib.evidence.sums import SummedRows

@@ -1,4 +1,4 @@
-"""The notions of calibration, and the binary problems that each consists of (Table 1 of the paper)."""
+"""The notions of calibration, the binary problems of each (Table 1 of the paper), and their bins."""
 
 from __future__ import annotations
 
@@ -23,6 +23,30 @@ TOP_K_NOTIONS: tuple[Notion, ...] = ("top-k-confidence", "top-k-label")
 
 #: Notions whose problems pool the rows of all predicted classes.
 POOLED_NOTIONS: tuple[Notion, ...] = ("confidence", "top-k-confidence")
+
+
+@dataclass(frozen=True)
+class PerClass:
+    """Bins for scores that were binned class by class: one bin per distinct score of such a class.
+
+    Notions that pool the classes use equal-width bins: with a bin per score, conf-ECE would equal TL-ECE.
+    """
+
+    #: Classes whose scores were not binned: they get bins by `other_strategy`
+    others: tuple[int, ...] = ()
+    other_strategy: Literal["uniform", "quantile"] = (
+        "uniform"  #: Bins of these classes, and of pooled classes
+    )
+
+    def __str__(self) -> str:
+        return "mixed" if self.others else "discrete"
+
+    def of_class(self, label: int) -> Literal["uniform", "quantile", "discrete"]:
+        """Return the bins of one class; -1 stands for classes that are pooled."""
+        return self.other_strategy if label < 0 or label in self.others else "discrete"
+
+
+Strategy = Literal["uniform", "quantile", "discrete"] | PerClass
 
 
 @dataclass(frozen=True)

@@ -6,8 +6,8 @@ clusters.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import KW_ONLY, dataclass, fields
+from collections.abc import Mapping, Sequence
+from dataclasses import KW_ONLY, dataclass, field, fields
 from functools import cached_property
 from typing import Any, ClassVar, Self
 
@@ -29,6 +29,7 @@ from calib.data.matrices import (
     softmax_rows,
     taken_over,
 )
+from calib.data.notions import Strategy
 from calib.data.splits import ID, column_of, in_order_of_strata, units_of
 from calib.data.validation import (
     as_class_scores,
@@ -62,7 +63,7 @@ __all__ = [
 ]
 
 #: Further fields of the rows of every kind, as names of arguments and attributes.
-CARRIED = ("metadata", "sample_weight", "cluster", "coverage", "voted")
+CARRIED = ("metadata", "columns", "sample_weight", "cluster", "coverage", "voted", "strategy")
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -75,12 +76,15 @@ class Announcement:
 
     _: KW_ONLY
     metadata: pd.DataFrame | None = None  #: Every further column of the source, one row per prediction
+    #: Names of further columns by role: "id" identifies a row, "fold" is its cross-validation fold
+    columns: Mapping[str, str] = field(default_factory=dict)
     sample_weight: np.ndarray | None = None  #: (n,) float64 or None: Weights of the rows
     #: (n,) int64 or None: Equal for rows that belong together; whole numbers as given, else a hash
     cluster: np.ndarray | None = None
     #: Share of the rows of the source in which the model gave an answer; abstentions are left out
     coverage: float = 1.0
     voted: np.ndarray | None = None  #: (n,) int64 or None: For votes, the row that each is about
+    strategy: Strategy = "uniform"  #: Bins that assess the scores, as for `calib.ece`
 
     @property
     def labels(self) -> Any:
@@ -96,7 +100,7 @@ class Announcement:
     def _of(cls, **state: Any) -> Self:
         """Return predictions without checking the values."""
         new = object.__new__(cls)
-        new.__setstate__(state)
+        new.__setstate__({"columns": {}, **state})
         return new
 
     def _with(self, **changes: Any) -> Self:
@@ -174,6 +178,12 @@ class Announcement:
         """Return the same rows with other further columns, one row for each prediction."""
         check_metadata(metadata, self.n_samples)
         return self._with(metadata=metadata)
+
+    def columns_with_roles(self) -> pd.DataFrame | None:
+        """Return the further columns that `columns` names; None if there are none."""
+        table = pd.DataFrame() if self.metadata is None else self.metadata
+        held = [name for name in table.columns if name in self.columns.values()]
+        return table[held] if held else None
 
     def with_cluster(self, cluster: Any) -> Self:
         """Return the same rows with other clusters, as for `Predictions`; None removes them."""
@@ -433,6 +443,8 @@ class Predictions(_OfColumns):
         cluster: Any = None,
         coverage: float = 1.0,
         voted: Any = None,
+        columns: Mapping[str, str] | None = None,
+        strategy: Strategy = "uniform",
         missing: str = "error",
     ) -> None:
         if check_choice(missing, ("error", "drop"), "missing") == "drop" and labels is not None:
@@ -448,7 +460,13 @@ class Predictions(_OfColumns):
         names = as_names(class_names, n_classes)
         codes = None if labels is None else as_labels(label_codes(labels, names), n_samples, n_classes)
         self.__dict__.update(
-            metadata=metadata, sample_weight=sample_weight, cluster=cluster, coverage=coverage, voted=voted
+            metadata=metadata,
+            columns=columns or {},
+            sample_weight=sample_weight,
+            cluster=cluster,
+            coverage=coverage,
+            voted=voted,
+            strategy=strategy,
         )
         self._settle(proba=read_only(matrix), labels=codes, class_names=names)
 

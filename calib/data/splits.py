@@ -7,14 +7,14 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-#: Attributes of a frame of further columns that name the columns of ids and of cross-validation folds.
+#: Roles of further columns: ids of rows, and cross-validation folds.
 ID, FOLD = "id", "fold"
 
 
 def column_of(rows: Any, role: str) -> pd.Series | None:
     """Return the further column that has a role; None without, as for an array of scores."""
     table = getattr(rows, "metadata", None)
-    return None if table is None else table.get(table.attrs.get(role))
+    return None if table is None else table.get(rows.columns.get(role))
 
 
 def units_of(cluster: np.ndarray | None, n_samples: int) -> np.ndarray:

@@ -12,10 +12,10 @@ import pandas as pd
 
 from calib.answers.advice import PointsPerBinChoice
 from calib.base.results import Drawn
-from calib.data.notions import Notion
+from calib.data.notions import Notion, Strategy
 from calib.data.validation import check_choice
 from calib.diagrams.style import OKABE_ITO, Figure, escape, figure, method_colour, scatter
-from calib.evidence.binning import Strategy, bin_statistics
+from calib.evidence.binning import bin_statistics
 from calib.evidence.rows import as_problems
 from calib.evidence.sums import SummedRows
 from calib.stats.measures import ECES

@@ -12,6 +12,7 @@ import pandas as pd
 from calib.base.exceptions import InputError
 from calib.base.results import Drawn, Result
 from calib.data.defaults import FDR, N_BINS, N_RESAMPLES, RANDOM_STATE
+from calib.data.notions import Strategy
 from calib.data.validation import as_labels, check_share
 from calib.diagrams.reliability_diagrams import wilson_interval, with_class_names
 from calib.diagrams.style import (
@@ -30,7 +31,7 @@ from calib.diagrams.style import (
     span,
     unit_axes,
 )
-from calib.evidence.binning import BinaryProblems, Strategy
+from calib.evidence.binning import BinaryProblems
 from calib.evidence.rows import as_evidence
 from calib.stats.floors import (
     ABOVE_NOISE,

@@ -17,12 +17,12 @@ from calib.base.results import Drawn
 from calib.calibrators.catalogue import PAPER
 from calib.data.defaults import N_BINS, N_RESAMPLES, RANDOM_STATE
 from calib.data.kinds import kind_of
+from calib.data.notions import Strategy
 from calib.data.predictions import Predictions, rows_that_count
 from calib.data.several_models import pairs_of_models, rows_to_fit
 from calib.diagrams.bin_sweep import ece_sweep
 from calib.diagrams.refits import binned_sweeps
 from calib.diagrams.style import Figure, at, axes, escape, figure, grid, method_colour, scatter, shorten
-from calib.evidence.binning import Strategy
 from calib.evidence.rows import Rows
 from calib.stats.floors import noise_floors
 from calib.stats.measures import MEASURES, Measure, ece_of

@@ -10,7 +10,8 @@ import pandas as pd
 
 from calib.base.exceptions import InputError
 from calib.data.defaults import N_BINS
-from calib.evidence.binning import BinaryProblems, BinStatistics, Strategy, bin_statistics
+from calib.data.notions import Strategy
+from calib.evidence.binning import BinaryProblems, BinStatistics, bin_statistics
 from calib.evidence.reductions import event_scores, outcomes_of, top_label
 
 

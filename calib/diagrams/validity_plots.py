@@ -13,7 +13,7 @@ from calib.answers.guarantee_cards import Promise, guarantee_card
 from calib.base.exceptions import InputError
 from calib.base.results import Drawn
 from calib.data.defaults import N_BINS, RANDOM_STATE
-from calib.data.notions import POOLED_NOTIONS, Notion
+from calib.data.notions import POOLED_NOTIONS, Notion, PerClass, Strategy
 from calib.diagrams.style import (
     OKABE_ITO,
     Figure,
@@ -24,7 +24,7 @@ from calib.diagrams.style import (
     shorten,
     translucent,
 )
-from calib.evidence.binning import BinaryProblems, BinStatistics, PerClass, Strategy, bin_statistics
+from calib.evidence.binning import BinaryProblems, BinStatistics, bin_statistics
 from calib.evidence.reductions import event_scores, top_label
 from calib.evidence.rows import as_evidence, as_problems
 from calib.evidence.sampling import draw_sums_of, resample

@@ -1,6 +1,6 @@
 # fmt: off
 from .binning import (
-    BinStatistics as BinStatistics, BinaryProblems as BinaryProblems, PerClass as PerClass,
+    BinStatistics as BinStatistics, BinaryProblems as BinaryProblems,
     bin_statistics as bin_statistics,
 )
 from .reductions import reduce_to_binary as reduce_to_binary

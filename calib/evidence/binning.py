@@ -12,7 +12,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from operator import attrgetter
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -21,34 +21,10 @@ from calib.base.exceptions import InputError
 from calib.base.parallel import map_threads, row_blocks
 from calib.base.results import Result
 from calib.data.defaults import N_BINS
-from calib.data.notions import NotionShape
+from calib.data.notions import NotionShape, PerClass, Strategy
 from calib.data.validation import check_choice, check_count
 
-__all__ = ["BinStatistics", "BinaryProblems", "PerClass", "bin_statistics"]
-
-
-@dataclass(frozen=True)
-class PerClass:
-    """Bins for scores that were binned class by class: one bin per distinct score of such a class.
-
-    Notions that pool the classes use equal-width bins: with a bin per score, conf-ECE would equal TL-ECE.
-    """
-
-    #: Classes whose scores were not binned: they get bins by `other_strategy`
-    others: tuple[int, ...] = ()
-    other_strategy: Literal["uniform", "quantile"] = (
-        "uniform"  #: Bins of these classes, and of pooled classes
-    )
-
-    def __str__(self) -> str:
-        return "mixed" if self.others else "discrete"
-
-    def of_class(self, label: int) -> Literal["uniform", "quantile", "discrete"]:
-        """Return the bins of one class; -1 stands for classes that are pooled."""
-        return self.other_strategy if label < 0 or label in self.others else "discrete"
-
-
-Strategy = Literal["uniform", "quantile", "discrete"] | PerClass
+__all__ = ["BinStatistics", "BinaryProblems", "bin_statistics"]
 
 
 class _Shaped(Result):

@@ -9,8 +9,8 @@ from typing import Any, NamedTuple, Protocol
 import numpy as np
 
 from calib.data.defaults import N_BINS
-from calib.data.notions import Notion
-from calib.evidence.binning import BinaryProblems, BinStatistics, Strategy
+from calib.data.notions import Notion, Strategy
+from calib.evidence.binning import BinaryProblems, BinStatistics
 from calib.evidence.ranking import Area
 from calib.evidence.sampling import Draw, Sampler
 

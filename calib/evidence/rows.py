@@ -12,7 +12,15 @@ import numpy as np
 from calib.base.exceptions import InputError
 from calib.data.defaults import N_BINS
 from calib.data.kinds import KINDS, kind_of, lacks
-from calib.data.notions import POOLED_NOTIONS, TOP_K_NOTIONS, TOP_NOTIONS, Notion, NotionShape
+from calib.data.notions import (
+    POOLED_NOTIONS,
+    TOP_K_NOTIONS,
+    TOP_NOTIONS,
+    Notion,
+    NotionShape,
+    PerClass,
+    Strategy,
+)
 from calib.data.predictions import (
     ConfidencePrediction,
     Predictions,
@@ -25,8 +33,6 @@ from calib.evidence.binning import (
     BinaryProblems,
     BinFinder,
     BinStatistics,
-    PerClass,
-    Strategy,
     bin_columns,
     bin_entries,
     bin_statistics,

@@ -12,16 +12,9 @@ from calib.base.exceptions import InputError
 from calib.base.results import Result
 from calib.data.defaults import N_BINS
 from calib.data.kinds import KINDS, READS_ROWS, lacks, needs_rows
-from calib.data.notions import TOP_K_NOTIONS, Notion, NotionShape
+from calib.data.notions import TOP_K_NOTIONS, Notion, NotionShape, Strategy
 from calib.data.validation import check_count
-from calib.evidence.binning import (
-    BinaryProblems,
-    BinStatistics,
-    Strategy,
-    assign_bins,
-    uniform_cells,
-    uniform_edges,
-)
+from calib.evidence.binning import BinaryProblems, BinStatistics, assign_bins, uniform_cells, uniform_edges
 from calib.evidence.cell_sums import EDGES, MOST_BINS, CellSums
 from calib.evidence.evidence import Groups, Mean
 from calib.evidence.ranking import Area

@@ -39,7 +39,7 @@ from calib.calibrators.multiclass import MulticlassToBinary, as_multiclass
 from calib.data.defaults import N_BINS, N_RESAMPLES, RANDOM_STATE
 from calib.data.equal_rows import overlap
 from calib.data.kinds import Kind, kind_of, lacks, needs_rows, notions_of, without_weights
-from calib.data.notions import TOP_NOTIONS, Notion
+from calib.data.notions import TOP_NOTIONS, Notion, Strategy
 from calib.data.predictions import TopLabelPrediction, effective_words, weight_words
 from calib.data.validation import check_labelled
 from calib.diagrams.bin_sweep import ece_sweep, sweep_words
@@ -48,7 +48,7 @@ from calib.diagrams.heat import class_heat
 from calib.diagrams.reliability_diagrams import reliability_diagram, worst_cells_words
 from calib.diagrams.style import figure_html, plotly_script
 from calib.diagrams.validity_plots import validity_cells, validity_curve, validity_words
-from calib.evidence.binning import BinStatistics, Strategy
+from calib.evidence.binning import BinStatistics
 from calib.evidence.clusters import too_few
 from calib.evidence.evidence import Evidence
 from calib.evidence.reductions import cluster_codes, event_scores, top_label

@@ -12,9 +12,9 @@ from scipy.special import betainc, betaincinv
 from calib.base.exceptions import InputError
 from calib.base.results import Result
 from calib.data.defaults import LEVEL, N_BINS, N_RESAMPLES, RANDOM_STATE
-from calib.data.notions import Notion
+from calib.data.notions import Notion, Strategy
 from calib.data.validation import check_count, check_level
-from calib.evidence.binning import BinaryProblems, BinStatistics, Strategy
+from calib.evidence.binning import BinaryProblems, BinStatistics
 from calib.evidence.evidence import Evidence
 from calib.evidence.rows import as_evidence, as_problems
 from calib.evidence.sampling import adder, resample

@@ -12,9 +12,9 @@ from scipy.fft import dct, idct
 from calib.base.parallel import WORKERS, map_threads
 from calib.base.results import Result
 from calib.data.defaults import N_BINS
-from calib.data.notions import Notion
+from calib.data.notions import Notion, Strategy
 from calib.data.validation import check_norm
-from calib.evidence.binning import BinaryProblems, Strategy, bin_statistics, equal_mass_cuts
+from calib.evidence.binning import BinaryProblems, bin_statistics, equal_mass_cuts
 from calib.evidence.rows import as_problems
 
 #: Most bins the sweep tries.

@@ -13,9 +13,9 @@ from scipy.optimize import isotonic_regression
 from calib.base.exceptions import InputError
 from calib.base.results import Drawn, Result
 from calib.data.defaults import N_BINS
-from calib.data.notions import Notion
+from calib.data.notions import Notion, Strategy
 from calib.data.validation import check_choice
-from calib.evidence.binning import BinaryProblems, Strategy
+from calib.evidence.binning import BinaryProblems
 from calib.evidence.row_scores import TINY, weighted_mean
 from calib.evidence.rows import as_evidence
 

@@ -13,10 +13,10 @@ from calib.base.exceptions import InputError
 from calib.base.interval_words import hidden_words, interval_words
 from calib.base.results import Result
 from calib.data.defaults import LEVEL, N_BINS
-from calib.data.notions import TOP_NOTIONS, Notion
+from calib.data.notions import TOP_NOTIONS, Notion, Strategy
 from calib.data.predictions import score_matrix
 from calib.data.validation import check_level
-from calib.evidence.binning import BinaryProblems, Strategy, bin_statistics
+from calib.evidence.binning import BinaryProblems, bin_statistics
 from calib.evidence.clusters import even_clusters
 from calib.evidence.reductions import counted_rows, problems_of, ranked_classes, top_label
 from calib.evidence.row_scores import weighted_mean

@@ -7,9 +7,8 @@ from typing import Any
 import numpy as np
 
 from calib.data.defaults import N_BINS
-from calib.data.notions import Notion
+from calib.data.notions import Notion, Strategy
 from calib.data.validation import check_norm
-from calib.evidence.binning import Strategy
 from calib.evidence.rows import as_evidence
 
 

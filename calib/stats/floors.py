@@ -16,10 +16,10 @@ from calib.base.exceptions import InputError
 from calib.base.interval_words import POWER, would_show
 from calib.base.results import Drawn, Result
 from calib.data.defaults import LEVEL, N_BINS, N_RESAMPLES, RANDOM_STATE
-from calib.data.notions import Notion
+from calib.data.notions import Notion, Strategy
 from calib.data.predictions import weighted_rows
 from calib.data.validation import as_class_scores, check_choice, check_level, check_norm
-from calib.evidence.binning import BinaryProblems, BinStatistics, Strategy
+from calib.evidence.binning import BinaryProblems, BinStatistics
 from calib.evidence.clusters import too_few
 from calib.evidence.evidence import Evidence
 from calib.evidence.rows import as_evidence

@@ -17,10 +17,10 @@ from scipy.special import betaincinv, gammaln, ndtr, ndtri, stdtrit, xlogy
 from calib.base.exceptions import InputError
 from calib.base.results import Result
 from calib.data.defaults import LEVEL, N_BINS
-from calib.data.notions import Notion
+from calib.data.notions import Notion, Strategy
 from calib.data.predictions import ConfidencePrediction, TopLabelPrediction
 from calib.data.validation import check_level
-from calib.evidence.binning import BinaryProblems, BinStatistics, Strategy
+from calib.evidence.binning import BinaryProblems, BinStatistics
 from calib.evidence.evidence import Evidence
 from calib.evidence.reductions import event_scores, top_label
 from calib.evidence.rows import Rows, as_evidence

@@ -24,7 +24,7 @@ from calib.calibrators.canonical import SimplexScheme
 from calib.data.defaults import N_BINS
 from calib.data.equal_rows import overlap
 from calib.data.kinds import kind_of
-from calib.data.notions import Notion
+from calib.data.notions import Notion, PerClass, Strategy
 from calib.data.splits import units_of
 from calib.diagrams.monitoring import OverTime, watch_rows
 from calib.diagrams.refits import binned_sweeps
@@ -32,7 +32,6 @@ from calib.diagrams.row_lists import cell_order
 from calib.diagrams.slice_maps import slice_class_heat, slice_heat
 from calib.diagrams.three_class_views import rows_of_classes
 from calib.evidence import BinStatistics
-from calib.evidence.binning import PerClass, Strategy
 from calib.evidence.reductions import event_scores, outcomes_of, top_label
 from calib.evidence.rows import as_evidence
 from calib.scale.summary import Summary

@@ -23,11 +23,10 @@ from calib.answers.metric_tables import BASE
 from calib.calibrators.binary import BinaryCalibrator
 from calib.calibrators.multiclass import as_multiclass
 from calib.data.kinds import KINDS, Kind, kind_of, lacks
-from calib.data.notions import Notion
+from calib.data.notions import Notion, Strategy
 from calib.data.validation import group_name
 from calib.datasets import EXAMPLE_TITLES, Example, load_example
 from calib.datasets.example import simulated_columns
-from calib.evidence.binning import Strategy
 from calib.files.readers.candidates import MOST_MODELS
 from calib.files.readers.roles import Roles
 from calib.files.saved import dumps

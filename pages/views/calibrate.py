@@ -17,8 +17,7 @@ from calib.calibrators.multiclass import FALLBACK_WORDS, fallback_records
 from calib.calibrators.softmax_fit import fit_words
 from calib.data.defaults import N_BINS
 from calib.data.kinds import lacks, needs_equal_rows
-from calib.data.notions import TOP_K_NOTIONS
-from calib.evidence.binning import PerClass
+from calib.data.notions import TOP_K_NOTIONS, PerClass
 from calib.evidence.reductions import top_label
 from calib.stats import verdict
 from calib.stats.measures import MEASURES, ece_of

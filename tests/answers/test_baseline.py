@@ -105,10 +105,12 @@ def test_models_that_are_no_worse_fail_in_at_most_5_of_100_runs(paired):
         if not paired:
             both, ys = [both[0][:200], both[1][200:]], [y[:200], y[200:]]
         ids = pd.DataFrame({"id": np.arange(200)})
-        ids.attrs["id"] = "id"
         now, before = (
             Predictions(
-                np.column_stack([1 - h, h]), y if paired else ys[place], metadata=ids if paired else None
+                np.column_stack([1 - h, h]),
+                y if paired else ys[place],
+                metadata=ids if paired else None,
+                columns={"id": "id"},
             )
             for place, h in enumerate(both)
         )

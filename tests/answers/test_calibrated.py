@@ -17,7 +17,7 @@ from calib import (
 )
 from calib.answers.calibrated import assessment_strategy, calibrated_scores
 from calib.answers.metric_tables import metrics
-from calib.evidence import PerClass
+from calib.data.notions import PerClass
 from calib.evidence.binning import bin_statistics
 from calib.evidence.rows import Rows
 from tests.populations import population, rows

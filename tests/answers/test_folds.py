@@ -82,4 +82,4 @@ def test_a_column_of_folds_is_read_and_printed(tmp_path, capsys):
     assert "pooled (n=600)" in capsys.readouterr().out
     frame = frame.rename(columns={"fold": "part_of_it"})
     frame.to_csv(tmp_path / "cv.csv", index=False)
-    assert calib.read(tmp_path / "cv.csv", fold="part_of_it").metadata.attrs["fold"] == "part_of_it"
+    assert calib.read(tmp_path / "cv.csv", fold="part_of_it").columns["fold"] == "part_of_it"

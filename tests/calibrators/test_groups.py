@@ -11,7 +11,7 @@ from calib.answers import guarantee_card
 from calib.answers.calibrated import assessment_strategy, calibrated_scores
 from calib.calibrators.catalogue import name_of
 from calib.calibrators.multiclass import fallback_records
-from calib.evidence.binning import PerClass
+from calib.data.notions import PerClass
 from calib.export.onnx import to_onnx, verify_onnx
 from calib.export.scorer_file import scorer, verify_scorer
 from calib.files.saved import checksum, dumps, loads

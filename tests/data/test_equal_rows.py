@@ -162,8 +162,8 @@ def test_overlap_by_scores_survives_a_file_with_six_decimals():
 
 def test_overlap_goes_by_ids_if_both_have_them():
     table = pd.DataFrame({"row": [f"r{number}" for number in range(100)]})
-    table.attrs[ID] = "row"
-    rows = drawn(100).with_metadata(table)
+    drawn_rows = drawn(100)
+    rows = Predictions(drawn_rows.proba, drawn_rows.labels, metadata=table, columns={ID: "row"})
     found = overlap(rows[40:], rows[:60])
     assert (found.n_used, found.by, found.words) == (
         20,

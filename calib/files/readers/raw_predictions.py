@@ -426,11 +426,14 @@ class RawPredictions:
 
     def _further(self) -> dict[str, Any]:
         table = pd.DataFrame(dict(self.metadata)) if self.metadata else None
-        if table is not None and self.roles is not None and self.roles.id in table:
-            table.attrs[ID] = self.roles.id
-        if table is not None and self.roles is not None and self.roles.fold in table:
-            table.attrs[FOLD] = self.roles.fold
-        return {"metadata": table, "sample_weight": self.weight, "cluster": self.cluster}
+        given = {} if self.roles is None else {ID: self.roles.id, FOLD: self.roles.fold}
+        columns = {role: name for role, name in given.items() if name is not None and name in self.metadata}
+        return {
+            "metadata": table,
+            "columns": columns,
+            "sample_weight": self.weight,
+            "cluster": self.cluster,
+        }
 
     def _checked_labels(self) -> np.ndarray | None:
         if self.labels is None:

@@ -28,7 +28,7 @@ class Packer:
     Parameters
     ----------
     texts : bool
-        Whether predictions are sent with their metadata, from which nothing is computed.
+        Whether predictions are sent with all further columns, and not only those with a role.
     """
 
     def __init__(self, *, texts: bool = False) -> None:
@@ -63,7 +63,7 @@ class Packer:
         items = list(value) if isinstance(value, tuple) else None
         state = {} if isinstance(value, tuple) else _state(value)
         if isinstance(value, Announcement) and not self.texts:
-            state = {**state, "metadata": None}
+            state = {**state, "metadata": value.columns_with_roles()}
         packed = {"object": name, "items": self.pack(items), "state": self.pack(state)}
         self._described[id(value)] = len(self._described), value
         return packed

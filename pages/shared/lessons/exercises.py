@@ -12,9 +12,8 @@ import numpy as np
 from calib.answers.calibrated import assessment_strategy, calibrated_scores, fit_on
 from calib.answers.theorems import guarantee, points_needed, points_sentence
 from calib.calibrators.catalogue import named_methods
-from calib.data.notions import Notion
+from calib.data.notions import Notion, Strategy
 from calib.datasets import four_networks
-from calib.evidence.binning import Strategy
 from calib.stats.differences import PairedDifference, paired_difference
 from calib.stats.errors import accuracy, ece
 from pages.shared.lessons.six_points import POINTS, SIX_POINTS, binary_tables

@@ -12,10 +12,10 @@ import streamlit as st
 from calib.answers.theorems import guarantee_class_wise
 from calib.calibrators.histogram import HistogramBinning
 from calib.calibrators.multiclass import MulticlassToBinary
+from calib.data.notions import Strategy
 from calib.data.predictions import Predictions
 from calib.data.validation import as_labels
 from calib.diagrams.style import OKABE_ITO, Figure, bar, escape, figure
-from calib.evidence.binning import Strategy
 from calib.stats.errors import accuracy, ece
 from pages.shared.address import presenting
 from pages.shared.kept import kept
