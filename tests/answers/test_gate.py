@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
+import json
+import re
 from typing import Any
+from xml.etree import ElementTree
 
 import numpy as np
+import pandas as pd
 import pytest
 from scipy.stats import binom, binomtest
 
 from benchmarks.populations import at_error, draw_labels, overconfident, scores
 from calib import BinaryPrediction, InputError, Predictions, TopLabelPrediction
-from calib.answers.gate import ANSWERS, gate
+from calib.answers.gate import ANSWERS, GateResult, gate
 from calib.stats.measures import MEASURES
 from calib.testing import assert_calibrated
+from tests.populations import dirichlet
 
 
 def perfect(n: int) -> Predictions:
@@ -155,3 +160,111 @@ def test_assertions_of_limits_and_noise():
         assert_calibrated(rows.labels, np.square(rows.proba) / np.square(rows.proba).sum(1)[:, None])
     with pytest.raises(InputError, match="not a metric"):
         assert_calibrated(rows.labels, rows, error=0.1)
+
+
+#: Answer of each check of `one_of_each`.
+ONE_OF_EACH = {"accuracy": "kept", "brier": "broken", "tl_ece": "undecided"}
+
+
+def one_of_each(on: str, **options: Any) -> GateResult:
+    """Return checks of which some are kept, some broken and some undecided."""
+    if on == "baseline":  # a power of the vectors keeps the accuracy and worsens the Brier score
+        ids = {"metadata": pd.DataFrame({"id": np.arange(400)}), "columns": {"id": "id"}}
+        before, now = (dirichlet(400, sharpen=power) for power in (1.0, 1.3))
+        before, now = (Predictions(rows.proba, rows.labels, **ids) for rows in (before, now))
+        return gate(now.labels, now, baseline=before, **options)
+    rows = perfect(300)
+    limits = {"most": {"tl_ece": 0.01, "brier": 0.0}, "least": {"accuracy": 0.5}}
+    groups = {"site": np.repeat(["a", "b"], 150)} if on == "groups" else None
+    return gate(rows.labels, rows.proba, **limits, groups=groups, n_resamples=20, **options)
+
+
+ON = pytest.mark.parametrize("on", ["rows", "groups", "baseline"])
+STRICT = pytest.mark.parametrize("strict", [False, True])
+
+
+@ON
+@STRICT
+def test_junit_has_a_test_for_each_check_with_its_state(on, strict):
+    """Broken is a failure, kept is nothing, undecided is skipped, or a failure if the gate is strict."""
+    result = one_of_each(on, strict=strict)
+    states = {"broken": ["failure"], "kept": [], "undecided": ["failure" if strict else "skipped"]}
+    suite = ElementTree.fromstring(result.junit().encode())
+    found = [(case.get("name"), [state.tag for state in case]) for case in suite.findall("testcase")]
+    assert found == [(check.name, states[ONE_OF_EACH[check.metric]]) for check in result.checks]
+    assert len({name for name, _ in found}) == len(found)
+    n = 2 if on == "groups" else 1  # of each answer
+    counts = {name: int(suite.get(name, "")) for name in ("tests", "failures", "errors", "skipped")}
+    skipped = 0 if strict else n
+    assert counts == {"tests": 3 * n, "failures": 2 * n - skipped, "errors": 0, "skipped": skipped}
+    for case, check in zip(suite.findall("testcase"), result.checks, strict=True):
+        assert [state.get("message") for state in case] == [f"{check.answer}: {check.outcome}" for _ in case]
+
+
+@ON
+@STRICT
+def test_markdown_has_a_line_for_each_check_the_worst_first(on, strict):
+    result = one_of_each(on, strict=strict)
+    title, *lines = result.markdown().splitlines()
+    n = 2 if on == "groups" else 1
+    assert "failed" in title
+    assert re.findall(r"(\d+) (\w+)", title) == [(str(n), answer) for answer in ANSWERS]
+    table = [line[2:-2].split(" | ") for line in lines if line.startswith("| ")]
+    answers = {
+        "broken": "**broken**",
+        "undecided": "**undecided**" if strict else "undecided",
+        "kept": "kept",
+    }
+    worst_first = sorted(result.checks, key=lambda check: ANSWERS.index(ONE_OF_EACH[check.metric]))
+    assert [answer for answer, _, _ in table[1:]] == [answers[answer] for answer in ANSWERS for _ in range(n)]
+    assert [re.sub(r"\\(.)", r"\1", name) for _, name, _ in table[1:]] == [
+        check.name for check in worst_first
+    ]
+    assert [found for _, _, found in table[1:]] == [check.outcome for check in worst_first]
+
+
+@ON
+@STRICT
+def test_json_has_the_fields_of_each_check(on, strict):
+    result = one_of_each(on, strict=strict)
+    data = json.loads(json.dumps(result.data()))
+    assert (data["passed"], data["answer"], len(data["checks"])) == (False, "broken", len(result.checks))
+    more = {"groups": {"group", "n_samples"}, "baseline": {"baseline"}, "rows": set()}[on]
+    for item, check in zip(data["checks"], result.checks, strict=True):
+        assert item["answer"] == ONE_OF_EACH[item["metric"]]
+        assert item["bound"] == ("min" if item["metric"] == "accuracy" else "max")
+        assert {name: value for name, value in item.items() if name not in more} == {
+            name: getattr(check, name) for name in item if name not in more
+        }
+        assert set(item) & {"group", "n_samples", "baseline"} == more
+    if on == "groups":
+        groups = [(item["group"], item["n_samples"]) for item in data["checks"]]
+        assert groups == [("site = a", 150)] * 3 + [("site = b", 150)] * 3
+
+
+@pytest.mark.parametrize(
+    ("most", "answer", "passed", "strictly"),
+    [
+        ({"brier": 1.0}, "kept", True, True),
+        ({"brier": 1.0, "tl_ece": 0.01}, "undecided", True, False),
+        ({"brier": 0.0, "tl_ece": 0.01}, "broken", False, False),
+    ],
+)
+def test_a_gate_passes_by_its_worst_answer(most, answer, passed, strictly):
+    rows = perfect(300)
+    for strict, passes in ((False, passed), (True, strictly)):
+        result = gate(rows.labels, rows.proba, most=most, strict=strict, n_resamples=0)
+        assert (result.answer, result.passed, result.data()["passed"]) == (answer, passes, passes)
+        assert any(map(result.fails, result.checks)) is not passes
+        suite = ElementTree.fromstring(result.junit().encode())
+        assert (suite.get("failures") == "0") is passes
+        assert ("passed" in result.markdown().partition("\n")[0]) is passes
+
+
+def test_an_end_of_the_interval_at_the_limit_keeps_it():
+    rows = perfect(200)
+    for bound, (near, far) in (("most", ("lower", "upper")), ("least", ("upper", "lower"))):
+        check = gate(rows.labels, rows.proba, **{bound: {"accuracy": 0.5}}).checks[0]
+        for end, answer in ((near, "undecided"), (far, "kept")):
+            limits = {bound: {"accuracy": getattr(check, end)}}
+            assert gate(rows.labels, rows.proba, **limits).answer == answer
