@@ -227,6 +227,32 @@ def test_folds_give_averages_of_pairs_fitted_by_hand(three_classes):
     assert np.array_equal(model.predict_top(X).confidence, model.predict_proba(X).max(axis=1))
 
 
+def test_a_single_pair_predicts_the_class_of_its_calibrator():
+    """The classifier says "a" with 0.75; of 40 rows 10 are "a", so that the calibrated confidence is 0.25.
+
+    Its other class has the rest, 0.75: the largest number of the vector is not the predicted class's.
+    """
+    classifier = Recorder().fit(np.zeros((4, 1)), np.array(["a", "a", "a", "b"]))
+    confidence = MulticlassToBinary(HistogramBinning(points_per_bin=40), notion="confidence")
+    model = CalibratedModel(FrozenEstimator(classifier), confidence)
+    model.fit(np.zeros((40, 1)), np.repeat(["a", "b"], [10, 30]))
+    X = np.zeros((1, 1))
+    top = model.predict_top(X)
+    assert (top.label.tolist(), top.confidence.tolist()) == ([0], [0.25])
+    assert model.predict(X).tolist() == ["a"]
+    assert model.predict_proba(X).tolist() == [[0.25, 0.75]]
+
+
+def test_two_pairs_predict_the_highest_average(three_classes):
+    X, y = three_classes
+    model = CalibratedModel(LogisticRegression(), TemperatureScaling(), cv=2).fit(X, y)
+    proba, top = model.predict_proba(X), model.predict_top(X)
+    assert np.array_equal(proba, (model.pairs_[0].proba(X) + model.pairs_[1].proba(X)) / 2)
+    assert np.array_equal(top.label, proba.argmax(axis=1))
+    assert np.array_equal(top.confidence, proba.max(axis=1))
+    assert np.array_equal(model.predict(X), model.classes_[top.label])
+
+
 def test_without_ensemble_one_calibrator_sees_the_scores_of_all_folds(three_classes):
     X, y = three_classes
     model = CalibratedModel(LogisticRegression(), TemperatureScaling(), cv=3, ensemble=False).fit(X, y)

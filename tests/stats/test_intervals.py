@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from scipy.optimize import brentq
 from scipy.stats import binom, norm
 
 from benchmarks.intervals import error_coverage
@@ -24,7 +25,7 @@ from benchmarks.populations import (
     scores,
 )
 from benchmarks.simulation import means
-from calib import InputError, Predictions, ece, error_interval, reduce_to_binary
+from calib import ConfidencePrediction, InputError, Predictions, ece, error_interval, reduce_to_binary
 from calib.evidence.binning import bin_statistics
 from calib.stats.intervals import SquaredGaps, binomial_deviation
 from tests import oracles
@@ -74,6 +75,54 @@ def test_squared_error_is_the_mean_over_pairs_of_rows(notion):
         pairs_of_cells += len(products)
     assert pairs_of_cells > 0
     assert table.squared == pytest.approx(total / entries, abs=1e-12)
+
+
+@pytest.mark.parametrize("level", [0.8, 0.95])
+def test_ends_of_a_squared_error_solve_their_equations(level):
+    """Two scores, 48 of 64 rows right at 0.5 and 18 of 36 at 0.8: gaps of 1/4 and -3/10, loops over cells.
+
+    A squared error t has the variance B + a t + b t^2 and a third moment c + d t; its ends are where the
+    estimate is as far from t as the quantile, which Cornish & Fisher correct for the skewness.
+    """
+    cells, n = ((64, 0.5, 48), (36, 0.8, 18)), 100
+    z = norm.ppf((1.0 + level) / 2.0)
+    plugged = 0.64 * 0.25**2 + 0.36 * 0.3**2
+    squared = degenerate = linear = fourth = c = d = 0.0
+    for count, score, right in cells:
+        share, gap = count / n, right / count - score
+        residuals = [1.0 - score] * right + [-score] * (count - right)
+        squared += share * (sum(residuals) ** 2 - sum(e * e for e in residuals)) / (count * (count - 1))
+        shrunk = (right + score) / (count + 1)  # its variance is unbiased if the chance is the score
+        variance = shrunk * (1.0 - shrunk) * (count + 1) ** 2 / ((count + 1) ** 2 - count)
+        degenerate += 2.0 * (share * variance) ** 2 / (count * (count - 1))
+        linear += (
+            (2.0 * share * gap) ** 2 * variance / count
+        )  # of the sum of share * gap^2, by the delta method
+        fourth += share * gap**4
+        noise = share * variance / count
+        c, d = c + 8.0 * noise**3, d + 24.0 * noise**2 * share * gap**2 / plugged
+    of_rows = (fourth / plugged**2 - 1.0) / n  # the rows are a sample of the scores, too
+    ends = []
+    for between in (0.0, 0.25, 0.5, 0.75, 1.0):  # share of the variance that lies between the rows of a cell
+        left = 1.0 - between
+        estimate = squared + between * (plugged - squared)
+
+        def quantile(t, side, left=left):
+            at_zero = degenerate * left**2 + (z**3 / n**2) ** 2
+            variance = at_zero + (linear / plugged * left + 4.0 * (z / n) ** 2) * t + of_rows * t**2
+            skewness = min((c * left**3 + d * left**2 * t) / variance**1.5, 2.0)
+            return (z + side * (z * z - 1.0) / 6.0 * skewness) * variance**0.5
+
+        lower = brentq(lambda t, e=estimate, q=quantile: e - t - q(t, 1.0), 0.0, estimate)
+        upper = brentq(lambda t, e=estimate, q=quantile: t - e - q(t, -1.0), estimate, 1.0)
+        ends.append((lower, upper))
+    scores = np.repeat([0.5, 0.8], [64, 36])
+    outcomes = np.repeat([1, 0, 1, 0], [48, 16, 18, 18])
+    options = {"notion": "confidence", "norm": 2, "strategy": "discrete", "level": level}
+    found = error_interval(outcomes, ConfidencePrediction(scores), **options)
+    assert (found.observed, found.estimate) == pytest.approx((plugged**0.5, squared**0.5), abs=1e-12)
+    expected = min(lower for lower, _ in ends) ** 0.5, max(upper for _, upper in ends) ** 0.5
+    assert (found.lower, found.upper) == pytest.approx(expected, abs=1e-6)  # calib repeats four times
 
 
 @pytest.mark.parametrize("strategy", ["uniform", "quantile", "discrete"])

@@ -73,3 +73,35 @@ def test_intervals_of_many_are_the_paired_intervals_of_each():
         alone = paired_interval(labels, proba, item, metric="brier", n_resamples=100, random_state=0)
         got = (interval.difference, interval.lower, interval.upper)
         np.testing.assert_allclose(got, (alone.difference, alone.lower, alone.upper), atol=1e-12)
+
+
+def test_unseen_errors_widen_only_the_end_that_they_move():
+    """Every row of the second method loses 1 less, so that the difference has no standard error.
+
+    At the level 0.95, -log(0.025) = 3.6889 unseen errors may be expected, at 0.90 -log(0.05) = 2.9957.
+    """
+    losses = [[1.0, 2.0, 3.0], [0.0, 1.0, 2.0]]
+    for level, errors in ((0.95, 3.6888795), (0.90, 2.9957323)):
+        result = improvements(losses, unseen=[0.1, 0.3], level=level)
+        assert result.improvement.tolist() == [0.0, 1.0]
+        assert result.lower[1] == pytest.approx(1.0 - 0.2 * errors)
+        assert result.upper[1] == pytest.approx(1.0)
+        result = improvements(losses, unseen=[0.3, 0.1], level=level)
+        assert result.lower[1] == pytest.approx(1.0)
+        assert result.upper[1] == pytest.approx(1.0 + 0.2 * errors)
+
+
+def test_unseen_errors_keep_a_method_in_the_set_by_hand():
+    """A method is worse by 1 in every row: out, unless the better one's unseen errors may cost that 1.
+
+    They may if they cost 1 / 3.6889 = 0.2711 more than the other's at the level 0.95, and 1 / 2.9957 = 0.3338
+    at the level 0.90.
+    """
+    losses = [[0.0, 1.0, 2.0], [1.0, 2.0, 3.0]]
+    assert best_set(losses).tolist() == [True, False]
+    assert best_set(losses, unseen=[0.270, 0.0]).tolist() == [True, False]
+    assert best_set(losses, unseen=[0.272, 0.0]).tolist() == [True, True]
+    assert best_set(losses, unseen=[0.372, 0.1]).tolist() == [True, True]
+    assert best_set(losses, unseen=[0.0, 0.272]).tolist() == [True, False]
+    assert best_set(losses, unseen=[0.333, 0.0], level=0.9).tolist() == [True, False]
+    assert best_set(losses, unseen=[0.335, 0.0], level=0.9).tolist() == [True, True]
