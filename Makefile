@@ -12,7 +12,7 @@ BIN := $(VENV)/bin
 unexport PYTHONDONTWRITEBYTECODE
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check --no-compile
 
-.PHONY: run test pytest browser elsewhere speed thorough docs links pictures lint chromium package lowest newest heavy hashes audit clean
+.PHONY: run test pytest browser elsewhere mutants speed thorough docs links pictures lint chromium package lowest newest heavy hashes audit clean
 .DELETE_ON_ERROR:
 
 run: $(VENV)/app.stamp
@@ -36,6 +36,11 @@ browser: chromium
 # another user and the system's own Python if possible.
 elsewhere: $(VENV)/dev.stamp
 	@nice -n 14 $(BIN)/python -m tests.elsewhere
+
+# Changes random places of calib, one at a time, and lists the changes that no test notices.
+MUTANTS ?= calib/data calib/evidence calib/stats calib/calibrators calib/answers
+mutants: $(VENV)/dev.stamp
+	@nice -n 14 $(BIN)/python -m tests.mutants $(MUTANTS)
 
 # `make test` with what is slow, and the coverage of the library and the pages.
 thorough: export PYTEST := --cov
