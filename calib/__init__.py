@@ -36,11 +36,14 @@ from calib.base.interrupts import *  # first of all
 
 # isort: split
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import lazy_loader
 
-from calib.base.delegates import DELEGATES
+from calib.base.results import Drawn
+
+if TYPE_CHECKING:
+    from calib.base.results import MatplotlibFigure, PlotlyFigure
 
 __getattr__, __dir__, _names = lazy_loader.attach_stub(__name__, __file__)
 
@@ -48,28 +51,10 @@ __getattr__, __dir__, _names = lazy_loader.attach_stub(__name__, __file__)
 __all__ = [name for name in _names if name.islower()]
 
 
-def _plot(result: Any, **options: Any) -> Any:
+def _plot(result: Drawn, **options: Any) -> "PlotlyFigure | MatplotlibFigure":
     from calib.diagrams.plots import plot
 
     return plot(result, **options)
 
 
-def _read(source: Any, **options: Any) -> Any:
-    from calib.files.checked import read_predictions
-
-    return read_predictions(source, **options)
-
-
-def _save_monitor(monitor: Any, file: Any) -> None:
-    from calib.files.saved.monitors import save_monitor
-
-    save_monitor(monitor, file)
-
-
-def _load_monitor(file: Any) -> Any:
-    from calib.files.saved.monitors import load_monitor
-
-    return load_monitor(file)
-
-
-DELEGATES.update(plot=_plot, read=_read, save_monitor=_save_monitor, load_monitor=_load_monitor)
+Drawn._plotter = _plot

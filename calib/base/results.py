@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import fields
-from typing import TYPE_CHECKING, Any
-
-import numpy as np
-
-from calib.base.delegates import DELEGATES
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, overload
 
 if TYPE_CHECKING:
     import pandas as pd
+    from matplotlib.figure import Figure as MatplotlibFigure
+    from plotly.graph_objects import Figure as PlotlyFigure
 
 #: Longest text of a field, in characters, and most fields that are printed.
 LONGEST_FIELD, MOST_FIELDS = 70, 20
@@ -28,6 +27,7 @@ class Result:
 
     def frame(self) -> pd.DataFrame:
         """Return the numbers and texts as a table: one row, or one for each element of the arrays."""
+        import numpy as np
         import pandas as pd
 
         found = {field.name: getattr(self, field.name) for field in fields(self)}  # type: ignore[arg-type]
@@ -45,12 +45,25 @@ class Result:
 
 
 class Drawn(Result):
-    def plot(self, **options: Any) -> Any:
-        """Return its figure by plotly (options of `calib.diagrams`) or ``backend="matplotlib"``."""
-        return DELEGATES["plot"](self, **options)
+    """A result with a figure."""
+
+    #: `calib.diagrams.plot`, which stands in a later package: `calib/__init__.py` sets it
+    _plotter: ClassVar[Callable[..., PlotlyFigure | MatplotlibFigure]]
+
+    @overload
+    def plot(self, *, backend: Literal["plotly"] = ..., **options: Any) -> PlotlyFigure: ...
+    @overload
+    def plot(self, *, backend: Literal["matplotlib"], **options: Any) -> MatplotlibFigure: ...
+    def plot(
+        self, *, backend: Literal["plotly", "matplotlib"] = "plotly", **options: Any
+    ) -> PlotlyFigure | MatplotlibFigure:
+        """Return the figure; options are those of the function of `calib.diagrams` that draws this type."""
+        return Drawn._plotter(self, backend=backend, **options)
 
 
 def _short(value: Any) -> str:
+    import numpy as np
+
     if isinstance(value, np.ndarray):
         if value.size <= 6 and value.ndim == 1:
             return np.array2string(value, precision=4, separator=", ")

@@ -76,7 +76,7 @@ from calib.evidence.rows import as_evidence
 from calib.evidence.sums import SummedRows
 from calib.files.readers.roles import ChoiceError, models_in
 from calib.files.readers.writing import write_csv
-from calib.files.saved.document import aligned, dumps, load, loads
+from calib.files.saved.document import aligned, dumps, load_calibrator, loads
 from calib.files.saved.project import Project
 from calib.report.html import page
 from calib.report.sections import ReportInput, report_html
@@ -588,7 +588,7 @@ def report(options: Namespace) -> Outcome:
         examinations = dict(zip(("all",), examinations.values(), strict=False))
     calibrators: dict[str, Any] = {}
     for file in options.calibrator:
-        calibrator = load(file)
+        calibrator = load_calibrator(file)
         order, rows = rows.class_names, aligned(rows, calibrator)
         if calibrators and rows.class_names != order:
             raise InputError(

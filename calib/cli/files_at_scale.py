@@ -17,8 +17,7 @@ from calib.cli.input import Outcome, calibrator_options, columns
 from calib.cli.streams import deliver, is_piped, progress_line, show
 from calib.files.findings.codes import counted
 from calib.files.readers.reading import read_table
-from calib.files.saved.document import dumps
-from calib.files.saved.document import load as load_calibrator
+from calib.files.saved.document import dumps, load_calibrator
 from calib.scale.applying import apply as apply_files
 from calib.scale.engines import DaskCluster, Engine, engine_of
 from calib.scale.files import dumps as summary_bytes

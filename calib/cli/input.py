@@ -328,10 +328,10 @@ def calibrator_for(file: str, rows: Any, notes: list[str]) -> tuple[Any, Any, Ov
     """Load a calibrator, put the rows' columns in its order, and note rows that it was fitted on."""
     from calib.files.saved.document import (  # scikit-learn, which reading rows does without
         aligned,
-        load,
+        load_calibrator,
     )
 
-    calibrator = load(file)
+    calibrator = load_calibrator(file)
     reordered = aligned(rows, calibrator)
     if reordered is not rows:
         what = "P(Y = 1) was switched" if rows.kind == "binary" else "columns were reordered"

@@ -11,7 +11,9 @@ import numpy as np
 from calib.base.exceptions import InputError
 from calib.base.interval_words import with_interval
 from calib.cli.input import Outcome, further_column, read_rows
-from calib.files.saved.monitors import load_monitor, save_monitor
+from calib.files.saved.document import content_of
+from calib.files.saved.monitors import monitor_of
+from calib.files.saved.saving import save
 from calib.stats.monitor import Monitor
 
 #: Options of the first call that a state keeps.
@@ -22,7 +24,7 @@ def watch(options: Namespace) -> Outcome:
     """Add the rows of files to the state, and exit with 1 if there has ever been an alarm."""
     asked = {name: value for name in KEPT if (value := getattr(options, name)) is not None}
     if os.path.exists(options.state):
-        monitor = load_monitor(options.state)
+        monitor = monitor_of(content_of(options.state))
         for name, value in asked.items():
             if value != getattr(monitor, name):
                 raise InputError(
@@ -43,7 +45,7 @@ def watch(options: Namespace) -> Outcome:
             monitor.update(rows.labels, rows, time, groups=groups, cluster=_column(rows, options.cluster))
         except InputError as error:
             raise InputError(f"{file}: {error}; nothing was added to {options.state}") from None
-    save_monitor(monitor, options.state)
+    save(monitor, options.state)
     table = monitor.frame()
     units = [
         f"{level} {name}".rstrip() + f": gap {with_interval(gap, low, high, sign='+')} of {count:,} rows"

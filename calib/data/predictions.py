@@ -14,7 +14,6 @@ from typing import Any, ClassVar, Self
 import numpy as np
 import pandas as pd
 
-from calib.base.delegates import DELEGATES
 from calib.base.exceptions import InputError
 from calib.base.parallel import map_row_blocks
 from calib.data.defaults import RANDOM_STATE
@@ -474,12 +473,6 @@ class Predictions(_OfColumns):
         header = (self.proba.shape, str(self.proba.dtype), self.labels is not None, self.class_names)
         further = {"sample_weight": "weighted", "cluster": "clustered", "voted": "voted"}
         return (*header, *(word for name, word in further.items() if getattr(self, name) is not None))
-
-    @classmethod
-    def read(cls, source: Any, **options: Any) -> Predictions:
-        """Read a file with a probability for every class; see `calib.read_predictions`."""
-        rows: Predictions = DELEGATES["read"](source, **options)
-        return rows
 
     def __repr__(self) -> str:
         labels = "without labels" if self.labels is None else "with labels"

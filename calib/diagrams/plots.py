@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, overload
 
 from calib.answers.advice import PointsPerBinChoice
 from calib.answers.decision_curves import DecisionCurve, RiskCoverage
 from calib.answers.gaps import SliceGaps
 from calib.answers.model_tables import ModelComparison
+from calib.base.results import Drawn
 from calib.data.validation import check_choice
 from calib.diagrams.bin_sweep import EceSweep, draw_ece_sweeps, draw_points_per_bin
 from calib.diagrams.class_sizes import BinPlan, draw_bin_plan
@@ -31,6 +32,9 @@ from calib.diagrams.validity_plots import (
 )
 from calib.stats.decompositions import Decomposition
 from calib.stats.floors import NoiseFloor
+
+if TYPE_CHECKING:
+    from calib.base.results import MatplotlibFigure, PlotlyFigure
 
 
 def _with_classes(draw: Callable[..., Figure]) -> Callable[..., Figure]:
@@ -71,13 +75,21 @@ TOGETHER: dict[type, Callable[..., Figure]] = {
 }
 
 
+@overload
 def plot(
-    result: Any,
+    result: Drawn | Mapping[str, Drawn], *, name: str = ..., backend: Literal["plotly"] = ..., **options: Any
+) -> PlotlyFigure: ...
+@overload
+def plot(
+    result: Drawn | Mapping[str, Drawn], *, name: str = ..., backend: Literal["matplotlib"], **options: Any
+) -> MatplotlibFigure: ...
+def plot(
+    result: Drawn | Mapping[str, Drawn],
     *,
     name: str = "model",
     backend: Literal["plotly", "matplotlib"] = "plotly",
     **options: Any,
-) -> Any:
+) -> PlotlyFigure | MatplotlibFigure:
     """Draw a result, or results of several methods in one figure.
 
     Parameters

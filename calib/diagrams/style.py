@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 if TYPE_CHECKING:
-    from plotly.graph_objects import Figure as PlotlyFigure
+    from calib.base.results import PlotlyFigure
 
 #: A trace, an axis or a layout: properties of plotly by name.
 Properties = dict[str, Any]

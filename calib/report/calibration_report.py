@@ -6,7 +6,7 @@ import os
 from collections.abc import Mapping
 from dataclasses import replace
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pandas as pd
 
@@ -32,6 +32,9 @@ from calib.evidence.reductions import event_scores
 from calib.evidence.sums import SummedRows
 from calib.report.html import paragraph, text
 from calib.report.sections import ReportInput, report_html
+
+if TYPE_CHECKING:
+    from calib.base.results import MatplotlibFigure, PlotlyFigure
 
 
 class CalibrationReport(Result):
@@ -59,7 +62,7 @@ class CalibrationReport(Result):
         """Return the numbers of every method, one row each."""
         return metric_frame([numbers for numbers, _ in self.about.methods.values()])
 
-    def plot(self, **options: Any) -> Any:
+    def plot(self, **options: Any) -> PlotlyFigure | MatplotlibFigure:
         """Return the reliability diagram of the base model; options: `calib.diagrams.draw_reliability`."""
         rows = self.about.evaluation
         return reliability_diagram(rows.labels, rows, n_bins=self.about.n_bins).plot(**options)

@@ -9,7 +9,6 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from calib.base.delegates import DELEGATES
 from calib.base.exceptions import InputError
 from calib.base.interval_words import with_interval
 from calib.base.results import Result
@@ -357,16 +356,6 @@ class Monitor(Result):
             f"Alarm: {what} since {_day(self.since)}; {reached}, {self.threshold:.3g} raises an alarm. "
             f"Outcomes minus scores: {'; '.join(sizes)}{more}."
         )
-
-    def save(self, file: Any) -> None:
-        """Write the state to a JSON file that `Monitor.load` reads back."""
-        DELEGATES["save_monitor"](self, file)
-
-    @classmethod
-    def load(cls, file: Any) -> Monitor:
-        """Read a file that `save` wrote, checked as calibrator files are."""
-        loaded: Monitor = DELEGATES["load_monitor"](file)
-        return loaded
 
     def __repr__(self) -> str:
         return f"<Monitor: {self.words()}>"

@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from calib import Monitor, read
+from calib import Monitor, read, save
 from calib.diagrams import monitor_diagram
 from pages.shared.widgets import escaped
 from tests.app.running import open_page
@@ -57,7 +57,7 @@ def test_rows_are_looked_at_in_the_order_of_their_dates(content):
 def test_a_state_is_shown(content):
     rows, file = read(io.BytesIO(content)), io.BytesIO()
     monitor = Monitor().update(rows.labels, rows, rows.metadata["day"].to_numpy())
-    monitor.save(file)
+    save(monitor, file)
     app = open_page(PAGE)
     app.segmented_control(key="time-source").set_value("A state of calib watch").run()
     assert "Upload the file" in app.info[0].value

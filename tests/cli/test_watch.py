@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from calib import Monitor
+import calib
 from calib.cli.parser import main
 
 
@@ -53,9 +53,9 @@ def test_files_are_added_until_there_is_an_alarm(files, tmp_path, capsys):
         ("group", "north"),
         ("group", "south"),
     ]
-    assert Monitor.load(state).evidence == found["evidence"]
+    assert calib.load(state).evidence == found["evidence"]
     assert main(["watch", str(state), str(files[4]), "--time", "day"]) == 2
-    assert Monitor.load(state).n_rows == found["n_rows"] == 1_600
+    assert calib.load(state).n_rows == found["n_rows"] == 1_600
 
 
 def test_a_start_and_clusters_are_used(files, tmp_path, capsys):

@@ -11,11 +11,10 @@ from calib.files.saved.document import (
     aligned,
     checksum,
     dumps,
-    load,
     loads,
-    save,
     schema,
 )
 from calib.files.saved.model import load_model, save_model
+from calib.files.saved.saving import load, save
 
 __all__ = ["load", "load_model", "save", "save_model"]

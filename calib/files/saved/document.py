@@ -13,7 +13,6 @@ from typing import Any, BinaryIO
 from sklearn.utils.validation import check_is_fitted
 
 from calib.base.exceptions import CalibratorFileError, InputError
-from calib.base.outputs import write_whole
 from calib.calibrators.acceptance import AcceptanceRule
 from calib.data.kinds import lacks
 from calib.files.saved.fields import closed, closed_schema, mismatch, short
@@ -41,66 +40,8 @@ MAX_VALUES = 5_000_000
 MAX_CONTAINERS = 1_000_000
 
 
-def save(
-    calibrator: Any,
-    file: str | os.PathLike[str] | BinaryIO,
-    *,
-    class_names: Sequence[str] | None = None,
-    fitted_on: Any = None,
-    log: Sequence[str] = (),
-    choices: int = 1,
-) -> None:
-    """Write a fitted calibrator to a JSON file that `load` reads back to the last bit.
-
-    Parameters
-    ----------
-    calibrator : fitted calibrator
-        `MulticlassToBinary`, a scaling, `CanonicalBinning` or a binary calibrator.
-    file : path or binary file object
-    class_names : sequence of str, optional
-        L names in column order. Default: from `fitted_on`, else the calibrator's, else "0", "1", ...
-    fitted_on : predictions of any kind, optional
-        The calibration rows, recorded by number, fingerprint and hashes of some scores.
-    log : sequence of str
-        Fixes applied to these rows (`Examination.log`), one line each.
-    choices : int
-        Calibrators fitted on these rows from which this one was chosen by their labels, itself included;
-        `guarantee_card` divides alpha by it.
-
-    Raises
-    ------
-    CalibratorFileError
-        If a file cannot hold a calibrator of this type or size.
-    OSError
-        If a path cannot be written; an earlier file is unchanged.
-
-    Notes
-    -----
-    A seed that is a generator is written as null.
-    """
-    data = dumps(calibrator, class_names=class_names, fitted_on=fitted_on, log=log, choices=choices)
-    write_whole(file, data)
-
-
-def load(file: str | os.PathLike[str] | BinaryIO) -> Any:
-    """Read a calibrator file, check all of it, and only then build the calibrator.
-
-    Parameters
-    ----------
-    file : path or binary file object
-        A file written by `save`.
-
-    Returns
-    -------
-    calibrator
-        Predicts bit for bit what the saved calibrator did. It carries `class_names_` (tuple of str, or None
-        for a binary calibrator), `fitted_on_` (`FittedOn`), and `rule_` if it was saved with a rule.
-
-    Raises
-    ------
-    CalibratorFileError
-        If the file is invalid; the message says what is wrong and where.
-    """
+def load_calibrator(file: str | os.PathLike[str] | BinaryIO) -> Any:
+    """Read a file of a calibrator, and of nothing else that `calib.load` reads."""
     return loads(content_of(file))
 
 
@@ -139,7 +80,7 @@ def dumps(
 
 
 def loads(data: bytes) -> Any:
-    """Return the calibrator in the bytes of a calibrator file; see `load`."""
+    """Return the calibrator in the bytes of a calibrator file; see `calib.load`."""
     document = read_document(data, FORMAT, VERSION, KEYS, may_lack=("rule",))
     layout, params, state, names, origin, rule = _decode(document)
     calibrator = layout.build(params, state)

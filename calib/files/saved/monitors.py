@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import os
+import re
 from types import SimpleNamespace
-from typing import Any, BinaryIO
+from typing import Any
 
 import numpy as np
 
-from calib.base.outputs import write_whole
-from calib.files.saved.document import content_of, read_document, write_document
+from calib.files.saved.document import read_document, write_document
 from calib.files.saved.fields import (
     Array,
     Listed,
@@ -28,6 +27,8 @@ from calib.stats.monitor import MOST_BLOCKS, Block, Monitor
 
 FORMAT, VERSION = "calib-monitor", 1
 KEYS = ("format", "version", "params", "state", "blocks", "levels", "start", "checksum")
+#: A quotation mark inside a JSON text is escaped, so this is a key and its value.
+_NAMED = re.compile(rb'"format"\s*:\s*"' + FORMAT.encode() + rb'"')
 
 _LINE = text("a text of one line", lambda line: "\n" not in line and len(line) < 10_000)
 _PARAMS = Record(
@@ -75,8 +76,8 @@ _START = Listed(
 )
 
 
-def save_monitor(monitor: Monitor, file: str | os.PathLike[str] | BinaryIO) -> None:
-    """Write the state of a monitor; see `Monitor.save`."""
+def monitor_bytes(monitor: Monitor) -> bytes:
+    """Return the state of a monitor as the bytes of its file; see `calib.save`."""
     blocks = {name: np.array([getattr(block, name) for block in monitor.blocks]) for name in _BLOCKS.fields}
     document = {
         "format": FORMAT,
@@ -90,7 +91,7 @@ def save_monitor(monitor: Monitor, file: str | os.PathLike[str] | BinaryIO) -> N
             for (level, name), (low, high) in monitor.start.items()
         ),
     }
-    write_whole(file, write_document(document))
+    return write_document(document)
 
 
 def _encoded(of: Level) -> dict[str, Any]:
@@ -98,10 +99,15 @@ def _encoded(of: Level) -> dict[str, Any]:
     return _LEVEL.encode(SimpleNamespace(**{**vars(of), **sums}))
 
 
-def load_monitor(file: str | os.PathLike[str] | BinaryIO) -> Monitor:
-    """Read the state of a monitor, check all of it, and only then build the monitor."""
+def is_monitor(data: Any) -> bool:
+    """Return whether JSON names the format of monitors; other files have no such key inside."""
+    return isinstance(data, bytes) and _NAMED.search(data) is not None
+
+
+def monitor_of(data: bytes) -> Monitor:
+    """Check all of the state of a monitor in the bytes of its file, and only then build the monitor."""
     with naming_file("monitor file"):
-        return _built(read_document(content_of(file), FORMAT, VERSION, KEYS))
+        return _built(read_document(data, FORMAT, VERSION, KEYS))
 
 
 def _built(document: dict[str, Any]) -> Monitor:

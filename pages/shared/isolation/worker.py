@@ -6,7 +6,6 @@
 from __future__ import annotations
 
 import contextlib
-import io
 import os
 import signal
 import sys
@@ -63,7 +62,7 @@ def load(kind: str, blobs: list[bytes], progress: Progress) -> Any:
     """Read a file that calib wrote, and send its objects, so that it is not read again."""
     from calib.diagrams.monitoring import monitor_diagram
     from calib.files.saved.document import loads  # scikit-learn, which readers of tables do without
-    from calib.files.saved.monitors import load_monitor
+    from calib.files.saved.monitors import monitor_of
     from calib.files.saved.project import Project
     from calib.scale.files import load as load_summary
 
@@ -71,7 +70,7 @@ def load(kind: str, blobs: list[bytes], progress: Progress) -> Any:
         "calibrator": loads,
         "project": Project.load,
         "summary": load_summary,
-        "monitor": lambda data: monitor_diagram(load_monitor(io.BytesIO(data))),
+        "monitor": lambda data: monitor_diagram(monitor_of(data)),
     }
     return read[kind](blobs[0])
 

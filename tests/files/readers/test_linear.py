@@ -18,6 +18,7 @@ import pytest
 
 from calib import InputError, IsotonicCalibration, Monitor, Predictions, Project, check, scale
 from calib.files.saved import dumps, loads
+from calib.files.saved.monitors import monitor_bytes, monitor_of
 from tests.written import bytes_of
 
 #: Four times the size is 16 times the time if that is quadratic; shorter times are not compared.
@@ -122,7 +123,7 @@ def state_of(n):
     proba = random.dirichlet(np.ones(3), 10)
     for week in range(n):
         monitor.update(np.zeros(10, dtype=int), proba, np.full(10, week))
-    return bytes_of(monitor.save)
+    return monitor_bytes(monitor)
 
 
 def names_of(n):
@@ -136,7 +137,7 @@ OWN = {
     "project": (Project.load, project_of, 5_000),
     "summary": (scale.load, summary_of, 100),
     "summary, names of an object": (scale.load, lambda n: gzip.compress(names_of(n)), 40_000),
-    "state of a monitor": (lambda content: Monitor.load(io.BytesIO(content)), state_of, 20),
+    "state of a monitor": (monitor_of, state_of, 20),
 }
 
 

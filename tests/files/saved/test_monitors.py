@@ -8,8 +8,10 @@ import json
 import numpy as np
 import pytest
 
-from calib import CalibratorFileError, Monitor
-from calib.files.saved.document import write_document
+import calib
+from calib import CalibratorFileError, InputError, Monitor
+from calib.files.saved.document import load_calibrator, write_document
+from calib.files.saved.monitors import monitor_bytes, monitor_of
 
 
 def rows(seed):
@@ -27,22 +29,16 @@ def watched(weeks=3):
     return monitor
 
 
-def stored(monitor):
-    file = io.BytesIO()
-    monitor.save(file)
-    return file.getvalue()
-
-
 @pytest.mark.parametrize("weeks", [0, 3])
 def test_a_monitor_that_is_read_back_goes_on_bit_for_bit(weeks, tmp_path):
     item = watched(weeks)
-    item.save(tmp_path / "state.json")
-    other = Monitor.load(tmp_path / "state.json")
-    assert stored(other) == stored(item)
+    calib.save(item, tmp_path / "state.json")
+    other = calib.load(tmp_path / "state.json")
+    assert monitor_bytes(other) == monitor_bytes(item)
     y, proba, groups = rows(7)
     for monitor in (item, other):
         monitor.update(y, proba, np.full(120, 7), **groups)
-    assert stored(other) == stored(item)
+    assert monitor_bytes(other) == monitor_bytes(item)
     assert other.frame().equals(item.frame())
 
 
@@ -50,7 +46,7 @@ def test_a_file_of_a_year_is_small():
     monitor = Monitor()
     for number in range(52):
         monitor.update(*rows(number)[:2])
-    assert len(stored(monitor)) < 200_000
+    assert len(monitor_bytes(monitor)) < 200_000
 
 
 CHANGES = [
@@ -81,7 +77,7 @@ CHANGES = [
 
 @pytest.mark.parametrize(("place", "value"), CHANGES, ids=[".".join(map(str, item)) for item, _ in CHANGES])
 def test_a_file_with_a_wrong_value_is_refused(place, value):
-    document = json.loads(stored(watched()))
+    document = json.loads(monitor_bytes(watched()))
     del document["checksum"]
     inside = document
     for key in place[:-1]:
@@ -89,11 +85,32 @@ def test_a_file_with_a_wrong_value_is_refused(place, value):
     assert inside[place[-1]] != value
     inside[place[-1]] = value
     with pytest.raises(CalibratorFileError, match="monitor file"):
-        Monitor.load(io.BytesIO(write_document(document)))
+        monitor_of(write_document(document))
 
 
 def test_a_damaged_file_is_refused():
-    data = stored(watched())
+    data = monitor_bytes(watched())
     for damaged in (data[:-20], data.replace(b'"largest": ', b'"largest": 1'), b"", b"[]", b"\xff"):
         with pytest.raises(CalibratorFileError, match="monitor file"):
-            Monitor.load(io.BytesIO(damaged))
+            monitor_of(damaged)
+
+
+def test_a_monitor_is_told_by_its_format_wherever_the_key_stands():
+    document = json.loads(monitor_bytes(watched()))
+    again = calib.load(io.BytesIO(json.dumps(document, sort_keys=True, indent=1).encode()))
+    assert monitor_bytes(again) == monitor_bytes(watched())
+    y, proba, _ = rows(1)
+    names = ['"format": "calib-monitor"', "b", "c"]
+    file = io.BytesIO()
+    calib.save(calib.TemperatureScaling().fit(proba, y), file, class_names=names)
+    file.seek(0)
+    assert calib.load(file).class_names_ == tuple(names)
+
+
+def test_a_monitor_is_neither_saved_with_options_nor_read_as_a_calibrator(tmp_path):
+    for option in ({"class_names": ["a"]}, {"fitted_on": 3}, {"log": ["x"]}, {"choices": 2}):
+        with pytest.raises(InputError, match=next(iter(option))):
+            calib.save(Monitor(), tmp_path / "state.json", **option)
+    calib.save(Monitor(), tmp_path / "state.json")
+    with pytest.raises(CalibratorFileError, match="not a calibrator file"):
+        load_calibrator(tmp_path / "state.json")
