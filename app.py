@@ -7,10 +7,11 @@ from pages.shared.accessibility import greyed, style
 from pages.shared.address import drop_unusable, restore_settings, settled
 from pages.shared.housekeeping import keep_house
 from pages.shared.login import ask_for_login
+from pages.shared.needs import lacking
 from pages.shared.page_parts import keeping_session, log_error
 from pages.shared.resuming import resume, script
 from pages.shared.session import dataset, previous, settings_of, undo
-from pages.shared.widgets import lacking, literal
+from pages.shared.widgets import literal
 from serve import ADDRESSES_ONLY, first_session, prepare, protection
 
 #: By section: file in pages/views and icon of each page; the file's name is the page's title and address.

@@ -296,7 +296,7 @@ class CanonicalBinning(VectorCalibrator):
                 "scheme must be a SierpinskiScheme, GridScheme or ProjectionScheme; "
                 f"got {type(self.scheme).__name__}"
             )
-        check_equal_rows(proba, "Simplex")
+        check_equal_rows(proba, "Canonical binning")
         self.class_names_ = names_given(proba)
         data = Predictions(getattr(proba, "proba", proba), y)
         labels = check_labelled(data.labels, "fit")

@@ -1,4 +1,4 @@
-"""What each kind of predictions has, and what each number, calibrator, page and export needs."""
+"""What each kind of predictions has, and what each notion, number, calibrator and export needs."""
 
 from __future__ import annotations
 
@@ -113,20 +113,10 @@ NEEDS: dict[str, tuple[str, ...]] = {
     "calibrator:one score": ("one score", "confidence"),
     "calibrator:whole vector": ("vector",),
     "tests without bins": ("confidence", "event"),
-    **{
-        f"page:{page}": ("confidence", "event")
-        for page in ("Reliability", "Slices", "Over time", "Noise", "Validity")
-    },
-    "page:Classes": ("class",),
-    "page:Imbalance": ("class",),
-    "page:Simplex": ("vector",),
-    "page:Decide": ("confidence", "event"),
-    "page:Compare": ("confidence", "event"),
-    "page:Calibrate": ("confidence", "event"),
+    "The AUC": ("confidence", "event", "scores"),
     "export:onnx": ("vector", "one score"),
     "export:scorer": ("vector", "one score"),
 }
-EVERYWHERE = "everywhere"
 
 
 def kind_of(rows: Any) -> Kind:
@@ -142,13 +132,13 @@ def lacks(kind: Kind | str, what: str) -> str | None:
 
     >>> lacks("vectors", "notion:top-label") is None
     True
-    >>> print(lacks("confidence", "page:Classes"))
-    Classes needs the predicted class of each row and the true one, such as the columns predicted and label;
-    these predictions are a confidence, and whether it was right.
+    >>> print(lacks("confidence", "notion:top-label"))
+    the notion "top-label" needs the predicted class of each row and the true one, such as the columns
+    predicted and label; these predictions are a confidence, and whether it was right.
     """
     section, _, name = what.rpartition(":")
     subject = f'the notion "{name}"' if section == "notion" else name
-    return lacks_any(kind, NEEDS.get(what, ()), subject)
+    return lacks_any(kind, NEEDS[what], subject)
 
 
 def lacks_any(kind: Kind | str, needed: tuple[str, ...], subject: str) -> str | None:
@@ -160,48 +150,27 @@ def lacks_any(kind: Kind | str, needed: tuple[str, ...], subject: str) -> str | 
     return f"{subject} needs {wanted}; these predictions are {known.title}."
 
 
-#: What cannot use weights, and why, by the title of a page or the name of a number.
+#: What cannot use weights, and why.
 COUNTS_ROWS = {
     "A rule of acceptance": "its guarantee is about how many rows are right",
-    "Over time": "a bet on weighted rows has no bound",
-    "Imbalance": "it compares bins by how many rows they hold",
+    "A monitor": "a bet on weighted rows has no bound",
+    "A comparison of bins by class": "it counts the rows of each bin",
     "The plan of bins": "it counts the rows of each class and bin",
-    "Simplex": "its cells and their bounds are about how many rows they hold",
+    "Canonical binning": "its cells and their bounds are about how many rows they hold",
     "The kernel test of whole vectors": "its pairs of rows are unweighted",
     "The band of the true curve": "its bounds are for unweighted rows",
     "The correction for label shift": "it counts the rows of each class",
 }
-#: How to use weighted rows all the same.
-COUNT_ALIKE = "count every row once to use it (Data page, or --unweighted)"
-
-#: What needs single rows, which a summary does not hold, and what to do instead; by page or name.
-READS_ROWS = {
-    "Calibrate": "fit on the files with calib fit",
-    "Compare": "upload a sample of the rows",
-    "Decide": "upload a sample of the rows",
-    "Over time": "use calib watch on the files",
-    "Imbalance": "upload a sample of the rows",
-    "Simplex": "upload a sample of the rows",
-    "The AUC": "upload a sample of the rows",
-    "The list of rows": "upload a sample of them",
-    "What a class is confused with": "upload a sample of the rows",
-    "A project": "keep the summary file itself",
-    "A diagram or a band without bins": "upload a sample of the rows",
-    "A test or an estimate without bins": "upload a sample of the rows",
-    "Pairs of columns": "upload a sample of the rows",
-    "The map of group and predicted class": "upload a sample of the rows",
-    "Calibration by group": "fit on the files with calib.scale.fit(..., groups=...)",
-}
 
 
-def needs_rows(what: str) -> str:
-    """Say that something in `READS_ROWS` needs rows and not a summary, and what to do instead."""
-    return f"{what} needs the rows, and a summary holds only sums: {READS_ROWS[what]}."
+def needs_rows(what: str, instead: str = "use a sample of the rows") -> str:
+    """Say that something needs single rows, which a summary does not hold, and what to do instead."""
+    return f"{what} needs the rows, and a summary holds only sums: {instead}."
 
 
-def needs_equal_rows(what: str) -> str:
-    """Say that something in `COUNTS_ROWS` cannot use weights, why, and what to do."""
-    return f"{what} cannot use weights: {COUNTS_ROWS[what]}; {COUNT_ALIKE}."
+def needs_equal_rows(what: str, how: str = "(rows.unweighted(), or --unweighted)") -> str:
+    """Say that something in `COUNTS_ROWS` cannot use weights, why, and how to use it all the same."""
+    return f"{what} cannot use weights: {COUNTS_ROWS[what]}; count every row once to use it {how}."
 
 
 def without_weights(kind: Kind) -> str:

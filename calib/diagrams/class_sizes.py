@@ -181,7 +181,7 @@ def class_binning(
     else:
         name, binary = f"k = {points_per_bin} points per bin", HistogramBinning(points_per_bin=points_per_bin)
     for rows in (calibration, evaluation):
-        check_equal_rows(rows, "Imbalance")
+        check_equal_rows(rows, "A comparison of bins by class")
     fitted, bins = _fit(calibration, binary)
     problems = reduce_to_binary(_labels(evaluation), evaluation, "top-label")
     calibrated = fitted.predict_top(evaluation).confidence[problems.rows]

@@ -61,7 +61,7 @@ def compare_schemes(
     curves: dict[str, CanonicalValidity] = {}
     left_out: dict[str, str] = {}
     rows = []
-    check_equal_rows(evaluation, "Simplex")
+    check_equal_rows(evaluation, "Canonical binning")
     labels = check_labelled(evaluation.labels, "comparing schemes")
     fitting_labels = check_labelled(calibration.labels, "comparing schemes")
     scores_before = _scores(labels, evaluation.proba)

@@ -71,7 +71,7 @@ class Evidence(Protocol):
         """Rows of each true class, (L,) int64."""
 
     def lacks(self, what: str) -> str | None:
-        """Say in one sentence what a notion, measure or page lacks; None if nothing."""
+        """Say in one sentence what something in `calib.data.kinds.NEEDS` lacks; None if nothing."""
 
     def problems(self, notion: Notion | None = None, top_k: int | None = None) -> BinaryProblems:
         """Return the sorted binary problems of a notion; sums raise `InputError`."""

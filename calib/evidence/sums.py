@@ -11,7 +11,7 @@ import numpy as np
 from calib.base.exceptions import InputError
 from calib.base.results import Result
 from calib.data.defaults import N_BINS
-from calib.data.kinds import KINDS, READS_ROWS, lacks, needs_rows
+from calib.data.kinds import KINDS, lacks, needs_rows
 from calib.data.notions import TOP_K_NOTIONS, Notion, NotionShape, Strategy
 from calib.data.validation import check_count
 from calib.evidence.binning import BinaryProblems, BinStatistics, assign_bins, uniform_cells, uniform_edges
@@ -137,10 +137,10 @@ class SummedRows(Result):
         return made.hexdigest()
 
     def lacks(self, what: str) -> str | None:
-        """Say what is missing for a notion, measure or page of `calib.data.kinds`; None if nothing is."""
-        if what in READS_ROWS:
-            return needs_rows(what)
+        """Say what is missing for something in `calib.data.kinds.NEEDS`; None if nothing is."""
         missing = lacks(self.kind, what)
+        if missing is None and what == "The AUC":
+            return needs_rows(what)
         if missing is None and what == "notion:class-wise" and self._by_class and self.class_wise is None:
             return "the summary has no class-wise sums; summarize again with class_wise=True"
         if missing is None and what in {f"notion:{notion}" for notion in TOP_K_NOTIONS}:
@@ -151,7 +151,7 @@ class SummedRows(Result):
         """Raise `InputError`: sums hold no single rows."""
         raise InputError(
             f'the rows of notion "{notion or self.notion}" are needed here, and a summary holds sums of '
-            "them: upload a sample of the rows"
+            "them: use a sample of the rows"
         )
 
     def cells(

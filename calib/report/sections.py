@@ -199,7 +199,10 @@ def report_html(about: ReportInput) -> str:
         "data": ("Data", data_section(about)),
         "input": ("Input checks", checks_section(about)),
         "reliability": ("Reliability", reliability_section(about)),
-        "classes": ("Classes", classes_section(about) if lacks(about.kind, "page:Classes") is None else []),
+        "classes": (
+            "Classes",
+            classes_section(about) if lacks(about.kind, "notion:top-label") is None else [],
+        ),
         "methods": ("Methods", comparison_section(about)),
         "models": ("Models", models_section(about) if about.models else []),
         "guarantee": ("Guarantee", guarantee_section(about)),
@@ -221,7 +224,7 @@ def report_html(about: ReportInput) -> str:
 def data_section(about: ReportInput) -> list[str]:
     evaluation, calibration = about.evaluation, about.calibration
     labels = evaluation.labels
-    if lacks(about.kind, "page:Classes") is not None:
+    if lacks(about.kind, "notion:top-label") is not None:
         return _one_score_section(about)
     sizes = f"{evaluation.n_samples:,} evaluation rows of {evaluation.n_classes:,} classes"
     if calibration is not None:
@@ -319,7 +322,7 @@ def verdict_section(about: ReportInput) -> list[str]:
         return [heading, bullets(sentences), paragraph(text(missing[0].upper() + missing[1:]))]
     conclusion = conclude(rows.labels, rows, n_bins=about.n_bins, sample_weight=about.weights)
     floor = next((found for measure, found in floors.items() if measure.key in ("tl_ece", "ece")), None)
-    by_class = lacks(about.kind, "page:Classes") is None
+    by_class = lacks(about.kind, "notion:top-label") is None
     names = [text(name) for name in rows.class_names]
     cells = worst_cells_words(about.cells, names, 5) if by_class else []
     worst = [

@@ -34,9 +34,11 @@ class Measure:
     def missing(self, source: Kind | str | Evidence) -> str | None:
         """Say in one sentence what a kind of predictions, or evidence, lacks for this number; else None."""
         kind = source if isinstance(source, (Kind, str)) else source.kind
-        asked = "The AUC" if self.metric == "auc" else "" if self.needs else f"notion:{self.notion}"
         if (missing := lacks_any(kind, self.needs, self.title)) is not None:
             return missing
+        if self.needs and self.metric != "auc":
+            return None
+        asked = "The AUC" if self.metric == "auc" else f"notion:{self.notion}"
         return lacks(source, asked) if isinstance(source, (Kind, str)) else source.lacks(asked)
 
     @property

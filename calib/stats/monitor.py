@@ -12,8 +12,9 @@ import pandas as pd
 from calib.base.exceptions import InputError
 from calib.base.interval_words import with_interval
 from calib.base.results import Result
+from calib.data.kinds import check_equal_rows
 from calib.data.notions import TOP_K_NOTIONS, Notion
-from calib.data.predictions import Announcement, clusters_of, weights_of, with_codes
+from calib.data.predictions import Announcement, clusters_of, with_codes
 from calib.data.validation import as_groups, check_alpha, check_choice, check_not_negative
 from calib.evidence.reductions import reduce_to_binary
 from calib.stats.arrivals import CLOCKS, LARGEST_HASH, REMEMBERED, Entries, as_times, digest
@@ -391,11 +392,7 @@ class Monitor(Result):
         return lower[unit, cell] - self.tolerance, upper[unit, cell] + self.tolerance
 
     def _rows(self, y: Any, scores: Any, time: Any, groups: Any, cluster: Any) -> Entries | None:
-        if weights_of(scores) is not None:
-            raise InputError(
-                "a monitor counts every row once: bets on weighted rows have no such bound. Leave the "
-                "weights out, as .unweighted() does, or watch groups of rows instead"
-            )
+        check_equal_rows(scores, "A monitor")
         if (groups is None) != (self.by is None):
             raise InputError(
                 "groups need by=, the name of their column"

@@ -15,7 +15,7 @@ from streamlit.delta_generator import DeltaGenerator
 
 from calib.answers.metric_tables import HOW_SURE, Intervals, Metrics, interval_frame, interval_texts
 from calib.data.defaults import N_BINS
-from calib.data.kinds import COUNTS_ROWS, NEEDS, READS_ROWS, Kind, lacks, needs_equal_rows, needs_rows
+from calib.data.kinds import Kind, lacks
 from calib.data.predictions import effective_words, weight_words
 from calib.diagrams.style import CONFIG, Figure, figure_html, plotly_script, theme, with_layout, with_swatches
 from calib.files.readers import write_csv
@@ -101,7 +101,7 @@ def next_line(page: str) -> None:
     steps: dict[str, tuple[str, str, dict[str, str]]] = {
         "Overview": ("pages/views/overview.py", "Verdict", {})
     }
-    if page != "Calibrate" and lacks(data.kind, "page:Classes") is None:
+    if page != "Calibrate" and lacks(data.kind, "notion:top-label") is None:
         named = conclusion(base, int(st.session_state.get("bins", N_BINS))).headline
         worst = {"class": str(named[0])} if named else {}
         words = f"Predicted {literal(data.evaluation.class_names[named[0]])}" if named else "Classes"
@@ -211,36 +211,6 @@ def shortfall(kind: Kind, what: str) -> str:
     """Return, as Markdown, the sentence on what predictions of a kind lack for something."""
     text = str(lacks(kind, what))
     return escaped(text[0].upper() + text[1:])
-
-
-def need_kind(page: str) -> None:
-    """Stop the page, with the reason, if it needs more than the predictions have or cannot use weights."""
-    missing = lacks(dataset().kind, f"page:{page}")
-    if missing is None and page in READS_ROWS and dataset().sums is not None:
-        missing = needs_rows(page)
-    if missing is None and page in COUNTS_ROWS and dataset().weighted:
-        missing = needs_equal_rows(page)
-    if missing is not None:
-        st.info(escaped(missing[0].upper() + missing[1:]))
-        several = " to look at one class" if dataset().kind.name == "multilabel" else ""
-        st.page_link("pages/views/data.py", label=f"Open Data{several}", icon=":material/upload_file:")
-        st.stop()
-
-
-def lacking(data: Dataset, page: str) -> str:
-    """Return a word for what data lack for a page, by its title; "" if the page applies."""
-    if lacks(data.kind, f"page:{page}") is not None:
-        return {("class",): "classes", ("vector",): "vectors"}.get(NEEDS[f"page:{page}"], "confidence")
-    if page == "Simplex" and data.evaluation.n_classes == 2:
-        return "third class"
-    return "rows" if page in READS_ROWS and data.sums is not None else ""
-
-
-def say_rows_needed(what: str) -> bool:
-    """If a summary is on screen, say that something in `READS_ROWS` needs rows; return whether it is."""
-    if dataset().sums is not None:
-        st.caption(escaped(needs_rows(what)))
-    return dataset().sums is not None
 
 
 def need_calibration(task: str) -> None:

@@ -16,11 +16,12 @@ from calib.calibrators.catalogue import full_name, name_of
 from calib.calibrators.multiclass import FALLBACK_WORDS, fallback_records
 from calib.calibrators.softmax_fit import fit_words
 from calib.data.defaults import N_BINS
-from calib.data.kinds import lacks, needs_equal_rows
+from calib.data.kinds import lacks
 from calib.data.notions import TOP_K_NOTIONS, PerClass
 from calib.evidence.reductions import top_label
 from calib.stats import verdict
 from calib.stats.measures import MEASURES, ece_of
+from pages.shared.needs import need_kind, weights_refused
 from pages.shared.page_results import (
     conclusion,
     effect,
@@ -56,7 +57,6 @@ from pages.shared.widgets import (
     heading,
     literal,
     need_calibration,
-    need_kind,
     next_line,
     range_of,
     show_tabs,
@@ -158,7 +158,7 @@ with right.popover("Fit another", width="stretch", icon=":material/tune:"):
         if all(part.sample_weight is None for part in (data.calibration, data.evaluation)):
             planner()
         else:
-            st.caption(escaped(needs_equal_rows("The plan of bins")))
+            st.caption(escaped(weights_refused("The plan of bins")))
 try:
     wanted = f"{data.digest}/{calibrator!r}"
     if pressed:

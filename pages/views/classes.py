@@ -10,6 +10,7 @@ import streamlit as st
 from calib import diagrams
 from calib.diagrams.class_tables import CLASS_COLUMNS, ClassTable
 from calib.diagrams.heat import class_heat
+from pages.shared.needs import need_kind
 from pages.shared.page_parts import part
 from pages.shared.page_results import cells, classes, guilty_first
 from pages.shared.panels.class_detail import chosen_cell, forget_confused, show_class
@@ -23,7 +24,6 @@ from pages.shared.widgets import (
     download,
     heading,
     in_order,
-    need_kind,
     next_line,
     page_of,
     ticked,

@@ -16,6 +16,7 @@ from calib.data.kinds import lacks, notions_of
 from calib.data.notions import Notion
 from calib.diagrams.bin_sweep import sweep_words
 from calib.stats.measures import ECES
+from pages.shared.needs import need_kind
 from pages.shared.page_results import losses, metrics, rows_adding_most, sweeps
 from pages.shared.panels.leaderboard_panel import show_leaderboard, show_pair
 from pages.shared.panels.model_comparison_panel import show_models, show_sweeps
@@ -29,7 +30,6 @@ from pages.shared.widgets import (
     heading,
     literal,
     need_calibration,
-    need_kind,
     next_line,
     shortfall,
     show_tabs,

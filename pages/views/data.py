@@ -298,7 +298,7 @@ if data.kind.name == "multilabel":
     show_several(rows)
     offer_project()
     st.stop()
-if lacks(data.kind, "page:Classes") is not None:
+if lacks(data.kind, "notion:top-label") is not None:
     if data.sums is None:
         show_one_score(rows)
     offer_project()

@@ -12,13 +12,14 @@ from calib import InputError, diagrams
 from calib.answers import DecisionRule
 from calib.answers.decision_rules import ACCURACIES, Outcome
 from calib.base.interval_words import interval_words
-from calib.data.kinds import lacks, needs_equal_rows
+from calib.data.kinds import lacks
 from calib.evidence.reductions import top_label
+from pages.shared.needs import need_kind, weights_refused
 from pages.shared.page_results import actions, benefit, checking_rows, costs_of, decision, halves, risk_curve
 from pages.shared.panels.recommendation import is_awaited, open_on, recommended
 from pages.shared.panels.take_away import show_take_away
 from pages.shared.session import BASE, dataset, scored
-from pages.shared.widgets import ARROW, chart, download, escaped, heading, literal, need_kind, next_line
+from pages.shared.widgets import ARROW, chart, download, escaped, heading, literal, next_line
 
 TARGETS = {
     "accuracy": ("Accuracy", "How accurate accepted predictions are"),
@@ -239,7 +240,7 @@ names = data.evaluation.class_names
 binary = data.kind.name == "binary"
 classes = binary or lacks(data.kind, "notion:top-label") is None
 if data.weighted:
-    st.info(escaped(needs_equal_rows("A rule of acceptance")))
+    st.info(escaped(weights_refused("A rule of acceptance")))
     compared = list(models)[:MOST_COMPARED]
     shown_class = choose_class()
     show_curves(compared, {}, None, "All evaluation rows")

@@ -9,6 +9,7 @@ import pandas as pd
 import streamlit as st
 
 from calib import diagrams
+from pages.shared.needs import need_kind
 from pages.shared.page_results import binning, rows_of
 from pages.shared.panels.covtype import covtype_panel
 from pages.shared.panels.rows_panel import rows_panel
@@ -20,7 +21,6 @@ from pages.shared.widgets import (
     heading,
     literal,
     need_calibration,
-    need_kind,
     next_line,
     show_dataset,
 )

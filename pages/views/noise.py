@@ -8,11 +8,11 @@ import pandas as pd
 import streamlit as st
 
 from calib import diagrams
-from calib.data.kinds import without_weights
 from calib.stats import verdict
 from calib.stats.binless import calibration_frame, combined_test, recalibration_words
 from calib.stats.measures import MEASURES
 from pages.shared.kept import ahead
+from pages.shared.needs import need_kind, say_rows_needed, weights_refused
 from pages.shared.page_results import (
     binless,
     estimates,
@@ -34,9 +34,7 @@ from pages.shared.widgets import (
     download,
     escaped,
     heading,
-    need_kind,
     next_line,
-    say_rows_needed,
     show_tabs,
     stacked,
 )
@@ -210,8 +208,8 @@ def show_without_bins() -> None:
     )
     download(tested, "tests-without-bins")
     st.markdown(recalibration_words(line, scored))
-    if data.weighted and (lost := without_weights(data.kind)):
-        st.caption(escaped(lost))
+    if data.weighted and data.kind.name == "vectors":
+        st.caption(escaped(weights_refused("The kernel test of whole vectors")))
     st.caption(
         f"Kuiper and Kolmogorov-Smirnov look at sums of outcome minus {scored or 'confidence'} in the order "
         + f"of {scored or 'confidence, one predicted class after the other'}"

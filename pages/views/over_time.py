@@ -8,10 +8,11 @@ import streamlit as st
 from calib import InputError, diagrams
 from calib.diagrams.monitoring import OverTime
 from calib.stats.arrivals import as_times
+from pages.shared.needs import need_kind
 from pages.shared.page_results import further_columns, watched
 from pages.shared.session import dataset, methods
 from pages.shared.uploads import read_once
-from pages.shared.widgets import chart, download, escaped, heading, need_kind, next_line
+from pages.shared.widgets import chart, download, escaped, heading, next_line
 
 #: Where the rows come from, and units drawn at first.
 ROWS, STATE = "The data on screen", "A state of calib watch"

@@ -9,7 +9,7 @@ import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
 from calib import InputError, diagrams
-from calib.data.kinds import lacks, needs_equal_rows
+from calib.data.kinds import lacks
 from calib.data.notions import Notion
 from calib.diagrams import BinZoom, ReliabilityDiagram
 from calib.diagrams.reliability_diagrams import MAX_DOTS, PANELS, Panel
@@ -18,6 +18,7 @@ from calib.stats import NoiseFloor
 from calib.stats.decompositions import corp_curve
 from calib.stats.measures import ece_of
 from pages.shared.address import keep_in_address
+from pages.shared.needs import need_kind, say_rows_needed, weights_refused
 from pages.shared.page_parts import part
 from pages.shared.page_results import band as band_of
 from pages.shared.page_results import bounds_of, conclusion, floor, problems, reliability, rows_of
@@ -34,10 +35,8 @@ from pages.shared.widgets import (
     escaped,
     heading,
     literal,
-    need_kind,
     next_line,
     range_of,
-    say_rows_needed,
     shortfall,
 )
 
@@ -85,7 +84,7 @@ def show() -> None:
         as_in_paper = st.toggle("As in the paper: stars and pluses", key="stars", bind="query-params")
 
     if not say_rows_needed("A diagram or a band without bins") and method.weighted:
-        st.caption(escaped(needs_equal_rows("The band of the true curve")))
+        st.caption(escaped(weights_refused("The band of the true curve")))
     diagram = reliability(method, n_bins)
     truth = diagram.means(top_label(method.scores)[1], data.truth) if show_truth else None
     isotonic = corp_curve(problems(method, "confidence")) if show_curve else None

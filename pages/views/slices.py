@@ -18,6 +18,7 @@ from calib.base.interval_words import interval_words
 from calib.diagrams.reliability_diagrams import cell_words
 from calib.diagrams.style import with_layout
 from calib.evidence.reductions import top_label
+from pages.shared.needs import need_kind, say_rows_needed
 from pages.shared.page_results import (
     CutsAt,
     cut_of,
@@ -43,11 +44,9 @@ from pages.shared.widgets import (
     heading,
     in_order,
     literal,
-    need_kind,
     next_line,
     page_of,
     range_of,
-    say_rows_needed,
     show_tabs,
     ticked,
 )
@@ -404,7 +403,7 @@ with side:
 
 next_line("Slices")
 st.header("What to do about it", anchor=False)
-if say_rows_needed("Calibration by group"):
+if say_rows_needed("Calibration by group", "fit on the files with calib.scale.fit(..., groups=...)"):
     st.stop()
 if name not in chosen:
     st.markdown("Calibration by group takes one column: choose one of the two above.")

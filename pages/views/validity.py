@@ -9,19 +9,10 @@ from calib import InputError, diagrams
 from calib.answers.guarantee_cards import guarantee_card
 from calib.diagrams.reliability_diagrams import cell_words
 from calib.diagrams.validity_plots import ValidityCurve, validity_words
+from pages.shared.needs import need_kind
 from pages.shared.page_results import cells_of, validity
 from pages.shared.session import Method, dataset, described_calibrator, methods
-from pages.shared.widgets import (
-    chart,
-    download,
-    escaped,
-    event_of,
-    heading,
-    literal,
-    need_kind,
-    next_line,
-    stacked,
-)
+from pages.shared.widgets import chart, download, escaped, event_of, heading, literal, next_line, stacked
 
 
 def worst_cell(method: Method, curve: ValidityCurve) -> str:

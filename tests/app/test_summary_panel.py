@@ -11,10 +11,10 @@ import pytest
 
 import calib
 from calib import scale
-from calib.data.kinds import READS_ROWS
 from calib.scale.files import dumps
 from calib.scale.layout import STREAMED
 from calib.stats.measures import MEASURES
+from pages.shared.needs import NEEDS
 from tests.app.running import PAGES, number, open_page, words
 from tests.app.test_kinds import FILES
 from tests.app.test_pages_upload import upload
@@ -51,11 +51,11 @@ def summarized(rows, tmp_path_factory):
 def test_page_shows_sums_or_says_what_needs_rows(summarized, page):
     app, _ = summarized
     app.switch_page(page).run()
-    name = page.rsplit("/", 1)[1].removesuffix(".py").capitalize()
+    name = page.rsplit("/", 1)[1].removesuffix(".py").replace("_", " ").capitalize()
     said = words(app).replace("\\", "")
     assert not app.error
-    if name in READS_ROWS:
-        assert f"{name} needs the rows, and a summary holds only sums: {READS_ROWS[name]}." in said
+    if name in NEEDS and (instead := NEEDS[name].without_rows):
+        assert f"{name} needs the rows, and a summary holds only sums: {instead}." in said
 
 
 @pytest.mark.parametrize("kind", sorted({*STREAMED} - {"vectors"}))

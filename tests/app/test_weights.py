@@ -9,7 +9,7 @@ import pytest
 from calib import ece, read
 from tests.app.running import PAGES, number, open_page, open_tab, press, with_binning, words
 
-COUNT_ROWS = {"decide": "A rule of acceptance", "imbalance": "Imbalance"}
+COUNT_ROWS = {"decide": "A rule of acceptance", "imbalance": "A comparison of bins by class"}
 
 
 @pytest.fixture(scope="module")

@@ -229,7 +229,7 @@ def test_bounds_of_a_gap_hold_it_at_all_times():
 
 def test_what_a_monitor_cannot_use_is_refused():
     y, proba = week(0)
-    with pytest.raises(InputError, match="counts every row once"):
+    with pytest.raises(InputError, match="A monitor cannot use weights"):
         Monitor().update(y, Predictions(proba, sample_weight=np.arange(1.0, 201.0)))
     for options in ({"notion": "top-k-label"}, {"notion": "class-wise", "by": "site"}, {"alpha": 2.0}):
         with pytest.raises(InputError):

@@ -12,10 +12,11 @@ from calib.data.notions import Notion
 from calib.diagrams import ClassTable, confusions
 from calib.evidence.reductions import top_label
 from pages.shared.address import keep_in_address
+from pages.shared.needs import say_rows_needed
 from pages.shared.page_results import cells, class_diagram, class_floor, rows_of
 from pages.shared.panels.rows_panel import rows_panel
 from pages.shared.session import Method, dataset
-from pages.shared.widgets import chart, clicked, literal, range_of, say_rows_needed
+from pages.shared.widgets import chart, clicked, literal, range_of
 
 
 def chosen_cell(n_bins: int) -> tuple[int, int] | None:

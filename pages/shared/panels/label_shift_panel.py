@@ -10,8 +10,8 @@ import streamlit as st
 
 from calib import InputError, LabelShiftCorrection
 from calib.calibrators.label_shift import LabelShift, as_shares, known_shift, with_weights
-from calib.data.kinds import check_equal_rows
 from calib.files.saved import dumps
+from pages.shared.needs import weights_refused
 from pages.shared.widgets import download, escaped
 
 AS_BEFORE, KNOWN = "As in calibration", "Known"
@@ -46,7 +46,8 @@ def corrected(calibrator: Any, predictions: Any, calibration: Any) -> Any:
         if method == "known":
             shift = _known(predictions, calibration)
         else:
-            check_equal_rows(calibration, "The correction for label shift")
+            if calibration.sample_weight is not None:
+                raise InputError(weights_refused("The correction for label shift"))
             correction = LabelShiftCorrection(method=method)
             correction.fit(calibrator.predict_proba(calibration.proba), calibration.labels)
             shift = correction.adapt(calibrator.predict_proba(predictions.proba))

@@ -11,10 +11,11 @@ import streamlit as st
 
 from calib import InputError
 from calib.files.readers.roles import Roles
+from pages.shared.needs import say_rows_needed
 from pages.shared.panels.preview import taken_for
 from pages.shared.session import Dataset, as_project, dataset, open_project, saved_settings
 from pages.shared.uploads import read_once
-from pages.shared.widgets import ARROW, escaped, literal, offer, say_rows_needed
+from pages.shared.widgets import ARROW, escaped, literal, offer
 
 #: Bytes of data up to which the file is made before anybody asks for it.
 MADE_AT_ONCE = 2_000_000
@@ -67,7 +68,7 @@ def offer_project() -> None:
         "models, settings of the pages and your notes. Drop it on the Data page to continue; "
         "`calib.Project.load` and `calib open` read it, too. It holds data, never code."
     )
-    if say_rows_needed("A project"):
+    if say_rows_needed("A project", "keep the summary file itself"):
         return
     st.text_area("Notes", key="notes", persist_state="session", placeholder="What you found, what comes next")
     name = re.sub(r"[^A-Za-z0-9._-]+", "-", dataset().name).strip("-.") or "project"

@@ -12,7 +12,8 @@ from sklearn.base import clone
 from calib import InputError
 from calib.answers import Recommendation
 from calib.calibrators.catalogue import name_of
-from calib.data.kinds import lacks, needs_rows
+from calib.data.kinds import lacks
+from pages.shared.needs import missing_for
 from pages.shared.page_results import TRYING, advice
 from pages.shared.panels.take_away import offer_file
 from pages.shared.session import dataset, fit, methods, store
@@ -35,8 +36,7 @@ LEAVE = "Leave the scores as they are."
 
 def can_recommend() -> bool:
     """Whether there are rows to choose a calibrator on, of a kind that can be calibrated."""
-    data = dataset()
-    return data.calibration is not None and data.sums is None and lacks(data.kind, "page:Calibrate") is None
+    return dataset().calibration is not None and missing_for("Calibrate") is None
 
 
 def open_on(key: str, value: Any, options: Collection[Any] | None = None) -> None:
@@ -88,8 +88,7 @@ def show_recommendation() -> None:
     """State the recommendation; if it helps, its action is the primary button."""
     data = dataset()
     with st.container(border=True, gap="small"):
-        missing = needs_rows("Calibrate") if data.sums is not None else lacks(data.kind, "page:Calibrate")
-        if missing is not None:
+        if (missing := missing_for("Calibrate")) is not None:
             st.caption(escaped(missing))
             return
         if data.calibration is None:

@@ -18,9 +18,10 @@ from calib import GridScheme, InputError, ProjectionScheme, SierpinskiScheme
 from calib.calibrators.canonical import SimplexScheme
 from calib.diagrams import RecalibrationMap, SchemeComparison
 from calib.diagrams.three_class_views import most_mistaken
+from pages.shared.needs import need_kind
 from pages.shared.page_results import MERGE, RENORMALISE, ThreeClasses, three_class_view
 from pages.shared.session import dataset
-from pages.shared.widgets import choose_data, escaped, need_calibration, need_kind, show_dataset
+from pages.shared.widgets import choose_data, escaped, need_calibration, show_dataset
 
 #: Entries of the menu: the scheme; label, smallest, largest and default size. The default is the paper's.
 SCHEMES: dict[str, tuple[Callable[..., SimplexScheme], str, int, int, int]] = {

@@ -1,0 +1,80 @@
+"""What each page needs of the data on screen, and what it says if they do not have it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import streamlit as st
+
+from calib.data.kinds import lacks_any, needs_equal_rows, needs_rows
+from pages.shared.session import Dataset, dataset
+from pages.shared.widgets import escaped
+
+SAMPLE = "upload a sample of the rows"
+
+
+@dataclass(frozen=True)
+class Needs:
+    """What a page needs."""
+
+    one_of: tuple[str, ...] = ("confidence", "event")  #: Keys of `INGREDIENTS`, one of which is enough
+    #: What to do instead with a summary, if the page needs the rows
+    without_rows: str = ""
+    equal_rows: str = ""  #: Key of `COUNTS_ROWS`, if the page cannot use weights
+
+
+#: What pages need, by their titles; other pages show any data.
+NEEDS = {
+    "Reliability": Needs(),
+    "Classes": Needs(("class",)),
+    "Slices": Needs(),
+    "Over time": Needs(without_rows="use calib watch on the files", equal_rows="A monitor"),
+    "Noise": Needs(),
+    "Validity": Needs(),
+    "Calibrate": Needs(without_rows="fit on the files with calib fit"),
+    "Compare": Needs(without_rows=SAMPLE),
+    "Decide": Needs(without_rows=SAMPLE),
+    "Imbalance": Needs(("class",), SAMPLE, "A comparison of bins by class"),
+    "Simplex": Needs(("vector",), SAMPLE, "Canonical binning"),
+}
+
+
+def missing_for(page: str) -> str | None:
+    """Say in one sentence what the data on screen lack for a page; None if it shows them."""
+    data, needs = dataset(), NEEDS[page]
+    if (missing := lacks_any(data.kind, needs.one_of, page)) is not None:
+        return missing
+    if needs.without_rows and data.sums is not None:
+        return needs_rows(page, needs.without_rows)
+    return weights_refused(needs.equal_rows) if needs.equal_rows and data.weighted else None
+
+
+def weights_refused(what: str) -> str:
+    """Say that something in `COUNTS_ROWS` cannot use weights, why, and what to do on a page."""
+    return needs_equal_rows(what, "(Data page)")
+
+
+def need_kind(page: str) -> None:
+    """Stop the page, with the reason, if it needs more than the predictions have or cannot use weights."""
+    if (missing := missing_for(page)) is not None:
+        st.info(escaped(missing))
+        several = " to look at one class" if dataset().kind.name == "multilabel" else ""
+        st.page_link("pages/views/data.py", label=f"Open Data{several}", icon=":material/upload_file:")
+        st.stop()
+
+
+def lacking(data: Dataset, page: str) -> str:
+    """Return a word for what data lack for a page, by its title; "" if the page applies."""
+    needs = NEEDS.get(page, Needs(()))
+    if lacks_any(data.kind, needs.one_of, page) is not None:
+        return {("class",): "classes", ("vector",): "vectors"}.get(needs.one_of, "confidence")
+    if page == "Simplex" and data.evaluation.n_classes == 2:
+        return "third class"
+    return "rows" if needs.without_rows and data.sums is not None else ""
+
+
+def say_rows_needed(what: str, instead: str = SAMPLE) -> bool:
+    """If a summary is on screen, say that something needs rows and what to do; return whether it is."""
+    if dataset().sums is not None:
+        st.caption(escaped(needs_rows(what, instead)))
+    return dataset().sums is not None
