@@ -8,6 +8,7 @@ import numpy as np
 
 from calib.calibrators.binary import BinaryCalibrator
 from calib.calibrators.curves import Steps
+from calib.data.effective import effective_rows
 from calib.data.validation import check_choice, check_count, check_share
 from calib.evidence.binning import assign_bins, equal_mass_cuts, sorted_cuts
 
@@ -149,7 +150,7 @@ class HistogramBinning(BinaryCalibrator):
             happened, weight, square = (
                 np.add.reduceat(weights * factor, cuts[:-1]) for factor in (outcomes, 1.0, weights)
             )
-            values, self.effective_ = happened / weight, np.maximum(weight * (weight / square), 1.0)
+            values, self.effective_ = happened / weight, np.maximum(effective_rows(weight, square), 1.0)
         if self.ties == "randomize":
             values = (values + self.delta * random.random(len(values))) / (1.0 + self.delta)
         self.edges_ = _between(scores[cuts[1:-1] - 1], scores[cuts[1:-1]])

@@ -17,6 +17,7 @@ import pandas as pd
 from calib.base.exceptions import InputError
 from calib.base.parallel import map_row_blocks
 from calib.data.defaults import RANDOM_STATE
+from calib.data.effective import effective_rows
 from calib.data.equal_rows import clusters_in, together_by_column
 from calib.data.matrices import (
     ROW_SUM_TOLERANCE,
@@ -941,7 +942,7 @@ def rows_that_count(rows: Announcement) -> Any:
 def weight_words(weights: np.ndarray) -> str:
     """Say how many rows of equal weight the weighted rows are worth (Kish 1965)."""
     known = weights[np.isfinite(weights)] / max(np.abs(weights).max(initial=0.0), 1e-300)
-    effective = known.sum() ** 2 / max(float(known @ known), 1e-300)
+    effective = effective_rows(float(known.sum()), max(float(known @ known), 1e-300))
     return effective_words(effective, len(weights))
 
 

@@ -33,7 +33,7 @@ from .reliability_diagrams import (
     BinZoom as BinZoom, ReliabilityDiagram as ReliabilityDiagram, bin_zoom as bin_zoom,
     cell_words as cell_words, draw_reliability as draw_reliability,
     draw_stars as draw_stars, draw_zoom as draw_zoom,
-    reliability_diagram as reliability_diagram, wilson_interval as wilson_interval,
+    reliability_diagram as reliability_diagram,
     worst_cells as worst_cells, worst_cells_words as worst_cells_words,
 )
 from .row_lists import row_table as row_table, rows_behind as rows_behind

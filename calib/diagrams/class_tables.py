@@ -14,7 +14,7 @@ from calib.base.results import Drawn, Result
 from calib.data.defaults import FDR, N_BINS, N_RESAMPLES, RANDOM_STATE
 from calib.data.notions import Strategy
 from calib.data.validation import as_labels, check_share
-from calib.diagrams.reliability_diagrams import wilson_interval, with_class_names
+from calib.diagrams.reliability_diagrams import with_class_names
 from calib.diagrams.style import (
     MAX_NAMED,
     OKABE_ITO,
@@ -42,6 +42,7 @@ from calib.stats.floors import (
     perfect_words,
     problem_floors,
 )
+from calib.stats.frequencies import wilson_interval
 
 #: Columns of `ClassTable.frame` with the head and the meaning that tables print.
 CLASS_COLUMNS = {

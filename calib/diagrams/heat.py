@@ -11,7 +11,7 @@ import pandas as pd
 
 from calib.base.exceptions import InputError
 from calib.base.results import Drawn
-from calib.diagrams.reliability_diagrams import wilson_interval, with_class_names
+from calib.diagrams.reliability_diagrams import with_class_names
 from calib.diagrams.style import (
     FEW_ROWS,
     OKABE_ITO,
@@ -25,6 +25,7 @@ from calib.diagrams.style import (
     sizes,
 )
 from calib.evidence.binning import BinStatistics
+from calib.stats.frequencies import wilson_interval
 from calib.stats.intervals import outcome_limits
 
 #: Orange-red is overconfident, blue underconfident; the grey between is seen on light and dark pages.

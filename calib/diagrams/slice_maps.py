@@ -12,9 +12,9 @@ from calib.answers.cuts import Cut
 from calib.answers.gaps import SliceGaps
 from calib.answers.slice_tables import groups_of
 from calib.data.defaults import N_BINS
+from calib.data.effective import effective_rows
 from calib.data.notions import NotionShape
 from calib.diagrams.heat import ClassHeat, class_heat
-from calib.diagrams.reliability_diagrams import wilson_interval
 from calib.diagrams.style import (
     FEW_ROWS,
     OKABE_ITO,
@@ -33,6 +33,7 @@ from calib.diagrams.style import (
     span,
 )
 from calib.evidence.rows import Rows
+from calib.stats.frequencies import wilson_interval
 from calib.stats.intervals import mean_limits
 
 #: Small diagrams in a row.
@@ -78,7 +79,8 @@ def slice_class_heat(
         for value in values
     )
     with np.errstate(invalid="ignore"):
-        confidence, accuracy, effective = score_sum / weight, outcome_sum / weight, weight**2 / square
+        confidence, accuracy = score_sum / weight, outcome_sum / weight
+        effective = effective_rows(weight, square)
     ends = wilson_interval(accuracy, effective)
     contribution = np.nansum(weight * np.abs(accuracy - confidence), axis=1) / each.sum()
     edges = np.arange(shape[1] + 1.0)

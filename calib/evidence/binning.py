@@ -21,6 +21,7 @@ from calib.base.exceptions import InputError
 from calib.base.parallel import map_threads, row_blocks
 from calib.base.results import Result
 from calib.data.defaults import N_BINS
+from calib.data.effective import effective_rows
 from calib.data.notions import NotionShape, PerClass, Strategy
 from calib.data.validation import check_choice, check_count
 
@@ -167,12 +168,12 @@ class BinStatistics(_Shaped):
     @property
     def effective(self) -> np.ndarray:
         """Rows of equal weight that a mean would need for the same noise (Kish 1965), (C,) float64."""
-        return self.weight * (self.weight / self.square)
+        return effective_rows(self.weight, self.square)
 
     @property
     def effective_samples(self) -> float:
         """Effective number of all rows: n if rows are unweighted."""
-        return float(self.n_samples * (self.n_samples * self.n_claims / self.square.sum()))
+        return effective_rows(self.n_samples * self.n_claims, float(self.square.sum())) / self.n_claims
 
     @property
     def gap(self) -> np.ndarray:

@@ -7,6 +7,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from calib.data.effective import effective_rows
 from calib.evidence.binning import BinaryProblems
 
 
@@ -49,7 +50,7 @@ def mean_area(problems: Iterable[BinaryProblems], cluster: np.ndarray | None) ->
             np.copyto(own, component if len(size) == len(own) else np.repeat(component, size), where=side)
             worth = float(n_rows)
             if each.weights is not None:
-                worth = total**2 / (each.weights[side] @ each.weights[side])
+                worth = effective_rows(total, each.weights[side] @ each.weights[side])
             if cluster is not None:
                 worth = min(worth, len(np.unique(cluster[each.rows[side]])))
             fewest = min(fewest, worth)

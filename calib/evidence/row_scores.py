@@ -9,6 +9,7 @@ import numpy as np
 
 from calib.base.exceptions import InputError
 from calib.base.parallel import map_threads, row_blocks
+from calib.data.effective import effective_rows
 from calib.data.predictions import (
     Announcement,
     BinaryPrediction,
@@ -102,7 +103,7 @@ def unseen_error(
 def error_share(y_true: Any, scores: Any, weights: np.ndarray | None, cluster: np.ndarray | None) -> float:
     """Return the share of rows in one further error: a row, or a cluster's rows that are wrong together."""
     wrong = row_values(y_true, scores, "accuracy") == 0.0
-    n_rows = len(wrong) if weights is None else weights.sum() ** 2 / (weights @ weights)
+    n_rows = len(wrong) if weights is None else effective_rows(weights.sum(), weights @ weights)
     if cluster is None:
         return float(1.0 / n_rows)
     if not wrong.any():

@@ -11,6 +11,7 @@ import numpy as np
 
 from calib.base.exceptions import InputError
 from calib.data.defaults import N_BINS
+from calib.data.effective import effective_rows
 from calib.data.kinds import KINDS, kind_of, lacks
 from calib.data.notions import (
     POOLED_NOTIONS,
@@ -161,7 +162,7 @@ class Rows:
     def effective_samples(self) -> float:
         if self.weights is None:
             return float(self.n_samples)
-        return float(self.weights.sum() ** 2 / (self.weights @ self.weights))
+        return effective_rows(float(self.weights.sum()), float(self.weights @ self.weights))
 
     @property
     def true(self) -> np.ndarray:

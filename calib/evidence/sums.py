@@ -11,6 +11,7 @@ import numpy as np
 from calib.base.exceptions import InputError
 from calib.base.results import Result
 from calib.data.defaults import N_BINS
+from calib.data.effective import effective_rows
 from calib.data.kinds import KINDS, lacks, needs_rows
 from calib.data.notions import TOP_K_NOTIONS, Notion, NotionShape, Strategy
 from calib.data.validation import check_count
@@ -108,7 +109,7 @@ class SummedRows(Result):
         if not self.is_weighted:
             return float(self.n_samples)
         weight, square = (float(self.top.total(name).sum()) for name in ("weight", "weight_square"))
-        return weight**2 / square
+        return effective_rows(weight, square)
 
     @property
     def coverage(self) -> float:

@@ -26,6 +26,7 @@ from .errors import (
     accuracy as accuracy, brier_score as brier_score, ece as ece, log_loss as log_loss, mce as mce,
     sharpness as sharpness,
 )
+from .frequencies import wilson_interval as wilson_interval
 from .floors import (
     CellMetric as CellMetric, NoiseFloor as NoiseFloor, ProblemFloors as ProblemFloors,
     SIGNIFICANCE as SIGNIFICANCE, TOO_LOW as TOO_LOW, canonical_noise_floor as canonical_noise_floor,

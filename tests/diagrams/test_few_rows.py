@@ -2,10 +2,8 @@
 
 import numpy as np
 import pytest
-from scipy.stats import binomtest
 
 from calib import TopLabelPrediction, class_table, diagrams, reliability_diagram
-from calib.diagrams.reliability_diagrams import chance_of_gap
 from tests.figures import accepted
 
 NAMES = [f"class {code}" for code in range(1_000)]
@@ -71,13 +69,6 @@ def test_classes_that_differ_no_more_than_chance_get_the_accuracy_of_the_bin():
     zoom = reliability_diagram(y, TopLabelPrediction(label, np.full(60, 0.62)), n_bins=15).zoom(9)
     assert zoom.alike
     np.testing.assert_allclose(zoom.class_shrunken, 0.6, atol=1e-4)
-
-
-@pytest.mark.parametrize(("right", "count", "score"), [(0, 5, 0.5), (3, 3, 0.4), (7, 20, 0.6), (2, 4, 0.5)])
-def test_p_value_is_twice_the_smaller_tail(right, count, score):
-    tails = [binomtest(right, count, score, alternative=side).pvalue for side in ("less", "greater")]
-    found = chance_of_gap(*(np.array([item]) for item in (right / count, float(count), score)))
-    assert found[0] == pytest.approx(min(1.0, 2 * min(tails)))
 
 
 def test_classes_are_named_by_evidence():

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from scipy.stats import binom
 
 from calib import BinaryPrediction, TopLabelPrediction, datasets, diagrams, noise_floor, reliability_diagram
-from calib.diagrams.reliability_diagrams import expected_gap
+from calib.stats.frequencies import expected_gap
 from tests.figures import accepted
 
 
@@ -19,15 +18,6 @@ def rows():
 @pytest.fixture(scope="module")
 def diagram(rows):
     return reliability_diagram(rows.labels, rows, n_bins=15)
-
-
-@pytest.mark.parametrize(
-    ("score", "count"), [(0.0, 5), (0.3, 1), (0.5, 4), (0.93, 17), (1.0, 6), (0.61, 400)]
-)
-def test_gap_of_a_perfect_cell_is_the_mean_of_the_binomial(score, count):
-    hits = np.arange(count + 1)
-    expected = binom.pmf(hits, count, score) @ np.abs(hits / count - score)
-    assert expected_gap(np.array([score]), np.array([count]))[0] == pytest.approx(expected, abs=1e-12)
 
 
 def test_gaps_of_a_perfect_model_are_its_noise_floor():

@@ -6,7 +6,7 @@ import pytest
 import calib
 from calib import InputError
 from calib.diagrams import class_table, validity_curve, worst_cells
-from calib.diagrams.reliability_diagrams import wilson_interval
+from calib.stats import wilson_interval
 from tests import oracles
 
 N = 300
