@@ -164,6 +164,16 @@ def test_no_package_hides_a_module_behind_a_function():
     assert not clashes
 
 
+def test_each_class_has_a_name_of_its_own():
+    modules: dict[str, list[str]] = {}
+    for path in (*MODULES, *PAGES):
+        for node in ast.parse(path.read_text(encoding="utf-8")).body:
+            if isinstance(node, ast.ClassDef):
+                modules.setdefault(node.name, []).append(path.relative_to(ROOT).as_posix())
+    twice = {name: found for name, found in modules.items() if len(found) > 1}
+    assert twice.keys() <= {"Layout", "Method", "Rows"}, twice
+
+
 @pytest.mark.parametrize("path", PAGES, ids=[path.relative_to(ROOT).as_posix() for path in PAGES])
 def test_pages_share_only_through_their_shared_package(path):
     others = [name for name in imported(path) if name.startswith("pages.")]

@@ -11,7 +11,7 @@ from .decision_curves import (
     DecisionCurve as DecisionCurve, RiskCoverage as RiskCoverage, decision_curve as decision_curve,
     risk_coverage as risk_coverage,
 )
-from .decision_rules import DecisionRule as DecisionRule, Outcome as Outcome, decide as decide
+from .decision_rules import DecisionRule as DecisionRule, RuleEffect as RuleEffect, decide as decide
 from .gaps import SliceGaps as SliceGaps, slice_gaps as slice_gaps
 from .guarantee_cards import GuaranteeCard as GuaranteeCard, guarantee_card as guarantee_card
 from .folds import (

@@ -29,7 +29,7 @@ from calib.stats.measures import MEASURES, Measure, ece_of
 
 
 @dataclass(frozen=True)
-class Change:
+class MeasureChange:
     measure: Measure  #: The number
     #: The number now and in the baseline
     value: float
@@ -44,7 +44,9 @@ class Change:
 class Compared:
     """Changes from a baseline, and the rows they were measured on."""
 
-    changes: tuple[Change, ...]  #: Accuracy, Brier score and calibration error, as far as both have them
+    changes: tuple[
+        MeasureChange, ...
+    ]  #: Accuracy, Brier score and calibration error, as far as both have them
     strategy: Strategy  #: How the baseline is binned
     n_paired: int | None  #: Rows that both share by their ids; None if they are taken as different rows
 
@@ -92,7 +94,7 @@ def compare_with_baseline(
             ends = _unpaired_change(measure, now, before, each, bins, strategies)
         else:
             ends = _paired_change(measure, pair[0], pair[1], each, bins, strategies)
-        changes.append(Change(measure, value, old, *ends))
+        changes.append(MeasureChange(measure, value, old, *ends))
     return Compared(tuple(changes), strategies[1], None if pair is None else now.n_samples)
 
 

@@ -38,7 +38,7 @@ LOWEST = -7.0
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Outcome(Result):
+class RuleEffect(Result):
     """Effect of a rule on labelled rows."""
 
     #: Rows, accepted rows, and accepted rows whose prediction is wrong
@@ -62,7 +62,7 @@ class Outcome(Result):
 class DecisionRule(AcceptanceRule):
     """A rule that `decide` chose (see `AcceptanceRule`), with its effect on the rows it was chosen on."""
 
-    outcome: Outcome  #: Effect of the rule on the rows it was chosen on
+    effect: RuleEffect  #: Effect of the rule on the rows it was chosen on
     #: About how many rows would support the accuracy if the share of wrong rows stays; None if none would
     needed: int | None
     #: Share of the right predictions that is promised to be accepted, beside the accuracy
@@ -73,12 +73,12 @@ class DecisionRule(AcceptanceRule):
     @property
     def coverage(self) -> float:
         """Share of accepted rows among the rows that the rule was chosen on."""
-        return self.outcome.coverage
+        return self.effect.coverage
 
     @property
     def sentence(self) -> str:
         """The effect of the rule on the rows it was chosen on, and its promise."""
-        done = self.outcome
+        done = self.effect
         words = f"{done.n_accepted:,} of {done.n_samples:,} predictions pass ({done.coverage:.1%})"
         if done.n_accepted:
             words += f", {done.n_wrong:,} of them wrong (accuracy {done.accuracy:.4f})"
@@ -105,10 +105,10 @@ class DecisionRule(AcceptanceRule):
             )
         return words
 
-    def evaluate(self, y_true: Any, scores: Any, *, cluster: Any = None) -> Outcome:
+    def evaluate(self, y_true: Any, scores: Any, *, cluster: Any = None) -> RuleEffect:
         """Return the effect of the rule on other labelled rows; parameters as for `decide`."""
         problems = _problems(_rows(y_true, scores, cluster), self.by)
-        return _outcome(problems, self.thresholds, self.value if self.target == "cost" else None)
+        return _effect(problems, self.thresholds, self.value if self.target == "cost" else None)
 
     def frame(self) -> pd.DataFrame:
         """Return the thresholds as a table, one row per class (a single row, -1, for all classes)."""
@@ -227,7 +227,7 @@ def decide(
     else:
         choose = {"reviews": _for_reviews, "cost": _for_cost}[target]
         thresholds, guarantee, needed = choose(problems, value, alpha, by)
-    outcome = _outcome(problems, thresholds, value if target == "cost" else None)
+    effect = _effect(problems, thresholds, value if target == "cost" else None)
     unpromised = used_words(overlap, problems)
     if unpromised is None and guarantee is not None:
         unpromised = too_few(rows.n_clusters)
@@ -235,7 +235,7 @@ def decide(
     is_binary = isinstance(scores, BinaryPrediction)
     chosen: dict[str, Any] = {"thresholds": thresholds, "by": by, "target": target, "value": value}
     chosen |= {"alpha": alpha, "guarantee": guarantee, "of_event": is_binary}
-    return DecisionRule(**chosen, outcome=outcome, needed=needed, recall=recall, unpromised=unpromised)
+    return DecisionRule(**chosen, effect=effect, needed=needed, recall=recall, unpromised=unpromised)
 
 
 def _rows(y_true: Any, scores: Any, cluster: Any) -> Rows:
@@ -503,7 +503,7 @@ def _for_cost(
     return thresholds, None, None
 
 
-def _outcome(problems: BinaryProblems, thresholds: np.ndarray, cost: float | None) -> Outcome:
+def _effect(problems: BinaryProblems, thresholds: np.ndarray, cost: float | None) -> RuleEffect:
     threshold = np.repeat(thresholds, np.diff(problems.offsets)) if len(thresholds) > 1 else thresholds
     taken = problems.scores >= threshold
     n, accepted = problems.n_samples, int(taken.sum())
@@ -512,4 +512,4 @@ def _outcome(problems: BinaryProblems, thresholds: np.ndarray, cost: float | Non
     cluster = None if problems.row_cluster is None else problems.row_cluster[problems.rows[taken]]
     lower, upper = share_of_rows(problems.outcomes[taken], cluster, 0.05)
     price = None if cost is None else (cost * wrong + n - accepted) / n
-    return Outcome(n, accepted, wrong, accepted / n, accuracy, lower, upper, price)
+    return RuleEffect(n, accepted, wrong, accepted / n, accuracy, lower, upper, price)

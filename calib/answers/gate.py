@@ -11,7 +11,7 @@ from xml.etree import ElementTree  # written, never read
 
 import numpy as np
 
-from calib.answers.baseline import Change, Compared, compare_with_baseline
+from calib.answers.baseline import Compared, MeasureChange, compare_with_baseline
 from calib.answers.calibrated import assessment_strategy
 from calib.answers.fitted_rows import used_rows
 from calib.answers.printed import escape_markdown, markdown_table
@@ -349,7 +349,7 @@ def _checked(
     )
 
 
-def _against(change: Change, compared: Compared, level: float, strategy: Strategy) -> Check:
+def _against(change: MeasureChange, compared: Compared, level: float, strategy: Strategy) -> Check:
     measure = change.measure
     bound = "min" if measure.higher_is_better else "max"
     worse, better = change.lower > 0.0, change.upper < 0.0

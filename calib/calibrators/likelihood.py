@@ -29,7 +29,7 @@ NOTHING_LEFT = 5e-17
 Objective = Callable[[np.ndarray], tuple[float, np.ndarray, Callable[[], np.ndarray]]]
 
 #: The same with a function that returns the Newton step, the inverse Hessian times a gradient, or nearly.
-Steps = Callable[[np.ndarray], tuple[float, np.ndarray, Callable[[np.ndarray], np.ndarray]]]
+NewtonObjective = Callable[[np.ndarray], tuple[float, np.ndarray, Callable[[np.ndarray], np.ndarray]]]
 
 
 class Optimum(NamedTuple):
@@ -41,7 +41,9 @@ class Optimum(NamedTuple):
     converged: bool  #: Whether `loss_gap` came down to what was asked for
 
 
-def newton(objective: Steps, start: np.ndarray, *, gap: float = 0.0, rounding: float = 1e-15) -> Optimum:
+def newton(
+    objective: NewtonObjective, start: np.ndarray, *, gap: float = 0.0, rounding: float = 1e-15
+) -> Optimum:
     """Minimise a smooth function by Newton's method with step halving; if it is not convex, near the start.
 
     Stops when the value is about `gap` or less above the minimum (by the Newton decrement), or as near as

@@ -468,7 +468,7 @@ def decide(options: Namespace) -> Outcome:
         f"{name:<{width}}  {'nothing accepted' if np.isinf(threshold) else f'{threshold:.6f}'}"
         for name, threshold in zip(names, table["threshold"], strict=True)
     ]
-    outcome = rule.outcome
+    outcome = rule.effect
     if options.output:
         deliver(options.output, dumps(rule.carried_by(calibrator)))
         lines.append(f"wrote {options.output}")

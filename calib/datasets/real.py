@@ -22,6 +22,7 @@ from calib.data.predictions import Predictions
 from calib.data.validation import check_choice
 from calib.datasets.example import COVER_TYPES, EXAMPLE_TITLES, Example
 from calib.files.readers.archives import DAMAGED
+from calib.files.readers.source import Progress
 
 #: The three classes of Appendix G: the two frequent ones and the rest.
 COVER_TYPES_3 = (*COVER_TYPES[:2], "other")
@@ -31,7 +32,6 @@ MAX_BYTES = 300_000_000
 
 _WHERE = "https://archive.ics.uci.edu/dataset/31/covertype"
 
-Progress = Callable[[float, str], None]
 Arrays = dict[str, np.ndarray]
 
 

@@ -16,8 +16,8 @@ from calib.datasets.example import COVER_TYPES, EXAMPLE_TITLES, Example
 BLOCK = 5_000
 
 #: Drawn rows: predicted label (n,), confidence (n,), truth (n,) and the weights of all classes (n, L).
-Drawn = tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]
-Draw = Callable[[int, np.random.Generator], Drawn]
+SimulatedRows = tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]
+DrawRows = Callable[[int, np.random.Generator], SimulatedRows]
 
 FOREST_TYPES = ("spruce/fir", "lodgepole pine", "other")
 CIFAR10 = ("airplane", "automobile", "bird", "cat", "deer", "dog", "frog", "horse", "ship", "truck")
@@ -65,7 +65,7 @@ def resnet_shaped(
     tilt = np.array([-0.35, 0.07, -0.05, -0.10, 0.05, -0.06, 0.09, 0.35, 0.04, -0.04])
     share_when_unsure = np.array([3, 1, 1, 1, 1, 1, 1, 3, 1, 1]) / 14
 
-    def draw(n: int, rng: np.random.Generator) -> Drawn:
+    def draw(n: int, rng: np.random.Generator) -> SimulatedRows:
         sure = rng.random(n) < 0.92
         confidence = np.where(sure, 1.0 - 0.1 * rng.beta(0.35, 2.2, n), 0.4 + 0.5 * rng.beta(1.4, 1.4, n))
         label = np.where(sure, rng.integers(10, size=n), rng.choice(10, size=n, p=share_when_unsure))
@@ -143,7 +143,7 @@ def many_classes(
     frequency /= frequency.sum()
     family = np.arange(n_classes) // 10
 
-    def draw(n: int, rng: np.random.Generator) -> Drawn:
+    def draw(n: int, rng: np.random.Generator) -> SimulatedRows:
         confidence = 0.1 + 0.9 * rng.beta(1.5, 0.6, n)
         label = rng.choice(n_classes, size=n, p=frequency)
         truth = confidence + (tilt[label] - 0.05) * 4.0 * confidence * (1.0 - confidence)
@@ -351,7 +351,7 @@ def _other_votes(label: np.ndarray, top: np.ndarray, rng: np.random.Generator) -
 
 
 def _population(
-    draw: Draw, n: int, names: tuple[str, ...], entropy: tuple[int, ...], dtype: type = np.float64
+    draw: DrawRows, n: int, names: tuple[str, ...], entropy: tuple[int, ...], dtype: type = np.float64
 ) -> tuple[Predictions, np.ndarray]:
     """Draw n rows block by block, each block from its own stream; return them and their (n,) truth."""
     proba: np.ndarray = np.empty((n, len(names)), dtype)

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 import numpy as np
 
 from calib.answers.decision_curves import DecisionCurve, RiskCoverage
-from calib.answers.decision_rules import Outcome
+from calib.answers.decision_rules import RuleEffect
 from calib.diagrams.style import OKABE_ITO, Figure, escape, figure, method_colour, scatter
 
 #: Points of a line: a screen does not show more.
@@ -17,12 +17,12 @@ MOST_POINTS = 1_000
 def draw_risk_coverage(
     curves: Mapping[str, RiskCoverage],
     *,
-    outcomes: Mapping[str, Outcome] | None = None,
+    effects: Mapping[str, RuleEffect] | None = None,
     risk: float | None = None,
 ) -> Figure:
     """Draw risk against coverage of each method, and the place of its rule.
 
-    `curves` and `outcomes` are by method; an outcome is a diamond on its curve. `risk` is drawn as a line.
+    `curves` and `effects` are by method; an effect is a diamond on its curve. `risk` is drawn as a line.
     """
     data = []
     for position, (name, curve) in enumerate(curves.items()):
@@ -36,11 +36,11 @@ def draw_risk_coverage(
             hovertemplate=f"{escape(name)}<br>%{{x:.1%}} accepted at %{{customdata[0]:.4f}} and above, "
             "%{y:.2%} of them wrong",
         )
-        outcome = (outcomes or {}).get(name)
-        if outcome is not None and outcome.n_accepted:
+        effect = (effects or {}).get(name)
+        if effect is not None and effect.n_accepted:
             data += scatter(
-                x=[outcome.coverage],
-                y=[1 - outcome.accuracy],
+                x=[effect.coverage],
+                y=[1 - effect.accuracy],
                 marker={"symbol": "diamond", "size": 13, "color": method_colour(position)},
                 hovertemplate=f"Rule of {escape(name)}: %{{x:.1%}} accepted, %{{y:.2%}} of them wrong",
             )

@@ -26,7 +26,7 @@ from calib.stats.intervals import BETWEEN_ROWS, SquaredGaps, few_clusters_factor
 #: Factor of the normal quantile, because chances differ more inside some cells than inside others.
 _ALLOWANCE = 1.05
 
-Verdict = Literal["lower", "higher", "not distinguishable"]
+DifferenceVerdict = Literal["lower", "higher", "not distinguishable"]
 
 
 @dataclass(frozen=True, repr=False)
@@ -45,7 +45,7 @@ class PairedDifference(Result):
     level: float  #: Coverage
 
     @property
-    def verdict(self) -> Verdict:
+    def verdict(self) -> DifferenceVerdict:
         """Whether a is "lower" or "higher" than b (the interval excludes 0), or "not distinguishable"."""
         if self.upper < 0.0:
             return "lower"

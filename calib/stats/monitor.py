@@ -39,7 +39,7 @@ class Block:
 
 
 @dataclass(frozen=True)
-class Gap:
+class MonitoredGap:
     """The frequency of the outcomes minus the mean score."""
 
     #: "all", "class" or "group"
@@ -262,7 +262,7 @@ class Monitor(Result):
             found += [(level, state.names[at]) for at in order[:last].tolist()]
         return found
 
-    def gap(self, level: str = "all", name: str = "", *, since_alarm: bool = False) -> Gap:
+    def gap(self, level: str = "all", name: str = "", *, since_alarm: bool = False) -> MonitoredGap:
         """Return the frequency of the outcome minus the mean score, with its confidence sequence.
 
         Parameters
@@ -280,7 +280,7 @@ class Monitor(Result):
         before = state.gap_sums(unit, range(begun))[0]
         share = begun_by(before + state.sums[begun, unit][0]) - begun_by(before) if since_alarm else 1.0
         lower, upper = gap_bounds(sums, self.alpha * float(share))
-        return Gap(
+        return MonitoredGap(
             level,
             name,
             int(sums[0]),

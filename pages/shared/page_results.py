@@ -528,7 +528,7 @@ def decision(
     alpha: float,
     choices: int,
     recall: float | None,
-) -> tuple[answers.DecisionRule, answers.Outcome]:
+) -> tuple[answers.DecisionRule, answers.RuleEffect]:
     """Choose a rule on one half of the evaluation rows; return it and its effect on the other half."""
     base = methods()[BASE].scores
     choosing, checking = halves(base)

@@ -10,7 +10,7 @@ import streamlit as st
 
 from calib import InputError, diagrams
 from calib.answers import DecisionRule
-from calib.answers.decision_rules import ACCURACIES, Outcome
+from calib.answers.decision_rules import ACCURACIES, RuleEffect
 from calib.base.interval_words import interval_words
 from calib.data.kinds import lacks
 from calib.evidence.reductions import top_label
@@ -37,7 +37,7 @@ PROMISES = {"overall": "all that is accepted", "each": "each class on its own"}
 MOST_COMPARED = 4
 
 
-def rules_for(value: float) -> dict[str, tuple[DecisionRule, Outcome]]:
+def rules_for(value: float) -> dict[str, tuple[DecisionRule, RuleEffect]]:
     choices = n_models * (len(ACCURACIES) if target == "accuracy" and value in ACCURACIES else 1)
     return {
         name: decision(model, target, value, by, promise, alpha, choices, recall)
@@ -98,7 +98,7 @@ def merit(name: str) -> float:
 
     It uses the rows that chose the thresholds, so that the other rows can check the choice.
     """
-    done = rules[name].outcome
+    done = rules[name].effect
     return done.n_accepted - done.n_wrong if done.cost is None else -done.cost
 
 
@@ -114,14 +114,16 @@ def choose_class() -> int | None:
     )
 
 
-def show_curves(names_shown: list[str], outcomes: dict[str, Outcome], risk: float | None, rows: str) -> None:
+def show_curves(
+    names_shown: list[str], effects: dict[str, RuleEffect], risk: float | None, rows: str
+) -> None:
     few = {
         name: risk_curve(models[name], shown_class)
         for name in names_shown
         if shown_class is None or (top_label(models[name].scores)[0] == shown_class).any()
     }
     chart(
-        diagrams.draw_risk_coverage(few, outcomes={} if shown_class is not None else outcomes, risk=risk),
+        diagrams.draw_risk_coverage(few, effects={} if shown_class is not None else effects, risk=risk),
         "risk-coverage",
         table=lambda: pd.concat([curve.frame().assign(model=name) for name, curve in few.items()]),
         alt="Share of accepted predictions that are wrong, against the share accepted, for every threshold",
@@ -130,7 +132,7 @@ def show_curves(names_shown: list[str], outcomes: dict[str, Outcome], risk: floa
     areas = "; ".join(f"AURC of {literal(name)}: {curve.aurc:.5f}" for name, curve in few.items())
     if shown_class is not None:
         st.caption(f"{rows}, only those with this predicted class. {areas}")
-    elif any(outcome.n_accepted for outcome in outcomes.values()):
+    elif any(effect.n_accepted for effect in effects.values()):
         st.caption(f"{rows}. Diamonds: the thresholds above.")
     else:
         st.caption(f"{rows}. {areas}")
@@ -313,7 +315,7 @@ shown = whose.selectbox(
     help="At first the recommended calibrator. Without one, the best model on the rows that choose the "
     "thresholds.",
 )
-rule, outcome = rules[shown], checked[shown]
+rule, effect = rules[shown], checked[shown]
 if rule.guarantee is not None:
     st.success(escaped(rule.guarantee), icon=":material/verified:")
 elif target == "accuracy":
@@ -322,17 +324,17 @@ if target == "accuracy":
     st.caption(simultaneous_words())
 if data.log:
     st.caption(escaped(f"Fixed in these rows: {'; '.join(data.log)}."))
-if outcome.n_accepted:
+if effect.n_accepted:
     text = (
-        f"Chosen on {n_choose:,} evaluation rows drawn at random. It accepts **{outcome.coverage:.1%}** "
-        f"({outcome.n_accepted:,}) of the {n_check:,} rows left for checking; **{outcome.accuracy:.2%}** of "
+        f"Chosen on {n_choose:,} evaluation rows drawn at random. It accepts **{effect.coverage:.1%}** "
+        f"({effect.n_accepted:,}) of the {n_check:,} rows left for checking; **{effect.accuracy:.2%}** of "
         "the accepted rows are right (95 % interval "
-        f"{interval_words(100 * outcome.lower, 100 * outcome.upper, least=2)} %), {outcome.n_wrong:,} are "
-        f"wrong. A person looks at {outcome.n_reviews:,}."
+        f"{interval_words(100 * effect.lower, 100 * effect.upper, least=2)} %), {effect.n_wrong:,} are "
+        f"wrong. A person looks at {effect.n_reviews:,}."
     )
-    if outcome.cost is not None:
+    if effect.cost is not None:
         text += (
-            f" That costs **{outcome.cost:.3f}** reviews per row; leaving everything to a person costs 1. A "
+            f" That costs **{effect.cost:.3f}** reviews per row; leaving everything to a person costs 1. A "
             f"calibrated model has its best threshold at {1 - 1 / value:.4f}."
         )
     st.markdown(text)

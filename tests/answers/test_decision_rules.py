@@ -64,8 +64,8 @@ def test_thresholds_equal_a_literal_loop(accuracy, by):
         assert rule.thresholds[code] == (max(grid()[last], lowest) if last >= 0 else np.inf)
     taken = confidence >= (rule.thresholds[predicted] if by else rule.thresholds[0])
     np.testing.assert_array_equal(rule.accept(proba), taken)
-    assert rule.outcome.n_accepted == taken.sum()
-    assert rule.outcome.n_wrong == (taken & (predicted != labels)).sum()
+    assert rule.effect.n_accepted == taken.sum()
+    assert rule.effect.n_wrong == (taken & (predicted != labels)).sum()
     assert rule.coverage == taken.mean()
 
 
@@ -88,7 +88,7 @@ def test_a_target_out_of_reach_says_how_many_rows_would_do():
     assert np.isinf(rule.thresholds).all()
     assert rule.guarantee is None
     assert rule.coverage == 0.0
-    assert np.isnan(rule.outcome.accuracy)
+    assert np.isnan(rule.effect.accuracy)
     assert not rule.accept(proba).any()
     more = rows(4 * rule.needed, seed=1)
     assert decide(more[1], more[0], accuracy=0.99).coverage > 0.0
@@ -156,10 +156,10 @@ def test_the_cheapest_action_is_that_of_a_literal_loop(weighted):
 
 def test_reviews_leave_as_many_rows_as_asked():
     proba, labels = rows(500)
-    assert decide(labels, proba, reviews=50).outcome.n_reviews == 50
-    assert decide(labels, proba, reviews=0.1).outcome.n_reviews == 50
+    assert decide(labels, proba, reviews=50).effect.n_reviews == 50
+    assert decide(labels, proba, reviews=0.1).effect.n_reviews == 50
     tied = np.repeat([0.5, 0.6, 0.9], [40, 40, 20])
-    assert decide(np.ones(100), tied, reviews=60).outcome.n_reviews == 40
+    assert decide(np.ones(100), tied, reviews=60).effect.n_reviews == 40
     random = np.random.default_rng(0)
     kept = 0
     for _ in range(300):
@@ -181,7 +181,7 @@ def test_cost_is_the_smallest_of_all_thresholds(by):
             + ((confidence < t) & chosen).sum()
             for t in [0.0, *confidence, np.inf]
         )
-    assert rule.outcome.cost == pytest.approx(total / 300)
+    assert rule.effect.cost == pytest.approx(total / 300)
     assert rule.guarantee is None
 
 
@@ -331,7 +331,7 @@ def test_clusters_of_one_row_are_independent_rows():
     proba, labels = rows(700)
     alone, of_one = (decide(labels, proba, accuracy=0.9, cluster=ids) for ids in (None, np.arange(700)))
     assert of_one.thresholds == pytest.approx(alone.thresholds)
-    assert of_one.outcome.lower == pytest.approx(alone.outcome.lower, abs=2e-3)  # Student's quantile, n = 700
+    assert of_one.effect.lower == pytest.approx(alone.effect.lower, abs=2e-3)  # Student's quantile, n = 700
 
 
 @pytest.mark.parametrize("setting", [CLUSTERED[1], CLUSTERED[5]], ids=lambda setting: setting[0])

@@ -87,7 +87,7 @@ def test_decide_gives_the_rule_of_the_library(capsys, reference):
     assert code == 0
     assert list(data["thresholds"].values()) == [t if np.isfinite(t) else None for t in rule.thresholds]
     assert data["sentence"] == rule.sentence
-    assert (data["n_accepted"], data["n_wrong"]) == (rule.outcome.n_accepted, rule.outcome.n_wrong)
+    assert (data["n_accepted"], data["n_wrong"]) == (rule.effect.n_accepted, rule.effect.n_wrong)
     assert main(["decide", reference, "--cost", "20"]) == 0
     assert "all classes" in capsys.readouterr().out
 

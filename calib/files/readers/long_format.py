@@ -18,7 +18,7 @@ SUM_TOLERANCE = 5e-3
 
 
 @dataclass(frozen=True, eq=False)
-class Lines:
+class ListedClasses:
     """The row and the class of each line."""
 
     at: np.ndarray  #: (n,) int64
@@ -73,7 +73,7 @@ def wide(table: Table, limits: Limits) -> Table:
     """Turn a long table into one line for each row; return any other table as it is.
 
     Columns of a long table are the row, a class, its score, and the true class or whether the line's class is
-    true. `Lines.scores` describes the new columns.
+    true. `ListedClasses.scores` describes the new columns.
     """
     row = next((name for name in table.columns if is_called(name, "id", "index", "row")), None)
     if table.matrices or len(table.columns) < 3 or row is None:
@@ -100,7 +100,7 @@ def wide(table: Table, limits: Limits) -> Table:
         if not is_called(name, "class") and np.median(off) > SUM_TOLERANCE:
             continue
         place = {word: code for code, word in enumerate(classes)}
-        lines = Lines(at, np.array([place[word] for word in words])[codes], classes, len(ids))
+        lines = ListedClasses(at, np.array([place[word] for word in words])[codes], classes, len(ids))
         further = [column for column in table.columns if column not in (row, name, score)]
         flags, true = _truth(table, further, lines, limits)
         columns = {"row_id" if is_called(row, "index") else row: table.columns[row][first]}
@@ -114,7 +114,7 @@ def wide(table: Table, limits: Limits) -> Table:
 
 
 def _truth(
-    table: Table, further: list[str], lines: Lines, limits: Limits
+    table: Table, further: list[str], lines: ListedClasses, limits: Limits
 ) -> tuple[str | None, dict[str, np.ndarray]]:
     """Find the column that says whether each line's class is true; return it and the true classes."""
     starts = np.unique(lines.at, return_index=True)[1]

@@ -16,7 +16,7 @@ import pandas as pd
 from calib.base.exceptions import InputError
 from calib.files.readers.columns import is_whole
 from calib.files.readers.conventions import LABELS, SCALES, is_called, normalised, words_of
-from calib.files.readers.long_format import SUM_TOLERANCE, Lines
+from calib.files.readers.long_format import SUM_TOLERANCE, ListedClasses
 from calib.files.readers.source import Limits
 from calib.files.readers.tables import repeated, words_in
 
@@ -310,7 +310,7 @@ def ranked_matrices(
             if _are_scores(scores) and values.shape == names.shape and not _are_classes(values):
                 codes, words = words_in(names.ravel())
                 rows = np.repeat(np.arange(len(names)), names.shape[1])
-                ranks = Lines(rows, codes, words, len(names)).ranks(values.ravel())
+                ranks = ListedClasses(rows, codes, words, len(names)).ranks(values.ravel())
                 left = {name: cells for name, cells in matrices.items() if name not in (classes, scores)}
                 return columns | ranks, left
     return columns, matrices
@@ -364,7 +364,7 @@ def _as_texts(cells: Cells) -> Cells:
     ]
 
 
-def _lines_of(name: str, spread: Spread) -> tuple[Lines, np.ndarray]:
+def _lines_of(name: str, spread: Spread) -> tuple[ListedClasses, np.ndarray]:
     """Return a line for each class that a row lists, and the scores of the lines."""
     pairs = [pair for row in spread for pair in row or ()]
     place = {word: code for code, word in enumerate(dict.fromkeys(word for word, _ in pairs))}
@@ -375,7 +375,7 @@ def _lines_of(name: str, spread: Spread) -> tuple[Lines, np.ndarray]:
         raise InputError(
             f"row {row} of {name[:60]!r} names the class {[*place][code][:60]!r} twice; give it once"
         )
-    return Lines(at, codes, [*place], len(spread)), np.array([float(score) for _, score in pairs])
+    return ListedClasses(at, codes, [*place], len(spread)), np.array([float(score) for _, score in pairs])
 
 
 def _true_sets(
@@ -395,7 +395,7 @@ def _true_sets(
     every = list(dict.fromkeys([*classes, *(entry for each in sets for entry in sorted(each))]))
     place = {word: code for code, word in enumerate(every)}
     codes = np.array([place[entry] for each in sets for entry in each], dtype=np.int64)
-    lines = Lines(np.repeat(np.arange(len(sets)), [*map(len, sets)]), codes, every, len(sets))
+    lines = ListedClasses(np.repeat(np.arange(len(sets)), [*map(len, sets)]), codes, every, len(sets))
     table = lines.grid(np.ones(len(codes), dtype=np.int64), limits)
     return {f"true[{word}]": table[:, code] for word, code in place.items()}
 

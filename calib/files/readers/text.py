@@ -55,7 +55,7 @@ class Dialect:
     numeric: tuple[bool, ...]
 
 
-class Lines(Expander):
+class TrimmedText(Expander):
     """Text of a file without blanks after its last line break: pyarrow would take them for one more row."""
 
     def __init__(self, file: BinaryIO, stored: int, limits: Limits) -> None:
@@ -251,7 +251,7 @@ def _read(
     strings: dict[str, list[pa.Array]] = {key: [] for key in texts}
     n_rows = 0
     with source.open() as file:
-        lines = Lines(file, source.size, limits)
+        lines = TrimmedText(file, source.size, limits)
         let_go = threading.Event()
         weakref.finalize(lines, let_go.set)
         for batch in pa_csv.open_csv(lines, **options):

@@ -38,7 +38,7 @@ from calib.files.saved.fields import (
 )
 
 Values = dict[str, Any]
-Check = Callable[[Values, Values, str, Sizes], None]
+StateCheck = Callable[[Values, Values, str, Sizes], None]
 
 
 @dataclass(frozen=True)
@@ -50,7 +50,7 @@ class Layout:
     params: Record
     state: Record
     #: Raises `CalibratorFileError` if decoded params and state do not agree; may add to the sizes
-    check: Check | None = None
+    check: StateCheck | None = None
 
     def encode(self, estimator: Any, *, fitted: bool = True) -> Values:
         coded = {"type": self.make.__name__, "params": self.params.encode(estimator)}
@@ -141,7 +141,7 @@ def _check_histogram(params: Values, state: Values, where: str, sizes: Sizes) ->
         raise CalibratorFileError(f"calibrator file: {where}.edges_ must be increasing")
 
 
-def _check_not_empty(name: str) -> Check:
+def _check_not_empty(name: str) -> StateCheck:
 
     def check(params: Values, state: Values, where: str, sizes: Sizes) -> None:
         if not len(state[name]):
@@ -159,7 +159,7 @@ def _check_venn_abers(params: Values, state: Values, where: str, sizes: Sizes) -
         raise CalibratorFileError(f"calibrator file: {where}.lower_ must nowhere be above upper_")
 
 
-def _check_cells(make: type) -> Check:
+def _check_cells(make: type) -> StateCheck:
     """Return the check of a scheme whose parameters fix the number of its cells."""
 
     def check(params: Values, state: Values, where: str, sizes: Sizes) -> None:

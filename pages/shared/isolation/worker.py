@@ -30,7 +30,7 @@ from pages.shared.isolation.wire import Channel
 PAUSE = 0.05
 
 #: Computes the result from the arguments sent, the bytes of files, and a function to report progress.
-Job = Callable[[Any, list[bytes], Progress], Any]
+JobFunction = Callable[[Any, list[bytes], Progress], Any]
 
 
 def read_files(call: Any, blobs: list[bytes], progress: Progress) -> Any:
@@ -89,7 +89,12 @@ def compute(call: Any, blobs: list[bytes], progress: Progress) -> Any:
     return carry_out(call, progress)
 
 
-JOBS: dict[str, Job] = {"read": read_files, "load": load, "covtype": read_cover_types, "compute": compute}
+JOBS: dict[str, JobFunction] = {
+    "read": read_files,
+    "load": load,
+    "covtype": read_cover_types,
+    "compute": compute,
+}
 #: Why a job was not done.
 TOO_LARGE = "the {} needs more memory than it may take; pass a sample of the rows"
 

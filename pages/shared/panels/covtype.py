@@ -33,7 +33,7 @@ TEXTS = {
 
 
 @dataclass
-class Job:
+class Training:
     """Training of a COVTYPE model in its own thread; the page only reads its attributes."""
 
     source: bytes | None  #: The uploaded file, or None to fetch the data
@@ -82,7 +82,7 @@ class Job:
 
 def covtype_panel(model: str = "forest") -> None:
     """Offer COVTYPE, simulated or real; the present data stay until the new predictions are ready."""
-    job: Job | None = st.session_state.get("covtype-job")
+    job: Training | None = st.session_state.get("covtype-job")
     title, text, fetch = TEXTS[model]
     with st.expander(title, expanded=job is not None):
         if job is not None:
@@ -117,14 +117,14 @@ def _begin(model: str, uploaded: bool) -> None:
     file = st.session_state.get("covtype-file") if uploaded else None
     if uploaded and file is None:
         return
-    job = Job(file.getvalue() if file is not None else None, model)
+    job = Training(file.getvalue() if file is not None else None, model)
     st.session_state["covtype-job"] = job
     job.start()
 
 
 @st.fragment(run_every=0.5)
 def _follow() -> None:
-    job: Job = st.session_state["covtype-job"]
+    job: Training = st.session_state["covtype-job"]
     if job.running:
         st.progress(job.progress, job.step)
         st.button("Stop", on_click=job.stop.set, icon=":material/stop_circle:", disabled=job.stop.is_set())

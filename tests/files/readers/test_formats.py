@@ -496,12 +496,12 @@ def test_nothing_of_pyarrow_holds_a_text_after_it_is_read(monkeypatch):
     """A thread that lets go of it while Python ends aborts the process."""
     held = weakref.WeakSet()
 
-    class Watched(text.Lines):
+    class Watched(text.TrimmedText):
         def __init__(self, *arguments):
             super().__init__(*arguments)
             held.add(self)
 
-    monkeypatch.setattr(text, "Lines", Watched)
+    monkeypatch.setattr(text, "TrimmedText", Watched)
     monkeypatch.setattr(text, "LONGEST_WAIT", 60.0)
     start = time.monotonic()
     table = read_table(b"a,b,label\n" + b"0.5,0.5,cat\n" * 200_000)
