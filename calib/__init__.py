@@ -24,9 +24,9 @@ save        report, save, load, save_model, load_model, Project
 more        datasets, diagrams, export, scale, testing
 ==========  ==========================================================================================
 
-Functions are described below; for classes see ``help(calib.TemperatureScaling)``, or a package, such as
-``help(calib.calibrators)``. Arguments that cannot be used raise InputError, files CalibratorFileError; the
-message says what was received and what to do. LongFitWarning and TooManyParametersWarning precede a fit.
+All are described below; ``help(calib.ece)`` describes one of them. Arguments that cannot be used raise
+InputError, files CalibratorFileError; the message says what was received and what to do. LongFitWarning and
+TooManyParametersWarning precede a fit.
 
 Definitions are from Gupta & Ramdas, "Top-label calibration and multiclass-to-binary reductions" (ICLR 2022).
 A package is imported when one of its names is first asked for: scikit-learn takes a second.
@@ -45,10 +45,7 @@ from calib.base.results import Drawn
 if TYPE_CHECKING:
     from calib.base.results import MatplotlibFigure, PlotlyFigure
 
-__getattr__, __dir__, _names = lazy_loader.attach_stub(__name__, __file__)
-
-#: Functions and packages, for `help(calib)`; `dir(calib)` has all names of `__init__.pyi`.
-__all__ = [name for name in _names if name.islower()]
+__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)
 
 
 def _plot(result: Drawn, **options: Any) -> "PlotlyFigure | MatplotlibFigure":

@@ -28,7 +28,7 @@ def public_objects() -> dict[str, Any]:
     found = {
         f"scale.{name}" if face is calib.scale else name: getattr(face, name)
         for face in FACES
-        for name in (dir(face) if face is calib else face.__all__)
+        for name in face.__all__
     }
     return {name: each for name, each in found.items() if not isinstance(each, ModuleType)}
 

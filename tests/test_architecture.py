@@ -81,8 +81,8 @@ def test_import_loads_nothing_heavy():
 
 
 def test_every_name_of_the_library_is_found():
-    names = set(dir(calib))
-    assert {"ece", "HistogramBinning", "read_predictions", "__version__"} <= names
+    names = set(calib.__all__)
+    assert {"ece", "HistogramBinning", "read_predictions", "__version__"} <= names == set(dir(calib))
     assert all(hasattr(face, name) for face in FACES for name in {*face.__all__, *dir(face)})
     assert names - {"__version__"} == names & set(re.findall(r"\w+", calib.__doc__)), (
         "in the map of `help(calib)`"
