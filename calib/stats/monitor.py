@@ -218,7 +218,7 @@ class Monitor(Result):
         first, taken = len(self.blocks), []
         for level, (unit, names) in rows.units.items():
             state = self.levels[level]
-            places = state.places(names, rows.is_closed and level == "class")
+            places = state.places(names, level == "all" or (rows.is_closed and level == "class"))
             bets = rows.bets(rows.block * len(state.names) + places[unit])
             n_keys = len(rows.blocks) * len(state.names)
             shape = (len(rows.blocks), len(state.names), -1)

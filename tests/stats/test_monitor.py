@@ -245,3 +245,19 @@ def test_what_a_monitor_cannot_use_is_refused():
         monitor.update(*week(1))
     with pytest.raises(InputError, match="another kind"):
         Monitor().update(y, proba).update(y[:100] > 1, proba[:100, 0])
+
+
+def test_evidence_is_half_of_all_rows_and_a_quarter_each_of_classes_and_groups():
+    """Two classes with a weight of 1/2 each; two groups with 1/4 each, and 1/2 for groups that come later."""
+    monitor = Monitor(by="site")
+    for number in range(3):
+        y, proba = week(number, off=0.3, n_classes=2)
+        monitor.update(y, proba, groups=np.where(np.arange(200) % 4, "north", "south"))
+    worth = {(line.level, line.name): np.exp(line.log_evidence) for line in monitor.frame().itertuples()}
+    assert len(worth) == 1 + 2 + 2
+    of_classes = sum(value for (level, _), value in worth.items() if level == "class") / 2
+    of_groups = sum(value for (level, _), value in worth.items() if level == "group") / 4 + 1 / 2
+    (of_all,) = (value for (level, _), value in worth.items() if level == "all")
+    assert monitor.evidence == pytest.approx(of_all / 2 + of_classes / 4 + of_groups / 4)
+    alone = Monitor(notion="confidence").update(*week(0, off=0.3))
+    assert alone.log_evidence == pytest.approx(alone.frame()["log_evidence"].item())
