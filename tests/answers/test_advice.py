@@ -205,6 +205,24 @@ def test_choice_of_k_for_every_notion(notion):
     assert choice.n_tried == choice.n_problems
 
 
+def test_choice_of_k_keeps_clusters_together_in_folds():
+    """Rows of a cluster have about one confidence, and one outcome: folds that divide it know the outcome."""
+    random = np.random.default_rng(0)
+    cluster = np.repeat(np.arange(80), 10)
+    confidence = random.uniform(0.5, 0.999, 80)[cluster] + 1e-6 * random.random(800)
+    proba = np.column_stack([confidence, 1.0 - confidence])
+    labels = (random.random(80) > 0.6)[cluster].astype(int)
+    options = {"notion": "confidence", "candidates": (5, 10, 20)}
+    given = calib.choose_points_per_bin(proba, labels, cluster=cluster, **options)
+    carried = calib.choose_points_per_bin(
+        calib.Predictions(proba, labels, cluster=cluster), labels, **options
+    )
+    np.testing.assert_array_equal(given.brier, carried.brier)
+    divided = calib.choose_points_per_bin(proba, labels, **options)
+    assert divided.brier[0] < 0.25
+    assert given.brier[0] > 0.4
+
+
 def test_k_that_most_rows_cannot_fill_is_not_tried(monkeypatch):
     proba, labels = rows_of(0.6, 300)
     tried = calib.choose_points_per_bin(proba, labels).points_per_bin

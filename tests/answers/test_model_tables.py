@@ -194,6 +194,17 @@ def test_ranking_compares_all_models_by_the_paired_interval(pairs, table):
     assert f"Lowest Brier score: good, {ends}{-change.upper:+.4f} to {upper:+.4f})" in table.words()
 
 
+def test_a_sentence_compares_the_lowest_score_with_the_next(pairs):
+    """The first model has the highest score; the difference is the one from the second in the ranking."""
+    unseen = {name: (None, pairs[name][1]) for name in ("unsure", "sure", "good")}
+    table = compare_models(unseen, {}, n_bins=B, n_resamples=50)
+    scores = {name: calib.brier_score(rows.labels, rows) for name, (_, rows) in unseen.items()}
+    unsure, sure, good = scores.values()
+    assert good < sure < unsure
+    assert f"{sure - good:.4f}" in table.words()
+    assert f"{unsure - good:.4f}" not in table.words()
+
+
 def test_layout_is_that_of_the_papers_tables(table):
     wide = table.wide()
     assert list(wide.columns[:5]) == ["Metric", "Model", "Base", "Base, floor", "square"]

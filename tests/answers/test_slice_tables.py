@@ -135,3 +135,14 @@ def test_what_cannot_be_sliced_is_refused():
         slices(Y, PROBA, pd.DataFrame(index=range(N)))
     with pytest.raises(InputError, match="a column of the table"):
         slices(Y, PROBA, GROUPS, **QUICK)["size"]
+
+
+def test_groups_of_equal_p_are_ranked_by_how_far_they_exceed_their_floors():
+    """Both gaps, 0.2 and 0.5 of 400 rows, are above every redraw: their p-values are the least there is."""
+    top = TopLabelPrediction(np.zeros(1_200, int), np.full(1_200, 0.8))
+    y = np.repeat([0, 1, 0, 1, 0, 1], [240, 160, 120, 280, 320, 80])  # accuracies of 0.6, 0.3 and 0.8
+    table = slices(y, top, np.repeat(["less", "most", "none"], 400), **QUICK)
+    assert table.group.tolist() == ["most", "less", "none"]
+    assert table.p[0] == table.p[1] < 0.05 < table.p[2]
+    assert table.error == pytest.approx([0.5, 0.2, 0.0])
+    assert table.above_noise.tolist() == [True, True, False]

@@ -386,7 +386,13 @@ def test_verdict_words():
 
 @pytest.mark.parametrize(
     ("above", "tied", "p_value"),
-    [(35, 20, 56 / 1001 - 0.01), (45, 20, 66 / 1001 - 0.01), (0, 100, 101 / 1001)],
+    [
+        (35, 20, 56 / 1001 - 0.01),
+        (45, 20, 66 / 1001 - 0.01),
+        (50, 30, 81 / 1001 - 0.015),  # 3 % are few
+        (50, 31, 82 / 1001),
+        (0, 100, 101 / 1001),
+    ],
 )
 def test_few_ties_count_half_and_many_whole(above, tied, p_value):
     samples = np.repeat([0.2, 0.4, 0.5, 0.6], [800, 200 - above - tied, tied, above])

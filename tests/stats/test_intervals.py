@@ -27,7 +27,7 @@ from benchmarks.populations import (
 from benchmarks.simulation import means
 from calib import ConfidencePrediction, InputError, Predictions, ece, error_interval, reduce_to_binary
 from calib.evidence.binning import bin_statistics
-from calib.stats.intervals import SquaredGaps, binomial_deviation
+from calib.stats.intervals import SquaredGaps, binomial_deviation, measure_interval
 from tests import oracles
 
 
@@ -77,30 +77,37 @@ def test_squared_error_is_the_mean_over_pairs_of_rows(notion):
     assert table.squared == pytest.approx(total / entries, abs=1e-12)
 
 
+@pytest.mark.parametrize("n_claims", [1, 2, 3])
 @pytest.mark.parametrize("level", [0.8, 0.95])
-def test_ends_of_a_squared_error_solve_their_equations(level):
+def test_ends_of_a_squared_error_solve_their_equations(level, n_claims):
     """Two scores, 48 of 64 rows right at 0.5 and 18 of 36 at 0.8: gaps of 1/4 and -3/10, loops over cells.
+
+    Two claims are about both classes: each cell comes twice, with half of its share and the other sign. A
+    third claim is about a class that has no probability and no row; its gap is 0.
 
     A squared error t has the variance B + a t + b t^2 and a third moment c + d t; its ends are where the
     estimate is as far from t as the quantile, which Cornish & Fisher correct for the skewness.
     """
     cells, n = ((64, 0.5, 48), (36, 0.8, 18)), 100
     z = norm.ppf((1.0 + level) / 2.0)
-    plugged = 0.64 * 0.25**2 + 0.36 * 0.3**2
+    copies = min(n_claims, 2)
+    plugged = copies / n_claims * (0.64 * 0.25**2 + 0.36 * 0.3**2)
     squared = degenerate = linear = fourth = c = d = 0.0
     for count, score, right in cells:
-        share, gap = count / n, right / count - score
+        share, gap = count / n / n_claims, right / count - score
         residuals = [1.0 - score] * right + [-score] * (count - right)
-        squared += share * (sum(residuals) ** 2 - sum(e * e for e in residuals)) / (count * (count - 1))
+        pairs = count * (count - 1)
+        squared += copies * share * (sum(residuals) ** 2 - sum(e * e for e in residuals)) / pairs
         shrunk = (right + score) / (count + 1)  # its variance is unbiased if the chance is the score
         variance = shrunk * (1.0 - shrunk) * (count + 1) ** 2 / ((count + 1) ** 2 - count)
-        degenerate += 2.0 * (share * variance) ** 2 / (count * (count - 1))
-        linear += (
-            (2.0 * share * gap) ** 2 * variance / count
-        )  # of the sum of share * gap^2, by the delta method
-        fourth += share * gap**4
+        # Both copies have the noise of the same row: a sum over them counts twice, its cube four times.
+        degenerate += 2.0 * copies**2 * (share * variance) ** 2 / pairs
+        seen = right / count * (1.0 - right / count) if copies == 2 else variance
+        linear += (2.0 * copies * share * gap) ** 2 * seen / count  # the delta method
+        fourth += copies * share * gap**4
         noise = share * variance / count
-        c, d = c + 8.0 * noise**3, d + 24.0 * noise**2 * share * gap**2 / plugged
+        c += 8.0 * copies**3 * noise**3
+        d += 24.0 * copies**3 * noise**2 * share * gap**2 / plugged
     of_rows = (fourth / plugged**2 - 1.0) / n  # the rows are a sample of the scores, too
     ends = []
     for between in (0.0, 0.25, 0.5, 0.75, 1.0):  # share of the variance that lies between the rows of a cell
@@ -108,8 +115,9 @@ def test_ends_of_a_squared_error_solve_their_equations(level):
         estimate = squared + between * (plugged - squared)
 
         def quantile(t, side, left=left):
-            at_zero = degenerate * left**2 + (z**3 / n**2) ** 2
-            variance = at_zero + (linear / plugged * left + 4.0 * (z / n) ** 2) * t + of_rows * t**2
+            at_zero = degenerate * left**2 + (z**3 / n**2 / n_claims) ** 2
+            unseen = copies * (z / n / n_claims) ** 2
+            variance = at_zero + (linear / plugged * left + 4.0 * unseen) * t + of_rows * t**2
             skewness = min((c * left**3 + d * left**2 * t) / variance**1.5, 2.0)
             return (z + side * (z * z - 1.0) / 6.0 * skewness) * variance**0.5
 
@@ -118,8 +126,12 @@ def test_ends_of_a_squared_error_solve_their_equations(level):
         ends.append((lower, upper))
     scores = np.repeat([0.5, 0.8], [64, 36])
     outcomes = np.repeat([1, 0, 1, 0], [48, 16, 18, 18])
-    options = {"notion": "confidence", "norm": 2, "strategy": "discrete", "level": level}
-    found = error_interval(outcomes, ConfidencePrediction(scores), **options)
+    options = {"norm": 2, "strategy": "discrete", "level": level}
+    if n_claims == 1:
+        found = error_interval(outcomes, ConfidencePrediction(scores), notion="confidence", **options)
+    else:
+        proba = np.column_stack([1.0 - scores, scores, *[np.zeros(n)] * (n_claims - 2)])
+        found = error_interval(outcomes, proba, notion="class-wise", **options)
     assert (found.observed, found.estimate) == pytest.approx((plugged**0.5, squared**0.5), abs=1e-12)
     expected = min(lower for lower, _ in ends) ** 0.5, max(upper for _, upper in ends) ** 0.5
     assert (found.lower, found.upper) == pytest.approx(expected, abs=1e-6)  # calib repeats four times
@@ -211,3 +223,26 @@ def test_interval_covers_where_people_mostly_agree_on_a_label(norm):
         interval = error_interval(draw_labels(population.truth, generator), proba, norm=norm)
         missed += not interval.lower <= truth <= interval.upper
     assert missed <= 5
+
+
+def test_a_cell_whose_weight_is_in_a_single_row_adds_nothing_to_a_squared_error():
+    """It has no pair of rows: the weight of its other row is 1e-12 of the cell's."""
+    scores, outcomes = np.repeat([0.5, 0.8], 10), np.tile([1, 1, 1, 1, 0], 4)
+    options = {"notion": "confidence", "norm": 2, "strategy": "discrete"}
+    without = error_interval(outcomes, ConfidencePrediction(scores), sample_weight=np.ones(20), **options)
+    scores, outcomes = np.append(scores, [0.2, 0.2]), np.append(outcomes, [1, 1])
+    weights = np.append(np.ones(20), [1.0, 1e-12])
+    with_cell = error_interval(outcomes, ConfidencePrediction(scores), sample_weight=weights, **options)
+    assert with_cell.estimate == pytest.approx(without.estimate, rel=1e-9)
+    assert with_cell.observed > without.observed
+
+
+def test_few_clusters_widen_the_interval_of_the_accuracy_by_hand():
+    """Five clusters of four rows each, all right: five outcomes, made fewer by (z / t)^2.
+
+    z = 1.95996 and t = 2.77645, with 4 degrees of freedom, leave 5 * 0.49833 = 2.49166 outcomes. Clopper &
+    Pearson's lower end of n of n is (alpha / 2)^(1 / n) = 0.025^(1 / 2.49166) = 0.22753.
+    """
+    cluster, proba = np.repeat(np.arange(5), 4), np.tile([0.9, 0.1], (20, 1))
+    found = measure_interval(np.zeros(20, int), proba, "accuracy", cluster=cluster)
+    assert found == pytest.approx((0.22753, 1.0), abs=1e-5)
