@@ -16,6 +16,7 @@ from calib.diagrams.style import (
     FEW_ROWS,
     OKABE_ITO,
     Figure,
+    Properties,
     bar,
     escape,
     figure,
@@ -39,6 +40,25 @@ OUTLINE = "#6B7680"
 SCALE_LENGTH, SCALE_HEIGHT = 320, 44
 #: Pixels above a map for plotly's tools, which would cover its cells.
 TOOLS_HEIGHT = 30
+#: Hidden marks, of which a click shows the frame of its cell without another drawing.
+FRAMES: Properties = {
+    "marker": {
+        "symbol": "square-open",
+        "size": ROW - 2,
+        "opacity": 0,
+        "color": OKABE_ITO["orange"],
+        "line": {"width": 3},
+    },
+    "selected": {"marker": {"opacity": 1}},
+    "unselected": {"marker": {"opacity": 0}},
+    "hoverlabel": {"bgcolor": "#5B6670"},  # white text on the orange of the frame would be hard to read
+}
+HOVER = (
+    "%{customdata[2]} at %{customdata[3]}<br>"
+    "confidence %{customdata[4]:.3f}, accuracy %{customdata[5]:.3f} (%{customdata[6]:+.3f})<br>"
+    "95 % interval %{customdata[8]:.4g} to %{customdata[9]:.4g}<br>"
+    "%{customdata[7]:,} rows"
+)
 #: Most columns with horizontal names.
 SIDE_BY_SIDE = 6
 
@@ -155,73 +175,30 @@ def draw_heat(
     name of a row. `columns` names columns that are not bins of confidence. `limit` is the end of the colour
     scale: a map of some rows gets the limit of all rows.
     """
-    data = []
     limit = diagram.limit if limit is None else limit
     n_rows, n_bins = diagram.count.shape
     middles = np.arange(n_bins) if columns else (diagram.edges[:-1] + diagram.edges[1:]) / 2
     row, bin_ = np.nonzero(diagram.count)
-    count, beyond = diagram.count[row, bin_], diagram.beyond_noise[row, bin_]
-    height = 0.92 * sizes(count, count.max(initial=1))
-    data += bar(
-        x=middles[bin_],
-        y=height,
-        base=row - height / 2,
-        width=0.94 * np.diff(middles)[0] if len(middles) > 1 else 0.94,
-        marker={
-            "color": gap_colours(diagram.gap[row, bin_], limit),
-            "line": {"width": np.where(beyond, 2.5, 0), "color": OUTLINE},
-        },
-    )
-    code, at = chosen or (None, None)
-    is_chosen = (diagram.label[row] == code) & (bin_ == at)
     names = [escape(class_names[code]) for code in diagram.label]
     if columns:
         column_words = [f"predicted {escape(columns[b])}" for b in bin_.tolist()]
     else:
-        ends = zip(diagram.edges[bin_], diagram.edges[bin_ + 1], strict=True)
-        column_words = [f"{low:.3g} to {high:.3g}" for low, high in ends]
-    data += scatter(
-        x=middles[bin_],
-        y=row,
-        # A click shows the frame of its cell, without another drawing.
-        marker={
-            "symbol": "square-open",
-            "size": ROW - 2,
-            "opacity": 0,
-            "color": OKABE_ITO["orange"],
-            "line": {"width": 3},
-        },
-        selected={"marker": {"opacity": 1}},
-        unselected={"marker": {"opacity": 0}},
-        selectedpoints=np.flatnonzero(is_chosen).tolist(),
-        hoverlabel={"bgcolor": "#5B6670"},  # white text on the orange of the frame would be hard to read
-        customdata=[
-            [int(diagram.label[r]), int(b), names[r], *values]
-            for r, b, *values in zip(
-                row,
-                bin_,
-                column_words,
-                diagram.confidence[row, bin_],
-                diagram.accuracy[row, bin_],
-                diagram.gap[row, bin_],
-                diagram.count[row, bin_],
-                diagram.accuracy_lower[row, bin_],
-                diagram.accuracy_upper[row, bin_],
-                strict=True,
-            )
-        ],
-        hovertemplate=(
-            f"{rows} %{{customdata[2]}} at %{{customdata[3]}}<br>"
-            "confidence %{customdata[4]:.3f}, accuracy %{customdata[5]:.3f} (%{customdata[6]:+.3f})<br>"
-            "95 % interval %{customdata[8]:.4g} to %{customdata[9]:.4g}<br>"
-            "%{customdata[7]:,} rows"
-        ),
-    )
-    data += scatter(  # an invisible trace that carries the scale of colours
-        x=[None],
-        y=[None],
-        marker={"color": [0], "coloraxis": "coloraxis"},
-    )
+        bins = zip(diagram.edges[bin_], diagram.edges[bin_ + 1], strict=True)
+        column_words = [f"{low:.3g} to {high:.3g}" for low, high in bins]
+    shown = diagram.confidence, diagram.accuracy, diagram.gap, diagram.count
+    ends = diagram.accuracy_lower, diagram.accuracy_upper
+    custom = [
+        [code, b, names[r], *more]
+        for code, b, r, *more in zip(
+            diagram.label[row].tolist(),
+            bin_.tolist(),
+            row,
+            column_words,
+            *(values[row, bin_] for values in (*shown, *ends)),
+            strict=True,
+        )
+    ]
+    code, at = chosen or (None, None)
     pixels = TOOLS_HEIGHT + 60 + SCALE_HEIGHT + ROW * max(n_rows, 3)
     if columns:
         short = [shorten(name, 12) for name in columns]
@@ -237,12 +214,58 @@ def draw_heat(
     else:  # left of the lowest bin with rows there is nothing to see
         lowest = diagram.edges[bin_.min()] if len(bin_) else 0.0
         xaxis = {"title": "Confidence", "range": [lowest, 1], "tickformat": ".0%"}
-    coloraxis = {
+    return figure(
+        [
+            *_cells(diagram, middles, limit),
+            *scatter(
+                x=middles[bin_],
+                y=row,
+                **FRAMES,
+                selectedpoints=np.flatnonzero((diagram.label[row] == code) & (bin_ == at)).tolist(),
+                customdata=custom,
+                hovertemplate=f"{rows} {HOVER}",
+            ),
+            # an invisible trace that carries the scale of colours
+            *scatter(x=[None], y=[None], marker={"color": [0], "coloraxis": "coloraxis"}),
+        ],
+        height=pixels,
+        barmode="overlay",
+        hoverdistance=40,
+        coloraxis=_scale(limit),
+        xaxis={**xaxis, "showgrid": False},
+        **named_rows(
+            [shorten(class_names[code]) for code in diagram.label],
+            margin={"t": TOOLS_HEIGHT, "b": 60 + SCALE_HEIGHT},
+            range=[n_rows - 0.5, -0.5],
+            ticks="",
+        ),
+    )
+
+
+def _cells(diagram: ClassHeat, middles: np.ndarray, limit: float) -> list[Properties]:
+    """Draw a bar for each cell with rows: taller for more rows, with an outline if beyond noise."""
+    row, bin_ = np.nonzero(diagram.count)
+    count, beyond = diagram.count[row, bin_], diagram.beyond_noise[row, bin_]
+    height = 0.92 * sizes(count, count.max(initial=1))
+    return bar(
+        x=middles[bin_],
+        y=height,
+        base=row - height / 2,
+        width=0.94 * np.diff(middles)[0] if len(middles) > 1 else 0.94,
+        marker={
+            "color": gap_colours(diagram.gap[row, bin_], limit),
+            "line": {"width": np.where(beyond, 2.5, 0), "color": OUTLINE},
+        },
+    )
+
+
+def _scale(limit: float) -> Properties:
+    """Return the scale of colours, below the map: the map has the width also on a telephone."""
+    return {
         "colorscale": [list(stop) for stop in GAP_COLOURS],
         "cmin": -limit,
         "cmax": limit,
         "colorbar": {
-            # Below the map, so that the map has the width also on a telephone.
             "orientation": "h",
             "x": 0.05,  # its title, on the left, begins at the edge
             "xref": "container",
@@ -262,17 +285,3 @@ def draw_heat(
             "ticktext": [f"\u2212{limit:.1f}", "0", f"+{limit:.1f}"],
         },
     }
-    return figure(
-        data,
-        height=pixels,
-        barmode="overlay",
-        hoverdistance=40,
-        coloraxis=coloraxis,
-        xaxis={**xaxis, "showgrid": False},
-        **named_rows(
-            [shorten(class_names[code]) for code in diagram.label],
-            margin={"t": TOOLS_HEIGHT, "b": 60 + SCALE_HEIGHT},
-            range=[n_rows - 0.5, -0.5],
-            ticks="",
-        ),
-    )

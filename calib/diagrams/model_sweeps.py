@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -22,7 +22,18 @@ from calib.data.predictions import Predictions, rows_that_count
 from calib.data.several_models import pairs_of_models, rows_to_fit
 from calib.diagrams.bin_sweep import ece_sweep
 from calib.diagrams.refits import binned_sweeps
-from calib.diagrams.style import Figure, at, axes, escape, figure, grid, method_colour, scatter, shorten
+from calib.diagrams.style import (
+    Figure,
+    Properties,
+    at,
+    axes,
+    escape,
+    figure,
+    grid,
+    method_colour,
+    scatter,
+    shorten,
+)
 from calib.evidence.rows import Rows
 from calib.stats.floors import noise_floors
 from calib.stats.measures import MEASURES, Measure, ece_of
@@ -209,41 +220,13 @@ def draw_model_sweeps(sweeps: ModelSweeps) -> Figure:
         horizontal_spacing=0.03,
     )
     data = []
-    panels = sweeps.table.groupby(["measure", "model", "method"], sort=False)
-    lines = {key: rows for key, rows in panels}
     for row, measure in enumerate(measures):
         measured = sweeps.table[sweeps.table["measure"] == measure]
         highest = float(np.nanmax(measured[["value", "floor_upper"]].to_numpy(dtype=float), initial=0.0))
         for column, model in enumerate(models):
             place = row * len(models) + column + 1
-            first = place == 1
-            base = lines[measure, model, BASE]
-            data += scatter(
-                x=np.concatenate([base["n_bins"], base["n_bins"][::-1]]),
-                y=np.concatenate([base["floor_upper"], base["floor_lower"][::-1]]),
-                line={"width": 0},
-                fill="toself",
-                fillcolor="rgba(128,128,128,0.3)",
-                name="a perfect model, 90 of 100 cases",
-                legendgroup="floor",
-                showlegend=first,
-                **at(place),
-            )
-            for position, method in enumerate(methods):
-                if (measure, model, method) not in lines:
-                    continue
-                rows = lines[measure, model, method]
-                data += scatter(
-                    x=rows["n_bins"].to_numpy(),
-                    y=rows["value"].to_numpy(dtype=float),
-                    line={"color": method_colour(position), "width": 2},
-                    name=escape(method),
-                    legendgroup=method,
-                    showlegend=first,
-                    hovertemplate=f"{escape(model)}, {escape(method)}<br>"
-                    f"{MEASURES[measure].title} %{{y:.4f}} with %{{x}} bins",
-                    **at(place),
-                )
+            lines = dict(iter(measured[measured["model"] == model].groupby("method", sort=False)))
+            data += _panel(lines, methods, MEASURES[measure].title, model, place)
             horizontal, vertical = axes(layout, "x")[place - 1], axes(layout, "y")[place - 1]
             vertical |= {"range": [0.0, 1.05 * highest or 1.0], "showticklabels": column == 0}
             if column == 0:
@@ -252,3 +235,34 @@ def draw_model_sweeps(sweeps: ModelSweeps) -> Figure:
             if row == len(measures) - 1:
                 horizontal["title"] = "Bins B"
     return figure(data, height=90 + 210 * len(measures), **layout)
+
+
+def _panel(
+    lines: Mapping[Any, pd.DataFrame], methods: Sequence[str], title: str, model: str, place: int
+) -> list[Properties]:
+    """Draw the range of a perfect model, and the line of each method that the model has."""
+    base, first = lines[BASE], place == 1
+    data = scatter(
+        x=np.concatenate([base["n_bins"], base["n_bins"][::-1]]),
+        y=np.concatenate([base["floor_upper"], base["floor_lower"][::-1]]),
+        line={"width": 0},
+        fill="toself",
+        fillcolor="rgba(128,128,128,0.3)",
+        name="a perfect model, 90 of 100 cases",
+        legendgroup="floor",
+        showlegend=first,
+        **at(place),
+    )
+    for position, method in enumerate(methods):
+        if method in lines:
+            data += scatter(
+                x=lines[method]["n_bins"].to_numpy(),
+                y=lines[method]["value"].to_numpy(dtype=float),
+                line={"color": method_colour(position), "width": 2},
+                name=escape(method),
+                legendgroup=method,
+                showlegend=first,
+                hovertemplate=f"{escape(model)}, {escape(method)}<br>{title} %{{y:.4f}} with %{{x}} bins",
+                **at(place),
+            )
+    return data

@@ -448,8 +448,13 @@ def draw_reliability(
     for place, panel in enumerate(shown, start=1):
         strip = place + len(shown)
         if panel == "pooled":
-            data += _around(diagram, truth, band, curve, bounds, other, at(place))
-            data += _pooled_dots(diagram, event, at(place))
+            on = at(place)
+            data += [] if band is None else _band_of_perfect(diagram, band, on)
+            data += [] if bounds is None else _band_of_truth(bounds, on)
+            data += [] if curve is None else _without_bins(curve, on)
+            data += [] if truth is None else _true_dots(diagram, truth, on)
+            data += [] if other is None else _other_dots(*other, on)
+            data += _pooled_dots(diagram, event, on)
         else:
             data += _class_dots(diagram, coloured, names, at(place))
             notes += _class_labels(diagram, coloured, names, place)
@@ -646,78 +651,76 @@ def _gap_bars(diagram: ReliabilityDiagram, panel: Panel, on: Properties) -> list
     return data
 
 
-def _around(
-    diagram: ReliabilityDiagram,
-    truth: np.ndarray | None,
-    band: tuple[np.ndarray, np.ndarray] | None,
-    curve: tuple[np.ndarray, np.ndarray] | None,
-    bounds: CalibrationBand | None,
-    other: tuple[str, ReliabilityDiagram] | None,
-    on: Properties,
+def _band_of_perfect(
+    diagram: ReliabilityDiagram, band: tuple[np.ndarray, np.ndarray], on: Properties
 ) -> list[Properties]:
+    return bar(
+        x=(diagram.lower + diagram.upper) / 2,
+        y=band[1] - band[0],
+        base=band[0],
+        width=(diagram.upper - diagram.lower) * 0.94,
+        marker={"color": "rgba(86,180,233,0.28)", "line": {"width": 0}},
+        name="range of a perfect model (95 %)",
+        **on,
+    )
+
+
+def _band_of_truth(bounds: CalibrationBand, on: Properties) -> list[Properties]:
     data = []
-    x = diagram.mean_confidence
-    if band is not None:
-        data += bar(
-            x=(diagram.lower + diagram.upper) / 2,
-            y=band[1] - band[0],
-            base=band[0],
-            width=(diagram.upper - diagram.lower) * 0.94,
-            marker={"color": "rgba(86,180,233,0.28)", "line": {"width": 0}},
-            name="range of a perfect model (95 %)",
-            **on,
-        )
-    if bounds is not None:
-        outline = (bounds.steps(bounds.lower, "hv"), bounds.steps(bounds.upper, "vh"))
-        for side, (score, value) in enumerate(outline):
-            data += scatter(
-                x=score,
-                y=value,
-                line={"color": OKABE_ITO["green"], "width": 1, "shape": "hv" if side == 0 else "vh"},
-                fill="tonexty" if side else None,
-                fillcolor="rgba(0,158,115,0.12)",
-                name=f"{bounds.level:.0%} band of the true curve",
-                legendgroup="bounds",
-                showlegend=bool(side),
-                hovertemplate=f"at %{{x:.3f}} at {'most' if side else 'least'} %{{y:.3f}}",
-                **on,
-            )
-    if curve is not None:
+    outline = (bounds.steps(bounds.lower, "hv"), bounds.steps(bounds.upper, "vh"))
+    for side, (score, value) in enumerate(outline):
         data += scatter(
-            x=curve[0],
-            y=curve[1],
-            line={"color": OKABE_ITO["purple"], "width": 2.5, "shape": "hv"},
-            name="no bins: isotonic (CORP)",
-            hovertemplate="score %{x:.3f}, frequency %{y:.3f} (isotonic)",
-            **on,
-        )
-    if truth is not None:
-        data += scatter(
-            x=x,
-            y=truth,
-            marker={"symbol": "diamond-open", "size": 13, "color": OKABE_ITO["green"], "line": {"width": 2}},
-            name="true accuracy (simulated)",
-            hovertemplate="True accuracy %{y:.3f} (known: simulated)",
-            **on,
-        )
-    if other is not None:
-        name, beside = other
-        data += scatter(
-            x=beside.mean_confidence,
-            y=beside.accuracy,
-            marker={
-                "symbol": "circle-open",
-                "size": 24 * sizes(beside.count, beside.count.max()),
-                "color": OKABE_ITO["orange"],
-                "line": {"width": 2},
-            },
-            name=escape(shorten(name)),
-            customdata=np.column_stack([beside.bin, beside.count]).tolist(),
-            hovertemplate=f"{escape(name)}: mean %{{x:.3f}}, frequency %{{y:.3f}}<br>"
-            "%{customdata[1]:,} rows",
+            x=score,
+            y=value,
+            line={"color": OKABE_ITO["green"], "width": 1, "shape": "hv" if side == 0 else "vh"},
+            fill="tonexty" if side else None,
+            fillcolor="rgba(0,158,115,0.12)",
+            name=f"{bounds.level:.0%} band of the true curve",
+            legendgroup="bounds",
+            showlegend=bool(side),
+            hovertemplate=f"at %{{x:.3f}} at {'most' if side else 'least'} %{{y:.3f}}",
             **on,
         )
     return data
+
+
+def _without_bins(curve: tuple[np.ndarray, np.ndarray], on: Properties) -> list[Properties]:
+    return scatter(
+        x=curve[0],
+        y=curve[1],
+        line={"color": OKABE_ITO["purple"], "width": 2.5, "shape": "hv"},
+        name="no bins: isotonic (CORP)",
+        hovertemplate="score %{x:.3f}, frequency %{y:.3f} (isotonic)",
+        **on,
+    )
+
+
+def _true_dots(diagram: ReliabilityDiagram, truth: np.ndarray, on: Properties) -> list[Properties]:
+    return scatter(
+        x=diagram.mean_confidence,
+        y=truth,
+        marker={"symbol": "diamond-open", "size": 13, "color": OKABE_ITO["green"], "line": {"width": 2}},
+        name="true accuracy (simulated)",
+        hovertemplate="True accuracy %{y:.3f} (known: simulated)",
+        **on,
+    )
+
+
+def _other_dots(name: str, diagram: ReliabilityDiagram, on: Properties) -> list[Properties]:
+    return scatter(
+        x=diagram.mean_confidence,
+        y=diagram.accuracy,
+        marker={
+            "symbol": "circle-open",
+            "size": 24 * sizes(diagram.count, diagram.count.max()),
+            "color": OKABE_ITO["orange"],
+            "line": {"width": 2},
+        },
+        name=escape(shorten(name)),
+        customdata=np.column_stack([diagram.bin, diagram.count]).tolist(),
+        hovertemplate=f"{escape(name)}: mean %{{x:.3f}}, frequency %{{y:.3f}}<br>%{{customdata[1]:,}} rows",
+        **on,
+    )
 
 
 def draw_stars(diagram: ReliabilityDiagram, *, chosen: int | None = None) -> Figure:

@@ -17,6 +17,7 @@ from calib.data.notions import POOLED_NOTIONS, Notion, PerClass, Strategy
 from calib.diagrams.style import (
     OKABE_ITO,
     Figure,
+    Properties,
     escape,
     figure,
     method_colour,
@@ -353,29 +354,9 @@ def draw_validity(
     ]
     reach = min(1.0, 1.1 * max(shown) + 0.01)
     for position, (method, curve) in enumerate(curves.items()):
-        colour, level = method_colour(position), 0.7 - 0.2 * position
+        colour = method_colour(position)
+        data += _perfect(curve, method, colour, conditional)
         epsilon, share = curve.steps(conditional=conditional)
-        if len(curve.perfect_epsilon):
-            data += scatter(
-                x=curve.perfect_epsilon,
-                y=curve.perfect_cell_share if conditional else curve.perfect_share,
-                line={"color": colour, "width": 2, "dash": "dot"},
-                name=f"{escape(method)}, if it were perfect",
-                hovertemplate=f"A perfect model: %{{y:.1%}} of {what} within %{{x:.3f}}",
-            )
-            if not position:
-                near = min(int(np.searchsorted(curve.perfect_share, 0.97)), len(curve.perfect_epsilon) - 1)
-                notes.append(
-                    {
-                        "x": curve.perfect_epsilon[near],
-                        "y": 1.01,
-                        "yanchor": "bottom",
-                        "text": "dotted: if it were perfect",
-                        "showarrow": False,
-                        "font": {"size": 12},
-                        "xanchor": "left",
-                    }
-                )
         data += scatter(
             x=np.append(epsilon, 1.0),
             y=np.append(share, 1.0),
@@ -385,31 +366,25 @@ def draw_validity(
             name=escape(method),
             hovertemplate=f"{escape(method)}<br>%{{y:.1%}} of {what} within %{{x:.3f}}",
         )
-        reached = epsilon[np.searchsorted(share, level)]
-        at_right = reached > 0.6 * reach  # to the right of it, a narrow figure would cut its name
-        notes.append(
-            {
-                "x": reached,
-                "y": level,
-                "ax": -60 if at_right else 60,
-                "ay": 24,
-                "xanchor": "right" if at_right else "left",
-                "text": f"<b>{escape(shorten(method))}</b>",
-                "arrowcolor": colour,
-                "arrowwidth": 1.5,
-                "arrowhead": 0,
-                "standoff": 3,
-            }
-        )
+        if not position and len(curve.perfect_epsilon):
+            near = min(int(np.searchsorted(curve.perfect_share, 0.97)), len(curve.perfect_epsilon) - 1)
+            notes.append(
+                {
+                    "x": curve.perfect_epsilon[near],
+                    "y": 1.01,
+                    "yanchor": "bottom",
+                    "text": "dotted: if it were perfect",
+                    "showarrow": False,
+                    "font": {"size": 12},
+                    "xanchor": "left",
+                }
+            )
+        level = 0.7 - 0.2 * position
+        reached = float(epsilon[np.searchsorted(share, level)])
+        # Right of it, a narrow figure would cut the name.
+        notes.append(_method_name(method, colour, reached, level, on_left=reached > 0.6 * reach))
     for position, (colour, promise) in enumerate(zip(("blue", "purple"), promises, strict=False)):
-        data += scatter(
-            x=[promise.epsilon, promise.epsilon],
-            y=[0, promise.share],
-            line={"color": OKABE_ITO[colour], "width": 2, "dash": "dash"},
-            marker={"symbol": "triangle-up", "size": [0, 11]},
-            name=promise.name,
-            hovertemplate=f"{promise.name}: at least {promise.share:.0%}",
-        )
+        data += _promised(promise, OKABE_ITO[colour])
         notes.append(
             {
                 "x": promise.epsilon,
@@ -426,6 +401,47 @@ def draw_validity(
         annotations=notes,
         xaxis={"title": "\u03b5, distance allowed from the truth", "range": [0, reach]},
         yaxis={"title": f"V(\u03b5), share of {what}", "range": [0, 1.09], "tickformat": ".0%"},
+    )
+
+
+def _perfect(curve: ValidityCurve, method: str, colour: str, conditional: bool) -> list[Properties]:
+    """Draw the dotted curve of a perfect model, if it was computed."""
+    if not len(curve.perfect_epsilon):
+        return []
+    what = "cells" if conditional else "rows"
+    return scatter(
+        x=curve.perfect_epsilon,
+        y=curve.perfect_cell_share if conditional else curve.perfect_share,
+        line={"color": colour, "width": 2, "dash": "dot"},
+        name=f"{escape(method)}, if it were perfect",
+        hovertemplate=f"A perfect model: %{{y:.1%}} of {what} within %{{x:.3f}}",
+    )
+
+
+def _method_name(method: str, colour: str, x: float, y: float, *, on_left: bool) -> Properties:
+    return {
+        "x": x,
+        "y": y,
+        "ax": -60 if on_left else 60,
+        "ay": 24,
+        "xanchor": "right" if on_left else "left",
+        "text": f"<b>{escape(shorten(method))}</b>",
+        "arrowcolor": colour,
+        "arrowwidth": 1.5,
+        "arrowhead": 0,
+        "standoff": 3,
+    }
+
+
+def _promised(promise: Promise, colour: str) -> list[Properties]:
+    """Draw a line up to the promised share."""
+    return scatter(
+        x=[promise.epsilon, promise.epsilon],
+        y=[0, promise.share],
+        line={"color": colour, "width": 2, "dash": "dash"},
+        marker={"symbol": "triangle-up", "size": [0, 11]},
+        name=promise.name,
+        hovertemplate=f"{promise.name}: at least {promise.share:.0%}",
     )
 
 
