@@ -70,6 +70,19 @@ MOST_FITS, MOST_PAIRS = 25_000, 500_000
 FILLED = 0.9
 
 
+@dataclass(frozen=True)
+class Candidate:
+    method: str  #: Name of the calibrator in the catalogue, or "none"
+    #: Mean losses of the rows, each calibrated by a fit to the other folds
+    brier: float
+    log_loss: float
+    #: Base model minus calibrator, by the loss that decides, with 95 % intervals that hold at once
+    improvement: float
+    lower: float
+    upper: float
+    numbers: int  #: Numbers that the fit learned
+
+
 @dataclass(frozen=True, eq=False, repr=False)
 class Recommendation(Result):
     """The recommended calibrator, chosen on calibration rows."""
@@ -78,8 +91,7 @@ class Recommendation(Result):
     #: fitted calibrator or None: Fitted on all calibration rows; None if the name is "none"
     calibrator: Any
     reason: str  #: Why, in one sentence with numbers
-    #: One row per candidate, lowest score first; "improvement" has 95 % intervals that hold at once
-    table: pd.DataFrame
+    table: pd.DataFrame  #: One row per `Candidate`, lowest score first
     left_out: dict[str, str]  #: Candidates that were not tried, and why
     #: Calibration rows on which the candidates were tried, and all of them
     n_tried: int
@@ -269,20 +281,13 @@ def recommend(
         unseen -= one_more * np.array([weighted_mean(values, tried_weights) for values in deciding])
     options: dict[str, Any] = {"sample_weight": tried_weights, "cluster": tried_unit}
     result = improvements(deciding, unseen=unseen, **options)
-    means = {
-        metric: [weighted_mean(values[metric], tried_weights) for values in losses.values()]
-        for metric in SCORES
-    }
-    table = pd.DataFrame(
-        {
-            "method": names,
-            **means,
-            "improvement": result.improvement,
-            "lower": result.lower,
-            "upper": result.upper,
-            "numbers": [numbers[name] for name in names],
-        }
-    )
+    columns: list[Any] = [
+        names,
+        *([weighted_mean(losses[name][metric], tried_weights) for name in names] for metric in SCORES),
+        *(result.improvement, result.lower, result.upper),
+        [numbers[name] for name in names],
+    ]
+    table = pd.DataFrame([Candidate(*cells) for cells in zip(*columns, strict=True)])
     other = table["log_loss" if score == "brier" else "brier"]
     helps = np.flatnonzero((result.lower > 0.0) & (other <= other[0]) & (few is None))
     chosen = lowest = 0

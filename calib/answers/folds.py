@@ -28,6 +28,20 @@ from calib.stats.measures import MEASURES
 POOLED = "pooled"
 
 
+@dataclass(frozen=True)
+class FoldNumber:
+    """A number of a fold, or of all folds pooled."""
+
+    fold: str  #: Name of the fold, or `POOLED`
+    rows: int  #: Its rows
+    measure: str  #: Key of the number in `calib.stats.measures.MEASURES`
+    title: str  #: Name of the number in tables
+    value: float | None
+    #: For errors: mean error of a perfect model, and chance that it shows as much; else NaN
+    floor: float
+    p_value: float
+
+
 def fold_errors(
     rows: Any,
     *,
@@ -51,8 +65,7 @@ def fold_errors(
     Returns
     -------
     DataFrame
-        One row for each fold and number: fold, rows, measure (its key), title, value, and for errors floor
-        and p_value. The last fold is "pooled".
+        One row for each fold and number, with the columns of `FoldNumber`. The last fold is "pooled".
     """
     rows, names, code = _divided(rows, fold)
     redraws = {"n_resamples": n_resamples, "random_state": random_state}
@@ -193,12 +206,11 @@ def _table(
         weights = part.sample_weight
         for key, value in metrics(part.labels, taken, sample_weight=weights, **bins).values.items():
             measure = MEASURES[key]
-            line = {"fold": name, "rows": len(chosen), "measure": key, "title": measure.title, "value": value}
-            line |= {"floor": np.nan, "p_value": np.nan}
+            floor_of = (np.nan, np.nan)
             if measure.is_error and redraws["n_resamples"]:
                 options = {part: measure.options[part] for part in ("metric", "norm", "aggregate")}
                 notion = measure.notion or evidence.notion
                 floor = noise_floors(None, evidence, {key: options}, notion=notion, **bins, **redraws)[key]
-                line |= {"floor": floor.mean, "p_value": floor.p_value}
-            found.append(line)
+                floor_of = (floor.mean, floor.p_value)
+            found.append(FoldNumber(name, len(chosen), key, measure.title, value, *floor_of))
     return pd.DataFrame(found)

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+from numpy.typing import NDArray
 
 from calib.answers.slice_tables import groups_of
 from calib.base.exceptions import InputError
@@ -29,51 +30,32 @@ class SliceGaps(Drawn):
 
     column: str  #: Column the groups are cut from
     level: float  #: Coverage of all intervals of one kind, of all groups of the column at once
-    group: np.ndarray  #: (G,) object: Names of the groups
-    #: (G,) int64: Rows of the group, and all others
-    count: np.ndarray
-    rest: np.ndarray
-    #: (G,) float64: How often the outcome happens minus the mean score: negative is overconfident
-    bias: np.ndarray
-    bias_of_rest: np.ndarray
-    #: (G,) float64: Interval of bias minus bias_of_rest
-    bias_lower: np.ndarray
-    bias_upper: np.ndarray
-    #: (G,) float64: Calibration errors without the noise, `estimate` of `calib.error_interval`
-    error: np.ndarray
-    error_of_rest: np.ndarray
-    #: (G,) float64: Interval of the difference of the two true errors
-    error_lower: np.ndarray
-    error_upper: np.ndarray
-    #: (G,) float64: Difference of biases that would show in 80 of 100 samples of these sizes
-    smallest: np.ndarray
+    group: NDArray[np.object_]  #: (G,): Names of the groups
+    #: (G,): Rows of the group, and all others
+    count: NDArray[np.int64]
+    rest: NDArray[np.int64]
+    #: (G,): How often the outcome happens minus the mean score: negative is overconfident
+    bias: NDArray[np.float64]
+    bias_of_rest: NDArray[np.float64]
+    #: (G,): Interval of bias minus bias_of_rest
+    bias_lower: NDArray[np.float64]
+    bias_upper: NDArray[np.float64]
+    #: (G,): Calibration errors without the noise, `estimate` of `calib.error_interval`
+    error: NDArray[np.float64]
+    error_of_rest: NDArray[np.float64]
+    #: (G,): Interval of the difference of the two true errors
+    error_lower: NDArray[np.float64]
+    error_upper: NDArray[np.float64]
+    #: (G,): Difference of biases that would show in 80 of 100 samples of these sizes
+    smallest: NDArray[np.float64]
+    #: (G,): "more" or "less", "overconfident" or "underconfident"; or "not distinguishable". In a "less
+    #: underconfident" group accuracy is above confidence, but by less than in other rows.
+    direction: NDArray[np.object_]
+    #: (G,): Whether the error is "higher", "lower" or "not distinguishable"
+    verdict: NDArray[np.object_]
 
     def __len__(self) -> int:
         return len(self.group)
-
-    @property
-    def direction(self) -> list[str]:
-        """For each group "more" or "less", "overconfident" or "underconfident"; or "not distinguishable".
-
-        In a "less underconfident" group accuracy is above confidence, but by less than in other rows.
-        """
-
-        def words(own: float, low: float, high: float) -> str:
-            if high < 0:
-                return "more overconfident" if own < 0 else "less underconfident"
-            if low > 0:
-                return "more underconfident" if own > 0 else "less overconfident"
-            return "not distinguishable"
-
-        return list(map(words, self.bias, self.bias_lower, self.bias_upper))
-
-    @property
-    def verdict(self) -> list[str]:
-        """For each group, whether its error is "higher", "lower" or "not distinguishable"."""
-        return [
-            "higher" if low > 0 else "lower" if high < 0 else "not distinguishable"
-            for low, high in zip(self.error_lower, self.error_upper, strict=True)
-        ]
 
     @property
     def hidden(self) -> str:
@@ -84,8 +66,7 @@ class SliceGaps(Drawn):
     def frame(self) -> pd.DataFrame:
         """Return one row per group."""
         names = [name for name in self.__dataclass_fields__ if name not in ("column", "level")]
-        table = pd.DataFrame({name: getattr(self, name) for name in names})
-        return table.assign(direction=self.direction, verdict=self.verdict)
+        return pd.DataFrame({name: getattr(self, name) for name in names})
 
 
 def slice_gaps(
@@ -129,8 +110,8 @@ def slice_gaps(
     >>> top = TopLabelPrediction(np.zeros(800, int), np.full(800, 0.8))
     >>> y = np.concatenate([np.repeat([0, 1], [320, 80]), np.repeat([0, 1], [200, 200])])
     >>> gaps = slice_gaps(y, top, np.repeat(["north", "south"], 400), only=["south"])
-    >>> gaps.direction, gaps.verdict, gaps.bias.round(2).tolist(), np.abs(gaps.bias_of_rest).round(2).tolist()
-    (['more overconfident'], ['higher'], [-0.3], [0.0])
+    >>> [*gaps.direction, *gaps.verdict], gaps.bias.round(2), np.abs(gaps.bias_of_rest).round(2)
+    (['more overconfident', 'higher'], array([-0.3]), array([0.]))
     """
     check_choice(notion, TOP_NOTIONS, "notion")
     columns = groups_of(y_true, scores, groups, cuts, notion, sample_weight, cluster)
@@ -146,7 +127,8 @@ def slice_gaps(
         own, others = (part.side(group, other) for other in (False, True))
         differences = _differences(*(_side(side, alpha, options) for side in (own, others)))
         smallest = smallest_difference(differences[2], differences[3], 1.0 - alpha)
-        lines.append([part.names[group], own.n_samples, others.n_samples, *differences, smallest])
+        words = _direction(differences[0], *differences[2:4]), _verdict(*differences[6:8])
+        lines.append([part.names[group], own.n_samples, others.n_samples, *differences, smallest, *words])
     table = pd.DataFrame(lines, columns=list(SliceGaps.__dataclass_fields__)[2:])
     return SliceGaps(part.column, level, *(table[name].to_numpy() for name in table.columns))
 
@@ -184,3 +166,15 @@ def _differences(group: Side, rest: Side) -> list[float]:
         *(bias, bias_rest, *between[1:]),
         *(error, error_rest, least - most_rest, most - least_rest),
     ]
+
+
+def _direction(own: float, low: float, high: float) -> str:
+    if high < 0:
+        return "more overconfident" if own < 0 else "less underconfident"
+    if low > 0:
+        return "more underconfident" if own > 0 else "less overconfident"
+    return "not distinguishable"
+
+
+def _verdict(low: float, high: float) -> str:
+    return "higher" if low > 0 else "lower" if high < 0 else "not distinguishable"

@@ -6,7 +6,7 @@ import math
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple, get_args
 from xml.etree import ElementTree  # written, never read
 
 import numpy as np
@@ -35,8 +35,11 @@ HOW_READ = (
     "a baseline, it is the interval of the difference."
 )
 
+Bound = Literal["max", "min"]
+Answer = Literal["broken", "undecided", "kept"]
+
 #: The three answers of a gate, worst first.
-ANSWERS = ("broken", "undecided", "kept")
+ANSWERS: tuple[Answer, ...] = get_args(Answer)
 
 
 @dataclass(frozen=True)
@@ -51,16 +54,15 @@ class Check:
     upper: float
     level: float  #: Coverage of the interval
     limit: float  #: The limit; against a baseline 0, for the difference
-    bound: str  #: "max" or "min"
-    #: "kept" or "broken" if the whole interval keeps or breaks the limit, else "undecided"
-    answer: str
+    bound: Bound  #: Which side of the limit is allowed
+    answer: Answer  #: "kept" or "broken" if the whole interval keeps or breaks the limit, else "undecided"
     #: The noise floor of a calibration error, if it was computed
     perfect_mean: float | None
     perfect_q95: float | None
     p_value: float | None
     sentence: str  #: The check in words
     group: str | None = None  #: The group of rows it is about, such as "site = north"; None for all rows
-    n_samples: int = 0  #: Its rows
+    n_samples: int | None = None  #: Rows of the group
     baseline: float | None = None  #: The value of the baseline, if it is compared with one
 
     @property
@@ -79,7 +81,7 @@ class GateResult:
     pairing: str = ""  #: On which rows a baseline is compared, in words
 
     @property
-    def answer(self) -> str:
+    def answer(self) -> Answer:
         """The worst answer of all checks: "broken", else "undecided", else "kept"."""
         return min((check.answer for check in self.checks), key=ANSWERS.index)
 
@@ -106,10 +108,9 @@ class GateResult:
     def data(self) -> dict[str, Any]:
         checks = [asdict(check) for check in self.checks]
         for check in checks:
-            if check["group"] is None:  # there are no groups
-                del check["group"], check["n_samples"]
-            if check["baseline"] is None:
-                del check["baseline"]
+            for name in ("group", "n_samples", "baseline"):  # there are no groups, or no baseline
+                if check[name] is None:
+                    del check[name]
         return {"passed": self.passed, "answer": self.answer, "sentence": self.sentence, "checks": checks}
 
     def fails(self, check: Check) -> bool:
@@ -221,7 +222,7 @@ def gate(
     >>> [check.answer for check in result.checks]
     ['kept', 'broken']
     """
-    limits = [(name, "max", value) for name, value in (most or {}).items()]
+    limits: list[Limit] = [(name, "max", value) for name, value in (most or {}).items()]
     limits += [(name, "min", value) for name, value in (least or {}).items()]
     if not limits and baseline is None:
         raise InputError("a gate needs at least one limit, such as tl_ece=0.03, or a baseline")
@@ -258,6 +259,10 @@ def gate(
     return GateResult(tuple(checked), strict)
 
 
+#: Name of a number, side of the limit that is allowed, and limit.
+Limit = tuple[str, Bound, float]
+
+
 class _Part(NamedTuple):
     """The evidence of all rows, or of a group, on which limits are checked."""
 
@@ -288,7 +293,7 @@ def _parts(
 
 def _check(
     part: _Part,
-    asked: tuple[str, str, float],
+    asked: Limit,
     level: float,
     bins: dict[str, Any],
     draws: dict[str, Any],
@@ -310,7 +315,7 @@ def _check(
 
 def _checked(
     part: _Part,
-    asked: tuple[str, str, float],
+    asked: Limit,
     level: float,
     title: str,
     value: float,
@@ -320,7 +325,7 @@ def _checked(
 ) -> Check:
     name, bound, limit = asked
     near, far, allowed = (lower, upper, limit) if bound == "max" else (-upper, -lower, -limit)
-    answer = "kept" if far <= allowed else "broken" if near > allowed else "undecided"
+    answer: Answer = "kept" if far <= allowed else "broken" if near > allowed else "undecided"
     too_low = floor is not None and floor.is_too_low
     if too_low and answer == "kept":
         answer = "undecided"
@@ -345,20 +350,20 @@ def _checked(
         p_value=None if floor is None else floor.p_value,
         sentence=sentence + words,
         group=part.group,
-        n_samples=part.evidence.n_samples,
+        n_samples=None if part.group is None else part.evidence.n_samples,
     )
 
 
 def _against(change: MeasureChange, compared: Compared, level: float, strategy: Strategy) -> Check:
     measure = change.measure
-    bound = "min" if measure.higher_is_better else "max"
+    bound: Bound = "min" if measure.higher_is_better else "max"
     worse, better = change.lower > 0.0, change.upper < 0.0
     if bound == "min":
         worse, better = better, worse
     if measure.is_error and strategy not in ("uniform", compared.strategy):
         worse = False  # bins average, so errors at each value are larger (Remark 1)
     same = change.lower == change.upper == 0.0
-    answer = "broken" if worse else "kept" if better or same else "undecided"
+    answer: Answer = "broken" if worse else "kept" if better or same else "undecided"
     each = 1.0 - (1.0 - level) / len(compared.changes)
     what = "of the difference of squares " if measure.is_error and compared.n_paired is not None else ""
     decimals = decimals_of(change.lower, change.upper)

@@ -62,6 +62,28 @@ DIFFERENT_BINS = (
 )
 
 
+@dataclass(frozen=True)
+class ModelNumber:
+    """A number of a model with a method; NaN if the method could not be fitted or there is none."""
+
+    model: str
+    method: str
+    measure: str  #: Key of the number in `calib.stats.measures.MEASURES`
+    title: str  #: Name of the number in tables
+    bins: str | None  #: How scores are binned; None if the method could not be fitted
+    failure: str | None  #: Why the method could not be fitted; None if it could
+    value: float = np.nan
+    #: Mean and 95 % quantile of the error of a perfect model, and chance that it shows as much
+    floor: float = np.nan
+    floor_upper: float = np.nan
+    p_value: float = np.nan
+    #: Method minus its base, with its interval; for ECEs, of the debiased squared l2 errors
+    difference: float = np.nan
+    lower: float = np.nan
+    upper: float = np.nan
+    mark: Mark = ""  #: Whether the difference is distinguishable from 0
+
+
 @dataclass(frozen=True, eq=False, repr=False)
 class ModelComparison(Drawn):
     """Several models on the same rows, each before and after calibration."""
@@ -91,13 +113,7 @@ class ModelComparison(Drawn):
         return tuple(dict.fromkeys(self.table["measure"]))
 
     def frame(self) -> pd.DataFrame:
-        """Return one row for each model, method and number.
-
-        Columns: model, method, measure (its key), title, value; floor, floor_upper and p_value (mean and 95 %
-        quantile of a perfect model, p of the error); difference, lower and upper (method minus its base; for
-        ECEs, of debiased squared l2 errors); mark, "better", "worse" or empty; bins; failure, why a method
-        could not be fitted.
-        """
+        """Return one row for each model, method and number, with the columns of `ModelNumber`."""
         return self.table.copy()
 
     def wide(self) -> pd.DataFrame:
@@ -292,7 +308,7 @@ def compare_models(
     kind = kind_of(next(iter(pairs.values()))[1])
     chosen = methods_to_compare(methods, kind, n_bins)
     boards: dict[str, Leaderboard] = {}
-    rows: list[dict[str, Any]] = []
+    rows: list[ModelNumber] = []
     mark_level = 1.0 - (1.0 - level) / max(len(pairs) * len(chosen), 1)
     options = (n_bins, level, mark_level, n_resamples, random_state)
     for position, (name, (fitting, unseen)) in enumerate(pairs.items()):
@@ -305,7 +321,7 @@ def compare_models(
         boards[name] = model.board(chosen, report)
         rows += model.rows(boards[name])
     order = (*TABLES, *MEASURES)
-    rows.sort(key=lambda row: order.index(row["measure"]))
+    rows.sort(key=lambda row: order.index(row.measure))
     n_fitting, n_unseen = (
         max(0 if pair[part] is None else len(pair[part]) for pair in pairs.values()) for part in (0, 1)
     )
@@ -369,20 +385,17 @@ class _Model:
             progress=progress,
         )
 
-    def rows(self, board: Leaderboard) -> list[dict[str, Any]]:
+    def rows(self, board: Leaderboard) -> list[ModelNumber]:
         return [
-            {
-                "model": self.name,
-                "method": entry.method,
-                "measure": measure.key,
-                "title": measure.title,
-                "value": np.nan,
-                **dict.fromkeys(("floor", "floor_upper", "p_value", "difference", "lower", "upper"), np.nan),
-                "mark": "",
-                "bins": entry.metrics.bins if entry.metrics else None,
-                "failure": entry.failure,
+            ModelNumber(
+                self.name,
+                entry.method,
+                measure.key,
+                measure.title,
+                entry.metrics.bins if entry.metrics else None,
+                entry.failure,
                 **self.numbers.get(entry.method, {}).get(measure.key, {}),
-            }
+            )
             for measure in self.measures
             for entry in board.entries
         ]

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+from numpy.typing import NDArray
 
 from calib.answers.cuts import Cut, cross_cuts, cut_column
 from calib.base.exceptions import InputError
@@ -46,22 +47,22 @@ class SliceTable(Result):
     notion: str  #: What the error conditions on, besides the group
     n_bins: int  #: Bins per class (or group)
     fdr: float  #: False discovery rate of `above_noise`
-    #: (G,) object: Column the group was cut from, and its name
-    column: np.ndarray
-    group: np.ndarray
-    count: np.ndarray  #: (G,) int64: Rows
-    share: np.ndarray  #: (G,) float64: Share of all rows, or of their weight; sums to 1 for each column
-    #: (G,) float64: How often the outcome happens in the group, and its mean score
-    accuracy: np.ndarray
-    confidence: np.ndarray
-    error: np.ndarray  #: (G,) float64: Plug-in calibration error of the group's rows
-    #: (G,) float64: Mean and 95 % quantile of the error of a perfect model with these scores
-    floor: np.ndarray
-    floor_upper: np.ndarray
-    smallest: np.ndarray  #: (G,) float64: True error that would pass `floor_upper` in 80 of 100 such samples
-    p: np.ndarray  #: (G,) float64: Chance that such a model shows `error` or more
-    #: (G,) bool: By the procedure of Benjamini & Hochberg (1995) over all groups of all columns
-    above_noise: np.ndarray
+    #: (G,): Column the group was cut from, and its name
+    column: NDArray[np.object_]
+    group: NDArray[np.object_]
+    count: NDArray[np.int64]  #: (G,): Rows
+    share: NDArray[np.float64]  #: (G,): Share of all rows, or of their weight; sums to 1 for each column
+    #: (G,): How often the outcome happens in the group, and its mean score
+    accuracy: NDArray[np.float64]
+    confidence: NDArray[np.float64]
+    error: NDArray[np.float64]  #: (G,): Plug-in calibration error of the group's rows
+    #: (G,): Mean and 95 % quantile of the error of a perfect model with these scores
+    floor: NDArray[np.float64]
+    floor_upper: NDArray[np.float64]
+    smallest: NDArray[np.float64]  #: (G,): True error that would pass `floor_upper` in 80 of 100 such samples
+    p: NDArray[np.float64]  #: (G,): Chance that such a model shows `error` or more
+    #: (G,): By the procedure of Benjamini & Hochberg (1995) over all groups of all columns
+    above_noise: NDArray[np.bool_]
 
     def __len__(self) -> int:
         return len(self.count)

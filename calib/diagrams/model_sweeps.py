@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import Any
 
 import numpy as np
@@ -42,6 +42,23 @@ from calib.stats.measures import MEASURES, Measure, ece_of
 SWEPT = ("conf_ece", "tl_ece", "tl_mce_bin", "cw_ece")
 
 
+@dataclass(frozen=True)
+class SweptNumber:
+    """An error of a model with a method in a number of bins; NaN if the method could not be fitted."""
+
+    model: str
+    method: str
+    measure: str  #: Key of the error in `calib.stats.measures.MEASURES`
+    title: str  #: Name of the error in tables
+    n_bins: int
+    value: float
+    #: Mean, 5 and 95 % quantile of a perfect model's errors with the base scores
+    floor: float
+    floor_lower: float
+    floor_upper: float
+    failure: str | None  #: Why the method could not be fitted; None if it could
+
+
 @dataclass(frozen=True, eq=False, repr=False)
 class ModelSweeps(Drawn):
     """Errors of models, before and after calibration, against the number of bins."""
@@ -49,11 +66,7 @@ class ModelSweeps(Drawn):
     table: pd.DataFrame  #: One row for each model, method, error and number of bins; see `frame`
 
     def frame(self) -> pd.DataFrame:
-        """Return one row for each model, method, error and number of bins.
-
-        `floor`, `floor_lower` and `floor_upper` are mean, 5 and 95 % quantile of a perfect model's errors
-        with the base scores; `failure` says why a method could not be fitted.
-        """
+        """Return one row for each model, method, error and number of bins, as in `SweptNumber`."""
         return self.table.copy()
 
     @property
@@ -126,18 +139,7 @@ def sweep_models(
         found.append(pd.DataFrame(values).assign(model=model, method=method))
     table = pd.concat(found, ignore_index=True)
     table["title"] = table["measure"].map(lambda key: MEASURES[key].title)
-    columns = [
-        "model",
-        "method",
-        "measure",
-        "title",
-        "n_bins",
-        "value",
-        "floor",
-        "floor_lower",
-        "floor_upper",
-    ]
-    return ModelSweeps(table.reindex(columns=[*columns, "failure"]))
+    return ModelSweeps(table.reindex(columns=[each.name for each in fields(SweptNumber)]))
 
 
 class _Swept:

@@ -134,8 +134,8 @@ class CalibrationSlope(Result):
     #: False if all scores are equal or separate the outcomes; intervals then have no bounds
     determined: bool
     #: Rows of score 0 or 1 that were left out because all scores are rounded
-    n_left_out: int = 0
-    untold: str | None = None  #: As for `CombinedTest`
+    n_left_out: int
+    untold: str | None  #: Why there is no verdict, such as too few clusters; None if there is
 
     @property
     def words(self) -> str:
@@ -294,7 +294,7 @@ class CombinedTest(Result):
 
     n_tests: int  #: Tests
     p_value: float  #: Their combined p-value
-    untold: str | None = None  #: Why there is no verdict, such as too few clusters; None if there is
+    untold: str | None  #: Why there is no verdict, such as too few clusters; None if there is
 
     @property
     def verdict(self) -> str:

@@ -53,6 +53,21 @@ class MonitoredGap:
     since: Any  #: float or Timestamp: Time of the first of the rows
 
 
+@dataclass(frozen=True)
+class Unit:
+    """All rows, a class or a group, with the evidence against its calibration."""
+
+    level: str  #: "all", "class" or "group"
+    name: str  #: Name of the class or group; empty for all rows
+    rows: int  #: Rows, or clusters, so far
+    log_evidence: float  #: Logarithm of the worth of the bets on it
+    named: bool  #: Whether an alarm names it
+    #: Frequency of the outcomes minus the mean score, and its confidence sequence
+    gap: float
+    lower: float
+    upper: float
+
+
 class Monitor(Result):
     """Evidence against calibration in a stream of rows, valid at any time and however often you look.
 
@@ -290,26 +305,19 @@ class Monitor(Result):
             self.time_of(self.blocks[begun].first),
         )
 
-    def frame(self) -> pd.DataFrame:
-        """Return a row for all rows, each class and each group: evidence, gap, and whether it is named."""
-        named = self.named()
-        records = []
+    def units(self) -> list[Unit]:
+        """Return all rows, each class and each group: evidence, gap, and whether it is named."""
+        named, found = self.named(), []
         for level, state in self.levels.items():
             for name, log_evidence in zip(state.names, state.log_evidence().tolist(), strict=True):
-                gap = self.gap(level, name)
-                records.append(
-                    {
-                        "level": level,
-                        "name": name,
-                        "rows": gap.n_rows,
-                        "log_evidence": log_evidence,
-                        "named": (level, name) in named,
-                        "gap": gap.gap,
-                        "lower": gap.lower,
-                        "upper": gap.upper,
-                    }
-                )
-        return pd.DataFrame(records)
+                gap, is_named = self.gap(level, name), (level, name) in named
+                ends = gap.gap, gap.lower, gap.upper
+                found.append(Unit(level, name, gap.n_rows, log_evidence, is_named, *ends))
+        return found
+
+    def frame(self) -> pd.DataFrame:
+        """Return `units` as a table."""
+        return pd.DataFrame(self.units())
 
     def over_time(self, level: str = "all", name: str = "") -> pd.DataFrame:
         """Return a row for each block of rows: its times and gap, and the gap and evidence up to there.

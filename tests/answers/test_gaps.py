@@ -40,7 +40,7 @@ def test_gaps_are_those_of_a_group_and_all_other_rows(weights):
         difference = gaps.bias[at] - gaps.bias_of_rest[at]
         assert gaps.bias_lower[at] < difference < gaps.bias_upper[at]
     assert gaps.direction[1] == "more overconfident"
-    assert gaps.frame()["direction"].tolist() == gaps.direction
+    assert gaps.frame()["direction"].tolist() == gaps.direction.tolist()
 
 
 def test_a_group_that_is_less_underconfident_is_not_called_overconfident():
@@ -48,7 +48,7 @@ def test_a_group_that_is_less_underconfident_is_not_called_overconfident():
     group, other = np.repeat([0, 1], 2_000), np.tile(np.arange(100), 40)
     for right in (70, 90), (10, 40):
         happened = other < np.where(group == 0, *right)
-        words = slice_gaps(happened, np.full(4_000, 0.5), group.astype(str)).direction
+        words = slice_gaps(happened, np.full(4_000, 0.5), group.astype(str)).direction.tolist()
         wanted = ["less underconfident", "more underconfident"]
         assert words == (wanted if right[0] > 50 else ["more overconfident", "less overconfident"])
 
