@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from typing import Any, Literal, NamedTuple, get_args
 from xml.etree import ElementTree  # written, never read
 
@@ -104,14 +104,6 @@ class GateResult:
         if self.strict:
             ends["undecided"] = "failed, because a limit is undecided"
         return f"{ends[self.answer]}: {'; '.join(sentences)}"
-
-    def data(self) -> dict[str, Any]:
-        checks = [asdict(check) for check in self.checks]
-        for check in checks:
-            for name in ("group", "n_samples", "baseline"):  # there are no groups, or no baseline
-                if check[name] is None:
-                    del check[name]
-        return {"passed": self.passed, "answer": self.answer, "sentence": self.sentence, "checks": checks}
 
     def fails(self, check: Check) -> bool:
         return check.answer == "broken" or (self.strict and check.answer == "undecided")

@@ -7,27 +7,30 @@ import math
 import shlex
 from argparse import Namespace
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
+from calib.answers.advice import Candidate, Recommendation
 from calib.answers.advice import recommend as recommend_calibrator
 from calib.answers.calibrated import applied_frame, assessment_strategy, calibrated_scores, fit_on
-from calib.answers.conclusion import conclude
-from calib.answers.costly_actions import choose_actions
+from calib.answers.conclusion import Conclusion, Gap, conclude
+from calib.answers.costly_actions import ActionCosts, choose_actions
 from calib.answers.cuts import MOST_CODES, Cut, cut_column, parse_cuts
+from calib.answers.decision_rules import DecisionRule, RuleEffect
 from calib.answers.decision_rules import decide as choose_rule
-from calib.answers.folds import fold_errors
-from calib.answers.gaps import slice_gaps
+from calib.answers.folds import FoldNumber, fold_errors
+from calib.answers.gaps import SliceGaps, slice_gaps
+from calib.answers.gate import GateResult
 from calib.answers.gate import gate as compare_with_limits
 from calib.answers.leaderboard import Entry, Leaderboard, row_losses
-from calib.answers.metric_tables import BASE, HOW_SURE, interval_texts, metric_intervals
+from calib.answers.metric_tables import BASE, HOW_SURE, Metrics, interval_texts, metric_intervals
 from calib.answers.metric_tables import metrics as compute_metrics
-from calib.answers.model_tables import compare_models
-from calib.answers.slice_tables import SLICE_COLUMNS
+from calib.answers.model_tables import ModelComparison, ModelNumber, compare_models
+from calib.answers.slice_tables import SLICE_COLUMNS, SliceTable
 from calib.answers.slice_tables import slices as assess_slices
 from calib.base.exceptions import InputError
 from calib.base.interval_words import interval_words, with_interval
@@ -51,7 +54,8 @@ from calib.calibrators.multiclass import FALLBACK_WORDS, fallback_records
 from calib.calibrators.softmax_fit import fit_words
 from calib.cli.input import (
     FileRows,
-    Outcome,
+    FitData,
+    Output,
     calibrator_for,
     calibrator_options,
     evidence_to_assess,
@@ -62,6 +66,7 @@ from calib.cli.input import (
     size_words,
     summary_of,
 )
+from calib.cli.json_data import parts, rows_of
 from calib.cli.light import serve
 from calib.cli.streams import deliver, is_piped, progress_line
 from calib.data.equal_rows import overlap
@@ -69,7 +74,7 @@ from calib.data.kinds import check_equal_rows, kind_of, lacks, needs_rows, witho
 from calib.data.notions import TOP_NOTIONS, Strategy
 from calib.data.predictions import Announcement, in_common_classes, weight_words
 from calib.data.splits import FOLD, column_of
-from calib.diagrams.model_sweeps import draw_model_sweeps, sweep_models
+from calib.diagrams.model_sweeps import ModelSweeps, SweptNumber, draw_model_sweeps, sweep_models
 from calib.diagrams.style import figure_html, plotly_script
 from calib.evidence.reductions import cluster_codes, top_label
 from calib.evidence.rows import as_evidence
@@ -80,13 +85,93 @@ from calib.files.saved.document import aligned, dumps, load_calibrator, loads
 from calib.files.saved.project import Project
 from calib.report.html import page
 from calib.report.sections import ReportInput, report_html
-from calib.stats.binless import calibration_slope, calibration_tests, combined_test
+from calib.stats.binless import (
+    CalibrationSlope,
+    CalibrationTest,
+    CombinedTest,
+    calibration_slope,
+    calibration_tests,
+    combined_test,
+)
 from calib.stats.effective import dependence_words
 from calib.stats.floors import NoiseFloor, noise_floor, verdict
-from calib.stats.measures import ECES, Measure, ece_of
+from calib.stats.measures import ECES, MEASURES, Measure, ece_of
+
+#: Numbers of each method, and what each is about.
+REPORTED_NUMBERS = {key: measure.about for key, measure in MEASURES.items() if measure.listed}
 
 
-def metrics(options: Namespace) -> Outcome:
+@dataclass(frozen=True)
+class ImprovementData:
+    value: float  #: Base model's score minus the method's
+    #: Its paired 95 % interval
+    lower: float
+    upper: float
+
+
+@dataclass(frozen=True)
+class MethodData:
+    metrics: Metrics = field(metadata=parts("method n_samples n_bins n_distinct kind weighted"))
+    strategy: str  #: How scores are binned
+    values: Mapping[str, float | None] = field(metadata={"parts": REPORTED_NUMBERS})
+    intervals: Mapping[str, tuple[float, float]]  #: 95 % intervals of the numbers
+    improvement: Mapping[str, ImprovementData]  #: Against the base model, by score
+
+
+@dataclass(frozen=True)
+class FloorData:
+    floor: NoiseFloor = field(metadata=parts("observed smallest p_value"))
+    #: Mean and 95 % quantile of the error of a perfect model
+    perfect_mean: float
+    perfect_q95: float
+    n_resamples: int  #: Redraws of the outcomes
+
+
+@dataclass(frozen=True)
+class TestData:
+    test: CalibrationTest = field(metadata=parts("statistic p_value"))
+
+
+@dataclass(frozen=True)
+class BinlessData:
+    kuiper: TestData | None = None
+    ks: TestData | None = None
+    spiegelhalter: TestData | None = None
+    skce: TestData | None = None
+    slope: CalibrationSlope | None = None
+    together: CombinedTest | None = None  #: These tests and the noise floors' together
+
+
+@dataclass(frozen=True)
+class AssessedData(MethodData):
+    noise: Mapping[str, FloorData]  #: By notion, or "binary"
+    without_bins: BinlessData  #: Empty for --resamples 0 and for rows that do not allow it
+
+
+@dataclass(frozen=True)
+class GapData:
+    label: int  #: The predicted class, -1 if all are pooled
+    gap: Gap = field(metadata=parts("direction lower upper count says right least most"))
+
+
+@dataclass(frozen=True)
+class ConclusionData:
+    words: str
+    conclusion: Conclusion = field(metadata=parts("direction level"))
+    gaps: Sequence[GapData]
+
+
+@dataclass(frozen=True)
+class MetricsData:
+    file: str
+    rows: SummedRows | Announcement = field(metadata=parts("kind n_samples coverage fingerprint"))
+    n_classes: int | None
+    methods: Sequence[AssessedData]  #: The base model, and the calibrator if there is one
+    folds: Sequence[FoldNumber]
+    conclusion: ConclusionData
+
+
+def metrics(options: Namespace) -> Output[MetricsData]:
     """Assess the evaluation rows of a file, or a summary, before and after a calibrator, if there is one."""
     fixed: list[str] = []
     rows = evidence_to_assess(options, fixed)
@@ -101,20 +186,10 @@ def metrics(options: Namespace) -> Outcome:
         _binless(rows, method.scores, options, method_floors)
         for method, method_floors in zip(methods, floors, strict=True)
     ]
-    data = {
-        "file": str(options.file),
-        "kind": rows.kind,
-        "n_samples": rows.n_samples,
-        "n_classes": getattr(rows, "n_classes", None),
-        "coverage": rows.coverage,
-        "fingerprint": rows.fingerprint,
-        "methods": [
-            numbers
-            | {"noise": {notion: _floor_data(floor) for notion, floor in by_notion.items()}}
-            | {"without_bins": results}
-            for numbers, by_notion, (_, results) in zip(_data(methods), floors, tests, strict=True)
-        ],
-    }
+    assessed = [
+        AssessedData(**vars(numbers), noise=_floor_data(by_notion), without_bins=results)
+        for numbers, by_notion, (_, results) in zip(_data(methods), floors, tests, strict=True)
+    ]
     verdicts = [
         f"{method.name}: {verdict(floor, _floor_measures(rows)[notion].title)}"
         for method, by_notion in zip(methods, floors, strict=True)
@@ -124,28 +199,33 @@ def metrics(options: Namespace) -> Outcome:
         f"{method.name}: {line}" for method, (lines, _) in zip(methods, tests, strict=True) for line in lines
     ]
     folds = _folds(rows, options)
-    data["folds"] = [] if folds is None else _records(folds)
     conclusion = conclude(rows.labels, rows, n_bins=options.bins, sample_weight=rows.sample_weight)
     floor = floors[0].get(kind_of(rows).notion) or next(iter(floors[0].values()), None)
     words = conclusion.words(rows.class_names, floor)
-    data["conclusion"] = {
-        "words": words,
-        "direction": conclusion.direction,
-        "level": conclusion.level,
-        "gaps": conclusion.frame().to_dict("records"),
-    }
-    verdicts += [] if folds is None else _fold_lines(folds)
-    return Outcome("\n".join([*notes, words, "", *_table(methods), "", *verdicts]), data)
+    found = (*conclusion.pooled, *conclusion.classes)
+    gaps = [GapData(-1 if gap.label is None else gap.label, gap) for gap in found]
+    data = MetricsData(
+        str(options.file),
+        rows,
+        getattr(rows, "n_classes", None),
+        assessed,
+        rows_of(FoldNumber, folds),
+        ConclusionData(words, conclusion, gaps),
+    )
+    verdicts += _fold_lines(folds)
+    return Output("\n".join([*notes, words, "", *_table(methods), "", *verdicts]), data)
 
 
-def _folds(rows: Any, options: Namespace) -> pd.DataFrame | None:
+def _folds(rows: Any, options: Namespace) -> pd.DataFrame:
     if isinstance(rows, SummedRows) or column_of(rows, FOLD) is None:
-        return None
+        return pd.DataFrame()
     redraws = {"n_resamples": options.resamples, "random_state": options.seed}
     return fold_errors(rows, n_bins=options.bins, **redraws)
 
 
 def _fold_lines(folds: pd.DataFrame) -> list[str]:
+    if folds.empty:
+        return []
     text = folds["value"].map("{:.4f}".format)
     floors = folds["floor"].map(lambda floor: "" if math.isnan(floor) else f" ({floor:.4f})")
     wide = folds.assign(text=text + floors).pivot(index="title", columns="fold", values="text")
@@ -156,7 +236,14 @@ def _fold_lines(folds: pd.DataFrame) -> list[str]:
     return ["", head, *wide.rename_axis(None).to_string().splitlines()]
 
 
-def fit(options: Namespace) -> Outcome:
+@dataclass(frozen=True)
+class EvaluatedFitData(FitData):
+    weighted: bool  #: Whether calibration rows have weights
+    n_evaluation: int  #: Other rows; the methods are compared on them
+    methods: Sequence[MethodData]  #: The base model and the calibrator; empty if other rows have no labels
+
+
+def fit(options: Namespace) -> Output[EvaluatedFitData]:
     """Fit a calibrator on the calibration rows, write its file, and compare on the evaluation rows."""
     if options.n_bins is not None and options.points_per_bin is not None:
         raise InputError("--n-bins and --points-per-bin exclude each other; give one of the two")
@@ -184,13 +271,7 @@ def fit(options: Namespace) -> Outcome:
     if calibration.sample_weight is not None:
         notes.append(f"rows are {weight_words(calibration.sample_weight)}; no guarantee holds with weights")
     fallbacks = fallback_records(calibrator, calibration.class_names)
-    for used, outcome in FALLBACK_WORDS.items():
-        short = [entry for entry in fallbacks if entry["used"] == used]
-        if short:
-            classes = ", ".join(f"{entry['class']} ({entry['n_points']} rows)" for entry in short[:10])
-            more = f" and {len(short) - 10:,} more" if len(short) > 10 else ""
-            needed = short[0]["needed"]
-            notes.append(f"{outcome}: fewer than {needed} calibration rows for {classes}{more}")
+    notes += _fallback_lines(fallbacks)
     methods: list[_Assessed] = []
     if unseen is not None and unseen.labels is not None:
         unseen = aligned(unseen, calibrator)
@@ -203,16 +284,26 @@ def fit(options: Namespace) -> Outcome:
         notes += ["", f"on {unseen.n_samples:,} other rows:", *_table(methods), ""]
     deliver(options.output, content)
     notes.append(f"wrote {options.output}")
-    data = {
-        "calibrator": str(options.output),
-        "method": name_of(calibrator),
-        "n_calibration": calibration.n_samples,
-        "weighted": calibration.sample_weight is not None,
-        "n_evaluation": 0 if unseen is None else unseen.n_samples,
-        "not_calibrated": fallbacks,
-        "methods": _data(methods),
-    }
-    return Outcome("\n".join(notes), data)
+    data = EvaluatedFitData(
+        calibrator=str(options.output),
+        method=name_of(calibrator),
+        n_calibration=calibration.n_samples,
+        not_calibrated=fallbacks,
+        weighted=calibration.sample_weight is not None,
+        n_evaluation=0 if unseen is None else unseen.n_samples,
+        methods=_data(methods),
+    )
+    return Output("\n".join(notes), data)
+
+
+def _fallback_lines(fallbacks: Sequence[Mapping[str, Any]]) -> list[str]:
+    lines = []
+    for used, outcome in FALLBACK_WORDS.items():
+        if short := [entry for entry in fallbacks if entry["used"] == used]:
+            classes = ", ".join(f"{entry['class']} ({entry['n_points']} rows)" for entry in short[:10])
+            more = f" and {len(short) - 10:,} more" if len(short) > 10 else ""
+            lines.append(f"{outcome}: fewer than {short[0]['needed']} calibration rows for {classes}{more}")
+    return lines
 
 
 def _groups_in(column: str, rows: Announcement) -> pd.Series:
@@ -225,7 +316,17 @@ def _groups_in(column: str, rows: Announcement) -> pd.Series:
     return groups
 
 
-def apply(options: Namespace) -> Outcome:
+@dataclass(frozen=True)
+class ApplyData:
+    output: str  #: File written
+    n_samples: int  #: Its rows
+    n_class_changed: int  #: Rows whose predicted class changes
+    columns: Sequence[str]  #: Columns of the file
+    #: Shares of the classes before and now, if they are corrected
+    class_shares: Sequence[Mapping[str, str | float]] | None = None
+
+
+def apply(options: Namespace) -> Output[ApplyData]:
     """Calibrate new predictions with a calibrator file and write them as a table."""
     rows = read_rows(options, labelled=False).evaluation
     notes: list[str] = []
@@ -233,7 +334,10 @@ def apply(options: Namespace) -> Outcome:
     shares = None
     if any((options.label_shift, options.calibration, options.target_shares, options.training_shares)):
         calibrator, shift = _corrected(calibrator, rows, options)
-        shares = shift.frame(rows.class_names).to_dict("records")
+        shares = [
+            {str(head): cell for head, cell in row.items()}
+            for row in shift.frame(rows.class_names).to_dict("records")
+        ]
         notes.append(
             f"class shares, before and {'as given' if shift.method == 'known' else 'as estimated'}: "
             + ", ".join(
@@ -257,9 +361,7 @@ def apply(options: Namespace) -> Outcome:
         notes.append(f"{1 - rows.coverage:.1%} of the rows of the file hold no answer; they are left out")
     changed = int((frame["announced"] != frame["predicted"]).sum()) if "announced" in frame else 0
     notes.append(f"wrote {len(frame):,} rows to {target}; the predicted class changes in {changed:,}")
-    data = {"output": str(target), "n_samples": len(frame), "n_class_changed": changed}
-    data |= {} if shares is None else {"class_shares": shares}
-    return Outcome("\n".join(notes), data | {"columns": list(frame.columns)})
+    return Output("\n".join(notes), ApplyData(str(target), len(frame), changed, list(frame.columns), shares))
 
 
 def _corrected(calibrator: Any, rows: Any, options: Namespace) -> tuple[Any, LabelShift]:
@@ -303,7 +405,16 @@ def _corrected(calibrator: Any, rows: Any, options: Namespace) -> tuple[Any, Lab
     return with_weights(calibrator, shift), shift
 
 
-def recommend(options: Namespace) -> Outcome:
+@dataclass(frozen=True)
+class RecommendData:
+    file: str
+    advice: Recommendation = field(metadata=parts("name reason left_out"))
+    n_calibration: int  #: Calibration rows
+    weighted: bool  #: Whether they have weights
+    candidates: Sequence[Candidate]  #: Lowest loss first
+
+
+def recommend(options: Namespace) -> Output[RecommendData]:
     """Recommend one calibrator, or none, by cross-validation on the calibration rows."""
     file_rows = read_rows(options)
     rows, _, source = file_rows.divided(options)
@@ -322,24 +433,25 @@ def recommend(options: Namespace) -> Outcome:
         improvement = with_interval(*change, sign="+")
         lines.append(line(name, f"{brier:.4f}", f"{log_loss:.4f}", improvement, f"{numbers:,}"))
     lines += [f"left out: {name}, because {why}" for name, why in advice.left_out.items()]
-    data = {
-        "file": str(options.file),
-        "name": advice.name,
-        "reason": advice.reason,
-        "n_calibration": rows.n_samples,
-        "weighted": weighted,
-        "candidates": advice.table.to_dict("records"),
-        "left_out": advice.left_out,
-    }
+    candidates = rows_of(Candidate, advice.table)
+    data = RecommendData(str(options.file), advice, rows.n_samples, weighted, candidates)
     if options.output and advice.calibrator is not None:
         among = len(advice.tried)
         content = dumps(advice.calibrator, fitted_on=rows, log=file_rows.log, choices=among)
         deliver(options.output, content)
         lines.append(f"wrote {options.output}")
-    return Outcome("\n".join(lines), data)
+    return Output("\n".join(lines), data)
 
 
-def gate(options: Namespace) -> Outcome:
+@dataclass(frozen=True)
+class GateData:
+    file: str
+    n_samples: int
+    weighted: bool  #: Whether rows have weights
+    result: GateResult = field(metadata=parts("passed answer sentence checks"))
+
+
+def gate(options: Namespace) -> Output[GateData]:
     """Compare the evaluation rows with limits; exit code 1 if one is broken or, with --strict, undecided."""
     rows = evidence_to_assess(options)
     scores: Any = rows
@@ -371,14 +483,14 @@ def gate(options: Namespace) -> Outcome:
         random_state=options.seed,
     )
     weighted = rows.is_weighted if isinstance(rows, SummedRows) else rows.sample_weight is not None
-    data = {"file": str(options.file), "n_samples": rows.n_samples, "weighted": weighted, **result.data()}
+    data = GateData(str(options.file), rows.n_samples, weighted, result)
     note = f" (rows are {weight_words(rows.sample_weight)})" if rows.sample_weight is not None else ""
     if not isinstance(rows, SummedRows) and (worth := dependence_words(rows)):
         note += f" ({worth})"
     for output, write in ((options.junit, result.junit), (options.markdown, result.markdown)):
         if output:
             deliver(output, write().encode())
-    return Outcome(result.sentence + note, data, 0 if result.passed else 1)
+    return Output(result.sentence + note, data, 0 if result.passed else 1)
 
 
 def _baseline_options(options: Namespace) -> Namespace:
@@ -418,7 +530,19 @@ def _cut_columns(rows: Any, names: Sequence[str], cuts: Sequence[str]) -> list[C
     return [cut_column(further_column(rows, name), name=name, at=at.get(name)) for name in names]
 
 
-def open(options: Namespace) -> Outcome:
+@dataclass(frozen=True)
+class HeldData:
+    what: str  #: Part of the project
+    holds: str  #: Its content in words
+
+
+@dataclass(frozen=True)
+class OpenData:
+    file: str
+    holds: Sequence[HeldData]
+
+
+def open(options: Namespace) -> Output[OpenData]:
     """Describe the content of a project file, or serve the app with it."""
     project = Project.load(options.file)
     if options.serve:
@@ -430,10 +554,30 @@ def open(options: Namespace) -> Outcome:
         for what, holds in frame.itertuples(index=False)
         for line in str(holds).splitlines()
     ]
-    return Outcome("\n".join(lines), {"file": str(options.file), "holds": frame.to_dict("records")})
+    return Output("\n".join(lines), OpenData(str(options.file), rows_of(HeldData, frame)))
 
 
-def decide(options: Namespace) -> Outcome:
+@dataclass(frozen=True)
+class DecideData:
+    file: str
+    target: Mapping[str, float]  #: "accuracy", "reviews" or "cost", and its value
+    rule: DecisionRule = field(metadata=parts("by alpha sentence guarantee"))
+    rows_needed: int | None  #: About how many rows would support the accuracy, if more would
+    thresholds: Mapping[str, float]  #: By class, or for "all classes"; null: nothing is accepted
+    effect: RuleEffect = field(metadata=parts("n_samples n_accepted n_wrong accuracy lower upper cost"))
+
+
+@dataclass(frozen=True)
+class CostsData:
+    file: str
+    found: ActionCosts = field(
+        metadata=parts("sentence cost lower upper level saved saved_lower saved_upper")
+    )
+    alone: str  #: The action that costs least if all rows get the same
+    rows: Mapping[str, Mapping[str, int]]  #: Rows by true class and action
+
+
+def decide(options: Namespace) -> Output[DecideData | CostsData]:
     """Choose thresholds on the evaluation rows: which predictions may pass without a person."""
     fixed: list[str] = []
     rows = rows_to_assess(options, fixed)
@@ -468,29 +612,16 @@ def decide(options: Namespace) -> Outcome:
         f"{name:<{width}}  {'nothing accepted' if np.isinf(threshold) else f'{threshold:.6f}'}"
         for name, threshold in zip(names, table["threshold"], strict=True)
     ]
-    outcome = rule.effect
     if options.output:
         deliver(options.output, dumps(rule.carried_by(calibrator)))
         lines.append(f"wrote {options.output}")
-    data = {
-        "file": str(options.file),
-        "target": {rule.target: rule.value},
-        "by": rule.by,
-        "alpha": rule.alpha,
-        "sentence": rule.sentence,
-        "guarantee": rule.guarantee,
-        "rows_needed": rule.needed,
-        "thresholds": _finite(dict(zip(names, rule.thresholds.tolist(), strict=True))),
-        "n_samples": outcome.n_samples,
-        "n_accepted": outcome.n_accepted,
-        "n_wrong": outcome.n_wrong,
-        **_finite({"accuracy": outcome.accuracy, "lower": outcome.lower, "upper": outcome.upper}),
-        "cost": outcome.cost,
-    }
-    return Outcome("\n".join(lines), data)
+    thresholds = dict(zip(names, rule.thresholds.tolist(), strict=True))
+    target: dict[str, float] = {rule.target: rule.value}
+    data = DecideData(str(options.file), target, rule, rule.needed, thresholds, rule.effect)
+    return Output("\n".join(lines), data)
 
 
-def _costs(options: Namespace, rows: Any, scores: Any, fixed: list[str]) -> Outcome:
+def _costs(options: Namespace, rows: Any, scores: Any, fixed: list[str]) -> Output[CostsData]:
     with Path(options.costs).open(newline="", encoding="utf-8-sig") as file:
         head, *lines = [line for line in csv.reader(file) if line] or [[]]
     given = {name: costs for name, *costs in lines}
@@ -504,18 +635,22 @@ def _costs(options: Namespace, rows: Any, scores: Any, fixed: list[str]) -> Outc
         cluster=rows.cluster,
     )
     table = found.frame(rows.class_names)
-    data = {
-        "file": str(options.file),
-        "sentence": found.sentence,
-        **{name: getattr(found, name) for name in ("cost", "lower", "upper", "level")},
-        **{name: getattr(found, name) for name in ("saved", "saved_lower", "saved_upper")},
-        "alone": found.actions[found.alone],
-        "rows": table.T.to_dict(),
-    }
-    return Outcome("\n".join([*fixed, found.sentence, "", table.rename_axis("class").to_string()]), data)
+    counts: Any = table.T.to_dict()
+    data = CostsData(str(options.file), found, found.actions[found.alone], counts)
+    return Output("\n".join([*fixed, found.sentence, "", table.rename_axis("class").to_string()]), data)
 
 
-def slices(options: Namespace) -> Outcome:
+@dataclass(frozen=True)
+class SlicesData:
+    file: str
+    n_samples: int
+    weighted: bool  #: Whether rows have weights
+    about: SliceTable = field(metadata=parts("notion fdr"))
+    groups: SliceTable  #: The clearest evidence of miscalibration first
+    gaps: Mapping[str, SliceGaps]  #: Each group against all other rows, by column
+
+
+def slices(options: Namespace) -> Output[SlicesData]:
     """Assess the groups of further columns of the evaluation rows, and compare the groups of each column."""
     rows = evidence_to_assess(options)
     is_summed = isinstance(rows, SummedRows)
@@ -563,19 +698,19 @@ def slices(options: Namespace) -> Outcome:
             f"{interval_words(rest.bias_lower[place], rest.bias_upper[place], sign='+')})"
             for place in apart[: options.rows]
         ] or [f"{name}: no group has a gap that is distinguishable from all other rows'; {rest.hidden}"]
-    data = {
-        "file": str(options.file),
-        "n_samples": rows.n_samples,
-        "weighted": rows.is_weighted if is_summed else rows.sample_weight is not None,
-        "notion": table.notion,
-        "fdr": table.fdr,
-        "groups": table.frame().to_dict("records"),
-        "gaps": {name: rest.frame().to_dict("records") for name, rest in gaps.items()},
-    }
-    return Outcome("\n".join(lines), data)
+    weighted = rows.is_weighted if is_summed else rows.sample_weight is not None
+    data = SlicesData(str(options.file), rows.n_samples, weighted, table, table, gaps)
+    return Output("\n".join(lines), data)
 
 
-def report(options: Namespace) -> Outcome:
+@dataclass(frozen=True)
+class ReportData:
+    output: str  #: Page written
+    bytes: int  #: Its size
+    calibrators: Sequence[str]
+
+
+def report(options: Namespace) -> Output[ReportData]:
     """Write one self-contained HTML page about the evaluation rows and calibrators."""
     summary = summary_of(options)
     file_rows = FileRows(None, summary, {}) if summary is not None else read_rows(options, examined=True)
@@ -616,12 +751,25 @@ def report(options: Namespace) -> Outcome:
     )
     content = html.encode(errors="backslashreplace")  # names of files need not be UTF-8
     deliver(options.output, content)
-    data = {"output": options.output, "bytes": len(content), "calibrators": list(calibrators)}
     wrote = f"wrote {options.output} ({len(content) / 1e6:.1f} MB), {rows.n_samples:,} rows"
-    return Outcome(wrote, data)
+    return Output(wrote, ReportData(options.output, len(content), list(calibrators)))
 
 
-def tables(options: Namespace) -> Outcome:
+@dataclass(frozen=True)
+class TablesData:
+    table: ModelComparison = field(metadata=parts("models methods n_calibration n_evaluation"))
+    words: str  #: Which models have the lowest Brier score
+    notes: Sequence[str]  #: What is marked, and which numbers cannot be compared
+    numbers: Sequence[ModelNumber]
+
+
+@dataclass(frozen=True)
+class SweepData:
+    swept: ModelSweeps = field(metadata=parts("models methods"))
+    numbers: Sequence[SweptNumber]
+
+
+def tables(options: Namespace) -> Output[TablesData | SweepData]:
     """Compare the models of one or several files, each before and after every method."""
     target = None if options.output is None else Path(options.output).suffix.lower()
     endings = (".csv", ".html") if options.sweep else (".csv", ".md", ".tex")
@@ -660,16 +808,8 @@ def tables(options: Namespace) -> Outcome:
         csv = write_csv(table.wide()) if target == ".csv" else b""
         deliver(options.output, csv or (table.markdown() if target == ".md" else table.latex()).encode())
         lines.append(f"wrote {options.output}")
-    data = {
-        "models": list(table.models),
-        "methods": list(table.methods),
-        "n_calibration": table.n_calibration,
-        "n_evaluation": table.n_evaluation,
-        "words": table.words(),
-        "notes": list(table.notes()),
-        "numbers": _records(table.frame()),
-    }
-    return Outcome("\n".join(lines), data)
+    data = TablesData(table, table.words(), table.notes(), rows_of(ModelNumber, table.frame()))
+    return Output("\n".join(lines), data)
 
 
 def _models_of(file: Any, options: Namespace) -> dict[str, FileRows]:
@@ -683,7 +823,7 @@ def _models_of(file: Any, options: Namespace) -> dict[str, FileRows]:
     return {name: read_rows(Namespace(**(given | {option: name}))) for name, option in models.items()}
 
 
-def _swept(models: Mapping[str, Any], methods: Iterable[str], options: Namespace) -> Outcome:
+def _swept(models: Mapping[str, Any], methods: Iterable[str], options: Namespace) -> Output[SweepData]:
     redraws = {"n_resamples": options.resamples, "random_state": options.seed}
     with progress_line() as progress:
         swept = sweep_models(models, methods, calibration=options.split, progress=progress, **redraws)
@@ -699,16 +839,7 @@ def _swept(models: Mapping[str, Any], methods: Iterable[str], options: Namespace
         whole = page(alt, figure, plotly_script()).encode() if is_page else b""
         deliver(options.output, whole or write_csv(swept.frame()))
         lines.append(f"wrote {options.output}")
-    data = {"models": list(swept.models), "methods": list(swept.methods), "numbers": _records(swept.frame())}
-    return Outcome("\n".join(lines), data)
-
-
-def _records(table: pd.DataFrame) -> list[dict[str, Any]]:
-    cells = table.astype(object)
-    return [
-        {str(name): value for name, value in row.items()}
-        for row in cells.where(cells.notna(), None).to_dict("records")
-    ]
+    return Output("\n".join(lines), SweepData(swept, rows_of(SweptNumber, swept.frame())))
 
 
 class _Assessed:
@@ -735,20 +866,14 @@ def _leaderboard(methods: Sequence[_Assessed]) -> Leaderboard:
     return Leaderboard(tuple(method.entry for method in methods), *weighting)
 
 
-def _data(methods: Sequence[_Assessed]) -> list[dict[str, Any]]:
-    improved = _leaderboard(methods).improvements
-    return [
-        method.metrics.row()
-        | {"strategy": str(method.strategy)}
-        | {"intervals": {key: list(ends) for key, ends in method.intervals.items()}}
-        | {
-            "improvement": {
-                metric: dict(zip(("value", "lower", "upper"), numbers, strict=True))
-                for metric, numbers in (improved[method.name] if position else {}).items()
-            }
-        }
-        for position, method in enumerate(methods)
-    ]
+def _data(methods: Sequence[_Assessed]) -> list[MethodData]:
+    improved, found = _leaderboard(methods).improvements, []
+    for position, method in enumerate(methods):
+        changes = improved[method.name] if position else {}
+        improvement = {metric: ImprovementData(*numbers) for metric, numbers in changes.items()}
+        about = method.metrics, str(method.strategy), method.metrics.values, method.intervals
+        found.append(MethodData(*about, improvement))
+    return found
 
 
 def _table(methods: Sequence[_Assessed]) -> list[str]:
@@ -767,19 +892,17 @@ def _table(methods: Sequence[_Assessed]) -> list[str]:
 
 def _binless(
     rows: Any, scores: Any, options: Namespace, floors: dict[str, NoiseFloor]
-) -> tuple[list[str], dict[str, Any]]:
+) -> tuple[list[str], BinlessData]:
     if isinstance(rows, SummedRows):
-        return [needs_rows("The AUC"), needs_rows("A test or an estimate without bins")], {}
+        return [needs_rows("The AUC"), needs_rows("A test or an estimate without bins")], BinlessData()
     if options.resamples == 0:
-        return [], {}
+        return [], BinlessData()
     if (missing := lacks(kind_of(rows), "tests without bins")) is not None:
-        return [missing], {}
+        return [missing], BinlessData()
     weights = rows.sample_weight
     weighting: dict[str, Any] = {"sample_weight": weights, "cluster": rows.cluster}
     tests = calibration_tests(rows.labels, scores, **weighting, random_state=options.seed)
-    results: dict[str, Any] = {
-        test.test: _finite({"statistic": test.statistic, "p_value": test.p_value}) for test in tests
-    }
+    results: dict[str, Any] = {test.test: TestData(test) for test in tests}
     words = [test.words for test in tests]
     if weights is not None and (lost := without_weights(kind_of(rows))):
         words.append(lost)
@@ -790,15 +913,7 @@ def _binless(
         line.p_value,
     ]
     together = combined_test(chances, next(iter(floors.values())).untold)
-    results |= {"slope": _finite(asdict(line)), "together": asdict(together)}
-    return [together.words, *words, line.words], results
-
-
-def _finite(values: dict[str, Any]) -> dict[str, Any]:
-    return {
-        name: None if isinstance(value, float) and not math.isfinite(value) else value
-        for name, value in values.items()
-    }
+    return [together.words, *words, line.words], BinlessData(**results, slope=line, together=together)
 
 
 def _floors(
@@ -831,12 +946,8 @@ def _floor_measures(rows: Any) -> dict[str, Measure]:
     return by_notion or {"binary": next(iter(errors.values()))}
 
 
-def _floor_data(floor: NoiseFloor) -> dict[str, float]:
+def _floor_data(floors: Mapping[str, NoiseFloor]) -> dict[str, FloorData]:
     return {
-        "observed": floor.observed,
-        "perfect_mean": floor.mean,
-        "perfect_q95": floor.quantile(0.95),
-        "smallest": floor.smallest,
-        "p_value": floor.p_value,
-        "n_resamples": len(floor.samples),
+        notion: FloorData(floor, floor.mean, floor.quantile(0.95), len(floor.samples))
+        for notion, floor in floors.items()
     }

@@ -5,19 +5,21 @@ from __future__ import annotations
 import math
 import sys
 from argparse import Namespace
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from typing import Any
+from dataclasses import dataclass, field
 
 from calib.base.exceptions import InputError
 from calib.base.interval_words import with_interval
 from calib.calibrators.catalogue import make_calibrator, name_of
 from calib.calibrators.multiclass import fallback_records
-from calib.cli.input import Outcome, calibrator_options, columns
+from calib.cli.input import FitData, Output, calibrator_options, columns
+from calib.cli.json_data import parts
 from calib.cli.streams import deliver, is_piped, progress_line, show
 from calib.files.findings.codes import counted
 from calib.files.readers.reading import read_table
 from calib.files.saved.document import dumps, load_calibrator
+from calib.scale.applying import Applied
 from calib.scale.applying import apply as apply_files
 from calib.scale.engines import DaskCluster, Engine, engine_of
 from calib.scale.files import dumps as summary_bytes
@@ -30,7 +32,37 @@ from calib.scale.warehouse import sql as warehouse_query
 from calib.scale.warehouse import summary_of_counts
 
 
-def summarize(options: Namespace) -> Outcome:
+@dataclass(frozen=True)
+class NumberData:
+    metric: str  #: Name of the number
+    value: float
+    interval: Sequence[float] | None  #: 95 % interval, if sums give one
+
+
+@dataclass(frozen=True)
+class SummaryData:
+    output: str  #: Summary written
+    summary: Summary = field(metadata=parts("kind n_samples n_classes n_abstained n_faulty fingerprint"))
+    findings: Sequence[str]
+    parts: int  #: Parts of the data that are covered, such as row groups of files
+    groups: Mapping[str, int]  #: Number of groups of each summed column
+    metrics: Sequence[NumberData]
+
+
+@dataclass(frozen=True)
+class QueryData:
+    dialect: str
+    query: str
+
+
+@dataclass(frozen=True)
+class AppliedData:
+    output: str  #: Folder of the files
+    n_samples: int
+    done: Applied = field(metadata=parts("files n_resumed"))
+
+
+def summarize(options: Namespace) -> Output[SummaryData]:
     """Summarize files, and write the summary."""
     engine = _engine(options)
     with _shown_progress() as progress:
@@ -49,18 +81,18 @@ def summarize(options: Namespace) -> Outcome:
             **columns(options),
         )
     deliver(options.output, summary_bytes(summary))
-    return _outcome(summary, options)
+    return _summary_output(summary, options)
 
 
-def merge(options: Namespace) -> Outcome:
+def merge(options: Namespace) -> Output[SummaryData]:
     total = load(options.files[0])
     for file in options.files[1:]:
         total = total.merge(load(file))
     deliver(options.output, summary_bytes(total))
-    return _outcome(total, options)
+    return _summary_output(total, options)
 
 
-def sql(options: Namespace) -> Outcome:
+def sql(options: Namespace) -> Output[QueryData | SummaryData]:
     """Print the query that sums a table in a warehouse, or write the summary of its result."""
     if options.result is None:
         query = warehouse_query(
@@ -70,16 +102,16 @@ def sql(options: Namespace) -> Outcome:
             confidence=options.confidence,
             label=options.label,
         )
-        return Outcome(query.rstrip("\n"), {"dialect": options.dialect, "query": query})
+        return Output(query.rstrip("\n"), QueryData(options.dialect, query))
     if options.output is None:
         raise InputError("--result needs -o OUT, the summary to write")
     table = read_table(options.result)
     summary = summary_of_counts({name: table.columns[name] for name in table.columns}, str(options.result))
     deliver(options.output, summary_bytes(summary))
-    return _outcome(summary, options)
+    return _summary_output(summary, options)
 
 
-def fit(options: Namespace) -> Outcome:
+def fit(options: Namespace) -> Output[FitData]:
     """Fit a calibrator to files, and write its file."""
     asked, groups = calibrator_options(options)
     calibrator = make_calibrator(options.method, **asked)
@@ -93,11 +125,11 @@ def fit(options: Namespace) -> Outcome:
     deliver(options.output, dumps(fitted))
     n_rows = fitted.fitted_on_.n_samples
     lines = [f"{name_of(fitted)} fitted on {n_rows:,} rows", f"wrote {options.output}"]
-    data = {"calibrator": str(options.output), "method": name_of(fitted), "n_calibration": n_rows}
-    return Outcome("\n".join(lines), data | {"not_calibrated": fallback_records(fitted, fitted.class_names_)})
+    fallbacks = fallback_records(fitted, fitted.class_names_)
+    return Output("\n".join(lines), FitData(str(options.output), name_of(fitted), n_rows, fallbacks))
 
 
-def apply(options: Namespace) -> Outcome:
+def apply(options: Namespace) -> Output[AppliedData]:
     """Calibrate files with a calibrator file, and write files."""
     if is_piped(options.output):
         raise InputError("files that are read batch by batch are written to a folder; give -o a folder")
@@ -112,8 +144,8 @@ def apply(options: Namespace) -> Outcome:
         done = apply_files(calibrator, options.file, options.output, **asked)
     files = counted(len(done.files), "file")
     resumed = f"; {done.n_resumed:,} of them were finished by an earlier run" if done.n_resumed else ""
-    data = {"output": str(options.output), "n_samples": done.n_rows, "files": list(done.files)}
-    return Outcome(f"wrote {done.n_rows:,} rows to {files}{resumed}", data | {"n_resumed": done.n_resumed})
+    data = AppliedData(str(options.output), done.n_rows, done)
+    return Output(f"wrote {done.n_rows:,} rows to {files}{resumed}", data)
 
 
 def _engine(options: Namespace) -> Engine | None:
@@ -140,7 +172,7 @@ def _shown_progress() -> Iterator[Progress | None]:
         yield progress
 
 
-def _outcome(summary: Summary, options: Namespace) -> Outcome:
+def _summary_output(summary: Summary, options: Namespace) -> Output[SummaryData]:
     table = summary.frame(options.bins)
     lines = [
         f"{summary.n_samples:,} rows" + (f", {summary.n_classes:,} classes" if summary.n_classes else "")
@@ -155,20 +187,15 @@ def _outcome(summary: Summary, options: Namespace) -> Outcome:
         shown = f"{value:.4f}" if math.isnan(lower) else with_interval(value, lower, upper)
         lines.append(f"{name:<16}{shown}")
     lines += [f"{options.bins} equal-width bins; in brackets the 95 % interval", f"wrote {options.output}"]
-    data: dict[str, Any] = {
-        "output": str(options.output),
-        "kind": summary.kind,
-        "n_samples": summary.n_samples,
-        "n_classes": summary.n_classes,
-        "n_abstained": summary.n_abstained,
-        "n_faulty": summary.n_faulty,
-        "findings": [*summary.findings, *summary.remarks],
-        "parts": len(summary.parts),
-        "fingerprint": summary.fingerprint,
-        "groups": {column: len(groups) for column, (groups, _) in summary.by.items()},
-        "metrics": [
-            {"metric": name, "value": value, "interval": None if math.isnan(lower) else [lower, upper]}
-            for name, value, lower, upper in table.itertuples(index=False)
+    data = SummaryData(
+        str(options.output),
+        summary,
+        findings=[*summary.findings, *summary.remarks],
+        parts=len(summary.parts),
+        groups={column: len(groups) for column, (groups, _) in summary.by.items()},
+        metrics=[
+            NumberData(name, value, None if math.isnan(ends[0]) else ends)
+            for name, value, *ends in table.itertuples(index=False)
         ],
-    }
-    return Outcome("\n".join(lines), data)
+    )
+    return Output("\n".join(lines), data)

@@ -6,9 +6,9 @@ import os
 import re
 from argparse import Namespace
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, fields
 from pathlib import Path
-from typing import Any
+from typing import Any, Generic, TypeVar
 
 from calib.base.exceptions import InputError
 from calib.base.outputs import check_output
@@ -51,16 +51,45 @@ def calibrator_options(options: Namespace) -> tuple[dict[str, Any], str | None]:
     return given | {"by": ("class", "group") if column != options.by else "group"}, column
 
 
+Data = TypeVar("Data", covariant=True)
+
+
 @dataclass(frozen=True)
-class Outcome:
-    """Result of a command."""
+class Output(Generic[Data]):
+    """What a command prints. Its type of data gives the schema of its --json."""
 
     text: str  #: The result for people
-    data: dict[str, Any] = field(default_factory=dict)  #: The result for programs, in JSON types
+    data: Data  #: The result for programs: a dataclass, or None if the command has no --json
     code: int = 0  #: Exit code: 0, or 1 if the command is a check that failed
 
 
-def run_command(command: Callable[[Namespace], Outcome], options: Namespace) -> Outcome:
+@dataclass(frozen=True)
+class FitData:
+    calibrator: str  #: File written
+    method: str  #: Name of the method
+    n_calibration: int  #: Rows it was fitted on
+    #: Classes with too few rows, and what they use instead
+    not_calibrated: Sequence[Mapping[str, str | int]]
+
+
+@dataclass(frozen=True)
+class Failure:
+    kind: str  #: "usage", "input", "stopped" or "internal"
+    message: str  #: One sentence
+    exit_code: int  #: 2 or more
+
+
+@dataclass(frozen=True)
+class FailureData:
+    error: Failure
+
+
+@dataclass(frozen=True)
+class EachModelData(Generic[Data]):
+    models: Mapping[str, Data]  #: What is printed for each model of the file
+
+
+def run_command(command: Callable[[Namespace], Output[Any]], options: Namespace) -> Output[Any]:
     """Run a command once, or for each model of its file, with the worst exit code."""
     try:
         return command(options)
@@ -68,14 +97,14 @@ def run_command(command: Callable[[Namespace], Outcome], options: Namespace) -> 
         models = models_in(error.choices)
         if not models or not getattr(options, "each_model", False):
             raise
-    given, outcomes = vars(options), {}
+    given, outputs = vars(options), {}
     for name, option in models.items():
-        outputs = {key: _output_of(name, given[key]) for key in OUTPUTS if given.get(key)}
-        outcomes[name] = command(Namespace(**{**given, **outputs, option: name}))
-    return Outcome(
-        "\n\n".join(f"{name}\n{'=' * len(name)}\n{outcome.text}" for name, outcome in outcomes.items()),
-        {"models": {name: outcome.data for name, outcome in outcomes.items()}},
-        max(outcome.code for outcome in outcomes.values()),
+        files = {key: _output_of(name, given[key]) for key in OUTPUTS if given.get(key)}
+        outputs[name] = command(Namespace(**{**given, **files, option: name}))
+    return Output(
+        "\n\n".join(f"{name}\n{'=' * len(name)}\n{output.text}" for name, output in outputs.items()),
+        EachModelData({name: output.data for name, output in outputs.items()}),
+        max(output.code for output in outputs.values()),
     )
 
 

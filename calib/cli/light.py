@@ -2,21 +2,24 @@
 
 from __future__ import annotations
 
-import json
 import os
 import sys
 from argparse import Namespace
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from importlib.util import find_spec
 from pathlib import Path
 from typing import NoReturn
 
 from calib.base.exceptions import InputError, not_installed
-from calib.cli.input import Outcome, columns, fix_codes, refuse_summary
+from calib.cli.input import Output, columns, fix_codes, refuse_summary
+from calib.cli.json_data import parts
 from calib.cli.streams import options_of
 from calib.data.kinds import KINDS
-from calib.files.findings.codes import counted
+from calib.files.findings.codes import Finding, counted
+from calib.files.findings.examination import Examination
 from calib.files.findings.examination import check as check_file
+from calib.files.readers.raw_predictions import RawPredictions
 from calib.files.readers.roles import given_columns
 from calib.files.readers.source import Limits
 from calib.files.readers.tables import some_names
@@ -25,7 +28,38 @@ from calib.files.readers.tables import some_names
 _FILES = ("FILE", "STATE", "CAL.JSON", "OUT", "OUT.HTML", "OUT.JSON", "OUT.MD", "OUT.XML")
 
 
-def check(options: Namespace) -> Outcome:
+@dataclass(frozen=True)
+class RoleData:
+    column: str
+    role: str
+
+
+@dataclass(frozen=True)
+class FindingData:
+    finding: Finding = field(metadata=parts("code severity message"))
+    fixable: bool  #: Whether --fix takes the code
+    n_rows: int  #: Rows concerned
+    rows: Sequence[int]  #: The first 20 of them, from 0
+    columns: Sequence[str]  #: The first 20 classes or columns concerned
+
+
+@dataclass(frozen=True)
+class PartData:
+    raw: RawPredictions = field(metadata=parts("kind n_samples"))
+    n_columns: int  #: Columns of scores
+    roles: Sequence[RoleData]  #: What the columns of the file are read as
+    examination: Examination = field(metadata=parts("ok"))
+    fixed: Sequence[str]  #: A line for each fix
+    findings: Sequence[FindingData]  #: Errors first
+
+
+@dataclass(frozen=True)
+class CheckData:
+    file: str
+    parts: Mapping[str, PartData]  #: "evaluation", and "calibration" if the file names such rows
+
+
+def check(options: Namespace) -> Output[CheckData]:
     """Examine a file and list its problems; exit code 1 if an error prevents its use."""
     refuse_summary(options)
     examinations = check_file(
@@ -50,28 +84,16 @@ def check(options: Namespace) -> Outcome:
             lines.append(f"  {finding.severity}: {finding.code}: {finding.message}{hint}")
         if not examination.findings:
             lines.append("  no problems found")
-        data[part] = {
-            "kind": raw.kind,
-            "n_samples": raw.n_samples,
-            "n_columns": raw.n_classes,
-            "roles": [{"column": name, "role": role} for name, role in roles],
-            "ok": examination.ok,
-            "fixed": list(examination.log),
-            "findings": [
-                {
-                    "code": finding.code,
-                    "severity": finding.severity,
-                    "message": finding.message,
-                    "fixable": finding.fix is not None,
-                    "n_rows": len(finding.rows),
-                    "rows": finding.rows[:20].tolist(),
-                    "columns": list(finding.columns[:20]),
-                }
-                for finding in examination.findings
-            ],
-        }
+        read_as = [RoleData(*role) for role in roles]
+        found = [_finding_data(finding) for finding in examination.findings]
+        data[part] = PartData(raw, raw.n_classes, read_as, examination, examination.log, found)
     code = 0 if all(examination.ok for examination in examinations.values()) else 1
-    return Outcome("\n".join(lines), {"file": str(options.file), "parts": data}, code)
+    return Output("\n".join(lines), CheckData(str(options.file), data), code)
+
+
+def _finding_data(finding: Finding) -> FindingData:
+    rows, columns = finding.rows[:20].tolist(), finding.columns[:20]
+    return FindingData(finding, finding.fix is not None, len(finding.rows), rows, columns)
 
 
 def columns_in_words(roles: Sequence[tuple[str, str]]) -> list[str]:
@@ -90,25 +112,18 @@ def app(options: Namespace) -> NoReturn:
     serve([*words, *options.streamlit])
 
 
-def completion(options: Namespace) -> Outcome:
+def completion(options: Namespace) -> Output[None]:
     if find_spec("shtab") is None:
         raise InputError("shtab, which writes the script, is not installed; run: pip install shtab")
     import shtab  # only here
 
-    (commands,) = [action.choices for action in options.parser._actions if isinstance(action.choices, dict)]
-    for command in commands.values():
+    for command in options.parser.commands.values():
         for action in command._actions:
             if action.choices is not None:
                 action.choices = tuple(action.choices)  # some choices are looked up only now, see `parser`
             if action.metavar in _FILES:
                 action.complete = shtab.FILE
-    return Outcome(shtab.complete(options.parser, shell=options.shell).rstrip("\n"))
-
-
-def schema(options: Namespace) -> Outcome:
-    from calib.cli.schemas import schema as schema_of
-
-    return Outcome(json.dumps(schema_of(options.of), indent=1))
+    return Output(shtab.complete(options.parser, shell=options.shell).rstrip("\n"), None)
 
 
 def serve(words: Sequence[str] = (), **environment: str) -> NoReturn:

@@ -8,13 +8,14 @@ import math
 import sys
 import traceback
 import warnings
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from importlib import import_module
 from typing import Any, NoReturn
 
 from calib.base.exceptions import InputError
 from calib.base.version import __version__
-from calib.cli.input import check_files, check_numbers, is_of_many, run_command
+from calib.cli.input import Failure, FailureData, check_files, check_numbers, is_of_many, run_command
+from calib.cli.json_data import as_json
 from calib.cli.streams import is_piped, options_of, read_piped, show
 from calib.data.defaults import FDR, LEVEL, N_BINS, N_RESAMPLES, RANDOM_STATE
 from calib.data.notions import NOTIONS
@@ -28,9 +29,10 @@ PROGRAM = "calib"
 
 #: Commands that are not in `calib.cli.commands`, by module. A module is imported when its command is run.
 MODULES = {
-    "light": ("check", "app", "completion", "schema"),
+    "light": ("check", "app", "completion"),
     "files_at_scale": ("summarize", "merge", "sql"),
     "watching": ("watch",),
+    "schemas": ("schema",),
 }
 #: Characters of the longest message: class names and values of a file may be long.
 LONGEST = 2_000
@@ -280,6 +282,8 @@ class _Usage(SystemExit):
 class _Parser(argparse.ArgumentParser):
     """A parser whose errors can be reported as JSON, and whose help may be cut off by `| head`."""
 
+    #: The parser of each command.
+    commands: Mapping[str, argparse.ArgumentParser]
     #: Shown below the options, before the exit codes.
     examples: str | Callable[[], str] = ""
 
@@ -303,8 +307,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         sentence = _one_line(message)
         show(f"{program}: {sentence}", sys.stderr)
         if "--json" in words and kind != "output":
-            error = {"kind": kind, "message": sentence, "exit_code": code}
-            show(json.dumps({"error": error}, indent=1), sys.stdout)
+            show(json.dumps(as_json(FailureData(Failure(kind, sentence, code))), indent=1), sys.stdout)
         return code
 
     try:
@@ -319,9 +322,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
         with warnings.catch_warnings():
             warnings.showwarning = _say_warning
             module = import_module(f"calib.cli.{_module_of(options)}")
-            outcome = run_command(getattr(module, options.command), options)
-        as_json = getattr(options, "json", False)
-        text = json.dumps(outcome.data, indent=1, allow_nan=False) if as_json else outcome.text
+            output = run_command(getattr(module, options.command), options)
+        wants_json = getattr(options, "json", False)
+        text = json.dumps(as_json(output.data), indent=1, allow_nan=False) if wants_json else output.text
     except _Usage as error:
         program = error.program
         report("usage", f"error: {error.message}", 2)
@@ -348,10 +351,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
         )
         return report("internal", f"{message} with the lines above", 3)
     if not text:
-        return outcome.code
+        return output.code
     stream = sys.stderr if is_piped(getattr(options, "output", None)) else sys.stdout
     unwritten = show(text, stream)
-    return outcome.code if unwritten is None else report("output", f"not printed: {unwritten.strerror}", 2)
+    return output.code if unwritten is None else report("output", f"not printed: {unwritten.strerror}", 2)
 
 
 def _module_of(options: argparse.Namespace) -> str:
@@ -528,7 +531,6 @@ def parser() -> argparse.ArgumentParser:
 
     schema = _command(commands_, "schema", "print the JSON Schema of a command's --json", SCHEMA, data=False)
     of = schema.add_argument("of", metavar="COMMAND", help="command that has --json")
-    of.choices = _Later("calib.cli.schemas", "SHAPES")
 
     slices = _command(commands_, "slices", "find groups of rows that are miscalibrated beyond noise", SLICES)
     _add_file(slices)
@@ -606,6 +608,8 @@ def parser() -> argparse.ArgumentParser:
     add("--result", metavar="FILE", help="result of the query, to make a summary of")
     add("-o", "--output", metavar="OUT", help="with --result: summary to write")
     _add_bins(sql)
+    parser.commands = commands_.choices
+    of.choices = [name for name, each in parser.commands.items() if each.get_default("json") is not None]
     return parser
 
 

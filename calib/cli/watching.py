@@ -4,23 +4,35 @@ from __future__ import annotations
 
 import os
 from argparse import Namespace
+from collections.abc import Sequence
+from dataclasses import dataclass, field
 from typing import Any
-
-import numpy as np
 
 from calib.base.exceptions import InputError
 from calib.base.interval_words import with_interval
-from calib.cli.input import Outcome, further_column, read_rows
+from calib.cli.input import Output, further_column, read_rows
+from calib.cli.json_data import parts
 from calib.files.saved.document import content_of
 from calib.files.saved.monitors import monitor_of
 from calib.files.saved.saving import save
-from calib.stats.monitor import Monitor
+from calib.stats.monitor import Monitor, Unit
 
 #: Options of the first call that a state keeps.
 KEPT = ("notion", "by", "tolerance", "alpha")
 
 
-def watch(options: Namespace) -> Outcome:
+@dataclass(frozen=True)
+class WatchData:
+    state: str  #: File of the state
+    monitor: Monitor = field(metadata=parts("alarm evidence threshold"))
+    since: str | None  #: After an alarm, the start of the change that explains it best
+    #: Rows that were bet on, and rows without a label
+    n_rows: int
+    n_unlabelled: int
+    units: Sequence[Unit]
+
+
+def watch(options: Namespace) -> Output[WatchData]:
     """Add the rows of files to the state, and exit with 1 if there has ever been an alarm."""
     asked = {name: value for name in KEPT if (value := getattr(options, name)) is not None}
     if os.path.exists(options.state):
@@ -46,30 +58,17 @@ def watch(options: Namespace) -> Outcome:
         except InputError as error:
             raise InputError(f"{file}: {error}; nothing was added to {options.state}") from None
     save(monitor, options.state)
-    table = monitor.frame()
-    units = [
-        f"{level} {name}".rstrip() + f": gap {with_interval(gap, low, high, sign='+')} of {count:,} rows"
-        for level, name, gap, low, high, count in table[table["named"] | (table["level"] == "all")][
-            ["level", "name", "gap", "lower", "upper", "rows"]
-        ].itertuples(index=False)
+    units = monitor.units()
+    lines = [
+        f"{unit.level} {unit.name}".rstrip()
+        + f": gap {with_interval(unit.gap, unit.lower, unit.upper, sign='+')} of {unit.rows:,} rows"
+        for unit in units
+        if unit.named or unit.level == "all"
     ]
-    data: dict[str, Any] = {
-        "state": str(options.state),
-        "alarm": monitor.alarm,
-        "evidence": monitor.evidence,
-        "threshold": monitor.threshold,
-        "since": None if monitor.since is None else str(monitor.since),
-        "n_rows": monitor.n_rows,
-        "n_unlabelled": monitor.n_unlabelled,
-        "units": [
-            {name: _plain(value) for name, value in record.items()} for record in table.to_dict("records")
-        ],
-    }
-    return Outcome("\n".join([monitor.words(), "", *units]), data, int(monitor.alarm))
-
-
-def _plain(value: Any) -> Any:
-    return value.item() if isinstance(value, np.generic) else value
+    since = None if monitor.since is None else str(monitor.since)
+    counts = monitor.n_rows, monitor.n_unlabelled
+    data = WatchData(str(options.state), monitor, since, *counts, units)
+    return Output("\n".join([monitor.words(), "", *lines]), data, int(monitor.alarm))
 
 
 def _rows(options: Namespace, file: str) -> Any:
