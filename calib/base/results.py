@@ -1,9 +1,11 @@
-"""How results are shown: one screen of text, a table in notebooks, a figure."""
+"""How results are shown: one screen of text, a table in notebooks, a figure.
+
+`import calib` imports this module, so that its functions import what takes time: NumPy, and dataclasses.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import fields
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, overload
 
 if TYPE_CHECKING:
@@ -21,12 +23,16 @@ class Result:
     """A dataclass of numbers whose text fits on one screen, for any number of rows."""
 
     def __repr__(self) -> str:
+        from dataclasses import fields
+
         shown = fields(self)[:MOST_FIELDS]  # type: ignore[arg-type]
         parts = [f"{field.name}={_short(getattr(self, field.name))}" for field in shown]
         return f"{type(self).__name__}({', '.join(parts)})"
 
     def frame(self) -> pd.DataFrame:
         """Return the numbers and texts as a table: one row, or one for each element of the arrays."""
+        from dataclasses import fields
+
         import numpy as np
         import pandas as pd
 
