@@ -58,6 +58,8 @@ from calib.cli.input import (
     Output,
     calibrator_for,
     calibrator_options,
+    changed,
+    chosen,
     evidence_to_assess,
     further_column,
     numbers_by_name,
@@ -97,6 +99,8 @@ from calib.stats.effective import dependence_words
 from calib.stats.floors import NoiseFloor, noise_floor, verdict
 from calib.stats.measures import ECES, MEASURES, Measure, ece_of
 
+#: Options of what is computed in bins and compared with redraws.
+BINS_AND_REDRAWS = "n_bins n_resamples random_state"
 #: Numbers of each method, and what each is about.
 REPORTED_NUMBERS = {key: measure.about for key, measure in MEASURES.items() if measure.listed}
 
@@ -180,7 +184,7 @@ def metrics(options: Namespace) -> Output[MetricsData]:
     if options.calibrator:
         calibrator, rows, _ = calibrator_for(options.calibrator, rows, notes)
         sources = {BASE: rows, name_of(calibrator): calibrator}
-    methods = [_Assessed(name, rows, source, options.bins) for name, source in sources.items()]
+    methods = [_Assessed(name, rows, source, options.n_bins) for name, source in sources.items()]
     floors = [_floors(rows, method.scores, options, method.strategy) for method in methods]
     tests = [
         _binless(rows, method.scores, options, method_floors)
@@ -199,7 +203,7 @@ def metrics(options: Namespace) -> Output[MetricsData]:
         f"{method.name}: {line}" for method, (lines, _) in zip(methods, tests, strict=True) for line in lines
     ]
     folds = _folds(rows, options)
-    conclusion = conclude(rows.labels, rows, n_bins=options.bins, sample_weight=rows.sample_weight)
+    conclusion = conclude(rows.labels, rows, n_bins=options.n_bins, sample_weight=rows.sample_weight)
     floor = floors[0].get(kind_of(rows).notion) or next(iter(floors[0].values()), None)
     words = conclusion.words(rows.class_names, floor)
     found = (*conclusion.pooled, *conclusion.classes)
@@ -219,8 +223,7 @@ def metrics(options: Namespace) -> Output[MetricsData]:
 def _folds(rows: Any, options: Namespace) -> pd.DataFrame:
     if isinstance(rows, SummedRows) or column_of(rows, FOLD) is None:
         return pd.DataFrame()
-    redraws = {"n_resamples": options.resamples, "random_state": options.seed}
-    return fold_errors(rows, n_bins=options.bins, **redraws)
+    return fold_errors(rows, **chosen(options, BINS_AND_REDRAWS))
 
 
 def _fold_lines(folds: pd.DataFrame) -> list[str]:
@@ -250,7 +253,7 @@ def fit(options: Namespace) -> Output[EvaluatedFitData]:
     file_rows = read_rows(options)
     if options.evaluate:
         calibration, source = file_rows.calibration or file_rows.evaluation, "rows of the file"
-        second_file = Namespace(**{**vars(options), "file": options.evaluate, "labels": None})
+        second_file = changed(options, file=options.evaluate, labels=None)
         calibration, unseen = in_common_classes(calibration, read_rows(second_file).evaluation)
     else:
         calibration, unseen, source = file_rows.divided(options)
@@ -396,8 +399,8 @@ def _corrected(calibrator: Any, rows: Any, options: Namespace) -> tuple[Any, Lab
     proba, labels = calibrator.predict_proba(rows.proba), None
     fitted_on = proba
     if options.calibration:
-        file = {"file": options.calibration, "labels": None, "fix": "", "part": None, "format": None}
-        earlier = read_rows(Namespace(**(vars(options) | file)))
+        others = {"labels": None, "fix": "", "part": None, "format": None}
+        earlier = read_rows(changed(options, file=options.calibration, **others))
         labelled = aligned(earlier.calibration or earlier.evaluation, calibrator)
         check_equal_rows(labelled, "The correction for label shift")
         fitted_on, labels = calibrator.predict_proba(labelled.proba), labelled.labels
@@ -418,7 +421,7 @@ def recommend(options: Namespace) -> Output[RecommendData]:
     """Recommend one calibrator, or none, by cross-validation on the calibration rows."""
     file_rows = read_rows(options)
     rows, _, source = file_rows.divided(options)
-    asked: dict[str, Any] = {"score": options.loss, "random_state": options.seed}
+    asked: dict[str, Any] = {"score": options.loss, "random_state": options.random_state}
     with progress_line() as progress:
         advice = recommend_calibrator(rows, rows.labels, **asked, progress=progress)
     weighted = rows.sample_weight is not None
@@ -464,23 +467,22 @@ def gate(options: Namespace) -> Output[GateData]:
     groups = _groups_of(rows, scores, options) if options.by else None
     limits = "a limit as metric=number, such as tl_ece=0.03"
     most, least = (numbers_by_name(texts, limits) for texts in (options.max, options.min))
+    baseline = None
+    if options.baseline is not None:  # read as the file, with its own columns
+        baseline = evidence_to_assess(changed(options, file=options.baseline, labels=None, calibrator=None))
     result = compare_with_limits(
         rows.labels,
         scores,
         groups=groups,
         most=most,
         least=least,
-        baseline=None if options.baseline is None else evidence_to_assess(_baseline_options(options)),
-        strict=options.strict,
-        level=options.level,
-        n_bins=options.bins,
+        baseline=baseline,
         strategy=strategy,
         sample_weight=rows.sample_weight,
         cluster=rows.cluster,
         rule=rule,
         overlap=used,
-        n_resamples=options.resamples,
-        random_state=options.seed,
+        **chosen(options, f"strict level {BINS_AND_REDRAWS}"),
     )
     weighted = rows.is_weighted if isinstance(rows, SummedRows) else rows.sample_weight is not None
     data = GateData(str(options.file), rows.n_samples, weighted, result)
@@ -491,12 +493,6 @@ def gate(options: Namespace) -> Output[GateData]:
         if output:
             deliver(output, write().encode())
     return Output(result.sentence + note, data, 0 if result.passed else 1)
-
-
-def _baseline_options(options: Namespace) -> Namespace:
-    """Return the options to read the baseline: as for the file, with its own columns."""
-    only = {"file": options.baseline, "labels": None, "calibrator": None}
-    return Namespace(**{**vars(options), **only})
 
 
 def _groups_of(rows: Any, scores: Any, options: Namespace) -> dict[str, np.ndarray]:
@@ -591,19 +587,8 @@ def decide(options: Namespace) -> Output[DecideData | CostsData]:
         scores = calibrated_scores(calibrator, rows)
     if options.costs:
         return _costs(options, rows, scores, fixed)
-    rule = choose_rule(
-        rows.labels,
-        scores,
-        accuracy=options.accuracy,
-        recall=options.recall,
-        reviews=options.reviews,
-        cost=options.cost,
-        by=options.by,
-        promise=options.promise,
-        alpha=options.alpha,
-        cluster=rows.cluster,
-        overlap=used,
-    )
+    asked = chosen(options, "accuracy recall reviews cost by promise alpha")
+    rule = choose_rule(rows.labels, scores, **asked, cluster=rows.cluster, overlap=used)
     table = rule.frame()
     names = ["all classes"] if rule.by is None else [rows.class_names[code] for code in table["label"]]
     width = max(map(len, names))
@@ -665,14 +650,12 @@ def slices(options: Namespace) -> Output[SlicesData]:
     notion = kind_of(rows).notion
     about: dict[str, Any] = {
         "notion": notion if notion in TOP_NOTIONS and not is_summed else "confidence",
-        "n_bins": options.bins,
+        "n_bins": options.n_bins,
         "sample_weight": rows.sample_weight,
         "cluster": None if is_summed else rows.cluster,
     }
-    redraws = {"n_resamples": options.resamples, "random_state": options.seed}
-    table = assess_slices(
-        rows.labels, scores, columns, fdr=options.fdr, pairs=options.pairs, **about, **redraws
-    )
+    redraws = chosen(options, "fdr pairs n_resamples random_state")
+    table = assess_slices(rows.labels, scores, columns, **about, **redraws)
     if is_summed:
         several = {name: name for name in columns if len(rows.groups(name).present) > 1}
     else:
@@ -718,8 +701,8 @@ def report(options: Namespace) -> Output[ReportData]:
     source = "calibration rows named by the file" if calibration is not None else "none"
     examinations = file_rows.examinations
     if calibration is None and options.split:
-        calibration, rows = rows.split(options.split, options.seed)
-        source = f"a stratified {options.split:.0%} of the file's rows, seed {options.seed}"
+        calibration, rows = rows.split(options.split, options.random_state)
+        source = f"a stratified {options.split:.0%} of the file's rows, seed {options.random_state}"
         examinations = dict(zip(("all",), examinations.values(), strict=False))
     calibrators: dict[str, Any] = {}
     for file in options.calibrator:
@@ -744,9 +727,7 @@ def report(options: Namespace) -> Output[ReportData]:
             title=Path(getattr(options.file, "name", options.file)).name,
             examinations=examinations,
             settings={"Command": command, "Calibration": source},
-            n_bins=options.bins,
-            n_resamples=options.resamples,
-            random_state=options.seed,
+            **chosen(options, BINS_AND_REDRAWS),
         )
     )
     content = html.encode(errors="backslashreplace")  # names of files need not be UTF-8
@@ -787,15 +768,8 @@ def tables(options: Namespace) -> Output[TablesData | SweepData]:
     if options.sweep:
         return _swept(models, methods, options)
     with progress_line() as progress:
-        table = compare_models(
-            models,
-            methods,
-            n_bins=options.bins,
-            calibration=options.split,
-            n_resamples=options.resamples,
-            random_state=options.seed,
-            progress=progress,
-        )
+        asked = chosen(options, BINS_AND_REDRAWS)
+        table = compare_models(models, methods, calibration=options.split, progress=progress, **asked)
     lines = [
         f"{table.n_calibration:,} rows to fit on, {table.n_evaluation:,} to assess",
         table.words(),
@@ -813,18 +787,18 @@ def tables(options: Namespace) -> Output[TablesData | SweepData]:
 
 
 def _models_of(file: Any, options: Namespace) -> dict[str, FileRows]:
-    given = vars(options) | {"file": file}
+    options = changed(options, file=file)
     try:
-        return {Path(file).stem: read_rows(Namespace(**given))}
+        return {Path(file).stem: read_rows(options)}
     except ChoiceError as error:
         models = models_in(error.choices)
         if not models:
             raise
-    return {name: read_rows(Namespace(**(given | {option: name}))) for name, option in models.items()}
+    return {name: read_rows(changed(options, **{option: name})) for name, option in models.items()}
 
 
 def _swept(models: Mapping[str, Any], methods: Iterable[str], options: Namespace) -> Output[SweepData]:
-    redraws = {"n_resamples": options.resamples, "random_state": options.seed}
+    redraws = chosen(options, "n_resamples random_state")
     with progress_line() as progress:
         swept = sweep_models(models, methods, calibration=options.split, progress=progress, **redraws)
     ends = swept.frame().groupby(["title", "model", "method"], sort=False)["value"].agg(["min", "max"])
@@ -895,13 +869,13 @@ def _binless(
 ) -> tuple[list[str], BinlessData]:
     if isinstance(rows, SummedRows):
         return [needs_rows("The AUC"), needs_rows("A test or an estimate without bins")], BinlessData()
-    if options.resamples == 0:
+    if options.n_resamples == 0:
         return [], BinlessData()
     if (missing := lacks(kind_of(rows), "tests without bins")) is not None:
         return [missing], BinlessData()
     weights = rows.sample_weight
     weighting: dict[str, Any] = {"sample_weight": weights, "cluster": rows.cluster}
-    tests = calibration_tests(rows.labels, scores, **weighting, random_state=options.seed)
+    tests = calibration_tests(rows.labels, scores, **weighting, random_state=options.random_state)
     results: dict[str, Any] = {test.test: TestData(test) for test in tests}
     words = [test.words for test in tests]
     if weights is not None and (lost := without_weights(kind_of(rows))):
@@ -919,19 +893,17 @@ def _binless(
 def _floors(
     rows: Any, scores: Any, options: Namespace, strategy: Strategy = "uniform"
 ) -> dict[str, NoiseFloor]:
-    if options.resamples == 0:
+    if options.n_resamples == 0:
         return {}
     return {
         name: noise_floor(
             rows.labels,
             scores,
             **measure.options,
-            n_bins=options.bins,
             strategy=strategy,
             sample_weight=rows.sample_weight,
             cluster=rows.cluster,
-            n_resamples=options.resamples,
-            random_state=options.seed,
+            **chosen(options, BINS_AND_REDRAWS),
         )
         for name, measure in _floor_measures(rows).items()
     }

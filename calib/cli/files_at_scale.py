@@ -13,7 +13,7 @@ from calib.base.exceptions import InputError
 from calib.base.interval_words import with_interval
 from calib.calibrators.catalogue import make_calibrator, name_of
 from calib.calibrators.multiclass import fallback_records
-from calib.cli.input import FitData, Output, calibrator_options, columns
+from calib.cli.input import FitData, Output, calibrator_options, chosen, columns
 from calib.cli.json_data import parts
 from calib.cli.streams import deliver, is_piped, progress_line, show
 from calib.files.findings.codes import counted
@@ -68,16 +68,12 @@ def summarize(options: Namespace) -> Output[SummaryData]:
     with _shown_progress() as progress:
         summary = summarize_files(
             options.files,
-            by=options.by,
-            class_wise=options.class_wise,
-            part=options.part,
             weighted=not options.unweighted,
-            scores=options.scores,
             class_names=options.class_names.split(",") if options.class_names else None,
             faults="drop" if options.drop else "stop",
-            workers=options.workers,
             engine=engine,
             progress=progress,
+            **chosen(options, "by class_wise part scores workers"),
             **columns(options),
         )
     deliver(options.output, summary_bytes(summary))
@@ -95,13 +91,7 @@ def merge(options: Namespace) -> Output[SummaryData]:
 def sql(options: Namespace) -> Output[QueryData | SummaryData]:
     """Print the query that sums a table in a warehouse, or write the summary of its result."""
     if options.result is None:
-        query = warehouse_query(
-            options.dialect,
-            table=options.table,
-            predicted=options.predicted,
-            confidence=options.confidence,
-            label=options.label,
-        )
+        query = warehouse_query(options.dialect, **chosen(options, "table predicted confidence label"))
         return Output(query.rstrip("\n"), QueryData(options.dialect, query))
     if options.output is None:
         raise InputError("--result needs -o OUT, the summary to write")
@@ -118,10 +108,10 @@ def fit(options: Namespace) -> Output[FitData]:
     part = options.part or "calibration"
     if part not in ("calibration", "evaluation"):
         raise InputError(f"for many files, --part must be calibration or evaluation; got {part!r}")
-    given = {"groups": groups, "part": part, "scores": options.scores}
-    given |= {"workers": options.workers, "engine": _engine(options), **columns(options)}
+    given = {"groups": groups, "part": part, "engine": _engine(options), **columns(options)}
     with _shown_progress() as progress:
-        fitted = fit_files(options.file, calibrator, **given, progress=progress)
+        given |= {"progress": progress, **chosen(options, "scores workers")}
+        fitted = fit_files(options.file, calibrator, **given)
     deliver(options.output, dumps(fitted))
     n_rows = fitted.fitted_on_.n_samples
     lines = [f"{name_of(fitted)} fitted on {n_rows:,} rows", f"wrote {options.output}"]
@@ -173,7 +163,7 @@ def _shown_progress() -> Iterator[Progress | None]:
 
 
 def _summary_output(summary: Summary, options: Namespace) -> Output[SummaryData]:
-    table = summary.frame(options.bins)
+    table = summary.frame(options.n_bins)
     lines = [
         f"{summary.n_samples:,} rows" + (f", {summary.n_classes:,} classes" if summary.n_classes else "")
     ]
@@ -186,7 +176,7 @@ def _summary_output(summary: Summary, options: Namespace) -> Output[SummaryData]
     for name, value, lower, upper in table.itertuples(index=False):
         shown = f"{value:.4f}" if math.isnan(lower) else with_interval(value, lower, upper)
         lines.append(f"{name:<16}{shown}")
-    lines += [f"{options.bins} equal-width bins; in brackets the 95 % interval", f"wrote {options.output}"]
+    lines += [f"{options.n_bins} equal-width bins; in brackets the 95 % interval", f"wrote {options.output}"]
     data = SummaryData(
         str(options.output),
         summary,

@@ -27,24 +27,20 @@ from calib.files.readers.tables import some_names
 #: Options that name a file to write.
 OUTPUTS = ("output", "junit", "markdown")
 
-#: Options of `fit` that go to the calibrator as they are.
-CALIBRATOR_OPTIONS = (
-    "notion",
-    "points_per_bin",
-    "n_bins",
-    "ties",
-    "top_k",
-    "normalize",
-    "fallback",
-    "l2",
-    "off_diagonal",
-)
+
+def chosen(options: Namespace, names: str) -> dict[str, Any]:
+    """Return options for a function whose arguments have the same names."""
+    return {name: getattr(options, name) for name in names.split()}
+
+
+def changed(options: Namespace, **others: Any) -> Namespace:
+    return Namespace(**(vars(options) | others))
 
 
 def calibrator_options(options: Namespace) -> tuple[dict[str, Any], str | None]:
     """Return the options of `make_calibrator`, and the column of the groups, if --by names groups."""
-    given = {name: getattr(options, name) for name in CALIBRATOR_OPTIONS}
-    given |= {"complete": "rescale" if options.complete else None, "random_state": options.seed}
+    names = "notion points_per_bin n_bins ties top_k normalize fallback l2 off_diagonal random_state"
+    given = chosen(options, names) | {"complete": "rescale" if options.complete else None}
     if options.by in (None, "class"):
         return given, None
     column = options.by.removeprefix("class,")
@@ -97,10 +93,11 @@ def run_command(command: Callable[[Namespace], Output[Any]], options: Namespace)
         models = models_in(error.choices)
         if not models or not getattr(options, "each_model", False):
             raise
-    given, outputs = vars(options), {}
+    outputs = {}
     for name, option in models.items():
-        files = {key: _output_of(name, given[key]) for key in OUTPUTS if given.get(key)}
-        outputs[name] = command(Namespace(**{**given, **files, option: name}))
+        given = {key: getattr(options, key, None) for key in OUTPUTS}
+        files = {key: _output_of(name, file) for key, file in given.items() if file}
+        outputs[name] = command(changed(options, **files, **{option: name}))
     return Output(
         "\n\n".join(f"{name}\n{'=' * len(name)}\n{output.text}" for name, output in outputs.items()),
         EachModelData({name: output.data for name, output in outputs.items()}),
@@ -143,29 +140,12 @@ class FileRows:
             return self.calibration, self.evaluation, "calibration rows named by the file"
         if options.split == 1.0:
             return self.evaluation, None, "all rows of the file"
-        fitting, others = self.evaluation.split(options.split, options.seed)
-        return fitting, others, f"a stratified {options.split:.0%} of the file's rows, seed {options.seed}"
-
-
-#: Smallest and largest value of each option that is a whole number.
-RANGES = {
-    "seed": (0, 2**32 - 1),
-    "bins": (1, 100_000),
-    "n_bins": (1, 100_000),
-    "points_per_bin": (1, 10**9),
-    "top_k": (1, 100_000),
-    "resamples": (0, 1_000_000),
-    "workers": (1, 10_000),
-}
-
-
-def check_numbers(options: Namespace) -> None:
-    """Refuse numbers that no computation can use, before the work starts."""
-    for name, (least, most) in RANGES.items():
-        value = getattr(options, name, None)
-        if value is not None and not least <= value <= most:
-            option = "--" + name.replace("_", "-")
-            raise InputError(f"{option} must be a whole number from {least:,} to {most:,}; got {value:,}")
+        fitting, others = self.evaluation.split(options.split, options.random_state)
+        return (
+            fitting,
+            others,
+            f"a stratified {options.split:.0%} of the file's rows, seed {options.random_state}",
+        )
 
 
 def is_of_many(paths: Any) -> bool:
@@ -229,7 +209,7 @@ def _counted(rows: Any, options: Namespace) -> Any:
 
 
 def columns(options: Namespace) -> dict[str, Any]:
-    return {each.name: getattr(options, each.name) for each in fields(Given)}
+    return chosen(options, " ".join(each.name for each in fields(Given)))
 
 
 def numbers_by_name(texts: Sequence[str], what: str) -> dict[str, float]:
@@ -301,10 +281,9 @@ def summary_of(options: Namespace) -> Any:
         return None
     from calib.scale.files import load  # scikit-learn, which reading rows does without
 
-    row_options = {
-        name: getattr(options, name, None) for name in ("calibrator", "split", "labels", "fix", "part")
-    }
-    if named := [name for name, value in row_options.items() if value]:
+    if named := [
+        name for name in ("calibrator", "split", "labels", "fix", "part") if getattr(options, name, None)
+    ]:
         raise InputError(f"--{named[0]} needs the rows, and a summary holds only sums; pass the rows")
     return load(options.file, limits=Limits(seconds=options.time_limit))
 
@@ -341,7 +320,7 @@ def rows_to_assess(options: Namespace, notes: list[str] | None = None) -> Any:
         raise InputError("leave out --split: the file names its calibration rows itself")
     if options.split == 1.0:
         raise InputError("--split 1 leaves no rows to assess; pass the share that was given to fit")
-    return rows.evaluation.split(options.split, options.seed)[1]
+    return rows.evaluation.split(options.split, options.random_state)[1]
 
 
 def _which_rows(rows: FileRows, options: Namespace) -> str:

@@ -10,7 +10,7 @@ from typing import Any
 
 from calib.base.exceptions import InputError
 from calib.base.interval_words import with_interval
-from calib.cli.input import Output, further_column, read_rows
+from calib.cli.input import Output, changed, further_column, read_rows
 from calib.cli.json_data import parts
 from calib.files.saved.document import content_of
 from calib.files.saved.monitors import monitor_of
@@ -72,7 +72,7 @@ def watch(options: Namespace) -> Output[WatchData]:
 
 
 def _rows(options: Namespace, file: str) -> Any:
-    return read_rows(Namespace(**{**vars(options), "file": file})).evaluation
+    return read_rows(changed(options, file=file)).evaluation
 
 
 def _column(rows: Any, name: str | None) -> Any:

@@ -31,7 +31,8 @@ from calib import (
 )
 from calib.answers import choose_actions
 from calib.calibrators.catalogue import METHODS, make_calibrator, name_of
-from calib.cli.parser import METRICS, main
+from calib.cli.options import metrics as metrics_options
+from calib.cli.parser import main
 from calib.stats.measures import MEASURES
 from tests.exact import read_csv
 
@@ -174,7 +175,7 @@ def test_rows_left_by_fit_can_be_assessed_again(capsys, table, reference, tmp_pa
     assert data["n_samples"] == 240
     for left, right in zip(data["methods"], fitted["methods"], strict=True):
         assert left["tl_ece"] == right["tl_ece"]
-    assert "did not use" in " ".join(METRICS.split())
+    assert "did not use" in " ".join(metrics_options.__doc__.split())
     code, _, err = run(capsys, "metrics", reference, "--split", 0.5)
     assert (code, "names its calibration rows" in err) == (2, True)
     code, _, err = run(capsys, "gate", table, "--max", "tl_ece=1", "--split", 1)
@@ -367,6 +368,17 @@ def test_absurd_numbers_are_refused_in_a_sentence(capsys, table, option):
     assert (code, data["error"]["kind"]) == (2, "input")
     assert f"{option.split()[0]} must be a whole number from " in err
     assert f"got {int(option.split()[1]):,}" in err
+
+
+def test_decide_uses_the_rows_that_the_same_split_leaves(capsys, table):
+    _, whole, _ = run(capsys, "decide", table, "--accuracy", 0.3)
+    rows = read_predictions(table)
+    for seed in (1, 2):
+        _, data, _ = run(capsys, "decide", table, "--accuracy", 0.3, "--split", 0.5, "--seed", seed)
+        left = rows.split(0.5, seed)[1]
+        outcome = decide(left.labels, left, accuracy=0.3).effect
+        assert (data["n_samples"], data["n_wrong"]) == (outcome.n_samples, outcome.n_wrong)
+        assert data["n_samples"] < whole["n_samples"]
 
 
 @pytest.mark.parametrize("option", ["--points-per-bin", "--n-bins", "--top-k"])

@@ -1,0 +1,607 @@
+"""The options of each command. The docstring of the function that adds them is the command's help."""
+
+from __future__ import annotations
+
+import argparse
+import math
+from argparse import ArgumentParser
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any
+
+from calib.base.exceptions import InputError
+from calib.data.defaults import FDR, LEVEL, N_BINS, N_RESAMPLES, RANDOM_STATE
+from calib.data.notions import NOTIONS
+from calib.files.readers.raw_predictions import SCALES
+
+PATHS = "Parquet, Feather, CSV, JSON lines, folders, or quoted patterns such as 'data/*.csv'"
+PREDICTIONS = "predictions of one or several models: CSV, TSV, Parquet, Feather, NPY, NPZ or JSON"
+
+
+class _Later:
+    """Choices of an option, loaded when needed: their module takes a second to import."""
+
+    def __init__(self, load: Callable[[], Iterable[str]]) -> None:
+        self.load = load
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.load())
+
+    def __contains__(self, name: object) -> bool:
+        return name in tuple(self)
+
+
+def _methods() -> Iterable[str]:
+    from calib.calibrators.catalogue import METHODS
+
+    return METHODS
+
+
+def _dialects() -> Iterable[str]:
+    from calib.scale.warehouse import DIALECTS
+
+    return DIALECTS
+
+
+def _whole(least: int, most: int) -> type[argparse.Action]:
+    """Return the action of an option that is a whole number; it refuses what no computation can use."""
+
+    class Whole(argparse.Action):
+        def __init__(self, **given: Any) -> None:
+            super().__init__(**given, type=int)
+
+        def __call__(self, parser: Any, namespace: Any, value: Any, option: str | None = None) -> None:
+            if not least <= value <= most:
+                expected = f"a whole number from {least:,} to {most:,}"
+                raise InputError(f"{option} must be {expected}; got {value:,}")
+            setattr(namespace, self.dest, value)
+
+    return Whole
+
+
+#: Bins of a scale; rows of a bin, or of a table.
+BINS, ROWS = _whole(1, 100_000), _whole(1, 10**9)
+
+
+def metrics(command: ArgumentParser) -> None:
+    """Print calibration errors and scores of predictions.
+
+    for example:
+      calib metrics predictions.csv
+      calib metrics logits.npz --bins 20 --json
+      calib metrics predictions.parquet --calibrator cal.json
+      calib metrics predictions.csv --calibrator cal.json --split 0.5 --seed 0
+
+    A file that names calibration and evaluation rows (a column 'split', or arrays such as val_logits and
+    test_logits) is assessed on its evaluation rows, any other file on all its rows. If `fit` divided the
+    file, pass the same --split and --seed to assess only the rows that `fit` did not use.
+    """
+    _add_file(command)
+    command.add_argument("--calibrator", metavar="CAL.JSON", help="also assess the file with this calibrator")
+    _add_bins_and_redraws(command)
+    _add_split(command)
+
+
+def fit(command: ArgumentParser) -> None:
+    """Fit a calibrator and write its file.
+
+    for example:
+      calib fit predictions.csv --points-per-bin 50 -o cal.json
+      calib fit logits.npz --notion class-wise --normalize --n-bins 15 -o n-hb.json
+      calib fit val.csv --evaluate test.csv --method temperature -o ts.json
+      calib fit logits.npz --method dirichlet --l2 cv -o ds.json
+      calib fit val.csv --by class,site --fallback pooled -o sites.json
+
+    Fits on the calibration rows and compares before and after on the evaluation rows. A file that names no
+    calibration rows is divided at random, stratified by label: the share --split is for fitting, the rest
+    for comparing. --split 1 fits on all rows and compares nothing. The same --seed divides in the same way.
+    --by site fits a calibrator for each site that the column names, --by class,site for each class of each
+    site; `apply` finds the column again by its values.
+
+    A folder or a quoted pattern such as 'data/*.parquet' is read batch by batch, whatever its size:
+    histogram binning, temperature and vector scaling are fitted on the calibration rows, or on all rows if
+    none are named.
+    """
+    _add_file(command)
+    add = command.add_argument
+    add("--evaluate", metavar="FILE", help="compare before and after on the rows of this file")
+    add("-o", "--output", required=True, metavar="CAL.JSON", help="calibrator file to write")
+    method = add("--method", default="histogram", help="default: histogram")
+    method.choices = _Later(_methods)
+    add("--notion", choices=NOTIONS, help="default: top-label")
+    add("--points-per-bin", action=ROWS, metavar="K", help="histogram: rows per bin; default 50")
+    add("--n-bins", action=BINS, metavar="B", help="histogram: bins per binary problem, instead of K")
+    add("--ties", choices=("group", "randomize"), help="histogram: how to bin equal scores; default group")
+    add("--top-k", action=BINS, metavar="K", help="ranks of the top-k notions")
+    add("--normalize", action="store_true", help="class-wise: divide each row by its sum")
+    fallbacks = ("identity", "pooled", "shrink")
+    add("--fallback", choices=fallbacks, help="for classes with too few rows; default identity")
+    add("--by", metavar="[class,]COLUMN", help="a calibrator for each group, or each class and group")
+    add("--complete", action="store_true", help="spread 1 - confidence over the other classes")
+    add("--l2", type=_ridge, metavar="X|cv", help="vector, dirichlet: weight of the ridge, or cv: choose it")
+    add("--off-diagonal", type=_ridge, metavar="X|cv", help="dirichlet: weight of ODIR, or cv: choose it")
+    add("--split", type=_share, default=0.5, metavar="SHARE", help="share to fit on; default 0.5")
+    _add_seed(command, "the fit and the split")
+    _add_workers(command, "Parquet and Feather files of any size: ")
+    _add_bins(command, "bins")  # --n-bins is an option of the calibrator
+
+
+def recommend(command: ArgumentParser) -> None:
+    """Recommend one calibrator by cross-validation.
+
+    for example:
+      calib recommend predictions.csv
+      calib recommend logits.npz -o cal.json
+      calib recommend val.csv --split 1 --loss log_loss --json
+
+    Tries the calibrators of the catalogue in five folds of the calibration rows; the evaluation rows are not
+    used. A file that names no calibration rows is divided as `fit` does: the share --split is for
+    calibration. The answer is "none" if no calibrator is distinguishably better than the unchanged scores.
+    """
+    _add_file(command)
+    add = command.add_argument
+    add("-o", "--output", metavar="CAL.JSON", help="also write the recommended calibrator, if there is one")
+    add("--loss", choices=("brier", "log_loss"), default="brier", help="loss that decides; default brier")
+    add("--split", type=_share, default=0.5, metavar="SHARE", help="share for calibration; default 0.5")
+    _add_seed(command, "the folds and the split")
+
+
+def apply(command: ArgumentParser) -> None:
+    """Calibrate new predictions with a calibrator file.
+
+    for example:
+      calib apply cal.json new.csv -o calibrated.csv
+      calib apply cal.json new.parquet -o calibrated.parquet --json
+      calib apply cal.json new.csv --label-shift em --calibration labelled.csv -o calibrated.csv
+      calib apply cal.json new.csv --training-shares fraud=0.5 --target-shares fraud=0.01 -o calibrated.csv
+      gunzip -c new.csv.gz | calib apply cal.json - -o - | head
+
+    Named columns are put in the calibrator's order of classes; labels are not needed.
+
+    A folder or a quoted pattern such as 'data/*.parquet' is read and written batch by batch, whatever its
+    size: OUT is then a folder, rows keep their order and all columns, and files that are finished are not
+    done again.
+    """
+    add = command.add_argument
+    add("calibrator", metavar="CAL.JSON")
+    _add_file(command)
+    add("-o", "--output", required=True, metavar="OUT", help="output: .csv or .parquet, or -")
+    endings = "default: by the ending of OUT, csv for -"
+    add("--output-format", choices=("csv", "parquet"), help=endings)
+    shift = "correct for other class shares than in --calibration; assumes rows of each class look alike"
+    add("--label-shift", choices=("em", "bbse"), help=shift)
+    add("--calibration", metavar="FILE", help="labelled rows with the class shares before the shift")
+    shares = "class shares {}, such as fraud=0.01; one class may be left out"
+    for name, whose in {
+        "target": "of the new rows, if known",
+        "training": "that the model was trained on",
+    }.items():
+        add(f"--{name}-shares", action="append", metavar="CLASS=X", help=shares.format(whose))
+    add("--save", metavar="CAL.JSON", help="also write the calibrator with its correction")
+
+
+def check(command: ArgumentParser) -> None:
+    """List the problems of a file and the fixes for them.
+
+    for example:
+      calib check predictions.csv
+      calib check predictions.csv --fix percent,labels_one_based
+      calib metrics predictions.csv --fix percent,labels_one_based
+
+    Exits with 1 if an error remains that prevents the file from being used.
+    """
+    _add_file(command, each_model=False)  # it lists the models
+
+
+def gate(command: ArgumentParser) -> None:
+    """Exit with 1 if predictions break a limit.
+
+    for example:
+      calib gate predictions.csv --max tl_ece=0.03
+      calib gate predictions.csv --max tl_ece=0.03 --strict --json
+      calib gate logits.npz --calibrator cal.json --max tl_ece=0.02 --min accuracy=0.9
+      calib gate predictions.csv --min accuracy=0.8 --by class
+      calib gate predictions.csv --max conf_ece=0.05 --by site --by age --cut age=30,50
+      calib gate new.csv --baseline last_release.csv --markdown gate.md --junit gate.xml
+
+    Exits with 1 if a limit is broken. A limit is kept or broken only if the whole interval of the metric,
+    which allows for noise, keeps or breaks it. Otherwise it is undecided; --strict exits with 1 for that too.
+    With --by, each limit is checked in each predicted class, or each group of a column; the intervals of G
+    groups miss with a chance of 5 %/G each, so that limits kept everywhere fail the gate in at most 5 % of
+    runs. With --baseline, accuracy, Brier score and calibration error must not be worse than the baseline's:
+    by pairs of rows with the same id, or by the two intervals if no ids match.
+
+    metrics: {metrics};
+    with a calibrator file that holds a rule of `calib decide -o` also {ruled}
+    """
+    _add_file(command)
+    add = command.add_argument
+    add("--max", action="append", default=[], metavar="METRIC=X", help="largest value allowed")
+    add("--min", action="append", default=[], metavar="METRIC=X", help="smallest value allowed")
+    add("--baseline", metavar="FILE", help="predictions of the last release; fail if the new ones are worse")
+    add("--strict", action="store_true", help="exit with 1 also if a limit is undecided")
+    add("--junit", metavar="OUT.XML", help="also write the checks as JUnit XML")
+    add("--markdown", metavar="OUT.MD", help="also write the checks as a table in Markdown")
+    add("--level", type=float, default=LEVEL, help="coverage of the intervals; default %(default)s")
+    by = "class, or a further column: check each limit in each of its groups; repeatable"
+    add("--by", action="append", default=[], metavar="COLUMN", help=by)
+    _add_cuts(command)
+    _add_applied(command)
+    _add_bins_and_redraws(command)
+    _add_split(command)
+
+
+def decide(command: ArgumentParser) -> None:
+    """Choose which predictions may pass without a person.
+
+    for example:
+      calib decide test.csv --accuracy 0.99
+      calib decide test.csv --accuracy 0.99 --by class --calibrator cal.json
+      calib decide test.csv --reviews 200
+      calib decide test.csv --accuracy 0.95 --recall 0.8
+      calib decide test.csv --cost 20 --json
+      calib decide test.csv --costs costs.csv
+
+    --costs reads a table: a line for each class, its name first, and a column for each action, named in the
+    first line. Each row of the file then gets the action with the smallest expected cost.
+    The rows must be new to the model and to its calibrator, or the guarantee does not hold.
+    """
+    _add_file(command)
+    add = command.add_mutually_exclusive_group(required=True).add_argument
+    add("--accuracy", type=float, metavar="X", help="accuracy of accepted rows to promise")
+    add("--reviews", type=float, metavar="R", help="largest share, or number, of rows left to a person")
+    add("--cost", type=float, metavar="C", help="cost of an accepted wrong row, in reviews")
+    add("--costs", metavar="COSTS.CSV", help="table of classes and actions with what each action costs")
+    add = command.add_argument
+    right = "with --accuracy: least share of the right rows that is accepted"
+    add("--recall", type=float, metavar="X", help=right)
+    add("--by", choices=("class",), help="one threshold for each predicted class")
+    promise = "with --by class: the accuracy holds for all classes together (default), or for each"
+    add("--promise", choices=("overall", "each"), default="overall", help=promise)
+    add("--alpha", type=float, default=0.1, help="the guarantee misses with this probability; default 0.1")
+    _add_applied(command)
+    add("-o", "--output", metavar="OUT.JSON", help="write this calibrator with the rule in it")
+    _add_split(command)
+    _add_seed(command, "the split")
+
+
+def open(command: ArgumentParser) -> None:
+    """Say what a project file holds.
+
+    for example:
+      calib open my.calib
+      calib open my.calib --json
+      calib open my.calib --serve
+
+    A project file is saved from the Data page of the app, or by `calib.Project.save`. Nothing in it is
+    executed. --serve needs the extra of the app, as `calib app` does.
+    """
+    command.add_argument("file", metavar="FILE", help="a project file, by custom with the ending .calib")
+    command.add_argument("--serve", action="store_true", help="serve the app with this project")
+
+
+def app(command: ArgumentParser) -> None:
+    """Serve the app on this machine.
+
+    for example:
+      calib app
+      calib app --port 8600 --browser
+      calib app -- --server.baseUrlPath=calib
+
+    Only this machine can reach the app, and your files stay on it. Options after -- go to `streamlit run`.
+    To serve others, and for the environment variables that set limits, see docs/deploy.md.
+    """
+    port, default = _whole(1, 65_535), "default: 8501, or the next free port"
+    command.add_argument("--port", action=port, metavar="N", help=default)
+    command.add_argument("--address", metavar="NAME", help="address to listen on; default: localhost")
+    command.add_argument("--browser", action="store_true", help="open the app in the browser")
+    command.add_argument("streamlit", nargs="*", metavar="-- OPTION", help="options of `streamlit run`")
+
+
+def completion(command: ArgumentParser) -> None:
+    """Print a script that completes commands.
+
+    for example:
+      calib completion bash > ~/.local/share/bash-completion/completions/calib
+      calib completion zsh > ~/.zfunc/_calib
+      calib completion fish > ~/.config/fish/completions/calib.fish
+    """
+    command.add_argument("shell", choices=("bash", "zsh", "fish", "tcsh"))
+
+
+def schema(command: ArgumentParser) -> None:
+    """Print the JSON Schema of a command's --json.
+
+    for example:
+      calib schema gate
+      calib schema metrics > metrics.schema.json
+    """
+    adders = [add for each in COMMANDS.values() for add in each if add not in WITHOUT_JSON]
+    names = [add.__name__ for add in adders]
+    command.add_argument("of", metavar="COMMAND", choices=names, help="command that has --json")
+
+
+def slices(command: ArgumentParser) -> None:
+    """Find groups of rows that are miscalibrated beyond noise.
+
+    for example:
+      calib slices predictions.csv --by site
+      calib slices predictions.csv --by site --by age --cut age=30,50,70
+      calib slices predictions.csv --by day --cut day=quarter --json
+
+    A column is any further column of FILE. Its values are groups; numbers of more than 10 values are cut at
+    their quartiles, dates by month. "Above noise" controls the false discovery rate over all groups.
+    """
+    _add_file(command)
+    add = command.add_argument
+    add("--by", action="append", required=True, metavar="COLUMN", help="column of the groups; repeatable")
+    _add_cuts(command)
+    add("--pairs", action="store_true", help="also the groups of every two columns at once")
+    add("--rows", action=ROWS, default=20, metavar="N", help="most groups to print; default 20")
+    add("--fdr", type=float, default=FDR, help="false discovery rate; default %(default)s")
+    _add_applied(command)
+    _add_bins_and_redraws(command)
+    _add_split(command)
+
+
+def watch(command: ArgumentParser) -> None:
+    """Look for miscalibration in rows as they come.
+
+    for example:
+      calib watch model.watch.json monday.csv
+      calib watch model.watch.json week-*.parquet --time scored_at --by site --tolerance 0.02
+      calib watch model.watch.json new.csv --start evaluation.csv --json
+
+    Adds the files to STATE, which the first call makes, and exits with 1 if there has ever been an alarm.
+    However often you look and however long it runs, the chance of a false alarm is at most --alpha. Pass
+    each row once, when it has its label, in the order of time. Nothing is written if a file cannot be used.
+    """
+    add = command.add_argument
+    add("state", metavar="STATE", help="JSON file with the state of the monitor")
+    add("files", nargs="+", metavar="FILE", help="labelled rows to add, in order of time")
+    _add_reading(command)
+    add("--time", metavar="COLUMN", help="column of times; default: the order of the rows")
+    new = "for a new STATE: "
+    add("--notion", choices=("top-label", "confidence", "class-wise"), help=f"{new}default top-label")
+    add("--by", metavar="COLUMN", help=f"{new}also look at each group of this column")
+    add("--tolerance", type=float, metavar="X", help=f"{new}gap that counts as calibrated; default 0")
+    add("--alpha", type=float, help=f"{new}chance of ever raising a false alarm; default 0.05")
+    add("--start", metavar="FILE", help=f"{new}look for changes since these rows, not for miscalibration")
+
+
+def report(command: ArgumentParser) -> None:
+    """Write one self-contained HTML page.
+
+    for example:
+      calib report predictions.csv -o report.html
+      calib report predictions.csv --split 0.5 -o report.html
+      calib report logits.npz --calibrator cal.json -o report.html
+
+    The page needs no network and no server. It describes the evaluation rows. If the file names calibration
+    rows, or --split sets a share of its rows aside for calibration, {methods} are
+    fitted and compared; --calibrator adds more. The page states versions, seeds and this command.
+    """
+    _add_file(command)
+    add = command.add_argument
+    add("-o", "--output", required=True, metavar="OUT.HTML", help="page to write")
+    add("--calibrator", action="append", default=[], metavar="CAL.JSON", help="compare it, too; repeatable")
+    add("--split", type=_share, metavar="SHARE", help="share of the rows to fit calibrators on")
+    add("--points-per-bin", action=ROWS, default=50, metavar="K", help="rows per bin; default 50")
+    _add_bins_and_redraws(command)
+
+
+def tables(command: ArgumentParser) -> None:
+    """Compare models, each with several calibrators.
+
+    for example:
+      calib tables resnet.csv densenet.csv
+      calib tables resnet.npz densenet.npz --methods TS,TL-HB,spline -o tables.tex
+      calib tables a.csv b.csv --split 0.3 -o tables.csv --json
+
+    Every FILE is a model, named after the file, on the same rows: matched by id, or in the same order;
+    classes in another order are matched by name. Files name their calibration rows, or all are split in the
+    same way. OUT is CSV, Markdown or LaTeX by its ending.
+
+    methods: {methods}; and {binary}
+    """
+    add = command.add_argument
+    add("files", nargs="+", metavar="FILE", help=PREDICTIONS)
+    _add_reading(command)
+    add("--methods", metavar="A,B,...", help="calibrators; default: as in the paper's tables")
+    add("-o", "--output", metavar="OUT", help="table to write: .csv, .md or .tex; of --sweep: .csv or .html")
+    add("--split", type=_share, default=0.5, metavar="SHARE", help="share to fit on; default 0.5")
+    add("--sweep", action="store_true", help="errors for 5 to 25 bins instead of the table")
+    _add_bins_and_redraws(command)
+
+
+def summarize(command: ArgumentParser) -> None:
+    """Summarize files of any size.
+
+    for example:
+      calib summarize 'data/*.parquet' -o run.calib.json.gz
+      calib summarize data/ --by site --class-wise -o run.calib.json.gz
+      calib summarize 'data/*.parquet' --scheduler tcp://10.0.0.5:8786 -o run.calib.json.gz
+
+    Reads files of any size batch by batch. The summary has sums from which errors, diagrams, noise floors
+    and tables in up to 50 equal-width bins follow exactly. The app, metrics, gate, slices and report read it.
+    """
+    add = command.add_argument
+    add("files", nargs="+", metavar="FILE", help=PATHS)
+    add("-o", "--output", required=True, metavar="OUT", help="summary to write, such as run.calib.json.gz")
+    add("--by", action="append", default=[], metavar="COLUMN", help="also sum its groups; repeatable")
+    add("--class-wise", action="store_true", help="also sum the scores of every class")
+    add("--class-names", metavar="A,B,...", help="names of the classes, if the columns have none")
+    add("--drop", action="store_true", help="leave out rows that cannot be used, and list their places")
+    parts = ("evaluation", "calibration")
+    add("--part", choices=parts, default=parts[0], help="rows to use, if a column says which are which")
+    _add_columns(command)
+    _add_workers(command)
+    _add_bins(command)
+
+
+def merge(command: ArgumentParser) -> None:
+    """Add up summaries.
+
+    for example:
+      calib merge monday.calib.json.gz tuesday.calib.json.gz -o week.calib.json.gz
+
+    Refuses summaries that cover the same part of the data.
+    """
+    command.add_argument("files", nargs="+", metavar="FILE", help="summaries that `summarize` wrote")
+    command.add_argument("-o", "--output", required=True, metavar="OUT", help="summary to write")
+    _add_bins(command)
+
+
+def sql(command: ArgumentParser) -> None:
+    """Print the query that sums a table in a warehouse.
+
+    for example:
+      calib sql --dialect bigquery --table shop.predictions > sums.sql
+      calib sql --dialect duckdb --result sums.csv -o run.calib.json.gz
+
+    Prints one GROUP BY for a table with a predicted class, its confidence and the true class. Run it where
+    the table is, save the result as CSV or Parquet, and turn it into a summary with --result.
+    """
+    add = command.add_argument
+    dialect = add("--dialect", required=True, help="SQL dialect of the warehouse")
+    dialect.choices = _Later(_dialects)
+    add("--table", default="predictions", help="name of the table; default predictions")
+    add("--predicted", default="predicted", metavar="COLUMN", help="predicted class; default predicted")
+    add("--confidence", default="confidence", metavar="COLUMN", help="its confidence; default confidence")
+    add("--label", default="label", metavar="COLUMN", help="true class; default label")
+    add("--result", metavar="FILE", help="result of the query, to make a summary of")
+    add("-o", "--output", metavar="OUT", help="with --result: summary to write")
+    _add_bins(command)
+
+
+#: Functions that add the options of a command, by the module of the command that they are named after.
+COMMANDS: dict[str, tuple[Callable[[ArgumentParser], None], ...]] = {
+    "commands": (metrics, fit, recommend, apply, gate, decide, slices, report, tables, open),
+    "light": (check, app, completion),
+    "watching": (watch,),
+    "files_at_scale": (summarize, merge, sql),
+    "schemas": (schema,),
+}
+#: Those of commands that print no JSON.
+WITHOUT_JSON = (app, completion, schema)
+
+
+def names_in_help(command: str) -> dict[str, str]:
+    """Return the names that the help of a command lists. Their modules take a second to import."""
+    if command == "gate":
+        from calib.stats.measures import MEASURES, RULED
+
+        return {"metrics": ", ".join(MEASURES), "ruled": " and ".join(RULED)}
+    from calib.calibrators.catalogue import REPORTED, named_methods
+
+    if command == "report":
+        return {"methods": " and ".join([", ".join(REPORTED[:-1]), REPORTED[-1]])}
+    return {"methods": ", ".join(named_methods()), "binary": ", ".join(_methods())}
+
+
+def _add_file(command: ArgumentParser, *, each_model: bool = True) -> None:
+    command.add_argument("file", metavar="FILE", help="CSV, TSV, Parquet, Feather, NPY, NPZ or JSON")
+    _add_reading(command)
+    if each_model:
+        every = "run for every model of the file; output files are named after the models"
+        command.add_argument("--each-model", action="store_true", help=every)
+
+
+def _add_reading(command: ArgumentParser) -> None:
+    add = command.add_argument
+    add("--labels", metavar="FILE", help="true labels, if FILE has none")
+    add("--format", metavar="NAME", help="format of FILE; default: recognised from the file")
+    seconds = "refuse a file that takes longer to read; default: no limit"
+    add("--time-limit", type=float, default=math.inf, metavar="SECONDS", help=seconds)
+    none = "a predicted value that means no answer; repeatable; default: IDK, an empty cell and the like"
+    add("--abstention", action="append", metavar="VALUE", help=none)
+    add("--part", metavar="NAME", help="rows to use: calibration, evaluation or a value of the split column")
+    add("--fix", default="", metavar="CODES", help="comma-separated codes of fixes to apply, see `check`")
+    _add_columns(command)
+
+
+def _add_columns(command: ArgumentParser) -> None:
+    words = "count every row once, even if there is a column of weights"
+    command.add_argument("--unweighted", action="store_true", help=words)
+    words = "scale of the scores; default: recognised from names"
+    command.add_argument("--scores", choices=SCALES, default="auto", help=words)
+    add = command.add_argument_group("columns", "recognised by default; `check` prints them").add_argument
+    one_each = {
+        "label": "the true class",
+        "predicted": "the predicted class",
+        "correct": "whether the prediction is right",
+        "weight": "weights of rows",
+        "id": "ids of rows",
+        "cluster": "column of clusters, such as patients; or a block of time: month, week, day or hour of "
+        "the column of dates, or COLUMN=day",
+        "group": "groups of rows",
+        "fold": "folds of a cross-validation",
+    }
+    for role, what in one_each.items():
+        add(f"--{role}", metavar="COLUMN", help=what)
+    words = "the score; for all classes, repeat it in their order or give a pattern such as 'p_*'"
+    add("--score", action="append", default=[], metavar="COLUMN", help=words)
+    words = "votes in place of a label: a column of an annotator, or of counts or shares for a class; "
+    words += "repeatable, or a pattern such as 'votes_*'"
+    add("--votes", action="append", default=[], metavar="COLUMN", help=words)
+    add("--model", metavar="NAME", help="the model to read, if the file holds several")
+    add("--words", metavar="TABLE", help="probabilities of a confidence in words: high=0.9,low=0.3")
+    words = "class whose probability the score is; of multilabel scores, the only class to use"
+    add("--positive", metavar="CLASS", help=words)
+
+
+def _add_cuts(command: ArgumentParser) -> None:
+    at = "edges such as age=30,50; a number of groups such as age==4; of dates year, quarter, month, week, "
+    at += "day, weekday or hour"
+    command.add_argument("--cut", action="append", default=[], metavar="COLUMN=AT", help=at)
+
+
+def _add_applied(command: ArgumentParser) -> None:
+    command.add_argument("--calibrator", metavar="CAL.JSON", help="apply this calibrator first")
+
+
+def _add_bins(command: ArgumentParser, name: str = "n_bins") -> None:
+    words = "equal-width bins; default %(default)s"
+    command.add_argument("--bins", dest=name, action=BINS, default=N_BINS, metavar="B", help=words)
+
+
+def _add_bins_and_redraws(command: ArgumentParser) -> None:
+    _add_bins(command)
+    add, words = command.add_argument, "redraws of the noise floor; 0 for none"
+    redraws = add("--resamples", dest="n_resamples", action=_whole(0, 1_000_000), metavar="R", help=words)
+    redraws.default = N_RESAMPLES
+    _add_seed(command, "the redraws")
+
+
+def _add_seed(command: ArgumentParser, of: str) -> None:
+    number, words = _whole(0, 2**32 - 1), f"seed of {of}; default %(default)s"
+    command.add_argument("--seed", dest="random_state", action=number, default=RANDOM_STATE, help=words)
+
+
+def _add_split(command: ArgumentParser) -> None:
+    words = "use only the rows that `fit --split SHARE` with this --seed leaves for evaluation"
+    command.add_argument("--split", type=_share, metavar="SHARE", help=words)
+
+
+def _add_workers(command: ArgumentParser, topic: str = "") -> None:
+    words = f"{topic}parts at a time; default: one per processor"
+    command.add_argument("--workers", action=_whole(1, 10_000), metavar="N", help=words)
+    words = f"{topic}a Dask scheduler, tcp://..., or local to start one here"
+    command.add_argument("--scheduler", metavar="ADDRESS", help=words)
+
+
+def _share(text: str) -> float:
+    share = float(text)
+    if not 0.0 < share <= 1.0:
+        raise argparse.ArgumentTypeError(f"expected a share above 0 and at most 1; got {text}")
+    return share
+
+
+def _ridge(text: str) -> float | str:
+    from calib.calibrators.ridge_choice import CROSS_VALIDATED
+
+    if text == CROSS_VALIDATED:
+        return text
+    try:
+        return float(text)
+    except ValueError:
+        raise argparse.ArgumentTypeError(f'expected a number or "{CROSS_VALIDATED}"; got {text!r}') from None
