@@ -19,7 +19,7 @@ from calib.files.findings.codes import LABEL_CODES, AcceptedFix
 from calib.files.readers.candidates import MOST_MODELS, guess_roles
 from calib.files.readers.roles import Given, Roles, models_in
 from calib.files.readers.tables import Table
-from calib.files.saved.project import Upload
+from calib.files.saved.project import Upload, UploadedFile
 from pages.shared.isolation import limits
 from pages.shared.isolation.reader import load, read_files
 from pages.shared.session import FURTHER, LOG, READINGS, Dataset, held
@@ -39,6 +39,7 @@ class Reading:
     name: str  #: Name of the predictions file
     #: Raw content of the files: predictions, labels, calibration predictions, calibration labels
     tables: tuple[Table, Table | None, Table | None, Table | None]
+    files: tuple[UploadedFile | None, ...]  #: The same files as they were
     reports: dict[str, Examination]  #: "evaluation", and "calibration" if there are such rows
     roles: Roles | None  #: The role of each column; None for arrays
     slot: str = PENDING  #: Key of the session that holds it
@@ -116,18 +117,17 @@ def read(
         return earlier
     bar = st.progress(0.0, "Reading ...")
     try:
-        earlier_tables = {} if earlier is None else dict(zip(earlier.key, earlier.tables, strict=True))
-        contents = [
-            earlier_tables.get(file_id)
-            if file is None or file_id in earlier_tables
-            else (file.name, file.getvalue())  # `getbuffer` copies what can be shared
-            for file, file_id in zip(files, key, strict=True)
-        ]
-        new = [file for file in files if file is not None and file.file_id not in earlier_tables]
+        known: dict[Any, Any] = {None: (None, None)}
+        if earlier is not None:
+            known |= zip(earlier.key, zip(earlier.files, earlier.tables, strict=True), strict=True)
+        new = [file for file in files if file is not None and file.file_id not in known]
+        # `getbuffer` copies what can be shared.
+        known |= {file.file_id: (UploadedFile(file.name, file.getvalue()),) * 2 for file in new}
+        kept, contents = zip(*(known[file_id] for file_id in key), strict=True)
         with _reading(slot, key, new):
             _check_limits([], new)
             reading = _read(
-                Reading(key, (evaluation or earlier).name, (), {}, None, slot),
+                Reading(key, (evaluation or earlier).name, (), kept, {}, None, slot),
                 contents,
                 earlier.roles if evaluation is None else None,
                 bar.progress,
@@ -268,7 +268,7 @@ def accepted(reading: Reading, split: float) -> Dataset:
     if several:
         return Dataset(name, about, False, calibration, rows, log=log, models=pairs, **origin)
     codes = {part: tuple(fix.code for fix in report.fixes) for part, report in reading.reports.items()}
-    origin |= {"roles": reading.roles, "upload": Upload(reading.tables, codes)}
+    origin |= {"roles": reading.roles, "upload": Upload(reading.files, codes)}
     return Dataset(name, about, False, calibration, rows, log=log, **origin)
 
 
@@ -293,7 +293,8 @@ def take_up_again(data: Dataset) -> None:
     """Examine the files of the data again, with their roles and accepted fixes, to change them."""
     assert data.upload is not None, "the page offers it for uploads only"
     key = (AGAIN, data.digest, None, None)
-    reading = _read(Reading(key, data.name, (), {}, None), data.upload.tables, data.roles)
+    files = data.upload.files
+    reading = _read(Reading(key, data.name, (), files, {}, None), files, data.roles)
     reports = dict(reading.reports)
     for part, codes in data.upload.accepted.items():
         for code in codes:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
@@ -72,20 +73,27 @@ def read_table(
     chosen = _OTHER_NAMES.get(chosen, chosen)
     if chosen not in _READERS:
         raise InputError(f"format must be one of {', '.join(_READERS)}; got {format!r}")
-    try:
+    with refuse_unreadable(opened.name, chosen):
         table = wide(_with_lists(_READERS[chosen](opened, limits, progress), limits), limits)
-    except InputError as error:
-        raise InputError(_named(opened.name, str(error))) from None
-    except (MemoryError, OverflowError, RecursionError):
-        raise InputError(_named(opened.name, "it is too large or too deeply nested to be read")) from None
-    except (pa.ArrowException, OSError, ValueError, EOFError, KeyError, NotImplementedError) as error:
-        reason = " ".join(str(error).split())[:160] or type(error).__name__
-        raise InputError(f"{opened.name!r} cannot be read as {chosen}: {reason}") from None
     for array in (*table.columns.values(), *table.matrices.values()):
         frozen(array)
     if progress is not None:
         progress(1.0, "reading")
     return table
+
+
+@contextmanager
+def refuse_unreadable(name: str, format: str) -> Iterator[None]:
+    """Turn every error of a reader into an `InputError` that names the file."""
+    try:
+        yield
+    except InputError as error:
+        raise InputError(_named(name, str(error))) from None
+    except (MemoryError, OverflowError, RecursionError):
+        raise InputError(_named(name, "it is too large or too deeply nested to be read")) from None
+    except (pa.ArrowException, OSError, ValueError, EOFError, KeyError, NotImplementedError) as error:
+        reason = " ".join(str(error).split())[:160] or type(error).__name__
+        raise InputError(f"{name!r} cannot be read as {format}: {reason}") from None
 
 
 def table_from(data: Any, limits: Limits | None = None, progress: Progress | None = None) -> Table | None:

@@ -6,7 +6,7 @@ import hashlib
 import json
 import math
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, BinaryIO
 
@@ -38,6 +38,8 @@ KEYS = ("format", "version", "type", "params", "state", "classes", "fitted_on", 
 MAX_BYTES = 128 * 2**20
 MAX_VALUES = 5_000_000
 MAX_CONTAINERS = 1_000_000
+#: Bytes of memory for an object, a list, a key and a value of JSON; a text has 48 more for its quotes.
+SIGN_BYTES = {b"{": 64, b"[": 64, b":": 250, b",": 32}
 
 
 def load_calibrator(file: str | os.PathLike[str] | BinaryIO) -> Any:
@@ -115,6 +117,24 @@ def read_document(
     if not isinstance(data, (bytes, bytearray)):
         raise CalibratorFileError("a calibrator file is read as bytes; open it in binary mode")
     _check_size(data, n_values)
+    document = parse(data, format)
+    check_version(document, version)
+    closed(document, (*keys, *may_lack), "the file", may_lack)
+    stored = document.pop("checksum")
+    try:
+        damaged = stored != checksum(document)
+    except RecursionError:
+        raise CalibratorFileError("calibrator file: values are nested too deeply") from None
+    if damaged:
+        raise CalibratorFileError(
+            "calibrator file: the checksum does not match the content; the file was changed or "
+            "damaged after it was saved"
+        )
+    return document
+
+
+def parse(data: bytes | bytearray, format: str) -> dict[str, Any]:
+    """Return the JSON object in the bytes of a file of one format; keys and the version are not checked."""
     try:
         document = json.loads(
             bytes(data).decode("utf-8"),
@@ -122,31 +142,35 @@ def read_document(
             parse_constant=_refuse_constant,
             parse_float=_finite,
         )
-        if not isinstance(document, dict) or document.get("format") != format:
-            raise CalibratorFileError(
-                f'this is not a calibrator file: it is not a JSON object with "format": "{format}"'
-            )
-        if type(document.get("version")) is not int or document["version"] != version:
-            raise mismatch("version", f"{version} for this calib", document.get("version"))
-        closed(document, (*keys, *may_lack), "the file", may_lack)
-        stored = document.pop("checksum")
-        if stored != checksum(document):
-            raise CalibratorFileError(
-                "calibrator file: the checksum does not match the content; the file was changed or "
-                "damaged after it was saved"
-            )
     except CalibratorFileError:
         raise
     except RecursionError:
         raise CalibratorFileError("calibrator file: values are nested too deeply") from None
     except (json.JSONDecodeError, UnicodeDecodeError):
         raise CalibratorFileError(
-            "this is not a calibrator file: it is not JSON; give the file that calib wrote when the "
-            "calibrator was saved"
+            "this is not a calibrator file: it is not JSON; give the file that calib saved"
         ) from None
     except ValueError as error:
         raise CalibratorFileError(f"this is not a calibrator file: {short(str(error))}") from None
+    if not isinstance(document, dict) or document.get("format") != format:
+        raise CalibratorFileError(
+            f'this is not a calibrator file: it is not a JSON object with "format": "{format}"'
+        )
     return document
+
+
+def memory_of_json(data: bytes) -> int:
+    """Return the most bytes of memory that reading JSON takes: its text twice, and its values."""
+    is_plain = data.isascii() and b"\\u" not in data
+    quotes = data.count(b'"') - data.count(b'\\"')
+    values = sum(size * data.count(sign) for sign, size in SIGN_BYTES.items())
+    return (3 if is_plain else 9) * len(data) + 24 * quotes + values
+
+
+def check_version(document: Mapping[str, Any], *versions: int) -> None:
+    if type(document.get("version")) is not int or document["version"] not in versions:
+        expected = " or ".join(map(str, versions))
+        raise mismatch("version", f"{expected} for this calib", document.get("version"))
 
 
 def aligned(predictions: Any, calibrator: Any) -> Any:

@@ -7,6 +7,7 @@ in JSON Schema (`schema`). `decode` raises `CalibratorFileError` and nothing els
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
@@ -18,6 +19,8 @@ from calib.base.exceptions import CalibratorFileError
 
 #: Whole numbers in a file are at most this, so that they fit an int64 array with room to add.
 LARGEST = 2**62
+#: Half of a character, which no file, page or figure can hold.
+SURROGATE = re.compile("[\ud800-\udfff]")
 
 #: Sizes by name as read so far: "L" is the number of classes.
 Sizes = dict[str, int]
@@ -129,6 +132,15 @@ def text(expected: str, is_sound: Callable[[str], Any], **schema: Any) -> Scalar
     )
 
 
+def free_text(most: int) -> Scalar:
+    """Return a field of text that a user or calib wrote, without lone surrogates."""
+    return text(
+        f"a text of at most {most} characters",
+        lambda line: len(line) <= most and not SURROGATE.search(line),
+        maxLength=most,
+    )
+
+
 @dataclass(frozen=True)
 class Maybe:
     """Null, or another field."""
@@ -215,24 +227,24 @@ class Array:
 
 
 @dataclass(frozen=True)
-class WordOrArray:
-    """One of a few words, or a matrix that is not empty."""
+class WordOr:
+    """One of a few words, or a list or an object that is not empty."""
 
     word: Scalar
-    array: Array
+    field: Field
+    make: Callable[[Any], Any] = lambda value: value  #: Makes the value of what `field` read
 
     @property
     def schema(self) -> dict[str, Any]:
-        return {"anyOf": [self.word.schema, self.array.schema]}
+        return {"anyOf": [self.word.schema, self.field.schema]}
 
     def encode(self, value: Any) -> Any:
-        return (self.word if isinstance(value, str) else self.array).encode(value)
+        return (self.word if isinstance(value, str) else self.field).encode(value)
 
     def decode(self, value: Any, where: str, sizes: Sizes) -> Any:
-        """Check the value; arrays become tuples, so that parameters can be compared."""
-        if not value or not isinstance(value, list):
+        if not value or not isinstance(value, (list, dict)):
             return self.word.decode(value, where, sizes)
-        return tuple(map(tuple, self.array.decode(value, where, sizes).tolist()))
+        return self.make(self.field.decode(value, where, sizes))
 
 
 @dataclass(frozen=True)
@@ -268,12 +280,40 @@ class Listed:
 
 
 @dataclass(frozen=True)
+class Named:
+    """An object with at most `most` keys, which are names, and values of one field."""
+
+    name: Scalar
+    field: Field
+    most: int = 1_000
+
+    @property
+    def schema(self) -> dict[str, Any]:
+        bounds = {"propertyNames": self.name.schema, "maxProperties": self.most}
+        return {"type": "object", "additionalProperties": self.field.schema} | bounds
+
+    def encode(self, value: Any) -> Any:
+        return {self.name.encode(name): self.field.encode(held) for name, held in value.items()}
+
+    def decode(self, value: Any, where: str, sizes: Sizes) -> Any:
+        if not isinstance(value, dict) or len(value) > self.most:
+            raise mismatch(where, f"an object of at most {self.most:,} keys", value)
+        return {
+            self.name.decode(name, f"a key of {where}", sizes): self.field.decode(
+                held, f"{where}[{short(name)}]", sizes
+            )
+            for name, held in value.items()
+        }
+
+
+@dataclass(frozen=True)
 class Record:
     """An object with exactly these keys; their values are checked in this order."""
 
     fields: dict[str, Field]  #: Field of each key
     #: Keys that earlier files lack, each with the value that a missing key means; it is not written
     later: Mapping[str, Any] = field(default_factory=dict)
+    make: Callable[..., Any] = dict  #: Makes what is read of the values by key
 
     @property
     def schema(self) -> dict[str, Any]:
@@ -286,15 +326,16 @@ class Record:
             if name not in self.later or not _is_same(getattr(value, name), self.later[name])
         }
 
-    def decode(self, value: Any, where: str, sizes: Sizes) -> dict[str, Any]:
+    def decode(self, value: Any, where: str, sizes: Sizes) -> Any:
         """Check the keys and then their values; the place of a whole file is ""."""
         closed(value, self.fields, where or "the file", self.later)
-        return {
+        found = {
             name: field.decode(value[name], f"{where}.{name}".lstrip("."), sizes)
             if name in value
             else self.later[name]
             for name, field in self.fields.items()
         }
+        return self.make(**found)
 
 
 def _is_same(value: Any, default: Any) -> bool:

@@ -27,6 +27,7 @@ from calib.files.saved.fields import (
     Scalar,
     Sizes,
     choice,
+    free_text,
     mismatch,
     real,
     text,
@@ -38,12 +39,12 @@ MAX_NAME = 1_000
 #: Most fixes a file records.
 MAX_FIXES = 100
 
-_DATE = "%Y-%m-%dT%H:%M:%SZ"
+_DATE_FORMAT = "%Y-%m-%dT%H:%M:%SZ"
 
 
 def _is_date(date: str) -> bool:
     try:
-        return datetime.strptime(date, _DATE).strftime(_DATE) == date
+        return datetime.strptime(date, _DATE_FORMAT).strftime(_DATE_FORMAT) == date
     except ValueError:
         return False
 
@@ -52,12 +53,11 @@ def _matching(pattern: str, expected: str) -> Scalar:
     return text(expected, re.compile(pattern).fullmatch, pattern=f"^{pattern}$")
 
 
+DATE = text("a UTC time like 2026-01-31T12:00:00Z", _is_date, format="date-time")
+VERSION_NUMBER = _matching("[0-9A-Za-z.+!_-]{1,40}", "a version number")
+
 #: A line of text that a user or calib wrote: a name or a fix.
-_LINE = text(
-    f"a text of at most {MAX_NAME} characters",
-    lambda line: len(line) <= MAX_NAME and not re.search("[\ud800-\udfff]", line),
-    maxLength=MAX_NAME,
-)
+_LINE = free_text(MAX_NAME)
 
 
 class _Keys:
@@ -78,8 +78,8 @@ ORIGIN = Record(
     {
         "n": Maybe(whole()),
         "fingerprint": Maybe(_matching("[0-9a-f]{32}", "null or 32 hex digits")),
-        "date": text("a UTC time like 2026-01-31T12:00:00Z", _is_date, format="date-time"),
-        "calib_version": _matching("[0-9A-Za-z.+!_-]{1,40}", "a version number"),
+        "date": DATE,
+        "calib_version": VERSION_NUMBER,
         "log": Listed(_LINE, 1, MAX_FIXES),
         "choices": whole(2),
         "clusters": whole(),
@@ -123,7 +123,7 @@ class FittedOn:
 
 
 def today() -> str:
-    return datetime.now(UTC).strftime(_DATE)
+    return datetime.now(UTC).strftime(_DATE_FORMAT)
 
 
 def decode_names(raw: Any, n_classes: int | None) -> tuple[str, ...] | None:

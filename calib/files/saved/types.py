@@ -27,7 +27,7 @@ from calib.files.saved.fields import (
     Maybe,
     Record,
     Sizes,
-    WordOrArray,
+    WordOr,
     choice,
     closed,
     closed_schema,
@@ -287,7 +287,12 @@ _SCHEMES = _layouts(
         "projection": (
             {
                 "n_bins": whole(),
-                "directions": WordOrArray(choice("rotating", "random"), Array(("D", "L"))),
+                # Tuples, so that parameters can be compared.
+                "directions": WordOr(
+                    choice("rotating", "random"),
+                    Array(("D", "L")),
+                    lambda array: tuple(map(tuple, array.tolist())),
+                ),
                 "random_state": SEED,
             },
             {

@@ -12,7 +12,6 @@ import streamlit as st
 from streamlit import runtime
 from streamlit.runtime.memory_uploaded_file_manager import MemoryUploadedFileManager
 from streamlit.runtime.scriptrunner import get_script_run_ctx
-from streamlit.runtime.stats import CacheStat
 from streamlit.runtime.uploaded_file_manager import UploadedFile
 
 from calib import InputError
@@ -55,8 +54,8 @@ def check(new: Sequence[Any], mine: Sequence[Any], advice: str) -> None:
     """
     for added in new:
         _held.add(added)
-    size = n_bytes([*new, *mine]) + uploaded()
-    total = n_bytes(list(_held)) + uploaded_by_all() if size / 1e6 > share() else size
+    size = n_bytes([*new, *mine, *uploads()])
+    total = n_bytes([*_held, *uploads_of_all()]) if size / 1e6 > share() else size
     if why := exceeded(size, total):
         for added in new:
             _held.discard(added)
@@ -91,25 +90,22 @@ def n_sessions() -> int:
     return server._session_mgr.num_active_sessions() if type(server) is runtime.Runtime else 1
 
 
-def uploaded() -> int:
-    """Return the bytes of the files in this session's upload fields."""
+def uploads() -> list[bytes]:
+    """Return the content of the files in this session's upload fields."""
     held = [
         file
         for value in st.session_state.values()
         for file in (value if isinstance(value, list) else [value])
     ]
-    return sum(file.size for file in held if isinstance(file, UploadedFile))
+    return [file.getvalue() for file in held if isinstance(file, UploadedFile)]
 
 
-def uploaded_by_all() -> int:
-    """Return the bytes of the files in the upload fields of all sessions."""
-    server = runtime.get_instance() if runtime.exists() else None
-    if type(server) is not runtime.Runtime:  # a test's stand-in, of one session
-        return uploaded()
-    families = server.uploaded_file_mgr.get_stats()
-    return sum(
-        stat.byte_length for stats in families.values() for stat in stats if isinstance(stat, CacheStat)
-    )
+def uploads_of_all() -> list[bytes]:
+    """Return the content of the files in the upload fields of all sessions."""
+    manager: Any = runtime.get_instance().uploaded_file_mgr if runtime.exists() else None
+    if not isinstance(manager, MemoryUploadedFileManager):  # a test's stand-in, of one session
+        return uploads()
+    return [file.data for files in list(manager.file_storage.values()) for file in list(files.values())]
 
 
 def release(files: Sequence[UploadedFile]) -> None:

@@ -1,7 +1,7 @@
 """Objects of calib between the app and a worker: JSON types and arrays of numbers, never a pickle.
 
-What can be sent: numbers, texts, lists, tuples, dicts, arrays, tables, and the dataclasses, estimators and
-predictions of calib, field by field. A type is looked up by its name among calib's.
+What can be sent: numbers, texts, bytes, lists, tuples, dicts, arrays, tables, and the dataclasses, estimators
+and predictions of calib, field by field. A type is looked up by its name among calib's.
 """
 
 from __future__ import annotations
@@ -44,6 +44,8 @@ class Packer:
             return {"number": self._stored(np.asarray(value).reshape(1))}
         if isinstance(value, np.ndarray):
             return self._packed_array(value)
+        if isinstance(value, bytes):
+            return {"bytes": self._stored(np.frombuffer(value, np.uint8))}
         if type(value) in (list, tuple):
             return {type(value).__name__: [self.pack(member) for member in value]}
         if isinstance(value, Mapping):
@@ -107,6 +109,8 @@ def _unpacked(data: Any, arrays: Sequence[np.ndarray], made: list[Any]) -> Any:
         return data
     if "number" in data:
         return arrays[data["number"]][0]
+    if "bytes" in data:
+        return arrays[data["bytes"]].tobytes()
     if "words" in data:
         words = np.empty(len(data["words"]), dtype=np.dtype(data["dtype"]))
         words[:] = [_unpacked(word, arrays, made) for word in data["words"]]
@@ -159,11 +163,11 @@ def n_bytes(value: Any) -> int:
 def _counted(value: Any, seen: set[int]) -> int:
     if id(value) in seen:
         return 0
-    if isinstance(value, (bytes, str)):
+    if isinstance(value, str):
         return len(value)
-    if isinstance(value, (np.ndarray, np.generic)):
+    if isinstance(value, (bytes, np.ndarray, np.generic)):
         seen.add(id(value))
-        return int(value.nbytes)
+        return len(value) if isinstance(value, bytes) else int(value.nbytes)
     if isinstance(value, pd.DataFrame):
         return int(value.memory_usage(deep=True).sum())
     if isinstance(value, Mapping):

@@ -25,8 +25,8 @@ END = 1 << 16
 
 
 def is_project_file(file: Any) -> bool:
-    content = file.getbuffer()
-    return bytes(content[:2]) == b"PK" and LISTED.search(bytes(content[-END:])) is not None
+    content = file.getvalue()  # `getbuffer` copies what can be shared
+    return content[:2] == b"PK" and LISTED.search(content[-END:]) is not None
 
 
 def show_project(file: Any) -> None:

@@ -10,10 +10,9 @@ import pytest
 
 import calib
 from calib import InputError, Project, scale
-from calib.files.readers.reading import read_table
 from calib.files.readers.roles import Roles
 from calib.files.saved import document, dumps
-from calib.files.saved.project import FurtherModel, Upload
+from calib.files.saved.project import FurtherModel, Upload, UploadedFile
 from calib.scale.files import dumps as summary_bytes
 from pages.shared.isolation.reader import load
 from tests import sample_calibrators
@@ -60,15 +59,13 @@ def test_projects_come_back_to_the_last_bit(n):
         calibrators={"TS": calib.TemperatureScaling().fit(evaluation.proba, evaluation.labels)},
         models={"other": FurtherModel(vectors(n, "float32"))},
         settings={"Reliability": {"bins": "20"}},
-        upload=Upload((read_table(CSV), None, None, None), {"evaluation": ("percent",)}),
+        upload=Upload((UploadedFile("one.csv", CSV), None, None, None), {"evaluation": ("percent",)}),
     )
     content = content_of(project)
     again = load("project", content)
     assert members(content_of(again)) == members(content_of(Project.load(content)))
     assert not again.evaluation.proba.flags.writeable
-    packed = again.upload.tables[0]
-    assert packed.columns["cat"].base is not None
-    assert packed.columns["cat"].base is packed.columns["dog"].base
+    assert again.upload.files == project.upload.files
 
 
 def test_summaries_come_back_to_the_last_bit(tmp_path):

@@ -4,31 +4,35 @@ from __future__ import annotations
 
 import io
 import json
+import subprocess
+import sys
 import zipfile
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
+import calib
 from calib import (
-    BinaryPrediction,
-    ConfidencePrediction,
-    HistogramBinning,
     InputError,
     MulticlassToBinary,
-    MultilabelPrediction,
     Predictions,
     Project,
     TemperatureScaling,
-    TopKPrediction,
-    TopLabelPrediction,
 )
+from calib.cli.parser import main
+from calib.data.notions import PerClass
 from calib.files.readers.roles import Roles
 from calib.files.readers.source import Limits
-from calib.files.readers.tables import Table, table_from_columns
 from calib.files.saved import dumps
-from calib.files.saved.project import MANIFEST, FurtherModel, Upload
+from calib.files.saved.project import MANIFEST, FurtherModel, Upload, UploadedFile
+from tests import ROOT
+from tests.files.saved.sample_projects import CSV, LABELS, PROBA, PROJECTS
+from tests.written import bytes_of
 
 RNG = np.random.default_rng(0)
 NAMES = ("cat", "dög", "=1+1")
@@ -51,15 +55,14 @@ def vectors(n: int, dtype: str = "float64", **further) -> Predictions:
 
 
 def through_a_file(project: Project) -> Project:
-    file = io.BytesIO()
-    project.save(file)
-    return Project.load(file.getvalue())
+    return Project.load(bytes_of(project.save))
 
 
 def assert_same_rows(a, b) -> None:
     assert type(a) is type(b)
     assert a.fingerprint == b.fingerprint
-    assert (a.class_names, a.coverage) == (b.class_names, b.coverage)
+    assert (a.class_names, a.coverage, a.strategy) == (b.class_names, b.coverage, b.strategy)
+    assert dict(a.columns) == dict(b.columns)
     assert {name: array.dtype for name, array in a._arrays().items()} == {
         name: array.dtype for name, array in b._arrays().items()
     }
@@ -70,89 +73,98 @@ def assert_same_rows(a, b) -> None:
         assert kinds == [[type(item) for item in row] for row in b.metadata.to_numpy().tolist()]
 
 
+def assert_same(before: Project, after: Project) -> None:
+    for name in ("name", "description", "simulated", "split", "roles", "fixes", "settings", "notes", "model"):
+        assert getattr(after, name) == getattr(before, name), name
+    assert (after.truth is None) == (before.truth is None)
+    if before.truth is not None:
+        assert after.truth.tobytes() == before.truth.tobytes()
+    assert list(after.models) == list(before.models)
+    pairs = [(before, after), *((model, after.models[name]) for name, model in before.models.items())]
+    for mine, other in pairs:
+        assert_same_rows(mine.evaluation, other.evaluation)
+        assert (mine.calibration is None) == (other.calibration is None)
+        if mine.calibration is not None:
+            assert_same_rows(mine.calibration, other.calibration)
+        assert list(mine.calibrators) == list(other.calibrators)
+        assert mine.choices == other.choices
+        for name, calibrator in mine.calibrators.items():
+            again = other.calibrators[name]
+            if name == "TS":
+                np.testing.assert_allclose(again.predict_proba(PROBA), calibrator.predict_proba(PROBA))
+            else:
+                expected = calibrator.predict_top(PROBA).confidence
+                np.testing.assert_allclose(again.predict_top(PROBA).confidence, expected)
+    pd.testing.assert_frame_equal(after.frame(), before.frame())
+
+
+def test_ids_and_folds_stay_on_one_side_of_a_split():
+    lines = (f"p{at // 2},{at % 3},{RNG.random():.4f},{('no', 'yes')[at % 2]}\n" for at in range(200))
+    content = "patient,k,p(yes),label\n" + "".join(lines)
+    rows = calib.read(content.encode(), id="patient", fold="k")
+    again = through_a_file(Project("rows", rows)).evaluation
+    assert again.columns == {"id": "patient", "fold": "k"}
+    first, second = again.split()
+    assert not set(first.metadata["patient"]) & set(second.metadata["patient"])
+    np.testing.assert_array_equal(again.split_rows()[0], rows.split_rows()[0])
+
+
+@pytest.mark.parametrize("name", PROJECTS)
+def test_every_kind_comes_back(name):
+    assert_same(PROJECTS[name], through_a_file(PROJECTS[name]))
+
+
+@pytest.mark.parametrize("name", PROJECTS)
+def test_version_1_comes_back(name):
+    assert_same(PROJECTS[name], Project.load(Path(__file__).parent / "projects-v1" / f"{name}.calib"))
+
+
+def test_version_1_from_before_rows_knew_their_columns():
+    rows = Project.load(Path(__file__).parent / "projects-v1" / "before-columns.calib").evaluation
+    assert (rows.columns, rows.strategy, rows.coverage) == ({}, "uniform", 1.0)
+    assert rows.metadata["fold"].tolist() == [at % 4 for at in range(24)]
+    assert rows.metadata["patient"].tolist() == [f"p{at // 2}" for at in range(24)]
+
+
+def test_bins_per_class_come_back():
+    rows = Predictions(PROBA, LABELS, strategy=PerClass((0, 2), "quantile"))
+    assert through_a_file(Project("rows", rows)).evaluation.strategy == rows.strategy
+
+
 def test_everything_comes_back_bit_for_bit(tmp_path):
     evaluation = vectors(40, metadata=TABLE, sample_weight=RNG.random(40), coverage=0.9)
-    calibration = vectors(300, "float32")
-    calibrators = {
-        "TL-HB": MulticlassToBinary(HistogramBinning(points_per_bin=20)),
-        "TS": TemperatureScaling(),
-    }
-    for calibrator in calibrators.values():
-        calibrator.fit(calibration.proba, calibration.labels)
-    project = Project(
-        "my file.csv",
-        evaluation,
-        calibration,
-        description="Uploaded: 50 % of the rows",
-        truth=RNG.random(40),
-        split=0.5,
-        roles=Roles(("p(cat)", "p(dog)", "p(hen)"), NAMES, label=("y",), id="id", abstentions=("IDK",)),
-        fixes=("evaluation rows: percent: row sums 100 -> 1",),
-        calibrators=calibrators,
-        choices={"TS": 9},
-        model="one",
-        models={"other": FurtherModel(vectors(40, "float32"), calibration, calibrators, {"TS": 3})},
-        settings={"reliability": {"bins": "20", "band": "true"}},
-        notes="First look.\nThe *cats* are off.",
-    )
-    path = tmp_path / "my.calib"
-    project.save(path)
-    again = Project.load(path)
-    for name in (
-        "name",
-        "description",
-        "simulated",
-        "split",
-        "roles",
-        "fixes",
-        "choices",
-        "settings",
-        "notes",
-        "model",
-    ):
-        assert getattr(again, name) == getattr(project, name), name
-    assert again.truth.tobytes() == project.truth.tobytes()
-    for before, after in (
-        (project.evaluation, again.evaluation),
-        (project.calibration, again.calibration),
-        (project.models["other"].evaluation, again.models["other"].evaluation),
-        (project.models["other"].calibration, again.models["other"].calibration),
-    ):
-        assert_same_rows(before, after)
-    assert list(again.calibrators) == list(again.models["other"].calibrators) == ["TL-HB", "TS"]
-    assert again.models["other"].choices == {"TS": 3}
-    before = calibrators["TL-HB"].predict_top(evaluation.proba)
-    after = again.calibrators["TL-HB"].predict_top(again.evaluation.proba)
-    assert before.confidence.tobytes() == after.confidence.tobytes()
-    assert (
-        calibrators["TS"].predict_proba(evaluation.proba).tobytes()
-        == again.calibrators["TS"].predict_proba(again.evaluation.proba).tobytes()
-    )
-    assert again.calibrators["TS"].fitted_on_.log == project.fixes
-    pd.testing.assert_frame_equal(again.frame(), project.frame())
+    project = Project("rows", evaluation, truth=RNG.random(40), fixes=("percent",))
+    project.save(tmp_path / "my.calib")
+    again = Project.load(tmp_path / "my.calib")
+    assert_same(project, again)
+    assert not again.evaluation.proba.flags.writeable
 
 
-@pytest.mark.parametrize(
-    "rows",
-    [
-        TopLabelPrediction([0, 2], np.float32([0.5, 1 / 3]), [1, 2], NAMES),
-        TopLabelPrediction([0, 2], [0.5, 1 / 3], [1, 2]),
-        ConfidencePrediction([0.9, 0.1], [True, False], sample_weight=[1.0, 2.0]),
-        BinaryPrediction([0.9, 0.1], [1, 0], ("no", "yes"), coverage=0.5),
-        TopKPrediction([[0, 2], [1, 0]], np.float32([[0.5, 0.2], [0.6, 1 / 3]]), [1, 1], NAMES),
-        MultilabelPrediction([[0.9, 0.8, 0.1]], [[1, 1, 0]], NAMES),
-    ],
-    ids=lambda rows: rows.kind,
-)
-def test_every_kind_comes_back(rows):
-    assert_same_rows(rows, through_a_file(Project("rows", rows)).evaluation)
+def test_calibrators_know_their_rows_and_fixes():
+    again = through_a_file(PROJECTS["vectors"])
+    for name in ("TL-HB", "TS"):
+        for holder in (again, again.models["other"]):
+            assert holder.calibrators[name].fitted_on_.log == again.fixes
+            assert holder.calibrators[name].fitted_on_.fingerprint == holder.calibration.fingerprint
 
 
-def changed(project: Project, change, members=()) -> bytes:
-    """The file of a project after a change of its description, with further members."""
-    file, out = io.BytesIO(), io.BytesIO()
-    project.save(file)
-    with zipfile.ZipFile(file) as old, zipfile.ZipFile(out, "w") as new:
+def test_other_tools_read_the_rows(tmp_path):
+    """The members are what any reader of archives and of Parquet expects."""
+    with zipfile.ZipFile(io.BytesIO(bytes_of(PROJECTS["vectors"].save))) as archive:
+        manifest = json.loads(archive.read(MANIFEST))
+        arrays, table = (
+            archive.read(manifest["evaluation"][part]["file"]) for part in ("arrays", "metadata")
+        )
+    arrays, table = (pd.read_parquet(io.BytesIO(content)) for content in (arrays, table))
+    np.testing.assert_array_equal(np.stack(arrays["proba"]), PROBA)
+    assert arrays["labels"].tolist() == LABELS.tolist()
+    assert table["site"].tolist()[:3] == ["a", "b", "c"]
+
+
+def with_changes(content: bytes, change, members=(), method=zipfile.ZIP_STORED) -> bytes:
+    """A project file after a change of its manifest, with further members."""
+    out = io.BytesIO()
+    with zipfile.ZipFile(io.BytesIO(content)) as old, zipfile.ZipFile(out, "w", method) as new:
         for name in old.namelist():
             if name == MANIFEST:
                 manifest = json.loads(old.read(name))
@@ -160,162 +172,235 @@ def changed(project: Project, change, members=()) -> bytes:
                 new.writestr(name, json.dumps(manifest))
             else:
                 new.writestr(name, old.read(name))
-        for name, content in members:
-            new.writestr(name, content)
+        for name, further in members:
+            new.writestr(name, further)
     return out.getvalue()
 
 
-def pickled() -> bytes:
-    file = io.BytesIO()
-    np.save(file, np.array([{"a": 1}], dtype=object), allow_pickle=True)
-    return file.getvalue()
+def changed(project: Project, change, members=()) -> bytes:
+    return with_changes(bytes_of(project.save), change, members)
 
 
 SMALL = Project(
     "rows", vectors(40, metadata=TABLE[["text"]]), roles=Roles(("a", "b", "c")), truth=np.ones(40)
 )
-FILE = table_from_columns(
-    {
-        "a": RNG.random(3),
-        "b": RNG.random(3),
-        "y": np.array(["cat", "", "dog"], dtype=object),
-        "n": np.arange(3),
-    },
-    format="csv",
-)
-UPLOADED = Project(
-    "rows", SMALL.evaluation, upload=Upload((FILE, None, None, None), {"evaluation": ("percent",)})
-)
+FILES = (UploadedFile("rows.csv", CSV), None, None, UploadedFile("labels.npy", bytes(range(256)) * 100))
+UPLOADED = Project("rows", SMALL.evaluation, upload=Upload(FILES, {"evaluation": ("percent",)}))
 
 
-def test_uploaded_files_come_back():
-    arrays = Table("npz", {"y": np.arange(4)}, {"test": np.float32([[1.5, 2.0], [3.0, 4.0]])})
-    for table in (FILE, arrays):
-        again = through_a_file(replace(UPLOADED, upload=Upload((table, None, None, table)))).upload
-        assert again.tables[1:3] == (None, None)
-        for found in (again.tables[0], again.tables[3]):
-            assert (found.format, found.packed_names) == (table.format, table.packed_names)
-            assert list(found.columns) == list(table.columns)
-            for name, values in table.columns.items():
-                assert found.columns[name].tolist() == values.tolist()
-                assert found.columns[name].dtype == values.dtype
-            for name, matrix in table.matrices.items():
-                assert found.matrices[name].tobytes() == matrix.tobytes()
-    assert through_a_file(UPLOADED).upload.accepted == {"evaluation": ("percent",)}
+def test_uploaded_files_come_back_as_they_were():
+    again = through_a_file(UPLOADED).upload
+    assert again.files == FILES
+    assert again.accepted == {"evaluation": ("percent",)}
 
 
-def of_table(**changes):
-    """A change of the first table of an upload."""
-    return lambda m: m["upload"]["tables"][0].update(changes)
+@pytest.mark.parametrize("text", ["a", "0.25,0.75,cat\n"])
+def test_files_that_shrink_much_can_be_opened_again(text):
+    """An archive that expands more than ten times is refused, so such files are stored as they are."""
+    files = (UploadedFile("rows.csv", text.encode() * ((40 << 20) // len(text))), None, None, None)
+    assert through_a_file(replace(UPLOADED, upload=Upload(files))).upload.files == files
 
 
-@pytest.mark.parametrize(
-    ("change", "sentence"),
-    [
-        (lambda m: m.update(upload=[]), "an upload has 4 tables"),
-        (lambda m: m["upload"].update(tables=[None]), "an upload has 4 tables"),
-        (lambda m: m["upload"].update(accepted=[]), "by part"),
-        (lambda m: m["upload"].update(accepted={"x": []}), "by part"),
-        (lambda m: m["upload"].update(accepted={"evaluation": [1]}), "codes of findings"),
-        (lambda m: m["upload"]["tables"].__setitem__(0, {}), "a table has the keys"),
-        (of_table(format=1), "must be texts"),
-        (of_table(columns=[1]), "must be objects"),
-        (of_table(packed_names="ab"), "must be a list"),
-        (of_table(packed_names=["a"]), "lacks the array"),
-        (of_table(packed_names=["a", "b", "z"]), "a column each"),
-        (of_table(packed_names=["a", "a", "b"]), "a column each"),
-        (of_table(packed=None), "once each"),
-        (lambda m: m["upload"]["tables"][0]["columns"][2].update(name="a"), "more than once"),
-        (lambda m: m["upload"]["tables"][0]["columns"][2].update(words=["1"] * 3), "texts or numbers"),
-        (of_table(matrices={"m": "arrays/0.npy"}), "different numbers of rows"),
-        (of_table(matrices={"m": "../x"}), "lacks the array"),
-    ],
-)
-def test_other_uploads_are_refused_in_a_sentence(change, sentence):
-    with pytest.raises(InputError, match=sentence):
-        Project.load(changed(UPLOADED, change))
+def parquet(**columns) -> bytes:
+    return bytes_of(lambda file: pq.write_table(pa.table(columns), file))
+
+
+def replaced(part: str, **columns):
+    """A change of a manifest, and the member that takes the place of columns of the evaluation rows."""
+    types = {name: "<f8" if values.dtype.kind == "f" else "<i8" for name, values in columns.items()}
+    described = {"file": "other.parquet", "types": types}
+    return lambda m: m["evaluation"].update({part: described}), [("other.parquet", parquet(**columns))]
 
 
 @pytest.mark.parametrize(
     "place",
     [
         lambda m: m,
+        lambda m: m["roles"],
         lambda m: m["evaluation"],
-        lambda m: m["evaluation"]["metadata"][0],
+        lambda m: m["evaluation"]["metadata"],
         lambda m: m["models"][0],
         lambda m: m["calibrators"][0],
         lambda m: m["upload"],
-        lambda m: m["upload"]["tables"][0],
-        lambda m: m["upload"]["tables"][0]["columns"][0],
-        lambda m: m["upload"]["tables"][0]["columns"][2],
+        lambda m: m["upload"]["files"][0],
     ],
 )
 def test_unknown_keys_are_refused(place):
     """They would be read, and could be as large as a limit allows, for nothing."""
     scaling = TemperatureScaling().fit(SMALL.evaluation.proba, SMALL.evaluation.labels)
     project = replace(UPLOADED, calibrators={"TS": scaling}, models={"other": FurtherModel(vectors(40))})
+    project = replace(project, roles=SMALL.roles)
     assert Project.load(changed(project, lambda m: None)).models
-    with pytest.raises(InputError, match="'more'|has the keys"):
+    with pytest.raises(InputError, match="'more'"):
         Project.load(changed(project, lambda m: place(m).update(more=[{}] * 10)))
 
 
-def test_a_project_of_countless_objects_is_refused_before_they_are_made():
-    content = changed(SMALL, lambda m: m.update(more=[{}] * 40_000))
-    with pytest.raises(InputError, match="expanded_bytes"):
-        Project.load(content, limits=Limits(expanded_bytes=1 << 20))
+@pytest.mark.parametrize(
+    ("change", "place"),
+    [
+        (lambda m: m.update(version=3), "version must be 1 or 2"),
+        (lambda m: m.update(version=True), "version must be 1 or 2"),
+        (lambda m: m.update(format="other"), '"format"'),
+        (lambda m: m.pop("notes"), "lacks 'notes'"),
+        (lambda m: m.update(name=3), "name must be a text"),
+        (lambda m: m.update(notes="x" * 100_001), "notes must be a text of at most 100000"),
+        (lambda m: m.update(fixes=[1]), r"fixes\[0\] must be a text"),
+        (lambda m: m.update(settings={"a": {"b": 1}}), "settings"),
+        (lambda m: m.update(settings={"a": [1]}), "settings"),
+        (lambda m: m.update(split=2.0), "split must be"),
+        (lambda m: m.update(date="yesterday"), "date must be"),
+        (lambda m: m.update(roles={"probabilities": [1]}), r"roles.probabilities\[0\]"),
+        (lambda m: m["roles"].update(kind="other"), "roles.kind"),
+        (lambda m: m.update(calibrators={}), "calibrators must be a list"),
+        (lambda m: m.update(calibrators=[{}]), "lacks 'name'"),
+        (
+            lambda m: m.update(calibrators=[{"name": "a", "choices": 1, "file": "x.json"}]),
+            "lacks the member 'x",
+        ),
+        (
+            lambda m: m.update(models=[{"name": "a", "evaluation": None, "calibrators": []}]),
+            "lacks 'calibration'",
+        ),
+        (lambda m: m["evaluation"].update(kind="os.system"), "evaluation.kind"),
+        (lambda m: m["evaluation"].update(kind="binary"), "arrays of rows of kind 'binary'"),
+        (lambda m: m["evaluation"].update(coverage=7), "evaluation.coverage"),
+        (lambda m: m["evaluation"].update(coverage=0), "evaluation.coverage"),
+        (lambda m: m["evaluation"].update(strategy="other"), "evaluation.strategy"),
+        (lambda m: m["evaluation"].update(columns={"id": 1}), r"evaluation.columns\['id'\]"),
+        (lambda m: m["evaluation"].update(class_names=["a", "a", "b"]), "class_names must be distinct"),
+        (lambda m: m["evaluation"]["arrays"]["types"].pop("proba"), "types of columns"),
+        (lambda m: m["evaluation"]["arrays"]["types"].update(proba="<i8"), "sum to 1"),
+        (lambda m: m["evaluation"]["arrays"]["types"].update(proba="object"), "column 'proba'"),
+        (lambda m: m["evaluation"]["arrays"]["types"].update(proba="O"), "a type of numbers"),
+        (lambda m: m["evaluation"]["arrays"].update(file="../x"), "lacks the member"),
+        (lambda m: m["evaluation"]["arrays"].update(file=m["truth"]), "Parquet"),
+        (lambda m: m["evaluation"].update(metadata=m["evaluation"]["arrays"]), "lacks the member"),
+        (lambda m: m["evaluation"]["metadata"]["types"].update(text="<f8"), "column 'text'"),
+        (lambda m: m["evaluation"]["metadata"]["types"].update(text="object"), None),
+        (lambda m: m.update(upload={"files": [None], "accepted": {}}), "upload.files"),
+        (lambda m: m.update(upload={"files": [None] * 4, "accepted": {"x": []}}), "accepted"),
+        (lambda m: m.update(upload={"files": [None] * 4, "accepted": {"evaluation": [1]}}), "accepted"),
+    ],
+)
+def test_other_content_is_refused_in_a_sentence(change, place):
+    content = changed(SMALL, change)
+    if place is None:
+        assert Project.load(content).evaluation.metadata["text"][0] == '"a"'
+        return
+    with pytest.raises(InputError, match=place):
+        Project.load(content)
 
 
 @pytest.mark.parametrize(
-    ("change", "members", "sentence"),
+    ("part", "columns", "sentence"),
     [
-        (lambda m: m.update(version=2), (), "version 2"),
-        (lambda m: m.update(format="other"), (), 'no "format"'),
-        (lambda m: m.update(name=3), (), "name must be a text"),
-        (lambda m: m.update(notes="x" * 100_001), (), "at most 100,000 characters"),
-        (lambda m: m.update(fixes=[1]), (), "must be texts"),
-        (lambda m: m.update(settings={"a": {"b": 1}}), (), "must be texts"),
-        (lambda m: m.update(split=2.0), (), "split must be"),
-        (lambda m: m.update(roles={"probabilities": [1]}), (), "names of columns"),
-        (lambda m: m.update(roles={"other": 1}), (), "roles must name"),
-        (lambda m: m.update(calibrators={}), (), "must be a list"),
-        (lambda m: m.update(calibrators=[{}]), (), "needs a name"),
-        (lambda m: m.update(calibrators=[{"name": "a"}, {"name": "a"}]), (), "have one name"),
-        (lambda m: m.update(calibrators=[{"name": "a", "file": "x.json"}]), (), "lacks the member 'x.json'"),
-        (lambda m: m.update(calibrators=[{"name": "a", "file": MANIFEST}]), (), "not a calibrator file"),
-        (lambda m: m["evaluation"].update(kind="os.system"), (), "kind 'os.system'"),
-        (lambda m: m["evaluation"]["values"].update(other=1), (), "have the fields"),
-        (lambda m: m["evaluation"]["values"].update(coverage=7), (), "coverage"),
-        (lambda m: m["evaluation"]["arrays"].pop("proba"), (), "incomplete"),
-        (lambda m: m["evaluation"]["arrays"].pop("labels"), (), "need true labels"),
-        (lambda m: m["evaluation"]["arrays"].update(proba="../x"), (), "lacks the array"),
-        (lambda m: m["evaluation"]["arrays"].update(proba="p.npy"), [("p.npy", pickled())], "never read"),
-        (lambda m: m["evaluation"]["metadata"][0].update(words=["1"]), (), "code without a word"),
-        (lambda m: m["evaluation"]["metadata"][0].update(words=["{}"] * 3), (), "no value"),
-        (
-            lambda m: m.update(models=[{"name": "a", "evaluation": None, "calibrators": []}]),
-            (),
-            "rows of kind",
-        ),
+        ("arrays", {"proba": np.ones(40), "labels": np.zeros(40, dtype=int)}, "proba"),
+        ("arrays", {"labels": np.zeros(40, dtype=int)}, "arrays of rows"),
+        ("arrays", {"proba": np.ones(40), "coverage": np.ones(40)}, "arrays of rows"),
+        ("metadata", {"n": np.arange(39)}, "metadata"),
     ],
 )
-def test_other_content_is_refused_in_a_sentence(change, members, sentence):
+def test_other_rows_are_refused_in_a_sentence(part, columns, sentence):
+    change, members = replaced(part, **columns)
     with pytest.raises(InputError, match=sentence):
         Project.load(changed(SMALL, change, members))
 
 
+def test_rows_without_labels_are_refused():
+    change, members = replaced("arrays", proba=np.ones(40))
+    members = [
+        ("other.parquet", parquet(proba=pa.array(vectors(40).proba.tolist(), pa.list_(pa.float64(), 3))))
+    ]
+    with pytest.raises(InputError, match="need true labels"):
+        Project.load(changed(SMALL, change, members))
+
+
+@pytest.mark.parametrize("truth", [np.ones((40, 2)), np.ones(39), np.full(40, 2.0), np.array(["a"] * 40)])
+def test_another_truth_is_refused(truth):
+    for member in (bytes_of(np.save, truth), b"text"):
+        with pytest.raises(InputError, match="truth"):
+            Project.load(changed(SMALL, lambda m: m.update(truth="t.npy"), [("t.npy", member)]))
+
+
+def test_mixed_values_are_json():
+    project = Project("rows", vectors(40, metadata=TABLE[["mixed"]]))
+    words = ["{}", "[]", "nul", "1" * 5_000, '{"a": 1}', "[" * 5_000]
+    for word in words:
+        member = [("other.parquet", parquet(mixed=[word] * 40))]
+        change = lambda m: m["evaluation"]["metadata"].update(file="other.parquet")  # noqa: E731
+        with pytest.raises(InputError, match="which is no value"):
+            Project.load(changed(project, change, member))
+
+
+def test_every_text_is_whole(tmp_path, capsys):
+    """Half a character cannot be printed: it once ended `calib open` with an error of Python's."""
+    for place in ("name", "notes", "description", "model"):
+        content = changed(SMALL, lambda m, place=place: m.update({place: "a\ud800"}))
+        with pytest.raises(InputError, match=f"{place} must be a text"):
+            Project.load(content)
+        with pytest.raises(InputError, match=f"{place} must be a text"):
+            bytes_of(replace(SMALL, **{place: "a\ud800"}).save)
+        (tmp_path / "half.calib").write_bytes(content)
+        assert main(["open", str(tmp_path / "half.calib")]) == 2
+    for change in (
+        lambda m: m.update(settings={"a\ud800": {}}),
+        lambda m: m.update(fixes=["a\ud800"]),
+        lambda m: m["evaluation"].update(class_names=["a\ud800", "b", "c"]),
+    ):
+        with pytest.raises(InputError):
+            Project.load(changed(SMALL, change))
+
+
+def test_a_member_is_read_once():
+    """Else a small file could name one large member a thousand times."""
+    twice = lambda m: m.update(calibration=m["evaluation"])  # noqa: E731
+    with pytest.raises(InputError, match="lacks the member"):
+        Project.load(changed(SMALL, twice))
+
+
+@pytest.mark.parametrize("name", ["vectors", "top-label"])
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda m: m["evaluation"].update(values=[]),
+        lambda m: m["evaluation"]["values"].update(other=1),
+        lambda m: m["evaluation"]["values"].update(coverage=7),
+        lambda m: m["evaluation"]["values"].update(labels=[1]),
+        lambda m: m["evaluation"]["arrays"].update(labels="../x"),
+        lambda m: m["evaluation"]["arrays"].update(labels=MANIFEST),
+        lambda m: m["evaluation"]["arrays"].update(other=m["evaluation"]["arrays"]["labels"]),
+        lambda m: m["evaluation"]["arrays"].update(sample_weight="text.npy"),
+        lambda m: m["evaluation"]["arrays"].update(sample_weight="pickle.npy"),
+        lambda m: m["evaluation"]["metadata"][0].update(array="text.npy"),
+        lambda m: m["evaluation"]["metadata"][0].update(words=["1"]),
+        lambda m: m["evaluation"]["metadata"][0].update(words=["{}"] * 12),
+        lambda m: m["evaluation"]["metadata"][0].update(words="abcdefghijkl"),
+        lambda m: m["evaluation"]["metadata"][1].update(name="patient"),
+        lambda m: m["evaluation"]["metadata"][1].update(dtype="O"),
+        lambda m: m["evaluation"]["metadata"].append({"name": "a"}),
+        lambda m: m.update(models={}),
+        lambda m: m.update(name="a\ud800"),
+    ],
+)
+def test_other_content_of_version_1_is_refused(name, change):
+    content = (Path(__file__).parent / "projects-v1" / f"{name}.calib").read_bytes()
+    hostile = np.array([{"a": 1}] * 24, dtype=object)
+    members = [
+        ("text.npy", bytes_of(np.save, np.array(["a"] * 24))),
+        ("pickle.npy", bytes_of(np.save, hostile, allow_pickle=True)),
+    ]
+    with pytest.raises(InputError):
+        Project.load(with_changes(content, change, members))
+
+
 def test_foreign_damaged_and_large_files_are_refused():
-    file = io.BytesIO()
-    SMALL.save(file)
-    data = file.getvalue()
+    data = bytes_of(SMALL.save)
     with pytest.raises(InputError, match="not a project file"):
         Project.load(b"a,b\n1,2\n")
+    with pytest.raises(InputError, match="not a project file"):
+        Project.load(bytes_of(np.savez, proba=PROBA))
     with pytest.raises(InputError, match="project"):
         Project.load(data[: len(data) // 2])
-    broken = bytearray(data)
-    at = data.index(b"NUMPY") if b"NUMPY" in data else 60
-    broken[at : at + 8] = b"\xff" * 8
-    with pytest.raises(InputError, match=r"damaged|project file"):
-        Project.load(bytes(broken))
     with pytest.raises(InputError, match="limit expanded_bytes"):
         Project.load(data, limits=Limits(expanded_bytes=1_000))
     other = MulticlassToBinary().fit(RNG.dirichlet(np.ones(4), size=60), RNG.integers(0, 4, 60))
@@ -325,3 +410,92 @@ def test_foreign_damaged_and_large_files_are_refused():
     entry = {"name": "other", "choices": 1, "file": "c.json"}
     with pytest.raises(InputError, match="4 classes"):
         Project.load(changed(SMALL, lambda m: m.update(calibrators=[entry]), members))
+    entries = [entry, {**entry, "file": "d.json"}]
+    twice = changed(SMALL, lambda m: m.update(calibrators=entries), [*members, ("d.json", b"{}")])
+    with pytest.raises(InputError, match="distinct names"):
+        Project.load(twice)
+
+
+def test_columns_of_one_name_are_refused_when_saved():
+    table = pd.DataFrame(np.zeros((40, 2)), columns=["a", "a"])
+    with pytest.raises(InputError, match="more than once"):
+        bytes_of(Project("rows", vectors(40, metadata=table)).save)
+
+
+#: Prints by how many MiB the memory of a process grows while it reads each file.
+PEAKS = """
+import sys
+from calib import InputError, Project
+
+def peak():
+    lines = open("/proc/self/status").read().splitlines()
+    return next(int(line.split()[1]) for line in lines if line.startswith("VmHWM")) / 1024
+
+def read(path):
+    try:
+        Project.load(path)
+        return "read"
+    except InputError:
+        return "refused"
+
+read(sys.argv[1])
+for path in sys.argv[2:]:
+    open("/proc/self/clear_refs", "w").write("5")
+    before = peak()
+    print(read(path), peak() - before)
+"""
+
+
+def repeated_values(piece: str) -> bytes:
+    """About 6 MB of JSON under a key that no calib writes."""
+    return f'{{"format": "calib-project", "x": [{piece * (6_000_000 // len(piece))}1]}}'.encode()
+
+
+def junk() -> dict[str, tuple[str, bytes]]:
+    """By what it is: a member of a project file that is replaced, and its content."""
+    with zipfile.ZipFile(io.BytesIO(bytes_of(PROJECTS["vectors"].save))) as archive:
+        manifest = json.loads(archive.read(MANIFEST))
+    rows, calibrator = manifest["evaluation"]["arrays"]["file"], manifest["calibrators"][0]["file"]
+    fitted = repeated_values("[],").replace(b"project", b"calibrator")
+    pairs = ",".join(f'"{at:x}":0' for at in range(600_000))
+    return {
+        **{
+            f"manifest of {piece}": (MANIFEST, repeated_values(piece))
+            for piece in ("{},", "[],", '"ab",', "0.5,")
+        },
+        "manifest of one text": (MANIFEST, repeated_values('"' + "a" * 5_999_990 + '\U0001f600",')),
+        "manifest of keys": (MANIFEST, f'{{"format": "calib-project", "x": {{{pairs}}}}}'.encode()),
+        "calibrator of lists": (calibrator, fitted),
+        "rows of random bytes": (rows, RNG.bytes(6_000_000)),
+        "rows of zeros": (rows, bytes(100 << 20)),
+        "rows that are equal": (rows, parquet(proba=np.ones(10_000_000), labels=np.zeros(10_000_000))),
+        "truth of zeros": (manifest["truth"], bytes(100 << 20)),
+    }
+
+
+@pytest.mark.skipif(not Path("/proc/self/clear_refs").exists(), reason="only Linux resets the peak")
+def test_junk_takes_at_most_ten_times_its_size_and_64_mib(tmp_path):
+    paths, names = [tmp_path / "sound.calib"], []
+    content = bytes_of(PROJECTS["vectors"].save)
+    paths[0].write_bytes(content)
+    for name, (member, hostile) in junk().items():
+        for method in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):
+            if method == zipfile.ZIP_STORED and len(hostile) > 20 << 20:
+                continue
+            path = tmp_path / f"{len(paths)}.calib"
+            with zipfile.ZipFile(io.BytesIO(content)) as old, zipfile.ZipFile(path, "w", method) as new:
+                for each in old.namelist():
+                    new.writestr(each, hostile if each == member else old.read(each))
+            paths.append(path)
+            names.append((name, method))
+    done = subprocess.run(
+        [sys.executable, "-c", PEAKS, *map(str, paths)],
+        capture_output=True,
+        text=True,
+        check=True,
+        cwd=ROOT,
+    )
+    found = [line.split() for line in done.stdout.splitlines()]
+    assert [outcome for outcome, _ in found] == ["refused"] * len(names)
+    for name, path, (_, mebibytes) in zip(names, paths[1:], found, strict=True):
+        assert float(mebibytes) <= 10 * path.stat().st_size / 2**20 + 64, name
