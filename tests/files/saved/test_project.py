@@ -393,6 +393,58 @@ def test_other_content_of_version_1_is_refused(name, change):
         Project.load(with_changes(content, change, members))
 
 
+#: Values that a key of a manifest rarely has.
+STRANGE = (
+    None,
+    True,
+    -1,
+    2**70,
+    0.5,
+    "",
+    "a",
+    "\ud800",
+    [],
+    {},
+    [[]],
+    [1],
+    {"a": 1},
+    "<f8",
+    "object",
+    "<M8[ns]",
+)
+
+
+def places(value, place=()):
+    """Every place in a manifest, as keys and positions."""
+    yield place
+    members = (
+        value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
+    )
+    for key, member in members:
+        yield from places(member, (*place, key))
+
+
+@pytest.mark.parametrize("version", [1, 2])
+def test_any_manifest_gives_a_project_or_a_sentence(version):
+    earlier = Path(__file__).parent / "projects-v1" / "top-label.calib"
+    content = earlier.read_bytes() if version == 1 else bytes_of(PROJECTS["vectors"].save)
+    with zipfile.ZipFile(io.BytesIO(content)) as archive:
+        every = [place for place in places(json.loads(archive.read(MANIFEST))) if place]
+    random, refused = np.random.default_rng(version), 0
+    for place in every * 5:
+
+        def change(manifest, place=place):
+            for key in place[:-1]:
+                manifest = manifest[key]
+            manifest[place[-1]] = STRANGE[random.integers(len(STRANGE))]
+
+        try:
+            Project.load(with_changes(content, change)).frame().to_string().encode()
+        except InputError:
+            refused += 1
+    assert refused > 3 * len(every)
+
+
 def test_foreign_damaged_and_large_files_are_refused():
     data = bytes_of(SMALL.save)
     with pytest.raises(InputError, match="not a project file"):
