@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
 import numpy as np
 import pandas as pd
 
 from calib.base.interval_words import with_interval
-from calib.base.results import Result
+from calib.base.results import Result, parts
 from calib.data.defaults import LEVEL, N_BINS
 from calib.data.validation import check_count, check_level
 from calib.evidence.binning import BinStatistics
@@ -66,6 +66,12 @@ class Gap:
         size = sign * (self.says - self.right) * 100
         near, far = sorted(sign * end * 100 for end in (self.least, self.most))
         return with_interval(size, near, far, least=1, unit=" points")
+
+
+@dataclass(frozen=True)
+class CodedGap:
+    label: int  #: The predicted class, -1 if all are pooled
+    gap: Gap = field(metadata=parts("direction lower upper count says right least most"))
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -171,20 +177,17 @@ class Conclusion(Result):
     def _event(self) -> bool:
         return self.kind == "binary"
 
+    @property
+    def gaps(self) -> tuple[CodedGap, ...]:
+        """All gaps, pooled ones first."""
+        found = (*self.pooled, *self.classes)
+        return tuple(CodedGap(-1 if gap.label is None else gap.label, gap) for gap in found)
+
     def frame(self) -> pd.DataFrame:
         """Return one row per gap; `label` is -1 if classes are pooled."""
-        names = ("lower", "upper", "count", "says", "right", "least", "most")
-        return pd.DataFrame(
-            [
-                {
-                    "label": -1 if gap.label is None else gap.label,
-                    "direction": gap.direction,
-                    **{name: getattr(gap, name) for name in names},
-                }
-                for gap in (*self.pooled, *self.classes)
-            ],
-            columns=["label", "direction", *names],
-        )
+        names = ("direction", "lower", "upper", "count", "says", "right", "least", "most")
+        rows = [[found.label, *(getattr(found.gap, name) for name in names)] for found in self.gaps]
+        return pd.DataFrame(rows, columns=["label", *names])
 
 
 def conclude(

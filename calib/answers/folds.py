@@ -72,6 +72,17 @@ def fold_errors(
     return _table(rows, rows, [assessment_strategy(rows)] * (len(names) + 1), names, code, n_bins, redraws)
 
 
+def fold_texts(table: pd.DataFrame) -> pd.DataFrame:
+    """Return the table of `fold_errors` as texts, a column per fold; errors with their floor in brackets."""
+    text = table["value"].map("{:.4f}".format)
+    text += table["floor"].map(lambda floor: "" if np.isnan(floor) else f" ({floor:.4f})")
+    wide = table.assign(text=text).pivot(index="title", columns="fold", values="text")
+    names = dict.fromkeys(zip(table["fold"], table["rows"], strict=True))
+    wide = wide.loc[list(dict.fromkeys(table["title"])), [name for name, _ in names]]
+    wide.columns = pd.Index([f"{name} (n={rows:,})" for name, rows in names])
+    return wide.rename_axis(None)
+
+
 @dataclass(frozen=True, eq=False, repr=False)
 class CrossCalibration(Result):
     """A calibrator for predictions of cross-validation, assessed on rows that it was not fitted on."""

@@ -12,13 +12,16 @@ from numpy.typing import NDArray
 
 from calib.answers.slice_tables import groups_of
 from calib.base.exceptions import InputError
-from calib.base.interval_words import POWER, smallest_difference
+from calib.base.interval_words import POWER, interval_words, smallest_difference
 from calib.base.results import Drawn
 from calib.data.defaults import LEVEL, N_BINS
 from calib.data.notions import TOP_NOTIONS, Notion, Strategy
 from calib.data.validation import check_choice, check_level
 from calib.evidence.evidence import Groups
 from calib.stats.intervals import error_interval, independent_difference, share_limits
+
+#: Direction or verdict of groups whose interval holds 0.
+NOT_DISTINGUISHABLE = "not distinguishable"
 
 #: The bias and the error of some rows, each with the ends of its interval.
 Side = tuple[float, float, float, float, float, float]
@@ -62,6 +65,17 @@ class SliceGaps(Drawn):
         """Say which differences in bias could be hidden if groups are not distinguishable."""
         ends = dict.fromkeys(f"{end:.3f}" for end in (self.smallest.min(), self.smallest.max()))
         return f"differences of {' to '.join(ends)} would show in {100 * POWER:.0f} of 100 such samples"
+
+    def words(self, strong: str = "{}") -> dict[str, str]:
+        """Say how each group differs whose bias is distinguishable; `strong` formats the direction."""
+        rows: list[Any] = list(self.frame().itertuples(index=False))
+        return {
+            row.group: f"{strong.format(row.direction)} than all other rows (accuracy minus confidence "
+            f"{row.bias:+.4f} against {row.bias_of_rest:+.4f}, difference "
+            f"{interval_words(row.bias_lower, row.bias_upper, sign='+')})"
+            for row in rows
+            if row.direction != NOT_DISTINGUISHABLE
+        }
 
     def frame(self) -> pd.DataFrame:
         """Return one row per group."""
@@ -173,8 +187,8 @@ def _direction(own: float, low: float, high: float) -> str:
         return "more overconfident" if own < 0 else "less underconfident"
     if low > 0:
         return "more underconfident" if own > 0 else "less overconfident"
-    return "not distinguishable"
+    return NOT_DISTINGUISHABLE
 
 
 def _verdict(low: float, high: float) -> str:
-    return "higher" if low > 0 else "lower" if high < 0 else "not distinguishable"
+    return "higher" if low > 0 else "lower" if high < 0 else NOT_DISTINGUISHABLE

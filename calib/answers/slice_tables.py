@@ -75,6 +75,17 @@ class SliceTable(Result):
         """Say how many groups are above noise; `strong` as for `calib.diagrams.cell_words`."""
         return above_noise_words(self.above_noise, len(self), "groups", self.fdr, strong)
 
+    def texts(self) -> pd.DataFrame:
+        """Return `frame` as texts, under the heads of `SLICE_COLUMNS`."""
+        digits = {np.dtype(np.float64): "{:.4f}", np.dtype(np.int64): "{:,}"}
+        own = {"share": "{:.1%}", "p": "{:.2g}"}
+        return pd.DataFrame(
+            {
+                head: map(own.get(name, digits.get(self[name].dtype, "{}")).format, self[name])
+                for name, (head, _) in SLICE_COLUMNS.items()
+            }
+        )
+
     def frame(self) -> pd.DataFrame:
         """Return one row per group, the clearest evidence first."""
         return pd.DataFrame({name: getattr(self, name) for name in SLICE_COLUMNS})

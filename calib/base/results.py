@@ -67,6 +67,11 @@ class Drawn(Result):
         return Drawn._plotter(self, backend=backend, **options)
 
 
+def parts(names: str) -> dict[str, dict[str, str]]:
+    """Return the metadata of a dataclass field of whose object only these attributes are printed as JSON."""
+    return {"parts": dict.fromkeys(names.split(), "")}
+
+
 def _short(value: Any) -> str:
     import numpy as np
 

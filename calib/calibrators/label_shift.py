@@ -73,6 +73,20 @@ class LabelShift(Result):
         count = f"{len(off):,} of {len(self.source):,} classes have"
         return f"{count} other shares than in the calibration rows (95 % intervals of all classes at once)."
 
+    def words(self, class_names: Any = None) -> str:
+        """Name the share of each class before and now, and what the correction assumes."""
+        shares = ", ".join(
+            f"{name} {before:.1%} and {now:.1%}"
+            for name, before, now in zip(
+                as_names(class_names, len(self.source)), self.source, self.target, strict=True
+            )
+        )
+        how = "as given" if self.method == "known" else "as estimated"
+        return (
+            f"class shares, before and {how}: {shares}. {self.sentence} This assumes that only the shares "
+            "differ and rows of each class look alike."
+        )
+
     def correct(self, proba: Any) -> np.ndarray:
         """Return the probabilities times the weights, each row divided by its sum, (n, L) float64.
 

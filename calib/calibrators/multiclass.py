@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -168,6 +168,17 @@ def fallback_records(calibrator: Any, class_names: Sequence[str]) -> list[dict[s
         }
         for fallback in getattr(calibrator, "fallbacks_", ())
     ]
+
+
+def fallback_words(records: Sequence[Mapping[str, Any]]) -> list[str]:
+    """Name the first classes of `fallback_records` that have too few rows, a line for each outcome."""
+    lines = []
+    for used, outcome in FALLBACK_WORDS.items():
+        if short := [record for record in records if record["used"] == used]:
+            classes = ", ".join(f"{record['class']} ({record['n_points']} rows)" for record in short[:10])
+            more = f" and {len(short) - 10:,} more" if len(short) > 10 else ""
+            lines.append(f"{outcome}: fewer than {short[0]['needed']} calibration rows for {classes}{more}")
+    return lines
 
 
 def fit_rows(calibrator: Any, inputs: Any, outcomes: Any, sample_weight: Any) -> Any:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import csv
-import math
 import shlex
 from argparse import Namespace
 from collections.abc import Iterable, Mapping, Sequence
@@ -17,12 +16,12 @@ import pandas as pd
 from calib.answers.advice import Candidate, Recommendation
 from calib.answers.advice import recommend as recommend_calibrator
 from calib.answers.calibrated import applied_frame, assessment_strategy, calibrated_scores, fit_on
-from calib.answers.conclusion import Conclusion, Gap, conclude
+from calib.answers.conclusion import Conclusion, conclude
 from calib.answers.costly_actions import ActionCosts, choose_actions
 from calib.answers.cuts import MOST_CODES, Cut, cut_column, parse_cuts
 from calib.answers.decision_rules import DecisionRule, RuleEffect
 from calib.answers.decision_rules import decide as choose_rule
-from calib.answers.folds import FoldNumber, fold_errors
+from calib.answers.folds import FoldNumber, fold_errors, fold_texts
 from calib.answers.gaps import SliceGaps, slice_gaps
 from calib.answers.gate import GateResult
 from calib.answers.gate import gate as compare_with_limits
@@ -30,10 +29,12 @@ from calib.answers.leaderboard import Entry, Leaderboard, row_losses
 from calib.answers.metric_tables import BASE, HOW_SURE, Metrics, interval_texts, metric_intervals
 from calib.answers.metric_tables import metrics as compute_metrics
 from calib.answers.model_tables import ModelComparison, ModelNumber, compare_models
-from calib.answers.slice_tables import SLICE_COLUMNS, SliceTable
+from calib.answers.noise_tests import BinlessTests, FloorNumbers, noise_tests
+from calib.answers.slice_tables import SliceTable
 from calib.answers.slice_tables import slices as assess_slices
 from calib.base.exceptions import InputError
-from calib.base.interval_words import interval_words, with_interval
+from calib.base.interval_words import with_interval
+from calib.base.results import parts
 from calib.calibrators.catalogue import (
     BINARY,
     PAPER,
@@ -50,7 +51,7 @@ from calib.calibrators.label_shift import (
     known_shift,
     with_weights,
 )
-from calib.calibrators.multiclass import FALLBACK_WORDS, fallback_records
+from calib.calibrators.multiclass import fallback_records, fallback_words
 from calib.calibrators.softmax_fit import fit_words
 from calib.cli.input import (
     FileRows,
@@ -68,11 +69,11 @@ from calib.cli.input import (
     size_words,
     summary_of,
 )
-from calib.cli.json_data import parts, rows_of
+from calib.cli.json_data import rows_of
 from calib.cli.light import serve
 from calib.cli.streams import deliver, is_piped, progress_line
 from calib.data.equal_rows import overlap
-from calib.data.kinds import check_equal_rows, kind_of, lacks, needs_rows, without_weights
+from calib.data.kinds import check_equal_rows, kind_of, lacks
 from calib.data.notions import TOP_NOTIONS, Strategy
 from calib.data.predictions import Announcement, in_common_classes, weight_words
 from calib.data.splits import FOLD, column_of
@@ -87,17 +88,8 @@ from calib.files.saved.document import aligned, dumps, load_calibrator, loads
 from calib.files.saved.project import Project
 from calib.report.html import page
 from calib.report.sections import ReportInput, report_html
-from calib.stats.binless import (
-    CalibrationSlope,
-    CalibrationTest,
-    CombinedTest,
-    calibration_slope,
-    calibration_tests,
-    combined_test,
-)
 from calib.stats.effective import dependence_words
-from calib.stats.floors import NoiseFloor, noise_floor, verdict
-from calib.stats.measures import ECES, MEASURES, Measure, ece_of
+from calib.stats.measures import MEASURES
 
 #: Options of what is computed in bins and compared with redraws.
 BINS_AND_REDRAWS = "n_bins n_resamples random_state"
@@ -123,46 +115,15 @@ class MethodData:
 
 
 @dataclass(frozen=True)
-class FloorData:
-    floor: NoiseFloor = field(metadata=parts("observed smallest p_value"))
-    #: Mean and 95 % quantile of the error of a perfect model
-    perfect_mean: float
-    perfect_q95: float
-    n_resamples: int  #: Redraws of the outcomes
-
-
-@dataclass(frozen=True)
-class TestData:
-    test: CalibrationTest = field(metadata=parts("statistic p_value"))
-
-
-@dataclass(frozen=True)
-class BinlessData:
-    kuiper: TestData | None = None
-    ks: TestData | None = None
-    spiegelhalter: TestData | None = None
-    skce: TestData | None = None
-    slope: CalibrationSlope | None = None
-    together: CombinedTest | None = None  #: These tests and the noise floors' together
-
-
-@dataclass(frozen=True)
-class AssessedData(MethodData):
-    noise: Mapping[str, FloorData]  #: By notion, or "binary"
-    without_bins: BinlessData  #: Empty for --resamples 0 and for rows that do not allow it
-
-
-@dataclass(frozen=True)
-class GapData:
-    label: int  #: The predicted class, -1 if all are pooled
-    gap: Gap = field(metadata=parts("direction lower upper count says right least most"))
+class TestedMethodData(MethodData):
+    noise: Mapping[str, FloorNumbers]  #: By notion, or "binary"
+    without_bins: BinlessTests  #: Empty for --resamples 0 and for rows that do not allow it
 
 
 @dataclass(frozen=True)
 class ConclusionData:
     words: str
-    conclusion: Conclusion = field(metadata=parts("direction level"))
-    gaps: Sequence[GapData]
+    conclusion: Conclusion = field(metadata=parts("direction level gaps"))
 
 
 @dataclass(frozen=True)
@@ -170,7 +131,7 @@ class MetricsData:
     file: str
     rows: SummedRows | Announcement = field(metadata=parts("kind n_samples coverage fingerprint"))
     n_classes: int | None
-    methods: Sequence[AssessedData]  #: The base model, and the calibrator if there is one
+    methods: Sequence[TestedMethodData]  #: The base model, and the calibrator if there is one
     folds: Sequence[FoldNumber]
     conclusion: ConclusionData
 
@@ -185,38 +146,33 @@ def metrics(options: Namespace) -> Output[MetricsData]:
         calibrator, rows, _ = calibrator_for(options.calibrator, rows, notes)
         sources = {BASE: rows, name_of(calibrator): calibrator}
     methods = [_Assessed(name, rows, source, options.n_bins) for name, source in sources.items()]
-    floors = [_floors(rows, method.scores, options, method.strategy) for method in methods]
-    tests = [
-        _binless(rows, method.scores, options, method_floors)
-        for method, method_floors in zip(methods, floors, strict=True)
+    tested = [
+        noise_tests(rows, method.scores, strategy=method.strategy, **chosen(options, BINS_AND_REDRAWS))
+        for method in methods
     ]
     assessed = [
-        AssessedData(**vars(numbers), noise=_floor_data(by_notion), without_bins=results)
-        for numbers, by_notion, (_, results) in zip(_data(methods), floors, tests, strict=True)
+        TestedMethodData(**vars(numbers), noise=tests.numbers(), without_bins=tests.without_bins)
+        for numbers, tests in zip(_data(methods), tested, strict=True)
     ]
-    verdicts = [
-        f"{method.name}: {verdict(floor, _floor_measures(rows)[notion].title)}"
-        for method, by_notion in zip(methods, floors, strict=True)
-        for notion, floor in by_notion.items()
-    ]
-    verdicts += [
-        f"{method.name}: {line}" for method, (lines, _) in zip(methods, tests, strict=True) for line in lines
-    ]
+    named = [(method.name, tests) for method, tests in zip(methods, tested, strict=True)]
+    verdicts = [f"{name}: {line}" for name, tests in named for line in tests.verdicts]
+    verdicts += [f"{name}: {line}" for name, tests in named for line in tests.sentences]
     folds = _folds(rows, options)
     conclusion = conclude(rows.labels, rows, n_bins=options.n_bins, sample_weight=rows.sample_weight)
-    floor = floors[0].get(kind_of(rows).notion) or next(iter(floors[0].values()), None)
+    floors = tested[0].floors
+    floor = floors.get(kind_of(rows).notion) or next(iter(floors.values()), None)
     words = conclusion.words(rows.class_names, floor)
-    found = (*conclusion.pooled, *conclusion.classes)
-    gaps = [GapData(-1 if gap.label is None else gap.label, gap) for gap in found]
     data = MetricsData(
         str(options.file),
         rows,
         getattr(rows, "n_classes", None),
         assessed,
         rows_of(FoldNumber, folds),
-        ConclusionData(words, conclusion, gaps),
+        ConclusionData(words, conclusion),
     )
-    verdicts += _fold_lines(folds)
+    if len(folds):
+        head = "by fold, on rows that the model of the fold was not fitted on; errors with their noise floor:"
+        verdicts += ["", head, *fold_texts(folds).to_string().splitlines()]
     return Output("\n".join([*notes, words, "", *_table(methods), "", *verdicts]), data)
 
 
@@ -224,19 +180,6 @@ def _folds(rows: Any, options: Namespace) -> pd.DataFrame:
     if isinstance(rows, SummedRows) or column_of(rows, FOLD) is None:
         return pd.DataFrame()
     return fold_errors(rows, **chosen(options, BINS_AND_REDRAWS))
-
-
-def _fold_lines(folds: pd.DataFrame) -> list[str]:
-    if folds.empty:
-        return []
-    text = folds["value"].map("{:.4f}".format)
-    floors = folds["floor"].map(lambda floor: "" if math.isnan(floor) else f" ({floor:.4f})")
-    wide = folds.assign(text=text + floors).pivot(index="title", columns="fold", values="text")
-    names = dict.fromkeys(zip(folds["fold"], folds["rows"], strict=True))
-    wide = wide.loc[list(dict.fromkeys(folds["title"])), [name for name, _ in names]]
-    wide.columns = pd.Index([f"{name} (n={rows:,})" for name, rows in names])
-    head = "by fold, on rows that the model of the fold was not fitted on; errors with their noise floor:"
-    return ["", head, *wide.rename_axis(None).to_string().splitlines()]
 
 
 @dataclass(frozen=True)
@@ -274,7 +217,7 @@ def fit(options: Namespace) -> Output[EvaluatedFitData]:
     if calibration.sample_weight is not None:
         notes.append(f"rows are {weight_words(calibration.sample_weight)}; no guarantee holds with weights")
     fallbacks = fallback_records(calibrator, calibration.class_names)
-    notes += _fallback_lines(fallbacks)
+    notes += fallback_words(fallbacks)
     methods: list[_Assessed] = []
     if unseen is not None and unseen.labels is not None:
         unseen = aligned(unseen, calibrator)
@@ -287,26 +230,10 @@ def fit(options: Namespace) -> Output[EvaluatedFitData]:
         notes += ["", f"on {unseen.n_samples:,} other rows:", *_table(methods), ""]
     deliver(options.output, content)
     notes.append(f"wrote {options.output}")
-    data = EvaluatedFitData(
-        calibrator=str(options.output),
-        method=name_of(calibrator),
-        n_calibration=calibration.n_samples,
-        not_calibrated=fallbacks,
-        weighted=calibration.sample_weight is not None,
-        n_evaluation=0 if unseen is None else unseen.n_samples,
-        methods=_data(methods),
-    )
+    weighted, n_evaluation = calibration.sample_weight is not None, 0 if unseen is None else unseen.n_samples
+    fitted = str(options.output), name_of(calibrator), calibration.n_samples, fallbacks
+    data = EvaluatedFitData(*fitted, weighted, n_evaluation, _data(methods))
     return Output("\n".join(notes), data)
-
-
-def _fallback_lines(fallbacks: Sequence[Mapping[str, Any]]) -> list[str]:
-    lines = []
-    for used, outcome in FALLBACK_WORDS.items():
-        if short := [entry for entry in fallbacks if entry["used"] == used]:
-            classes = ", ".join(f"{entry['class']} ({entry['n_points']} rows)" for entry in short[:10])
-            more = f" and {len(short) - 10:,} more" if len(short) > 10 else ""
-            lines.append(f"{outcome}: fewer than {short[0]['needed']} calibration rows for {classes}{more}")
-    return lines
 
 
 def _groups_in(column: str, rows: Announcement) -> pd.Series:
@@ -337,19 +264,11 @@ def apply(options: Namespace) -> Output[ApplyData]:
     shares = None
     if any((options.label_shift, options.calibration, options.target_shares, options.training_shares)):
         calibrator, shift = _corrected(calibrator, rows, options)
+        notes.append(shift.words(rows.class_names))
         shares = [
             {str(head): cell for head, cell in row.items()}
             for row in shift.frame(rows.class_names).to_dict("records")
         ]
-        notes.append(
-            f"class shares, before and {'as given' if shift.method == 'known' else 'as estimated'}: "
-            + ", ".join(
-                f"{row['class']} {row['share in calibration']:.1%} and {row['estimated share']:.1%}"
-                for row in shares
-            )
-            + f". {shift.sentence} This assumes that only the shares differ and rows of each class look "
-            "alike."
-        )
     if options.save:
         deliver(options.save, dumps(calibrator, class_names=rows.class_names))
         notes.append(f"wrote the calibrator with its correction to {options.save}")
@@ -369,13 +288,9 @@ def apply(options: Namespace) -> Output[ApplyData]:
 
 def _corrected(calibrator: Any, rows: Any, options: Namespace) -> tuple[Any, LabelShift]:
     if bool(options.label_shift) == bool(options.target_shares):
-        raise InputError(
-            "pass --label-shift em or bbse, to estimate class shares, or --target-shares if known"
-        )
+        raise InputError("pass --label-shift em or bbse to estimate class shares, or --target-shares")
     if bool(options.calibration) == bool(options.training_shares):
-        raise InputError(
-            "give the class shares before: labelled rows with --calibration FILE, or --training-shares"
-        )
+        raise InputError("give the class shares before: --calibration FILE with labels, or --training-shares")
     whole = hasattr(calibrator, "predict_proba") and rows.kind == "vectors"
     if not whole and not (rows.kind == "binary" and options.training_shares and options.target_shares):
         raise InputError(
@@ -566,9 +481,7 @@ class DecideData:
 @dataclass(frozen=True)
 class CostsData:
     file: str
-    found: ActionCosts = field(
-        metadata=parts("sentence cost lower upper level saved saved_lower saved_upper")
-    )
+    best: ActionCosts = field(metadata=parts("sentence cost lower upper level saved saved_lower saved_upper"))
     alone: str  #: The action that costs least if all rows get the same
     rows: Mapping[str, Mapping[str, int]]  #: Rows by true class and action
 
@@ -661,26 +574,13 @@ def slices(options: Namespace) -> Output[SlicesData]:
     else:
         several = {cut.name: cut for cut in columns if len(np.unique(cut.code)) > 1}
     gaps = {name: slice_gaps(rows.labels, scores, column, **about) for name, column in several.items()}
-    heads = {name: head for name, (head, _) in SLICE_COLUMNS.items()}
-    shown = table.frame().rename(columns=heads).head(options.rows)
-    digits = {heads["count"]: "{:,}", heads["share"]: "{:.1%}", heads["p"]: "{:.2g}"}
-    four = {
-        heads[name]: "{:.4f}"
-        for name in ("accuracy", "confidence", "error", "floor", "floor_upper", "smallest")
-    }
-    formats = {head: text.format for head, text in (digits | four).items()}
-    lines = [size_words(rows), *notes, f"{table.words()}.", ""]
-    lines += shown.to_string(index=False, formatters=formats).splitlines()
-    lines += [f"{len(table) - len(shown):,} more groups: --rows"] if len(table) > len(shown) else []
+    texts = table.texts().head(options.rows)
+    lines = [size_words(rows), *notes, f"{table.words()}.", "", *texts.to_string(index=False).splitlines()]
+    lines += [f"{len(table) - len(texts):,} more groups: --rows"] if len(table) > len(texts) else []
     for name, rest in gaps.items():
-        apart = [place for place, word in enumerate(rest.direction) if word != "not distinguishable"]
-        lines.append("")
-        lines += [
-            f"{name} {rest.group[place]}: {rest.direction[place]} than all other rows (accuracy minus "
-            f"confidence {rest.bias[place]:+.4f} against {rest.bias_of_rest[place]:+.4f}, difference "
-            f"{interval_words(rest.bias_lower[place], rest.bias_upper[place], sign='+')})"
-            for place in apart[: options.rows]
-        ] or [f"{name}: no group has a gap that is distinguishable from all other rows'; {rest.hidden}"]
+        apart = [f"{name} {group}: {words}" for group, words in rest.words().items()]
+        none = f"{name}: no group has a gap that is distinguishable from all other rows'; {rest.hidden}"
+        lines += ["", *(apart[: options.rows] or [none])]
     weighted = rows.is_weighted if is_summed else rows.sample_weight is not None
     data = SlicesData(str(options.file), rows.n_samples, weighted, table, table, gaps)
     return Output("\n".join(lines), data)
@@ -709,9 +609,7 @@ def report(options: Namespace) -> Output[ReportData]:
         calibrator = load_calibrator(file)
         order, rows = rows.class_names, aligned(rows, calibrator)
         if calibrators and rows.class_names != order:
-            raise InputError(
-                f"{Path(file).name} has its classes in another order than the calibrator before it"
-            )
+            raise InputError(f"{Path(file).name} has another order of classes than the calibrator before it")
         calibrators[f"{name_of(calibrator)} ({Path(file).name})"] = calibrator
     if calibration is not None:
         rows, calibration = in_common_classes(rows, calibration)
@@ -862,64 +760,3 @@ def _table(methods: Sequence[_Assessed]) -> list[str]:
         for head, *cells in rows
     ]
     return [*lines, HOW_SURE]
-
-
-def _binless(
-    rows: Any, scores: Any, options: Namespace, floors: dict[str, NoiseFloor]
-) -> tuple[list[str], BinlessData]:
-    if isinstance(rows, SummedRows):
-        return [needs_rows("The AUC"), needs_rows("A test or an estimate without bins")], BinlessData()
-    if options.n_resamples == 0:
-        return [], BinlessData()
-    if (missing := lacks(kind_of(rows), "tests without bins")) is not None:
-        return [missing], BinlessData()
-    weights = rows.sample_weight
-    weighting: dict[str, Any] = {"sample_weight": weights, "cluster": rows.cluster}
-    tests = calibration_tests(rows.labels, scores, **weighting, random_state=options.random_state)
-    results: dict[str, Any] = {test.test: TestData(test) for test in tests}
-    words = [test.words for test in tests]
-    if weights is not None and (lost := without_weights(kind_of(rows))):
-        words.append(lost)
-    line = calibration_slope(rows.labels, scores, **weighting)
-    chances = [
-        *(floor.p_value for floor in floors.values()),
-        *(floor.p_value for floor in tests),
-        line.p_value,
-    ]
-    together = combined_test(chances, next(iter(floors.values())).untold)
-    return [together.words, *words, line.words], BinlessData(**results, slope=line, together=together)
-
-
-def _floors(
-    rows: Any, scores: Any, options: Namespace, strategy: Strategy = "uniform"
-) -> dict[str, NoiseFloor]:
-    if options.n_resamples == 0:
-        return {}
-    return {
-        name: noise_floor(
-            rows.labels,
-            scores,
-            **measure.options,
-            strategy=strategy,
-            sample_weight=rows.sample_weight,
-            cluster=rows.cluster,
-            **chosen(options, BINS_AND_REDRAWS),
-        )
-        for name, measure in _floor_measures(rows).items()
-    }
-
-
-def _floor_measures(rows: Any) -> dict[str, Measure]:
-    """Return the errors that are shown with their noise floor, by their notion, or "binary"."""
-    errors = ece_of(kind_of(rows))
-    by_notion: dict[str, Measure] = {
-        notion: ECES[notion] for notion in TOP_NOTIONS if ECES[notion].key in errors
-    }
-    return by_notion or {"binary": next(iter(errors.values()))}
-
-
-def _floor_data(floors: Mapping[str, NoiseFloor]) -> dict[str, FloorData]:
-    return {
-        notion: FloorData(floor, floor.mean, floor.quantile(0.95), len(floor.samples))
-        for notion, floor in floors.items()
-    }

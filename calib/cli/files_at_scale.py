@@ -11,10 +11,10 @@ from dataclasses import dataclass, field
 
 from calib.base.exceptions import InputError
 from calib.base.interval_words import with_interval
+from calib.base.results import parts
 from calib.calibrators.catalogue import make_calibrator, name_of
 from calib.calibrators.multiclass import fallback_records
 from calib.cli.input import FitData, Output, calibrator_options, chosen, columns
-from calib.cli.json_data import parts
 from calib.cli.streams import deliver, is_piped, progress_line, show
 from calib.files.findings.codes import counted
 from calib.files.readers.reading import read_table
@@ -163,29 +163,20 @@ def _shown_progress() -> Iterator[Progress | None]:
 
 
 def _summary_output(summary: Summary, options: Namespace) -> Output[SummaryData]:
-    table = summary.frame(options.n_bins)
-    lines = [
-        f"{summary.n_samples:,} rows" + (f", {summary.n_classes:,} classes" if summary.n_classes else "")
-    ]
+    findings = [*summary.findings, *summary.remarks]
+    classes = f", {summary.n_classes:,} classes" if summary.n_classes else ""
+    lines = [f"{summary.n_samples:,} rows{classes}"]
     if summary.n_abstained:
         lines.append(f"{summary.n_abstained:,} rows hold no answer; they are left out")
     if summary.n_faulty:
         lines.append(f"{summary.n_faulty:,} rows cannot be used; they are left out")
-    lines += [f"  {line}" for line in (*summary.findings, *summary.remarks)]
-    lines.append("")
-    for name, value, lower, upper in table.itertuples(index=False):
-        shown = f"{value:.4f}" if math.isnan(lower) else with_interval(value, lower, upper)
+    lines += [*(f"  {line}" for line in findings), ""]
+    numbers = []
+    for name, value, *ends in summary.frame(options.n_bins).itertuples(index=False):
+        numbers.append(NumberData(name, value, None if math.isnan(ends[0]) else ends))
+        shown = f"{value:.4f}" if math.isnan(ends[0]) else with_interval(value, *ends)
         lines.append(f"{name:<16}{shown}")
     lines += [f"{options.n_bins} equal-width bins; in brackets the 95 % interval", f"wrote {options.output}"]
-    data = SummaryData(
-        str(options.output),
-        summary,
-        findings=[*summary.findings, *summary.remarks],
-        parts=len(summary.parts),
-        groups={column: len(groups) for column, (groups, _) in summary.by.items()},
-        metrics=[
-            NumberData(name, value, None if math.isnan(ends[0]) else ends)
-            for name, value, *ends in table.itertuples(index=False)
-        ],
-    )
+    groups = {column: len(names) for column, (names, _) in summary.by.items()}
+    data = SummaryData(str(options.output), summary, findings, len(summary.parts), groups, numbers)
     return Output("\n".join(lines), data)

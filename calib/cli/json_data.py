@@ -7,7 +7,7 @@ import math
 import re
 from collections.abc import Mapping
 from dataclasses import fields, is_dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from types import NoneType, UnionType
 from typing import Any, Literal, TypeVar, Union, get_args, get_origin, get_type_hints
 
@@ -26,11 +26,6 @@ TYPES: dict[Any, tuple[str, ...]] = {
 }
 
 
-def parts(names: str) -> dict[str, dict[str, str]]:
-    """Return the metadata of a field whose object is not printed itself, but these attributes of it."""
-    return {"parts": dict.fromkeys(names.split(), "")}
-
-
 def rows_of(kind: type[Data], table: pd.DataFrame) -> list[Data]:
     """Return the rows of a table as dataclasses that have its columns as fields."""
     return [kind(**{str(name): cell for name, cell in row.items()}) for row in table.to_dict("records")]
@@ -43,18 +38,16 @@ def as_json(value: Any) -> Any:
     in place of these; a dataclass of arrays is a list of their rows.
     """
     if is_dataclass(value):
-        found = {each.name: getattr(value, each.name) for each in fields(value)}
-        if columns := {name: cells for name, cells in found.items() if isinstance(cells, np.ndarray)}:
-            return as_json(pd.DataFrame(columns).to_dict("records"))
         shown: dict[str, Any] = {}
         for each in fields(value):
-            held = found[each.name]
+            held = getattr(value, each.name)
             if "parts" in each.metadata:
-                read = held.get if isinstance(held, Mapping) else held.__getattribute__
+                read = held.get if isinstance(held, Mapping) else partial(getattr, held)
                 shown |= {name: read(name) for name in each.metadata["parts"]}
             elif each.default is not None or held is not None:
                 shown[each.name] = held
-        return as_json(shown)
+        columns = {name: held for name, held in shown.items() if isinstance(held, np.ndarray)}
+        return as_json(pd.DataFrame(columns).to_dict("records") if columns else shown)
     if isinstance(value, Mapping):
         return {str(name): as_json(entry) for name, entry in value.items()}
     if isinstance(value, (list, tuple)):
@@ -82,28 +75,29 @@ def schema_of(kind: Any) -> dict[str, Any]:
 
 
 def _schema_of_fields(kind: Any, arguments: tuple[Any, ...]) -> dict[str, Any]:
-    found = _fields(kind)
-    columns = {each.name for each in fields(kind) if get_origin(found[each.name][0]) is np.ndarray}
-    properties: dict[str, Any] = {}
-    required: list[str] = []
+    found, shown, optional = _fields(kind), {}, set()
     for each in fields(kind):
-        hint, comment = found[each.name]
-        if each.name in columns:
-            shown = {each.name: (get_args(get_args(hint)[1])[0], comment)}
-        elif columns:
-            continue
-        elif "parts" in each.metadata:
-            shown = _parts_of(hint, each.metadata["parts"])
-        elif each.default is None:
+        hint, text = found[each.name]
+        if each.default is None:
+            optional.add(each.name)
             known = tuple(choice for choice in get_args(hint) if choice is not NoneType)
-            shown = {each.name: (Union[known], comment)}  # noqa: UP007
+            shown[each.name] = Union[known], text  # noqa: UP007
+        elif "parts" in each.metadata:
+            shown |= _parts_of(hint, each.metadata["parts"])
         else:  # fields of a generic class all have its arguments
-            shown = {each.name: (hint[arguments] if arguments else hint, comment)}
-        for name, (type_, text) in shown.items():
-            properties[name] = ({"description": text} if text else {}) | schema_of(type_)
-        required += [] if each.default is None else shown
-    whole = {"type": "object", "properties": properties, "required": required, "additionalProperties": False}
-    return {"type": "array", "items": whole} if columns else whole
+            shown[each.name] = hint[arguments] if arguments else hint, text
+    cells = {
+        name: (get_args(get_args(hint)[1])[0], text)
+        for name, (hint, text) in shown.items()
+        if get_origin(hint) is np.ndarray
+    }
+    properties = {
+        name: ({"description": text} if text else {}) | schema_of(hint)
+        for name, (hint, text) in (cells or shown).items()
+    }
+    whole = {"type": "object", "properties": properties, "additionalProperties": False}
+    whole["required"] = [name for name in properties if name not in optional]
+    return {"type": "array", "items": whole} if cells else whole
 
 
 def _parts_of(hint: Any, names: Mapping[str, str]) -> dict[str, tuple[Any, str]]:

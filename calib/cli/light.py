@@ -12,8 +12,8 @@ from pathlib import Path
 from typing import NoReturn
 
 from calib.base.exceptions import InputError, not_installed
+from calib.base.results import parts
 from calib.cli.input import Output, columns, fix_codes, refuse_summary
-from calib.cli.json_data import parts
 from calib.cli.streams import options_of
 from calib.data.kinds import KINDS
 from calib.files.findings.codes import Finding, counted

@@ -10,8 +10,8 @@ from typing import Any
 
 from calib.base.exceptions import InputError
 from calib.base.interval_words import with_interval
+from calib.base.results import parts
 from calib.cli.input import Output, changed, further_column, read_rows
-from calib.cli.json_data import parts
 from calib.files.saved.document import content_of
 from calib.files.saved.monitors import monitor_of
 from calib.files.saved.saving import save

@@ -14,7 +14,6 @@ from calib import InputError, diagrams
 from calib.answers import Cut
 from calib.answers.cuts import DATE_PARTS, QUANTILES, parse_cuts
 from calib.answers.slice_tables import SLICE_COLUMNS
-from calib.base.interval_words import interval_words
 from calib.diagrams.reliability_diagrams import cell_words
 from calib.diagrams.style import with_layout
 from calib.evidence.reductions import top_label
@@ -323,20 +322,7 @@ def show_gaps() -> None:
         return
     listed = tuple(cut.groups[code] for code in visible[:GAPS])
     between = gaps(method, column_cuts, listed, n_bins)
-    apart = [
-        f"{literal(group)} is **{word}** than all other rows ({own:+.4f} against {others:+.4f}; "
-        f"difference {interval_words(low, high, sign='+')})"
-        for group, word, own, others, low, high in zip(
-            between.group,
-            between.direction,
-            between.bias,
-            between.bias_of_rest,
-            between.bias_lower,
-            between.bias_upper,
-            strict=True,
-        )
-        if word != "not distinguishable"
-    ]
+    apart = [f"{literal(group)} is {words}" for group, words in between.words("**{}**").items()]
     st.markdown(
         f"{'; '.join(apart)}."
         if apart

@@ -41,6 +41,9 @@ def test_gaps_are_those_of_a_group_and_all_other_rows(weights):
         assert gaps.bias_lower[at] < difference < gaps.bias_upper[at]
     assert gaps.direction[1] == "more overconfident"
     assert gaps.frame()["direction"].tolist() == gaps.direction.tolist()
+    apart = gaps.group[gaps.direction != "not distinguishable"]
+    assert list(gaps.words()) == apart.tolist()
+    assert gaps.words("*{}*")[gaps.group[1]].startswith("*more overconfident* than all other rows")
 
 
 def test_a_group_that_is_less_underconfident_is_not_called_overconfident():

@@ -8,6 +8,7 @@ import pytest
 
 import calib
 from calib import InputError, TopLabelPrediction, slices
+from calib.answers.slice_tables import SLICE_COLUMNS
 from tests import oracles
 from tests.populations import drawn
 
@@ -52,6 +53,12 @@ def test_columns_of_a_table_are_cut_each_and_judged_together():
     assert found.group[found.column == "day"].tolist() == ["2024-01"]
     whole = calib.ece(Y, PROBA)
     assert found.error[found.column == "day"][0] == pytest.approx(whole)
+    texts = found.texts()
+    assert list(texts.columns) == [head for head, _ in SLICE_COLUMNS.values()]
+    assert texts["Rows"].tolist() == [f"{count:,}" for count in found.count]
+    assert texts["Error"].tolist() == [f"{error:.4f}" for error in found.error]
+    assert texts["Share"].tolist() == [f"{share:.1%}" for share in found.share]
+    assert texts["Above noise"].tolist() == [str(flag) for flag in found.above_noise]
 
 
 def test_scores_of_one_event_have_slices():

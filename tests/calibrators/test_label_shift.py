@@ -61,7 +61,11 @@ def test_known_shares_are_corrected_by_bayes(target, training):
     known = LabelShiftCorrection(target_shares=target, training_shares=training)
     known.fit(labelled, y if training is None else None)
     np.testing.assert_allclose(known.predict_proba(new), true, atol=1e-12)
-    assert known.adapt(new).method == "known"
+    shift = known.adapt(new)
+    assert shift.method == "known"
+    assert all(
+        f"{name} {share:.1%}" in shift.words("abc") for name, share in zip("abc", shift.source, strict=True)
+    )
 
 
 @pytest.mark.parametrize("calibrator", [None, "temperature", "dirichlet", "N-HB", "platt", "histogram"])

@@ -13,7 +13,8 @@ import pytest
 from numpy.typing import NDArray
 
 from calib import Project, read
-from calib.cli.json_data import as_json, parts, schema_of
+from calib.base.results import parts
+from calib.cli.json_data import as_json, schema_of
 from calib.cli.parser import main, parser
 from tests.answers.test_baseline import frame
 

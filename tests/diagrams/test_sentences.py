@@ -15,7 +15,7 @@ from calib import (
     reliability_diagram,
 )
 from calib.answers.calibrated import assessment_strategy
-from calib.calibrators.multiclass import fallback_records
+from calib.calibrators.multiclass import FALLBACK_WORDS, fallback_records, fallback_words
 from calib.diagrams.bin_sweep import sweep_words
 from calib.diagrams.class_tables import class_table
 from calib.diagrams.reliability_diagrams import worst_cells_words
@@ -127,4 +127,8 @@ def test_fallbacks_are_listed_by_class():
     assert [item["class"] for item in fallback_records(fitted["top-label"], ("cat", "dog"))] == ["cat", "dog"]
     (pooled,) = fallback_records(fitted["confidence"], ("cat", "dog"))
     assert pooled == {"class": "all classes", "rank": 1, "n_points": 9, "needed": 50, "used": "identity"}
+    assert fallback_words([pooled, pooled | {"class": "cat"}]) == [
+        f"{FALLBACK_WORDS['identity']}: fewer than 50 calibration rows for all classes (9 rows), cat (9 rows)"
+    ]
+    assert fallback_words([pooled] * 12)[0].endswith(" and 2 more")
     assert fallback_records(HistogramBinning(), ("cat", "dog")) == []

@@ -1,0 +1,116 @@
+"""A method against noise: the floors of its errors, tests that need no bins, and all of them together."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from calib.base.results import parts
+from calib.data.defaults import N_BINS, N_RESAMPLES, RANDOM_STATE
+from calib.data.kinds import kind_of, lacks, needs_rows, without_weights
+from calib.data.notions import TOP_NOTIONS, Strategy
+from calib.evidence.sums import SummedRows
+from calib.stats.binless import (
+    CalibrationSlope,
+    CalibrationTest,
+    CombinedTest,
+    calibration_slope,
+    calibration_tests,
+    combined_test,
+)
+from calib.stats.floors import NoiseFloor, noise_floor, verdict
+from calib.stats.measures import ECES, Measure, ece_of
+
+
+@dataclass(frozen=True)
+class FloorNumbers:
+    floor: NoiseFloor = field(metadata=parts("observed smallest p_value"))
+    #: Mean and 95 % quantile of the error of a perfect model
+    perfect_mean: float
+    perfect_q95: float
+    n_resamples: int  #: Redraws of the outcomes
+
+
+@dataclass(frozen=True)
+class BinlessTest:
+    test: CalibrationTest = field(metadata=parts("statistic p_value"))
+
+
+@dataclass(frozen=True)
+class BinlessTests:
+    kuiper: BinlessTest | None = None
+    ks: BinlessTest | None = None
+    spiegelhalter: BinlessTest | None = None
+    skce: BinlessTest | None = None
+    slope: CalibrationSlope | None = None
+    together: CombinedTest | None = None  #: These tests and the noise floors' together
+
+
+@dataclass(frozen=True)
+class NoiseTests:
+    floors: Mapping[str, NoiseFloor]  #: Of the errors that have one, by notion or "binary"
+    verdicts: tuple[str, ...]  #: What each floor says
+    without_bins: BinlessTests  #: Empty without redraws, and for rows that do not allow it
+    sentences: tuple[str, ...]  #: What the tests without bins say, or why there are none
+
+    def numbers(self) -> dict[str, FloorNumbers]:
+        """Return the numbers of each floor."""
+        return {
+            notion: FloorNumbers(floor, floor.mean, floor.quantile(0.95), len(floor.samples))
+            for notion, floor in self.floors.items()
+        }
+
+
+def noise_tests(
+    rows: Any,
+    scores: Any,
+    *,
+    n_bins: int = N_BINS,
+    strategy: Strategy = "uniform",
+    n_resamples: int = N_RESAMPLES,
+    random_state: int | None = RANDOM_STATE,
+) -> NoiseTests:
+    """Compare the scores of a method for labelled rows, or a summary, with noise.
+
+    Without redraws (0) there are no floors and no tests; other arguments as for `calib.noise_floor`.
+    """
+    measures = _measures(rows) if n_resamples else {}
+    draws: dict[str, Any] = {"n_resamples": n_resamples, "random_state": random_state}
+    draws |= {"n_bins": n_bins, "strategy": strategy}
+    draws |= {"sample_weight": rows.sample_weight, "cluster": rows.cluster}
+    floors = {
+        name: noise_floor(rows.labels, scores, **measure.options, **draws)
+        for name, measure in measures.items()
+    }
+    verdicts = tuple(verdict(floors[name], measure.title) for name, measure in measures.items())
+    return NoiseTests(floors, verdicts, *_without_bins(rows, scores, floors, random_state))
+
+
+def _without_bins(
+    rows: Any, scores: Any, floors: Mapping[str, NoiseFloor], random_state: int | None
+) -> tuple[BinlessTests, tuple[str, ...]]:
+    if isinstance(rows, SummedRows):
+        return BinlessTests(), (needs_rows("The AUC"), needs_rows("A test or an estimate without bins"))
+    if not floors:
+        return BinlessTests(), ()
+    if (missing := lacks(kind_of(rows), "tests without bins")) is not None:
+        return BinlessTests(), (missing,)
+    weighting: dict[str, Any] = {"sample_weight": rows.sample_weight, "cluster": rows.cluster}
+    tests = calibration_tests(rows.labels, scores, **weighting, random_state=random_state)
+    slope = calibration_slope(rows.labels, scores, **weighting)
+    tried: list[Any] = [*floors.values(), *tests, slope]
+    together = combined_test([each.p_value for each in tried], next(iter(floors.values())).untold)
+    unweighted = None if rows.sample_weight is None else without_weights(kind_of(rows))
+    sentences = [together.words, *(test.words for test in tests), unweighted, slope.words]
+    by_name: dict[str, Any] = {test.test: BinlessTest(test) for test in tests}
+    return BinlessTests(**by_name, slope=slope, together=together), tuple(filter(None, sentences))
+
+
+def _measures(rows: Any) -> dict[str, Measure]:
+    """Return the errors that are shown with their noise floor, by their notion, or "binary"."""
+    errors = ece_of(kind_of(rows))
+    by_notion: dict[str, Measure] = {
+        notion: ECES[notion] for notion in TOP_NOTIONS if ECES[notion].key in errors
+    }
+    return by_notion or {"binary": next(iter(errors.values()))}

@@ -1,0 +1,57 @@
+"""A method against noise: its floors, tests that need no bins, and all of them together."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from calib import noise_floor
+from calib.answers.folds import fold_errors, fold_texts
+from calib.answers.noise_tests import BinlessTests, noise_tests
+from calib.stats.binless import calibration_slope, calibration_tests, combined_test
+from tests.populations import dirichlet
+
+DRAWS = {"n_resamples": 20, "random_state": 3}
+
+
+@pytest.mark.parametrize("clustered", [False, True])
+def test_floors_and_tests_are_the_librarys_and_tested_together(clustered):
+    rows = dirichlet(300, sharpen=2.0)
+    cluster = np.arange(300) // 3 if clustered else None
+    rows = rows.with_cluster(cluster) if clustered else rows
+    found = noise_tests(rows, rows, n_bins=10, **DRAWS)
+    for notion in ("confidence", "top-label"):
+        floor = noise_floor(rows.labels, rows, notion=notion, n_bins=10, **DRAWS)
+        assert found.floors[notion].p_value == floor.p_value
+        numbers = found.numbers()[notion]
+        assert (numbers.perfect_mean, numbers.n_resamples) == (floor.mean, 20)
+        assert numbers.perfect_q95 == floor.quantile(0.95)
+    tests = calibration_tests(rows.labels, rows, cluster=cluster, random_state=3)
+    for test in tests:
+        assert getattr(found.without_bins, test.test).test == test
+    slope = calibration_slope(rows.labels, rows, cluster=cluster)
+    assert found.without_bins.slope == slope
+    chances = [each.p_value for each in (*found.floors.values(), *tests, slope)]
+    together = combined_test(chances, next(iter(found.floors.values())).untold)
+    assert found.without_bins.together == together
+    assert found.sentences == (together.words, *(test.words for test in tests), slope.words)
+    assert len(found.verdicts) == len(found.floors) == 2
+
+
+def test_without_redraws_there_is_nothing_to_compare_with():
+    rows = dirichlet(60)
+    found = noise_tests(rows, rows, n_resamples=0)
+    assert (found.floors, found.verdicts, found.sentences) == ({}, (), ())
+    assert found.without_bins == BinlessTests()
+
+
+def test_fold_texts_have_a_column_per_fold_and_floors_of_errors():
+    rows = dirichlet(60)
+    table = fold_errors(rows, fold=np.arange(60) % 2, n_resamples=10)
+    texts = fold_texts(table)
+    assert list(texts.columns) == ["0 (n=30)", "1 (n=30)", "pooled (n=60)"]
+    assert list(texts.index) == list(dict.fromkeys(table["title"]))
+    error = table[(table["fold"] == "1") & (table["measure"] == "tl_ece")].iloc[0]
+    assert texts.loc["TL-ECE", "1 (n=30)"] == f"{error['value']:.4f} ({error['floor']:.4f})"
+    accuracy = table[(table["fold"] == "pooled") & (table["measure"] == "accuracy")].iloc[0]
+    assert texts.loc["Accuracy", "pooled (n=60)"] == f"{accuracy['value']:.4f}"
