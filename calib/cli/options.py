@@ -1,4 +1,4 @@
-"""The options of each command. The docstring of the function that adds them is the command's help."""
+"""The options of each command. Help is the docstring of the function that adds them, examples first."""
 
 from __future__ import annotations
 
@@ -65,11 +65,10 @@ BINS, ROWS = _whole(1, 100_000), _whole(1, 10**9)
 def metrics(command: ArgumentParser) -> None:
     """Print calibration errors and scores of predictions.
 
-    for example:
-      calib metrics predictions.csv
-      calib metrics logits.npz --bins 20 --json
-      calib metrics predictions.parquet --calibrator cal.json
-      calib metrics predictions.csv --calibrator cal.json --split 0.5 --seed 0
+    calib metrics predictions.csv
+    calib metrics logits.npz --bins 20 --json
+    calib metrics predictions.parquet --calibrator cal.json
+    calib metrics predictions.csv --calibrator cal.json --split 0.5 --seed 0
 
     A file that names calibration and evaluation rows (a column 'split', or arrays such as val_logits and
     test_logits) is assessed on its evaluation rows, any other file on all its rows. If `fit` divided the
@@ -84,12 +83,11 @@ def metrics(command: ArgumentParser) -> None:
 def fit(command: ArgumentParser) -> None:
     """Fit a calibrator and write its file.
 
-    for example:
-      calib fit predictions.csv --points-per-bin 50 -o cal.json
-      calib fit logits.npz --notion class-wise --normalize --n-bins 15 -o n-hb.json
-      calib fit val.csv --evaluate test.csv --method temperature -o ts.json
-      calib fit logits.npz --method dirichlet --l2 cv -o ds.json
-      calib fit val.csv --by class,site --fallback pooled -o sites.json
+    calib fit predictions.csv --points-per-bin 50 -o cal.json
+    calib fit logits.npz --notion class-wise --normalize --n-bins 15 -o n-hb.json
+    calib fit val.csv --evaluate test.csv --method temperature -o ts.json
+    calib fit logits.npz --method dirichlet --l2 cv -o ds.json
+    calib fit val.csv --by class,site --fallback pooled -o sites.json
 
     Fits on the calibration rows and compares before and after on the evaluation rows. A file that names no
     calibration rows is divided at random, stratified by label: the share --split is for fitting, the rest
@@ -128,10 +126,9 @@ def fit(command: ArgumentParser) -> None:
 def recommend(command: ArgumentParser) -> None:
     """Recommend one calibrator by cross-validation.
 
-    for example:
-      calib recommend predictions.csv
-      calib recommend logits.npz -o cal.json
-      calib recommend val.csv --split 1 --loss log_loss --json
+    calib recommend predictions.csv
+    calib recommend logits.npz -o cal.json
+    calib recommend val.csv --split 1 --loss log_loss --json
 
     Tries the calibrators of the catalogue in five folds of the calibration rows; the evaluation rows are not
     used. A file that names no calibration rows is divided as `fit` does: the share --split is for
@@ -148,12 +145,11 @@ def recommend(command: ArgumentParser) -> None:
 def apply(command: ArgumentParser) -> None:
     """Calibrate new predictions with a calibrator file.
 
-    for example:
-      calib apply cal.json new.csv -o calibrated.csv
-      calib apply cal.json new.parquet -o calibrated.parquet --json
-      calib apply cal.json new.csv --label-shift em --calibration labelled.csv -o calibrated.csv
-      calib apply cal.json new.csv --training-shares fraud=0.5 --target-shares fraud=0.01 -o calibrated.csv
-      gunzip -c new.csv.gz | calib apply cal.json - -o - | head
+    calib apply cal.json new.csv -o calibrated.csv
+    calib apply cal.json new.parquet -o calibrated.parquet --json
+    calib apply cal.json new.csv --label-shift em --calibration labelled.csv -o calibrated.csv
+    calib apply cal.json new.csv --training-shares fraud=0.5 --target-shares fraud=0.01 -o calibrated.csv
+    gunzip -c new.csv.gz | calib apply cal.json - -o - | head
 
     Named columns are put in the calibrator's order of classes; labels are not needed.
 
@@ -182,10 +178,9 @@ def apply(command: ArgumentParser) -> None:
 def check(command: ArgumentParser) -> None:
     """List the problems of a file and the fixes for them.
 
-    for example:
-      calib check predictions.csv
-      calib check predictions.csv --fix percent,labels_one_based
-      calib metrics predictions.csv --fix percent,labels_one_based
+    calib check predictions.csv
+    calib check predictions.csv --fix percent,labels_one_based
+    calib metrics predictions.csv --fix percent,labels_one_based
 
     Exits with 1 if an error remains that prevents the file from being used.
     """
@@ -195,13 +190,12 @@ def check(command: ArgumentParser) -> None:
 def gate(command: ArgumentParser) -> None:
     """Exit with 1 if predictions break a limit.
 
-    for example:
-      calib gate predictions.csv --max tl_ece=0.03
-      calib gate predictions.csv --max tl_ece=0.03 --strict --json
-      calib gate logits.npz --calibrator cal.json --max tl_ece=0.02 --min accuracy=0.9
-      calib gate predictions.csv --min accuracy=0.8 --by class
-      calib gate predictions.csv --max conf_ece=0.05 --by site --by age --cut age=30,50
-      calib gate new.csv --baseline last_release.csv --markdown gate.md --junit gate.xml
+    calib gate predictions.csv --max tl_ece=0.03
+    calib gate predictions.csv --max tl_ece=0.03 --strict --json
+    calib gate logits.npz --calibrator cal.json --max tl_ece=0.02 --min accuracy=0.9
+    calib gate predictions.csv --min accuracy=0.8 --by class
+    calib gate predictions.csv --max conf_ece=0.05 --by site --by age --cut age=30,50
+    calib gate new.csv --baseline last_release.csv --markdown gate.md --junit gate.xml
 
     Exits with 1 if a limit is broken. A limit is kept or broken only if the whole interval of the metric,
     which allows for noise, keeps or breaks it. Otherwise it is undecided; --strict exits with 1 for that too.
@@ -233,13 +227,12 @@ def gate(command: ArgumentParser) -> None:
 def decide(command: ArgumentParser) -> None:
     """Choose which predictions may pass without a person.
 
-    for example:
-      calib decide test.csv --accuracy 0.99
-      calib decide test.csv --accuracy 0.99 --by class --calibrator cal.json
-      calib decide test.csv --reviews 200
-      calib decide test.csv --accuracy 0.95 --recall 0.8
-      calib decide test.csv --cost 20 --json
-      calib decide test.csv --costs costs.csv
+    calib decide test.csv --accuracy 0.99
+    calib decide test.csv --accuracy 0.99 --by class --calibrator cal.json
+    calib decide test.csv --reviews 200
+    calib decide test.csv --accuracy 0.95 --recall 0.8
+    calib decide test.csv --cost 20 --json
+    calib decide test.csv --costs costs.csv
 
     --costs reads a table: a line for each class, its name first, and a column for each action, named in the
     first line. Each row of the file then gets the action with the smallest expected cost.
@@ -267,10 +260,9 @@ def decide(command: ArgumentParser) -> None:
 def open(command: ArgumentParser) -> None:
     """Say what a project file holds.
 
-    for example:
-      calib open my.calib
-      calib open my.calib --json
-      calib open my.calib --serve
+    calib open my.calib
+    calib open my.calib --json
+    calib open my.calib --serve
 
     A project file is saved from the Data page of the app, or by `calib.Project.save`. Nothing in it is
     executed. --serve needs the extra of the app, as `calib app` does.
@@ -282,10 +274,9 @@ def open(command: ArgumentParser) -> None:
 def app(command: ArgumentParser) -> None:
     """Serve the app on this machine.
 
-    for example:
-      calib app
-      calib app --port 8600 --browser
-      calib app -- --server.baseUrlPath=calib
+    calib app
+    calib app --port 8600 --browser
+    calib app -- --server.baseUrlPath=calib
 
     Only this machine can reach the app, and your files stay on it. Options after -- go to `streamlit run`.
     To serve others, and for the environment variables that set limits, see docs/deploy.md.
@@ -300,10 +291,9 @@ def app(command: ArgumentParser) -> None:
 def completion(command: ArgumentParser) -> None:
     """Print a script that completes commands.
 
-    for example:
-      calib completion bash > ~/.local/share/bash-completion/completions/calib
-      calib completion zsh > ~/.zfunc/_calib
-      calib completion fish > ~/.config/fish/completions/calib.fish
+    calib completion bash > ~/.local/share/bash-completion/completions/calib
+    calib completion zsh > ~/.zfunc/_calib
+    calib completion fish > ~/.config/fish/completions/calib.fish
     """
     command.add_argument("shell", choices=("bash", "zsh", "fish", "tcsh"))
 
@@ -311,9 +301,8 @@ def completion(command: ArgumentParser) -> None:
 def schema(command: ArgumentParser) -> None:
     """Print the JSON Schema of a command's --json.
 
-    for example:
-      calib schema gate
-      calib schema metrics > metrics.schema.json
+    calib schema gate
+    calib schema metrics > metrics.schema.json
     """
     adders = [add for each in COMMANDS.values() for add in each if add not in WITHOUT_JSON]
     names = [add.__name__ for add in adders]
@@ -323,10 +312,9 @@ def schema(command: ArgumentParser) -> None:
 def slices(command: ArgumentParser) -> None:
     """Find groups of rows that are miscalibrated beyond noise.
 
-    for example:
-      calib slices predictions.csv --by site
-      calib slices predictions.csv --by site --by age --cut age=30,50,70
-      calib slices predictions.csv --by day --cut day=quarter --json
+    calib slices predictions.csv --by site
+    calib slices predictions.csv --by site --by age --cut age=30,50,70
+    calib slices predictions.csv --by day --cut day=quarter --json
 
     A column is any further column of FILE. Its values are groups; numbers of more than 10 values are cut at
     their quartiles, dates by month. "Above noise" controls the false discovery rate over all groups.
@@ -346,10 +334,9 @@ def slices(command: ArgumentParser) -> None:
 def watch(command: ArgumentParser) -> None:
     """Look for miscalibration in rows as they come.
 
-    for example:
-      calib watch model.watch.json monday.csv
-      calib watch model.watch.json week-*.parquet --time scored_at --by site --tolerance 0.02
-      calib watch model.watch.json new.csv --start evaluation.csv --json
+    calib watch model.watch.json monday.csv
+    calib watch model.watch.json week-*.parquet --time scored_at --by site --tolerance 0.02
+    calib watch model.watch.json new.csv --start evaluation.csv --json
 
     Adds the files to STATE, which the first call makes, and exits with 1 if there has ever been an alarm.
     However often you look and however long it runs, the chance of a false alarm is at most --alpha. Pass
@@ -371,10 +358,9 @@ def watch(command: ArgumentParser) -> None:
 def report(command: ArgumentParser) -> None:
     """Write one self-contained HTML page.
 
-    for example:
-      calib report predictions.csv -o report.html
-      calib report predictions.csv --split 0.5 -o report.html
-      calib report logits.npz --calibrator cal.json -o report.html
+    calib report predictions.csv -o report.html
+    calib report predictions.csv --split 0.5 -o report.html
+    calib report logits.npz --calibrator cal.json -o report.html
 
     The page needs no network and no server. It describes the evaluation rows. If the file names calibration
     rows, or --split sets a share of its rows aside for calibration, {methods} are
@@ -392,10 +378,9 @@ def report(command: ArgumentParser) -> None:
 def tables(command: ArgumentParser) -> None:
     """Compare models, each with several calibrators.
 
-    for example:
-      calib tables resnet.csv densenet.csv
-      calib tables resnet.npz densenet.npz --methods TS,TL-HB,spline -o tables.tex
-      calib tables a.csv b.csv --split 0.3 -o tables.csv --json
+    calib tables resnet.csv densenet.csv
+    calib tables resnet.npz densenet.npz --methods TS,TL-HB,spline -o tables.tex
+    calib tables a.csv b.csv --split 0.3 -o tables.csv --json
 
     Every FILE is a model, named after the file, on the same rows: matched by id, or in the same order;
     classes in another order are matched by name. Files name their calibration rows, or all are split in the
@@ -416,10 +401,9 @@ def tables(command: ArgumentParser) -> None:
 def summarize(command: ArgumentParser) -> None:
     """Summarize files of any size.
 
-    for example:
-      calib summarize 'data/*.parquet' -o run.calib.json.gz
-      calib summarize data/ --by site --class-wise -o run.calib.json.gz
-      calib summarize 'data/*.parquet' --scheduler tcp://10.0.0.5:8786 -o run.calib.json.gz
+    calib summarize 'data/*.parquet' -o run.calib.json.gz
+    calib summarize data/ --by site --class-wise -o run.calib.json.gz
+    calib summarize 'data/*.parquet' --scheduler tcp://10.0.0.5:8786 -o run.calib.json.gz
 
     Reads files of any size batch by batch. The summary has sums from which errors, diagrams, noise floors
     and tables in up to 50 equal-width bins follow exactly. The app, metrics, gate, slices and report read it.
@@ -441,8 +425,7 @@ def summarize(command: ArgumentParser) -> None:
 def merge(command: ArgumentParser) -> None:
     """Add up summaries.
 
-    for example:
-      calib merge monday.calib.json.gz tuesday.calib.json.gz -o week.calib.json.gz
+    calib merge monday.calib.json.gz tuesday.calib.json.gz -o week.calib.json.gz
 
     Refuses summaries that cover the same part of the data.
     """
@@ -454,9 +437,8 @@ def merge(command: ArgumentParser) -> None:
 def sql(command: ArgumentParser) -> None:
     """Print the query that sums a table in a warehouse.
 
-    for example:
-      calib sql --dialect bigquery --table shop.predictions > sums.sql
-      calib sql --dialect duckdb --result sums.csv -o run.calib.json.gz
+    calib sql --dialect bigquery --table shop.predictions > sums.sql
+    calib sql --dialect duckdb --result sums.csv -o run.calib.json.gz
 
     Prints one GROUP BY for a table with a predicted class, its confidence and the true class. Run it where
     the table is, save the result as CSV or Parquet, and turn it into a summary with --result.

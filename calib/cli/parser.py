@@ -10,6 +10,7 @@ import traceback
 import warnings
 from collections.abc import Mapping, Sequence
 from importlib import import_module
+from textwrap import indent
 from typing import Any, NoReturn
 
 from calib.base.exceptions import InputError
@@ -53,18 +54,19 @@ class _Parser(argparse.ArgumentParser):
 
     #: The parser of each command.
     commands: Mapping[str, argparse.ArgumentParser]
-    #: Shown below the options, before the exit codes.
-    examples = ""
+    #: Shown below the options, before the exit codes: examples, and after an empty line what is to be known.
+    text = ""
 
     def error(self, message: str) -> NoReturn:
         self.print_usage(sys.stderr)
         raise _Usage(self.prog, message)
 
     def format_help(self) -> str:
-        text = self.examples
+        examples, _, text = self.text.partition("\n\n")
         if "{" in text:
             text = text.format(**names_in_help(self.prog.split()[-1]))
-        self.epilog = f"{text}\n\n{EXIT_CODES}".lstrip()
+        parts = [f"examples:\n{indent(examples, '  ')}" if examples else "", text, EXIT_CODES]
+        self.epilog = "\n\n".join(filter(None, parts))
         return super().format_help()
 
     def _print_message(self, message: str, file: Any = None) -> None:
@@ -140,14 +142,14 @@ def parser() -> _Parser:
     commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
     for module, adders in COMMANDS.items():
         for add_options in adders:
-            summary, _, examples = (inspect.getdoc(add_options) or "").partition("\n\n")
+            summary, _, text = (inspect.getdoc(add_options) or "").partition("\n\n")
             command = commands.add_parser(
                 add_options.__name__,
                 help=summary[:1].lower() + summary[1:-1],
                 description=summary,
                 formatter_class=argparse.RawDescriptionHelpFormatter,
             )
-            command.examples = examples
+            command.text = text
             command.set_defaults(module=module)
             if add_options not in WITHOUT_JSON:
                 command.add_argument("--json", action="store_true", help="print the result as JSON")
