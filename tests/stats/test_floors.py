@@ -402,6 +402,23 @@ def test_few_ties_count_half_and_many_whole(above, tied, p_value):
         assert "at most 0.400 in 94 of 100 cases" in verdict(floor, "TL-ECE")
 
 
+def test_the_error_that_would_show_by_a_folded_normal():
+    """Redraws of 0.04 and 0.06 in equal parts: mean 0.05, deviation 0.01, 95 % quantile 0.06.
+
+    An error shows in 80 of 100 samples if the mean of |d + s Z| is 0.06 + 0.8416 * 0.01 / sqrt(1 - 2 / pi) =
+    0.0739612; s = 0.05 * sqrt(pi / 2) gives a perfect model the mean 0.05.
+    """
+    samples, spread = np.repeat([0.04, 0.06], 500), 0.05 * np.sqrt(np.pi / 2.0)
+    found = floor_of(0.05, samples).smallest
+    assert stats.foldnorm.mean(found / spread, scale=spread) == pytest.approx(0.0739612, abs=1e-6)
+    largest = NoiseFloor("mce", "top-label", "uniform", 15, 100, 0.05, samples)
+    assert largest.smallest == pytest.approx(
+        0.0739612, abs=1e-6
+    )  # of the largest gap only this bound is known
+    # Scores without noise: one of 100 rows is wrong in 80 of 100 samples if 1 - (1 - d)^100 = 0.8.
+    assert floor_of(0.0, np.zeros(100)).smallest == pytest.approx(1.0 - 0.2**0.01)
+
+
 def test_size_with_one_distinct_score():
     """0.7 for 200 rows: the chance of each verdict is a sum of binomial chances, without any draw."""
     k = np.arange(201)
