@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import numpy as np
+import pandas as pd
 import pytest
 
 from calib import (
     ConfidencePrediction,
     HistogramBinning,
+    InputError,
     MulticlassToBinary,
     PlattScaling,
+    Predictions,
     TopLabelPrediction,
     ece,
     noise_floor,
@@ -113,3 +116,28 @@ def test_few_stated_values_are_a_bin_each(n_values, n_rows, expected):
     by_value = sum(abs(sum(rows.labels[stated == item] - item)) for item in np.unique(stated)) / n_rows
     if expected == "discrete":
         assert metrics(rows.labels, rows).conf_ece == pytest.approx(by_value)
+
+
+def test_the_column_of_a_calibrators_groups_is_found_by_its_values():
+    proba, y = population(900, 3)
+    site = np.repeat(["north", "south", "west"], 300)
+    model = MulticlassToBinary(HistogramBinning(points_per_bin=50), by="group").fit(proba, y, groups=site)
+    table = pd.DataFrame({"age": np.arange(900), "place": site, "other": "north-west"})
+    found = calibrated_scores(model, Predictions(proba, y, metadata=table))
+    np.testing.assert_array_equal(found.confidence, model.predict_top(proba, groups=site).confidence)
+    np.testing.assert_array_equal(found.confidence, calibrated_scores(model, proba, groups=site).confidence)
+    with pytest.raises(InputError, match="no further column"):
+        calibrated_scores(model, Predictions(proba, y, metadata=table[["age", "other"]]))
+
+
+def test_metrics_without_class_wise_numbers_have_all_others():
+    proba, y = population(300, 3)
+    every, fewer = (metrics(y, proba, class_wise=class_wise).row() for class_wise in (True, False))
+    lost = {key for key in every if every[key] is not None and fewer[key] is None}
+    assert "cw_ece" in lost
+    assert {every["tl_ece"], every["brier"], every["accuracy"]} == {
+        fewer["tl_ece"],
+        fewer["brier"],
+        fewer["accuracy"],
+    }
+    assert all(every[key] == fewer[key] for key in every if key not in lost)

@@ -6,6 +6,7 @@ from math import comb
 
 import numpy as np
 import pytest
+from scipy.stats import binomtest
 
 from benchmarks.promises import CLUSTERED, RULES, clustered, rules
 from benchmarks.simulation import means
@@ -67,6 +68,11 @@ def test_thresholds_equal_a_literal_loop(accuracy, by):
     assert rule.effect.n_accepted == taken.sum()
     assert rule.effect.n_wrong == (taken & (predicted != labels)).sum()
     assert rule.coverage == taken.mean()
+    if taken.any():
+        exact = binomtest(int((taken & (predicted == labels)).sum()), int(taken.sum())).proportion_ci(
+            0.95, "exact"
+        )
+        assert (rule.effect.lower, rule.effect.upper) == pytest.approx((exact.low, exact.high))
 
 
 @pytest.mark.parametrize("setting", RULES, ids=lambda setting: f"{setting[0]}, {setting[3]}")

@@ -458,6 +458,8 @@ def test_parameter_counts():
     assert TemperatureScaling.n_parameters(1000) == 1
     assert VectorScaling.n_parameters(1000) == 1998
     assert DirichletScaling.n_parameters(1000) == 1_001_000
+    assert StructuredVectorScaling.n_parameters(1000) == 2_001
+    assert StructuredMatrixScaling.n_parameters(1000) == 1_001_001
 
 
 @pytest.mark.parametrize("scaling", ALL, ids=str)

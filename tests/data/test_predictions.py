@@ -337,3 +337,11 @@ def test_a_matrix_is_taken_over_block_by_block(n_rows, n_columns):
             Predictions(wrong)
     with pytest.raises(InputError, match="at least 2 columns"):
         Predictions(np.ones((n_rows, 1)))
+
+
+def test_columns_with_roles_are_those_that_have_one():
+    further = pd.DataFrame({"id": ["a", "b"], "age": [30, 40]})
+    rows = Predictions([[0.7, 0.3], [0.4, 0.6]], [0, 1], metadata=further, columns={"id": "id"})
+    pd.testing.assert_frame_equal(rows.columns_with_roles(), further[["id"]])
+    assert rows.with_metadata(None).columns_with_roles() is None
+    assert rows.with_metadata(further[["age"]]).columns_with_roles() is None

@@ -25,7 +25,7 @@ from calib import (
 )
 from calib.answers.gate import gate as check_limits
 from calib.answers.metric_tables import metric_intervals
-from calib.evidence.clusters import Dependence, latent_correlation
+from calib.evidence.clusters import Dependence, even_clusters_of, latent_correlation
 from calib.evidence.rows import Rows
 from calib.stats import calibration_slope, calibration_tests
 from calib.stats.binless import calibration_frame
@@ -75,6 +75,19 @@ def test_pairs_are_counted_by_hand():
     half, cluster = np.full(4, 0.5), np.array([0, 0, 1, 1])
     assert latent_correlation(half, np.array([1, 1, 0, 0]), cluster) == 0.999
     assert latent_correlation(half, np.array([1, 1, 0, 1]), cluster) == 0.0
+
+
+def test_even_clusters_by_hand():
+    """A cluster of three rows with 2, 1 and 0, and three single rows with -1 each: squares sum to 8.
+
+    The squared sums of clusters are 9, 1, 1 and 1: products of different rows sum to 4. At the correlation 1
+    the 6 ordered pairs would give 6 * 8/6 = 8, so that it is 1/2. The variances of the sums are then in the
+    ratios 3 (1 + 2/2) = 6 to 1, 1 and 1, which are worth 9^2 / (6^2 + 3) = 81/39 equal clusters.
+    """
+    away, cluster = np.array([2.0, 1.0, 0.0, -1.0, -1.0, -1.0]), np.array([0, 0, 0, 1, 2, 3])
+    assert even_clusters_of(np.bincount(cluster, away), away, cluster) == pytest.approx(81 / 39)
+    alone = np.arange(6)
+    assert even_clusters_of(away, away, alone) == pytest.approx(6.0)
 
 
 def test_rows_keep_their_chances():

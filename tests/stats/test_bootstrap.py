@@ -171,3 +171,14 @@ def test_the_smallest_difference_shows_in_80_of_100_samples():
     least = smallest_difference(-1.0, 3.0, 0.95)
     error = 2.0 / norm.ppf(0.975)
     assert norm.sf((2.0 - least) / error) == pytest.approx(0.8)
+
+
+def test_every_row_is_redrawn():
+    """One of four rows is wrong: it is in a redraw with the chance 1 - (3/4)^4 = 0.68."""
+    proba = np.tile([0.75, 0.25], (4, 1))
+    for row in range(4):
+        found = bootstrap_interval(
+            np.arange(4) == row, proba, metric="accuracy", n_resamples=400, random_state=0
+        )
+        assert np.mean(found.samples < 1.0) == pytest.approx(1.0 - 0.75**4, abs=0.08)
+        assert np.mean(found.samples) == pytest.approx(0.75, abs=0.04)
