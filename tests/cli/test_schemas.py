@@ -33,6 +33,8 @@ gate rows.csv --max tl_ece=0.1 --min accuracy=0.2 --by site
 gate rows.csv --baseline rows.csv
 decide rows.csv --accuracy 0.3
 decide rows.csv --accuracy 0.9999
+decide later.csv --accuracy 0.99999 --calibrator cal.json -o rule.json
+gate last.csv --calibrator rule.json --min accepted_accuracy=0.3
 decide rows.csv --by class --cost 20
 decide rows.csv --costs costs.csv
 slices rows.csv --by site --by rare --resamples 20
@@ -58,6 +60,8 @@ NAMES = [name for name, each in parser().commands.items() if each.get_default("j
 
 def write_files(folder):
     rows = frame(300, sharpen=2.0)
+    for seed, name in enumerate(("later", "last"), start=1):
+        frame(300, seed=seed, sharpen=2.0).to_csv(f"{name}.csv", index=False)
     rows["site"] = np.where(np.arange(300) % 3, "north", "south")
     rows["rare"] = np.where(np.arange(300) == 7, "once", "often")
     rows.to_csv("rows.csv", index=False)
