@@ -93,7 +93,7 @@ def conclusion(name: str, n: int, n_classes: int, floors: float, pattern: Patter
         excess = None if floors else False
         if not floors and not gaps:
             problems = reduce_to_binary(y, given, notion, sample_weight=weights)
-            floor = noise_floor(None, problems, n_bins=15, n_resamples=200, random_state=generator)
+            floor = noise_floor(problems, n_bins=15, n_resamples=200, random_state=generator)
             excess = floor.verdict == ABOVE_NOISE
         yield {
             "a direction is said": bool(gaps),

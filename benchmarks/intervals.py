@@ -43,7 +43,7 @@ from benchmarks.populations import (
 )
 from benchmarks.simulation import Draws, Table, main, sides
 from calib.data.notions import Notion
-from calib.evidence.rows import Rows
+from calib.evidence.rows import as_evidence
 from calib.stats.bootstrap import mean_limits
 from calib.stats.intervals import measure_interval
 
@@ -165,8 +165,8 @@ def areas(shape: str, area: float, n_true: int, n_false: int) -> Draws:
             score = np.sqrt(0.5) * (shared + score)
         score = score * np.where(y == 1, wide, 1.0) + apart * y
         score = norm.cdf(score.round() if shape == "rounded" else score)
-        rows = Rows(y, score, cluster=cluster if shape == "clusters" else None)
-        lower, upper = measure_interval(None, rows, "auc")
+        rows = as_evidence(y, score, cluster=cluster if shape == "clusters" else None)
+        lower, upper = measure_interval(rows, "auc")
         found, variance, _ = rows.area("class-wise")
         half = norm.ppf(0.975) * np.sqrt(variance)
         beside = sides(found - half, found + half, area, "DeLong's, ")

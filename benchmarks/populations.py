@@ -14,7 +14,7 @@ from scipy.special import ndtr, softmax
 from calib import TopLabelPrediction
 from calib.data.notions import Notion, Strategy
 from calib.evidence.binning import BinaryProblems, BinStatistics, bin_statistics
-from calib.evidence.reductions import reduce_to_binary
+from calib.evidence.rows import reduce_to_binary
 
 
 def scores(seed: int, n_samples: int, n_classes: int) -> np.ndarray:

@@ -297,7 +297,7 @@ def rates(
         floor = noise_floor(labels, rows, **pooled, **options)
         top_floor = noise_floor(labels, rows, **options)
         kuiper = calibration_test(labels, rows, test="kuiper", **pooled, **options)
-        line = calibration_slope(None, reduce_to_binary(labels, rows, "confidence"))
+        line = calibration_slope(reduce_to_binary(labels, rows, "confidence"))
         found = {
             "conf-ECE above noise (5 %)": floor.verdict == ABOVE_NOISE,
             "TL-ECE above noise (5 %)": top_floor.verdict == ABOVE_NOISE,

@@ -6,7 +6,8 @@ from typing import Any
 
 from calib.answers.gate import gate
 from calib.data.defaults import LEVEL, N_BINS, N_RESAMPLES, RANDOM_STATE
-from calib.evidence.rows import as_evidence
+from calib.data.predictions import Scores, Values
+from calib.evidence.rows import Known, Source, as_evidence
 from calib.stats.floors import ABOVE_NOISE, noise_floor
 from calib.stats.measures import MEASURES
 
@@ -15,14 +16,15 @@ _LEAST = {key for key, measure in MEASURES.items() if measure.higher_is_better}
 
 
 def assert_calibrated(
-    y_true: Any,
-    scores: Any,
+    y_true: Source,
+    scores: Scores | None = None,
     *,
-    baseline: Any = None,
+    baseline: Known | None = None,
     strict: bool = False,
     n_bins: int = N_BINS,
     level: float = LEVEL,
-    sample_weight: Any = None,
+    sample_weight: Values | None = None,
+    cluster: Values | None = None,
     n_resamples: int = N_RESAMPLES,
     random_state: int | None = RANDOM_STATE,
     **limits: float,
@@ -31,7 +33,7 @@ def assert_calibrated(
 
     Parameters
     ----------
-    y_true, scores, n_bins, sample_weight
+    y_true, scores, n_bins, sample_weight, cluster
         As for `calib.ece`.
     baseline, strict, level, n_resamples, random_state
         As for `calib.answers.gate.gate`.
@@ -49,30 +51,28 @@ def assert_calibrated(
     --------
     >>> from calib.datasets import load_example
     >>> rows = load_example("two-patients").evaluation
-    >>> assert_calibrated(rows.labels, rows, conf_ece=0.05)
+    >>> assert_calibrated(rows, conf_ece=0.05)
     """
+    evidence = as_evidence(y_true, scores, sample_weight, cluster)
     if limits or baseline is not None:
         least = {name: limit for name, limit in limits.items() if name in _LEAST}
         most = {name: limit for name, limit in limits.items() if name not in _LEAST}
         result = gate(
-            y_true,
-            scores,
+            evidence,
             most=most,
             least=least,
             baseline=baseline,
             strict=strict,
             level=level,
             n_bins=n_bins,
-            sample_weight=sample_weight,
             n_resamples=n_resamples,
             random_state=random_state,
         )
         if not result.passed:
             raise AssertionError(result.sentence)
         return
-    evidence = as_evidence(y_true, scores, sample_weight)
     draws: dict[str, Any] = {"n_resamples": n_resamples, "random_state": random_state}
-    floor = noise_floor(None, evidence, notion=evidence.notion, n_bins=n_bins, **draws)
+    floor = noise_floor(evidence, notion=evidence.notion, n_bins=n_bins, **draws)
     if floor.verdict == ABOVE_NOISE:
         raise AssertionError(
             f"calibration error (notion {floor.notion}) {floor.observed:.4g} of {floor.n_samples:,} rows is "

@@ -52,6 +52,19 @@ def test_labels_come_before_scores():
             assert order[:2] == ["proba", "y"], name
 
 
+def test_every_function_of_labels_and_scores_takes_weights_clusters_or_one_thing():
+    """Labels and scores, or labelled predictions or evidence alone; weights and clusters by name."""
+    of_rows = {name: inspect.signature(each).parameters for name, each in FUNCTIONS.items()}
+    of_rows = {name: each for name, each in of_rows.items() if {"y_true", "y"} & set(each)}
+    assert len(of_rows) > 40
+    for name, found in of_rows.items():
+        second = list(found.values())["scores_b" in found and 2 or 1]
+        assert second.default is None, name
+        for option in ("sample_weight", "cluster"):
+            assert found[option].kind is inspect.Parameter.KEYWORD_ONLY, name
+            assert found[option].default is None, name
+
+
 def test_options_are_named():
     named = {*DEFAULTS, "strategy", "norm", "n_resamples", "sample_weight"}
     by_position = [

@@ -24,12 +24,16 @@ WEIGHTS = RANDOM.integers(0, 4, N)
 OTHER = np.sqrt(PROBA) / np.sqrt(PROBA).sum(axis=1, keepdims=True)
 SQUARES = np.array([((scores - np.eye(L)[Y]) ** 2).sum(axis=1) for scores in (PROBA, OTHER)])
 
-#: Every public function with weights and a result is here as soon as it is public.
+#: Every public function with weights and a result is here as soon as it is public. `rows_behind` gives places
+#: of rows.
 FUNCTIONS = {
     name: function
     for name, function in public_functions().items()
-    if "sample_weight" in inspect.signature(function).parameters and name != "assert_calibrated"
+    if "sample_weight" in inspect.signature(function).parameters
+    and name not in ("assert_calibrated", "rows_behind")
 }
+#: Functions whose guarantee counts rows: they refuse weights that differ.
+REFUSING = {"calibration_band", "decide"}
 #: Options that take other paths.
 VARIANTS = {
     "notion": NOTIONS,
@@ -44,20 +48,15 @@ VARIANTS = {
 }
 #: Functions of the rows, and columns of results, that depend on how many rows bear the weight.
 OF_COUNTS = {
-    *(
-        "best_set",
-        "calibration_test",
-        "choose_actions",
-        "calibration_tests",
-        "choose_points_per_bin",
-        "conclude",
-    ),
-    *("debiased_l2", "effective_sample", "measure_interval", "monotone_ece", "paired_difference"),
-    *("recommend", "reduce_to_binary"),
+    *("best_set", "calibration_test", "choose_actions", "calibration_tests", "choose_points_per_bin"),
+    *("conclude", "confusions", "consistency_band", "debiased_l2", "effective_sample"),
+    *("interval_of_all_cells", "measure_interval", "monotone_ece", "paired_difference", "problem_floors"),
+    *("recommend", "reduce_to_binary", "row_table"),
 }
 COLUMNS_OF_COUNTS = {
     *("Distinct scores", "above_noise", "accuracy_lower", "accuracy_shrunken", "accuracy_upper"),
-    *("beyond_noise", "bias_lower", "bias_upper", "chosen", "count", "error_interval.estimate"),
+    *("beyond_noise", "bias_lower", "bias_upper", "chosen", "corp_curve.weight", "count"),
+    "error_interval.estimate",
     *("error_lower", "error_of_rest", "error_upper", "flagged", "floor", "floor_upper"),
     *("frequency_lower", "frequency_upper", "in_the_large_lower", "in_the_large_upper"),
     *("intercept_lower", "intercept_upper", "least", "lower", "most", "n_distinct", "n_samples", "p"),
@@ -109,7 +108,9 @@ def called(name, options, rows=slice(None), **weights):
     }
     if name == "decision_curve":
         given |= {"y_true": (Y == 0)[rows], "scores": PROBA[rows, 0]}
-    if name == "class_diagram":
+    if name == "decide":
+        given["accuracy"] = 0.6
+    if name in ("class_diagram", "confusions"):
         given["label"] = 1
     if name == "effective_sample":
         given["cluster"] = numbers // 8
@@ -161,7 +162,13 @@ def test_equal_weights_are_no_weights_and_weight_0_is_no_row(name):
             )
 
 
-@pytest.mark.parametrize("name", FUNCTIONS)
+@pytest.mark.parametrize("name", sorted(REFUSING))
+def test_weights_that_differ_are_refused_if_a_guarantee_counts_rows(name):
+    with pytest.raises(InputError, match="sample_weight"):
+        called(name, {}, sample_weight=WEIGHTS)
+
+
+@pytest.mark.parametrize("name", sorted(FUNCTIONS.keys() - REFUSING))
 def test_only_ratios_of_weights_matter(name):
     for options, _ in cases(name):
         weighted = numbers_of(called(name, options, sample_weight=WEIGHTS))
@@ -170,7 +177,7 @@ def test_only_ratios_of_weights_matter(name):
             np.testing.assert_allclose(scaled, weighted, rtol=1e-9, atol=1e-12, err_msg=str(options))
 
 
-@pytest.mark.parametrize("name", sorted(FUNCTIONS.keys() - OF_COUNTS))
+@pytest.mark.parametrize("name", sorted(FUNCTIONS.keys() - OF_COUNTS - REFUSING))
 def test_whole_weights_are_repeated_rows(name):
     repeated, differs = np.repeat(np.arange(N), WEIGHTS), False
     without = {column.removeprefix(f"{name}.") for column in COLUMNS_OF_COUNTS}

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, replace
-from typing import Any
+from dataclasses import dataclass
+from typing import Any, cast
 
 import numpy as np
 import pandas as pd
@@ -19,24 +19,18 @@ from calib.calibrators.catalogue import full_name, methods_of_kind, named_method
 from calib.calibrators.curves import Logistic
 from calib.calibrators.effort import fit_seconds
 from calib.calibrators.histogram import HistogramBinning
-from calib.calibrators.multiclass import MulticlassToBinary, fit_rows
+from calib.calibrators.multiclass import MulticlassToBinary
 from calib.calibrators.ridge_choice import CROSS_VALIDATED
 from calib.calibrators.scaling import VectorScaling
 from calib.data.defaults import LEVEL, RANDOM_STATE
 from calib.data.equal_rows import clusters_in
 from calib.data.notions import TOP_NOTIONS, Notion
-from calib.data.predictions import (
-    Announcement,
-    BinaryPrediction,
-    ConfidencePrediction,
-    Predictions,
-    score_matrix,
-    weighted_rows,
-)
-from calib.data.splits import stratified_folds, units_of
-from calib.data.validation import as_labels, binary_outcomes, check_choice, check_count
-from calib.evidence.reductions import event_scores, reduce_to_binary
+from calib.data.predictions import Announcement, Predictions, Scores, Values
+from calib.data.splits import stratified_folds
+from calib.data.validation import check_choice, check_count
+from calib.evidence.clusters import Clusters
 from calib.evidence.row_scores import error_share, row_values, weighted_mean
+from calib.evidence.rows import Rows, Source, known_rows
 from calib.stats.many import improvements
 
 #: Name of the recommendation to leave the scores as they are.
@@ -182,14 +176,14 @@ class PointsPerBinChoice(Drawn):
 
 
 def recommend(
-    proba: Any,
-    y: Any,
+    proba: Source,
+    y: Values | None = None,
     *,
     methods: Mapping[str, Any] | None = None,
     score: str = "brier",
-    sample_weight: Any = None,
-    cluster: Any = None,
-    confirm: tuple[Any, Any] | None = None,
+    sample_weight: Values | None = None,
+    cluster: Values | None = None,
+    confirm: Announcement | tuple[Scores, Values] | None = None,
     max_rows: int = MOST_ROWS,
     random_state: int = RANDOM_STATE,
     progress: Callable[[float, str], object] | None = None,
@@ -200,8 +194,8 @@ def recommend(
     ----------
     proba : (n, L) or (n,) array_like, or predictions of any kind
         Base predictions for calibration rows: rows the model was not trained on.
-    y : (n,) array_like of int
-        True class codes, or whether the event happened.
+    y : (n,) array_like of int, optional
+        True class codes, or whether the event happened; labelled predictions come alone.
     methods : mapping of str to unfitted calibrator, optional
         The candidates. Default: the catalogue's calibrators that give probabilities, histogram binning with
         50 points per bin. Vector scaling is left out, because it depends on the order of the classes.
@@ -211,7 +205,7 @@ def recommend(
         As for `calib.ece`. Candidates that cannot use weights are left out.
     cluster : (n,) array_like, optional
         As for `calib.Predictions`; by default the ids of `proba`, else exact copies of rows.
-    confirm : (proba, y), optional
+    confirm : labelled predictions or (proba, y), optional
         Other rows, on which the chosen calibrator is tested once.
     max_rows, random_state : int
         Size of the stratified sample that the candidates are tried on, and the seed of the folds.
@@ -244,29 +238,26 @@ def recommend(
     >>> from calib.datasets import load_example
     >>> rows = load_example("two-patients").calibration
     >>> methods = {"TS": TemperatureScaling(), "TL-Platt": MulticlassToBinary(PlattScaling())}
-    >>> recommend(rows, rows.labels, methods=methods).name
+    >>> recommend(rows, methods=methods).name
     'TL-Platt'
     """
     check_choice(score, ("brier", "log_loss"), "score")
-    rows, labels, weights = _labelled(proba, y, sample_weight, cluster)
-    data = rows.proba if isinstance(rows, Predictions) else rows
+    evidence = _counted(proba, y, sample_weight, cluster)
+    rows = evidence.predictions
     if rows.n_samples < LEAST_ROWS:
         raise InputError(
             f"a recommendation needs at least {LEAST_ROWS} calibration rows; got {rows.n_samples}"
         )
     size = rows.n_scores
-    cluster = clusters_in(rows, labels)
-    sample = tried_rows(labels, size, max_rows, random_state, cluster)
-    tried, codes = data[sample], labels[sample]
-    tried_weights = None if weights is None else weights[sample]
+    sample = tried_rows(evidence.labels, size, max_rows, random_state, evidence.clusters.code)
+    tried = evidence if isinstance(sample, slice) else evidence.take(sample)
     if methods is None and not isinstance(rows, Predictions):
         methods = methods_of_kind(rows.kind, None)
-    candidates, left_out = _candidates(methods, len(codes), size // rows.n_samples)
-    tried_unit = None if cluster is None else units_of(cluster[sample], len(codes))
-    fold = stratified_folds(codes, N_FOLDS, random_state, tried_unit)
-    losses = {NONE: vector_losses(codes, tried, tried)}
+    candidates, left_out = _candidates(methods, tried.n_samples, size // rows.n_samples)
+    fold = stratified_folds(tried.labels, N_FOLDS, random_state, tried.clusters.code)
+    losses = {NONE: vector_losses(tried.predictions, tried.predictions)}
     candidate_losses, numbers, wrong = _cross_validated(
-        candidates, tried, codes, fold, tried_weights, left_out, progress
+        candidates, tried.predictions, fold, left_out, progress
     )
     losses |= candidate_losses
     if len(losses) == 1:
@@ -275,15 +266,15 @@ def recommend(
     deciding = np.array([losses[name][score] for name in names])
     few, unseen = None, None
     if rows.kind != "multilabel":
-        few = _too_few(codes, tried, tried_unit)
-        one_more = error_share(codes, tried, tried_weights, tried_unit)
+        few = _too_few(tried)
+        one_more = error_share(tried.predictions, tried.weights, tried.clusters)
         unseen = np.array([one_more * wrong[name][score] for name in names])
-        unseen -= one_more * np.array([weighted_mean(values, tried_weights) for values in deciding])
-    options: dict[str, Any] = {"sample_weight": tried_weights, "cluster": tried_unit}
+        unseen -= one_more * np.array([weighted_mean(values, tried.weights) for values in deciding])
+    options: dict[str, Any] = {"sample_weight": tried.weights, "cluster": tried.clusters.code}
     result = improvements(deciding, unseen=unseen, **options)
     columns: list[Any] = [
         names,
-        *([weighted_mean(losses[name][metric], tried_weights) for name in names] for metric in SCORES),
+        *([weighted_mean(losses[name][metric], tried.weights) for name in names] for metric in SCORES),
         *(result.improvement, result.lower, result.upper),
         [numbers[name] for name in names],
     ]
@@ -293,43 +284,42 @@ def recommend(
     chosen = lowest = 0
     if len(helps):
         lowest = int(helps[result.mean[helps].argmin()])
-        mean, error = _mean_and_error(deciding[helps] - deciding[lowest], tried_weights, tried_unit)
+        mean, error = _mean_and_error(deciding[helps] - deciding[lowest], tried)
         tied = helps[mean <= error]
         chosen = int(min(tied, key=lambda place: (numbers[names[place]], result.mean[place])))
-    reason = _reason(table, chosen, lowest, score, len(codes), rows.n_samples)
+    reason = _reason(table, chosen, lowest, score, tried.n_samples, rows.n_samples)
     if few is not None:
         reason = f"Leave the scores as they are: {few}."
     table = table.sort_values(score, kind="stable", ignore_index=True)
-    fitted = _fitted(candidates[names[chosen]], data, labels, weights) if chosen else None
+    fitted = fit_on(clone(candidates[names[chosen]]), rows) if chosen else None
     confirmation = None
     if fitted is not None and confirm is not None:
-        others, other_labels, weights = _labelled(*confirm, None)
-        confirmation = confirm_choice(fitted, others, other_labels, weights, score=score)
-    counts = len(codes), rows.n_samples
+        given = (confirm,) if isinstance(confirm, Announcement) else confirm
+        confirmation = confirm_choice(fitted, _counted(*given).predictions, score=score)
+    counts = tried.n_samples, rows.n_samples
     return Recommendation(names[chosen], fitted, reason, table, left_out, *counts, few, confirmation)
 
 
-def _too_few(labels: np.ndarray, rows: Any, cluster: np.ndarray | None) -> str | None:
-    right = row_values(labels, rows, "accuracy") > 0.0
-    unit = units_of(cluster, len(right))
+def _too_few(rows: Rows) -> str | None:
+    right = row_values(rows.predictions, "accuracy") > 0.0
     for word, which in (("wrong", ~right), ("right", right)):
-        if (count := len(np.unique(unit[which]))) < MIN_WRONG:
+        if (count := rows.clusters.n_among(which)) < MIN_WRONG:
             rows_of = f"{which.sum():,} of {len(which):,} calibration rows are {word}"
-            if cluster is not None:
+            if not rows.clusters.independent:
                 rows_of += f", in {count} clusters or copies of rows"
             return f"{rows_of}; about {MIN_WRONG} are needed to assess a calibrator"
     return None
 
 
 def choose_points_per_bin(
-    proba: Any,
-    y: Any,
+    proba: Source,
+    y: Values | None = None,
     *,
     notion: Notion = "top-label",
     top_k: int | None = None,
     candidates: Iterable[int] = POINTS_PER_BIN,
-    sample_weight: Any = None,
-    cluster: Any = None,
+    sample_weight: Values | None = None,
+    cluster: Values | None = None,
     random_state: int = RANDOM_STATE,
 ) -> PointsPerBinChoice:
     """Choose the points per bin k of histogram binning by the Brier score, on the calibration rows alone.
@@ -354,15 +344,14 @@ def choose_points_per_bin(
     --------
     >>> from calib.datasets import load_example
     >>> rows = load_example("digits").calibration
-    >>> choose_points_per_bin(rows, rows.labels, notion="confidence").chosen in POINTS_PER_BIN
+    >>> choose_points_per_bin(rows, notion="confidence").chosen in POINTS_PER_BIN
     True
     """
     tried = np.unique([check_count(k, "candidates") for k in candidates])
     if not len(tried):
         raise InputError("candidates must name at least one number of points per bin; got none")
-    if cluster is None and isinstance(proba, Announcement):
-        cluster = clusters_in(proba, np.asarray(y))
-    problems = reduce_to_binary(y, proba, notion, top_k=top_k, sample_weight=sample_weight, cluster=cluster)
+    evidence = _counted(proba, y, sample_weight, cluster)
+    problems = evidence.problems(notion, top_k)
     sizes = np.diff(problems.offsets)
     generator = np.random.default_rng(random_state)
     drawn = generator.permutation(np.flatnonzero(sizes))
@@ -378,38 +367,36 @@ def choose_points_per_bin(
         [np.arange(problems.offsets[problem], problems.offsets[problem + 1]) for problem in drawn]
     )
     scores, outcomes = problems.scores[pairs].astype(np.float64), problems.outcomes[pairs]
-    weights = None if problems.weights is None else problems.weights[pairs]
-    weighting = problems.row_weights, problems.row_cluster
+    weights = problems.weights[pairs]
     losses = np.zeros((len(tried), len(pairs)))
     ends = sizes[drawn].cumsum()
     for first, last in zip(ends - sizes[drawn], ends, strict=True):
-        together = None if weighting[1] is None else weighting[1][problems.rows[pairs[first:last]]]
-        unit = units_of(together, last - first)
+        unit = evidence.clusters.take(problems.rows[pairs[first:last]]).code
         for _ in range(repeats):
             fold = (generator.permutation(unit.max() + 1) % N_FOLDS)[unit]
             for held_out in (fold == number for number in range(N_FOLDS)):
-                fit_on, at = first + np.flatnonzero(~held_out), first + np.flatnonzero(held_out)
-                points = scores[fit_on], outcomes[fit_on]  # ascending, as problems are
+                fit_rows, at = first + np.flatnonzero(~held_out), first + np.flatnonzero(held_out)
+                points = scores[fit_rows], outcomes[fit_rows]  # ascending, as problems are
                 tried_bins: dict[int, np.ndarray] = {}  # several k can give a small problem the same bins
                 for position, k in enumerate(tried):
-                    if len(fit_on) < k or not len(at):
+                    if len(fit_rows) < k or not len(at):
                         losses[position, at] += (scores[at] - outcomes[at]) ** 2 / repeats
                         continue
                     binning = HistogramBinning(points_per_bin=int(k))
-                    n_bins = binning.bins_for(len(fit_on))
+                    n_bins = binning.bins_for(len(fit_rows))
                     if n_bins not in tried_bins:
-                        if weights is None:
-                            binning.fit_sorted(*points)
+                        if problems.is_weighted:
+                            binning.fit(*points, weights[fit_rows])
                         else:
-                            binning.fit(*points, weights[fit_on])
+                            binning.fit_sorted(*points)
                         tried_bins[n_bins] = (binning.curve_(scores[at]) - outcomes[at]) ** 2 / repeats
                     losses[position, at] += tried_bins[n_bins]
     n_samples = problems.n_samples
     by_row = np.array([np.bincount(problems.rows[pairs], loss, n_samples) for loss in losses])
     by_row *= n_samples / len(pairs)  # a row can be in several problems, or, if they are a sample, in none
-    mean = _mean_and_error(by_row, *weighting)[0]
+    mean = _mean_and_error(by_row, evidence)[0]
     best = int(mean.argmin())
-    error = _mean_and_error(by_row - by_row[best], *weighting)[1]
+    error = _mean_and_error(by_row - by_row[best], evidence)[1]
     chosen = int(np.flatnonzero(mean <= mean[best] + error).max())
     return PointsPerBinChoice(
         notion=notion,
@@ -425,32 +412,20 @@ def choose_points_per_bin(
     )
 
 
-def _labelled(
-    proba: Any, y: Any, sample_weight: Any, cluster: Any = None
-) -> tuple[Any, np.ndarray, np.ndarray | None]:
-    rows: Any = proba
-    if isinstance(proba, ConfidencePrediction):
-        rows = replace(proba, correct=y)
-    elif isinstance(proba, Announcement) and not isinstance(proba, Predictions):
-        rows = replace(rows, labels=y)
-    elif not isinstance(proba, Predictions) and event_scores(proba) is not None:
-        rows = BinaryPrediction(proba, binary_outcomes(y, len(proba)))
+def _counted(
+    proba: Source,
+    y: Values | None = None,
+    sample_weight: Values | None = None,
+    cluster: Values | None = None,
+) -> Rows:
+    """Return the evidence of (proba, y), or of what knows its outcomes; copies of rows count as clusters."""
+    if y is None:
+        predictions = known_rows(proba, None, sample_weight, cluster)
     else:
-        rows = proba if isinstance(proba, Predictions) else Predictions(score_matrix(proba, "proba"))
-        labels = as_labels(y, rows.n_samples, rows.n_classes)
-        rows = rows if cluster is None else rows.with_cluster(cluster)
-        labels, rows, weights = weighted_rows(labels, rows, sample_weight)
-        return rows, labels, weights
-    rows = rows if cluster is None else rows.with_cluster(cluster)
-    labels, rows, weights = weighted_rows(rows.labels, rows, sample_weight)
-    return rows, labels, weights
-
-
-def _fitted(calibrator: Any, data: Any, labels: np.ndarray, weights: np.ndarray | None) -> Any:
-    unfitted = clone(calibrator)
-    if isinstance(data, Announcement):
-        return fit_on(unfitted, data, sample_weight=weights)
-    return fit_rows(unfitted, data, labels, weights)
+        predictions = known_rows(y, cast(Scores, proba), sample_weight, cluster)
+    rows = Rows(predictions)
+    rows.clusters = Clusters.of(clusters_in(rows.predictions), rows.n_samples)
+    return rows
 
 
 def tried_rows(
@@ -520,58 +495,47 @@ def _is_light(calibrator: Any, parameters: int, n_classes: int) -> bool:
 
 def _cross_validated(
     candidates: Mapping[str, Any],
-    data: Any,
-    labels: np.ndarray,
+    rows: Announcement,
     fold: np.ndarray,
-    weights: np.ndarray | None,
     left_out: dict[str, str],
     progress: Callable[[float, str], object] | None,
 ) -> tuple[dict[str, dict[str, np.ndarray]], dict[str, int], dict[str, dict[str, float]]]:
     """Return out-of-fold losses, fitted numbers and losses of wrong rows; refusals go to `left_out`."""
-    losses = {name: {metric: np.empty(len(labels)) for metric in SCORES} for name in candidates}
+    rows = rows.with_metadata(None)
+    losses = {name: {metric: np.empty(rows.n_samples) for metric in SCORES} for name in candidates}
     numbers, wrong = {NONE: 0}, {name: dict.fromkeys(SCORES, 0.0) for name in (NONE, *candidates)}
-    can_be_wrong = data.kind != "multilabel" if isinstance(data, Announcement) else True
     for number in range(N_FOLDS):
         out = fold == number
-        rows, codes, outside = data[~out], labels[~out], data[out]
+        inside, outside = rows.take(~out), rows.take(out)
 
-        def add_wrong(name: str, scores: Any, outside: Any = outside) -> None:
-            if can_be_wrong:
-                for metric, loss in losses_if_wrong(scores, outside).items():
+        def add_wrong(name: str, scored: Announcement, outside: Announcement = outside) -> None:
+            if outside.kind != "multilabel":
+                for metric, loss in losses_if_wrong(scored, outside).items():
                     wrong[name][metric] += loss / N_FOLDS
 
         add_wrong(NONE, outside)
-        outside_weights = None if weights is None else weights[~out]
         for position, name in enumerate(list(losses)):
             if progress:
                 progress((number + position / len(losses)) / N_FOLDS, name)
             try:
-                fitted = _fitted(candidates[name], rows, codes, outside_weights)
-                scores = calibrated_scores(fitted, outside)
+                fitted = fit_on(clone(candidates[name]), inside)
+                scored = calibrated_scores(fitted, outside)
             except InputError as refusal:
                 left_out[name] = str(refusal)
                 del losses[name]
                 continue
-            for metric, values in vector_losses(labels[out], scores, outside).items():
+            for metric, values in vector_losses(scored, outside).items():
                 losses[name][metric][out] = values
-            add_wrong(name, scores)
+            add_wrong(name, scored)
             numbers[name] = fitted_numbers(fitted)
     return losses, numbers, wrong
 
 
-def _mean_and_error(
-    values: np.ndarray, weights: np.ndarray | None, cluster: np.ndarray | None
-) -> tuple[np.ndarray, np.ndarray]:
-    """Means of the rows of (m, n) values, and their standard errors, weighted and by cluster."""
-    mean = values.mean(axis=1) if weights is None else values @ weights / weights.sum()
-    away = values - mean[:, None]
-    if weights is not None:
-        away = weights * away
-    n_units = values.shape[1]
-    if cluster is not None:
-        unit = units_of(cluster, n_units)
-        away = np.array([np.bincount(unit, row) for row in away])
-        n_units = away.shape[1]
+def _mean_and_error(values: np.ndarray, rows: Rows) -> tuple[np.ndarray, np.ndarray]:
+    """Means of (m, n) values of rows, and their standard errors, weighted and by cluster."""
+    mean = values @ rows.weights / rows.weights.sum()
+    away = np.array([rows.clusters.sums(row) for row in rows.weights * (values - mean[:, None])])
+    n_units = away.shape[1]
     spread = np.sqrt(np.sum(away**2, axis=1) * n_units / max(n_units - 1, 1))
     return mean, spread / values.shape[1]
 

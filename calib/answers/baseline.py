@@ -7,15 +7,12 @@ from typing import Any
 
 import numpy as np
 
-from calib.answers.calibrated import assessment_strategy
 from calib.base.exceptions import InputError
 from calib.data.kinds import kind_of
 from calib.data.notions import Strategy
-from calib.data.predictions import ConfidencePrediction
 from calib.data.several_models import rows_shared_by_id
-from calib.data.validation import check_labelled
 from calib.evidence.row_scores import row_values
-from calib.evidence.rows import Rows
+from calib.evidence.rows import Known, Rows, as_evidence, as_pair
 from calib.evidence.sums import SummedRows
 from calib.stats.bootstrap import paired_intervals_of
 from calib.stats.differences import paired_difference
@@ -58,7 +55,12 @@ class Compared:
 
 
 def compare_with_baseline(
-    evidence: Rows | SummedRows, baseline: Any, *, level: float, n_bins: int, strategy: Strategy = "uniform"
+    evidence: Rows | SummedRows,
+    baseline: Known,
+    *,
+    level: float,
+    n_bins: int,
+    strategy: Strategy | None = None,
 ) -> Compared:
     """Compare accuracy, Brier score and calibration error with a baseline's.
 
@@ -66,13 +68,11 @@ def compare_with_baseline(
     use `independent_difference`. The ECE then uses the farthest ends of two intervals that each miss half as
     often (Bonferroni), also if rows have clusters.
     """
-    pair, now, before = None, evidence, baseline
-    if not isinstance(baseline, SummedRows):
-        check_labelled(baseline.labels, "a baseline")
-        before = Rows(baseline.labels, baseline)
-        if isinstance(evidence, Rows):
-            shared = rows_shared_by_id(evidence.scores, baseline)
-            pair = None if shared is None else [Rows(rows.labels, rows) for rows in shared]
+    now, before = evidence, as_evidence(baseline)
+    pair = None
+    if isinstance(now, Rows) and isinstance(before, Rows):
+        shared = rows_shared_by_id(now.predictions, before.predictions)
+        pair = None if shared is None else as_pair(*shared)
     if pair is not None:
         now, before = pair
     if now.kind != before.kind:
@@ -84,7 +84,7 @@ def compare_with_baseline(
         if not any(interval_needs_rows(rows, measure) for rows in (now, before))
     ]
     each = 1.0 - (1.0 - level) / len(measures)
-    strategies = strategy, assessment_strategy(baseline)
+    strategies = strategy or evidence.strategy, before.strategy
     bins: dict[str, Any] = {"n_bins": n_bins}
     changes = []
     for measure in measures:
@@ -115,9 +115,8 @@ def _paired_change(
     strategies: tuple[Strategy, Strategy],
 ) -> tuple[float, float, float]:
     if not measure.is_error:
-        values = [_values(measure, rows) for rows in (before, now)]
-        weighting = now.weights, now.cluster
-        (change,) = paired_intervals_of(values[0], values[1][None], measure.metric, level, *weighting)
+        old, new = (_values(measure, rows) for rows in (before, now))
+        (change,) = paired_intervals_of(old, new[None], measure.metric, now, level)
         return change.difference, change.lower, change.upper
     notion = measure.notion or now.notion
     asked: dict[str, Any] = {
@@ -127,15 +126,13 @@ def _paired_change(
         "level": level,
         **bins,
     }
-    difference = paired_difference(now.y_true, now.scores, before.scores, sample_weight=now.weights, **asked)
+    difference = paired_difference(now, before, **asked)
     return difference.difference, difference.lower, difference.upper
 
 
 def _values(measure: Measure, rows: Rows) -> np.ndarray:
-    if measure.key != "top_brier":
-        return row_values(rows.y_true, rows.scores, measure.metric)
-    _, score, right = rows.claims()
-    return row_values(right, ConfidencePrediction(score), measure.metric)
+    scored = rows.tops() if measure.key == "top_brier" else rows
+    return row_values(scored.predictions, measure.metric)
 
 
 def _unpaired_change(
@@ -160,6 +157,6 @@ def _interval(
 ) -> tuple[float, float, float]:
     if measure.is_error:
         notion, each = measure.notion or evidence.notion, (1.0 + level) / 2.0
-        error = error_interval(None, evidence, notion=notion, level=each, **bins)
+        error = error_interval(evidence, notion=notion, level=each, **bins)
         return error.estimate, error.lower, error.upper
-    return measure.value(evidence), *measure_interval(None, evidence, measure.key, level=level)
+    return measure.value(evidence), *measure_interval(evidence, measure.key, level=level)

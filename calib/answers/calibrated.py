@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
@@ -19,57 +18,77 @@ from calib.calibrators.multiclass import fit_rows
 from calib.data.kinds import kind_of
 from calib.data.notions import POOLED_NOTIONS, PerClass, Strategy
 from calib.data.predictions import (
+    Announcement,
     BinaryPrediction,
     ConfidencePrediction,
     MultilabelPrediction,
+    Predictions,
+    Scores,
     TopKPrediction,
     TopLabelPrediction,
+    Values,
+    announced,
     check_same_classes,
     names_given,
-    weights_of,
+    score_matrix,
+    top_of,
 )
-from calib.data.validation import as_groups, as_labels, as_names
-from calib.evidence.reductions import event_scores, outcomes_of, top_label
+from calib.data.validation import as_groups, as_names
+from calib.evidence.reductions import top_label
 from calib.evidence.row_scores import error_share, row_values, vector_values, weighted_mean, wrong_rows
-
-#: Most distinct values of a stated confidence: steps of 5 % from 0 to 100.
-MAX_STATED = 21
+from calib.evidence.rows import Rows
 
 
-def calibrated_scores(calibrator: Any, proba: Any, *, groups: Any = None) -> Any:
-    """Return the scores of a fitted calibrator for base predictions.
+def calibrated_scores(calibrator: Any, predictions: Scores, *, groups: Values | None = None) -> Announcement:
+    """Return predictions with the scores of a fitted calibrator, and all that came with the rows.
 
-    (n, L) base probabilities give (n, L) scores, or the predicted class and its confidence if the calibrator
-    gives no more (rank 1 for the top-K notions). Other predictions give the same kind if possible, and 1-D
-    scores give 1-D scores. `groups` holds the group of each row if the calibrator needs it; by default
-    `groups_in` finds it.
+    Parameters
+    ----------
+    calibrator : fitted calibrator
+        Of calib, or a `ForeignCalibrator`.
+    predictions : predictions of any kind, or (n, L) or (n,) array_like
+        Base predictions; arrays count as unlabelled predictions.
+    groups : (n,) array_like, optional
+        Group of each row, if the calibrator conditions on it; by default `groups_in` finds the column.
+
+    Returns
+    -------
+    predictions
+        Of the same kind if the calibrator gives a score for each class; else the predicted class and its
+        confidence (rank 1 for the top-K notions). Labels, weights, clusters, columns and names stay, and
+        `strategy` is the binning that assesses the new scores.
     """
-    check_same_classes(calibrator, proba)
+    check_same_classes(calibrator, predictions)
+    rows = predictions if isinstance(predictions, Announcement) else announced(predictions, what="proba")
+    return _calibrated(calibrator, rows, groups).with_strategy(assessment_strategy(rows, calibrator))
+
+
+def _calibrated(calibrator: Any, rows: Announcement, groups: Values | None) -> Announcement:
     if isinstance(calibrator, BinaryCalibrator):
-        if isinstance(proba, TopKPrediction):
-            proba = proba.top
-        if isinstance(proba, BinaryPrediction):
-            return replace(proba, score=calibrator.predict(proba.score))
-        if isinstance(proba, (ConfidencePrediction, TopLabelPrediction)):
-            return replace(proba, confidence=calibrator.predict(proba.confidence))
-        return calibrator.predict(proba)
-    check_calibrates(calibrator, kind_of(proba))
-    matrix = getattr(proba, "proba", proba)
-    groups = groups_in(calibrator, proba) if groups is None else groups
+        if isinstance(rows, BinaryPrediction):
+            return replace(rows, score=calibrator.predict(rows.score))
+        top = rows.top if isinstance(rows, TopKPrediction) else rows
+        if isinstance(top, (ConfidencePrediction, TopLabelPrediction)):
+            return replace(top, confidence=calibrator.predict(top.confidence))
+        raise InputError(
+            f"{type(calibrator).__name__} calibrates one score per row; got a {type(rows).__name__}. Use "
+            "MulticlassToBinary for several classes"
+        )
+    check_calibrates(calibrator, kind_of(rows))
+    groups = groups_in(calibrator, rows) if groups is None else groups
     given = {} if groups is None else {"groups": groups}
-    if isinstance(proba, TopKPrediction) and hasattr(calibrator, "predict_top_k"):
-        ranked, scores = calibrator.predict_top_k(proba)
-        return replace(proba, ranked=ranked, scores=scores)
-    if isinstance(proba, (TopLabelPrediction, TopKPrediction)):
-        return calibrator.predict_top(proba, **given)
-    if isinstance(proba, MultilabelPrediction):
-        return replace(proba, scores=calibrator.predict_proba(proba.scores))
-    if hasattr(calibrator, "predict_proba"):
-        return calibrator.predict_proba(matrix, **given)
+    if isinstance(rows, TopKPrediction) and hasattr(calibrator, "predict_top_k"):
+        ranked, scores = calibrator.predict_top_k(rows)
+        return replace(rows, ranked=ranked, scores=scores)
+    if isinstance(rows, MultilabelPrediction):
+        return replace(rows, scores=calibrator.predict_proba(rows.scores))
+    if isinstance(rows, Predictions) and hasattr(calibrator, "predict_proba"):
+        return rows.with_scores(calibrator.predict_proba(rows.proba, **given))
     if hasattr(calibrator, "predict_top"):
-        return calibrator.predict_top(matrix, **given)
-    labels, confidences = calibrator.predict_top_k(matrix)
-    return TopLabelPrediction(labels[:, 0], confidences[:, 0])
+        top = calibrator.predict_top(rows, **given)
+        return top_of(rows, top.label, top.confidence)
+    labels, confidences = calibrator.predict_top_k(rows)
+    return top_of(rows, labels[:, 0], confidences[:, 0])
 
 
 def groups_in(calibrator: Any, rows: Any) -> Any:
@@ -91,87 +110,75 @@ def groups_in(calibrator: Any, rows: Any) -> Any:
     return table[best]
 
 
-def fit_on(calibrator: Any, rows: Any, *, sample_weight: Any = None, groups: Any = None) -> Any:
+def fit_on(calibrator: Any, rows: Announcement, *, groups: Values | None = None) -> Any:
     """Fit a calibrator on labelled predictions of any kind and return it; raises as `check_calibrates`."""
-    sample_weight = weights_of(rows, sample_weight)
+    weights = rows.sample_weight
     if isinstance(calibrator, BinaryCalibrator):
-        score = event_scores(rows)
-        inputs = rows.confidence if score is None else score
-        fitted = fit_rows(calibrator, inputs, outcomes_of(rows.labels, rows), sample_weight)
+        _, score, right = Rows(rows).claims()
+        fitted = fit_rows(calibrator, score, right, weights)
         fitted.class_names_ = names_given(rows) if rows.kind == "binary" else None
         return fitted
     check_calibrates(calibrator, kind_of(rows))
-    listed = isinstance(rows, (TopLabelPrediction, TopKPrediction, MultilabelPrediction))
-    inputs = rows if listed else rows.proba
+    inputs = rows.proba if isinstance(rows, Predictions) else rows
     if groups is not None:
-        fitted = calibrator.fit(inputs, rows.labels, sample_weight, groups=groups)
+        fitted = calibrator.fit(inputs, rows.truth, weights, groups=groups)
     else:
-        fitted = fit_rows(calibrator, inputs, rows.labels, sample_weight)
+        fitted = fit_rows(calibrator, inputs, rows.truth, weights)
     fitted.class_names_ = names_given(rows)
     return fitted
 
 
-def vector_losses(y_true: Any, scores: Any, proba: Any) -> dict[str, np.ndarray]:
-    """Return the Brier score and the log loss of the whole vector of each row."""
-    if kind_of(proba).name != "vectors":
-        return {metric: row_values(y_true, scores, metric) for metric in ("brier", "log_loss")}
-    matrix = getattr(proba, "proba", proba)
-    vectors = getattr(scores, "proba", scores)
-    n_samples, n_classes = np.shape(matrix)
-    labels = as_labels(y_true, n_samples, n_classes)
+def vector_losses(rows: Announcement, before: Announcement) -> dict[str, np.ndarray]:
+    """Return the Brier score and the log loss of the whole vector of each labelled row.
+
+    `before` are the predictions before calibration, whose other classes complete a predicted class.
+    """
+    if not isinstance(before, Predictions):
+        return {metric: row_values(rows, metric) for metric in ("brier", "log_loss")}
+    n_samples, n_classes = before.proba.shape
+    labels = rows.truth
     losses = {"brier": np.empty(n_samples), "log_loss": np.empty(n_samples)}
 
-    def fill(rows: slice) -> None:
-        if isinstance(scores, TopLabelPrediction):
-            whole = completed(matrix[rows], scores.label[rows], scores.confidence[rows])
+    def fill(part: slice) -> None:
+        if isinstance(rows, TopLabelPrediction):
+            whole = completed(before.proba[part], rows.label[part], rows.confidence[part])
         else:
-            whole = normalised(np.asarray(vectors[rows], dtype=np.float64))
-        for metric, values in vector_values(labels[rows], whole, losses).items():
-            losses[metric][rows] = values
+            whole = normalised(score_matrix(rows)[part].astype(np.float64))
+        for metric, values in vector_values(labels[part], whole, losses).items():
+            losses[metric][part] = values
 
     map_threads(fill, row_blocks(n_samples, n_classes))
     return losses
 
 
-def unseen_losses(
-    y_true: Any, scores: Any, proba: Any, losses: Mapping[str, np.ndarray], cluster: Any = None
-) -> dict[str, float]:
+def unseen_losses(rows: Rows, before: Rows, losses: Mapping[str, np.ndarray]) -> dict[str, float]:
     """Return how much one more wrong row changes the mean of each of `vector_losses`."""
-    if kind_of(proba).name == "multilabel":
+    if before.kind == "multilabel":
         return {"brier": 0.0, "log_loss": 0.0}
-    weights = weights_of(proba)
-    share = error_share(y_true, proba, weights, cluster)
-    wrong = losses_if_wrong(scores, proba)
-    return {metric: share * (wrong[metric] - weighted_mean(losses[metric], weights)) for metric in wrong}
+    share = error_share(before.predictions, before.weights, before.clusters)
+    wrong = losses_if_wrong(rows.predictions, before.predictions)
+    return {metric: share * (wrong[metric] - weighted_mean(losses[metric], rows.weights)) for metric in wrong}
 
 
-def losses_if_wrong(scores: Any, proba: Any) -> dict[str, float]:
-    """Return the means of `vector_losses` over some rows of `proba`, if their predictions were wrong."""
-    some, wrong = wrong_rows(proba)
-    losses = vector_losses(wrong, scores[some], proba[some])
+def losses_if_wrong(rows: Announcement, before: Announcement) -> dict[str, float]:
+    """Return the means of `vector_losses` over some rows, if their predictions before were wrong."""
+    some, wrong = wrong_rows(before)
+    losses = vector_losses(rows.take(some).with_labels(wrong), before.take(some))
     return {metric: float(values.mean()) for metric, values in losses.items()}
 
 
-def assessment_strategy(rows: Any, calibrator: Any = None) -> Strategy:
-    """Choose the bins in which base predictions are assessed, or a fitted calibrator's scores of them.
+def assessment_strategy(rows: Announcement, calibrator: Any) -> Strategy:
+    """Choose the bins in which a fitted calibrator's scores of base predictions are assessed.
 
     "discrete" for calibrators that predict one value per bin along one curve for all classes; `PerClass` if
     each class has its own, with equal-width bins for classes that are not binned and for pooled classes
     (conf-ECE). "uniform" for all others, and for normalised and completed scores, as the paper does for N-HB.
+    Stated scores keep few values: one bin per value, by class if the calibrator is.
     """
-    strategy: Strategy = "uniform" if calibrator is None else _strategy_after(calibrator)
-    if strategy != "uniform" or not _are_stated(rows):
+    strategy = _strategy_after(calibrator)
+    if strategy != "uniform" or rows.strategy == "uniform":
         return strategy
     return "discrete" if getattr(calibrator, "notion", "confidence") in POOLED_NOTIONS else PerClass()
-
-
-def _are_stated(rows: Any) -> bool:
-    """Whether each row has one score, and the scores have few distinct values, each in many rows."""
-    if not isinstance(rows, (ConfidencePrediction, TopLabelPrediction, BinaryPrediction)):
-        return False
-    scores = getattr(rows, rows.scored_by)
-    most = min(MAX_STATED, math.isqrt(len(scores)))
-    return all(len(pd.unique(some)) <= most for some in (scores[:1000], scores))
 
 
 def _strategy_after(calibrator: Any) -> Strategy:
@@ -194,7 +201,7 @@ def _strategy_after(calibrator: Any) -> Strategy:
 
 
 def applied_frame(
-    calibrator: Any, predictions: Any, class_names: Sequence[str] | None = None
+    calibrator: Any, predictions: Announcement, class_names: Sequence[str] | None = None
 ) -> pd.DataFrame:
     """Return each row before and after calibration, as a table to save and `calib.read` again.
 
@@ -208,7 +215,7 @@ def applied_frame(
     columns: dict[str, Any]
     if isinstance(predictions, MultilabelPrediction):
         return _with_further(_applied_to_classes(calibrator, predictions), predictions)
-    scores = calibrated_scores(calibrator, predictions)
+    scores: Any = calibrated_scores(calibrator, predictions)
     if isinstance(predictions, BinaryPrediction):
         columns = {"score": predictions.score}
         if predictions.labels is not None:
@@ -220,6 +227,7 @@ def applied_frame(
             columns["correct"] = predictions.correct
         columns["calibrated"] = scores.confidence
     else:
+        assert isinstance(predictions, (Predictions, TopLabelPrediction, TopKPrediction))
         given = class_names or predictions.class_names or as_names(None, predictions.n_classes)
         names = np.asarray(given, dtype=object)
         columns = {"predicted": names[predictions.label], "confidence": predictions.confidence}
@@ -230,12 +238,13 @@ def applied_frame(
             for rank in range(labels.shape[1]):
                 columns[f"label_{rank + 1}"] = names[labels[:, rank]]
                 columns[f"calibrated_{rank + 1}"] = ranked[:, rank]
-        elif hasattr(scores, "confidence"):
+        elif isinstance(scores, (TopLabelPrediction, TopKPrediction)):
             columns["calibrated"] = scores.confidence
         else:
             label, confidence = top_label(scores)
             columns |= {"announced": names[label], "calibrated": confidence}
-            columns |= {f"p({name})": column for name, column in zip(names, scores.T, strict=True)}
+            matrix = score_matrix(scores)
+            columns |= {f"p({name})": column for name, column in zip(names, matrix.T, strict=True)}
     table = _with_further(pd.DataFrame(columns), predictions)
     rule = getattr(calibrator, "rule_", None)
     return table if rule is None else table.assign(accept=rule.accept(scores))
@@ -258,7 +267,7 @@ def beside_input(columns: Mapping[str, np.ndarray], applied: pd.DataFrame, kept:
 def _applied_to_classes(calibrator: Any, rows: MultilabelPrediction) -> pd.DataFrame:
     """Return the columns p(class), the calibrated scores, and true(class), whether the class is true."""
     names = rows.class_names or ()
-    scores = calibrated_scores(calibrator, rows).scores
+    scores = score_matrix(calibrated_scores(calibrator, rows))
     tables = [pd.DataFrame(scores, columns=[f"p({name})" for name in names])]
     if rows.labels is not None:
         tables.append(pd.DataFrame(rows.labels.astype(int), columns=[f"true({name})" for name in names]))

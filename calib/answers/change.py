@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 from calib.base.interval_words import hidden_words, interval_words
 from calib.base.results import Result
 from calib.data.defaults import LEVEL, N_BINS
-from calib.data.notions import Notion, Strategy
+from calib.data.notions import Notion
 from calib.data.validation import check_level
+from calib.evidence.rows import Rows
 from calib.stats.bootstrap import PairedInterval, paired_interval
 from calib.stats.differences import PairedDifference, paired_difference
 
@@ -54,22 +54,15 @@ class Change(Result):
 
 
 def change(
-    y_true: Any,
-    before: Any,
-    after: Any,
+    before: Rows,
+    after: Rows,
     *,
     notion: Notion = "top-label",
     n_bins: int = N_BINS,
-    strategy_before: Strategy = "uniform",
-    strategy_after: Strategy = "uniform",
-    sample_weight: Any = None,
-    cluster: Any = None,
     level: float = LEVEL,
 ) -> Change:
     """Say whether a calibrator makes predictions distinguishably better or worse."""
     each = 1.0 - (1.0 - check_level(level)) / 2.0
-    options: dict[str, Any] = {"sample_weight": sample_weight, "cluster": cluster, "level": each}
-    strategies: dict[str, Any] = {"strategy_a": strategy_after, "strategy_b": strategy_before}
-    error = paired_difference(y_true, after, before, notion=notion, n_bins=n_bins, **strategies, **options)
-    score = paired_interval(y_true, before, after, metric="brier", **options)
+    error = paired_difference(after, before, notion=notion, n_bins=n_bins, level=each)
+    score = paired_interval(before, after, metric="brier", level=each)
     return Change(error, score, level)

@@ -12,10 +12,11 @@ import pandas as pd
 from calib.base.interval_words import with_interval
 from calib.base.results import Result, parts
 from calib.data.defaults import LEVEL, N_BINS
+from calib.data.predictions import Scores, Values
 from calib.data.validation import check_count, check_level
 from calib.evidence.binning import BinStatistics
 from calib.evidence.evidence import Evidence
-from calib.evidence.rows import Rows, as_evidence
+from calib.evidence.rows import Rows, Source, as_evidence
 from calib.stats.floors import ABOVE_NOISE, WITHIN_NOISE, NoiseFloor
 from calib.stats.intervals import few_clusters_factor, mean_limits
 
@@ -191,13 +192,13 @@ class Conclusion(Result):
 
 
 def conclude(
-    y_true: Any,
-    scores: Any,
+    y_true: Source,
+    scores: Scores | None = None,
     *,
     n_bins: int = N_BINS,
     level: float = LEVEL,
-    sample_weight: Any = None,
-    cluster: Any = None,
+    sample_weight: Values | None = None,
+    cluster: Values | None = None,
 ) -> Conclusion:
     """Say whether confidence is too high or too low, in which range, and for which predicted classes.
 
@@ -228,7 +229,7 @@ def conclude(
     check_count(n_bins, "n_bins")
     check_level(level)
     evidence = as_evidence(y_true, scores, sample_weight, cluster)
-    cells = evidence.cells(evidence.notion, n_bins=n_bins)
+    cells = evidence.cells(evidence.notion, n_bins=n_bins, strategy="uniform", effects=False)
     cell_class = cells.problem if cells.n_problems > 1 else np.zeros(len(cells.count), dtype=np.int64)
     enough = np.bincount(cell_class, cells.count)[cell_class] >= MIN_ROWS
     by_class = cells.n_problems > 1 and bool(enough.any())
@@ -342,8 +343,7 @@ def _range_effects(
     problems = evidence.problems()
     owner, bin_ = (np.repeat(values, cells.count) for values in (group, cells.bin))
     held = owner >= 0
-    weight = None if problems.weights is None else problems.weights[held]
-    options: dict[str, Any] = {"n_bins": cells.n_bins, "weight": weight}
+    options: dict[str, Any] = {"n_bins": cells.n_bins, "weight": problems.weights[held]}
     score, row, owner, bin_ = (values[held] for values in (problems.scores, problems.rows, owner, bin_))
     return evidence.dependence.design_effects(score, row, owner, bin_, **options)
 

@@ -15,8 +15,10 @@ from calib.base.interval_words import (
 )
 from calib.base.results import Result
 from calib.data.defaults import LEVEL
-from calib.data.equal_rows import clusters_in
+from calib.data.equal_rows import counted_together
+from calib.data.predictions import Announcement
 from calib.evidence.row_scores import error_share, weighted_mean
+from calib.evidence.rows import Rows
 from calib.stats.bootstrap import paired_intervals_of
 
 Verdict = Literal["better", "no clear change", "worse"]
@@ -55,19 +57,18 @@ class Confirmation(Result):
         return f"{on} it {does} the {title} by {size}"
 
 
-def confirm_choice(
-    calibrator: Any, rows: Any, labels: np.ndarray, weights: np.ndarray | None = None, *, score: str = "brier"
-) -> Confirmation:
-    """Test a fitted calibrator once on rows that were not used to choose it."""
-    cluster = clusters_in(rows)
-    codes = None if cluster is None else np.unique(cluster, return_inverse=True)[1]
-    both = rows, calibrated_scores(calibrator, rows)
-    before, after = (vector_losses(labels, scores, rows)[score] for scores in both)
+def confirm_choice(calibrator: Any, rows: Announcement, *, score: str = "brier") -> Confirmation:
+    """Test a fitted calibrator once on labelled rows that were not used to choose it."""
+    before = Rows(counted_together(rows))
+    after = before.of_scores(calibrated_scores(calibrator, before.predictions))
+    both = before.predictions, after.predictions
+    values_before, values_after = (vector_losses(each, both[0])[score] for each in both)
     unseen = None
     if rows.kind != "multilabel":  # what one more wrong row would change
-        wrong_before, wrong_after = (losses_if_wrong(scores, rows)[score] for scores in both)
-        seen = weighted_mean(after, weights) - weighted_mean(before, weights)
-        unseen = error_share(labels, rows, weights, codes) * np.array([wrong_after - wrong_before - seen])
-    (change,) = paired_intervals_of(before, after[None], score, LEVEL, weights, codes, unseen)
+        wrong_before, wrong_after = (losses_if_wrong(each, both[0])[score] for each in both)
+        seen = weighted_mean(values_after, before.weights) - weighted_mean(values_before, before.weights)
+        share = error_share(both[0], before.weights, before.clusters)
+        unseen = share * np.array([wrong_after - wrong_before - seen])
+    (change,) = paired_intervals_of(values_before, values_after[None], score, before, LEVEL, unseen)
     ends = change.lower, change.upper
-    return Confirmation(score, len(before), change.estimate_a, change.estimate_b, *ends, LEVEL)
+    return Confirmation(score, before.n_samples, change.estimate_a, change.estimate_b, *ends, LEVEL)

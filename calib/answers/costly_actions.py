@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -12,10 +11,10 @@ import pandas as pd
 from calib.base.exceptions import InputError
 from calib.base.results import Result
 from calib.data.defaults import LEVEL
-from calib.data.predictions import BinaryPrediction, as_vectors, score_matrix, weighted_rows
-from calib.data.validation import as_finite, as_labels, as_names, check_level
-from calib.evidence.reductions import cluster_codes
+from calib.data.predictions import BinaryPrediction, Scores, Values, as_vectors, score_matrix
+from calib.data.validation import as_finite, as_names, check_level
 from calib.evidence.row_scores import weighted_mean
+from calib.evidence.rows import Rows, Source, as_evidence
 from calib.stats.bootstrap import limits_of_means
 
 
@@ -54,13 +53,13 @@ class ActionCosts(Result):
 
 
 def choose_actions(
-    y_true: Any,
-    scores: Any,
-    costs: Any,
+    y_true: Source,
+    scores: Scores | None = None,
+    costs: Values | None = None,
     *,
     actions: Sequence[str] | None = None,
-    sample_weight: Any = None,
-    cluster: Any = None,
+    sample_weight: Values | None = None,
+    cluster: Values | None = None,
     level: float = LEVEL,
 ) -> ActionCosts:
     """Choose for each row the action with the smallest expected cost by its scores, and measure the cost.
@@ -91,12 +90,14 @@ def choose_actions(
     ([0, 1, 1], 0.0)
     """
     check_level(level)
-    if isinstance(scores, BinaryPrediction):
-        scores = as_vectors(scores)
-    codes = cluster_codes(scores, sample_weight, cluster)
-    y_true, scores, weights = weighted_rows(y_true, scores, sample_weight)
-    proba = score_matrix(scores)
-    labels = as_labels(y_true, *proba.shape)
+    rows = as_evidence(y_true, scores, sample_weight, cluster)
+    if not isinstance(rows, Rows):
+        raise InputError("actions are chosen row by row; a summary holds only sums")
+    if costs is None:
+        raise InputError("costs are missing: pass the cost of each action (column) for each class (row)")
+    if isinstance(rows.predictions, BinaryPrediction):
+        rows = rows.of_scores(as_vectors(rows.predictions))
+    proba, labels, weights = score_matrix(rows.predictions), rows.labels, rows.weights
     costs = as_finite(costs, ndim=2, what="costs")
     if len(costs) != proba.shape[1]:
         raise InputError(
@@ -116,6 +117,6 @@ def choose_actions(
     losses = np.stack([row_cost, costs[labels, alone] - row_cost])
     most = float(np.ptp(costs)) + float(np.abs(costs).max())
     unseen = np.array([most_unseen, -most_unseen])
-    own, others = limits_of_means(losses, level, most, weights, codes, unseen)
+    own, others = limits_of_means(losses, level, most, rows, unseen)
     limits = max(own[1], float(costs.min())), min(own[2], float(costs.max()))
     return ActionCosts(names, action, count, cost, *limits, alone, *others[:3], level)

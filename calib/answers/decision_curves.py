@@ -3,20 +3,19 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 import pandas as pd
 
+from calib.answers.decision_rules import rows_to_accept
 from calib.base.exceptions import InputError
 from calib.base.results import Drawn, Result
-from calib.calibrators.acceptance import predicted_classes
 from calib.data.notions import Notion
-from calib.data.predictions import weighted_rows, weights_of
-from calib.data.validation import check_order
+from calib.data.predictions import Predictions, Scores, Values
 from calib.evidence.binning import BinaryProblems
-from calib.evidence.reductions import event_scores, outcomes_of
-from calib.evidence.rows import as_problems
+from calib.evidence.reductions import event_scores
+from calib.evidence.rows import Rows, Source, as_evidence
+from calib.evidence.sums import SummedRows
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -37,13 +36,18 @@ class RiskCoverage(Drawn):
 
 
 def risk_coverage(
-    y_true: Any, scores: Any, *, label: int | None = None, sample_weight: Any = None
+    y_true: Source,
+    scores: Scores | None = None,
+    *,
+    label: int | None = None,
+    sample_weight: Values | None = None,
+    cluster: Values | None = None,
 ) -> RiskCoverage:
     """Return the risk-coverage curve of predictions accepted by their confidence.
 
     Parameters
     ----------
-    y_true, sample_weight
+    y_true, sample_weight, cluster
         As for `calib.ece`; for 1-D scores whether the prediction is right.
     scores : (n, L) or (n,) array_like, or predictions of any kind
         Scores of the model or of a calibrator.
@@ -56,9 +60,8 @@ def risk_coverage(
     >>> curve.risk.tolist(), round(curve.aurc, 4)
     ([0.0, 0.0, 0.3333333333333333, 0.25], 0.1458)
     """
-    scores = predicted_classes(scores)
     notion: Notion = "confidence" if label is None else "top-label"
-    problems = as_problems(y_true, scores, notion, sample_weight=sample_weight)
+    problems = rows_to_accept(y_true, scores, sample_weight, cluster).problems(notion)
     confidence, weight, lost = _accepted_first(problems, label)
     n = len(confidence)
     ends = np.append(np.flatnonzero(np.diff(confidence)), n - 1)
@@ -86,8 +89,7 @@ def _accepted_first(problems: BinaryProblems, label: int | None) -> tuple[np.nda
     confidence, right = problems.problem(label or 0)
     if not len(confidence):
         raise InputError(f"no row has the predicted class {label}; choose another")
-    given = problems.weights_of(label or 0)
-    weight = np.ones(len(confidence), dtype=np.int64) if given is None else given
+    weight = problems.weights_of(label or 0)
     return confidence[::-1], weight[::-1], (weight * ~right)[::-1]
 
 
@@ -103,13 +105,18 @@ class DecisionCurve(Drawn):
 
 
 def decision_curve(
-    y_true: Any, scores: Any, *, thresholds: Any = None, sample_weight: Any = None
+    y_true: Source,
+    scores: Scores | None = None,
+    *,
+    thresholds: Values | None = None,
+    sample_weight: Values | None = None,
+    cluster: Values | None = None,
 ) -> DecisionCurve:
     """Return the decision curve of binary scores.
 
     Parameters
     ----------
-    y_true, sample_weight
+    y_true, sample_weight, cluster
         As for `calib.ece`.
     scores : (n,) array_like, or binary predictions
         P(Y = 1).
@@ -121,14 +128,10 @@ def decision_curve(
     >>> decision_curve([1, 0, 1, 0], [0.9, 0.6, 0.4, 0.1], thresholds=[0.5]).model.tolist()
     [0.0]
     """
-    check_order(y_true, scores)
-    event = event_scores(scores)
-    if event is None:
-        raise InputError("a decision curve needs one score per row, P(Y = 1); these predictions have more")
+    happened, event, weight = _event_rows(as_evidence(y_true, scores, sample_weight, cluster))
     grid = np.arange(1, 100) / 100 if thresholds is None else np.asarray(thresholds, dtype=np.float64)
     if grid.ndim != 1 or not len(grid) or not ((grid > 0) & (grid < 1)).all():
         raise InputError(f"thresholds must lie in (0, 1); got {thresholds!r}")
-    happened, event, weight = _rows_of_event(y_true, scores, event, sample_weight)
     order = np.argsort(event, kind="stable")
     first = np.searchsorted(event[order], grid)  # rows from here on have a score of at least t
     hits, acted = (_sums_to_the_end(mass[order])[first] for mass in (weight * happened, weight))
@@ -137,14 +140,16 @@ def decision_curve(
     return DecisionCurve(grid, (hits - (acted - hits) * odds) / total, share - (1 - share) * odds)
 
 
-def _rows_of_event(
-    y_true: Any, scores: Any, event: np.ndarray, sample_weight: Any
-) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Return outcome, score and weight (1 if unweighted) of the rows with weight above 0."""
-    happened, event, weight = weighted_rows(
-        outcomes_of(y_true, scores), event, weights_of(scores, sample_weight)
-    )
-    return happened, event, np.ones(len(event), dtype=np.int64) if weight is None else weight
+def _event_rows(evidence: Rows | SummedRows) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Return outcome, score and weight of the rows of one event; of two classes, of the second one."""
+    if not isinstance(evidence, Rows):
+        raise InputError("net benefit needs the rows, and a summary holds only sums")
+    rows = evidence.predictions
+    event = rows.proba[:, 1] if isinstance(rows, Predictions) and rows.n_classes == 2 else event_scores(rows)
+    if event is None:
+        raise InputError("net benefit needs one score per row, P(Y = 1); these rows have several classes")
+    weight = evidence.weights if evidence.is_weighted else np.ones(len(event), dtype=np.int64)
+    return evidence.labels == 1, event, weight
 
 
 def _sums_to_the_end(values: np.ndarray) -> np.ndarray:
@@ -173,20 +178,17 @@ class ActionCounts(Result):
         return pd.DataFrame(table, index=["acted on", "left alone"])
 
 
-def action_counts(y_true: Any, scores: Any, threshold: float, *, sample_weight: Any = None) -> ActionCounts:
+def action_counts(evidence: Rows | SummedRows, threshold: float) -> ActionCounts:
     """Count hits, missed, needless and left rows if scores of at least a threshold are acted on.
 
-    >>> counts = action_counts([1, 0, 1, 0], [0.9, 0.6, 0.4, 0.1], 0.5)
+    >>> rows = as_evidence([1, 0, 1, 0], [0.9, 0.6, 0.4, 0.1])
+    >>> counts = action_counts(rows, 0.5)
     >>> counts.hits, counts.missed, counts.needless, counts.left, counts.cost(9.0)
     (1, 1, 1, 1, 2.5)
     """
-    check_order(y_true, scores)
-    event = event_scores(scores)
-    if event is None:
-        raise InputError("actions need one score per row, P(Y = 1); these predictions have more")
     if not 0.0 <= threshold <= 1.0:
         raise InputError(f"threshold must be in [0, 1]; got {threshold!r}")
-    happened, event, weight = _rows_of_event(y_true, scores, event, sample_weight)
+    happened, event, weight = _event_rows(evidence)
     acted = event >= threshold
     cells = (happened & acted, happened & ~acted, ~happened & acted, ~happened & ~acted)
     return ActionCounts(float(threshold), *(weight[cell].sum().item() for cell in cells))

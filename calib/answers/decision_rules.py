@@ -16,11 +16,11 @@ from calib.base.exceptions import InputError
 from calib.base.results import Result
 from calib.calibrators.acceptance import AcceptanceRule, predicted_classes
 from calib.data.equal_rows import Overlap
-from calib.data.predictions import BinaryPrediction
-from calib.data.validation import check_alpha, check_choice, check_count
+from calib.data.predictions import Announcement, BinaryPrediction, ConfidencePrediction, Scores, Values
+from calib.data.validation import check_alpha, check_choice, check_count, check_order, n_axes
 from calib.evidence.binning import BinaryProblems
-from calib.evidence.clusters import Dependence, even_clusters_of, too_few
-from calib.evidence.rows import Rows
+from calib.evidence.clusters import Clusters, Dependence, even_clusters_of, too_few
+from calib.evidence.rows import Rows, Source, as_evidence
 from calib.stats.intervals import few_clusters_factor, share_of_rows
 
 #: Accuracies that are promised at once (times `choices`): any may be chosen after a look at the table.
@@ -105,10 +105,18 @@ class DecisionRule(AcceptanceRule):
             )
         return words
 
-    def evaluate(self, y_true: Any, scores: Any, *, cluster: Any = None) -> RuleEffect:
+    def evaluate(
+        self,
+        y_true: Source,
+        scores: Scores | None = None,
+        *,
+        sample_weight: Values | None = None,
+        cluster: Values | None = None,
+    ) -> RuleEffect:
         """Return the effect of the rule on other labelled rows; parameters as for `decide`."""
-        problems = _problems(_rows(y_true, scores, cluster), self.by)
-        return _effect(problems, self.thresholds, self.value if self.target == "cost" else None)
+        rows = rows_to_accept(y_true, scores, sample_weight, cluster)
+        cost = self.value if self.target == "cost" else None
+        return _effect(_problems(rows, self.by), rows.clusters, self.thresholds, cost)
 
     def frame(self) -> pd.DataFrame:
         """Return the thresholds as a table, one row per class (a single row, -1, for all classes)."""
@@ -117,8 +125,8 @@ class DecisionRule(AcceptanceRule):
 
 
 def decide(
-    y_true: Any,
-    scores: Any,
+    y_true: Source,
+    scores: Scores | None = None,
     *,
     accuracy: float | None = None,
     recall: float | None = None,
@@ -128,7 +136,8 @@ def decide(
     promise: Literal["overall", "each"] = "overall",
     alpha: float = 0.1,
     choices: int = 1,
-    cluster: Any = None,
+    sample_weight: Values | None = None,
+    cluster: Values | None = None,
     overlap: Overlap | None = None,
 ) -> DecisionRule:
     """Choose which predictions may pass without a person.
@@ -156,8 +165,8 @@ def decide(
         The guarantee misses with at most this probability.
     choices : int, default 1
         Models, calibrators or accuracies among which these rows are to choose: alpha is divided among them.
-    cluster
-        As for `calib.noise_floor`.
+    sample_weight, cluster
+        As for `calib.noise_floor`; the guarantee counts rows, so weights raise `InputError`.
     overlap : Overlap, optional
         The result of `calib.data.equal_rows.overlap` for the calibrator's record of its fit.
 
@@ -199,7 +208,7 @@ def decide(
     --------
     >>> from calib.datasets import load_example
     >>> rows = load_example("resnet").evaluation
-    >>> rule = decide(rows.labels, rows, accuracy=0.99)
+    >>> rule = decide(rows, accuracy=0.99)
     >>> bool(rule.coverage > 0.5)
     True
     """
@@ -216,7 +225,9 @@ def decide(
     (target, value), *_ = given.items()
     if recall is not None and (target != "accuracy" or not 0.0 < recall < 1.0):
         raise InputError(f"recall must be a share in (0, 1) beside accuracy; got {recall!r} with {target}")
-    rows = _rows(y_true, scores, cluster)
+    held: Any = y_true if scores is None else scores
+    is_event = isinstance(getattr(held, "predictions", held), BinaryPrediction)
+    rows = rows_to_accept(y_true, scores, sample_weight, cluster)
     problems = _problems(rows, by)
     problems.check_unweighted("decide", "its binomial guarantee counts rows")
     if target == "accuracy":
@@ -226,20 +237,30 @@ def decide(
         )
     else:
         choose = {"reviews": _for_reviews, "cost": _for_cost}[target]
-        thresholds, guarantee, needed = choose(problems, value, alpha, by)
-    effect = _effect(problems, thresholds, value if target == "cost" else None)
+        thresholds, guarantee, needed = choose(problems, rows.clusters, value, alpha, by)
+    effect = _effect(problems, rows.clusters, thresholds, value if target == "cost" else None)
     unpromised = used_words(overlap, problems)
     if unpromised is None and guarantee is not None:
         unpromised = too_few(rows.n_clusters)
     guarantee = guarantee if unpromised is None else None
-    is_binary = isinstance(scores, BinaryPrediction)
     chosen: dict[str, Any] = {"thresholds": thresholds, "by": by, "target": target, "value": value}
-    chosen |= {"alpha": alpha, "guarantee": guarantee, "of_event": is_binary}
+    chosen |= {"alpha": alpha, "guarantee": guarantee, "of_event": is_event}
     return DecisionRule(**chosen, effect=effect, needed=needed, recall=recall, unpromised=unpromised)
 
 
-def _rows(y_true: Any, scores: Any, cluster: Any) -> Rows:
-    return Rows(y_true, predicted_classes(scores), cluster=cluster)
+def rows_to_accept(
+    y_true: Source, scores: Scores | None, sample_weight: Values | None, cluster: Values | None
+) -> Rows:
+    """Return evidence of what can be accepted: P(Y = 1) as predicted classes, 1-D scores as confidences."""
+    if scores is not None and not isinstance(scores, Announcement) and n_axes(scores) == 1:
+        check_order(y_true, scores)
+        scores = ConfidencePrediction(np.asarray(scores))
+    evidence = as_evidence(y_true, scores, sample_weight, cluster)
+    if not isinstance(evidence, Rows):
+        raise InputError("what can be accepted is decided row by row; a summary holds only sums")
+    if type(evidence) is Rows and isinstance(evidence.predictions, BinaryPrediction):
+        return evidence.of_scores(predicted_classes(evidence.predictions))
+    return evidence
 
 
 def _problems(rows: Rows, by: str | None) -> BinaryProblems:
@@ -457,7 +478,7 @@ def _smallest(passes: Callable[[int], bool], low: int) -> int:
 
 
 def _for_reviews(
-    problems: BinaryProblems, reviews: float, alpha: float, by: str | None
+    problems: BinaryProblems, clusters: Clusters, reviews: float, alpha: float, by: str | None
 ) -> tuple[np.ndarray, str | None, int | None]:
     if by is not None:
         raise InputError('reviews takes one threshold for all classes; leave out by="class"')
@@ -468,12 +489,12 @@ def _for_reviews(
     confidence = problems.problem(0)[0]
     threshold = float(confidence[most])  # rows below it: `most`, or fewer if confidences tie
     worth = 1.0
-    if problems.row_cluster is not None:
+    if not clusters.independent:
         below = np.zeros(n)
         below[problems.rows[:most]] = 1.0
         away = below - below.mean()
-        sums = np.bincount(problems.row_cluster, away)
-        few = few_clusters_factor(even_clusters_of(sums, away, problems.row_cluster), 2.0 * alpha)
+        sums = clusters.sums(away)
+        few = few_clusters_factor(even_clusters_of(sums, away, clusters.code), 2.0 * alpha)
         alone = n * below.mean() * (1.0 - below.mean()) * (1.0 - 1.0 / len(sums))
         worth = few * min(alone / max(float(sums @ sums), 1e-300), 1.0)
         if not most:  # no row is below: unseen rows come as whole clusters
@@ -487,7 +508,7 @@ def _for_reviews(
 
 
 def _for_cost(
-    problems: BinaryProblems, cost: float, alpha: float, by: str | None
+    problems: BinaryProblems, clusters: Clusters, cost: float, alpha: float, by: str | None
 ) -> tuple[np.ndarray, str | None, int | None]:
     if not (np.isfinite(cost) and cost > 1.0):
         raise InputError(f"cost must be above 1, the cost of a review; got {cost:g}")
@@ -503,13 +524,14 @@ def _for_cost(
     return thresholds, None, None
 
 
-def _effect(problems: BinaryProblems, thresholds: np.ndarray, cost: float | None) -> RuleEffect:
+def _effect(
+    problems: BinaryProblems, clusters: Clusters, thresholds: np.ndarray, cost: float | None
+) -> RuleEffect:
     threshold = np.repeat(thresholds, np.diff(problems.offsets)) if len(thresholds) > 1 else thresholds
     taken = problems.scores >= threshold
     n, accepted = problems.n_samples, int(taken.sum())
     wrong = accepted - int(problems.outcomes[taken].sum())
     accuracy = 1.0 - wrong / accepted if accepted else float("nan")
-    cluster = None if problems.row_cluster is None else problems.row_cluster[problems.rows[taken]]
-    lower, upper = share_of_rows(problems.outcomes[taken], cluster, 0.05)
+    lower, upper = share_of_rows(problems.outcomes[taken], clusters.take(problems.rows[taken]), 0.05)
     price = None if cost is None else (cost * wrong + n - accepted) / n
     return RuleEffect(n, accepted, wrong, accepted / n, accuracy, lower, upper, price)

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 from scipy.special import gammaln
 
 from calib.data.equal_rows import Overlap
-from calib.data.predictions import MultilabelPrediction, weights_of
 from calib.evidence.binning import BinaryProblems
-from calib.evidence.rows import as_problems
+from calib.evidence.reductions import problems_of
+from calib.evidence.rows import Rows
 
 #: Chance that calib wrongly says that scores were fitted to these rows.
 CHANCE = 1e-3
@@ -32,12 +30,10 @@ def used_words(overlap: Overlap | None, problems: BinaryProblems | None) -> str 
     return None
 
 
-def used_rows(y_true: Any, scores: Any, weights: Any, overlap: Overlap | None) -> str | None:
-    """Return `used_words` of labels and scores; weighted or multilabel scores alone show nothing."""
-    is_multilabel = isinstance(scores, MultilabelPrediction)
-    weighted = weights_of(scores, weights) is not None
-    problems = None if is_multilabel or weighted else as_problems(y_true, scores, "confidence")
-    return used_words(overlap, problems)
+def used_rows(rows: Rows, overlap: Overlap | None) -> str | None:
+    """Return `used_words` of rows; weighted or multilabel scores alone show nothing."""
+    silent = rows.is_weighted or rows.kind == "multilabel"
+    return used_words(overlap, None if silent else problems_of(rows.predictions, "confidence"))
 
 
 def equals_its_outcomes(problems: BinaryProblems) -> bool:

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import pandas as pd
 from sklearn.base import clone
 
-from calib.answers.calibrated import assessment_strategy, calibrated_scores, fit_on
+from calib.answers.calibrated import calibrated_scores, fit_on
 from calib.answers.metric_tables import metrics
 from calib.base.exceptions import InputError
 from calib.base.results import Result
@@ -17,9 +17,17 @@ from calib.calibrators.catalogue import default_calibrator
 from calib.data.defaults import N_BINS, N_RESAMPLES, RANDOM_STATE
 from calib.data.kinds import kind_of
 from calib.data.notions import Strategy
-from calib.data.predictions import TopLabelPrediction, rows_that_count
+from calib.data.predictions import (
+    Announcement,
+    Scores,
+    TopLabelPrediction,
+    Values,
+    replace_scores,
+    rows_that_count,
+    top_of,
+)
 from calib.data.splits import FOLD, column_of
-from calib.data.validation import check_choice, check_labelled
+from calib.data.validation import check_choice
 from calib.evidence.rows import Rows
 from calib.stats.floors import noise_floors
 from calib.stats.measures import MEASURES
@@ -43,9 +51,9 @@ class FoldNumber:
 
 
 def fold_errors(
-    rows: Any,
+    rows: Announcement,
     *,
-    fold: Any = None,
+    fold: Values | None = None,
     n_bins: int = N_BINS,
     n_resamples: int = N_RESAMPLES,
     random_state: int | None = RANDOM_STATE,
@@ -69,7 +77,7 @@ def fold_errors(
     """
     rows, names, code = _divided(rows, fold)
     redraws = {"n_resamples": n_resamples, "random_state": random_state}
-    return _table(rows, rows, [assessment_strategy(rows)] * (len(names) + 1), names, code, n_bins, redraws)
+    return _table(Rows(rows), [rows.strategy] * (len(names) + 1), names, code, n_bins, redraws)
 
 
 def fold_texts(table: pd.DataFrame) -> pd.DataFrame:
@@ -88,7 +96,7 @@ class CrossCalibration(Result):
     """A calibrator for predictions of cross-validation, assessed on rows that it was not fitted on."""
 
     table: pd.DataFrame  #: Numbers of each fold and pooled, before and after; see `frame`
-    scores: Any  #: predictions, (n, L) or (n,): Every row calibrated by the calibrator of the other folds
+    scores: Announcement  #: Every row calibrated by the calibrator of the other folds, with its labels
     fold: np.ndarray  #: (n,) object: Fold of each row
     #: For new rows: the calibrators of all folds, whose scores are averaged, or a calibrator of all rows
     calibrators: tuple[Any, ...]
@@ -97,22 +105,18 @@ class CrossCalibration(Result):
         """Return the table of `fold_errors` with a first column, stage: "before" or "after"."""
         return self.table.copy()
 
-    def predict(self, rows: Any) -> Any:
+    def predict(self, rows: Scores) -> Announcement:
         """Return calibrated scores of new rows, by the calibrator or as the mean over the folds'."""
         found = [calibrated_scores(calibrator, rows) for calibrator in self.calibrators]
-        if len(found) == 1:
-            return found[0]
-        if isinstance(found[0], np.ndarray):
-            return np.mean(found, axis=0)
-        name = _score_of(found[0])
-        return replace(found[0], **{name: np.mean([getattr(part, name) for part in found], axis=0)})
+        name = found[0].scored_by
+        return replace_scores(found[0], np.mean([getattr(part, name) for part in found], axis=0))
 
 
 def cross_calibrate(
-    rows: Any,
+    rows: Announcement,
     calibrator: Any = None,
     *,
-    fold: Any = None,
+    fold: Values | None = None,
     combine: str = "refit",
     n_bins: int = N_BINS,
     n_resamples: int = N_RESAMPLES,
@@ -148,9 +152,10 @@ def cross_calibrate(
         parts.append(calibrated_scores(fold_calibrator, rows.take(np.flatnonzero(code == number))))
     scores = _joined(parts, code, rows)
     redraws = {"n_resamples": n_resamples, "random_state": random_state}
-    strategies = [assessment_strategy(rows, each) for each in fitted]
-    before = _table(rows, rows, [assessment_strategy(rows)] * (len(names) + 1), names, code, n_bins, redraws)
-    after = _table(rows, scores, [*strategies, strategies[0]], names, code, n_bins, redraws)
+    strategies = [part.strategy for part in parts]
+    evidence = Rows(rows)
+    before = _table(evidence, [rows.strategy] * (len(names) + 1), names, code, n_bins, redraws)
+    after = _table(evidence.of_scores(scores), [*strategies, strategies[0]], names, code, n_bins, redraws)
     stages = {"before": before, "after": after}
     table = pd.concat([part.assign(stage=stage) for stage, part in stages.items()], ignore_index=True)
     table = table[["stage", *before.columns]]
@@ -158,8 +163,7 @@ def cross_calibrate(
     return CrossCalibration(table, scores, np.array(names, dtype=object)[code], final)
 
 
-def _divided(rows: Any, fold: Any) -> tuple[Any, list[str], np.ndarray]:
-    check_labelled(rows.labels, "folds")
+def _divided(rows: Announcement, fold: Values | None) -> tuple[Announcement, list[str], np.ndarray]:
     values = column_of(rows, FOLD) if fold is None else fold
     if values is None:
         raise InputError("the rows name no folds; pass fold=, or read them with a column 'fold'")
@@ -179,49 +183,38 @@ def _divided(rows: Any, fold: Any) -> tuple[Any, list[str], np.ndarray]:
     return counted, [str(name) for name in found], code
 
 
-def _score_of(scores: Any) -> str:
-    return "score" if hasattr(scores, "score") else "confidence"
-
-
-def _joined(parts: list[Any], code: np.ndarray, rows: Any) -> Any:
+def _joined(parts: list[Announcement], code: np.ndarray, rows: Announcement) -> Announcement:
     order = np.argsort(np.argsort(code, kind="stable"), kind="stable")
-    if isinstance(parts[0], np.ndarray):
-        return np.concatenate(parts)[order]
-    name = _score_of(parts[0])
-    if not hasattr(parts[0], name) or rows.kind in ("top-k", "multilabel"):
+    if parts[0].kind in ("top-k", "multilabel"):
         raise InputError("folds need calibrated vectors, a class with its confidence, or one score for a row")
-    joined = np.concatenate([getattr(part, name) for part in parts])[order]
-    if isinstance(parts[0], TopLabelPrediction):
-        label = np.concatenate([part.label for part in parts])[order]
-        return TopLabelPrediction(label, joined, class_names=parts[0].class_names)
-    return replace(rows, **{name: joined})
+    joined = np.concatenate([getattr(part, part.scored_by) for part in parts])[order]
+    tops = [part for part in parts if isinstance(part, TopLabelPrediction)]
+    if tops:
+        return top_of(rows, np.concatenate([top.label for top in tops])[order], joined)
+    return replace_scores(rows, joined)
 
 
 def _table(
-    rows: Any,
-    scores: Any,
+    evidence: Rows,
     strategies: list[Strategy],
     names: list[str],
     code: np.ndarray,
     n_bins: int,
     redraws: dict[str, Any],
 ) -> pd.DataFrame:
-    every = np.arange(rows.n_samples)
+    every = np.arange(evidence.n_samples)
     parts = {name: np.flatnonzero(code == number) for number, name in enumerate(names)} | {POOLED: every}
     found = []
-    for (name, chosen), strategy in zip(parts.items(), strategies, strict=True):
-        taken = scores.take(chosen) if hasattr(scores, "kind") else scores[chosen]
-        part = rows.take(chosen)
-        evidence = Rows(part.labels, taken, sample_weight=part.sample_weight, cluster=part.cluster)
+    for (fold, chosen), strategy in zip(parts.items(), strategies, strict=True):
+        part = evidence.take(chosen)
         bins: dict[str, Any] = {"n_bins": n_bins, "strategy": strategy}
-        weights = part.sample_weight
-        for key, value in metrics(part.labels, taken, sample_weight=weights, **bins).values.items():
+        for key, value in metrics(part, **bins).values.items():
             measure = MEASURES[key]
             floor_of = (np.nan, np.nan)
             if measure.is_error and redraws["n_resamples"]:
-                options = {part: measure.options[part] for part in ("metric", "norm", "aggregate")}
-                notion = measure.notion or evidence.notion
-                floor = noise_floors(None, evidence, {key: options}, notion=notion, **bins, **redraws)[key]
+                options = {name: measure.options[name] for name in ("metric", "norm", "aggregate")}
+                notion = measure.notion or part.notion
+                floor = noise_floors(part, {key: options}, notion=notion, **bins, **redraws)[key]
                 floor_of = (floor.mean, floor.p_value)
-            found.append(FoldNumber(name, len(chosen), key, measure.title, value, *floor_of))
+            found.append(FoldNumber(fold, len(chosen), key, measure.title, value, *floor_of))
     return pd.DataFrame(found)

@@ -10,14 +10,16 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from calib.answers.slice_tables import groups_of
+from calib.answers.slice_tables import Grouping, groups_of
 from calib.base.exceptions import InputError
 from calib.base.interval_words import POWER, interval_words, smallest_difference
 from calib.base.results import Drawn
 from calib.data.defaults import LEVEL, N_BINS
 from calib.data.notions import TOP_NOTIONS, Notion, Strategy
+from calib.data.predictions import Scores, Values
 from calib.data.validation import check_choice, check_level
 from calib.evidence.evidence import Groups
+from calib.evidence.rows import Source, as_evidence
 from calib.stats.intervals import error_interval, independent_difference, share_limits
 
 #: Direction or verdict of groups whose interval holds 0.
@@ -84,17 +86,17 @@ class SliceGaps(Drawn):
 
 
 def slice_gaps(
-    y_true: Any,
-    scores: Any,
-    groups: Any,
+    y_true: Source,
+    scores: Scores | None = None,
+    groups: Grouping | None = None,
     *,
     only: Sequence[str] | None = None,
     notion: Notion = "top-label",
     n_bins: int = N_BINS,
-    strategy: Strategy = "uniform",
+    strategy: Strategy | None = None,
     cuts: int | Sequence[float] | str | None = None,
-    sample_weight: Any = None,
-    cluster: Any = None,
+    sample_weight: Values | None = None,
+    cluster: Values | None = None,
     level: float = LEVEL,
 ) -> SliceGaps:
     """Compare each group with all other rows.
@@ -128,7 +130,7 @@ def slice_gaps(
     (['more overconfident', 'higher'], array([-0.3]), array([0.]))
     """
     check_choice(notion, TOP_NOTIONS, "notion")
-    columns = groups_of(y_true, scores, groups, cuts, notion, sample_weight, cluster)
+    columns = groups_of(as_evidence(y_true, scores, sample_weight, cluster), groups, cuts, notion)
     if len(columns) != 1:
         raise InputError(f"slice_gaps compares the groups of one column; got {len(columns)} columns")
     (part,) = columns
@@ -161,7 +163,7 @@ def _side(side: Any, alpha: float, options: dict[str, Any]) -> Side:
     cells = side.cells(**options)
     mean_score, happened = float(cells.share @ cells.mean_score), side.mean("accuracy").value
     low, high = share_limits(side, alpha)
-    error = error_interval(None, side, notion=side.notion, level=1.0 - alpha / 2, **options)
+    error = error_interval(side, notion=side.notion, level=1.0 - alpha / 2, **options)
     return (
         happened - mean_score,
         low - mean_score,

@@ -12,7 +12,6 @@ from xml.etree import ElementTree  # written, never read
 import numpy as np
 
 from calib.answers.baseline import Compared, MeasureChange, compare_with_baseline
-from calib.answers.calibrated import assessment_strategy
 from calib.answers.fitted_rows import used_rows
 from calib.answers.printed import escape_markdown, markdown_table
 from calib.base.exceptions import InputError
@@ -21,9 +20,10 @@ from calib.calibrators.acceptance import AcceptanceRule, predicted_classes
 from calib.data.defaults import LEVEL, N_BINS, N_RESAMPLES, RANDOM_STATE
 from calib.data.equal_rows import Overlap
 from calib.data.notions import Strategy
-from calib.data.predictions import clusters_of, weights_of
+from calib.data.predictions import Scores, Values
 from calib.data.validation import as_groups
-from calib.evidence.rows import Rows, as_evidence, as_problems
+from calib.evidence.evidence import Evidence
+from calib.evidence.rows import Known, Rows, Source, as_evidence
 from calib.evidence.sums import SummedRows
 from calib.stats.floors import NoiseFloor, noise_floor
 from calib.stats.intervals import measure_interval, share_of_rows
@@ -154,18 +154,18 @@ def _xml_text(text: str) -> str:
 
 
 def gate(
-    y_true: Any,
-    scores: Any,
+    y_true: Source,
+    scores: Scores | None = None,
     *,
     most: Mapping[str, float] | None = None,
     least: Mapping[str, float] | None = None,
-    baseline: Any = None,
+    baseline: Known | None = None,
     strict: bool = False,
     level: float = LEVEL,
     n_bins: int = N_BINS,
     strategy: Strategy | None = None,
-    sample_weight: Any = None,
-    cluster: Any = None,
+    sample_weight: Values | None = None,
+    cluster: Values | None = None,
     groups: Mapping[str, Any] | None = None,
     rule: AcceptanceRule | None = None,
     overlap: Overlap | None = None,
@@ -210,7 +210,7 @@ def gate(
     --------
     >>> from calib.datasets import load_example
     >>> rows = load_example("two-patients").evaluation
-    >>> result = gate(rows.labels, rows, most={"conf_ece": 0.05, "tl_ece": 0.05}, n_resamples=0)
+    >>> result = gate(rows, most={"conf_ece": 0.05, "tl_ece": 0.05}, n_resamples=0)
     >>> [check.answer for check in result.checks]
     ['kept', 'broken']
     """
@@ -225,18 +225,13 @@ def gate(
             raise InputError(f"{name!r} is not a metric; the metrics are {', '.join((*MEASURES, *RULED))}")
         if not math.isfinite(limit):
             raise InputError(f"the limit of {name} must be a finite number; got {limit!r}")
-    strategy = strategy or assessment_strategy(scores)
+    evidence = as_evidence(y_true, scores, sample_weight, cluster)
+    strategy = strategy or evidence.strategy
     bins: dict[str, Any] = {"n_bins": n_bins, "strategy": strategy}
     draws: dict[str, Any] = {"n_resamples": n_resamples, "random_state": random_state}
-    weights = None if isinstance(scores, SummedRows) else weights_of(scores, sample_weight)
-    if (
-        not isinstance(scores, SummedRows)
-        and (used := used_rows(y_true, scores, weights, overlap)) is not None
-    ):
+    if isinstance(evidence, Rows) and (used := used_rows(evidence, overlap)) is not None:
         raise InputError(f"a gate needs rows that were not used to fit: {used}. Pass other rows")
-    cluster = None if isinstance(scores, SummedRows) else clusters_of(scores, cluster)
     if groups is None:
-        evidence = as_evidence(y_true, scores, weights, cluster)
         checks = [_check(_Part(None, evidence), limit, level, bins, draws, rule) for limit in limits]
         if baseline is None:
             return GateResult(tuple(checks), strict)
@@ -245,7 +240,7 @@ def gate(
         return GateResult(tuple(checks), strict, compared.words)
     if baseline is not None:
         raise InputError("a baseline is compared on all rows together; leave out the groups, or the baseline")
-    parts = list(_parts(y_true, scores, weights, cluster, groups))
+    parts = list(_parts(evidence, groups))
     each = 1.0 - (1.0 - level) / len(parts)
     checked = (_check(part, limit, each, bins, draws, rule) for part in parts for limit in limits)
     return GateResult(tuple(checked), strict)
@@ -259,28 +254,24 @@ class _Part(NamedTuple):
     """The evidence of all rows, or of a group, on which limits are checked."""
 
     group: str | None
-    evidence: Any
+    evidence: Evidence
 
 
-def _parts(
-    y_true: Any, scores: Any, weights: Any, cluster: Any, groups: Mapping[str, Any]
-) -> Iterator[_Part]:
+def _parts(evidence: Rows | SummedRows, groups: Mapping[str, Any]) -> Iterator[_Part]:
     if not groups:
         raise InputError("groups holds no column; pass the group of each row by a name, or None")
-    if isinstance(scores, SummedRows):
+    if isinstance(evidence, SummedRows):
         for name in groups:
-            found = scores.groups(name)
+            found = evidence.groups(name)
             for place in found.present.tolist():
                 yield _Part(f"{name} = {found.names[place]}", found.side(place, False))
         return
-    y_true, scores = np.asarray(y_true), scores if hasattr(scores, "take") else np.asarray(scores)
     for name, values in groups.items():
-        code, names = as_groups(values, len(y_true))
+        code, names = as_groups(values, evidence.n_given)
         for place, group in enumerate(names):
-            chosen = np.flatnonzero(code == place)
-            weight, ids = (None if values is None else values[chosen] for values in (weights, cluster))
-            part = Rows(y_true[chosen], scores[chosen], sample_weight=weight, cluster=ids)
-            yield _Part(f"{name} = {group}", part)
+            chosen = np.flatnonzero(code[evidence.counts] == place)
+            if len(chosen):
+                yield _Part(f"{name} = {group}", evidence.take(chosen))
 
 
 def _check(
@@ -300,8 +291,8 @@ def _check(
         raise InputError(missing)
     value = measure.value(evidence, **bins)
     if measure.is_error and draws["n_resamples"]:
-        floor = noise_floor(None, evidence, **measure.options, **bins, **draws)
-    lower, upper = measure_interval(None, evidence, name, **bins, level=level)
+        floor = noise_floor(evidence, **measure.options, **bins, **draws)
+    lower, upper = measure_interval(evidence, name, **bins, level=level)
     return _checked(part, asked, level, measure.title, value, lower, upper, floor)
 
 
@@ -381,20 +372,21 @@ def _against(change: MeasureChange, compared: Compared, level: float, strategy: 
     )
 
 
-def _rule_numbers(rows: Any, rule: AcceptanceRule, level: float) -> dict[str, tuple[float, float, float]]:
+def _rule_numbers(
+    evidence: Evidence, rule: AcceptanceRule, level: float
+) -> dict[str, tuple[float, float, float]]:
     """Return the value and the Clopper-Pearson interval of each of `RULED`; [0, 1] if nothing is accepted."""
-    if isinstance(rows, SummedRows):
+    if not isinstance(evidence, Rows):
         raise InputError("a rule that accepts predictions needs the rows, and a summary holds only sums")
-    announced = predicted_classes(rows.scores)
-    problems = as_problems(rows.y_true, announced, "confidence", None, rows.weights)
+    problems = evidence.of_scores(predicted_classes(evidence.predictions)).problems("confidence")
     problems.check_unweighted("a limit on what a rule accepts", "its exact intervals count rows")
-    accepted = rule.accept(rows.scores)
+    accepted = rule.accept(evidence.predictions)
     right = np.zeros(len(accepted), dtype=bool)
     right[problems.rows] = problems.outcomes
     found = {}
-    shares = {"accepted": (accepted, slice(None)), "accepted_accuracy": (right[accepted], accepted)}
+    everything = np.ones(len(accepted), dtype=bool)
+    shares = {"accepted": (accepted, everything), "accepted_accuracy": (right[accepted], accepted)}
     for name, (hits, among) in shares.items():
-        cluster = None if rows.cluster is None else rows.cluster[among]
         value = float(hits.mean()) if len(hits) else math.nan
-        found[name] = (value, *share_of_rows(hits, cluster, 1.0 - level))
+        found[name] = (value, *share_of_rows(hits, evidence.clusters.take(among), 1.0 - level))
     return found

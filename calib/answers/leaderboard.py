@@ -12,7 +12,6 @@ import numpy as np
 import pandas as pd
 
 from calib.answers.calibrated import (
-    assessment_strategy,
     calibrated_scores,
     fit_on,
     unseen_losses,
@@ -25,10 +24,9 @@ from calib.base.interval_words import decimals_of, interval_words, with_interval
 from calib.base.results import Result
 from calib.calibrators.foreign import ForeignCalibrator, is_foreign
 from calib.data.defaults import N_BINS
-from calib.data.notions import Strategy
-from calib.data.predictions import Predictions
-from calib.evidence.reductions import counted_rows
+from calib.data.predictions import Announcement
 from calib.evidence.row_scores import TINY, weighted_mean
+from calib.evidence.rows import Rows
 from calib.evidence.sums import SummedRows
 from calib.stats.bootstrap import paired_intervals_of
 from calib.stats.many import best_set
@@ -83,17 +81,12 @@ class Leaderboard(Result):
     """Methods assessed on the same rows, ranked by their Brier score."""
 
     entries: tuple[Entry, ...]  #: The base model, reference of all improvements, and the methods in any order
-    weights: np.ndarray | None = None  #: (n,) float64 array: weights of the rows; None if all are equal
-    #: (n,) int64 array: number of the cluster of each row; None if rows are independent
-    cluster: np.ndarray | None = None
+    rows: Rows | None  #: The evaluation rows, with their weights and clusters; None for a summary
 
     @cached_property
     def ranked(self) -> tuple[Entry, ...]:
         """The entries by ascending Brier score; entries that failed come last."""
-        mean = [
-            weighted_mean(entry.losses["brier"], self.weights) if entry.losses else np.inf
-            for entry in self.entries
-        ]
+        mean = [self._mean(entry.losses["brier"]) if entry.losses else np.inf for entry in self.entries]
         return tuple(self.entries[position] for position in np.argsort(mean, kind="stable"))
 
     @cached_property
@@ -104,14 +97,18 @@ class Leaderboard(Result):
         for metric in RANKING if scored else ():
             losses = np.array([entry.losses[metric] for entry in scored])
             base = self.entries[0].losses[metric]
-            options: dict[str, Any] = {"weights": self.weights, "cluster": self.cluster}
-            options["unseen"] = self._unseen(scored, metric) - self._unseen(self.entries[:1], metric)
-            changes = paired_intervals_of(base, losses, metric, **options)
+            unseen = self._unseen(scored, metric) - self._unseen(self.entries[:1], metric)
+            assert self.rows is not None, "losses are of rows"
+            changes = paired_intervals_of(base, losses, metric, self.rows, unseen=unseen)
             for entry, change in zip(scored, changes, strict=True):
                 # 0 -, so that the base model has 0, not -0
                 ends = (0.0 - change.difference, 0.0 - change.upper, 0.0 - change.lower)
                 ends_of[entry.method][metric] = ends
         return ends_of
+
+    def _mean(self, losses: np.ndarray) -> float:
+        assert self.rows is not None, "losses are of rows"
+        return weighted_mean(losses, self.rows.weights)
 
     def _unseen(self, entries: Iterable[Entry], metric: str) -> np.ndarray:
         return np.array([entry.unseen.get(metric, 0.0) for entry in entries])
@@ -135,7 +132,7 @@ class Leaderboard(Result):
                 ends = self.improvements.get(entry.method, {}).get(metric, (None,) * 3)
                 values |= dict(zip((head, f"{head}, lower", f"{head}, upper"), ends, strict=True))
             row = entry.metrics.row() if entry.metrics else {}
-            row |= {metric: weighted_mean(losses, self.weights) for metric, losses in entry.losses.items()}
+            row |= {metric: self._mean(losses) for metric, losses in entry.losses.items()}
             values |= {METRIC_COLUMNS[name]: row.get(name) for name in self.shown}
             values |= {METRIC_COLUMNS["strategy"]: entry.metrics.bins if entry.metrics else None}
             rows.append(values | {"Seconds": entry.seconds, "Failure": entry.failure})
@@ -161,8 +158,8 @@ class Leaderboard(Result):
                 scored = [entry for entry in self.ranked if _is_finite(entry, metric)]
                 marked[finite] = best_set(
                     [entry.losses[metric] for entry in scored],
-                    sample_weight=self.weights,
-                    cluster=self.cluster,
+                    sample_weight=self.rows.weights if self.rows else None,
+                    cluster=self.rows.clusters.code if self.rows else None,
                     unseen=self._unseen(scored, metric),
                 )
             n_scored = sum(bool(entry.losses) for entry in self.ranked)
@@ -233,31 +230,24 @@ def _is_finite(entry: Entry, metric: str) -> bool:
 
 
 def compare(
-    calibration: Predictions,
-    evaluation: Predictions,
+    calibration: Announcement | None,
+    evaluation: Announcement,
     methods: Mapping[str, Any],
     *,
     n_bins: int = N_BINS,
-    calibration_weight: Any = None,
-    evaluation_weight: Any = None,
-    base: Iterable[Entry] = (),
+    base: Entry | None = None,
     assess: Callable[[str, Any], Entry] | None = None,
     progress: Callable[[float, str], object] | None = None,
 ) -> Leaderboard:
     """Fit every method on calibration rows and assess it on evaluation rows; entries record failures."""
-    _, evaluation, weights, cluster = counted_rows(evaluation.labels, evaluation, evaluation_weight)
-    bins: dict[str, Any] = {"n_bins": n_bins, "sample_weight": weights}
+    rows = Rows(evaluation)
 
     def fitted(name: str, calibrator: Any) -> Entry:
-        calibrator, seconds = timed_fit(name, calibrator, calibration, calibration_weight)
-        scores, strategy = (
-            calibrated_scores(calibrator, evaluation),
-            assessment_strategy(evaluation, calibrator),
-        )
-        return entry_of(name, scores, evaluation, strategy=strategy, seconds=seconds, **bins)
+        calibrator, seconds = timed_fit(name, calibrator, calibration)
+        scored = rows.of_scores(calibrated_scores(calibrator, rows.predictions))
+        return entry_of(name, scored, rows, seconds=seconds, n_bins=n_bins)
 
-    bins["cluster"] = cluster
-    entries = list(base) or [entry_of("Base", evaluation, evaluation, **bins)]
+    entries = [entry_of("Base", rows, rows, n_bins=n_bins) if base is None else base]
     for position, (name, calibrator) in enumerate(methods.items()):
         if progress:
             progress(position / len(methods), name)
@@ -265,39 +255,35 @@ def compare(
             entries.append((assess or fitted)(name, calibrator))
         except InputError as error:
             entries.append(Entry(name, failure=str(error)))
-    return Leaderboard(tuple(entries), weights, cluster)
+    return Leaderboard(tuple(entries), rows)
 
 
-def timed_fit(
-    name: str, calibrator: Any, calibration: Predictions, sample_weight: Any = None
-) -> tuple[Any, float]:
+def timed_fit(name: str, calibrator: Any, calibration: Announcement | None) -> tuple[Any, float]:
     """Fit a method of a leaderboard on calibration rows; return it and the seconds of the fit."""
+    if calibration is None:
+        raise InputError("there are no calibration rows to fit on; pass some")
     if is_foreign(calibrator):
         calibrator = ForeignCalibrator(calibrator, name=name)
     started = perf_counter()
-    calibrator = fit_on(calibrator, calibration, sample_weight=sample_weight)
+    calibrator = fit_on(calibrator, calibration)
     return calibrator, perf_counter() - started
 
 
-def row_losses(scores: Any, rows: Any, cluster: np.ndarray | None) -> dict[str, Any]:
+def row_losses(evidence: Rows | SummedRows, before: Rows | SummedRows) -> dict[str, Any]:
     """Return `losses` and `unseen` of an `Entry`; nothing for a summary."""
-    if isinstance(rows, SummedRows):
+    if not isinstance(evidence, Rows) or not isinstance(before, Rows):
         return {}
-    losses = vector_losses(rows.labels, scores, rows)
-    return {"losses": losses, "unseen": unseen_losses(rows.labels, scores, rows, losses, cluster)}
+    losses = vector_losses(evidence.predictions, before.predictions)
+    return {"losses": losses, "unseen": unseen_losses(evidence, before, losses)}
 
 
 def entry_of(
     name: str,
-    scores: Any,
-    evaluation: Predictions,
+    evidence: Rows | SummedRows,
+    before: Rows | SummedRows,
     *,
-    strategy: Strategy | None = None,
     seconds: float | None = None,
     n_bins: int = N_BINS,
-    sample_weight: Any = None,
-    cluster: np.ndarray | None = None,
 ) -> Entry:
-    bins: dict[str, Any] = {"n_bins": n_bins, "strategy": strategy, "sample_weight": sample_weight}
-    numbers = metrics(evaluation.labels, scores, method=name, **bins)
-    return Entry(name, numbers, seconds, **row_losses(scores, evaluation, cluster))
+    """Return the entry of a method; `before` is the evidence of the base model."""
+    return Entry(name, metrics(evidence, method=name, n_bins=n_bins), seconds, **row_losses(evidence, before))

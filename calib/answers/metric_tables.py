@@ -9,16 +9,15 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from calib.answers.calibrated import assessment_strategy
 from calib.base.interval_words import with_interval
 from calib.base.parallel import map_row_blocks
 from calib.base.results import Result
 from calib.data.defaults import LEVEL, N_BINS
 from calib.data.kinds import Kind, lacks
 from calib.data.notions import PerClass, Strategy
-from calib.data.predictions import score_matrix
+from calib.data.predictions import Announcement, Scores, Values, score_matrix
 from calib.evidence.binning import BinStatistics
-from calib.evidence.rows import as_evidence
+from calib.evidence.rows import Rows, Source, as_evidence
 from calib.evidence.sums import SummedRows
 from calib.stats.intervals import interval_needs_rows, measure_interval
 from calib.stats.measures import MEASURES
@@ -90,35 +89,34 @@ METRIC_COLUMNS = {
 
 
 def metrics(
-    y_true: Any,
-    scores: Any,
+    y_true: Source,
+    scores: Scores | None = None,
     *,
     method: str = BASE,
     n_bins: int = N_BINS,
     strategy: Strategy | None = None,
     class_wise: bool = True,
-    sample_weight: Any = None,
+    sample_weight: Values | None = None,
+    cluster: Values | None = None,
 ) -> Metrics:
     """Compute every metric of one method.
 
     Parameters
     ----------
-    y_true, scores, n_bins, sample_weight
+    y_true, scores, n_bins, strategy, sample_weight, cluster
         As for `calib.ece`; scores of the base model, or from `calibrated_scores`.
     method : str
         Name for tables.
-    strategy : {"uniform", "discrete"} or PerClass, optional
-        Default: the choice of `calib.answers.calibrated.assessment_strategy` for a base model.
     class_wise : bool
         Whether to compute CW-ECE, the only metric that bins all n * L scores.
     """
-    evidence = as_evidence(y_true, scores, sample_weight)
-    strategy = strategy or assessment_strategy(scores)
+    evidence = as_evidence(y_true, scores, sample_weight, cluster)
+    strategy = strategy or evidence.strategy
     bins: dict[str, Any] = {"n_bins": n_bins, "strategy": strategy}
     n_distinct = None if isinstance(evidence, SummedRows) else len(evidence.problems().tie_starts)
     cells: dict[Any, BinStatistics] = {}
     values: dict[str, float | None] = {}
-    whole = isinstance(evidence, SummedRows) or evidence.kind != "vectors" or _sum_to_one(evidence.scores)
+    whole = not isinstance(evidence, Rows) or evidence.kind != "vectors" or _sum_to_one(evidence.predictions)
     for key, measure in MEASURES.items():
         needs_columns = measure.notion == "class-wise" and evidence.kind != "binary"
         if not measure.listed or measure.missing(evidence) or (needs_columns and not class_wise):
@@ -126,7 +124,7 @@ def metrics(
         if key == "log_loss" and not whole:
             continue
         if measure.is_error and measure.notion not in cells:
-            cells[measure.notion] = evidence.cells(measure.notion, **bins)
+            cells[measure.notion] = evidence.cells(measure.notion, effects=False, **bins)
         value = measure.value(evidence, cells=cells.get(measure.notion), **bins)
         if not np.isnan(value):  # an AUC needs both outcomes
             values[key] = value
@@ -142,9 +140,9 @@ def metrics(
     )
 
 
-def _sum_to_one(scores: Any) -> bool:
+def _sum_to_one(rows: Announcement) -> bool:
     """Whether each row sums to about 1; otherwise there is no log loss."""
-    matrix = score_matrix(scores)
+    matrix = score_matrix(rows)
     sums = map_row_blocks(lambda block: np.einsum("ij->i", block, dtype=np.float64), matrix)
     return bool(np.abs(sums - 1.0).max() <= 1e-3)
 
@@ -181,19 +179,12 @@ def metric_frame(methods: Sequence[Metrics]) -> pd.DataFrame:
 
 
 def metric_intervals(
-    y_true: Any,
-    scores: Any,
-    values: Metrics,
-    *,
-    sample_weight: Any = None,
-    cluster: Any = None,
-    level: float = LEVEL,
+    evidence: Rows | SummedRows, values: Metrics, *, level: float = LEVEL
 ) -> dict[str, tuple[float, float]]:
     """Return the interval of every metric, as `calib.stats.measure_interval` gives it, by key."""
-    evidence = as_evidence(y_true, scores, sample_weight, cluster)
     options: dict[str, Any] = {"n_bins": values.n_bins, "strategy": values.strategy, "level": level}
     keys = [key for key in values.values if not interval_needs_rows(evidence, MEASURES[key])]
-    return {key: measure_interval(None, evidence, key, **options) for key in keys}
+    return {key: measure_interval(evidence, key, **options) for key in keys}
 
 
 def interval_frame(methods: Sequence[Metrics], intervals: Sequence[Intervals]) -> pd.DataFrame:

@@ -10,7 +10,7 @@ from typing import Any, Literal
 import numpy as np
 import pandas as pd
 
-from calib.answers.calibrated import assessment_strategy, calibrated_scores
+from calib.answers.calibrated import calibrated_scores
 from calib.answers.leaderboard import Entry, Leaderboard, compare, entry_of, timed_fit
 from calib.answers.printed import escape_latex, escape_markdown, latex_row, latex_tabular, markdown_table
 from calib.base.exceptions import InputError
@@ -18,12 +18,11 @@ from calib.base.results import Drawn
 from calib.calibrators.catalogue import METHODS, PAPER, for_kind, make_calibrator, methods_of_kind, name_of
 from calib.data.defaults import LEVEL, N_BINS, N_RESAMPLES, RANDOM_STATE
 from calib.data.kinds import Kind, kind_of
-from calib.data.notions import POOLED_NOTIONS, PerClass, Strategy
-from calib.data.predictions import ConfidencePrediction, TopLabelPrediction, rows_that_count
+from calib.data.notions import POOLED_NOTIONS, PerClass
+from calib.data.predictions import Announcement, rows_that_count
 from calib.data.several_models import pairs_of_models, rows_to_fit
 from calib.data.validation import check_level
-from calib.evidence.reductions import counted_rows, event_scores, top_label
-from calib.evidence.row_scores import row_values, unseen_error, weighted_mean
+from calib.evidence.row_scores import row_values, weighted_mean
 from calib.evidence.rows import Rows
 from calib.stats.bootstrap import paired_intervals_of
 from calib.stats.differences import paired_difference
@@ -158,7 +157,7 @@ class ModelComparison(Drawn):
 
     def _board(self, entries: Iterable[Entry]) -> Leaderboard:
         first = next(iter(self.boards.values()))
-        return Leaderboard(tuple(entries), first.weights, first.cluster)
+        return Leaderboard(tuple(entries), first.rows)
 
     def words(self, name: Callable[[str], str] = str) -> str:
         """Say which models have the lowest Brier score, before calibration and with the best method.
@@ -351,39 +350,29 @@ class _Model:
     def __init__(
         self,
         name: str,
-        calibration: Any,
-        evaluation: Any,
+        calibration: Announcement | None,
+        evaluation: Announcement,
         n_bins: int,
         level: float,
         mark_level: float,
         n_resamples: int,
         random_state: int | None,
     ) -> None:
-        self.name, self.calibration, self.evaluation = name, calibration, evaluation
+        self.name, self.calibration = name, calibration
+        self.base = Rows(evaluation)
         self.n_bins, self.level, self.mark_level = n_bins, level, mark_level
-        self.strategy = assessment_strategy(evaluation)
-        self.cluster = counted_rows(evaluation.labels, evaluation)[3]
         self.redraws: dict[str, Any] = {"n_resamples": n_resamples, "random_state": random_state}
         self.measures = [
-            measure
-            for measure in MEASURES.values()
-            if measure.listed and measure.missing(kind_of(evaluation)) is None
+            measure for measure in MEASURES.values() if measure.listed and measure.missing(self.base) is None
         ]
-        self.base: dict[str, np.ndarray] = {}
+        self.base_values: dict[str, np.ndarray] = {}
         self.base_unseen: dict[str, float] = {}
         self.numbers: dict[str, dict[str, dict[str, Any]]] = {}
 
     def board(self, methods: Mapping[str, Any], progress: Callable[[float, str], object]) -> Leaderboard:
-        base = self._entry(BASE, self.evaluation, self.strategy, None)
-        return compare(
-            self.calibration,
-            self.evaluation,
-            methods,
-            n_bins=self.n_bins,
-            base=[base],
-            assess=self._fitted,
-            progress=progress,
-        )
+        base = self._entry(BASE, self.base, None)
+        options: dict[str, Any] = {"n_bins": self.n_bins, "base": base, "assess": self._fitted}
+        return compare(self.calibration, self.base.predictions, methods, progress=progress, **options)
 
     def rows(self, board: Leaderboard) -> list[ModelNumber]:
         return [
@@ -402,26 +391,15 @@ class _Model:
 
     def _fitted(self, name: str, calibrator: Any) -> Entry:
         calibrator, seconds = timed_fit(name, calibrator, rows_to_fit(self.name, self.calibration))
-        scores = calibrated_scores(calibrator, self.evaluation)
-        return self._entry(name, scores, assessment_strategy(self.evaluation, calibrator), seconds)
+        scored = self.base.of_scores(calibrated_scores(calibrator, self.base.predictions))
+        return self._entry(name, scored, seconds)
 
-    def _entry(self, name: str, scores: Any, strategy: Strategy, seconds: float | None) -> Entry:
-        weights = self.evaluation.sample_weight
-        entry = entry_of(
-            name,
-            scores,
-            self.evaluation,
-            strategy=strategy,
-            seconds=seconds,
-            n_bins=self.n_bins,
-            sample_weight=weights,
-            cluster=self.cluster,
-        )
-        evidence = Rows(self.evaluation.labels, scores, sample_weight=weights, cluster=self.cluster)
+    def _entry(self, name: str, evidence: Rows, seconds: float | None) -> Entry:
+        entry = entry_of(name, evidence, self.base, seconds=seconds, n_bins=self.n_bins)
         values = _values_of_rows(evidence, entry)
         unseen = self._unseen(evidence, entry, values)
         if name == BASE:
-            self.base, self.base_unseen = values, unseen
+            self.base_values, self.base_unseen = values, unseen
         numbers: dict[str, dict[str, Any]] = {}
         applicable = [
             reported
@@ -434,7 +412,7 @@ class _Model:
                 value = weighted_mean(entry.losses[measure.key], evidence.weights)
             numbers[measure.key] = {"value": np.nan if value is None else value}
             if name != BASE:
-                numbers[measure.key] |= self._difference(measure, scores, strategy, values, unseen)
+                numbers[measure.key] |= self._difference(measure, evidence, values, unseen)
         for notion in dict.fromkeys(reported.notion for reported in applicable if reported.is_error):
             errors = {
                 reported.key: reported
@@ -445,15 +423,8 @@ class _Model:
                 key: {part: error.options[part] for part in ("metric", "norm", "aggregate")}
                 for key, error in errors.items()
             }
-            floors = noise_floors(
-                None,
-                evidence,
-                options,
-                notion=notion or evidence.notion,
-                n_bins=self.n_bins,
-                strategy=strategy,
-                **self.redraws,
-            )
+            bins: dict[str, Any] = {"notion": notion or evidence.notion, "n_bins": self.n_bins}
+            floors = noise_floors(evidence, options, **bins, **self.redraws)
             for key, floor in floors.items():
                 upper = float(floor.quantile(0.95))
                 numbers[key] |= {"floor": floor.mean, "floor_upper": upper, "p_value": floor.p_value}
@@ -463,14 +434,13 @@ class _Model:
     def _difference(
         self,
         measure: Measure,
-        scores: Any,
-        strategy: Strategy,
+        evidence: Rows,
         values: Mapping[str, np.ndarray],
         unseen: Mapping[str, float],
     ) -> dict[str, Any]:
         """Return difference, ends and mark against the base; nothing if there is no paired interval."""
         if measure.metric == "ece":
-            change_at: Callable[[float], Any] = partial(self._error_change, measure, scores, strategy)
+            change_at: Callable[[float], Any] = partial(self._error_change, measure, evidence)
         elif measure.key in values:
             more = np.array([unseen[measure.key] - self.base_unseen[measure.key]])
             change_at = partial(self._score_change, measure, values[measure.key], more)
@@ -482,40 +452,29 @@ class _Model:
             together = change_at(self.mark_level)
             if together.lower > 0.0 or together.upper < 0.0:
                 mark = "better" if (change.upper < 0.0) != measure.higher_is_better else "worse"
+        strategy = evidence.strategy
         if isinstance(strategy, PerClass) and measure.notion in POOLED_NOTIONS:
             strategy = strategy.of_class(-1)
-        if measure.is_error and mark == "worse" and strategy not in ("uniform", self.strategy):
+        if measure.is_error and mark == "worse" and strategy not in ("uniform", self.base.strategy):
             mark = ""
         return {"difference": change.difference, "lower": change.lower, "upper": change.upper, "mark": mark}
 
-    def _error_change(self, measure: Measure, scores: Any, strategy: Strategy, level: float) -> Any:
-        return paired_difference(
-            self.evaluation.labels,
-            scores,
-            self.evaluation,
-            notion=measure.notion or "top-label",
-            n_bins=self.n_bins,
-            strategy_a=strategy,
-            strategy_b=self.strategy,
-            sample_weight=self.evaluation.sample_weight,
-            cluster=self.cluster,
-            level=level,
-        )
+    def _error_change(self, measure: Measure, evidence: Rows, level: float) -> Any:
+        notion = measure.notion or "top-label"
+        return paired_difference(evidence, self.base, notion=notion, n_bins=self.n_bins, level=level)
 
     def _score_change(self, measure: Measure, values: np.ndarray, unseen: np.ndarray, level: float) -> Any:
-        weighting = self.evaluation.sample_weight, self.cluster, unseen
-        base = self.base[measure.key]
-        return paired_intervals_of(base, values[None], measure.metric or "", level, *weighting)[0]
+        base = self.base_values[measure.key]
+        return paired_intervals_of(base, values[None], measure.metric or "", self.base, level, unseen)[0]
 
     def _unseen(self, evidence: Rows, entry: Entry, values: Mapping[str, np.ndarray]) -> dict[str, float]:
         """Return by how much one more wrong row changes the mean of each of `_values_of_rows`."""
         unseen = dict(entry.unseen)
         for key in values.keys() - unseen.keys():
-            scores, predicted = evidence.scores, self.evaluation
-            if key != "accuracy" and event_scores(scores) is None:
-                scores, predicted = (TopLabelPrediction(*top_label(rows)) for rows in (scores, predicted))
-            given = evidence.y_true, scores, predicted, MEASURES[key].metric
-            unseen[key] = unseen_error(*given, evidence.weights, evidence.cluster)
+            scored, before = (
+                (evidence, self.base) if key == "accuracy" else (evidence.tops(), self.base.tops())
+            )
+            unseen[key] = scored.unseen_error(MEASURES[key].metric, before)
         return unseen
 
 
@@ -523,10 +482,8 @@ def _values_of_rows(evidence: Rows, entry: Entry) -> dict[str, np.ndarray]:
     """Return the score of each row and whether it is right, by key."""
     values = dict(entry.losses)
     if MEASURES["accuracy"].missing(evidence) is None:
-        values["accuracy"] = row_values(evidence.y_true, evidence.scores, "accuracy")
+        values["accuracy"] = row_values(evidence.predictions, "accuracy")
     if MEASURES["top_brier"].missing(evidence) is None:
-        _, score, right = evidence.claims()
-        event = ConfidencePrediction(score)
-        values["top_brier"] = row_values(right, event, "brier")
-        values["top_log_loss"] = row_values(right, event, "log_loss")
+        tops = evidence.tops().predictions
+        values["top_brier"], values["top_log_loss"] = row_values(tops, "brier"), row_values(tops, "log_loss")
     return values

@@ -8,8 +8,10 @@ from typing import Any
 
 from calib.base.results import parts
 from calib.data.defaults import N_BINS, N_RESAMPLES, RANDOM_STATE
-from calib.data.kinds import kind_of, lacks, needs_rows, without_weights
+from calib.data.kinds import KINDS, needs_rows, without_weights
 from calib.data.notions import TOP_NOTIONS, Strategy
+from calib.evidence.clusters import too_few
+from calib.evidence.rows import Rows
 from calib.evidence.sums import SummedRows
 from calib.stats.binless import (
     CalibrationSlope,
@@ -63,54 +65,46 @@ class NoiseTests:
 
 
 def noise_tests(
-    rows: Any,
-    scores: Any,
+    evidence: Rows | SummedRows,
     *,
     n_bins: int = N_BINS,
-    strategy: Strategy = "uniform",
+    strategy: Strategy | None = None,
     n_resamples: int = N_RESAMPLES,
     random_state: int | None = RANDOM_STATE,
 ) -> NoiseTests:
-    """Compare the scores of a method for labelled rows, or a summary, with noise.
+    """Compare a method with noise.
 
-    Without redraws (0) there are no floors and no tests; other arguments as for `calib.noise_floor`.
+    Without redraws (0) there are no floors and no tests; arguments as for `calib.noise_floor`.
     """
-    measures = _measures(rows) if n_resamples else {}
+    measures = _measures(evidence.kind) if n_resamples else {}
     draws: dict[str, Any] = {"n_resamples": n_resamples, "random_state": random_state}
     draws |= {"n_bins": n_bins, "strategy": strategy}
-    draws |= {"sample_weight": rows.sample_weight, "cluster": rows.cluster}
-    floors = {
-        name: noise_floor(rows.labels, scores, **measure.options, **draws)
-        for name, measure in measures.items()
-    }
+    floors = {name: noise_floor(evidence, **measure.options, **draws) for name, measure in measures.items()}
     verdicts = tuple(verdict(floors[name], measure.title) for name, measure in measures.items())
-    return NoiseTests(floors, verdicts, *_without_bins(rows, scores, floors, random_state))
+    return NoiseTests(floors, verdicts, *_without_bins(evidence, floors, random_state))
 
 
 def _without_bins(
-    rows: Any, scores: Any, floors: Mapping[str, NoiseFloor], random_state: int | None
+    evidence: Rows | SummedRows, floors: Mapping[str, NoiseFloor], random_state: int | None
 ) -> tuple[BinlessTests, tuple[str, ...]]:
-    if isinstance(rows, SummedRows):
+    if isinstance(evidence, SummedRows):
         return BinlessTests(), (needs_rows("The AUC"), needs_rows("A test or an estimate without bins"))
     if not floors:
         return BinlessTests(), ()
-    if (missing := lacks(kind_of(rows), "tests without bins")) is not None:
+    if (missing := evidence.lacks("tests without bins")) is not None:
         return BinlessTests(), (missing,)
-    weighting: dict[str, Any] = {"sample_weight": rows.sample_weight, "cluster": rows.cluster}
-    tests = calibration_tests(rows.labels, scores, **weighting, random_state=random_state)
-    slope = calibration_slope(rows.labels, scores, **weighting)
+    tests = calibration_tests(evidence, random_state=random_state)
+    slope = calibration_slope(evidence)
     tried: list[Any] = [*floors.values(), *tests, slope]
-    together = combined_test([each.p_value for each in tried], next(iter(floors.values())).untold)
-    unweighted = None if rows.sample_weight is None else without_weights(kind_of(rows))
+    together = combined_test([each.p_value for each in tried], too_few(evidence.n_clusters))
+    unweighted = without_weights(KINDS[evidence.kind]) if evidence.is_weighted else None
     sentences = [together.words, *(test.words for test in tests), unweighted, slope.words]
     by_name: dict[str, Any] = {test.test: BinlessTest(test) for test in tests}
     return BinlessTests(**by_name, slope=slope, together=together), tuple(filter(None, sentences))
 
 
-def _measures(rows: Any) -> dict[str, Measure]:
+def _measures(kind: str) -> dict[str, Measure]:
     """Return the errors that are shown with their noise floor, by their notion, or "binary"."""
-    errors = ece_of(kind_of(rows))
-    by_notion: dict[str, Measure] = {
-        notion: ECES[notion] for notion in TOP_NOTIONS if ECES[notion].key in errors
-    }
+    errors = ece_of(kind)
+    by_notion = {str(notion): ECES[notion] for notion in TOP_NOTIONS if ECES[notion].key in errors}
     return by_notion or {"binary": next(iter(errors.values()))}

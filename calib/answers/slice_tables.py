@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 import pandas as pd
@@ -17,11 +17,15 @@ from calib.base.results import Result
 from calib.data.defaults import FDR, N_BINS, N_RESAMPLES, RANDOM_STATE
 from calib.data.kinds import needs_rows
 from calib.data.notions import TOP_NOTIONS, Notion, Strategy
+from calib.data.predictions import Scores, Values
 from calib.data.validation import check_choice, check_share
 from calib.evidence.evidence import Groups
-from calib.evidence.rows import as_evidence
+from calib.evidence.rows import Rows, Source, as_evidence
 from calib.evidence.sums import SummedRows
 from calib.stats.floors import ProblemFloors, above_noise_words, discoveries, problem_floors
+
+#: What groups are cut from: a column or its name, a table, or cuts.
+Grouping: TypeAlias = str | Values | Cut | Sequence[Cut] | Sequence[str]
 
 #: Columns of `SliceTable.frame` with the head and the meaning that tables print.
 SLICE_COLUMNS = {
@@ -92,18 +96,18 @@ class SliceTable(Result):
 
 
 def slices(
-    y_true: Any,
-    scores: Any,
-    groups: Any = None,
+    y_true: Source,
+    scores: Scores | None = None,
+    groups: Grouping | None = None,
     *,
     notion: Notion = "top-label",
     n_bins: int = N_BINS,
-    strategy: Strategy = "uniform",
+    strategy: Strategy | None = None,
     cuts: Mapping[str, int | Sequence[float] | str] | int | Sequence[float] | str | None = None,
     pairs: bool = False,
     fdr: float = FDR,
-    sample_weight: Any = None,
-    cluster: Any = None,
+    sample_weight: Values | None = None,
+    cluster: Values | None = None,
     n_resamples: int = N_RESAMPLES,
     random_state: int | np.random.Generator | None = RANDOM_STATE,
 ) -> SliceTable:
@@ -113,9 +117,10 @@ def slices(
     ----------
     y_true, scores, n_bins, strategy, sample_weight, cluster
         As for `calib.noise_floor`.
-    groups : (n,) array_like, Series, DataFrame or sequence of Cut
-        A column or a table that groups are cut from (`cut_column`). Whole numbers of a single column are
-        codes. For a summary, names of summed columns, or None for all.
+    groups : str, (n,) array_like, Series, DataFrame or sequence of Cut
+        A column or a table that groups are cut from (`cut_column`), or the name of one of the predictions'
+        further columns. Whole numbers of a single column are codes. For a summary, names of summed columns,
+        or None for all.
     notion : {"top-label", "confidence"}
         Whether each predicted class has its own cells within a group.
     cuts : int, sequence of float, str, or mapping of column to one of these, optional
@@ -144,7 +149,8 @@ def slices(
     """
     check_choice(notion, TOP_NOTIONS, "notion")
     check_share(fdr, "fdr", 0.05)
-    parts = groups_of(y_true, scores, groups, cuts, notion, sample_weight, cluster, pairs)
+    evidence = as_evidence(y_true, scores, sample_weight, cluster)
+    parts = groups_of(evidence, groups, cuts, notion, pairs)
     random = np.random.default_rng(random_state)
     options: dict[str, Any] = {"n_bins": n_bins, "strategy": strategy, "fdr": fdr, "n_resamples": n_resamples}
     options["among"] = sum(len(part.present) for part in parts)
@@ -186,35 +192,44 @@ def _cut_all(groups: Any, cuts: Any) -> list[Cut]:
 
 
 def groups_of(
-    y_true: Any,
-    scores: Any,
-    groups: Any,
+    evidence: Rows | SummedRows,
+    groups: Grouping | None,
     cuts: Any,
     notion: Notion,
-    sample_weight: Any,
-    cluster: Any = None,
     pairs: bool = False,
 ) -> list[Groups]:
     """Return the evidence of the groups of every column; for a summary, of the columns that it holds."""
-    evidence = as_evidence(y_true, scores, sample_weight, cluster)
     if isinstance(evidence, SummedRows):
         if pairs:
             raise InputError(needs_rows("Pairs of columns"))
-        columns = [groups] if isinstance(groups, str) else list(evidence.by if groups is None else groups)
+        given: Any = evidence.by if groups is None else groups
+        columns = [given] if isinstance(given, str) else list(given)
         return [evidence.groups(column, notion) for column in columns or ["site"]]
     if groups is None:
         raise InputError("groups is None, but rows need it: pass one value per row, a table or cuts")
+    if isinstance(groups, str):
+        groups = _further_column(evidence, groups)
     found, alone = [], [groups] if isinstance(groups, Cut) else _cut_all(groups, cuts)
     if pairs and len({len(cut.code) for cut in alone}) == 1:
         alone += [cross_cuts(*both) for both in combinations(alone, 2)]
     for cut in alone:
-        if len(cut.code) != len(y_true):
+        if len(cut.code) != evidence.n_given:
             raise InputError(
                 f"groups must hold one value per row: column {cut.name!r} has {len(cut.code):,} rows, the "
-                f"labels {len(y_true):,}"
+                f"predictions {evidence.n_given:,}"
             )
         found.append(evidence.groups(cut.name, cut.groups, cut.code, notion))
     return found
+
+
+def _further_column(evidence: Rows, name: str) -> pd.Series:
+    table = evidence.predictions.metadata
+    if evidence.n_given != evidence.n_samples:
+        raise InputError(f"some rows have weight 0: pass the column {name!r} itself as groups")
+    if table is None or name not in table:
+        held = "none" if table is None else ", ".join(map(repr, table.columns[:5]))
+        raise InputError(f"the predictions have no further column {name!r}; they have {held}")
+    return table[name]
 
 
 def _lines_of_column(part: Groups, floors: ProblemFloors) -> pd.DataFrame:

@@ -10,7 +10,7 @@ import numpy as np
 
 from calib.base.exceptions import InputError
 from calib.base.results import Result
-from calib.data.predictions import BinaryPrediction, TopLabelPrediction, clusters_of
+from calib.data.predictions import Announcement, BinaryPrediction, Scores, top_of
 from calib.evidence.reductions import event_scores, top_label
 
 #: Written in place of an infinite threshold: no confidence reaches it.
@@ -32,7 +32,7 @@ class AcceptanceRule(Result):
     #: Whether 1-D scores are P(Y = 1), whose confidence is p or 1 - p; else they are confidences
     of_event: bool
 
-    def accept(self, scores: Any) -> np.ndarray:
+    def accept(self, scores: Scores) -> np.ndarray:
         """Return whether each prediction passes without a person, (n,) bool.
 
         Parameters
@@ -40,7 +40,8 @@ class AcceptanceRule(Result):
         scores : (n, L) or (n,) array_like, or predictions of any kind
             From the model and calibrator that the rule was made for.
         """
-        scores = predicted_classes(scores)
+        if isinstance(scores, Announcement):
+            scores = predicted_classes(scores)
         if self.by is None:
             event = event_scores(scores)
             confidence = top_label(scores)[1] if event is None else event
@@ -67,13 +68,6 @@ class AcceptanceRule(Result):
         return carrier
 
 
-def predicted_classes(scores: Any) -> Any:
+def predicted_classes(rows: Announcement) -> Announcement:
     """Return binary predictions as predicted classes: P(Y = 1) = 0.02 is a confident class 0."""
-    if not isinstance(scores, BinaryPrediction):
-        return scores
-    return TopLabelPrediction(
-        *top_label(scores),
-        class_names=scores.class_names,
-        sample_weight=scores.sample_weight,
-        cluster=clusters_of(scores),
-    )
+    return top_of(rows, *top_label(rows)) if isinstance(rows, BinaryPrediction) else rows

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Self
+from typing import Self
 
 import numpy as np
 from sklearn.base import BaseEstimator
@@ -11,8 +11,9 @@ from sklearn.utils.validation import check_is_fitted
 
 from calib.calibrators.curves import SCORE_CLIP, Curve, Lines, Logistic, clipped_logs
 from calib.calibrators.likelihood import logistic_fit
-from calib.data.predictions import weighted_rows
+from calib.data.predictions import Values
 from calib.data.validation import as_scores, check_binary
+from calib.data.weights import row_weights
 
 
 class BinaryCalibrator(BaseEstimator):
@@ -30,7 +31,7 @@ class BinaryCalibrator(BaseEstimator):
         """The fitted curve: Steps, Lines, Logistic or Spline."""
         raise NotImplementedError
 
-    def fit(self, scores: Any, outcomes: Any, sample_weight: Any = None) -> Self:
+    def fit(self, scores: Values, outcomes: Values, sample_weight: Values | None = None) -> Self:
         """Fit to scores and outcomes of one event.
 
         Parameters
@@ -43,11 +44,11 @@ class BinaryCalibrator(BaseEstimator):
             Weights, 0 or more. Only their ratios matter; rows of weight 0 are left out.
         """
         scores, outcomes = check_binary(scores, outcomes)
-        outcomes, scores, weights = weighted_rows(outcomes, scores, sample_weight)
-        self._fit(scores, outcomes, weights)
+        counts, weights, differ = row_weights(sample_weight, len(scores))
+        self._fit(scores[counts], outcomes[counts], weights if differ else None)
         return self
 
-    def predict(self, scores: Any) -> np.ndarray:
+    def predict(self, scores: Values) -> np.ndarray:
         """Calibrated probabilities, (n,) float64, of (n,) scores in [0, 1]."""
         check_is_fitted(self)
         return self.curve_(as_scores(scores, ndim=1, what="scores").astype(np.float64, copy=False))

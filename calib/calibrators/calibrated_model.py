@@ -30,7 +30,7 @@ from calib.calibrators.multiclass import MulticlassToBinary, fit_rows
 from calib.calibrators.softmax import softmax
 from calib.data.defaults import RANDOM_STATE
 from calib.data.matrices import highest
-from calib.data.predictions import TopLabelPrediction
+from calib.data.predictions import TopLabelPrediction, Values
 from calib.data.splits import units_of
 from calib.data.validation import as_clusters, check_choice, check_share
 
@@ -191,7 +191,13 @@ class CalibratedModel(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
         return MulticlassToBinary() if self.calibrator is None else self.calibrator
 
     def fit(
-        self, X: Any, y: Any, sample_weight: Any = None, *, cluster: Any = None, **fit_params: Any
+        self,
+        X: Any,
+        y: Values,
+        sample_weight: Values | None = None,
+        *,
+        cluster: Any = None,
+        **fit_params: Any,
     ) -> CalibratedModel:
         """Fit estimators on some of the rows and calibrators on the rest.
 
@@ -341,7 +347,9 @@ class CalibratedModel(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
             raise InputError(f"y has the class {labels[unknown][0]!r}, which the estimator was not fitted on")
         return codes
 
-    def _routed(self, sample_weight: Any, params: dict[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
+    def _routed(
+        self, sample_weight: Values | None, params: dict[str, Any]
+    ) -> tuple[dict[str, Any], dict[str, Any]]:
         if get_config()["enable_metadata_routing"]:
             routed = process_routing(self, "fit", sample_weight=sample_weight, **params)
             return routed.estimator.fit, routed.splitter.split if "splitter" in routed else {}

@@ -15,8 +15,15 @@ from calib.base.exceptions import InputError
 from calib.base.parallel import map_row_blocks
 from calib.calibrators.completed_rows import VectorCalibrator
 from calib.data.kinds import check_equal_rows
-from calib.data.predictions import Predictions, check_same_classes, names_given
-from calib.data.validation import as_finite, check_choice, check_columns, check_count, check_labelled
+from calib.data.predictions import (
+    Predictions,
+    Scores,
+    Values,
+    check_same_classes,
+    names_given,
+    score_matrix,
+)
+from calib.data.validation import as_finite, check_choice, check_columns, check_count
 
 #: Most cells of a scheme: they are numbered in int64.
 MOST_CELLS = 2**62
@@ -25,7 +32,7 @@ MOST_CELLS = 2**62
 class SimplexScheme(BaseEstimator):
     """A partition of the probability simplex into `n_bins_` numbered cells; the base of the three schemes."""
 
-    def fit(self, proba: Any, y: Any = None) -> SimplexScheme:
+    def fit(self, proba: Scores, y: Any = None) -> SimplexScheme:
         """Learn the partition from (n, L) probabilities; the labels are not used.
 
         Raises
@@ -34,7 +41,7 @@ class SimplexScheme(BaseEstimator):
             If `proba` has no probabilities or fewer than 3 columns, an option is out of range, or there would
             be more than `MOST_CELLS` cells.
         """
-        matrix = Predictions(proba).proba
+        matrix = Predictions(score_matrix(proba, "proba")).proba
         if matrix.shape[1] < 3:
             raise InputError(
                 f"binning the simplex needs at least 3 classes; got {matrix.shape[1]} columns. "
@@ -44,17 +51,17 @@ class SimplexScheme(BaseEstimator):
         self._fit(matrix)
         return self
 
-    def assign(self, proba: Any) -> np.ndarray:
+    def assign(self, proba: Scores) -> np.ndarray:
         """Return the cell of each row, (n,) int64 in 0..n_bins_-1."""
         return map_row_blocks(self._assign, self._checked(proba))
 
-    def interior(self, proba: Any) -> np.ndarray:
+    def interior(self, proba: Scores) -> np.ndarray:
         """Return which rows count in the means of cells, (n,) bool: all, except rows on cuts."""
         return map_row_blocks(self._interior, self._checked(proba))
 
-    def _checked(self, proba: Any) -> np.ndarray:
+    def _checked(self, proba: Scores) -> np.ndarray:
         check_is_fitted(self, "n_bins_")
-        return check_columns(Predictions(proba).proba, self.n_classes_)
+        return check_columns(Predictions(score_matrix(proba, "proba")).proba, self.n_classes_)
 
     def count_cells(self, n_classes: int) -> int:
         """Return the number of cells for L classes, if the parameters fix it."""
@@ -133,7 +140,7 @@ class GridScheme(SimplexScheme):
     def __init__(self, cells: int = 5) -> None:
         self.cells = cells
 
-    def tuples(self, proba: Any) -> np.ndarray:
+    def tuples(self, proba: Scores) -> np.ndarray:
         """Return the tuple k of each row's cell, (n, L) int64."""
         return map_row_blocks(lambda rows: simplex_cells.grid_tuples(rows, self.cells), self._checked(proba))
 
@@ -282,7 +289,7 @@ class CanonicalBinning(VectorCalibrator):
     def __init__(self, scheme: SimplexScheme) -> None:
         self.scheme = scheme
 
-    def fit(self, proba: Any, y: Any) -> CanonicalBinning:
+    def fit(self, proba: Scores, y: Values) -> CanonicalBinning:
         """Fit the scheme on (n, L) probabilities and average the (n,) labels in each cell.
 
         Raises
@@ -298,8 +305,8 @@ class CanonicalBinning(VectorCalibrator):
             )
         check_equal_rows(proba, "Canonical binning")
         self.class_names_ = names_given(proba)
-        data = Predictions(getattr(proba, "proba", proba), y)
-        labels = check_labelled(data.labels, "fit")
+        data = Predictions(score_matrix(proba, "proba"), y)
+        labels = data.truth
         self.scheme_ = clone(self.scheme).fit(data.proba)
         self.n_classes_, self.n_bins_ = data.n_classes, self.scheme_.n_bins_
         inside = self.scheme_.interior(data.proba)
@@ -312,7 +319,7 @@ class CanonicalBinning(VectorCalibrator):
         self.values_ = table / self.counts_[:, None]
         return self
 
-    def assign(self, proba: Any) -> np.ndarray:
+    def assign(self, proba: Scores) -> np.ndarray:
         """Return the cell of each row, (n,) int64 in 0..n_bins_-1."""
         check_is_fitted(self, "values_")
         check_same_classes(self, proba)
@@ -336,7 +343,7 @@ class CanonicalBinning(VectorCalibrator):
         check_is_fitted(self, "values_")
         return simplex_cells.find_cells(np.asarray(cells), self.cells_)
 
-    def predict_proba(self, proba: Any) -> np.ndarray:
+    def predict_proba(self, proba: Scores) -> np.ndarray:
         """Return calibrated vectors, (n, L) float64; rows sum to 1."""
         return self.value_of(self.assign(proba))
 

@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy.special import expit
 
+from calib.data.predictions import Scores
 from calib.evidence.binning import assign_bins
 
 #: Least distance of a score from 0 and 1 before log-odds: half the gap between 1 and the float32 below it,
@@ -177,6 +178,6 @@ def on_parabolas(odds: Any, start: Any, value: Any, slope: Any, bend: Any) -> An
     return expit(away * (bend * away + slope) + value)
 
 
-def on_lines(scores: Any, start: Any, value: Any, slope: Any) -> Any:
+def on_lines(scores: Scores, start: Any, value: Any, slope: Any) -> Any:
     """Probabilities of scores, each on its line as in `Lines.segments`."""
     return np.minimum(np.maximum(slope * (scores - start) + value, 0.0), 1.0)

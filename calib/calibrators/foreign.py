@@ -9,13 +9,8 @@ import numpy as np
 
 from calib.base.exceptions import InputError
 from calib.calibrators.completed_rows import VectorCalibrator
-from calib.data.predictions import (
-    names_given,
-    weighted_rows,
-    weights_of,
-    with_codes,
-)
-from calib.data.validation import as_class_scores, as_labels, plain
+from calib.data.predictions import Scores, Values, labelled, names_given, score_matrix
+from calib.data.validation import as_class_scores, plain
 
 #: Methods that give probabilities, in the order in which they are looked for.
 METHODS = ("predict_proba", "transform")
@@ -59,7 +54,7 @@ class ForeignCalibrator(VectorCalibrator):
         """Its name in tables."""
         return type(self.calibrator).__name__ if self.name is None else self.name
 
-    def fit(self, proba: Any, y: Any, sample_weight: Any = None) -> ForeignCalibrator:
+    def fit(self, proba: Scores, y: Values, sample_weight: Values | None = None) -> ForeignCalibrator:
         """Fit a copy to (n, L) probabilities and (n,) true class codes.
 
         Raises
@@ -70,18 +65,17 @@ class ForeignCalibrator(VectorCalibrator):
         if not hasattr(self.calibrator, "fit") or not any(hasattr(self.calibrator, name) for name in METHODS):
             raise InputError(f"{self.title} needs fit, and predict_proba or transform")
         self.class_names_ = names_given(proba)
-        y, proba = with_codes(y, proba)
-        if weights_of(proba, sample_weight) is not None:
+        rows = labelled(y, proba, sample_weight, what="proba")
+        if rows.sample_weight is not None:
             raise InputError(f"{self.title} is given no weights; count every row once, or choose another")
-        y, matrix, _ = weighted_rows(y, as_class_scores(getattr(proba, "proba", proba), "proba"), None)
-        codes = as_labels(y, *matrix.shape)
+        matrix, codes = score_matrix(rows, "proba"), rows.truth
         self.n_classes_ = matrix.shape[1]
         fitted = copy.deepcopy(self.calibrator)
         self._asked("fit", fitted.fit, np.array(matrix, dtype=np.float64), codes.astype(np.int64))
         self.calibrator_ = fitted
         return self
 
-    def predict_proba(self, proba: Any) -> np.ndarray:
+    def predict_proba(self, proba: Scores) -> np.ndarray:
         """Calibrated class probabilities, (n, L) float64.
 
         Raises

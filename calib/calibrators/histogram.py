@@ -8,8 +8,8 @@ import numpy as np
 
 from calib.calibrators.binary import BinaryCalibrator
 from calib.calibrators.curves import Steps
-from calib.data.effective import effective_rows
 from calib.data.validation import check_choice, check_count, check_share
+from calib.data.weights import effective_rows
 from calib.evidence.binning import assign_bins, equal_mass_cuts, sorted_cuts
 
 

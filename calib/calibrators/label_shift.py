@@ -18,8 +18,8 @@ from calib.base.results import Result
 from calib.calibrators.binary import BinaryCalibrator
 from calib.calibrators.completed_rows import VectorCalibrator
 from calib.data.matrices import highest
+from calib.data.predictions import Scores, Values, score_matrix
 from calib.data.validation import (
-    as_class_scores,
     as_finite,
     as_labels,
     as_names,
@@ -87,7 +87,7 @@ class LabelShift(Result):
             "differ and rows of each class look alike."
         )
 
-    def correct(self, proba: Any) -> np.ndarray:
+    def correct(self, proba: Scores) -> np.ndarray:
         """Return the probabilities times the weights, each row divided by its sum, (n, L) float64.
 
         For two classes, (n,) probabilities of class 1 are corrected, too. A row is unchanged if the intervals
@@ -120,7 +120,7 @@ class CorrectedCalibrator(VectorCalibrator):
     def __sklearn_is_fitted__(self) -> bool:
         return True
 
-    def fit(self, proba: Any, y: Any, sample_weight: Any = None) -> CorrectedCalibrator:
+    def fit(self, proba: Scores, y: Values, sample_weight: Values | None = None) -> CorrectedCalibrator:
         """Fit the calibrator, if any, to labelled rows; the weights do not change."""
         if self.calibrator is not None:
             self.calibrator.fit(proba, y, sample_weight)
@@ -131,7 +131,7 @@ class CorrectedCalibrator(VectorCalibrator):
         """Number of classes."""
         return len(self.weights)
 
-    def predict_proba(self, proba: Any) -> np.ndarray:
+    def predict_proba(self, proba: Scores) -> np.ndarray:
         """Corrected class probabilities, (n, L) float64."""
         return _reweighted(
             proba if self.calibrator is None else self.calibrator.predict_proba(proba), self.weights
@@ -151,7 +151,7 @@ class CorrectedScores(BinaryCalibrator):
         if self.calibrator is not None:
             self.calibrator.fit(scores, outcomes, weights)
 
-    def predict(self, scores: Any) -> np.ndarray:
+    def predict(self, scores: Values) -> np.ndarray:
         """Corrected P(Y = 1), (n,) float64, of (n,) scores."""
         return _reweighted(
             scores if self.calibrator is None else self.calibrator.predict(scores), self.weights
@@ -208,7 +208,7 @@ class LabelShiftCorrection(BaseEstimator):
     def __init__(self, *, method: str = "em", target_shares: Any = None, training_shares: Any = None) -> None:
         self.method, self.target_shares, self.training_shares = method, target_shares, training_shares
 
-    def fit(self, proba: Any, y: Any = None) -> LabelShiftCorrection:
+    def fit(self, proba: Scores, y: Any = None) -> LabelShiftCorrection:
         """Estimate class shares, mean probabilities and confusions from labelled rows.
 
         Parameters
@@ -241,11 +241,11 @@ class LabelShiftCorrection(BaseEstimator):
         self.usual_ = self._seen(matrix)
         return self
 
-    def predict_proba(self, proba: Any) -> np.ndarray:
+    def predict_proba(self, proba: Scores) -> np.ndarray:
         """Return the corrected probabilities of new rows, (m, L) float64, as for `adapt`."""
         return self.adapt(proba).correct(proba)
 
-    def adapt(self, proba: Any) -> LabelShift:
+    def adapt(self, proba: Scores) -> LabelShift:
         """Estimate the class shares of new rows, unless they are known.
 
         Parameters
@@ -368,7 +368,7 @@ def as_shares(given: Any, n_classes: int, names: Any, what: str) -> np.ndarray:
     return shares / shares.sum()
 
 
-def _reweighted(proba: Any, weights: Any) -> np.ndarray:
+def _reweighted(proba: Scores, weights: Any) -> np.ndarray:
     weights = np.asarray(weights, dtype=np.float64)
     if len(weights) == 2 and n_axes(proba) == 1:
         scores = as_scores(proba, ndim=1, what="scores").astype(np.float64)
@@ -419,8 +419,8 @@ def _em_variance(proba: np.ndarray, source: np.ndarray, weights: np.ndarray) -> 
     return variance
 
 
-def _distributions(proba: Any) -> np.ndarray:
-    matrix = as_class_scores(getattr(proba, "proba", proba), "proba").astype(np.float64)
+def _distributions(proba: Scores) -> np.ndarray:
+    matrix = score_matrix(proba, "proba").astype(np.float64)
     sums = matrix.sum(axis=1)
     if (np.abs(sums - 1.0) > SUM_TOLERANCE).any():
         row = int(np.abs(sums - 1.0).argmax())

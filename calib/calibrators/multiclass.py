@@ -28,12 +28,15 @@ from calib.data.predictions import (
     Announcement,
     MultilabelPrediction,
     Predictions,
+    Scores,
     TopKPrediction,
     TopLabelPrediction,
+    Values,
     check_same_classes,
-    checked_rows,
+    labelled,
     names_given,
     score_matrix,
+    top_of,
 )
 from calib.data.validation import (
     as_groups,
@@ -43,14 +46,13 @@ from calib.data.validation import (
 )
 from calib.evidence.binning import BinaryProblems, assign_bins
 from calib.evidence.reductions import (
-    counted_rows,
     fit_classes,
     grouped_problems,
-    problems_of,
     ranked_classes,
     separate_problems,
     top_label,
 )
+from calib.evidence.rows import Rows
 
 
 @dataclass(frozen=True)
@@ -181,7 +183,7 @@ def fallback_words(records: Sequence[Mapping[str, Any]]) -> list[str]:
     return lines
 
 
-def fit_rows(calibrator: Any, inputs: Any, outcomes: Any, sample_weight: Any) -> Any:
+def fit_rows(calibrator: Any, inputs: Any, outcomes: Values, sample_weight: Values | None) -> Any:
     if sample_weight is None:
         return calibrator.fit(inputs, outcomes)
     if not has_fit_parameter(calibrator, "sample_weight"):
@@ -305,7 +307,9 @@ class MulticlassToBinary(BaseEstimator):
         self.complete = complete
         self.by = by
 
-    def fit(self, proba: Any, y: Any, sample_weight: Any = None, *, groups: Any = None) -> MulticlassToBinary:
+    def fit(
+        self, proba: Scores, y: Values, sample_weight: Values | None = None, *, groups: Values | None = None
+    ) -> MulticlassToBinary:
         """Fit one binary calibrator per problem on calibration rows the model was not trained on.
 
         Parameters
@@ -325,11 +329,13 @@ class MulticlassToBinary(BaseEstimator):
             Before a fit of more than a minute, with an estimate and advice.
         """
         names = names_given(proba)
-        y, scores = checked_rows(y, proba, "proba")
+        rows = Rows(labelled(y, proba, sample_weight, what="proba"))
+        scores = rows.predictions
+        if not isinstance(proba, Announcement):
+            score_matrix(scores, "proba")
         n_classes = _classes_of(scores)
-        weights = scores.sample_weight if sample_weight is None else sample_weight
         binary = self.binary_calibrator
-        by_counts = _bins_distinct(binary) and weights is None
+        by_counts = _bins_distinct(binary) and scores.sample_weight is None
         by_rows = self.bins_top_alone and isinstance(scores, Predictions)
         shape = self.shape_for(n_classes)
         if isinstance(scores, MultilabelPrediction) and self.normalize:
@@ -347,19 +353,18 @@ class MulticlassToBinary(BaseEstimator):
         for name in ("groups_", "by_class_", "everyone_", "shrunk_"):
             self.__dict__.pop(name, None)
         self.class_names_ = names
-        counted = counted_rows(y, scores, weights)
-        self.n_clusters_ = _count_clusters(counted[3])
+        self.n_clusters_ = rows.n_clusters
         needed = self.least_points
+        code, group_names = self._grouped(groups, rows.n_given)
         if by_counts and (by_rows or self.notion == "class-wise"):
-            self._grouped(groups, len(scores))
-            return self._fit_by_counts(y, scores, shape, binary)
+            return self._fit_by_counts(scores, shape, binary)
         if self.has_groups:
-            code, self.groups_ = self._grouped(groups, len(scores))
+            self.groups_ = group_names
             shape = self.shape_for(n_classes, len(self.groups_))
-            problems = grouped_problems(y, scores, shape, code, sample_weight)
+            weights = rows.weights if rows.is_weighted else None
+            problems = grouped_problems(scores, shape, code[rows.counts], weights)
         else:
-            self._grouped(groups, len(scores))
-            problems = problems_of(*counted, self.notion, top_k)
+            problems = rows.problems(self.notion, top_k)
         long = effort_words(self, problems.n_samples, shape.n_classes)
         if long:
             warnings.warn(long, LongFitWarning, stacklevel=2)
@@ -369,11 +374,12 @@ class MulticlassToBinary(BaseEstimator):
             fitted = clone(binary)
             if by_counts:
                 return fitted.fit_sorted(*source.problem(index))
-            return fit_rows(fitted, *source.problem(index), source.weights_of(index))
+            weights = source.weights_of(index) if source.is_weighted else None
+            return fit_rows(fitted, *source.problem(index), weights)
 
         classes = problems
         if shape.n_groups and shape.by_class:
-            classes = problems_of(*counted, "top-label")
+            classes = rows.problems("top-label")
         self.fit_problems(
             shape,
             sizes,
@@ -398,12 +404,13 @@ class MulticlassToBinary(BaseEstimator):
         alone = _gives_top(self) and self.fallback == "identity" and not self.has_groups
         return alone and _bins_distinct(self.binary_calibrator)
 
-    def _fit_by_counts(self, y: Any, scores: Any, shape: NotionShape, binary: Any) -> MulticlassToBinary:
+    def _fit_by_counts(self, scores: Announcement, shape: NotionShape, binary: Any) -> MulticlassToBinary:
         """Fit histogram binning of unweighted rows, with few problems sorted at a time."""
         if self.notion != "class-wise":
-            return self.fit_sorted(shape, *separate_problems(y, scores, shape))
+            return self.fit_sorted(shape, *separate_problems(scores, shape))
         unfitted = clone(binary)
-        fitted = fit_classes(lambda *problem: copy(unfitted).fit_sorted(*problem), y, scores)
+        assert isinstance(scores, (Predictions, MultilabelPrediction))
+        fitted = fit_classes(lambda *problem: copy(unfitted).fit_sorted(*problem), scores)
         sizes = np.full(shape.n_classes, len(scores))
         return self.fit_problems(
             shape, sizes, fitted.__getitem__, lambda claim: None, sizes, fitted.__getitem__
@@ -526,19 +533,19 @@ class MulticlassToBinary(BaseEstimator):
             self.__dict__["everyone_"] = ProblemCalibrators([*self.calibrators_, *others])
         return self.__dict__["everyone_"]
 
-    def group_codes(self, groups: Any, n_samples: int) -> np.ndarray:
+    def group_codes(self, groups: Values | None, n_samples: int) -> np.ndarray:
         """Return codes of groups, (n,) int64: places in `groups_`, -1 for groups that `fit` did not see."""
         code, names = self._grouped(groups, n_samples)
         places = {name: place for place, name in enumerate(self.groups_)}
         return np.array([places.get(name, -1) for name in names], dtype=np.int64)[code]
 
-    def predict(self, proba: Any) -> np.ndarray:
+    def predict(self, proba: Scores) -> np.ndarray:
         """Predicted class codes, (n,) int64; only class-wise calibration can change them."""
         matrix = self._checked(proba)
         return highest(self._class_wise(matrix) if self.notion == "class-wise" else matrix)[0]
 
     @available_if(_gives_top)
-    def predict_top(self, proba: Any, *, groups: Any = None) -> TopLabelPrediction:
+    def predict_top(self, proba: Scores, *, groups: Values | None = None) -> TopLabelPrediction:
         """Predicted class and calibrated confidence (confidence, top-label); `groups` as in `fit`."""
         check_same_classes(self, proba)
         if isinstance(proba, TopKPrediction):
@@ -559,11 +566,10 @@ class MulticlassToBinary(BaseEstimator):
         else:
             check_is_fitted(self)
             label, confidence = highest(check_columns(score_matrix(proba, "proba"), self.n_classes_))
-        return TopLabelPrediction(
-            label, self.everyone_.predict(confidence, self._problems(label, groups, len(label)))
-        )
+        calibrated = self.everyone_.predict(confidence, self._problems(label, groups, len(label)))
+        return top_of(proba, label, calibrated)
 
-    def _problems(self, label: np.ndarray, groups: Any, n_samples: int) -> np.ndarray:
+    def _problems(self, label: np.ndarray, groups: Values | None, n_samples: int) -> np.ndarray:
         """Position in `everyone_` of the calibrator of each row."""
         shape = self.shape_
         if not self.has_groups:
@@ -573,7 +579,7 @@ class MulticlassToBinary(BaseEstimator):
         other = shape.n_problems + (label if shape.by_class else 0)
         return np.where(code < 0, other, shape.problems_of(label, group=code))
 
-    def _grouped(self, groups: Any, n_samples: int) -> tuple[np.ndarray, tuple[str, ...]]:
+    def _grouped(self, groups: Values | None, n_samples: int) -> tuple[np.ndarray, tuple[str, ...]]:
         if groups is None and self.has_groups:
             raise InputError(f"by={self.by!r} needs the group of each row; pass groups=")
         if groups is not None and not self.has_groups:
@@ -581,7 +587,7 @@ class MulticlassToBinary(BaseEstimator):
         return as_groups(groups, n_samples) if groups is not None else (np.empty(0, np.int64), ())
 
     @available_if(_gives_top_k)
-    def predict_top_k(self, proba: Any) -> tuple[np.ndarray, np.ndarray]:
+    def predict_top_k(self, proba: Scores) -> tuple[np.ndarray, np.ndarray]:
         """Return the K highest classes of each row and their calibrated scores, both (n, K)."""
         check_is_fitted(self)
         shape = self.shape_
@@ -606,7 +612,7 @@ class MulticlassToBinary(BaseEstimator):
         return rows.ranked[:, :n_ranks], rows.scores[:, :n_ranks]
 
     @available_if(_gives_proba)
-    def predict_proba(self, proba: Any, *, groups: Any = None) -> np.ndarray:
+    def predict_proba(self, proba: Scores, *, groups: Values | None = None) -> np.ndarray:
         """Calibrated scores of every class, (n, L) float64.
 
         Rows sum to 1 with ``normalize=True`` (class-wise) or ``complete="rescale"`` (others).
@@ -623,7 +629,7 @@ class MulticlassToBinary(BaseEstimator):
             return None
         entries = slice(*problems.offsets[[claim * per_claim, (claim + 1) * per_claim]])
         scores, outcomes = problems.scores[entries], problems.outcomes[entries]
-        weights = None if problems.weights is None else problems.weights[entries]
+        weights = problems.weights[entries] if problems.is_weighted else None
         return fit_rows(clone(binary), scores, outcomes, weights) if len(scores) >= needed else None
 
     def _shrunk(self, problems: BinaryProblems, short: np.ndarray, pooled: Any) -> list[Any]:
@@ -646,7 +652,7 @@ class MulticlassToBinary(BaseEstimator):
             listed[index] = moved_to(share, mean, pooled.values_)
         return listed
 
-    def _checked(self, proba: Any) -> np.ndarray:
+    def _checked(self, proba: Scores) -> np.ndarray:
         if not hasattr(self, "n_classes_"):  # `check_is_fitted` takes longer than one row does
             check_is_fitted(self)
         check_same_classes(self, proba)
@@ -671,15 +677,10 @@ def as_multiclass(calibrator: BinaryCalibrator, rows: Any) -> MulticlassToBinary
     return reduction
 
 
-def _count_clusters(cluster: np.ndarray | None) -> int | None:
-    count = 0 if cluster is None else int(cluster.max()) + 1
-    return count if cluster is not None and count < len(cluster) else None
-
-
 def clusters_of_fit(source: Any) -> int | None:
     """Return the clusters of a calibrator, an origin or rows; None if rows count as independent."""
     origin = getattr(source, "fitted_on_", source)
     if isinstance(origin, Announcement) and origin.labels is not None:
-        return _count_clusters(counted_rows(origin.labels, origin)[3])
+        return Rows(origin).n_clusters
     clusters: int | None = getattr(source, "n_clusters_", None) or getattr(origin, "n_clusters", None)
     return clusters

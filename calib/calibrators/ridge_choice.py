@@ -10,6 +10,7 @@ import numpy as np
 from calib.base.parallel import map_row_blocks
 from calib.calibrators.softmax_fit import SoftmaxFit
 from calib.data.equal_rows import mixed
+from calib.data.weights import equal_weights
 from calib.evidence.row_scores import weighted_mean
 
 #: In place of a strength: choose it by cross-validation.
@@ -60,8 +61,9 @@ def search_strength(
             out = fold == number
             begins[number] = fitted = fit(~out, strength, begins[number], FOLD_GAP)
             loss[out] = losses(fitted, out)
-        mean = weighted_mean(loss, weights)
-        values = loss if weights is None else weights * (loss - mean)
+        each = equal_weights(len(loss)) if weights is None else weights
+        mean = weighted_mean(loss, each)
+        values = each * (loss - mean)
         return strength, mean, float(values.std(ddof=1) / np.sqrt(len(loss)))
 
     if len(numbers) == 1:

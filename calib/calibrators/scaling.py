@@ -23,13 +23,16 @@ from calib.calibrators.softmax import softmax
 from calib.calibrators.softmax_fit import DiagonalMap, FullMap, Map, SoftmaxFit, softmax_fit
 from calib.data.matrices import row_max
 from calib.data.predictions import (
+    Scores,
     TopLabelPrediction,
+    Values,
+    labelled,
     names_given,
-    weighted_rows,
-    weights_of,
-    with_codes,
+    score_matrix,
+    top_of,
 )
-from calib.data.validation import as_class_scores, as_labels, check_choice, check_not_negative
+from calib.data.validation import check_choice, check_not_negative
+from calib.data.weights import row_weights
 from calib.evidence.binning import assign_bins, uniform_edges
 
 #: Lowest `floor_`, the smallest normal float32, and highest, divided by the number of classes.
@@ -58,7 +61,7 @@ class LogScaling(VectorCalibrator):
         """Return the number of parameters of a fit with `n_classes` classes."""
         raise NotImplementedError
 
-    def fit(self, proba: Any, y: Any, sample_weight: Any = None) -> Self:
+    def fit(self, proba: Scores, y: Values, sample_weight: Values | None = None) -> Self:
         """Fit to (n, L) probabilities, (n,) class codes and optional (n,) weights.
 
         Weights are 0 or more, and only their ratios matter; rows of weight 0 are left out.
@@ -74,11 +77,10 @@ class LogScaling(VectorCalibrator):
         """
         self._check_params()
         names = names_given(proba)
-        y, proba = with_codes(y, proba)
-        sample_weight = weights_of(proba, sample_weight)
-        matrix = as_class_scores(getattr(proba, "proba", proba), "proba")
-        y, matrix, weights = weighted_rows(y, matrix, sample_weight)
-        codes = as_labels(y, *matrix.shape)
+        rows = labelled(y, proba, sample_weight, what="proba")
+        counts, each, differ = row_weights(rows.sample_weight, rows.n_samples)
+        weights = each if differ else None
+        matrix, codes = score_matrix(rows, "proba")[counts], rows.truth[counts]
         n_samples, n_classes = matrix.shape
         overfit = self.overfit_words(n_samples, n_classes)
         if overfit:
@@ -102,7 +104,7 @@ class LogScaling(VectorCalibrator):
             'TemperatureScaling, or let cross-validation choose a ridge: l2="cv".'
         )
 
-    def predict_proba(self, proba: Any) -> np.ndarray:
+    def predict_proba(self, proba: Scores) -> np.ndarray:
         """Calibrated class probabilities, (n, L) float64, of (n, L) probabilities."""
         return map_row_blocks(
             lambda rows: self.probabilities(log_floored(rows, self.floor_)), self._checked(proba)
@@ -167,7 +169,7 @@ class TemperatureScaling(LogScaling):
     def _logits(self, log_p: Any) -> Any:
         return log_p / self.temperature_
 
-    def predict_top(self, proba: Any) -> TopLabelPrediction:
+    def predict_top(self, proba: Scores) -> TopLabelPrediction:
         """Predicted class, the same as of `proba`, and its calibrated probability."""
         matrix = self._checked(proba)
         label = map_row_blocks(lambda rows: rows.argmax(axis=1), matrix)
@@ -175,7 +177,7 @@ class TemperatureScaling(LogScaling):
         def top(rows: np.ndarray) -> np.ndarray:
             return 1.0 / np.exp(_below_top(rows, self.floor_) / self.temperature_).sum(axis=1)
 
-        return TopLabelPrediction(label, map_row_blocks(top, matrix))
+        return top_of(proba, label, map_row_blocks(top, matrix))
 
 
 class AffineScaling(LogScaling):

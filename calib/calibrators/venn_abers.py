@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from calib.base.exceptions import InputError
 from calib.calibrators.binary import BinaryCalibrator
 from calib.calibrators.curves import Steps
+from calib.data.predictions import Scores
 from calib.data.validation import as_scores
 
 
@@ -59,7 +58,7 @@ class VennAbersCalibration(BinaryCalibrator):
         p0, p1 = self._pair(np.append(-1.0, knots))
         return Steps(knots, p1 / (1.0 - p0 + p1))
 
-    def interval(self, scores: Any) -> tuple[np.ndarray, np.ndarray]:
+    def interval(self, scores: Scores) -> tuple[np.ndarray, np.ndarray]:
         """Return p0 and p1, (n,) float64 arrays with 0 <= p0 <= p1 <= 1, of (n,) scores in [0, 1]."""
         check_is_fitted(self)
         return self._pair(as_scores(scores, ndim=1, what="scores").astype(np.float64, copy=False))

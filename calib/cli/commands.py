@@ -6,7 +6,7 @@ import csv
 import shlex
 from argparse import Namespace
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +15,7 @@ import pandas as pd
 
 from calib.answers.advice import Candidate, Recommendation
 from calib.answers.advice import recommend as recommend_calibrator
-from calib.answers.calibrated import applied_frame, assessment_strategy, calibrated_scores, fit_on
+from calib.answers.calibrated import applied_frame, fit_on
 from calib.answers.conclusion import Conclusion, conclude
 from calib.answers.costly_actions import ActionCosts, choose_actions
 from calib.answers.cuts import MOST_CODES, Cut, cut_column, parse_cuts
@@ -25,9 +25,8 @@ from calib.answers.folds import FoldNumber, fold_errors, fold_texts
 from calib.answers.gaps import SliceGaps, slice_gaps
 from calib.answers.gate import GateResult
 from calib.answers.gate import gate as compare_with_limits
-from calib.answers.leaderboard import Entry, Leaderboard, row_losses
+from calib.answers.leaderboard import Leaderboard, entry_of
 from calib.answers.metric_tables import BASE, HOW_SURE, Metrics, interval_texts, metric_intervals
-from calib.answers.metric_tables import metrics as compute_metrics
 from calib.answers.model_tables import ModelComparison, ModelNumber, compare_models
 from calib.answers.noise_tests import BinlessTests, FloorNumbers, noise_tests
 from calib.answers.slice_tables import SliceTable
@@ -53,34 +52,29 @@ from calib.calibrators.label_shift import (
 )
 from calib.calibrators.multiclass import fallback_records, fallback_words
 from calib.calibrators.softmax_fit import fit_words
+from calib.cli.assessed import Assessed, assessed, calibrator_for, row_notes, summary_of
 from calib.cli.input import (
     FileRows,
     FitData,
     Output,
-    calibrator_for,
     calibrator_options,
     changed,
     chosen,
-    evidence_to_assess,
     further_column,
     numbers_by_name,
     read_rows,
-    rows_to_assess,
-    size_words,
-    summary_of,
+    refuse_summary,
 )
 from calib.cli.json_data import rows_of
 from calib.cli.light import serve
 from calib.cli.streams import deliver, is_piped, progress_line
 from calib.data.equal_rows import overlap
-from calib.data.kinds import check_equal_rows, kind_of, lacks
-from calib.data.notions import TOP_NOTIONS, Strategy
-from calib.data.predictions import Announcement, in_common_classes, weight_words
+from calib.data.kinds import check_equal_rows, kind_of
+from calib.data.predictions import Announcement, in_common_classes
 from calib.data.splits import FOLD, column_of
 from calib.diagrams.model_sweeps import ModelSweeps, SweptNumber, draw_model_sweeps, sweep_models
 from calib.diagrams.style import figure_html, plotly_script
-from calib.evidence.reductions import cluster_codes, top_label
-from calib.evidence.rows import as_evidence
+from calib.evidence.rows import Rows
 from calib.evidence.sums import SummedRows
 from calib.files.readers.roles import ChoiceError, models_in
 from calib.files.readers.writing import write_csv
@@ -88,7 +82,6 @@ from calib.files.saved.document import aligned, dumps, load_calibrator, loads
 from calib.files.saved.project import Project
 from calib.report.html import page
 from calib.report.sections import ReportInput, report_html
-from calib.stats.effective import dependence_words
 from calib.stats.measures import MEASURES
 
 #: Options of what is computed in bins and compared with redraws.
@@ -138,48 +131,30 @@ class MetricsData:
 
 def metrics(options: Namespace) -> Output[MetricsData]:
     """Assess the evaluation rows of a file, or a summary, before and after a calibrator, if there is one."""
-    fixed: list[str] = []
-    rows = evidence_to_assess(options, fixed)
-    notes = [size_words(rows), *fixed]
-    sources: dict[str, Any] = {BASE: rows}
-    if options.calibrator:
-        calibrator, rows, _ = calibrator_for(options.calibrator, rows, notes)
-        sources = {BASE: rows, name_of(calibrator): calibrator}
-    methods = [_Assessed(name, rows, source, options.n_bins) for name, source in sources.items()]
-    tested = [
-        noise_tests(rows, method.scores, strategy=method.strategy, **chosen(options, BINS_AND_REDRAWS))
-        for method in methods
+    found = assessed(options)
+    base = found.base
+    asked = chosen(options, BINS_AND_REDRAWS)
+    numbers, table = _compared(found.methods, options.n_bins)
+    tested = {name: noise_tests(evidence, **asked) for name, evidence in found.methods.items()}
+    methods = [
+        TestedMethodData(**vars(each), noise=tests.numbers(), without_bins=tests.without_bins)
+        for each, tests in zip(numbers, tested.values(), strict=True)
     ]
-    assessed = [
-        TestedMethodData(**vars(numbers), noise=tests.numbers(), without_bins=tests.without_bins)
-        for numbers, tests in zip(_data(methods), tested, strict=True)
-    ]
-    named = [(method.name, tests) for method, tests in zip(methods, tested, strict=True)]
-    verdicts = [f"{name}: {line}" for name, tests in named for line in tests.verdicts]
-    verdicts += [f"{name}: {line}" for name, tests in named for line in tests.sentences]
-    folds = _folds(rows, options)
-    conclusion = conclude(rows.labels, rows, n_bins=options.n_bins, sample_weight=rows.sample_weight)
-    floors = tested[0].floors
-    floor = floors.get(kind_of(rows).notion) or next(iter(floors.values()), None)
-    words = conclusion.words(rows.class_names, floor)
-    data = MetricsData(
-        str(options.file),
-        rows,
-        getattr(rows, "n_classes", None),
-        assessed,
-        rows_of(FoldNumber, folds),
-        ConclusionData(words, conclusion),
-    )
-    if len(folds):
+    verdicts = [f"{name}: {line}" for name, tests in tested.items() for line in tests.verdicts]
+    verdicts += [f"{name}: {line}" for name, tests in tested.items() for line in tests.sentences]
+    folds = pd.DataFrame()
+    rows = base.predictions if isinstance(base, Rows) else base
+    if isinstance(rows, Announcement) and column_of(rows, FOLD) is not None:
+        folds = fold_errors(rows, **asked)
         head = "by fold, on rows that the model of the fold was not fitted on; errors with their noise floor:"
         verdicts += ["", head, *fold_texts(folds).to_string().splitlines()]
-    return Output("\n".join([*notes, words, "", *_table(methods), "", *verdicts]), data)
-
-
-def _folds(rows: Any, options: Namespace) -> pd.DataFrame:
-    if isinstance(rows, SummedRows) or column_of(rows, FOLD) is None:
-        return pd.DataFrame()
-    return fold_errors(rows, **chosen(options, BINS_AND_REDRAWS))
+    floors = tested[BASE].floors
+    floor = floors.get(base.notion) or next(iter(floors.values()), None)
+    conclusion = conclude(base, n_bins=options.n_bins)
+    words = conclusion.words(base.class_names, floor)
+    about = str(options.file), rows, getattr(rows, "n_classes", None), methods
+    data = MetricsData(*about, rows_of(FoldNumber, folds), ConclusionData(words, conclusion))
+    return Output("\n".join([*found.notes, words, "", *table, "", *verdicts]), data)
 
 
 @dataclass(frozen=True)
@@ -194,10 +169,11 @@ def fit(options: Namespace) -> Output[EvaluatedFitData]:
     if options.n_bins is not None and options.points_per_bin is not None:
         raise InputError("--n-bins and --points-per-bin exclude each other; give one of the two")
     file_rows = read_rows(options)
+    unseen: Announcement | None
     if options.evaluate:
-        calibration, source = file_rows.calibration or file_rows.evaluation, "rows of the file"
+        first, source = file_rows.calibration or file_rows.evaluation, "rows of the file"
         second_file = changed(options, file=options.evaluate, labels=None)
-        calibration, unseen = in_common_classes(calibration, read_rows(second_file).evaluation)
+        calibration, unseen = in_common_classes(first, read_rows(second_file).evaluation)
     else:
         calibration, unseen, source = file_rows.divided(options)
     if calibration.labels is None:
@@ -213,26 +189,22 @@ def fit(options: Namespace) -> Output[EvaluatedFitData]:
     about_fit = fit_words(calibrator)
     calibrator = loads(content)
     notes = [f"{name_of(calibrator)} fitted on {calibration.n_samples:,} rows: {source}", *about_fit]
-    notes += filter(None, [dependence_words(calibration)])
-    if calibration.sample_weight is not None:
-        notes.append(f"rows are {weight_words(calibration.sample_weight)}; no guarantee holds with weights")
-    fallbacks = fallback_records(calibrator, calibration.class_names)
+    fitted_on = Rows(calibration)
+    notes += row_notes(fitted_on) + ["no guarantee holds with weights"] * fitted_on.is_weighted
+    fallbacks = fallback_records(calibrator, calibration.class_names or ())
     notes += fallback_words(fallbacks)
-    methods: list[_Assessed] = []
+    methods: list[MethodData] = []
     if unseen is not None and unseen.labels is not None:
         unseen = aligned(unseen, calibrator)
         if (again := overlap(unseen, calibrator)) is not None:
             notes.append(f"warning: {again.words}; assess the calibrator on other rows")
-        methods = [
-            _Assessed("before", unseen, unseen, options.bins),
-            _Assessed(name_of(calibrator), unseen, calibrator, options.bins),
-        ]
-        notes += ["", f"on {unseen.n_samples:,} other rows:", *_table(methods), ""]
+        methods, table = _compared(Assessed(Rows(unseen), calibrator).methods, options.bins)
+        notes += ["", f"on {unseen.n_samples:,} other rows:", *table, ""]
     deliver(options.output, content)
     notes.append(f"wrote {options.output}")
-    weighted, n_evaluation = calibration.sample_weight is not None, 0 if unseen is None else unseen.n_samples
-    fitted = str(options.output), name_of(calibrator), calibration.n_samples, fallbacks
-    data = EvaluatedFitData(*fitted, weighted, n_evaluation, _data(methods))
+    n_evaluation = 0 if unseen is None else unseen.n_samples
+    fitted = str(options.output), name_of(calibrator), fitted_on.n_samples, fallbacks
+    data = EvaluatedFitData(*fitted, fitted_on.is_weighted, n_evaluation, methods)
     return Output("\n".join(notes), data)
 
 
@@ -338,21 +310,17 @@ def recommend(options: Namespace) -> Output[RecommendData]:
     rows, _, source = file_rows.divided(options)
     asked: dict[str, Any] = {"score": options.loss, "random_state": options.random_state}
     with progress_line() as progress:
-        advice = recommend_calibrator(rows, rows.labels, **asked, progress=progress)
-    weighted = rows.sample_weight is not None
-    lines = [f"{rows.n_samples:,} rows: {source}", advice.reason, ""]
-    if weighted:
-        lines.insert(1, f"rows are {weight_words(rows.sample_weight)}")
-    if worth := dependence_words(rows):
-        lines.insert(1, worth)
+        advice = recommend_calibrator(rows, **asked, progress=progress)
+    evidence = Rows(rows)
+    lines = [f"{rows.n_samples:,} rows: {source}", *row_notes(evidence), advice.reason, ""]
     line = "{:<20}{:>10}{:>10}{:>34}{:>16}".format
     lines.append(line("", "Brier", "log loss", "improvement (interval)", "fitted numbers"))
     for name, brier, log_loss, *change, numbers in advice.table.itertuples(index=False):
         improvement = with_interval(*change, sign="+")
         lines.append(line(name, f"{brier:.4f}", f"{log_loss:.4f}", improvement, f"{numbers:,}"))
     lines += [f"left out: {name}, because {why}" for name, why in advice.left_out.items()]
-    candidates = rows_of(Candidate, advice.table)
-    data = RecommendData(str(options.file), advice, rows.n_samples, weighted, candidates)
+    counts = evidence.n_samples, evidence.is_weighted
+    data = RecommendData(str(options.file), advice, *counts, rows_of(Candidate, advice.table))
     if options.output and advice.calibrator is not None:
         among = len(advice.tried)
         content = dumps(advice.calibrator, fitted_on=rows, log=file_rows.log, choices=among)
@@ -371,57 +339,43 @@ class GateData:
 
 def gate(options: Namespace) -> Output[GateData]:
     """Compare the evaluation rows with limits; exit code 1 if one is broken or, with --strict, undecided."""
-    rows = evidence_to_assess(options)
-    scores: Any = rows
-    calibrator = rule = used = None
-    if options.calibrator:
-        calibrator, rows, used = calibrator_for(options.calibrator, rows, [])
-        rule = getattr(calibrator, "rule_", None)
-        scores = calibrated_scores(calibrator, rows)
-    strategy = assessment_strategy(rows, calibrator)
-    groups = _groups_of(rows, scores, options) if options.by else None
+    found = assessed(options)
+    evidence = found.evidence
     limits = "a limit as metric=number, such as tl_ece=0.03"
     most, least = (numbers_by_name(texts, limits) for texts in (options.max, options.min))
     baseline = None
     if options.baseline is not None:  # read as the file, with its own columns
-        baseline = evidence_to_assess(changed(options, file=options.baseline, labels=None, calibrator=None))
+        baseline = assessed(changed(options, file=options.baseline, labels=None, calibrator=None)).base
     result = compare_with_limits(
-        rows.labels,
-        scores,
-        groups=groups,
+        evidence,
+        groups=_groups_of(evidence, options) if options.by else None,
         most=most,
         least=least,
         baseline=baseline,
-        strategy=strategy,
-        sample_weight=rows.sample_weight,
-        cluster=rows.cluster,
-        rule=rule,
-        overlap=used,
+        rule=getattr(found.calibrator, "rule_", None),
+        overlap=found.used,
         **chosen(options, f"strict level {BINS_AND_REDRAWS}"),
     )
-    weighted = rows.is_weighted if isinstance(rows, SummedRows) else rows.sample_weight is not None
-    data = GateData(str(options.file), rows.n_samples, weighted, result)
-    note = f" (rows are {weight_words(rows.sample_weight)})" if rows.sample_weight is not None else ""
-    if not isinstance(rows, SummedRows) and (worth := dependence_words(rows)):
-        note += f" ({worth})"
+    data = GateData(str(options.file), evidence.n_samples, evidence.is_weighted, result)
+    notes = "".join(f" ({note})" for note in row_notes(evidence))
     for output, write in ((options.junit, result.junit), (options.markdown, result.markdown)):
         if output:
             deliver(output, write().encode())
-    return Output(result.sentence + note, data, 0 if result.passed else 1)
+    return Output(result.sentence + notes, data, 0 if result.passed else 1)
 
 
-def _groups_of(rows: Any, scores: Any, options: Namespace) -> dict[str, np.ndarray]:
+def _groups_of(evidence: Rows | SummedRows, options: Namespace) -> dict[str, np.ndarray]:
     """Return the group of each row, as text, by predicted class and by the columns that options name."""
-    if isinstance(rows, SummedRows):
-        return dict.fromkeys(_summed_columns(rows, options), np.zeros(0))
+    if isinstance(evidence, SummedRows):
+        return dict.fromkeys(_summed_columns(evidence, options), np.zeros(0))
     groups = {}
     columns = [name for name in options.by if name != "class"]
     if len(columns) < len(options.by):
-        if (missing := lacks(kind_of(scores), "notion:top-label")) is not None:
+        if (missing := evidence.lacks("notion:top-label")) is not None:
             raise InputError(missing)
-        names = np.array(rows.class_names, dtype=object)
-        groups["class"] = names[top_label(scores)[0]]
-    for cut in _cut_columns(rows, columns, options.cut):
+        names = np.array(evidence.class_names, dtype=object)
+        groups["class"] = names[evidence.claims()[0]]
+    for cut in _cut_columns(evidence, columns, options.cut):
         groups[cut.name] = np.array(cut.groups, dtype=object)[cut.code]
     return groups
 
@@ -436,8 +390,8 @@ def _summed_columns(summary: SummedRows, options: Namespace) -> list[str]:
     return list(options.by)
 
 
-def _cut_columns(rows: Any, names: Sequence[str], cuts: Sequence[str]) -> list[Cut]:
-    at = parse_cuts(cuts, names)
+def _cut_columns(evidence: Rows, names: Sequence[str], cuts: Sequence[str]) -> list[Cut]:
+    at, rows = parse_cuts(cuts, names), evidence.predictions
     return [cut_column(further_column(rows, name), name=name, at=at.get(name)) for name in names]
 
 
@@ -488,30 +442,28 @@ class CostsData:
 
 def decide(options: Namespace) -> Output[DecideData | CostsData]:
     """Choose thresholds on the evaluation rows: which predictions may pass without a person."""
-    fixed: list[str] = []
-    rows = rows_to_assess(options, fixed)
-    check_equal_rows(rows, "A rule of acceptance")
-    scores: Any = rows
+    refuse_summary(options)
     if options.output and not options.calibrator:
         raise InputError("--output writes a calibrator file with the rule in it; add --calibrator CAL.JSON")
-    used = None
-    if options.calibrator:
-        calibrator, rows, used = calibrator_for(options.calibrator, rows, fixed if options.costs else [])
-        scores = calibrated_scores(calibrator, rows)
+    found = assessed(options)
+    evidence = found.evidence
+    assert isinstance(evidence, Rows)
+    class_names = evidence.class_names or ()
     if options.costs:
-        return _costs(options, rows, scores, fixed)
+        return _costs(options, evidence, class_names, found.notes)
+    check_equal_rows(evidence.predictions, "A rule of acceptance")
     asked = chosen(options, "accuracy recall reviews cost by promise alpha")
-    rule = choose_rule(rows.labels, scores, **asked, cluster=rows.cluster, overlap=used)
+    rule = choose_rule(evidence, **asked, overlap=found.used)
     table = rule.frame()
-    names = ["all classes"] if rule.by is None else [rows.class_names[code] for code in table["label"]]
+    names = ["all classes"] if rule.by is None else [class_names[code] for code in table["label"]]
     width = max(map(len, names))
-    lines = [*fixed, rule.sentence, ""]
+    lines = [*found.notes, rule.sentence, ""]
     lines += [
         f"{name:<{width}}  {'nothing accepted' if np.isinf(threshold) else f'{threshold:.6f}'}"
         for name, threshold in zip(names, table["threshold"], strict=True)
     ]
     if options.output:
-        deliver(options.output, dumps(rule.carried_by(calibrator)))
+        deliver(options.output, dumps(rule.carried_by(found.calibrator)))
         lines.append(f"wrote {options.output}")
     thresholds = dict(zip(names, rule.thresholds.tolist(), strict=True))
     target: dict[str, float] = {rule.target: rule.value}
@@ -519,23 +471,19 @@ def decide(options: Namespace) -> Output[DecideData | CostsData]:
     return Output("\n".join(lines), data)
 
 
-def _costs(options: Namespace, rows: Any, scores: Any, fixed: list[str]) -> Output[CostsData]:
+def _costs(
+    options: Namespace, evidence: Rows, class_names: Sequence[str], notes: Sequence[str]
+) -> Output[CostsData]:
     with Path(options.costs).open(newline="", encoding="utf-8-sig") as file:
         head, *lines = [line for line in csv.reader(file) if line] or [[]]
     given = {name: costs for name, *costs in lines}
-    if missing := [name for name in rows.class_names if name not in given]:
+    if missing := [name for name in class_names if name not in given]:
         raise InputError(f"{options.costs} must have a line for each class; none begins with {missing[0]!r}")
-    found = choose_actions(
-        rows.labels,
-        scores,
-        [given[name] for name in rows.class_names],
-        actions=head[1:],
-        cluster=rows.cluster,
-    )
-    table = found.frame(rows.class_names)
+    found = choose_actions(evidence, costs=[given[name] for name in class_names], actions=head[1:])
+    table = found.frame(class_names)
     counts: Any = table.T.to_dict()
     data = CostsData(str(options.file), found, found.actions[found.alone], counts)
-    return Output("\n".join([*fixed, found.sentence, "", table.rename_axis("class").to_string()]), data)
+    return Output("\n".join([*notes, found.sentence, "", table.rename_axis("class").to_string()]), data)
 
 
 @dataclass(frozen=True)
@@ -550,39 +498,29 @@ class SlicesData:
 
 def slices(options: Namespace) -> Output[SlicesData]:
     """Assess the groups of further columns of the evaluation rows, and compare the groups of each column."""
-    rows = evidence_to_assess(options)
-    is_summed = isinstance(rows, SummedRows)
-    columns: Any = (
-        _summed_columns(rows, options) if is_summed else _cut_columns(rows, options.by, options.cut)
-    )
-    scores: Any = rows
-    notes: list[str] = []
-    if options.calibrator:
-        calibrator, rows, _ = calibrator_for(options.calibrator, rows, notes)
-        scores = calibrated_scores(calibrator, rows)
-    notion = kind_of(rows).notion
-    about: dict[str, Any] = {
-        "notion": notion if notion in TOP_NOTIONS and not is_summed else "confidence",
-        "n_bins": options.n_bins,
-        "sample_weight": rows.sample_weight,
-        "cluster": None if is_summed else rows.cluster,
-    }
-    redraws = chosen(options, "fdr pairs n_resamples random_state")
-    table = assess_slices(rows.labels, scores, columns, **about, **redraws)
-    if is_summed:
-        several = {name: name for name in columns if len(rows.groups(name).present) > 1}
+    found = assessed(options)
+    evidence = found.evidence
+    columns: list[Any]
+    several: dict[str, Any]
+    if isinstance(evidence, SummedRows):
+        columns = _summed_columns(evidence, options)
+        several = {name: name for name in columns if len(evidence.groups(name).present) > 1}
     else:
+        columns = _cut_columns(evidence, options.by, options.cut)
         several = {cut.name: cut for cut in columns if len(np.unique(cut.code)) > 1}
-    gaps = {name: slice_gaps(rows.labels, scores, column, **about) for name, column in several.items()}
+    by_class = isinstance(evidence, Rows) and evidence.notion == "top-label"
+    about: dict[str, Any] = {"notion": "top-label" if by_class else "confidence", "n_bins": options.n_bins}
+    redraws = chosen(options, "fdr pairs n_resamples random_state")
+    table = assess_slices(evidence, groups=columns, **about, **redraws)
+    gaps = {name: slice_gaps(evidence, groups=column, **about) for name, column in several.items()}
     texts = table.texts().head(options.rows)
-    lines = [size_words(rows), *notes, f"{table.words()}.", "", *texts.to_string(index=False).splitlines()]
+    lines = [*found.notes, f"{table.words()}.", "", *texts.to_string(index=False).splitlines()]
     lines += [f"{len(table) - len(texts):,} more groups: --rows"] if len(table) > len(texts) else []
     for name, rest in gaps.items():
         apart = [f"{name} {group}: {words}" for group, words in rest.words().items()]
         none = f"{name}: no group has a gap that is distinguishable from all other rows'; {rest.hidden}"
         lines += ["", *(apart[: options.rows] or [none])]
-    weighted = rows.is_weighted if is_summed else rows.sample_weight is not None
-    data = SlicesData(str(options.file), rows.n_samples, weighted, table, table, gaps)
+    data = SlicesData(str(options.file), evidence.n_samples, evidence.is_weighted, table, table, gaps)
     return Output("\n".join(lines), data)
 
 
@@ -596,7 +534,22 @@ class ReportData:
 def report(options: Namespace) -> Output[ReportData]:
     """Write one self-contained HTML page about the evaluation rows and calibrators."""
     summary = summary_of(options)
-    file_rows = FileRows(None, summary, {}) if summary is not None else read_rows(options, examined=True)
+    about = _reported(options) if summary is None else ReportInput(summary, settings={"Calibration": "none"})
+    about = replace(
+        about,
+        title=Path(getattr(options.file, "name", options.file)).name,
+        settings={"Command": f"calib report {shlex.join(options.arguments)}", **about.settings},
+        **chosen(options, BINS_AND_REDRAWS),
+    )
+    content = report_html(about).encode(errors="backslashreplace")  # names of files need not be UTF-8
+    deliver(options.output, content)
+    wrote = f"wrote {options.output} ({len(content) / 1e6:.1f} MB), {about.evaluation.n_samples:,} rows"
+    return Output(wrote, ReportData(options.output, len(content), list(about.calibrators)))
+
+
+def _reported(options: Namespace) -> ReportInput:
+    """Return the rows of the file, and the calibrators: those of files, and those fitted on other rows."""
+    file_rows = read_rows(options, examined=True)
     calibration, rows = file_rows.calibration, file_rows.evaluation
     source = "calibration rows named by the file" if calibration is not None else "none"
     examinations = file_rows.examinations
@@ -616,22 +569,8 @@ def report(options: Namespace) -> Output[ReportData]:
         methods = methods_of_kind(kind_of(rows), None, options.points_per_bin)
         for name in [name for name in REPORTED if name in methods] or list(methods)[:3]:
             calibrators[name] = fit_on(methods[name], calibration)
-    command = f"calib report {shlex.join(options.arguments)}"
-    html = report_html(
-        ReportInput(
-            rows,
-            calibrators,
-            calibration,
-            title=Path(getattr(options.file, "name", options.file)).name,
-            examinations=examinations,
-            settings={"Command": command, "Calibration": source},
-            **chosen(options, BINS_AND_REDRAWS),
-        )
-    )
-    content = html.encode(errors="backslashreplace")  # names of files need not be UTF-8
-    deliver(options.output, content)
-    wrote = f"wrote {options.output} ({len(content) / 1e6:.1f} MB), {rows.n_samples:,} rows"
-    return Output(wrote, ReportData(options.output, len(content), list(calibrators)))
+    settings = {"Calibration": source}
+    return ReportInput(rows, calibrators, calibration, examinations=examinations, settings=settings)
 
 
 @dataclass(frozen=True)
@@ -714,44 +653,20 @@ def _swept(models: Mapping[str, Any], methods: Iterable[str], options: Namespace
     return Output("\n".join(lines), SweepData(swept, rows_of(SweptNumber, swept.frame())))
 
 
-class _Assessed:
-    """The base model or a fitted calibrator on labelled rows: numbers, intervals and losses of the rows."""
-
-    def __init__(self, name: str, rows: Any, source: Any, n_bins: int) -> None:
-        is_base = source is rows
-        self.name = name
-        self.scores = source if is_base else calibrated_scores(source, rows)
-        self.strategy: Strategy = assessment_strategy(rows, None if is_base else source)
-        self.weights = rows.sample_weight
-        is_summed = isinstance(rows, SummedRows)
-        self.cluster = None if is_summed else cluster_codes(rows, rows.sample_weight, None)
-        options: dict[str, Any] = {"method": name, "n_bins": n_bins, "strategy": self.strategy}
-        evidence = as_evidence(rows.labels, self.scores, self.weights, rows.cluster)
-        self.metrics = compute_metrics(None, evidence, **options)
-        self.intervals = metric_intervals(None, evidence, self.metrics)
-        self.entry = Entry(name, self.metrics, **row_losses(self.scores, rows, self.cluster))
-
-
-def _leaderboard(methods: Sequence[_Assessed]) -> Leaderboard:
-    first = methods[0] if methods else None
-    weighting = (None, None) if first is None else (first.weights, first.cluster)
-    return Leaderboard(tuple(method.entry for method in methods), *weighting)
-
-
-def _data(methods: Sequence[_Assessed]) -> list[MethodData]:
-    improved, found = _leaderboard(methods).improvements, []
-    for position, method in enumerate(methods):
-        changes = improved[method.name] if position else {}
-        improvement = {metric: ImprovementData(*numbers) for metric, numbers in changes.items()}
-        about = method.metrics, str(method.strategy), method.metrics.values, method.intervals
-        found.append(MethodData(*about, improvement))
-    return found
-
-
-def _table(methods: Sequence[_Assessed]) -> list[str]:
-    board = _leaderboard(methods)
-    texts = interval_texts([method.metrics for method in methods], [method.intervals for method in methods])
-    if len(methods) > 1:
+def _compared(methods: Mapping[str, Rows | SummedRows], n_bins: int) -> tuple[list[MethodData], list[str]]:
+    """Return the numbers of every method, the base model first, and their table."""
+    base = methods[BASE]
+    entries = tuple(entry_of(name, evidence, base, n_bins=n_bins) for name, evidence in methods.items())
+    board = Leaderboard(entries, base if isinstance(base, Rows) else None)
+    numbers = [entry.metrics for entry in entries if entry.metrics]
+    intervals = [metric_intervals(methods[each.method], each) for each in numbers]
+    found = []
+    for position, (each, ends) in enumerate(zip(numbers, intervals, strict=True)):
+        changes = board.improvements[each.method] if position else {}
+        improvement = {metric: ImprovementData(*change) for metric, change in changes.items()}
+        found.append(MethodData(each, str(each.strategy), each.values, ends, improvement))
+    texts = interval_texts(numbers, intervals)
+    if len(numbers) > 1:
         texts = pd.concat([board.improvement_texts()[texts.columns], texts])
     rows = [["", *texts.columns], *texts.itertuples()]
     wide = [max(30, *(len(cell) + 2 for cell in cells)) for cells in list(zip(*rows, strict=True))[1:]]
@@ -759,4 +674,4 @@ def _table(methods: Sequence[_Assessed]) -> list[str]:
         f"{head:<22}" + "".join(f"{cell:>{width}}" for cell, width in zip(cells, wide, strict=True))
         for head, *cells in rows
     ]
-    return [*lines, HOW_SURE]
+    return found, [*lines, HOW_SURE]

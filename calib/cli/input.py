@@ -10,12 +10,12 @@ from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any, Generic, TypeVar
 
+import pandas as pd
+
 from calib.base.exceptions import InputError
 from calib.base.outputs import check_output
 from calib.cli.streams import PIPE, is_piped, progress_line
-from calib.data.equal_rows import Overlap, overlap
-from calib.data.kinds import kind_of
-from calib.data.predictions import in_common_classes, rows_that_count, weight_words
+from calib.data.predictions import Announcement, in_common_classes, rows_that_count
 from calib.files.checked import read_pair, usable
 from calib.files.findings.examination import Examination, check
 from calib.files.readers.raw_predictions import decided_but_for_labels, read_raw, with_choices
@@ -120,8 +120,8 @@ def fix_codes(options: Namespace) -> list[str]:
 class FileRows:
     """Rows of a file that the options select."""
 
-    calibration: Any  #: None if the file names no calibration rows
-    evaluation: Any  #: The rows to use
+    calibration: Announcement | None  #: None if the file names no calibration rows
+    evaluation: Announcement  #: The rows to use
     #: Findings about the calibration and evaluation rows; empty if the file was not examined
     examinations: Mapping[str, Examination]
 
@@ -134,7 +134,7 @@ class FileRows:
             for line in examination.log
         )
 
-    def divided(self, options: Namespace) -> tuple[Any, Any, str]:
+    def divided(self, options: Namespace) -> tuple[Announcement, Announcement | None, str]:
         """Return the rows to fit on, all others (None if there are none), and where the first come from."""
         if self.calibration is not None:
             return self.calibration, self.evaluation, "calibration rows named by the file"
@@ -204,7 +204,7 @@ def read_rows(options: Namespace, *, labelled: bool = True, examined: bool = Fal
     return FileRows(calibration, rows, examinations)
 
 
-def _counted(rows: Any, options: Namespace) -> Any:
+def _counted(rows: Announcement, options: Namespace) -> Announcement:
     return rows.unweighted() if options.unweighted else rows_that_count(rows)
 
 
@@ -233,118 +233,31 @@ def numbers_by_name(texts: Sequence[str], what: str) -> dict[str, float]:
     return numbers
 
 
-def further_column(rows: Any, name: str) -> Any:
-    """Return a further column of the rows, a Series, or raise `InputError`."""
-    table = {} if rows.metadata is None else rows.metadata
+def further_column(rows: Announcement, name: str) -> pd.Series:
+    """Return a further column of the rows, or raise `InputError`."""
+    table = pd.DataFrame() if rows.metadata is None else rows.metadata
     if name not in table:
         raise InputError(
-            f"there is no further column {name[:60]!r}; there are: {some_names(table) or 'none'}"
+            f"there is no further column {name[:60]!r}; there are: {some_names(map(str, table)) or 'none'}"
         )
     return table[name]
 
 
-def size_words(rows: Any) -> str:
-    """Say how many rows there are and what they hold."""
-    kind, covered = kind_of(rows), ""
-    if not hasattr(rows, "metadata"):  # a summary
-        return f"summary of {rows.n_samples:,} rows of {kind.title}"
-    if rows.sample_weight is not None:
-        covered = f"; {weight_words(rows.sample_weight)}"
-    if rows.cluster is not None or rows.metadata is not None:
-        from calib.stats.effective import dependence_words  # scipy, which reading rows does without
-
-        covered += f"; {worth}" if (worth := dependence_words(rows)) else ""
-    if rows.coverage < 1.0:
-        covered += (
-            f"; the model answers {rows.coverage:.1%} of the rows of the file; abstentions are left out"
-        )
-    if kind.name == "vectors":
-        return f"{rows.n_samples:,} rows, {rows.n_classes:,} classes{covered}"
-    if kind.name == "binary":
-        what = f"P(Y = 1) of class {rows.positive!r} against {rows.class_names[0]!r}"
-        return f"{rows.n_samples:,} rows, {what}{covered}"
-    classes = f", {rows.n_classes:,} classes" if hasattr(rows, "n_classes") else ""
-    if kind.name == "top-k":
-        classes += f", {rows.n_ranks} ranks"
-    return f"{rows.n_samples:,} rows of {kind.title}{classes}{covered}"
-
-
-def evidence_to_assess(options: Namespace, notes: list[str] | None = None) -> Any:
-    """Return a summary if the file is one, else the rows to assess; fixes are added to `notes`."""
-    summary = summary_of(options)
-    return rows_to_assess(options, notes) if summary is None else summary
-
-
-def summary_of(options: Namespace) -> Any:
-    """Return the summary if the file is one; None if it holds rows."""
-    if not _is_summary(options.file):
-        return None
-    from calib.scale.files import load  # scikit-learn, which reading rows does without
-
-    if named := [
-        name for name in ("calibrator", "split", "labels", "fix", "part") if getattr(options, name, None)
-    ]:
-        raise InputError(f"--{named[0]} needs the rows, and a summary holds only sums; pass the rows")
-    return load(options.file, limits=Limits(seconds=options.time_limit))
-
-
 def refuse_summary(options: Namespace) -> None:
     """Raise `InputError` if the file of a command that needs rows is a summary."""
-    if _is_summary(options.file):
+    if is_summary(options.file):
         raise InputError(
             f"{options.command} needs the rows, and {str(options.file)!r} is a summary, which holds sums of "
             "them; metrics, gate, slices and report read summaries"
         )
 
 
-def _is_summary(file: Any) -> bool:
+def is_summary(file: Any) -> bool:
     """Return whether a file is a summary, by its first bytes, which are gzip's."""
     limits = Limits()
     source = open_source(file, limits)
     if source.head(2) != b"\x1f\x8b":
         return False
-    from calib.scale.files import is_summary
+    from calib.scale.files import is_summary as holds_summary  # scikit-learn, which reading does without
 
-    return is_summary(source, limits)
-
-
-def rows_to_assess(options: Namespace, notes: list[str] | None = None) -> Any:
-    """Return the evaluation rows, or with `split` rows that `fit` did not use; fixes are added to `notes`."""
-    rows = read_rows(options)
-    if notes is not None:
-        notes += [f"fixed in {line}" for line in rows.log]
-        notes.append(f"measured: {_which_rows(rows, options)}")
-    if not options.split:
-        return rows.evaluation
-    if rows.calibration is not None:
-        raise InputError("leave out --split: the file names its calibration rows itself")
-    if options.split == 1.0:
-        raise InputError("--split 1 leaves no rows to assess; pass the share that was given to fit")
-    return rows.evaluation.split(options.split, options.random_state)[1]
-
-
-def _which_rows(rows: FileRows, options: Namespace) -> str:
-    if rows.calibration is not None:
-        return f"the file's evaluation rows, without its {rows.calibration.n_samples:,} calibration rows"
-    if options.split:
-        return f"the rows that --split {options.split:g} leaves of {rows.evaluation.n_samples:,}"
-    of = f"the part {options.part!r}" if options.part else "the file"
-    return f"all rows of {of}" + ", as the fixes leave them" * bool(rows.log)
-
-
-def calibrator_for(file: str, rows: Any, notes: list[str]) -> tuple[Any, Any, Overlap | None]:
-    """Load a calibrator, put the rows' columns in its order, and note rows that it was fitted on."""
-    from calib.files.saved.document import (  # scikit-learn, which reading rows does without
-        aligned,
-        load_calibrator,
-    )
-
-    calibrator = load_calibrator(file)
-    reordered = aligned(rows, calibrator)
-    if reordered is not rows:
-        what = "P(Y = 1) was switched" if rows.kind == "binary" else "columns were reordered"
-        if rows.kind != "top-label":
-            notes.append(f"{what} to match the calibrator's classes")
-    if (used := overlap(reordered, calibrator)) is not None:
-        notes.append(f"warning: {used.words}; assess the calibrator on other rows")
-    return calibrator, reordered, used
+    return holds_summary(source, limits)

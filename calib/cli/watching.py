@@ -6,12 +6,14 @@ import os
 from argparse import Namespace
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any
+
+import numpy as np
 
 from calib.base.exceptions import InputError
 from calib.base.interval_words import with_interval
 from calib.base.results import parts
 from calib.cli.input import Output, changed, further_column, read_rows
+from calib.data.predictions import Announcement
 from calib.files.saved.document import content_of
 from calib.files.saved.monitors import monitor_of
 from calib.files.saved.saving import save
@@ -49,12 +51,12 @@ def watch(options: Namespace) -> Output[WatchData]:
         monitor = Monitor(**asked)
         if options.start:
             rows = _rows(options, options.start)
-            monitor.compare_with(rows.labels, rows, groups=_column(rows, monitor.by))
+            monitor.compare_with(rows, groups=_column(rows, monitor.by))
     for file in options.files:
         rows = _rows(options, file)
-        time, groups = _column(rows, options.time), _column(rows, monitor.by)
+        columns = {"time": _column(rows, options.time), "groups": _column(rows, monitor.by)}
         try:
-            monitor.update(rows.labels, rows, time, groups=groups, cluster=_column(rows, options.cluster))
+            monitor.update(rows, **columns)
         except InputError as error:
             raise InputError(f"{file}: {error}; nothing was added to {options.state}") from None
     save(monitor, options.state)
@@ -71,9 +73,9 @@ def watch(options: Namespace) -> Output[WatchData]:
     return Output("\n".join([monitor.words(), "", *lines]), data, int(monitor.alarm))
 
 
-def _rows(options: Namespace, file: str) -> Any:
+def _rows(options: Namespace, file: str) -> Announcement:
     return read_rows(changed(options, file=file)).evaluation
 
 
-def _column(rows: Any, name: str | None) -> Any:
+def _column(rows: Announcement, name: str | None) -> np.ndarray | None:
     return None if name is None else further_column(rows, name).to_numpy()

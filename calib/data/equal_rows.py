@@ -100,24 +100,24 @@ def smallest_keys(rows: Any) -> np.ndarray:
     return np.sort(row_keys(rows))[:MAX_KEYS]
 
 
-def exact_copies(rows: Any, labels: np.ndarray | None = None) -> np.ndarray | None:
+def exact_copies(rows: Any) -> np.ndarray | None:
     """Return the same number, (n,) int64, for rows that are copies of each other; None without copies.
 
     Equal scores alone are no proof, because rounded scores and the scores of a tree recur. Outcomes of two
     such rows then differ with probability 2 q (1 - q), with q the share of right rows. Rows are copies if
     almost no pair differs, which chance explains with probability below `CHANCE`.
     """
-    values = _comparable(rows, labels)
+    values = _comparable(rows)
     return None if values is None else copies_of(row_keys(rows), *values)
 
 
-def _comparable(rows: Any, labels: np.ndarray | None) -> tuple[np.ndarray, np.ndarray, np.ndarray] | None:
+def _comparable(rows: Any) -> tuple[np.ndarray, np.ndarray, np.ndarray] | None:
     """Return each row's score, outcome and label code; None without labels."""
-    labels = rows.labels if labels is None else labels
+    labels = rows.labels
     if labels is None:
         return None
     codes = labels if labels.ndim == 1 else row_codes(labels)
-    return *_outcomes(rows, labels), codes
+    return *_outcomes(rows), codes
 
 
 def copies_of(
@@ -143,9 +143,9 @@ def copies_of(
     return pd.factorize(next_mixed(keys ^ next_mixed(labels.astype(np.int64).view(np.uint64))))[0]
 
 
-def changed_copies(rows: Any, labels: np.ndarray | None = None) -> np.ndarray | None:
+def changed_copies(rows: Any) -> np.ndarray | None:
     """Return `near_copies` of labelled predictions; multilabel rows have none."""
-    values = None if rows.kind == "multilabel" else _comparable(rows, labels)
+    values = None if rows.kind == "multilabel" else _comparable(rows)
     if values is None:
         return None
     scores = getattr(rows, rows.scored_by)
@@ -212,9 +212,9 @@ def near_copies(
     return pd.factorize(group * (int(labels.max()) + 1) + labels)[0]
 
 
-def together_by_scores(rows: Any, labels: np.ndarray | None = None) -> np.ndarray | None:
+def together_by_scores(rows: Any) -> np.ndarray | None:
     """Return the clusters that equal scores show: `exact_copies`, else `questions_of` the rows."""
-    values = _comparable(rows, labels)
+    values = _comparable(rows)
     if values is None or rows.kind == "multilabel":
         return None if values is None else copies_of(row_keys(rows), *values)
     return copies_or_questions(row_keys(rows), *values, getattr(rows, "label", None))
@@ -245,7 +245,7 @@ def alike_in(rows: Any) -> list[Alike]:
     if rows not in _alike:
         predicted = getattr(rows, "label", None)
         classes = [values for values in (rows.labels, predicted) if values is not None]
-        known = *_outcomes(rows, rows.labels), predicted, classes
+        known = *_outcomes(rows), predicted, classes
         _alike[rows] = find_alike(*known, rows.metadata)
     return _alike[rows]
 
@@ -255,12 +255,12 @@ def together_by_column(rows: Any) -> np.ndarray | None:
     return noticeable(alike_in(rows)[0].cluster) if alike_in(rows) else None
 
 
-def clusters_in(rows: Any, labels: np.ndarray | None = None) -> np.ndarray | None:
+def clusters_in(rows: Any) -> np.ndarray | None:
     """Return the clusters of rows; else those that a column or the scores show, the larger of the two."""
     if rows.cluster is not None:
         return np.asarray(rows.cluster)
-    by_scores = together_by_scores(rows, labels)
-    found = [together_by_column(rows), changed_copies(rows, labels) if by_scores is None else by_scores]
+    by_scores = together_by_scores(rows)
+    found = [together_by_column(rows), changed_copies(rows) if by_scores is None else by_scores]
     return min((each for each in found if each is not None), key=np.max, default=None)
 
 
@@ -311,13 +311,13 @@ def row_codes(labels: np.ndarray) -> np.ndarray:
     return np.unique(labels, axis=0, return_inverse=True)[1].reshape(-1)
 
 
-def _outcomes(rows: Any, labels: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+def _outcomes(rows: Any) -> tuple[np.ndarray, np.ndarray]:
     """Return the score of an event of each row, and whether it happened."""
     if rows.kind in ("binary", "confidence"):
-        return getattr(rows, rows.scored_by), labels == 1
+        return getattr(rows, rows.scored_by), rows.labels == 1
     if rows.kind == "multilabel":
-        return rows.scores[:, 0], labels[:, 0]
-    return rows.confidence, rows.label == labels
+        return rows.scores[:, 0], rows.labels[:, 0]
+    return rows.confidence, rows.label == rows.labels
 
 
 def overlap(rows: Any, fitted_on: Any) -> Overlap | None:

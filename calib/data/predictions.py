@@ -6,10 +6,11 @@ clusters.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass, field, fields
 from functools import cached_property
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar, Self, TypeAlias
 
 import numpy as np
 import pandas as pd
@@ -17,8 +18,7 @@ import pandas as pd
 from calib.base.exceptions import InputError
 from calib.base.parallel import map_row_blocks
 from calib.data.defaults import RANDOM_STATE
-from calib.data.effective import effective_rows
-from calib.data.equal_rows import clusters_in, together_by_column
+from calib.data.equal_rows import clusters_in
 from calib.data.matrices import (
     ROW_SUM_TOLERANCE,
     digest_of,
@@ -32,6 +32,7 @@ from calib.data.matrices import (
 from calib.data.notions import Strategy
 from calib.data.splits import ID, column_of, in_order_of_strata, units_of
 from calib.data.validation import (
+    Values,
     as_class_scores,
     as_clusters,
     as_finite,
@@ -42,6 +43,7 @@ from calib.data.validation import (
     as_scores,
     as_weights,
     bare_names,
+    binary_outcomes,
     check_choice,
     check_labelled,
     check_order,
@@ -49,9 +51,11 @@ from calib.data.validation import (
     column_names,
     count_votes,
     label_codes,
+    n_axes,
     opened,
     plain,
 )
+from calib.data.weights import effective_rows
 
 __all__ = [
     "BinaryPrediction",
@@ -61,6 +65,9 @@ __all__ = [
     "TopKPrediction",
     "TopLabelPrediction",
 ]
+
+#: Most distinct values of a stated score: steps of 5 % from 0 to 100.
+MAX_STATED = 21
 
 #: Further fields of the rows of every kind, as names of arguments and attributes.
 CARRIED = ("metadata", "columns", "sample_weight", "cluster", "coverage", "voted", "strategy")
@@ -90,6 +97,16 @@ class Announcement:
     def labels(self) -> Any:
         """True classes or outcomes; None if they are not known."""
         raise NotImplementedError
+
+    @property
+    def truth(self) -> np.ndarray:
+        """`labels`; raises `InputError` if they are not known."""
+        if self.labels is None:
+            raise InputError(
+                f"true labels are needed, and this {type(self).__name__} has none; pass them first, as in "
+                "ece(y_true, scores), or add them by predictions.with_labels(y_true)"
+            )
+        return np.asarray(self.labels)
 
     @property
     def class_names(self) -> tuple[str, ...] | None:
@@ -185,11 +202,29 @@ class Announcement:
         held = [name for name in table.columns if name in self.columns.values()]
         return table[held] if held else None
 
-    def with_cluster(self, cluster: Any) -> Self:
+    def with_cluster(self, cluster: Values | None) -> Self:
         """Return the same rows with other clusters, as for `Predictions`; None removes them."""
         return self._with(cluster=None if cluster is None else owned(as_clusters(cluster, self.n_samples)))
 
-    def with_votes(self, votes: Any) -> Self:
+    def with_strategy(self, strategy: Strategy) -> Self:
+        """Return the same rows with other bins that assess their scores, as for `calib.ece`."""
+        return self._with(strategy=strategy)
+
+    def with_weights(self, sample_weight: Values | None) -> Self:
+        """Return the same rows with other weights, as for `Predictions`; None removes them."""
+        if sample_weight is None:
+            return self._with(sample_weight=None)
+        return self._with(sample_weight=owned(as_weights(sample_weight, self.n_samples)))
+
+    def with_class_names(self, class_names: Sequence[str]) -> Self:
+        """Return the same rows with another name for each class, in their order."""
+        return self._with(class_names=as_names(tuple(class_names), len(self.class_names or class_names)))
+
+    def with_labels(self, labels: Values) -> Self:
+        """Return the same rows with these true classes or outcomes, as codes or by name."""
+        raise NotImplementedError
+
+    def with_votes(self, votes: Values) -> Self:
         """Return a row for each vote about a row, so that every number is about the distribution of votes.
 
         Parameters
@@ -330,6 +365,11 @@ class Announcement:
 class _OfColumns(Announcement):
     class_names: tuple[str, ...]
 
+    def with_labels(self, labels: Values) -> Self:
+        """Return the same rows with these true classes, as codes or by name."""
+        codes = label_codes(labels, self.class_names)
+        return self._with(labels=owned(as_labels(codes, self.n_samples, self.n_classes)))
+
     @property
     def n_classes(self) -> int:
         """Number of classes L, the number of columns."""
@@ -363,6 +403,14 @@ class _OfLists(Announcement):
 
     def _codes(self) -> tuple[Any, Any]:
         return getattr(self, self.announced_by), self.labels
+
+    def with_labels(self, labels: Values) -> Self:
+        """Return the same rows with these true classes; names that were never predicted are added."""
+        names = self.class_names
+        if names is not None:
+            names = tuple(dict.fromkeys((*names, *_texts_of(labels))))
+            labels = label_codes(labels, names)
+        return self._with(labels=owned(as_labels(labels, self.n_samples, None)), class_names=names)
 
     def _settle_lists(self, scores: np.ndarray) -> None:
         """Translate predicted and true classes into codes; by default their texts are the names."""
@@ -434,15 +482,15 @@ class Predictions(_OfColumns):
 
     def __init__(
         self,
-        proba: Any,
-        labels: Any = None,
+        proba: Values,
+        labels: Values | None = None,
         class_names: Sequence[str] | None = None,
         *,
         metadata: pd.DataFrame | None = None,
-        sample_weight: Any = None,
-        cluster: Any = None,
+        sample_weight: Values | None = None,
+        cluster: Values | None = None,
         coverage: float = 1.0,
-        voted: Any = None,
+        voted: Values | None = None,
         columns: Mapping[str, str] | None = None,
         strategy: Strategy = "uniform",
         missing: str = "error",
@@ -481,12 +529,20 @@ class Predictions(_OfColumns):
 
     @classmethod
     def from_logits(
-        cls, logits: Any, labels: Any = None, class_names: Sequence[str] | None = None, **further: Any
+        cls,
+        logits: Values,
+        labels: Values | None = None,
+        class_names: Sequence[str] | None = None,
+        **further: Any,
     ) -> Predictions:
         """Softmax of (n, L) finite logits, computed in float64; `further` as for `Predictions`."""
         class_names = column_names(logits) if class_names is None else class_names
         array = as_finite(logits, ndim=2, what="logits")
         return cls(read_only(map_row_blocks(softmax_rows, array)), labels, class_names, **further)
+
+    def with_scores(self, proba: np.ndarray) -> Self:
+        """Return the same rows with other scores of the classes, (n, L) in [0, 1], whose sums may differ."""
+        return self._with(proba=owned(as_class_scores(proba, "proba")))
 
     @property
     def label(self) -> np.ndarray:
@@ -506,7 +562,7 @@ class Predictions(_OfColumns):
     @property
     def top(self) -> TopLabelPrediction:
         """`label` and `confidence`, with labels, names and what came with the rows."""
-        return _top_of(self)
+        return top_of(self, self.label, self.confidence)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -554,6 +610,10 @@ class ConfidencePrediction(Announcement):
         correct = None if self.correct is None else as_outcomes(self.correct, len(confidence), what="correct")
         self._settle(confidence=confidence, correct=correct)
 
+    def with_labels(self, labels: Values) -> Self:
+        """Return the same rows with whether each is right, as booleans, 0 and 1, or two names in order."""
+        return self._with(correct=owned(binary_outcomes(labels, self.n_samples)))
+
     @property
     def labels(self) -> np.ndarray | None:
         """`correct` as 0 and 1, (n,) int64; None if it is not known."""
@@ -588,6 +648,11 @@ class BinaryPrediction(Announcement):
         if labels is not None:
             labels = as_labels(label_codes(labels, names), len(score), 2)
         self._settle(score=score, labels=labels, class_names=names)
+
+    def with_labels(self, labels: Values) -> Self:
+        """Return the same rows with these outcomes: 0 and 1, names of the classes, or two names in order."""
+        happened = binary_outcomes(label_codes(labels, self.class_names), self.n_samples)
+        return self._with(labels=owned(happened.astype(np.int64)))
 
     @property
     def n_classes(self) -> int:
@@ -667,7 +732,7 @@ class TopKPrediction(_OfLists):
     @property
     def top(self) -> TopLabelPrediction:
         """`label` and `confidence`, with labels, names and what came with the rows."""
-        return _top_of(self)
+        return top_of(self, self.label, self.confidence)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -697,6 +762,10 @@ class MultilabelPrediction(_OfColumns):
         names = as_names(self.class_names, scores.shape[1])
         self._settle(scores=scores, labels=labels, class_names=names)
 
+    def with_labels(self, labels: Values) -> Self:
+        """Return the same rows with whether each class is true, (n, L)."""
+        return self._with(labels=owned(as_outcomes(labels, self.scores.shape, "labels")))
+
     @property
     def proba(self) -> np.ndarray:
         """`scores`, as class-wise calibrators name them."""
@@ -716,8 +785,15 @@ class MultilabelPrediction(_OfColumns):
         )
 
 
-def _top_of(rows: Predictions | TopKPrediction) -> TopLabelPrediction:
-    own = {"label": rows.label, "confidence": rows.confidence, "labels": rows.labels}
+#: Scores of rows: (n, L) or (n,) numbers, or predictions of any kind.
+Scores: TypeAlias = Values | Announcement
+
+
+def top_of(rows: Scores, label: np.ndarray, confidence: np.ndarray) -> TopLabelPrediction:
+    """Return a predicted class and its confidence for each row, with all that came with the rows."""
+    if not isinstance(rows, Announcement):
+        return TopLabelPrediction(label, confidence)
+    own = {"label": label, "confidence": confidence, "labels": rows.labels}
     return TopLabelPrediction._of(**own, class_names=rows.class_names, **rows.carried)
 
 
@@ -727,7 +803,25 @@ def as_vectors(rows: BinaryPrediction) -> Predictions:
     return Predictions(both, rows.labels, rows.class_names, **rows.carried)
 
 
-def in_common_classes(a: Any, b: Any) -> tuple[Any, Any]:
+def assessed_as_stated(rows: Announcement) -> Announcement:
+    """Return the same rows; with one bin per value if each has one score, of few values in many rows each.
+
+    People and language models state such scores, in steps of 5 or 10 %.
+    """
+    if not isinstance(rows, (ConfidencePrediction, TopLabelPrediction, BinaryPrediction)):
+        return rows
+    scores = getattr(rows, rows.scored_by)
+    most = min(MAX_STATED, math.isqrt(len(scores)))
+    few = all(len(pd.unique(some)) <= most for some in (scores[:1000], scores))
+    return rows.with_strategy("discrete") if few else rows
+
+
+def replace_scores(rows: Announcement, scores: np.ndarray) -> Announcement:
+    """Return the same rows with other scores of the same shape."""
+    return rows._with(**{rows.scored_by: owned(scores)})
+
+
+def in_common_classes(a: Announcement, b: Announcement) -> tuple[Announcement, Announcement]:
     """Return two sets of rows of one kind with the same classes, in the order of the first."""
     if a.kind != b.kind:
         raise InputError(f"calibration and evaluation rows are of different kinds, {a.kind!r} and {b.kind!r}")
@@ -817,33 +911,56 @@ def _labelled(
     return rows, given[known], table, kept
 
 
-def with_codes(values: Any, scores: Any) -> tuple[Any, Any]:
-    """Return labels as codes if they are class names, and scores without names; refuse swapped arguments.
+def labelled(
+    y_true: Values,
+    scores: Scores,
+    sample_weight: Values | None = None,
+    cluster: Values | None = None,
+    what: str = "scores",
+) -> Announcement:
+    """Return scores as predictions with these labels; refuse swapped arguments.
 
-    Names come from predictions, or from the columns of a frame. For predicted classes and ranked lists, true
-    classes that were never predicted are added.
+    Class names among the labels become codes. Names come from predictions, or from the columns of a frame.
+    Weights and clusters replace those of predictions, if given.
     """
-    is_matrix = False
-    if isinstance(scores, Announcement):
-        names = scores.class_names if isinstance(scores, (Predictions, _OfLists)) else None
-    else:
-        check_order(values, scores)
-        names, scores = opened(scores)
-        is_matrix = names is None and np.ndim(scores) == 2 and np.shape(scores)[1] != 1
-    if values is None or (names is None and not is_matrix):
-        return values, scores
-    given = np.asarray(plain(values))
-    if (
-        given.dtype.kind not in "OUST"
-        or given.ndim != 1
-        or not any(isinstance(value, str) for value in given)
-    ):
-        return values, scores
+    check_order(y_true, scores)
+    rows = scores if isinstance(scores, Announcement) else announced(scores, y_true, what)
+    if isinstance(y_true, Announcement):  # unlabelled predictions, and their labels second
+        raise InputError("labels come first, as in ece(y_true, scores)")
+    rows = rows.with_labels(y_true)
+    if sample_weight is not None:
+        rows = rows.with_weights(sample_weight)
+    return rows if cluster is None else rows.with_cluster(cluster)
+
+
+def announced(scores: Values, y_true: Values | None = None, what: str = "scores") -> Announcement:
+    """Return scores as predictions without labels: P(Y = 1) of (n,), else a score for every class.
+
+    Rows need not sum to 1. Classes without names have the names of the labels, if these are L texts.
+    """
+    names, array = opened(scores)
+    given: Values = () if y_true is None else y_true
+    texts = _texts_of(given)
+    if names is None and n_axes(array) == 1:
+        score = as_scores(array, ndim=1, what=what)
+        if len(texts) not in (0, 2):
+            binary_outcomes(given, len(score))
+        return BinaryPrediction._of(score=score, class_names=texts or ("0", "1"))
+    matrix = as_class_scores(array, what)
     if names is None:
-        return as_labels(given, *np.shape(scores)), scores
-    if isinstance(scores, (TopLabelPrediction, TopKPrediction)):
-        names = tuple(dict.fromkeys((*names, *np.unique(given.astype(str)).tolist())))
-    return label_codes(given, names), scores
+        names = as_names(None, matrix.shape[1])
+        if not set(texts) <= set(names):
+            as_labels(given, *matrix.shape)
+            names = texts
+    return Predictions._of(proba=matrix.view(), class_names=names)
+
+
+def _texts_of(values: Values) -> tuple[str, ...]:
+    """Return the distinct texts among values, ascending; none if the values are numbers."""
+    given = np.asarray(plain(values))
+    if given.dtype.kind not in "OUST" or given.ndim != 1 or not any(isinstance(x, str) for x in given):
+        return ()
+    return tuple(np.unique(given.astype(str)).tolist())
 
 
 def names_given(scores: Any) -> tuple[str, ...] | None:
@@ -873,60 +990,6 @@ def check_same_classes(calibrator: Any, scores: Any) -> None:
     )
 
 
-def checked_rows(values: Any, scores: Any, what: str) -> tuple[Any, Announcement]:
-    """Return `with_codes` as checked predictions, whose rows need not sum to 1."""
-    values, scores = with_codes(values, scores)
-    if isinstance(scores, Announcement):
-        return values, scores
-    matrix = as_class_scores(scores, what)
-    names = tuple(str(code) for code in range(matrix.shape[1]))
-    return values, Predictions._of(proba=matrix.view(), class_names=names)
-
-
-def weighted_rows(values: Any, scores: Any, sample_weight: Any) -> tuple[Any, Any, np.ndarray | None]:
-    """Return labels or outcomes, scores and weights (with mean 1, None if equal) of rows with weight above 0.
-
-    If `sample_weight` is None, the weights of the predictions are used.
-    """
-    values, scores = with_codes(values, scores)
-    sample_weight = weights_of(scores, sample_weight)
-    if sample_weight is None:
-        return values, scores, None
-    if not hasattr(scores, "n_samples") and not hasattr(scores, "__len__"):
-        scores = np.asarray(scores)
-    weights = as_weights(sample_weight, getattr(scores, "n_samples", None) or len(scores))
-    counts = weights > 0.0
-    if not counts.all():
-        given = np.asarray(values)
-        if given.shape[:1] != counts.shape:
-            raise InputError(
-                f"labels must hold one value per row: expected shape {counts.shape}, got {given.shape}"
-            )
-        values, weights = given[counts], weights[counts]
-        chosen = isinstance(scores, Announcement)
-        scores = scores.take(counts) if chosen else np.asarray(scores)[counts]
-    if weights.min() == weights.max():
-        return values, scores, None
-    weights = weights / weights.max()
-    return values, scores, weights / weights.mean()
-
-
-def weights_of(scores: Any, sample_weight: Any = None) -> Any:
-    """Return the given weights, else the weights of the predictions; None if there are none."""
-    if sample_weight is None and isinstance(scores, Announcement):
-        return scores.sample_weight
-    return sample_weight
-
-
-def clusters_of(scores: Any, cluster: Any = None) -> np.ndarray | None:
-    """Return the given ids of clusters, else the ids of the predictions or of a further column."""
-    if cluster is not None:
-        return as_clusters(cluster, getattr(scores, "n_samples", None) or len(scores))
-    if not isinstance(scores, Announcement) or scores.cluster is not None:
-        return getattr(scores, "cluster", None)
-    return together_by_column(scores)
-
-
 def rows_that_count(rows: Announcement) -> Any:
     """Return the predictions without rows of weight 0, and without weights if these are all equal."""
     weights = rows.sample_weight
@@ -946,7 +1009,7 @@ def weight_words(weights: np.ndarray) -> str:
     return effective_words(effective, len(weights))
 
 
-def vote_words(rows: Any) -> str:
+def vote_words(rows: Announcement) -> str:
     """Say how many votes predictions hold and how they are used; "" for labels."""
     if rows.voted is None:
         return ""
@@ -960,8 +1023,10 @@ def effective_words(effective: float, n_rows: int) -> str:
     return f"weighted, as good as {shown} of {n_rows:,} rows"
 
 
-def score_matrix(scores: Any, what: str = "scores") -> np.ndarray:
+def score_matrix(scores: Scores, what: str = "scores") -> np.ndarray:
     """Return the (n, L) scores of predictions with a score per class, or of a matrix."""
     if isinstance(scores, (Predictions, MultilabelPrediction)):
         return scores.proba
+    if isinstance(scores, BinaryPrediction):
+        scores = scores.score[:, None]
     return as_class_scores(scores, what)

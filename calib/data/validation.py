@@ -4,13 +4,17 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 import pandas as pd
+from numpy.typing import ArrayLike
 
 from calib.base.exceptions import InputError
 from calib.base.parallel import map_threads, row_blocks
+
+#: Numbers, texts or times of rows: an array, list, series, frame or tensor.
+Values: TypeAlias = ArrayLike | pd.Series | pd.DataFrame
 
 #: Words before a class name in names of columns.
 _PREFIXED = re.compile(
@@ -149,7 +153,7 @@ def as_finite(values: Any, *, ndim: int, what: str) -> np.ndarray:
     return array
 
 
-def as_labels(y_true: Any, n_samples: int, n_classes: int | None, what: str = "labels") -> np.ndarray:
+def as_labels(y_true: Values, n_samples: int, n_classes: int | None, what: str = "labels") -> np.ndarray:
     """Return (n,) int64 class codes in 0..L-1 (in 0.. without `n_classes`), or raise `InputError`.
 
     A one-hot matrix (n, L) counts as its codes. Texts without names of classes are codes in ascending order
@@ -207,7 +211,7 @@ def _from_one_hot(matrix: np.ndarray, what: str) -> np.ndarray:
     return matrix.argmax(axis=1)
 
 
-def as_weights(sample_weight: Any, n_samples: int) -> np.ndarray:
+def as_weights(sample_weight: Values, n_samples: int) -> np.ndarray:
     """Return (n,) float64 weights, finite, none negative and not all 0, or raise `InputError`."""
     weights = as_finite(sample_weight, ndim=1, what="sample_weight").astype(np.float64)
     if len(weights) != n_samples:
@@ -222,7 +226,7 @@ def as_weights(sample_weight: Any, n_samples: int) -> np.ndarray:
     return weights
 
 
-def as_clusters(cluster: Any, n_samples: int) -> np.ndarray:
+def as_clusters(cluster: Values, n_samples: int) -> np.ndarray:
     """Return (n,) int64 ids of clusters: whole numbers and times unchanged, texts as 64-bit hashes."""
     given = pd.Series(plain(cluster)) if np.ndim(cluster) == 1 else None
     if given is None or len(given) != n_samples:
@@ -254,12 +258,12 @@ def as_clusters(cluster: Any, n_samples: int) -> np.ndarray:
 MISSING = "(missing)"
 
 
-def as_groups(groups: Any, n_samples: int) -> tuple[np.ndarray, tuple[str, ...]]:
+def as_groups(groups: Values, n_samples: int) -> tuple[np.ndarray, tuple[str, ...]]:
     """Return (n,) int64 codes of groups and their distinct names, ascending, or raise `InputError`.
 
     Groups are compared by their text: 1, 1.0 and "1" are the same; a missing or empty text is "(missing)".
     """
-    if np.ndim(groups) != 1 or len(groups) != n_samples:
+    if np.shape(groups) != (n_samples,):
         raise InputError(
             f"groups must hold one value per row: expected shape ({n_samples},), got {np.shape(groups)}"
         )
@@ -306,7 +310,7 @@ def check_characters(text: str, what: str) -> None:
         )
 
 
-def label_codes(labels: Any, names: tuple[str, ...]) -> np.ndarray:
+def label_codes(labels: Values, names: tuple[str, ...]) -> np.ndarray:
     """Translate labels given by name; leave numeric labels alone."""
     labels = plain(labels)
     array = np.asarray(labels)
@@ -329,7 +333,7 @@ def label_codes(labels: Any, names: tuple[str, ...]) -> np.ndarray:
     return np.array([codes[label] for label in flat], dtype=np.int64).reshape(array.shape)
 
 
-def count_votes(votes: Any, names: tuple[str, ...], n_samples: int) -> np.ndarray:
+def count_votes(votes: Values, names: tuple[str, ...], n_samples: int) -> np.ndarray:
     """Return the votes about each row, (n, L) float64; the argument is as for `Announcement.with_votes`."""
     array = np.asarray(plain(votes))
     if array.dtype.kind in "OUST":
@@ -371,14 +375,14 @@ def check_choice(value: Any, allowed: Sequence[Any], name: str) -> Any:
     return value
 
 
-def check_binary(scores: Any, outcomes: Any) -> tuple[np.ndarray, np.ndarray]:
+def check_binary(scores: Values, outcomes: Values) -> tuple[np.ndarray, np.ndarray]:
     """Return (n,) float64 scores in [0, 1] and (n,) bool outcomes, or raise `InputError`."""
     check_order(outcomes, scores)
     checked = as_scores(scores, ndim=1, what="scores").astype(np.float64)
     return checked, as_outcomes(outcomes, len(checked))
 
 
-def as_outcomes(values: Any, shape: int | tuple[int, ...], what: str = "outcomes") -> np.ndarray:
+def as_outcomes(values: Values, shape: int | tuple[int, ...], what: str = "outcomes") -> np.ndarray:
     """Return bool outcomes of the shape of their scores, given as booleans or as 0 and 1, or raise."""
     happened, wanted = np.asarray(plain(values)), (shape,) if isinstance(shape, int) else shape
     if happened.shape == (*wanted, 1):
@@ -394,7 +398,7 @@ def as_outcomes(values: Any, shape: int | tuple[int, ...], what: str = "outcomes
     return happened
 
 
-def binary_outcomes(y_true: Any, n_samples: int) -> np.ndarray:
+def binary_outcomes(y_true: Values, n_samples: int) -> np.ndarray:
     """Return (n,) bool outcomes of 1-D scores; of two labels the greater is the event, as in scikit-learn."""
     labels = np.asarray(plain(y_true))
     if labels.shape == (n_samples, 1):

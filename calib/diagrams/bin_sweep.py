@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from functools import partial
-from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -13,11 +11,10 @@ import pandas as pd
 from calib.answers.advice import PointsPerBinChoice
 from calib.base.results import Drawn
 from calib.data.notions import Notion, Strategy
+from calib.data.predictions import Scores, Values
 from calib.data.validation import check_choice
-from calib.diagrams.style import OKABE_ITO, Figure, escape, figure, method_colour, scatter
-from calib.evidence.binning import bin_statistics
-from calib.evidence.rows import as_problems
-from calib.evidence.sums import SummedRows
+from calib.diagrams.style import OKABE_ITO, Figure, escape, figure, marks, method_colour, scatter
+from calib.evidence.rows import Rows, Source, as_evidence
 from calib.stats.measures import ECES
 
 
@@ -39,27 +36,30 @@ class EceSweep(Drawn):
 
 
 def ece_sweep(
-    y_true: Any,
-    scores: Any,
+    y_true: Source,
+    scores: Scores | None = None,
     *,
     notion: Notion = "top-label",
     n_bins: Iterable[int] = range(5, 26),
-    strategy: Strategy = "uniform",
+    strategy: Strategy | None = None,
     metric: str = "ece",
-    sample_weight: Any = None,
+    sample_weight: Values | None = None,
+    cluster: Values | None = None,
 ) -> EceSweep:
     """Plug-in ECE (or MCE) for several numbers of bins, from one sort (Figure 2, Appendix E).
 
-    Parameters as for `ece`; `n_bins` is an iterable. `scores` may also be the `BinaryProblems` of the notion,
-    or a summary. ``metric="mce"`` averages classes inside each bin, as in the paper's tables.
+    Parameters as for `calib.ece`; `n_bins` is an iterable. ``metric="mce"`` averages classes inside each bin,
+    as in the paper's tables.
     """
     check_choice(metric, ("ece", "mce"), "metric")
-    if isinstance(scores, SummedRows):
-        cells_of = partial(scores.cells, notion)
-    else:
-        cells_of = partial(bin_statistics, as_problems(y_true, scores, notion, None, sample_weight))
+    evidence = as_evidence(y_true, scores, sample_weight, cluster)
+    if isinstance(evidence, Rows):
+        evidence.problems(notion)  # sorted here once, for all numbers of bins
+    strategy = evidence.strategy if strategy is None else strategy
     counts = np.array(list(n_bins), dtype=np.int64)
-    tables = [cells_of(n_bins=int(count), strategy=strategy) for count in counts]
+    tables = [
+        evidence.cells(notion, n_bins=count, strategy=strategy, effects=False) for count in counts.tolist()
+    ]
     values = [cells.ece() if metric == "ece" else cells.mce("bin") for cells in tables]
     return EceSweep(tables[0].notion, strategy, counts, np.array(values), metric)
 
@@ -90,11 +90,7 @@ def draw_ece_sweeps(sweeps: Mapping[str, Mapping[str, EceSweep]]) -> Figure:
                 x=sweep.n_bins,
                 y=sweep.ece,
                 marker={"size": 5},
-                line={
-                    "color": colour,
-                    "width": 2.5,
-                    "dash": "dash" if notion == "confidence" else "solid",
-                },
+                line={"color": colour, "width": 2.5, "dash": "dash" if notion == "confidence" else "solid"},
                 name=escape(f"{method}, {short}"),
                 hovertemplate=f"{escape(method)}<br>{short} %{{y:.4f}} with %{{x}} bins",
             )
@@ -117,7 +113,7 @@ def draw_points_per_bin(choice: PointsPerBinChoice) -> Figure:
         line={"color": OKABE_ITO["blue"], "width": 2.5},
         marker={"size": 7},
         name="histogram binning",
-        customdata=choice.standard_error[:, None],
+        customdata=(choice.standard_error,),
         hovertemplate="k = %{x}<br>Brier score %{y:.5f}<br>difference from the lowest: standard error "
         "%{customdata[0]:.5f}",
     )
@@ -125,12 +121,7 @@ def draw_points_per_bin(choice: PointsPerBinChoice) -> Figure:
     data += scatter(
         x=k[proposed],
         y=choice.brier[proposed],
-        marker={
-            "color": OKABE_ITO["vermillion"],
-            "size": 15,
-            "symbol": "circle-open",
-            "line": {"width": 3},
-        },
+        marker=marks(OKABE_ITO["vermillion"], 15, "circle-open", width=3),
         name=f"proposed, k = {choice.chosen}",
     )
     data += scatter(

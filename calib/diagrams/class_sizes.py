@@ -4,18 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from typing import Any, TypeAlias
 
 import numpy as np
 import pandas as pd
 
+from calib.answers.calibrated import calibrated_scores
 from calib.base.exceptions import InputError
 from calib.base.results import Drawn, Result
 from calib.calibrators.histogram import HistogramBinning
 from calib.calibrators.multiclass import MulticlassToBinary
 from calib.data.defaults import N_BINS, RANDOM_STATE
 from calib.data.kinds import check_equal_rows, kind_of, lacks
-from calib.data.predictions import Predictions
-from calib.data.validation import check_labelled
+from calib.data.predictions import Predictions, TopLabelPrediction
+from calib.diagrams.shared_cells import SharedCells
 from calib.diagrams.style import (
     OKABE_ITO,
     Figure,
@@ -27,16 +29,18 @@ from calib.diagrams.style import (
     faint,
     figure,
     grid,
+    marks,
     scatter,
     shorten,
     width_of,
 )
 from calib.diagrams.validity_plots import ValidityCurve
-from calib.evidence.binning import assign_bins, uniform_edges
-from calib.evidence.reductions import reduce_to_binary
-from calib.evidence.sampling import draw_sums, resample
+from calib.evidence.rows import Rows
 from calib.stats.errors import ece
-from calib.stats.floors import noise_floor
+from calib.stats.floors import noise_floor, problem_floors
+
+#: Predictions with a predicted class for each row.
+WithClasses: TypeAlias = Predictions | TopLabelPrediction
 
 _BASE, _HB = OKABE_ITO["orange"], OKABE_ITO["green"]
 
@@ -47,7 +51,7 @@ class ClassBinning(Result):
 
     Base model and calibrator are assessed on the same cells: rows of a class with the same calibrated value,
     or 15 equal-width bins of the base confidence if the class could not be calibrated. Cells are ordered by
-    class and base confidence.
+    class and calibrated confidence.
     """
 
     name: str  #: "k = 100 points per bin" or "B = 50 bins per class"
@@ -155,8 +159,8 @@ class BinPlan(Drawn):
 
 
 def class_binning(
-    calibration: Predictions,
-    evaluation: Predictions,
+    calibration: WithClasses,
+    evaluation: WithClasses,
     *,
     points_per_bin: int | None = None,
     n_bins: int | None = None,
@@ -167,7 +171,7 @@ def class_binning(
 
     Parameters
     ----------
-    calibration, evaluation : Predictions
+    calibration, evaluation : Predictions or TopLabelPrediction
         Labelled, unweighted rows to fit on and to assess on.
     points_per_bin, n_bins : int
         Exactly one of the two: k points per bin (Algorithm 8), or B bins for every class.
@@ -180,58 +184,41 @@ def class_binning(
         name, binary = f"B = {n_bins} bins per class", HistogramBinning(n_bins=n_bins)
     else:
         name, binary = f"k = {points_per_bin} points per bin", HistogramBinning(points_per_bin=points_per_bin)
-    for rows in (calibration, evaluation):
-        check_equal_rows(rows, "A comparison of bins by class")
+    for given in (calibration, evaluation):
+        check_equal_rows(given, "A comparison of bins by class")
     fitted, bins = _fit(calibration, binary)
-    problems = reduce_to_binary(_labels(evaluation), evaluation, "top-label")
-    calibrated = fitted.predict_top(evaluation).confidence[problems.rows]
-    n_classes, sizes = evaluation.n_classes, np.diff(problems.offsets)
-    owner = np.repeat(np.arange(n_classes), sizes)
-    bin_of = assign_bins(problems.scores, uniform_edges(N_BINS))
-    cell = np.where(bins[owner] > 0, calibrated, bin_of)
-    start = np.flatnonzero(np.append(True, (owner[1:] != owner[:-1]) | (cell[1:] != cell[:-1])))
-    count = np.diff(np.append(start, len(owner)))
-    label = owner[start]
-    base, accuracy = (
-        (sums[start + count] - sums[start]) / count for sums in (problems.score_sums, problems.outcome_sums)
-    )
-    confidence = np.add.reduceat(calibrated, start) / count
+    rows = Rows(evaluation)
+    after = rows.of_scores(calibrated_scores(fitted, evaluation))
+    sides = SharedCells(rows, after, "top-label"), after
+    cut: dict[str, Any] = {"notion": "top-label", "n_bins": N_BINS, "strategy": after.strategy}
+    before, cells = (side.cells(**cut) for side in sides)
+    cut |= {"n_resamples": n_resamples, "random_state": random_state}
+    of_base, found = (problem_floors(side, **cut) for side in sides)
 
-    def by_class(gaps: np.ndarray) -> np.ndarray:
-        total = np.bincount(label, count * gaps, minlength=n_classes)
-        return np.divide(total, sizes, out=np.full(n_classes, np.nan), where=sizes > 0)
-
-    def floor(scores: np.ndarray, centre: np.ndarray) -> np.ndarray:
-        chance = scores.astype(np.float64)
-        moments = (np.add.reduceat(values, start) for values in (chance, chance * (1.0 - chance)))
-        draw, width = draw_sums(count, count, *moments)
-
-        def block(generator: np.random.Generator, size: int) -> np.ndarray:
-            frequency = draw(generator, size) / count[:, None]
-            return np.abs(frequency - centre[:, None]).sum(axis=1)
-
-        drawn = resample(block, width, n_resamples=n_resamples, random_state=random_state)
-        return by_class(np.sum(drawn, axis=0) / n_resamples)
+    def by_class(values: np.ndarray) -> np.ndarray:
+        result = np.full(evaluation.n_classes, np.nan)
+        result[found.label] = values
+        return result
 
     return ClassBinning(
         name=name,
         n_calibration=fitted.n_points_,
         n_bins=bins,
-        n_evaluation=sizes,
-        base_ece=by_class(np.abs(accuracy - base)),
-        ece=by_class(np.abs(accuracy - confidence)),
-        base_floor=floor(problems.scores, base),
-        floor=floor(calibrated, confidence),
-        label=label,
-        count=count,
-        base_confidence=base,
-        confidence=confidence,
-        accuracy=accuracy,
+        n_evaluation=np.bincount(evaluation.label, minlength=evaluation.n_classes),
+        base_ece=by_class(of_base.observed),
+        ece=by_class(found.observed),
+        base_floor=by_class(of_base.mean),
+        floor=by_class(found.mean),
+        label=cells.label,
+        count=cells.count,
+        base_confidence=before.mean_score,
+        confidence=cells.mean_score,
+        accuracy=cells.mean_outcome,
     )
 
 
 def plan_bins(
-    calibration: Predictions, evaluation: Predictions, *, points_per_bin: Iterable[int] = range(20, 201, 20)
+    calibration: WithClasses, evaluation: WithClasses, *, points_per_bin: Iterable[int] = range(20, 201, 20)
 ) -> BinPlan:
     """Try several k for top-label histogram binning.
 
@@ -240,14 +227,13 @@ def plan_bins(
     tried = np.array(list(points_per_bin), dtype=np.int64)
     for rows in (calibration, evaluation):
         check_equal_rows(rows, "The plan of bins")
-    problems = reduce_to_binary(_labels(evaluation), evaluation, "top-label")
     bins, covered, errors = [], [], []
     for k in tried:
         fitted, n_bins = _fit(calibration, HistogramBinning(points_per_bin=int(k)))
         bins.append(n_bins)
         covered.append(np.mean(n_bins[evaluation.label] > 0))
-        errors.append(ece(evaluation.labels, fitted.predict_top(evaluation), n_bins=N_BINS))
-    base = noise_floor(None, problems, n_bins=N_BINS, n_resamples=200, random_state=0)
+        errors.append(ece(calibrated_scores(fitted, evaluation), strategy="uniform"))
+    base = noise_floor(evaluation, strategy="uniform", n_resamples=200)
     return BinPlan(
         points_per_bin=tried,
         n_bins=np.array(bins),
@@ -259,14 +245,10 @@ def plan_bins(
     )
 
 
-def _labels(predictions: Predictions) -> np.ndarray:
-    return check_labelled(predictions.labels, "binning by class")
-
-
-def _fit(calibration: Predictions, binary: HistogramBinning) -> tuple[MulticlassToBinary, np.ndarray]:
+def _fit(calibration: WithClasses, binary: HistogramBinning) -> tuple[MulticlassToBinary, np.ndarray]:
     if (missing := lacks(kind_of(calibration), "notion:top-label")) is not None:
         raise InputError(missing)
-    fitted = MulticlassToBinary(binary).fit(calibration, _labels(calibration))
+    fitted = MulticlassToBinary(binary).fit(calibration, calibration.truth)
     bins = [0 if binned is None else len(binned.values_) for binned in fitted.calibrators_]
     return fitted, np.array(bins, dtype=np.int64)
 
@@ -281,13 +263,8 @@ def draw_class_errors(
     """
     chosen = np.asarray(codes, dtype=np.int64)
     y = np.arange(len(chosen))
-    custom = [
-        [
-            *(escape(class_names[code]), 100 * shares[code]),
-            *(int(side.n_bins[code]), int(side.n_calibration[code]), int(code)),
-        ]
-        for code in chosen
-    ]
+    escaped = [escape(class_names[code]) for code in chosen]
+    custom = escaped, 100 * shares[chosen], side.n_bins[chosen], side.n_calibration[chosen], chosen
     about = (
         "%{customdata[0]}: TL-ECE %{x:.4f}<br>%{customdata[1]:.2f} % of rows<br>"
         "%{customdata[2]} bins from %{customdata[3]:,} calibration rows"
@@ -370,11 +347,11 @@ def draw_class_panels(
             data += scatter(
                 x=score,
                 y=side.accuracy[cells],
-                marker={"color": faint(colour, side.count[cells]), "symbol": symbol, "size": 7},
+                marker=marks(faint(colour, side.count[cells]), 7, symbol),
                 name=name,
                 legendgroup=name,
                 showlegend=row == 0,
-                customdata=side.count[cells][:, None].tolist(),
+                customdata=(side.count[cells],),
                 hovertemplate="confidence %{x:.3f}, accuracy %{y:.3f}<br>%{customdata[0]:,} rows"
                 f"<extra>{name}</extra>",
                 **at(2 * row + 1),

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -13,8 +12,10 @@ from calib.base.exceptions import InputError
 from calib.base.results import Drawn, Result
 from calib.data.defaults import FDR, N_BINS, N_RESAMPLES, RANDOM_STATE
 from calib.data.notions import Strategy
-from calib.data.validation import as_labels, check_share
+from calib.data.predictions import Scores, Values
+from calib.data.validation import check_share
 from calib.diagrams.reliability_diagrams import with_class_names
+from calib.diagrams.row_lists import single_rows
 from calib.diagrams.style import (
     MAX_NAMED,
     OKABE_ITO,
@@ -24,6 +25,7 @@ from calib.diagrams.style import (
     faint,
     figure,
     interval,
+    marks,
     named_rows,
     scatter,
     share_bars,
@@ -31,8 +33,8 @@ from calib.diagrams.style import (
     span,
     unit_axes,
 )
-from calib.evidence.binning import BinaryProblems
-from calib.evidence.rows import as_evidence
+from calib.evidence.rows import ReducedRows, Rows, Source, as_evidence
+from calib.evidence.sums import SummedRows
 from calib.stats.floors import (
     ABOVE_NOISE,
     WITHIN_NOISE,
@@ -128,13 +130,14 @@ class ClassTable(Result):
 
 
 def class_table(
-    y_true: Any,
-    scores: Any,
+    y_true: Source,
+    scores: Scores | None = None,
     *,
     n_bins: int = N_BINS,
-    strategy: Strategy = "uniform",
+    strategy: Strategy | None = None,
     fdr: float = FDR,
-    sample_weight: Any = None,
+    sample_weight: Values | None = None,
+    cluster: Values | None = None,
     n_resamples: int = N_RESAMPLES,
     random_state: int | np.random.Generator | None = RANDOM_STATE,
 ) -> ClassTable:
@@ -142,64 +145,59 @@ def class_table(
 
     Parameters
     ----------
-    y_true, scores, n_bins, strategy, sample_weight
-        As for `calib.ece`; or the top-label `BinaryProblems` as `scores`.
+    y_true, scores, n_bins, strategy, sample_weight, cluster
+        As for `calib.noise_floor`.
     fdr : float in (0, 1)
         False discovery rate of `flagged`.
     n_resamples, random_state
         As for `calib.noise_floor`; the clearest classes get L / fdr redraws if that is more.
     """
     check_share(fdr, "fdr", 0.05)
-    if isinstance(scores, BinaryProblems):
-        if scores.notion != "top-label":
-            raise InputError(f'class_table needs top-label problems; got notion "{scores.notion}"')
-        labels = as_labels(y_true, scores.n_samples, scores.n_classes)
-        evidence = as_evidence(None, scores)
-        true = np.bincount(labels, minlength=scores.n_classes)
-    else:
-        evidence = as_evidence(y_true, scores, sample_weight)
-        if (missing := evidence.lacks("notion:top-label")) is not None:
-            raise InputError(missing)
-        true = evidence.true
-    options: dict[str, Any] = {"n_bins": n_bins, "strategy": strategy}
-    cells = evidence.cells("top-label", **options)
-    options |= {"n_resamples": n_resamples, "random_state": random_state}
-    floors = problem_floors(evidence, "top-label", fdr=fdr, **options)
-    p_value = floors.p_value
-    n_classes = cells.n_classes
+    evidence = as_evidence(y_true, scores, sample_weight, cluster)
+    if isinstance(evidence, ReducedRows):
+        raise InputError(
+            "class_table counts true classes, which BinaryProblems do not hold; pass labels and scores"
+        )
+    if (missing := evidence.lacks("notion:top-label")) is not None:
+        raise InputError(missing)
+    strategy = evidence.strategy if strategy is None else strategy
+    floors = problem_floors(
+        evidence,
+        notion="top-label",
+        n_bins=n_bins,
+        strategy=strategy,
+        fdr=fdr,
+        n_resamples=n_resamples,
+        random_state=random_state,
+    )
+    cells = evidence.cells("top-label", n_bins=n_bins, strategy=strategy, effects=False)
 
-    def over_classes(values: np.ndarray) -> np.ndarray:
-        result = np.full(n_classes, np.nan)
+    def by_class(values: np.ndarray, absent: float = np.nan) -> np.ndarray:
+        result = np.full(cells.n_classes, absent)
         result[floors.label] = values
         return result
 
-    predicted = np.bincount(cells.label, weights=cells.count, minlength=n_classes).astype(np.int64)
-    weight = np.bincount(cells.label, weights=cells.weight, minlength=n_classes)
-
     def mean(values: np.ndarray) -> np.ndarray:
-        totals = np.bincount(cells.label, weights=cells.weight * values, minlength=n_classes)
-        return np.divide(totals, weight, out=np.full(n_classes, np.nan), where=predicted > 0)
+        totals = np.bincount(cells.label, cells.weight * values, cells.n_classes)
+        return by_class(totals[floors.label] / floors.weight)
 
-    contribution = np.zeros(n_classes)
-    contribution[floors.label] = floors.observed * floors.weight / cells.n_samples
+    contribution = by_class(floors.observed * floors.weight / cells.n_samples, 0.0)
     tl_ece = float(contribution.sum())
-    flagged = np.zeros(n_classes, dtype=bool)
-    flagged[floors.label] = discoveries(p_value, fdr)
     return ClassTable(
         n_bins=n_bins,
         strategy=strategy,
         fdr=fdr,
         tl_ece=tl_ece,
-        predicted=predicted,
-        true=true,
+        predicted=by_class(floors.count, 0.0).astype(np.int64),
+        true=evidence.true,
         accuracy=mean(cells.mean_outcome),
         confidence=mean(cells.mean_score),
-        class_ece=over_classes(floors.observed),
-        floor=over_classes(floors.mean),
-        floor_upper=over_classes(floors.upper),
-        smallest=over_classes(floors.smallest),
-        p_value=over_classes(p_value),
-        flagged=flagged,
+        class_ece=by_class(floors.observed),
+        floor=by_class(floors.mean),
+        floor_upper=by_class(floors.upper),
+        smallest=by_class(floors.smallest),
+        p_value=by_class(floors.p_value),
+        flagged=by_class(discoveries(floors.p_value, fdr), 0.0).astype(bool),
         share=contribution / tl_ece if tl_ece > 0 else contribution,
     )
 
@@ -218,7 +216,7 @@ class ClassDiagram(Drawn):
     #: float64: Mean score, and how often the class is the true one
     mean_score: np.ndarray
     frequency: np.ndarray
-    #: float64: 95 % Wilson interval of the frequency
+    #: float64: 95 % Wilson interval of the frequency, of the effective rows
     frequency_lower: np.ndarray
     frequency_upper: np.ndarray
 
@@ -246,7 +244,7 @@ class Confusions(Result):
     def frame(self, class_names: tuple[str, ...] | None = None) -> pd.DataFrame:
         """Return one row per confused pair: class predicted ("announced"), true class, rows."""
 
-        def named(code: int) -> Any:
+        def named(code: int) -> int | str:
             return code if class_names is None else class_names[code]
 
         name = named(self.label)
@@ -258,29 +256,32 @@ class Confusions(Result):
 
 
 def class_diagram(
-    y_true: Any,
-    scores: Any,
-    label: int,
+    y_true: Source,
+    scores: Scores | None = None,
+    label: int | None = None,
     *,
     notion: str = "top-label",
     n_bins: int = N_BINS,
-    sample_weight: Any = None,
+    sample_weight: Values | None = None,
+    cluster: Values | None = None,
 ) -> ClassDiagram:
     """Reliability diagram of one class over equal-width bins.
 
     Parameters
     ----------
-    y_true, scores, n_bins, sample_weight
-        As for `calib.ece`.
+    y_true, scores, n_bins, sample_weight, cluster
+        As for `calib.noise_floor`.
     label : int
         Class code, which must be predicted for "top-label".
     notion : {"top-label", "class-wise"}
         Rows with this predicted class and their h(x), or all rows and their h_l(x).
     """
-    cells = as_evidence(y_true, scores, sample_weight).of_class(label, notion).cells(n_bins=n_bins)
+    evidence = as_evidence(y_true, scores, sample_weight, cluster)
+    code = _class_code(evidence, label)
+    cells = evidence.of_class(code, notion).cells(n_bins=n_bins, strategy="uniform")
     lower, upper = wilson_interval(cells.mean_outcome, cells.effective)
     return ClassDiagram(
-        label=int(label),
+        label=code,
         notion=notion,
         ece=cells.ece(),
         lower=cells.lower,
@@ -293,21 +294,40 @@ def class_diagram(
     )
 
 
-def confusions(y_true: Any, announced: Any, label: int, *, n_classes: int) -> Confusions:
-    """Count the confusions of one class, in both directions, from (n,) class codes."""
-    truth = as_labels(y_true, len(announced), n_classes)
-    announced = np.asarray(announced)
+def confusions(
+    y_true: Source,
+    scores: Scores | None = None,
+    label: int | None = None,
+    *,
+    sample_weight: Values | None = None,
+    cluster: Values | None = None,
+) -> Confusions:
+    """Count the rows in which one class, the code `label`, is confused with another, in both directions.
+
+    Other parameters as for `calib.ece`; counts are of rows, without weights.
+    """
+    evidence = single_rows(y_true, scores, sample_weight, cluster, "What a class is confused with")
+    if (missing := evidence.lacks("notion:top-label")) is not None:
+        raise InputError(missing)
+    code, truth, announced = _class_code(evidence, label), evidence.labels, evidence.claims()[0]
 
     def ranked(codes: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        counts = np.bincount(codes, minlength=n_classes)
-        counts[label] = 0
+        counts = np.bincount(codes[codes != code])
         order = np.argsort(-counts, kind="stable")[: np.count_nonzero(counts)]
         return order, counts[order]
 
-    predicted, true = announced == label, truth == label
+    predicted, true = announced == code, truth == code
     return Confusions(
-        label, int(predicted.sum()), int(true.sum()), *ranked(truth[predicted]), *ranked(announced[true])
+        code, int(predicted.sum()), int(true.sum()), *ranked(truth[predicted]), *ranked(announced[true])
     )
+
+
+def _class_code(evidence: Rows | SummedRows, label: int | None) -> int:
+    names = evidence.class_names
+    if label is None or label < 0 or (names is not None and label >= len(names)):
+        most = "" if names is None else f" to {len(names) - 1:,}"
+        raise InputError(f"label must be the code of a class, 0{most}; got {label!r}")
+    return int(label)
 
 
 def draw_class(
@@ -318,20 +338,17 @@ def draw_class(
     Marks carry the ends of their bin first in their customdata; `chosen` of `n_bins` bins is marked.
     """
     top = diagram.notion == "top-label"
-    custom = np.column_stack(
-        [diagram.lower, diagram.upper, diagram.count, diagram.frequency_lower, diagram.frequency_upper]
-    ).tolist()
+    low, high = diagram.frequency_lower, diagram.frequency_upper
+    custom = diagram.lower, diagram.upper, diagram.count, low, high
     hover = "%{customdata[0]:.3g} to %{customdata[1]:.3g}: %{customdata[2]:,} rows"
     bars = share_bars(diagram.lower, diagram.upper, diagram.count / diagram.count.sum(), custom, hover)
-    marks = scatter(
+    dots = scatter(
         x=diagram.mean_score,
         y=diagram.frequency,
-        marker={
-            "size": 11,
-            "symbol": "circle" if top else "square",
-            "color": faint(OKABE_ITO["vermillion" if top else "purple"], diagram.count),
-        },
-        error_y=interval(diagram.frequency, diagram.frequency_lower, diagram.frequency_upper),
+        marker=marks(
+            faint(OKABE_ITO["vermillion" if top else "purple"], diagram.count), 11, None if top else "square"
+        ),
+        error_y=interval(diagram.frequency, low, high),
         name="rows predicted as the class" if top else "all rows",
         customdata=custom,
         hovertemplate=(
@@ -342,8 +359,8 @@ def draw_class(
     )
     marked = [] if chosen is None else [span(chosen / n_bins, (chosen + 1) / n_bins)]
     x_title = "Confidence of rows predicted as the class" if top else "Score of the class, all rows"
-    axes = unit_axes(bars + marks, x_title, "Accuracy" if top else "Frequency", height, marked=marked)
-    return figure(bars + marks, barmode="overlay", **axes)
+    axes = unit_axes(bars + dots, x_title, "Accuracy" if top else "Frequency", height, marked=marked)
+    return figure(bars + dots, barmode="overlay", **axes)
 
 
 def draw_confusions(
@@ -359,8 +376,6 @@ def draw_confusions(
     Bars carry the class code last in their customdata; `chosen` is the code of a bar to be marked.
     """
     codes, counts = codes[:n_shown], counts[:n_shown]
-    custom = [[escape(class_names[code]), int(code)] for code in codes]
-    hover = "%{customdata[0]}: %{x:,} rows"
     marked = [span(at - 0.5, at + 0.5, across=True) for at in np.flatnonzero(codes == chosen).tolist()]
     rows = [shorten(class_names[code]) for code in codes]
     bars = bar(
@@ -371,8 +386,8 @@ def draw_confusions(
         textposition="outside",
         cliponaxis=False,
         marker={"color": OKABE_ITO["grey"]},
-        customdata=custom,
-        hovertemplate=hover,
+        customdata=([escape(class_names[code]) for code in codes], codes),
+        hovertemplate="%{customdata[0]}: %{x:,} rows",
     )
     return figure(
         bars,
@@ -395,7 +410,7 @@ def draw_class_shares(shares: Mapping[str, np.ndarray], class_names: Sequence[st
             orientation="h",
             name=name,
             marker={"color": OKABE_ITO[colour]},
-            customdata=[[escape(class_names[code]), int(code)] for code in order],
+            customdata=([escape(class_names[code]) for code in order], order),
             hovertemplate=f"%{{customdata[0]}}: %{{x:.2%}} {name}",
         )
     largest = max(float(values[order].max()) for values in shares.values())

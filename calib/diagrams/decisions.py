@@ -30,7 +30,7 @@ def draw_risk_coverage(
         data += scatter(
             x=curve.coverage[chosen],
             y=curve.risk[chosen],
-            customdata=curve.threshold[chosen][:, None].tolist(),
+            customdata=(curve.threshold[chosen],),
             line={"color": method_colour(position), "width": 2.5},
             name=escape(name),
             hovertemplate=f"{escape(name)}<br>%{{x:.1%}} accepted at %{{customdata[0]:.4f}} and above, "

@@ -8,8 +8,10 @@ import numpy as np
 
 from calib.base.exceptions import InputError
 from calib.data.defaults import N_BINS
+from calib.data.predictions import Scores, Values
 from calib.diagrams.matplotlib_axes import matplotlib_pyplot
 from calib.diagrams.reliability_diagrams import ReliabilityDiagram, reliability_diagram
+from calib.evidence.rows import Source, as_evidence
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -29,7 +31,7 @@ class ReliabilityDisplay:
     --------
     >>> from calib.datasets import load_example
     >>> rows = load_example("resnet").evaluation
-    >>> display = ReliabilityDisplay.from_predictions(rows.labels, rows)  # doctest: +SKIP
+    >>> display = ReliabilityDisplay.from_predictions(rows)  # doctest: +SKIP
     >>> display.figure_.savefig("reliability.pdf")  # doctest: +SKIP
     """
 
@@ -46,10 +48,11 @@ class ReliabilityDisplay:
         cls,
         estimator: Any,
         X: Any,
-        y: Any,
+        y: Values,
         *,
         n_bins: int = N_BINS,
-        sample_weight: Any = None,
+        sample_weight: Values | None = None,
+        cluster: Values | None = None,
         pos_label: Any = None,
         name: str | None = None,
         ax: Axes | None = None,
@@ -66,7 +69,7 @@ class ReliabilityDisplay:
             True classes, as in `classes_`.
         pos_label : label, optional
             The class of two whose probability is shown; by default the last.
-        n_bins, sample_weight, name, ax, **kwargs
+        n_bins, sample_weight, cluster, name, ax, **kwargs
             As for `from_predictions`.
         """
         place = {label: code for code, label in enumerate(np.asarray(estimator.classes_).tolist())}
@@ -83,17 +86,18 @@ class ReliabilityDisplay:
         elif pos_label is not None:
             raise InputError(f"pos_label is for two classes; the estimator has {len(place):,}")
         name = type(estimator).__name__ if name is None else name
-        options: dict[str, Any] = {"n_bins": n_bins, "sample_weight": sample_weight, "name": name, "ax": ax}
-        return cls.from_predictions(codes, scores, **options, **kwargs)
+        rows = as_evidence(codes, scores, sample_weight, cluster)
+        return cls.from_predictions(rows, n_bins=n_bins, name=name, ax=ax, **kwargs)
 
     @classmethod
     def from_predictions(
         cls,
-        y_true: Any,
-        scores: Any,
+        y_true: Source,
+        scores: Scores | None = None,
         *,
         n_bins: int = N_BINS,
-        sample_weight: Any = None,
+        sample_weight: Values | None = None,
+        cluster: Values | None = None,
         name: str | None = None,
         ax: Axes | None = None,
         **kwargs: Any,
@@ -103,7 +107,8 @@ class ReliabilityDisplay:
         Arguments as for `calib.reliability_diagram`; `name` is the name in the legend, `kwargs` are
         `matplotlib.axes.Axes.errorbar`'s.
         """
-        diagram = reliability_diagram(y_true, scores, n_bins=n_bins, sample_weight=sample_weight)
+        evidence = as_evidence(y_true, scores, sample_weight, cluster)
+        diagram = reliability_diagram(evidence, n_bins=n_bins)
         return cls(diagram, estimator_name=name).plot(ax=ax, **kwargs)
 
     def plot(self, ax: Axes | None = None, *, name: str | None = None, **kwargs: Any) -> ReliabilityDisplay:

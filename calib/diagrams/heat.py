@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 import pandas as pd
 
 from calib.base.exceptions import InputError
 from calib.base.results import Drawn
-from calib.diagrams.reliability_diagrams import with_class_names
+from calib.diagrams.reliability_diagrams import beyond_noise, with_class_names
 from calib.diagrams.style import (
     FEW_ROWS,
     OKABE_ITO,
@@ -20,6 +19,7 @@ from calib.diagrams.style import (
     bar,
     escape,
     figure,
+    marks,
     named_rows,
     scatter,
     shorten,
@@ -27,7 +27,6 @@ from calib.diagrams.style import (
 )
 from calib.evidence.binning import BinStatistics
 from calib.stats.frequencies import wilson_interval
-from calib.stats.intervals import outcome_limits
 
 #: Orange-red is overconfident, blue underconfident; the grey between is seen on light and dark pages.
 GAP_COLOURS = [(0.0, OKABE_ITO["vermillion"]), (0.5, "#B9BEC4"), (1.0, OKABE_ITO["blue"])]
@@ -40,25 +39,6 @@ OUTLINE = "#6B7680"
 SCALE_LENGTH, SCALE_HEIGHT = 320, 44
 #: Pixels above a map for plotly's tools, which would cover its cells.
 TOOLS_HEIGHT = 30
-#: Hidden marks, of which a click shows the frame of its cell without another drawing.
-FRAMES: Properties = {
-    "marker": {
-        "symbol": "square-open",
-        "size": ROW - 2,
-        "opacity": 0,
-        "color": OKABE_ITO["orange"],
-        "line": {"width": 3},
-    },
-    "selected": {"marker": {"opacity": 1}},
-    "unselected": {"marker": {"opacity": 0}},
-    "hoverlabel": {"bgcolor": "#5B6670"},  # white text on the orange of the frame would be hard to read
-}
-HOVER = (
-    "%{customdata[2]} at %{customdata[3]}<br>"
-    "confidence %{customdata[4]:.3f}, accuracy %{customdata[5]:.3f} (%{customdata[6]:+.3f})<br>"
-    "95 % interval %{customdata[8]:.4g} to %{customdata[9]:.4g}<br>"
-    "%{customdata[7]:,} rows"
-)
 #: Most columns with horizontal names.
 SIDE_BY_SIDE = 6
 
@@ -74,7 +54,7 @@ class ClassHeat(Drawn):
     #: (R, B) float64: Mean confidence and accuracy of each cell; NaN if it is empty
     confidence: np.ndarray
     accuracy: np.ndarray
-    #: (R, B) float64: 95 % Wilson interval of the accuracy; with weights, of the effective number of rows
+    #: (R, B) float64: 95 % Wilson interval of the accuracy, of the effective rows
     accuracy_lower: np.ndarray
     accuracy_upper: np.ndarray
     #: (R, B) bool: Cells of at least 20 rows whose accuracy is beyond noise, all together at 5 %
@@ -112,7 +92,7 @@ class ClassHeat(Drawn):
         return with_class_names(table, class_names)
 
 
-def class_heat(cells: BinStatistics, labels: Any = None) -> ClassHeat:
+def class_heat(cells: BinStatistics, labels: Iterable[int] | None = None) -> ClassHeat:
     """Arrange equal-width top-label cells by class and bin.
 
     `labels` are the classes to show, from the top; by default all predicted classes, by their contribution to
@@ -122,30 +102,43 @@ def class_heat(cells: BinStatistics, labels: Any = None) -> ClassHeat:
         raise InputError(
             f'class_heat needs equal-width top-label bins; got "{cells.strategy}", "{cells.notion}"'
         )
-    contribution = np.bincount(cells.label, cells.share * np.abs(cells.gap), minlength=cells.n_classes)
     if labels is None:
+        contribution = np.bincount(cells.label, cells.share * np.abs(cells.gap))
         predicted = np.unique(cells.label)
         labels = predicted[np.argsort(-contribution[predicted], kind="stable")]
-    chosen = np.array(list(dict.fromkeys(labels)), dtype=np.int64)
-    row_of = np.full(cells.n_classes, -1)
+    return heat_of_cells(cells, labels, cells.label, cells.bin, np.arange(cells.n_bins + 1) / cells.n_bins)
+
+
+def heat_of_cells(
+    cells: BinStatistics, codes: Iterable[int], row: np.ndarray, column: np.ndarray, edges: np.ndarray
+) -> ClassHeat:
+    """Arrange cells in a map: `row` is the code of each cell's row, one of `codes` if it is shown."""
+    chosen = np.array(list(dict.fromkeys(codes)), dtype=np.int64)
+    n_codes = 1 + max(int(row.max(initial=0)), int(chosen.max(initial=0)))
+    row_of = np.full(n_codes, -1)
     row_of[chosen] = np.arange(len(chosen))
-    shown = row_of[cells.label] >= 0
-    position = row_of[cells.label[shown]], cells.bin[shown]
-    shape = (len(chosen), cells.n_bins)
-    count = np.zeros(shape, np.int64)
-    count[position] = cells.count[shown]
+    shown = row_of[row] >= 0
+
+    def placed(values: np.ndarray, empty: float) -> np.ndarray:
+        table = np.full((len(chosen), len(edges) - 1), empty, dtype=values.dtype)
+        table[row_of[row[shown]], column[shown]] = values[shown]
+        return table
+
     ends = wilson_interval(cells.mean_outcome, cells.effective)
-    placed = []
-    for values in (cells.mean_score, cells.mean_outcome, *ends):
-        placed.append(np.full(shape, np.nan))
-        placed[-1][position] = values[shown]
-    beyond = np.zeros(shape, dtype=bool)
-    low, high = outcome_limits(cells, 0.05 / max(int(np.sum(cells.count >= FEW_ROWS)), 1))
-    off = (cells.count >= FEW_ROWS) & ((cells.mean_score < low) | (cells.mean_score > high))
-    beyond[position] = off[shown]
-    edges = np.arange(cells.n_bins + 1) / cells.n_bins
-    confidence, accuracy, lower, upper = placed
-    return ClassHeat(chosen, contribution[chosen], edges, count, confidence, accuracy, lower, upper, beyond)
+    confidence, accuracy, lower, upper = (
+        placed(values, np.nan) for values in (cells.mean_score, cells.mean_outcome, *ends)
+    )
+    return ClassHeat(
+        label=chosen,
+        contribution=np.bincount(row, cells.share * np.abs(cells.gap), n_codes)[chosen],
+        edges=edges,
+        count=placed(cells.count, 0),
+        confidence=confidence,
+        accuracy=accuracy,
+        accuracy_lower=lower,
+        accuracy_upper=upper,
+        beyond_noise=placed(beyond_noise(cells, FEW_ROWS), False),
+    )
 
 
 def gap_colours(gap: np.ndarray, limit: float) -> list[str]:
@@ -179,59 +172,63 @@ def draw_heat(
     n_rows, n_bins = diagram.count.shape
     middles = np.arange(n_bins) if columns else (diagram.edges[:-1] + diagram.edges[1:]) / 2
     row, bin_ = np.nonzero(diagram.count)
+    count, beyond = diagram.count[row, bin_], diagram.beyond_noise[row, bin_]
+    height = 0.92 * sizes(count, count.max(initial=1))
+    data = bar(
+        x=middles[bin_],
+        y=height,
+        base=row - height / 2,
+        width=0.94 * np.diff(middles)[0] if len(middles) > 1 else 0.94,
+        marker={
+            "color": gap_colours(diagram.gap[row, bin_], limit),
+            "line": {"width": np.where(beyond, 2.5, 0), "color": OUTLINE},
+        },
+    )
+    code, at = chosen or (None, None)
+    is_chosen = (diagram.label[row] == code) & (bin_ == at)
     names = [escape(class_names[code]) for code in diagram.label]
+    shown = "confidence", "accuracy", "gap", "count", "accuracy_lower", "accuracy_upper"
+    values = [getattr(diagram, name)[row, bin_] for name in shown]
     if columns:
         column_words = [f"predicted {escape(columns[b])}" for b in bin_.tolist()]
     else:
-        bins = zip(diagram.edges[bin_], diagram.edges[bin_ + 1], strict=True)
-        column_words = [f"{low:.3g} to {high:.3g}" for low, high in bins]
-    shown = diagram.confidence, diagram.accuracy, diagram.gap, diagram.count
-    ends = diagram.accuracy_lower, diagram.accuracy_upper
-    custom = [
-        [code, b, names[r], *more]
-        for code, b, r, *more in zip(
-            diagram.label[row].tolist(),
-            bin_.tolist(),
-            row,
-            column_words,
-            *(values[row, bin_] for values in (*shown, *ends)),
-            strict=True,
-        )
-    ]
-    code, at = chosen or (None, None)
+        ends = zip(diagram.edges[bin_], diagram.edges[bin_ + 1], strict=True)
+        column_words = [f"{low:.3g} to {high:.3g}" for low, high in ends]
+    data += scatter(
+        x=middles[bin_],
+        y=row,
+        # A click shows the frame of its cell, without another drawing.
+        marker={**marks(OKABE_ITO["orange"], ROW - 2, "square-open", width=3), "opacity": 0},
+        selected={"marker": {"opacity": 1}},
+        unselected={"marker": {"opacity": 0}},
+        selectedpoints=np.flatnonzero(is_chosen).tolist(),
+        hoverlabel={"bgcolor": "#5B6670"},  # white text on the orange of the frame would be hard to read
+        customdata=(diagram.label[row], bin_, [names[r] for r in row], column_words, *values),
+        hovertemplate=(
+            f"{rows} %{{customdata[2]}} at %{{customdata[3]}}<br>"
+            "confidence %{customdata[4]:.3f}, accuracy %{customdata[5]:.3f} (%{customdata[6]:+.3f})<br>"
+            "95 % interval %{customdata[8]:.4g} to %{customdata[9]:.4g}<br>"
+            "%{customdata[7]:,} rows"
+        ),
+    )
+    # an invisible trace that carries the scale of colours
+    data += scatter(x=[None], y=[None], marker={"color": [0], "coloraxis": "coloraxis"})
     pixels = TOOLS_HEIGHT + 60 + SCALE_HEIGHT + ROW * max(n_rows, 3)
     if columns:
         short = [shorten(name, 12) for name in columns]
         upright = n_bins > SIDE_BY_SIDE
         pixels += 7 * max(map(len, short)) if upright else 0
-        xaxis = {
-            "title": "Predicted class",
-            "range": [-0.5, n_bins - 0.5],
-            "tickvals": middles,
-            "ticktext": short,
-            "tickangle": 90 if upright else 0,
-        }
+        xaxis = {"title": "Predicted class", "range": [-0.5, n_bins - 0.5], "tickvals": middles}
+        xaxis |= {"ticktext": short, "tickangle": 90 if upright else 0}
     else:  # left of the lowest bin with rows there is nothing to see
         lowest = diagram.edges[bin_.min()] if len(bin_) else 0.0
         xaxis = {"title": "Confidence", "range": [lowest, 1], "tickformat": ".0%"}
     return figure(
-        [
-            *_cells(diagram, middles, limit),
-            *scatter(
-                x=middles[bin_],
-                y=row,
-                **FRAMES,
-                selectedpoints=np.flatnonzero((diagram.label[row] == code) & (bin_ == at)).tolist(),
-                customdata=custom,
-                hovertemplate=f"{rows} {HOVER}",
-            ),
-            # an invisible trace that carries the scale of colours
-            *scatter(x=[None], y=[None], marker={"color": [0], "coloraxis": "coloraxis"}),
-        ],
+        data,
         height=pixels,
         barmode="overlay",
         hoverdistance=40,
-        coloraxis=_scale(limit),
+        coloraxis=_scale_of_colours(limit),
         xaxis={**xaxis, "showgrid": False},
         **named_rows(
             [shorten(class_names[code]) for code in diagram.label],
@@ -242,46 +239,13 @@ def draw_heat(
     )
 
 
-def _cells(diagram: ClassHeat, middles: np.ndarray, limit: float) -> list[Properties]:
-    """Draw a bar for each cell with rows: taller for more rows, with an outline if beyond noise."""
-    row, bin_ = np.nonzero(diagram.count)
-    count, beyond = diagram.count[row, bin_], diagram.beyond_noise[row, bin_]
-    height = 0.92 * sizes(count, count.max(initial=1))
-    return bar(
-        x=middles[bin_],
-        y=height,
-        base=row - height / 2,
-        width=0.94 * np.diff(middles)[0] if len(middles) > 1 else 0.94,
-        marker={
-            "color": gap_colours(diagram.gap[row, bin_], limit),
-            "line": {"width": np.where(beyond, 2.5, 0), "color": OUTLINE},
-        },
-    )
-
-
-def _scale(limit: float) -> Properties:
-    """Return the scale of colours, below the map: the map has the width also on a telephone."""
-    return {
-        "colorscale": [list(stop) for stop in GAP_COLOURS],
-        "cmin": -limit,
-        "cmax": limit,
-        "colorbar": {
-            "orientation": "h",
-            "x": 0.05,  # its title, on the left, begins at the edge
-            "xref": "container",
-            "xanchor": "left",
-            "y": 0,
-            "yref": "container",
-            "yanchor": "bottom",
-            "len": SCALE_LENGTH,
-            "lenmode": "pixels",
-            "ypad": 4,
-            "title": {"text": "accuracy \u2212 confidence", "side": "right"},
-            "thickness": 12,
-            "outlinewidth": 0,
-            "ticklabeloverflow": "allow",
-            "tickangle": 0,
-            "tickvals": [-limit, 0, limit],
-            "ticktext": [f"\u2212{limit:.1f}", "0", f"+{limit:.1f}"],
-        },
-    }
+def _scale_of_colours(limit: float) -> Properties:
+    """Return a colour bar below the map, which then has the whole width, also on a telephone."""
+    place = {"orientation": "h", "xref": "container", "yref": "container", "y": 0, "yanchor": "bottom"}
+    place |= {"x": 0.05, "xanchor": "left"}  # its title, on the left, begins at the edge
+    look = {"len": SCALE_LENGTH, "lenmode": "pixels", "ypad": 4, "thickness": 12, "outlinewidth": 0}
+    ticks = {"tickvals": [-limit, 0, limit], "ticktext": [f"\u2212{limit:.1f}", "0", f"+{limit:.1f}"]}
+    ticks |= {"ticklabeloverflow": "allow", "tickangle": 0}
+    title = {"title": {"text": "accuracy \u2212 confidence", "side": "right"}}
+    scale = {"colorscale": [list(stop) for stop in GAP_COLOURS], "cmin": -limit, "cmax": limit}
+    return {**scale, "colorbar": {**place, **look, **ticks, **title}}

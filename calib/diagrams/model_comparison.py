@@ -41,9 +41,7 @@ def draw_model_comparison(comparison: ModelComparison, measure: str = "tl_ece") 
             y=rows["value"].to_numpy(),
             marker={"size": 11, "color": method_colour(position)},
             name=escape(model),
-            customdata=list(
-                zip(map(escape, rows["method"]), rows["mark"].replace("", "not marked"), strict=True)
-            ),
+            customdata=([*map(escape, rows["method"])], rows["mark"].replace("", "not marked").tolist()),
             hovertemplate=f"{escape(model)}, %{{customdata[0]}}<br>{title} %{{y:.4f}}<br>"
             "against the base: %{customdata[1]}",
         )

@@ -9,16 +9,15 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from calib.answers.calibrated import assessment_strategy, calibrated_scores
+from calib.answers.calibrated import calibrated_scores
 from calib.answers.leaderboard import timed_fit
 from calib.answers.model_tables import BASE, methods_to_compare
 from calib.base.exceptions import InputError
 from calib.base.results import Drawn
 from calib.calibrators.catalogue import PAPER
 from calib.data.defaults import N_BINS, N_RESAMPLES, RANDOM_STATE
-from calib.data.kinds import kind_of
-from calib.data.notions import Strategy
-from calib.data.predictions import Predictions, rows_that_count
+from calib.data.kinds import KINDS, kind_of
+from calib.data.predictions import Announcement, Predictions
 from calib.data.several_models import pairs_of_models, rows_to_fit
 from calib.diagrams.bin_sweep import ece_sweep
 from calib.diagrams.refits import binned_sweeps
@@ -123,17 +122,14 @@ def sweep_models(
     chosen = methods_to_compare(methods, kind_of(next(iter(pairs.values()))[1]), N_BINS)
     redraws: dict[str, Any] = {"n_resamples": n_resamples, "random_state": random_state}
     found: list[pd.DataFrame] = []
+    sides = {model: _Swept(model, *pair, counts) for model, pair in pairs.items()}
     steps = [(model, method) for model in pairs for method in (BASE, *chosen)]
     for position, (model, method) in enumerate(steps):
         if progress:
             progress(position / len(steps), f"{model}: {method}")
-        fitting, unseen = pairs[model]
-        rows = rows_that_count(unseen)
         try:
-            if method == BASE:
-                values = _Swept(fitting, rows, counts).base(redraws)
-            else:
-                values = _Swept(rows_to_fit(model, fitting), rows, counts).method(method, chosen[method])
+            side = sides[model]
+            values = side.base(redraws) if method == BASE else side.method(method, chosen[method])
         except InputError as error:
             values = [{"measure": key, "n_bins": b, "failure": str(error)} for key in SWEPT for b in counts]
         found.append(pd.DataFrame(values).assign(model=model, method=method))
@@ -145,62 +141,58 @@ def sweep_models(
 class _Swept:
     """Rows of a model, and errors of its methods for each number of bins."""
 
-    def __init__(self, calibration: Any, evaluation: Any, counts: list[int]) -> None:
-        self.calibration, self.evaluation, self.counts = calibration, evaluation, counts
-        self.weights: dict[str, Any] = {"sample_weight": evaluation.sample_weight}
+    def __init__(
+        self, model: str, calibration: Announcement | None, evaluation: Announcement, counts: list[int]
+    ) -> None:
+        self.model, self.calibration, self.counts = model, calibration, counts
+        self.rows = Rows(evaluation)
 
     def base(self, redraws: Mapping[str, Any]) -> list[dict[str, Any]]:
-        rows = self.evaluation
-        evidence = Rows(rows.labels, rows, **self.weights)
-        strategy = assessment_strategy(rows)
-        values = self._values(rows, strategy)
+        values = self._values(self.rows)
         for value in values:
             measure = MEASURES[value["measure"]]
             wanted = {"it": {part: measure.options[part] for part in ("metric", "norm", "aggregate")}}
-            options = {"notion": measure.notion, "n_bins": value["n_bins"], "strategy": strategy, **redraws}
-            floor = noise_floors(None, evidence, wanted, **options)["it"]
+            options = {"notion": measure.notion, "n_bins": value["n_bins"], **redraws}
+            floor = noise_floors(self.rows, wanted, **options)["it"]
             low, high = float(floor.quantile(0.05)), float(floor.quantile(0.95))
             value |= {"floor": floor.mean, "floor_lower": low, "floor_upper": high}
         return values
 
     def method(self, name: str, calibrator: Any) -> list[dict[str, Any]]:
-        rows = self.evaluation
+        calibration, rows = rows_to_fit(self.model, self.calibration), self.rows.predictions
         by_bins = getattr(getattr(calibrator, "binary", None), "n_bins", None) is not None
         if by_bins and isinstance(rows, Predictions):
-            return self._refitted(calibrator)
-        fitted, _ = timed_fit(name, calibrator, self.calibration)
-        return self._values(calibrated_scores(fitted, rows), assessment_strategy(rows, fitted))
+            return self._refitted(calibrator, calibration, rows)
+        fitted, _ = timed_fit(name, calibrator, calibration)
+        return self._values(self.rows.of_scores(calibrated_scores(fitted, rows)))
 
-    def _refitted(self, calibrator: Any) -> list[dict[str, Any]]:
+    def _refitted(self, calibrator: Any, calibration: Predictions, rows: Predictions) -> list[dict[str, Any]]:
         every_class = calibrator.notion == "class-wise"
         found = []
         for metric in ("ece", "mce"):
             measures = [measure for measure in self._measures(every_class) if measure.metric == metric]
             notions = [measure.notion for measure in measures if measure.notion is not None]
             options: dict[str, Any] = {"notions": notions, "metric": metric}
-            swept = binned_sweeps(calibrator, self.calibration, self.evaluation, self.counts, **options)
+            swept = binned_sweeps(calibrator, calibration, rows, self.counts, **options)
             found += [
-                self._rows(measure.key, swept[notion].ece)
+                self._lines(measure.key, swept[notion].ece)
                 for measure, notion in zip(measures, notions, strict=True)
             ]
         return sum(found, [])
 
-    def _values(self, scores: Any, strategy: Strategy) -> list[dict[str, Any]]:
+    def _values(self, rows: Rows) -> list[dict[str, Any]]:
         found = []
-        for measure in self._measures(kind_of(scores).name == "vectors"):
-            options: dict[str, Any] = {"notion": measure.notion, "metric": measure.metric, **self.weights}
-            swept = ece_sweep(
-                self.evaluation.labels, scores, n_bins=self.counts, strategy=strategy, **options
-            )
-            found.append(self._rows(measure.key, swept.ece))
+        for measure in self._measures("scores" in KINDS[rows.kind].has):
+            options: dict[str, Any] = {"notion": measure.notion, "metric": measure.metric}
+            found.append(self._lines(measure.key, ece_sweep(rows, n_bins=self.counts, **options).ece))
         return sum(found, [])
 
     def _measures(self, every_class: bool) -> list[Measure]:
-        known = [MEASURES[key] for key in SWEPT if MEASURES[key].missing(kind_of(self.evaluation)) is None]
+        known = [MEASURES[key] for key in SWEPT if MEASURES[key].missing(self.rows) is None]
         found = [measure for measure in known if every_class or measure.notion != "class-wise"]
-        return found or list(ece_of(kind_of(self.evaluation)).values())
+        return found or list(ece_of(self.rows.kind).values())
 
-    def _rows(self, key: str, values: np.ndarray) -> list[dict[str, Any]]:
+    def _lines(self, key: str, values: np.ndarray) -> list[dict[str, Any]]:
         return [
             {"measure": key, "n_bins": count, "value": float(value)}
             for count, value in zip(self.counts, values, strict=True)

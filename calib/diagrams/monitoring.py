@@ -4,14 +4,27 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 import pandas as pd
 
 from calib.base.results import Drawn
 from calib.data.notions import Notion
-from calib.diagrams.style import OKABE_ITO, Figure, at, axes, escape, figure, grid, scatter, shorten
+from calib.data.predictions import Scores, Values
+from calib.diagrams.style import (
+    OKABE_ITO,
+    Figure,
+    Properties,
+    at,
+    axes,
+    escape,
+    figure,
+    grid,
+    scatter,
+    shorten,
+    small_multiples,
+)
+from calib.evidence.rows import Rows, Source
 from calib.stats.monitor import Monitor
 
 #: Most marks of a chart, for which blocks of rows are joined, most units side by side, and most with a curve.
@@ -51,10 +64,19 @@ def monitor_diagram(monitor: Monitor) -> OverTime:
 
 
 def watch_rows(
-    y: Any, scores: Any, time: Any, *, notion: Notion, tolerance: float = 0.0, alpha: float = 0.05
+    y_true: Source,
+    scores: Scores | None = None,
+    time: Values | None = None,
+    *,
+    notion: Notion,
+    tolerance: float = 0.0,
+    alpha: float = 0.05,
+    cluster: Values | None = None,
 ) -> OverTime:
-    """Return the history of a monitor of these rows, in the order of their times."""
-    return monitor_diagram(Monitor(notion=notion, tolerance=tolerance, alpha=alpha).update(y, scores, time))
+    """Return the history of a monitor of these rows, in the order of their times; see `calib.Monitor`."""
+    monitor = Monitor(notion=notion, tolerance=tolerance, alpha=alpha)
+    rows = y_true.predictions if isinstance(y_true, Rows) else y_true
+    return monitor_diagram(monitor.update(rows, scores, time, cluster=cluster))
 
 
 def draw_over_time(result: OverTime) -> Figure:
@@ -81,14 +103,10 @@ def draw_over_time(result: OverTime) -> Figure:
 
 def draw_units_over_time(result: OverTime, shown: Sequence[int]) -> Figure:
     """Draw the gaps of some units over time, each on axes of its own."""
-    down = -(-len(shown) // ACROSS)
     names = [escape(shorten(str(result.units["name"].iloc[unit]), 18)) for unit in shown]
-    titles = (*names, *[""] * (down * ACROSS - len(names)))
-    spacing: dict[str, Any] = {"vertical_spacing": 0.3 / (down + 1), "horizontal_spacing": 0.05}
-    layout = grid(down, ACROSS, titles, shared_xaxes="all", shared_yaxes="all", **spacing)
+    layout, data = small_multiples(names, ACROSS, 0.05), []
     for axis in axes(layout, "x"):
         axis["nticks"] = 3
-    layout["shapes"], data = [], []
     for place, shown_curve in enumerate(shown, start=1):
         data += _gaps(result.curves[shown_curve], place)
         where = at(place)
@@ -96,15 +114,15 @@ def draw_units_over_time(result: OverTime, shown: Sequence[int]) -> Figure:
             {"type": "line", "xref": f"{where['xaxis']} domain", "yref": where["yaxis"], "x0": 0, "x1": 1}
             | {"y0": 0, "y1": 0}
         )
-    return figure(data, **layout, height=130 + 190 * down, margin={"t": 32})
+    return figure(data, **layout)
 
 
-def _times(curve: pd.DataFrame) -> list[Any]:
+def _times(curve: pd.DataFrame) -> list[str] | list[float]:
     last = curve["last"]
     return [str(moment) for moment in last] if last.dtype.kind == "M" else last.tolist()
 
 
-def _gaps(curve: pd.DataFrame, place: int) -> list[dict[str, Any]]:
+def _gaps(curve: pd.DataFrame, place: int) -> list[Properties]:
     known = curve[curve["rows"].cumsum() > 0]
     times = _times(known)
     band = scatter(
@@ -130,7 +148,7 @@ def _gaps(curve: pd.DataFrame, place: int) -> list[dict[str, Any]]:
         x=ends.tolist(),
         y=(sums["total"] / sums["rows"].where(sums["rows"] > 0)).to_numpy(),
         marker={"size": 7, "color": OKABE_ITO["vermillion"]},
-        customdata=sums["rows"].to_numpy()[:, None],
+        customdata=(sums["rows"].to_numpy(),),
         hovertemplate="to %{x}<br>%{customdata[0]:,} rows %{y:+.4f}",
         **at(place),
     )

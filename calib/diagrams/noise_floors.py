@@ -6,9 +6,9 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from calib.diagrams.style import OKABE_ITO, Figure, bar, escape, figure, named_rows, scatter
+from calib.diagrams.style import OKABE_ITO, Figure, bar, escape, figure, marks, named_rows, scatter
 from calib.stats.decompositions import Decomposition
-from calib.stats.floors import NoiseFloor
+from calib.stats.floors import ABOVE_NOISE, WITHIN_NOISE, NoiseFloor
 
 #: Proper scores as the axis of a figure names them.
 RULES = {"brier": "Brier score", "log_loss": "Log loss"}
@@ -19,21 +19,18 @@ def draw_floors(by_metric: Mapping[str, NoiseFloor]) -> Figure:
 
     Each is divided by the mean of its floor, so that 1 is noise alone.
     """
-    data = []
     floors = list(by_metric.values())
     y = np.arange(len(floors))
     mean = np.array([max(floor.mean, 1e-300) for floor in floors])
     low, high = (np.array([floor.quantile(q) for floor in floors]) for q in (0.05, 0.95))
     observed = np.array([floor.observed for floor in floors])
-    values = [
-        [escape(name), floor.observed, floor.mean, floor.quantile(0.95), floor.p_value]
-        for name, floor in by_metric.items()
-    ]
+    names, p_value = np.array([*map(escape, by_metric)], object), np.array([each.p_value for each in floors])
+    columns = names, observed, np.array([floor.mean for floor in floors]), high, p_value
     hover = (
         "%{customdata[0]} %{customdata[1]:.4f}<br>a perfect model shows %{customdata[2]:.4f}, "
         "at most %{customdata[3]:.4f} in 95 of 100 cases<br>p = %{customdata[4]:.3g}"
     )
-    data += bar(
+    data = bar(
         x=(high - low) / mean,
         base=low / mean,
         y=y,
@@ -41,21 +38,20 @@ def draw_floors(by_metric: Mapping[str, NoiseFloor]) -> Figure:
         width=0.5,
         marker={"color": "rgba(86,180,233,0.55)", "line": {"width": 0}},
         name="a perfect model, 90 of 100 cases",
-        customdata=values,
+        customdata=columns,
         hovertemplate=hover,
     )
-    above = np.array([floor.p_value <= 0.05 for floor in floors])
-    for shown, colour, symbol, words in (
-        (above, "vermillion", "diamond", "observed, above noise"),
-        (~above, "green", "circle", "observed, not distinguishable from noise"),
-    ):
+    verdicts = np.array([floor.verdict for floor in floors])
+    looks = {ABOVE_NOISE: ("vermillion", "diamond"), WITHIN_NOISE: ("green", "circle")}
+    for verdict in [*looks, *sorted({*verdicts.tolist()} - {*looks})]:
+        (colour, symbol), shown = looks.get(verdict, ("grey", "circle")), verdicts == verdict
         data += scatter(
             x=(observed / mean)[shown],
             y=y[shown],
-            marker={"size": 13, "color": OKABE_ITO[colour], "symbol": symbol},
+            marker=marks(OKABE_ITO[colour], 13, symbol),
             cliponaxis=False,
-            name=words,
-            customdata=[values[row] for row in np.flatnonzero(shown)],
+            name=f"observed, {verdict}",
+            customdata=tuple(column[shown] for column in columns),
             hovertemplate=hover,
         )
     return figure(

@@ -3,22 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
 from sklearn.base import clone
 
-from calib.answers.calibrated import assessment_strategy, calibrated_scores
+from calib.answers.calibrated import assessment_strategy, calibrated_scores, fit_on
 from calib.base.parallel import map_threads
-from calib.calibrators.multiclass import MulticlassToBinary, fit_rows
-from calib.data.notions import TOP_NOTIONS, Notion, NotionShape
+from calib.calibrators.multiclass import MulticlassToBinary
+from calib.data.notions import TOP_NOTIONS, Notion, NotionShape, Strategy
 from calib.data.predictions import Predictions
 from calib.diagrams.bin_sweep import EceSweep, ece_sweep
 from calib.evidence.binning import BinaryProblems
-from calib.evidence.reductions import reduce_to_binary, separate_problems
+from calib.evidence.reductions import separate_problems
+from calib.evidence.rows import Rows, reduce_to_binary
 
-#: Fits with a number of bins, and returns the calibrator and what reduces its scores to a notion.
-Refit = Callable[[int], tuple[Any, Callable[[Notion], BinaryProblems]]]
+#: Fits with a number of bins; returns what knows the calibrated scores of a notion, and bins to assess them.
+Refit = Callable[[int], tuple[Callable[[Notion], Rows | BinaryProblems], Strategy]]
 
 
 def binned_sweeps(
@@ -36,21 +38,22 @@ def binned_sweeps(
     refit = (_refit_sorted_scores if by_scores else _refit_rows)(calibrator, calibration, evaluation)
 
     def errors_of(count: int) -> list[float]:
-        refitted, reduced = refit(count)
-        options: dict[str, Any] = {"strategy": assessment_strategy(evaluation, refitted), "metric": metric}
-        return [
-            float(ece_sweep(None, reduced(notion), n_bins=[count], **options).ece[0]) for notion in notions
-        ]
+        reduced, strategy = refit(count)
+        options: dict[str, Any] = {"n_bins": [count], "strategy": strategy, "metric": metric}
+        return [float(ece_sweep(reduced(notion), notion=notion, **options).ece[0]) for notion in notions]
 
     swept = np.array(map_threads(errors_of, counts.tolist())).reshape(len(counts), len(notions))
     return {
-        notion: EceSweep(notion, "discrete", counts, swept[:, position], metric)
-        for position, notion in enumerate(notions)
+        notion: EceSweep(notion, "discrete", counts, by_notion, metric)
+        for notion, by_notion in zip(notions, swept.T, strict=True)
     }
 
 
 def keeps_classes(
-    calibrator: Any, calibration: Any, evaluation: Any, notions: Sequence[Notion] = TOP_NOTIONS
+    calibrator: Any,
+    calibration: Predictions,
+    evaluation: Predictions,
+    notions: Sequence[Notion] = TOP_NOTIONS,
 ) -> bool:
     """Whether cells are enough for refits: unweighted bins of highest scores, whose rows keep their class."""
     return (
@@ -66,13 +69,10 @@ def keeps_classes(
 
 
 def _refit_rows(calibrator: Any, calibration: Predictions, evaluation: Predictions) -> Refit:
-    def refit(count: int) -> tuple[Any, Callable[[Notion], BinaryProblems]]:
-        refitted = clone(calibrator).set_params(binary__n_bins=count)
-        fit_rows(refitted, calibration.proba, calibration.labels, calibration.sample_weight)
-        scores, weights = calibrated_scores(refitted, evaluation), evaluation.sample_weight
-        return refitted, lambda notion: reduce_to_binary(
-            evaluation.labels, scores, notion, sample_weight=weights
-        )
+    def refit(count: int) -> tuple[Callable[[Notion], Rows | BinaryProblems], Strategy]:
+        refitted = fit_on(clone(calibrator).set_params(binary__n_bins=count), calibration)
+        rows = Rows(calibrated_scores(refitted, evaluation))
+        return lambda notion: rows, rows.strategy
 
     return refit
 
@@ -82,14 +82,14 @@ def _refit_sorted_scores(
 ) -> Refit:
     """Refit if `keeps_classes`: all rows are sorted once, then only cells are used."""
     shape = calibrator.shape_for(calibration.n_classes)
-    sizes, problem = separate_problems(calibration.labels, calibration, shape)
+    sizes, problem = separate_problems(calibration, shape)
     fitted_on = map_threads(problem, range(shape.n_problems))
-    before = reduce_to_binary(evaluation.labels, evaluation, "top-label")
+    before = reduce_to_binary(evaluation)
 
-    def refit(count: int) -> tuple[Any, Callable[[Notion], BinaryProblems]]:
+    def refit(count: int) -> tuple[Callable[[Notion], Rows | BinaryProblems], Strategy]:
         refitted = clone(calibrator).set_params(binary__n_bins=count)
         refitted.fit_sorted(shape, sizes, fitted_on.__getitem__)
-        return refitted, lambda notion: _calibrated(refitted, before, notion)
+        return partial(_calibrated, refitted, before), assessment_strategy(evaluation, refitted)
 
     return refit
 

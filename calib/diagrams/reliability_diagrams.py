@@ -14,10 +14,9 @@ from calib.base.interval_words import hidden_words
 from calib.base.results import Drawn
 from calib.calibrators.shrinkage import MOST_STRENGTH, shrunken
 from calib.data.defaults import N_BINS
-from calib.data.effective import effective_rows
 from calib.data.kinds import KINDS
 from calib.data.notions import Notion
-from calib.data.validation import check_order
+from calib.data.predictions import Scores, Values
 from calib.diagrams.style import (
     BARS,
     FEW_ROWS,
@@ -34,7 +33,9 @@ from calib.diagrams.style import (
     figure,
     grid,
     interval,
+    marks,
     names_above,
+    note,
     scatter,
     share_bars,
     shorten,
@@ -44,8 +45,7 @@ from calib.diagrams.style import (
     width_of,
 )
 from calib.evidence.binning import BinStatistics, assign_bins, uniform_edges
-from calib.evidence.rows import Rows, as_evidence
-from calib.evidence.sums import SummedRows
+from calib.evidence.rows import Source, as_evidence
 from calib.stats.bands import CalibrationBand
 from calib.stats.frequencies import chance_of_gap, expected_gap, wilson_interval
 from calib.stats.intervals import outcome_limits
@@ -78,10 +78,11 @@ class ReliabilityDiagram(Drawn):
     count: np.ndarray  #: int64: Rows in the bin
     #: Sum of their weights, which have mean 1 over all rows; `count` if rows are unweighted
     weight: np.ndarray
+    effective: np.ndarray  #: float64: Independent rows of equal weight that its means are worth
     #: float64: conf_b and acc_b: the star of Figure 1a; weighted if rows are
     mean_confidence: np.ndarray
     accuracy: np.ndarray
-    #: float64: 95 % Wilson interval of the accuracy; with weights, of the effective number of rows
+    #: float64: 95 % Wilson interval of the accuracy, of the effective rows
     accuracy_lower: np.ndarray
     accuracy_upper: np.ndarray
     #: float64: Delta_b, the share-weighted mean over predicted classes of ``|accuracy - confidence|``
@@ -107,35 +108,24 @@ class ReliabilityDiagram(Drawn):
     def perfect_gaps(self) -> tuple[np.ndarray, np.ndarray]:
         """Mean gap of a perfect model of this size in each bin: pooled, and averaged over classes."""
         cells = self.cells
-        weight, squares, gaps = (
-            np.bincount(cells.bin, weights=values, minlength=self.n_bins)[self.bin]
-            for values in (
-                cells.weight,
-                cells.weight**2 / cells.effective,
-                cells.weight * expected_gap(cells.mean_score, cells.effective),
-            )
-        )
-        return expected_gap(self.mean_confidence, effective_rows(weight, squares)), gaps / weight
+        each = cells.weight * expected_gap(cells.mean_score, cells.effective)
+        gaps = np.bincount(cells.bin, weights=each, minlength=self.n_bins)[self.bin]
+        return expected_gap(self.mean_confidence, self.effective), gaps / self.weight
 
     @property
     def clearest(self) -> np.ndarray:
         """Codes of the classes with a cell that is off beyond noise, the clearest evidence first.
 
-        All cells of `FEW_ROWS` rows or more are tested together at 5 % (`outcome_limits`).
+        All cells of `FEW_ROWS` rows or more are tested together (`beyond_noise`).
         """
-        cells = self.cells
-        enough = np.flatnonzero(cells.count >= FEW_ROWS)
-        low, high = outcome_limits(cells, 0.05 / max(len(enough), 1), enough)
-        beyond = enough[(cells.mean_score[enough] < low) | (cells.mean_score[enough] > high)]
-        chance = chance_of_gap(cells.mean_outcome[beyond], cells.effective[beyond], cells.mean_score[beyond])
-        return np.array(list(dict.fromkeys(cells.label[beyond[np.argsort(chance)]].tolist())), dtype=np.int64)
+        off = self.cells.of(beyond_noise(self.cells, FEW_ROWS))
+        return np.array(list(dict.fromkeys(off.label[np.argsort(_chances(off))].tolist())), np.int64)
 
     @property
     def clearest_bin(self) -> int:
         """The bin of the cell whose gap a perfect model shows least often."""
         cells = self.cells
-        chance = chance_of_gap(cells.mean_outcome, cells.effective, cells.mean_score)
-        return int(cells.bin[np.lexsort((-cells.weight * np.abs(cells.gap), chance))[0]])
+        return int(cells.bin[np.lexsort((-cells.weight * np.abs(cells.gap), _chances(cells)))[0]])
 
     @property
     def adds_most(self) -> int:
@@ -164,39 +154,33 @@ class ReliabilityDiagram(Drawn):
         bins = assign_bins(confidence, uniform_edges(self.n_bins))
         return np.bincount(bins, weights=values, minlength=self.n_bins)[self.bin] / self.count
 
-    def zoom(self, bin_: int) -> BinZoom:
+    def zoom(self, bin_: int | None) -> BinZoom:
         """Return the predicted classes inside one bin; see `bin_zoom`."""
         at = np.flatnonzero(self.bin == bin_)
         if not len(at):
             raise InputError(f"bin {bin_} holds no rows; the bins with rows are {self.bin.tolist()}")
         first = int(at[0])
-        inside = np.flatnonzero(self.cells.bin == bin_)
-        fields = (self.cells.mean_outcome, self.cells.effective, self.cells.mean_score)
-        p_value = chance_of_gap(*(values[inside] for values in fields))
-        inside = inside[np.lexsort((-self.cells.count[inside], p_value))]
-        count, rate, confidence = (
-            a[inside] for a in (self.cells.count, self.cells.mean_outcome, self.cells.mean_score)
-        )
-        effective = self.cells.effective[inside]
-        lower, upper = wilson_interval(rate, effective)
-        low, high = outcome_limits(self.cells, 0.05 / len(inside), inside)
-        shrunk, strength = shrunken(rate * effective, effective, np.full(len(inside), self.accuracy[first]))
+        own = self.cells.of(np.flatnonzero(self.cells.bin == bin_))
+        own = own.of(np.lexsort((-own.count, _chances(own))))
+        lower, upper = wilson_interval(own.mean_outcome, own.effective)
+        prior = np.full(len(own.count), self.accuracy[first])
+        shrunk, strength = shrunken(own.mean_outcome * own.effective, own.effective, prior)
         return BinZoom(
-            bin=bin_,
+            bin=int(self.bin[first]),
             lower=float(self.lower[first]),
             upper=float(self.upper[first]),
             count=int(self.count[first]),
             mean_confidence=float(self.mean_confidence[first]),
             accuracy=float(self.accuracy[first]),
-            label=self.cells.label[inside],
-            class_count=count,
-            class_confidence=confidence,
-            class_accuracy=rate,
+            label=own.label,
+            class_count=own.count,
+            class_confidence=own.mean_score,
+            class_accuracy=own.mean_outcome,
             class_lower=lower,
             class_upper=upper,
             class_shrunken=shrunk,
             strength=strength,
-            beyond_noise=(confidence < low) | (confidence > high),
+            beyond_noise=beyond_noise(own),
         )
 
     def frame(self) -> pd.DataFrame:
@@ -286,11 +270,16 @@ def with_class_names(table: pd.DataFrame, class_names: Sequence[str] | None) -> 
 
 
 def reliability_diagram(
-    y_true: Any, scores: Any, *, n_bins: int = N_BINS, sample_weight: Any = None
+    y_true: Source,
+    scores: Scores | None = None,
+    *,
+    n_bins: int = N_BINS,
+    sample_weight: Values | None = None,
+    cluster: Values | None = None,
 ) -> ReliabilityDiagram:
     """Confidence (stars) and top-label (red plus) reliability over equal-width bins (section 2.1).
 
-    Parameters as for `calib.ece`.
+    Parameters as for `calib.noise_floor`.
 
     Examples
     --------
@@ -298,11 +287,11 @@ def reliability_diagram(
     >>> diagram.mean_confidence.round(3).tolist(), diagram.accuracy.round(3).tolist()
     ([0.733], [0.667])
     """
-    if not isinstance(scores, (Rows, SummedRows)):
-        check_order(y_true, scores)
-    evidence = as_evidence(y_true, scores, sample_weight)
+    evidence = as_evidence(y_true, scores, sample_weight, cluster)
     by_class: Notion = "confidence" if KINDS[evidence.kind].scored else "top-label"
-    pooled, cells = (evidence.cells(notion, n_bins=n_bins) for notion in ("confidence", by_class))
+    pooled, cells = (
+        evidence.cells(notion, n_bins=n_bins, strategy="uniform") for notion in ("confidence", by_class)
+    )
     delta = cells.bin_deltas()[0][pooled.bin]
     direction = np.where(pooled.gap > 0, 1.0, -1.0)
     lower, upper = wilson_interval(pooled.mean_outcome, pooled.effective)
@@ -314,6 +303,7 @@ def reliability_diagram(
         upper=pooled.upper,
         count=pooled.count,
         weight=pooled.weight,
+        effective=pooled.effective,
         mean_confidence=pooled.mean_score,
         accuracy=pooled.mean_outcome,
         accuracy_lower=lower,
@@ -327,13 +317,20 @@ def reliability_diagram(
 
 
 def bin_zoom(
-    y_true: Any, scores: Any, bin: int, *, n_bins: int = N_BINS, sample_weight: Any = None
+    y_true: Source,
+    scores: Scores | None = None,
+    bin: int | None = None,
+    *,
+    n_bins: int = N_BINS,
+    sample_weight: Values | None = None,
+    cluster: Values | None = None,
 ) -> BinZoom:
     """Accuracy and confidence of every predicted class inside one equal-width bin (Figure 1b).
 
     Parameters as for `reliability_diagram`; `bin` is the index 0..n_bins-1 of a bin with rows.
     """
-    return reliability_diagram(y_true, scores, n_bins=n_bins, sample_weight=sample_weight).zoom(bin)
+    evidence = as_evidence(y_true, scores, sample_weight, cluster)
+    return reliability_diagram(evidence, n_bins=n_bins).zoom(bin)
 
 
 def cell_words(
@@ -390,6 +387,17 @@ def worst_cells(cells: BinStatistics, n_cells: int = 3, min_count: int = FEW_ROW
     table["contribution"] = cells.share * np.abs(cells.gap)
     table = table[table["count"] >= min_count]
     return table.sort_values("contribution", ascending=False, kind="stable").head(n_cells)
+
+
+def beyond_noise(cells: BinStatistics, least: int = 1) -> np.ndarray:
+    """Return which cells of `least` rows or more are off beyond noise, all tested together at 5 %."""
+    enough = cells.count >= least
+    low, high = outcome_limits(cells, 0.05 / max(int(enough.sum()), 1))
+    return enough & ((cells.mean_score < low) | (cells.mean_score > high))
+
+
+def _chances(cells: BinStatistics) -> np.ndarray:
+    return chance_of_gap(cells.mean_outcome, cells.effective, cells.mean_score)
 
 
 def draw_reliability(
@@ -516,9 +524,8 @@ def _chosen_note(
         inside = np.flatnonzero((cells.bin == bin_) & np.isin(cells.label, list(coloured)))
         accuracies = zip(cells.label[inside].tolist(), cells.mean_outcome[inside], strict=True)
         text = "<br>".join(f"{names[code]} {accuracy:.0%}" for code, accuracy in accuracies)
-    corner = {"x": 1.03, "xanchor": "right", "align": "right", "y": 0.0, "yanchor": "bottom"}
     on = {"xref": at(place)["xaxis"], "yref": at(place)["yaxis"]}
-    return {**corner, **on, "text": text, "font": {"size": 12}, "showarrow": False}
+    return note(1.03, 0.0, text, xanchor="right", align="right", yanchor="bottom") | on
 
 
 def _class_colours(diagram: ReliabilityDiagram, named: Iterable[int]) -> dict[int, str]:
@@ -535,19 +542,14 @@ def _class_colours(diagram: ReliabilityDiagram, named: Iterable[int]) -> dict[in
 
 def _pooled_dots(diagram: ReliabilityDiagram, event: str | None, on: Properties) -> list[Properties]:
     what = f"P({escape(shorten(event))})" if event is not None else "Confidence"
-    custom = np.column_stack([diagram.bin, diagram.lower, diagram.upper, diagram.count, 100 * diagram.share])
     blue = OKABE_ITO["blue"]
     return scatter(
         x=diagram.mean_confidence,
         y=diagram.accuracy,
         line={"color": blue, "width": 1.5},
-        marker={
-            "size": 24 * sizes(diagram.count, diagram.count.max()),
-            "color": faint(blue, diagram.count),
-            "line": {"width": 0},
-        },
+        marker=marks(faint(blue, diagram.count), 24 * sizes(diagram.count, diagram.count.max()), width=0),
         error_y=interval(diagram.accuracy, diagram.accuracy_lower, diagram.accuracy_upper, BLUE_WHISKERS),
-        customdata=custom.tolist(),
+        customdata=(diagram.bin, diagram.lower, diagram.upper, diagram.count, 100 * diagram.share),
         hovertemplate=what
         + " %{customdata[1]:.3g} to %{customdata[2]:.3g}<br>mean %{x:.3f}, frequency %{y:.3f}"
         "<br>%{customdata[3]:,} rows, %{customdata[4]:.1f} % of all",
@@ -573,25 +575,19 @@ def _class_dots(
             **on,
         )
     shown = np.concatenate([other, *own])
-    parts = (cells.bin, cells.label, lower, upper, cells.count)
-    custom = [
-        [bin_, code, names[code], *more]
-        for bin_, code, *more in zip(*(part[shown].tolist() for part in parts), strict=True)
-    ]
-    colour = [PALE] * len(other) + [
-        shade
-        for code, inside in zip(reversed(colours), own, strict=True)
-        for shade in faint(colours[code], cells.count[inside]).tolist()
+    label, count = cells.label[shown], cells.count[shown]
+    shades = [
+        faint(colours[code], cells.count[inside]) for code, inside in zip(reversed(colours), own, strict=True)
     ]
     return data + scatter(
         x=cells.mean_score[shown],
         y=cells.mean_outcome[shown],
-        marker={
-            "size": 24 * sizes(cells.count[shown], cells.count.max()),
-            "color": colour,
-            "line": {"width": 0},
-        },
-        customdata=custom,
+        marker=marks(
+            np.concatenate([np.full(len(other), PALE), *shades]),
+            24 * sizes(count, cells.count.max()),
+            width=0,
+        ),
+        customdata=(cells.bin[shown], label, [names[c] for c in label], lower[shown], upper[shown], count),
         hovertemplate="Predicted %{customdata[2]}<br>confidence %{x:.3f}, accuracy %{y:.3f}<br>"
         "95 % interval %{customdata[3]:.4g} to %{customdata[4]:.4g}<br>"
         "%{customdata[5]:,} rows",
@@ -611,19 +607,10 @@ def _class_labels(
         first[code] = int(own[(cells.count[own] >= many).argmax()])
     for code, cell in sorted(first.items(), key=lambda pair: float(cells.mean_outcome[pair[1]])):
         height = max(float(cells.mean_outcome[cell]), height + 0.06)
-        notes.append(
-            {
-                "x": cells.mean_score[cell],
-                "y": height,
-                "xref": at(place)["xaxis"],
-                "yref": at(place)["yaxis"],
-                "xanchor": "right",
-                "xshift": -4 - 12 * float(sizes(cells.count[cell], cells.count.max())),
-                "text": f"<b>{names[code]}</b>",
-                "font": {"color": colours[code], "size": 13},
-                "showarrow": False,
-            }
-        )
+        left = -4 - 12 * float(sizes(cells.count[cell], cells.count.max()))
+        text, font = f"<b>{names[code]}</b>", {"color": colours[code], "size": 13}
+        name = note(cells.mean_score[cell], height, text, xanchor="right", xshift=left)
+        notes.append(name | {"xref": at(place)["xaxis"], "yref": at(place)["yaxis"], "font": font})
     return notes
 
 
@@ -632,7 +619,6 @@ def _gap_bars(diagram: ReliabilityDiagram, panel: Panel, on: Properties) -> list
     pooled = panel == "pooled"
     gap = np.abs(diagram.accuracy - diagram.mean_confidence) if pooled else diagram.delta
     perfect = diagram.perfect_gaps[0 if pooled else 1]
-    custom = np.column_stack([diagram.bin, perfect]).tolist()
     hover = "gap %{customdata[2]:.3f}<br>a perfect model of this size: %{customdata[1]:.3f}"
     data = []
     for values, colour, share in (
@@ -644,7 +630,7 @@ def _gap_bars(diagram: ReliabilityDiagram, panel: Panel, on: Properties) -> list
             y=values,
             width=(diagram.upper - diagram.lower) * share,
             marker={"color": colour, "line": {"width": 0}},
-            customdata=[[*row, each] for row, each in zip(custom, gap.tolist(), strict=True)],
+            customdata=(diagram.bin, perfect, gap),
             hovertemplate=hover,
             **on,
         )
@@ -699,7 +685,7 @@ def _true_dots(diagram: ReliabilityDiagram, truth: np.ndarray, on: Properties) -
     return scatter(
         x=diagram.mean_confidence,
         y=truth,
-        marker={"symbol": "diamond-open", "size": 13, "color": OKABE_ITO["green"], "line": {"width": 2}},
+        marker=marks(OKABE_ITO["green"], 13, "diamond-open", width=2),
         name="true accuracy (simulated)",
         hovertemplate="True accuracy %{y:.3f} (known: simulated)",
         **on,
@@ -710,14 +696,11 @@ def _other_dots(name: str, diagram: ReliabilityDiagram, on: Properties) -> list[
     return scatter(
         x=diagram.mean_confidence,
         y=diagram.accuracy,
-        marker={
-            "symbol": "circle-open",
-            "size": 24 * sizes(diagram.count, diagram.count.max()),
-            "color": OKABE_ITO["orange"],
-            "line": {"width": 2},
-        },
+        marker=marks(
+            OKABE_ITO["orange"], 24 * sizes(diagram.count, diagram.count.max()), "circle-open", width=2
+        ),
         name=escape(shorten(name)),
-        customdata=np.column_stack([diagram.bin, diagram.count]).tolist(),
+        customdata=(diagram.bin, diagram.count),
         hovertemplate=f"{escape(name)}: mean %{{x:.3f}}, frequency %{{y:.3f}}<br>%{{customdata[1]:,}} rows",
         **on,
     )
@@ -725,9 +708,8 @@ def _other_dots(name: str, diagram: ReliabilityDiagram, on: Properties) -> list[
 
 def draw_stars(diagram: ReliabilityDiagram, *, chosen: int | None = None) -> Figure:
     """Draw Figure 1a of the paper: stars for all classes pooled, red pluses, and bars for shares of rows."""
-    custom = np.column_stack(
-        [diagram.bin, diagram.lower, diagram.upper, diagram.count, 100 * diagram.share, diagram.delta]
-    ).tolist()
+    ends = diagram.lower, diagram.upper
+    custom = diagram.bin, *ends, diagram.count, 100 * diagram.share, diagram.delta
     where = "Confidence %{customdata[1]:.3g} to %{customdata[2]:.3g}<br>"
     rows = "%{customdata[3]:,} rows, %{customdata[4]:.1f} % of all"
     data = share_bars(diagram.lower, diagram.upper, diagram.share, custom, where + rows)
@@ -736,12 +718,7 @@ def draw_stars(diagram: ReliabilityDiagram, *, chosen: int | None = None) -> Fig
         data += scatter(
             x=diagram.mean_confidence,
             y=diagram.top_label,
-            marker={
-                "symbol": "cross-thin",
-                "size": 13,
-                "color": red,
-                "line": {"width": 3, "color": faint(red, diagram.count)},
-            },
+            marker=marks(red, 13, "cross-thin", width=3, color=faint(red, diagram.count)),
             name="top-label: each class on its own",
             customdata=custom,
             hovertemplate=f"{where}mean gap of the classes %{{customdata[5]:.3f}}<br>{rows}",
@@ -749,7 +726,7 @@ def draw_stars(diagram: ReliabilityDiagram, *, chosen: int | None = None) -> Fig
     data += scatter(
         x=diagram.mean_confidence,
         y=diagram.accuracy,
-        marker={"symbol": "star", "size": 15, "color": faint(blue, diagram.count)},
+        marker=marks(faint(blue, diagram.count), 15, "star"),
         error_y=interval(diagram.accuracy, diagram.accuracy_lower, diagram.accuracy_upper, BLUE_WHISKERS),
         name="rows of each bin" if diagram.one_event else "confidence: all classes pooled",
         customdata=custom,
@@ -788,9 +765,7 @@ def draw_zoom(
     names = [escape(shorten(class_names[code], 18)) for code in label]
     colours = [OKABE_ITO["grey"], OKABE_ITO["vermillion"], OKABE_ITO["blue"]]
     side = np.where(diagram.beyond_noise[shown], np.where(gap < 0, 1, 2), 0)
-    custom = [
-        list(row) for row in zip(names, confidence, accuracy, low, high, count, label.tolist(), strict=True)
-    ]
+    custom = names, confidence, accuracy, low, high, count, label
     hover = (
         "Predicted %{customdata[0]}<br>confidence %{customdata[1]:.3f}, accuracy %{customdata[2]:.3f}<br>"
         "95 % interval %{customdata[3]:.4g} to %{customdata[4]:.4g}<br>%{customdata[5]:,} rows"
@@ -798,18 +773,14 @@ def draw_zoom(
     data = scatter(
         x=[diagram.accuracy - diagram.mean_confidence],
         y=[0],
-        marker={"size": 14, "color": OKABE_ITO["blue"]},
+        marker=marks(OKABE_ITO["blue"], 14),
         hovertemplate=f"All classes: confidence {diagram.mean_confidence:.3f}, accuracy "
         f"{diagram.accuracy:.3f}<br>{diagram.count:,} rows",
     )
     data += scatter(
         x=gap,
         y=lines,
-        marker={
-            "size": 16 * sizes(count, count.max()),
-            "color": np.take(colours, side),
-            "line": {"width": 0},
-        },
+        marker=marks(np.take(colours, side), 16 * sizes(count, count.max()), width=0),
         error_x=interval(gap, low - confidence, high - confidence),
         customdata=custom,
         hovertemplate=hover,
@@ -818,7 +789,7 @@ def draw_zoom(
         data += scatter(
             x=diagram.class_shrunken[shown] - confidence,
             y=lines,
-            marker={"symbol": "diamond-open", "size": 11, "color": OKABE_ITO["purple"], "line": {"width": 2}},
+            marker=marks(OKABE_ITO["purple"], 11, "diamond-open", width=2),
             customdata=custom,
             hovertemplate="Predicted %{customdata[0]}<br>gap about %{x:+.3f}, from its %{customdata[5]:,} "
             "rows and all classes' rows",

@@ -13,10 +13,9 @@ from calib.base.exceptions import InputError
 from calib.base.results import Result
 from calib.calibrators.canonical import CanonicalBinning, SimplexScheme
 from calib.data.kinds import check_equal_rows
-from calib.data.predictions import Predictions
-from calib.data.validation import check_labelled
+from calib.data.predictions import Announcement, Predictions
 from calib.diagrams.validity_plots import CanonicalValidity
-from calib.evidence.row_scores import vector_values
+from calib.evidence.rows import Rows
 from calib.stats.errors import accuracy
 from calib.stats.simplex_errors import cell_means
 
@@ -61,35 +60,32 @@ def compare_schemes(
     curves: dict[str, CanonicalValidity] = {}
     left_out: dict[str, str] = {}
     rows = []
-    check_equal_rows(evaluation, "Canonical binning")
-    labels = check_labelled(evaluation.labels, "comparing schemes")
-    fitting_labels = check_labelled(calibration.labels, "comparing schemes")
-    scores_before = _scores(labels, evaluation.proba)
+    for given in (calibration, evaluation):
+        check_equal_rows(given, "Canonical binning")
+    scores_before = _scores(evaluation)
     for name, scheme in schemes.items():
         try:
-            calibrator = CanonicalBinning(scheme).fit(calibration.proba, fitting_labels)
+            calibrator = CanonicalBinning(scheme).fit(calibration, calibration.truth)
         except InputError as error:
             left_out[name] = str(error)
             continue
-        cells = calibrator.assign(evaluation.proba)
-        after = calibrator.value_of(cells)
+        cells = calibrator.assign(evaluation)
+        after = evaluation.with_scores(calibrator.value_of(cells))
         row: dict[str, Any] = {
             "scheme": name,
             "bins": calibrator.n_bins_,
             "bins with calibration rows": len(calibrator.cells_),
             "smallest of these": int(min(calibrator.counts_, default=0)),
             "evaluation rows in empty bins": int((calibrator.count_of(cells) == 0).sum()),
-            "zero probability": int((np.take_along_axis(after, labels[:, None], axis=1) == 0).sum()),
+            "zero probability": int((after.proba[np.arange(len(after)), after.truth] == 0).sum()),
         }
-        for when, proba, row_scores in (
-            ("before", evaluation.proba, scores_before),
-            ("after", after, _scores(labels, after)),
-        ):
-            means = cell_means(labels, proba, cells)
+        sides = ("before", evaluation, scores_before), ("after", after, _scores(after))
+        for when, predictions, scores in sides:
+            means = cell_means(predictions, cells)
             curves[name] = CanonicalValidity.of_cells(means)  # the last is after
             row[f"V({epsilon:g}) {when}"] = float(curves[name].at(epsilon))
             row[f"canonical-ECE {when}"] = means.error()
-            row |= {f"{name} {when}": value for name, value in row_scores.items()}
+            row |= {f"{name} {when}": value for name, value in scores.items()}
         calibrators[name] = calibrator
         rows.append(row)
     return SchemeComparison(
@@ -97,10 +93,6 @@ def compare_schemes(
     )
 
 
-def _scores(labels: np.ndarray, proba: np.ndarray) -> dict[str, float]:
-    losses = vector_values(labels, proba, ("log_loss", "brier"))
-    return {
-        "log loss": float(losses["log_loss"].mean()),
-        "Brier": float(losses["brier"].mean()),
-        "accuracy": accuracy(labels, proba),
-    }
+def _scores(predictions: Announcement) -> dict[str, float]:
+    losses = Rows(predictions).losses()
+    return {"log loss": losses["log_loss"], "Brier": losses["brier"], "accuracy": accuracy(predictions)}

@@ -19,8 +19,21 @@ from calib.calibrators.canonical import (
     SimplexScheme,
 )
 from calib.data.defaults import RANDOM_STATE
+from calib.data.kinds import check_equal_rows
 from calib.data.predictions import Predictions
-from calib.diagrams.style import LINES, OKABE_ITO, Figure, Properties, escape, figure, scatter, shorten
+from calib.diagrams.style import (
+    LINES,
+    OKABE_ITO,
+    Figure,
+    Properties,
+    escape,
+    figure,
+    marks,
+    note,
+    scatter,
+    shorten,
+)
+from calib.evidence.rows import Rows
 from calib.stats.simplex_errors import cell_means
 
 #: Colours of cells, in turn. Yellow is pale on white.
@@ -59,7 +72,8 @@ class RecalibrationMap(Result):
     head: np.ndarray  #: (m, L) float64: Recalibrated vector
     #: (m, L) float64 or None: Label frequencies of the evaluation rows; None without labels
     observed: np.ndarray | None
-    #: (m,) float64: L1 distance from the truth that `head` stays within, see `multinomial_bound`
+    #: (m,) float64: L1 distance from the truth that `head` stays within, see `multinomial_bound`; NaN if rows
+    #: belong together, because it is for independent rows
     bound: np.ndarray
     position: np.ndarray  #: (n,) int64: Index into these entries for every evaluation row
 
@@ -105,12 +119,15 @@ def recalibration_map(
     calibrator : CanonicalBinning
         Fitted.
     evaluation : Predictions
-        Base predictions to show; labels are optional.
+        Unweighted base predictions to show; labels are optional.
     alpha : float in (0, 1)
         Miscoverage of the per-cell bound.
     """
-    means = cell_means(evaluation.labels, evaluation.proba, calibrator.assign(evaluation.proba))
+    check_equal_rows(evaluation, "Canonical binning")
+    means = cell_means(evaluation, calibrator.assign(evaluation))
     fitted_count = calibrator.count_of(means.cell)
+    bound = multinomial_bound(fitted_count, evaluation.n_classes, alpha=alpha)
+    together = evaluation.n_clusters if evaluation.labels is None else Rows(evaluation).n_clusters
     return RecalibrationMap(
         class_names=evaluation.class_names,
         n_bins=calibrator.n_bins_,
@@ -121,7 +138,7 @@ def recalibration_map(
         tail=means.predicted,
         head=calibrator.value_of(means.cell),
         observed=means.observed,
-        bound=multinomial_bound(fitted_count, evaluation.n_classes, alpha=alpha),
+        bound=bound if together is None else np.full(len(bound), np.nan),
         position=means.position,
     )
 
@@ -224,7 +241,8 @@ def draw_recalibration(
 ) -> Figure:
     """Draw predictions on the triangle, coloured by cell, and an arrow per cell (Fig. 12, right).
 
-    Arrows of more rows are wider. Around a tip: the 95 % region of the true frequencies of the cell's labels.
+    Arrows of more rows are wider. Around a tip, if rows are independent: the 95 % region of the true
+    frequencies of the cell's labels.
 
     Parameters
     ----------
@@ -249,11 +267,10 @@ def draw_recalibration(
         x=points[:, 0],
         y=points[:, 1],
         marker={
-            "size": 4,
+            **marks(np.take(CELL_COLOURS, result.position[rows] % len(CELL_COLOURS)), 4),
             "opacity": 0.55,
-            "color": np.take(CELL_COLOURS, result.position[rows] % len(CELL_COLOURS)),
         },
-        customdata=[[cell] for cell in result.cell[result.position[rows]].tolist()],
+        customdata=(result.cell[result.position[rows]],),
         hovertemplate="A row of bin %{customdata[0]}",
         name="predictions",
     )
@@ -263,7 +280,8 @@ def draw_recalibration(
         name="cells",
     )
     shown = np.flatnonzero(np.minimum(result.count, result.fitted_count) >= min_count)
-    regions = [place(region) for region in _regions(result.head[shown], result.fitted_count[shown])]
+    known = shown[np.isfinite(result.bound[shown])]
+    regions = [place(region) for region in _regions(result.head[known], result.fitted_count[known])]
     data += scatter(
         **_lines(regions),
         fill="toself",
@@ -276,7 +294,7 @@ def draw_recalibration(
     notes = _corners(result.class_names) + _edge_values(LOG_EDGE_VALUES if log_ratios else EDGE_VALUES, place)
     if log_ratios:
         key = "Log scale: equal steps are equal ratios of probabilities. Below 0.01 % counts as 0.01 %."
-        notes.append({"x": 0.5, "y": -0.35, "text": key, "showarrow": False, "font": {"size": 12}})
+        notes.append(note(0.5, -0.35, key))
     return figure(
         data,
         annotations=notes,
@@ -327,22 +345,15 @@ def _arrows(
         **_lines(np.stack([tails, heads], axis=1)),
         line={"color": ARROW, "width": 1},
         marker={
-            "symbol": "arrow",
-            "size": np.stack([np.zeros(len(size)), size, np.zeros(len(size))], axis=1).ravel(),
-            "color": ARROW,
-            "opacity": 1,
+            **marks(ARROW, np.outer(size, [0, 1, 0]).ravel(), "arrow", width=1.2, color=ARROW_EDGE),
             "angleref": "previous",
-            "line": {"width": 1.2, "color": ARROW_EDGE},
         },
         name="arrows",
         customdata=[_hover(result, at) for at in np.repeat(shown, 3).tolist()],
         hovertemplate=HOVER,
     )
     return data + scatter(  # above the heads, which would hide the tails of short arrows
-        x=tails[:, 0],
-        y=tails[:, 1],
-        marker={"size": 7, "color": ARROW_EDGE, "line": {"width": 1.8, "color": ARROW}},
-        name="tails",
+        x=tails[:, 0], y=tails[:, 1], marker=marks(ARROW_EDGE, 7, width=1.8, color=ARROW), name="tails"
     )
 
 
@@ -361,9 +372,7 @@ def _edge_values(values: Sequence[float], place: Callable[[np.ndarray], np.ndarr
             vector = np.zeros((1, 3))
             vector[0, [start, end]] = 1.0 - value, value
             (at,) = place(vector).tolist()
-            text = f"{value:.0%}"
-            where = {"x": at[0], "y": at[1], "xshift": x, "yshift": y}
-            notes.append({**where, "text": text, "showarrow": False, "font": {"size": 11}})
+            notes.append(note(at[0], at[1], f"{value:.0%}", size=11, xshift=x, yshift=y))
     return notes
 
 
@@ -382,15 +391,7 @@ def _hover(result: RecalibrationMap, at: int) -> list[object]:
 
 def _corners(class_names: tuple[str, ...]) -> list[Properties]:
     places = ((0.0, -0.03, "left", "top"), (1.0, -0.03, "right", "top"), (0.5, 0.885, "center", "bottom"))
-    look = {"showarrow": False, "font": {"size": 16}}
     return [
-        {
-            "x": x,
-            "y": y,
-            "text": escape(shorten(name, CORNER_NAME)),
-            "xanchor": across,
-            "yanchor": along,
-            **look,
-        }
+        note(x, y, escape(shorten(name, CORNER_NAME)), size=16, xanchor=across, yanchor=along)
         for name, (x, y, across, along) in zip(class_names, places, strict=True)
     ]

@@ -2,22 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
 
 from calib.answers.cuts import Cut
 from calib.answers.gaps import SliceGaps
-from calib.answers.slice_tables import groups_of
+from calib.answers.slice_tables import Grouping, groups_of
+from calib.base.exceptions import InputError
 from calib.data.defaults import N_BINS
-from calib.data.effective import effective_rows
 from calib.data.notions import NotionShape
-from calib.diagrams.heat import ClassHeat, class_heat
+from calib.data.predictions import Scores, Values
+from calib.diagrams.heat import ClassHeat, class_heat, heat_of_cells
+from calib.diagrams.row_lists import single_rows
 from calib.diagrams.style import (
-    FEW_ROWS,
     OKABE_ITO,
+    WHISKERS,
     Figure,
     at,
     axes,
@@ -25,71 +26,69 @@ from calib.diagrams.style import (
     escape,
     faint,
     figure,
-    grid,
     interval,
+    marks,
     named_rows,
     scatter,
     shorten,
+    small_multiples,
     span,
 )
-from calib.evidence.rows import Rows
-from calib.stats.frequencies import wilson_interval
-from calib.stats.intervals import mean_limits
+from calib.evidence.rows import Source, as_evidence
 
 #: Small diagrams in a row.
 ACROSS = 3
 
 
 def slice_heat(
-    y_true: Any,
-    scores: Any,
-    column: Any,
+    y_true: Source,
+    scores: Scores | None = None,
+    column: Grouping | None = None,
     *,
-    groups: Any = None,
+    groups: Iterable[int] | None = None,
     n_bins: int = N_BINS,
-    sample_weight: Any = None,
+    sample_weight: Values | None = None,
+    cluster: Values | None = None,
 ) -> ClassHeat:
-    """Arrange group x bin cells of the confidence, all predicted classes pooled."""
-    wanted = column if isinstance(column, str) else [column]
-    (part,) = groups_of(y_true, scores, wanted, None, "confidence", sample_weight)
-    cells = part.evidence.cells(n_bins=n_bins)
+    """Arrange group x bin cells of the confidence, all predicted classes pooled.
+
+    `column` is one column of `calib.slices`, and `groups` are the codes of its groups to show.
+    """
+    evidence = as_evidence(y_true, scores, sample_weight, cluster)
+    part = groups_of(evidence, column, None, "confidence")[0]
+    cells = part.evidence.cells(n_bins=n_bins, strategy="uniform")
     owner = part.owner[cells.problem]
     shape = NotionShape("top-label", len(part.names))
     return class_heat(replace(cells, shape=shape, problem=owner, label=owner), groups)
 
 
 def slice_class_heat(
-    y_true: Any, scores: Any, cut: Cut, *, groups: Any, classes: Any, sample_weight: Any = None
+    y_true: Source,
+    scores: Scores | None = None,
+    column: Cut | None = None,
+    *,
+    groups: Sequence[int],
+    classes: Sequence[int],
+    sample_weight: Values | None = None,
+    cluster: Values | None = None,
 ) -> ClassHeat:
-    """Arrange group x predicted class, all confidences together."""
-    rows = Rows(y_true, scores, sample_weight=sample_weight)
-    group = cut.code if rows.counts is None else cut.code[rows.counts]
-    weights, (label, score, right) = rows.weights, rows.claims()
-    groups, classes = np.asarray(groups, dtype=np.int64), np.asarray(classes, dtype=np.int64)
-    row_of, column_of = np.full(len(cut.groups), -1), np.full(int(label.max()) + 1, -1)
-    row_of[groups] = np.arange(len(groups))
-    column_of[classes[classes < len(column_of)]] = np.flatnonzero(classes < len(column_of))
-    row, column = row_of[group], column_of[label]
-    shown = (row >= 0) & (column >= 0)
-    shape = len(groups), len(classes)
-    cell, each = (row * shape[1] + column)[shown], np.ones(len(row)) if weights is None else weights
-    values = (np.ones(len(row)), each, each**2, each * score.astype(np.float64), each * right)
-    count, weight, square, score_sum, outcome_sum = (
-        np.bincount(cell, weights=value[shown], minlength=shape[0] * shape[1]).reshape(shape)
-        for value in values
-    )
-    with np.errstate(invalid="ignore"):
-        confidence, accuracy = score_sum / weight, outcome_sum / weight
-        effective = effective_rows(weight, square)
-    ends = wilson_interval(accuracy, effective)
-    contribution = np.nansum(weight * np.abs(accuracy - confidence), axis=1) / each.sum()
-    edges = np.arange(shape[1] + 1.0)
-    count = count.astype(np.int64)
-    enough = count >= FEW_ROWS
-    alpha = 0.05 / max(int(enough.sum()), 1)
-    low, high = mean_limits(accuracy, effective, alpha, weighted=weights is not None)
-    beyond = enough & ((confidence < low) | (confidence > high))
-    return ClassHeat(groups, contribution, edges, count, confidence, accuracy, *ends, beyond)
+    """Arrange group x predicted class, all confidences together; `groups` and `classes` are codes to show."""
+    rows = single_rows(y_true, scores, sample_weight, cluster, "A map of groups and predicted classes")
+    if not isinstance(column, Cut) or len(column.code) != rows.n_given:
+        raise InputError(f"column must be a Cut of {rows.n_given:,} rows, as from cut_column; got {column!r}")
+    label = rows.claims()[0]
+    n_classes = int(label.max()) + 1
+    pair = column.code * n_classes
+    pair[rows.counts] += label
+    names = [""] * (len(column.groups) * n_classes)
+    part = rows.groups(column.name, names, pair, "confidence")
+    cells = part.evidence.cells(n_bins=1, strategy="uniform")
+    group, label = np.divmod(part.owner[cells.problem], n_classes)
+    shown = np.isin(group, groups) & np.isin(label, classes)
+    place = np.zeros(max([n_classes, *classes]) + 1, dtype=np.int64)
+    place[list(classes)] = np.arange(len(classes))
+    edges = np.arange(len(classes) + 1.0)
+    return heat_of_cells(cells.of(shown), groups, group[shown], place[label[shown]], edges)
 
 
 def draw_slice_panels(
@@ -104,12 +103,9 @@ def draw_slice_panels(
 
     Marks carry [code of the group, bin] first in their customdata; `chosen` is such a pair to be marked.
     """
-    down = -(-len(diagram.label) // across)
     names = [escape(shorten(groups[code], 18)) for code in diagram.label]
-    spacing: dict[str, Any] = {"vertical_spacing": 0.3 / (down + 1), "horizontal_spacing": 0.09}
-    titles = (*names, *[""] * (down * across - len(names)))
-    layout = grid(down, across, titles, shared_xaxes="all", shared_yaxes="all", **spacing)
-    layout["shapes"], data = [], []
+    layout, data = small_multiples(names, across, 0.09), []
+    down = -(-len(names) // across)
     for row, label in enumerate(diagram.label.tolist()):
         used = diagram.count[row] > 0
         confidence, accuracy, count = (
@@ -125,10 +121,7 @@ def draw_slice_panels(
             y=accuracy,
             marker={"size": 7, "color": faint(OKABE_ITO["vermillion"], count)},
             error_y=interval(accuracy, low, high),
-            customdata=[
-                [label, int(bin_), int(n), float(a), float(b)]
-                for bin_, n, a, b in zip(np.flatnonzero(used), count, low, high, strict=True)
-            ],
+            customdata=(np.full(len(count), label), np.flatnonzero(used), count, low, high),
             hovertemplate="confidence %{x:.3f}, accuracy %{y:.3f}<br>95 % interval %{customdata[3]:.4g} to "
             f"%{{customdata[4]:.4g}}<br>%{{customdata[2]:,}} rows<extra>{names[row]}</extra>",
             **at(row + 1),
@@ -137,7 +130,7 @@ def draw_slice_panels(
     for axis in (*x_axes, *axes(layout, "y")):
         axis.update(range=[-0.02, 1.02], tickvals=[0, 0.5, 1], tickformat=".0%")
     x_axes[(down - 1) * across + min(2, len(names), across) - 1]["title"] = title
-    return figure(data, **layout, height=130 + 190 * down, margin={"t": 32})
+    return figure(data, **layout)
 
 
 def draw_slice_gaps(gaps: SliceGaps, kind: str = "bias") -> Figure:
@@ -147,32 +140,20 @@ def draw_slice_gaps(gaps: SliceGaps, kind: str = "bias") -> Figure:
     place = np.arange(len(gaps))
     middle = np.clip(own - rest, low, high)
     clear = (low > 0) | (high < 0)
-    marks = scatter(
+    dots = scatter(
         x=middle,
         y=place,
-        marker={
-            "size": 10,
-            "color": np.where(clear, OKABE_ITO["vermillion"], OKABE_ITO["grey"]).tolist(),
-        },
-        error_x={
-            "type": "data",
-            "symmetric": False,
-            "array": high - middle,
-            "arrayminus": middle - low,
-            "color": "rgba(138,144,153,0.9)",
-        },
-        customdata=[
-            [escape(str(name)), float(a), float(b), float(c), float(d), int(n)]
-            for name, a, b, c, d, n in zip(gaps.group, own, rest, low, high, gaps.count, strict=True)
-        ],
+        marker=marks(np.where(clear, OKABE_ITO["vermillion"], OKABE_ITO["grey"]), 10),
+        error_x=interval(middle, low, high),
+        customdata=([escape(str(name)) for name in gaps.group], own, rest, low, high, gaps.count),
         hovertemplate="%{customdata[0]}: %{customdata[1]:+.3f}, all others %{customdata[2]:+.3f}<br>"
         "interval of the difference %{customdata[3]:+.4g} to %{customdata[4]:+.4g}<br>"
         "%{customdata[5]:,} rows",
     )
-    line = {"color": "rgba(138,144,153,0.9)", "width": 1}
+    line = {"color": WHISKERS, "width": 1}
     what = "accuracy \u2212 confidence" if kind == "bias" else "error"
     return figure(
-        marks,
+        dots,
         height=120 + 30 * max(len(gaps), 2),
         shapes=[{"type": "line", "x0": 0, "x1": 0, "y0": 0, "y1": 1, "yref": "paper", "line": line}],
         xaxis={"title": f"{what},<br>minus all other rows'"},

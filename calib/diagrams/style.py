@@ -200,6 +200,15 @@ def _grid(rows: int, columns: int, n_titles: int, options: tuple[tuple[str, Any]
     return {name: value for name, value in drawn["layout"].items() if name != "template"}
 
 
+def small_multiples(names: Sequence[str], across: int, gap: float) -> Properties:
+    """Return the layout of small diagrams with names above, on equal axes, `across` of them in a row."""
+    down = -(-len(names) // across)
+    spacing: Properties = {"vertical_spacing": 0.3 / (down + 1), "horizontal_spacing": gap}
+    titles = (*names, *[""] * (down * across - len(names)))
+    layout = grid(down, across, titles, shared_xaxes="all", shared_yaxes="all", **spacing)
+    return {**layout, "shapes": [], "height": 130 + 190 * down, "margin": {"t": 32}}
+
+
 def axes(layout: Properties, letter: str) -> list[Properties]:
     return [axis for name, axis in layout.items() if name.startswith(f"{letter}axis")]
 
@@ -211,7 +220,10 @@ def at(place: int) -> Properties:
 
 
 def scatter(**trace: Any) -> list[Properties]:
-    """Return a list with one trace, drawn by its line, marker and text; figures are sums of such lists."""
+    """Return a list with one trace, drawn by its line, marker and text; figures are sums of such lists.
+
+    The customdata can be a tuple of columns with a value for each mark.
+    """
     drawn = [f"{part}s" if part != "text" else part for part in ("line", "marker", "text") if part in trace]
     return [{"type": "scatter", "mode": "+".join(drawn) or "none", **_completed(trace)}]
 
@@ -222,6 +234,8 @@ def bar(**trace: Any) -> list[Properties]:
 
 def _completed(trace: Properties) -> Properties:
     """Show only names and hover texts that exist; keep the look of marks that are not clicked."""
+    if isinstance(columns := trace.get("customdata"), tuple):
+        trace = {**trace, "customdata": list(map(list, zip(*in_json(columns), strict=True)))}
     if "name" not in trace:
         trace = {"showlegend": False, **trace}
     if "hovertemplate" not in trace:
@@ -232,6 +246,17 @@ def _completed(trace: Properties) -> Properties:
         return trace
     marker = {"opacity": 1, **trace["marker"]}
     return {"unselected": {"marker": {"opacity": marker["opacity"]}}, **trace, "marker": marker}
+
+
+def marks(colour: Any, size: Any, symbol: str | None = None, **outline: Any) -> Properties:
+    """Return the marker of a trace: colours, diameters in pixels, a symbol other than a dot, the outline."""
+    further = {"symbol": symbol, "line": outline}
+    return {"color": colour, "size": size, **{name: value for name, value in further.items() if value}}
+
+
+def note(x: float, y: float, text: str, *, size: int = 12, **more: Any) -> Properties:
+    """Return an annotation without an arrow."""
+    return {"x": x, "y": y, "text": text, "showarrow": False, "font": {"size": size}, **more}
 
 
 def escape(name: str) -> str:

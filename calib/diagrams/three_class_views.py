@@ -66,7 +66,7 @@ def merge_classes(predictions: Predictions, first: int, second: int) -> Predicti
     while name in names:
         name += " classes"
     labels = None if predictions.labels is None else codes[predictions.labels]
-    return Predictions(merged.astype(predictions.proba.dtype), labels, [*names, name])
+    return Predictions(merged.astype(predictions.proba.dtype), labels, [*names, name], **predictions.carried)
 
 
 def renormalise_classes(predictions: Predictions, classes: Sequence[int]) -> Predictions:
@@ -76,15 +76,15 @@ def renormalise_classes(predictions: Predictions, classes: Sequence[int]) -> Pre
     """
     chosen = _chosen(predictions, classes, 3)
     rows = rows_of_classes(predictions, classes)
-    mass = predictions.proba[:, chosen].sum(axis=1, dtype=np.float64)
-    codes = np.full(predictions.n_classes, -1)
-    codes[chosen] = (0, 1, 2)
     if not len(rows):
         raise InputError("no row is left: none has one of these three classes as its true class")
-    proba = predictions.proba[np.ix_(rows, np.array(chosen))] / mass[rows, None]
-    labels = None if predictions.labels is None else codes[predictions.labels[rows]]
+    kept = predictions.take(rows)
+    proba = kept.proba[:, chosen] / kept.proba[:, chosen].sum(axis=1, dtype=np.float64, keepdims=True)
+    codes = np.full(predictions.n_classes, -1)
+    codes[chosen] = (0, 1, 2)
+    labels = None if kept.labels is None else codes[kept.labels]
     names = [predictions.class_names[code] for code in chosen]
-    return Predictions(proba.astype(predictions.proba.dtype), labels, names)
+    return Predictions(proba.astype(kept.proba.dtype), labels, names, **kept.carried)
 
 
 def rows_of_classes(predictions: Predictions, classes: Sequence[int]) -> np.ndarray:

@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
-from typing import Any
+from dataclasses import dataclass
 
 import numpy as np
 import pandas as pd
+from numpy.typing import ArrayLike
 
-from calib.answers.guarantee_cards import Promise, guarantee_card
+from calib.answers.guarantee_cards import Promise
 from calib.base.exceptions import InputError
 from calib.base.results import Drawn
 from calib.data.defaults import N_BINS, RANDOM_STATE
 from calib.data.notions import POOLED_NOTIONS, Notion, PerClass, Strategy
+from calib.data.predictions import Announcement, Scores, Values, score_matrix
+from calib.diagrams.shared_cells import SharedCells
 from calib.diagrams.style import (
     OKABE_ITO,
     Figure,
@@ -21,14 +23,16 @@ from calib.diagrams.style import (
     escape,
     figure,
     method_colour,
+    note,
     scatter,
     shorten,
     translucent,
 )
-from calib.evidence.binning import BinaryProblems, BinStatistics, bin_statistics
+from calib.evidence.binning import BinStatistics
 from calib.evidence.reductions import event_scores, top_label
-from calib.evidence.rows import as_evidence, as_problems
-from calib.evidence.sampling import draw_sums_of, resample
+from calib.evidence.rows import Known, Rows, Source, as_evidence, known_rows
+from calib.evidence.sampling import Draw, resample
+from calib.evidence.sums import SummedRows
 from calib.stats.simplex_errors import CellMeans, cell_means
 
 #: How to read the dotted lines of `draw_validity`.
@@ -159,33 +163,34 @@ class ValidityCells:
 
 
 def validity_cells(
-    calibrator: Any, base: Any, scores: Any, *, notion: Notion, strategy: Strategy, label: int | None = None
+    base: Scores | Rows,
+    scores: Scores | Rows,
+    *,
+    notion: Notion,
+    strategy: Strategy | None = None,
+    label: int | None = None,
 ) -> ValidityCells:
     """Choose the cells: the calibrator's, for the classes it binned, if the base model can share them.
 
-    `calibrator` is None for a base model; `scores` are the calibrator's for the rows of `base`. `strategy`
-    says how they are assessed. Only the class `label` is counted, if given.
+    `scores` are the calibrator's for the rows of `base`, or the same. `strategy` says how they are assessed,
+    and so which classes are binned; by default it is the scores' own. Only the class `label` is counted, if
+    given.
     """
+    base, scores = (rows.predictions if isinstance(rows, Rows) else rows for rows in (base, scores))
+    if strategy is None:
+        strategy = scores.strategy if isinstance(scores, Announcement) else "uniform"
     counted = None if label is None else (label,)
     shared = notion == "class-wise" or event_scores(base) is not None
     shared = shared or np.array_equal(top_label(base)[0], top_label(scores)[0])
-    by_value = strategy == "discrete" or (strategy == PerClass() and notion not in POOLED_NOTIONS)
-    if by_value and shared:
-        return ValidityCells(calibrators_own=True, labels=counted)
-    fell_back = getattr(calibrator, "fallbacks_", ())
-    if (
-        not fell_back
-        or calibrator.has_groups
-        or notion not in ("top-label", "class-wise")
-        or calibrator.notion != notion
-    ):
-        return ValidityCells(calibrators_own=False, labels=counted)
-    card = guarantee_card(calibrator)
-    binned = tuple(card.label[card.n_bins > 0].tolist())
-    if not binned or (label is not None and label not in binned):
-        return ValidityCells(calibrators_own=False, labels=counted)
-    left_out = 0 if counted else len(card.label) - len(binned)
-    return ValidityCells(calibrators_own=True, labels=counted or binned, left_out=left_out)
+    left_out: tuple[int, ...] = ()
+    if isinstance(strategy, PerClass) and notion not in POOLED_NOTIONS:
+        left_out, strategy = strategy.others, "discrete"
+    own = strategy == "discrete" and shared and label not in left_out
+    if not own or counted or not left_out:
+        return ValidityCells(own, counted)
+    codes = np.arange(score_matrix(base).shape[1]) if notion == "class-wise" else top_label(base)[0]
+    binned = tuple(np.setdiff1d(codes, left_out).tolist())
+    return ValidityCells(True, binned, len(left_out)) if binned else ValidityCells(False)
 
 
 def validity_words(
@@ -221,7 +226,7 @@ class CanonicalValidity(Drawn):
         order = np.argsort(distance)
         return cls(distance[order], np.cumsum(means.weight[order]) / means.weight.sum())
 
-    def at(self, epsilon: Any) -> np.ndarray:
+    def at(self, epsilon: ArrayLike) -> np.ndarray:
         """Return V at the given distances."""
         steps = np.searchsorted(self.epsilon, epsilon, side="right")
         return np.concatenate(([0.0], self.share))[steps]
@@ -231,16 +236,17 @@ class CanonicalValidity(Drawn):
 
 
 def validity_curve(
-    y_true: Any,
-    scores: Any,
+    y_true: Source,
+    scores: Scores | None = None,
     *,
     notion: Notion = "top-label",
-    reference: Any = None,
+    reference: Scores | Known | None = None,
     label: int | Sequence[int] | None = None,
     n_bins: int = N_BINS,
     strategy: Strategy | None = None,
     top_k: int | None = None,
-    sample_weight: Any = None,
+    sample_weight: Values | None = None,
+    cluster: Values | None = None,
     n_resamples: int = 0,
     random_state: int | np.random.Generator | None = RANDOM_STATE,
 ) -> ValidityCurve:
@@ -248,84 +254,62 @@ def validity_curve(
 
     Parameters
     ----------
-    y_true, scores, notion, n_bins, sample_weight, top_k
-        As for `calib.ece`; or `BinaryProblems` as `scores`.
-    reference : same types as `scores`, optional
+    y_true, scores, notion, n_bins, top_k, sample_weight, cluster
+        As for `calib.noise_floor`.
+    reference : same types as `scores`, or evidence, optional
         Scores of a calibrator for the same rows, whose cells are then used (Appendix F).
     label : int or sequence of int, optional
         Only the cells of these classes.
     strategy : {"uniform", "quantile", "discrete"} or PerClass, optional
-        Binning that makes the cells; "discrete" by default with a `reference`, else "uniform".
+        Binning that makes the cells; by default the scores' own, or "discrete" with a `reference`.
     n_resamples, random_state
         Redraws for the curve of a perfect model (0 leaves it out), and their seed.
     """
-    evidence = as_evidence(y_true, scores, sample_weight)
-    if reference is None:
-        cutting: dict[str, Any] = {"n_bins": n_bins, "strategy": strategy or "uniform", "top_k": top_k}
-        cells = evidence.cells(notion, variance=n_resamples > 0, **cutting)
-    else:
-        problems = evidence.problems(notion, top_k)
-        cut = as_problems(y_true, reference, problems.notion, top_k, sample_weight)
-        cells = bin_statistics(cut, n_bins=n_bins, strategy=strategy or "discrete")
-        score, weights = _in_order_of(cut, problems).astype(np.float64), cut.weights
-        each, square = (1.0, 1.0) if weights is None else (weights, weights**2)
-        mean_score = np.add.reduceat(each * score, cells.start) / cells.weight
-        variance = np.add.reduceat(square * score * (1.0 - score), cells.start)
-        cells = replace(cells, mean_score=mean_score, variance=variance)
-    if label is not None:
-        cells = cells.of(np.isin(cells.label, label))
-    if not len(cells.count):
+    evidence: Rows | SummedRows = as_evidence(y_true, scores, sample_weight, cluster)
+    if reference is not None:
+        evidence = SharedCells(evidence, reference, notion, top_k)
+    cells = evidence.cells(
+        notion, n_bins=n_bins, strategy=strategy, top_k=top_k, variance=n_resamples > 0, effects=False
+    )
+    shown = np.ones(len(cells.count), dtype=bool) if label is None else np.isin(cells.label, label)
+    if not shown.any():
         raise InputError(f"no cell is about class {label!r} with notion {cells.notion!r}")
     perfect: Sequence[np.ndarray] = (np.empty(0),) * 3
-    if n_resamples:
-        perfect = _perfect_curve(cells, n_resamples, random_state)
+    drawing = evidence.draw_each(cells, None if shown.all() else shown) if n_resamples else None
+    cells = cells.of(shown)
+    if drawing is not None:
+        perfect = _perfect_curve(cells, drawing, n_resamples, random_state)
     arrays = cells.label, cells.count, cells.weight, cells.mean_score, cells.mean_outcome
     return ValidityCurve.of_cells(cells.notion, *arrays, perfect)
 
 
 def canonical_validity(
-    y_true: Any, proba: Any, cells: Any, *, sample_weight: Any = None
+    y_true: Source,
+    proba: Scores | None = None,
+    cells: Values | None = None,
+    *,
+    sample_weight: Values | None = None,
+    cluster: Values | None = None,
 ) -> CanonicalValidity:
     """Estimate V(eps) = P(||E[Y | cell] - E[g(X) | cell]||_1 <= eps) over rows (App. G.4).
 
-    Base model and calibrated model are both judged on the calibrated model's cells.
+    Base model and calibrated model are both judged on the calibrated model's cells. Parameters as for
+    `calib.stats.canonical_ece`.
     """
-    return CanonicalValidity.of_cells(cell_means(y_true, proba, cells, sample_weight))
-
-
-def _in_order_of(cut: BinaryProblems, problems: BinaryProblems) -> np.ndarray:
-    """Scores of `problems` in the order of the entries of `cut`; both are matched by claim and row."""
-    if (cut.n_samples, cut.n_claims) != (problems.n_samples, problems.n_claims):
-        raise InputError(
-            f"reference must be about the same rows as scores: got {cut.n_samples:,} rows and "
-            f"{problems.n_samples:,} rows, {cut.n_claims} and {problems.n_claims} claims each"
-        )
-    (cut_keys, cut_labels), (keys, labels) = _keys(cut), _keys(problems)
-    position = np.empty(len(keys), dtype=np.int64)
-    position[keys] = np.arange(len(keys))
-    position = position[cut_keys]
-    other = (labels[position] != cut_labels) | (problems.outcomes[position] != cut.outcomes)
-    if other.any():
-        row = int(cut.rows[other.argmax()])
-        raise InputError(
-            f"reference predicts another class than scores in {int(other.sum()):,} rows, the first of them "
-            f"row {row}; a validity curve compares them class by class"
-        )
-    return problems.scores[position]
-
-
-def _keys(problems: BinaryProblems) -> tuple[np.ndarray, np.ndarray]:
-    """(claim, row) of each entry as one number, and the class its problem is about."""
-    owner = np.repeat(np.arange(problems.n_problems), np.diff(problems.offsets))
-    keys = problems.shape.claims_of(owner) * problems.n_samples + problems.rows
-    return keys, problems.shape.labels_of(owner)
+    rows = (
+        y_true.predictions if isinstance(y_true, Rows) else known_rows(y_true, proba, sample_weight, cluster)
+    )
+    return CanonicalValidity.of_cells(cell_means(rows, cells))
 
 
 def _perfect_curve(
-    cells: BinStatistics, n_resamples: int, random_state: Any
+    cells: BinStatistics,
+    drawing: tuple[Draw, int],
+    n_resamples: int,
+    random_state: int | np.random.Generator | None,
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Average the curves of redrawn cells: epsilon, share of entries, share of cells."""
-    (draw, width), weight, mean_score = draw_sums_of(cells), cells.weight, cells.mean_score
+    (draw, width), weight, mean_score = drawing, cells.weight, cells.mean_score
 
     def block(generator: np.random.Generator, size: int) -> np.ndarray:
         gaps = np.abs(draw(generator, size) / weight[:, None] - mean_score[:, None])
@@ -354,46 +338,20 @@ def draw_validity(
     ]
     reach = min(1.0, 1.1 * max(shown) + 0.01)
     for position, (method, curve) in enumerate(curves.items()):
-        colour = method_colour(position)
-        data += _perfect(curve, method, colour, conditional)
-        epsilon, share = curve.steps(conditional=conditional)
-        data += scatter(
-            x=np.append(epsilon, 1.0),
-            y=np.append(share, 1.0),
-            line={"color": colour, "width": 3, "shape": "hv"},
-            fill="tonexty" if len(curve.perfect_epsilon) else "none",
-            fillcolor=translucent(colour, 0.2),
-            name=escape(method),
-            hovertemplate=f"{escape(method)}<br>%{{y:.1%}} of {what} within %{{x:.3f}}",
-        )
-        if not position and len(curve.perfect_epsilon):
-            near = min(int(np.searchsorted(curve.perfect_share, 0.97)), len(curve.perfect_epsilon) - 1)
-            notes.append(
-                {
-                    "x": curve.perfect_epsilon[near],
-                    "y": 1.01,
-                    "yanchor": "bottom",
-                    "text": "dotted: if it were perfect",
-                    "showarrow": False,
-                    "font": {"size": 12},
-                    "xanchor": "left",
-                }
-            )
-        level = 0.7 - 0.2 * position
-        reached = float(epsilon[np.searchsorted(share, level)])
-        # Right of it, a narrow figure would cut the name.
-        notes.append(_method_name(method, colour, reached, level, on_left=reached > 0.6 * reach))
+        data += _drawn_curve(curve, method, method_colour(position), conditional)
+        notes += _names_of(curve, method, position, reach, conditional)
     for position, (colour, promise) in enumerate(zip(("blue", "purple"), promises, strict=False)):
-        data += _promised(promise, OKABE_ITO[colour])
-        notes.append(
-            {
-                "x": promise.epsilon,
-                "y": 0.08 + 0.08 * position,
-                "xanchor": "left" if promise.epsilon < 0.6 * reach else "right",
-                "text": f" {promise.name}: \u2265 {promise.share:.0%} ",
-                "showarrow": False,
-            }
+        data += scatter(
+            x=[promise.epsilon, promise.epsilon],
+            y=[0, promise.share],
+            line={"color": OKABE_ITO[colour], "width": 2, "dash": "dash"},
+            marker={"symbol": "triangle-up", "size": [0, 11]},
+            name=promise.name,
+            hovertemplate=f"{promise.name}: at least {promise.share:.0%}",
         )
+        text = f" {promise.name}: \u2265 {promise.share:.0%} "
+        side = "left" if promise.epsilon < 0.6 * reach else "right"
+        notes.append(note(promise.epsilon, 0.08 + 0.08 * position, text, size=14, xanchor=side))
     return figure(
         data,
         height=460,
@@ -404,45 +362,44 @@ def draw_validity(
     )
 
 
-def _perfect(curve: ValidityCurve, method: str, colour: str, conditional: bool) -> list[Properties]:
-    """Draw the dotted curve of a perfect model, if it was computed."""
-    if not len(curve.perfect_epsilon):
-        return []
-    what = "cells" if conditional else "rows"
-    return scatter(
-        x=curve.perfect_epsilon,
-        y=curve.perfect_cell_share if conditional else curve.perfect_share,
-        line={"color": colour, "width": 2, "dash": "dot"},
-        name=f"{escape(method)}, if it were perfect",
-        hovertemplate=f"A perfect model: %{{y:.1%}} of {what} within %{{x:.3f}}",
+def _drawn_curve(curve: ValidityCurve, method: str, colour: str, conditional: bool) -> list[Properties]:
+    epsilon, share = curve.steps(conditional=conditional)
+    within = f"%{{y:.1%}} of {'cells' if conditional else 'rows'} within %{{x:.3f}}"
+    data, has_perfect = [], len(curve.perfect_epsilon) > 0
+    if has_perfect:
+        data += scatter(
+            x=curve.perfect_epsilon,
+            y=curve.perfect_cell_share if conditional else curve.perfect_share,
+            line={"color": colour, "width": 2, "dash": "dot"},
+            name=f"{escape(method)}, if it were perfect",
+            hovertemplate=f"A perfect model: {within}",
+        )
+    return data + scatter(
+        x=np.append(epsilon, 1.0),
+        y=np.append(share, 1.0),
+        line={"color": colour, "width": 3, "shape": "hv"},
+        fill="tonexty" if has_perfect else "none",
+        fillcolor=translucent(colour, 0.2),
+        name=escape(method),
+        hovertemplate=f"{escape(method)}<br>{within}",
     )
 
 
-def _method_name(method: str, colour: str, x: float, y: float, *, on_left: bool) -> Properties:
-    return {
-        "x": x,
-        "y": y,
-        "ax": -60 if on_left else 60,
-        "ay": 24,
-        "xanchor": "right" if on_left else "left",
-        "text": f"<b>{escape(shorten(method))}</b>",
-        "arrowcolor": colour,
-        "arrowwidth": 1.5,
-        "arrowhead": 0,
-        "standoff": 3,
-    }
-
-
-def _promised(promise: Promise, colour: str) -> list[Properties]:
-    """Draw a line up to the promised share."""
-    return scatter(
-        x=[promise.epsilon, promise.epsilon],
-        y=[0, promise.share],
-        line={"color": colour, "width": 2, "dash": "dash"},
-        marker={"symbol": "triangle-up", "size": [0, 11]},
-        name=promise.name,
-        hovertemplate=f"{promise.name}: at least {promise.share:.0%}",
-    )
+def _names_of(
+    curve: ValidityCurve, method: str, position: int, reach: float, conditional: bool
+) -> list[Properties]:
+    """Return the name of a curve beside it, and above the first one what the dotted line is."""
+    (epsilon, share), level = curve.steps(conditional=conditional), 0.7 - 0.2 * position
+    reached = epsilon[np.searchsorted(share, level)]
+    at_right = reached > 0.6 * reach  # to the right of it, a narrow figure would cut its name
+    name = {"x": reached, "y": level, "text": f"<b>{escape(shorten(method))}</b>", "ay": 24, "standoff": 3}
+    name |= {"xanchor": "right", "ax": -60} if at_right else {"xanchor": "left", "ax": 60}
+    notes = [name | {"arrowcolor": method_colour(position), "arrowwidth": 1.5, "arrowhead": 0}]
+    if position == 0 and len(curve.perfect_epsilon):
+        near = min(int(np.searchsorted(curve.perfect_share, 0.97)), len(curve.perfect_epsilon) - 1)
+        dotted = note(curve.perfect_epsilon[near], 1.01, "dotted: if it were perfect", xanchor="left")
+        notes.insert(0, dotted | {"yanchor": "bottom"})
+    return notes
 
 
 def draw_canonical_validity(curves: Mapping[str, CanonicalValidity]) -> Figure:

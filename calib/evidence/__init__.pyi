@@ -3,4 +3,4 @@ from .binning import (
     BinStatistics as BinStatistics, BinaryProblems as BinaryProblems,
     bin_statistics as bin_statistics,
 )
-from .reductions import reduce_to_binary as reduce_to_binary
+from .rows import reduce_to_binary as reduce_to_binary

@@ -21,9 +21,9 @@ from calib.base.exceptions import InputError
 from calib.base.parallel import map_threads, row_blocks
 from calib.base.results import Result
 from calib.data.defaults import N_BINS
-from calib.data.effective import effective_rows
 from calib.data.notions import NotionShape, PerClass, Strategy
 from calib.data.validation import check_choice, check_count
+from calib.data.weights import effective_rows, equal_weights
 
 __all__ = ["BinStatistics", "BinaryProblems", "bin_statistics"]
 
@@ -70,34 +70,39 @@ class BinaryProblems(_Shaped):
             {"problem": problem, "score": self.scores, "outcome": self.outcomes, "row": self.rows}
         )
 
+    @property
+    def is_weighted(self) -> bool:
+        """Whether rows have weights that differ."""
+        return self.row_weights is not None
+
     @cached_property
-    def weights(self) -> np.ndarray | None:
-        """Weight of each entry, (m,) float64; None if rows are unweighted."""
-        return None if self.row_weights is None else self.row_weights[self.rows]
+    def weights(self) -> np.ndarray:
+        """Weight of each entry, (m,) float64."""
+        return equal_weights(len(self.rows)) if self.row_weights is None else self.row_weights[self.rows]
 
     @cached_property
     def weight_sums(self) -> np.ndarray:
         """Prefix sums of the weights, (m + 1,), starting with 0: whole numbers if rows are unweighted."""
-        if self.weights is None:
+        if not self.is_weighted:
             return np.arange(len(self.scores) + 1)
         return _prefix_sums(self.weights, np.float64)
 
     @cached_property
     def score_sums(self) -> np.ndarray:
         """Prefix sums of `scores`, times any weights, (m + 1,) float64, starting with 0."""
-        scores = self.scores if self.weights is None else self.weights * self.scores
+        scores = self.weights * self.scores if self.is_weighted else self.scores
         return _prefix_sums(scores, np.float64)
 
     @cached_property
     def outcome_sums(self) -> np.ndarray:
         """Prefix sums of `outcomes`, (m + 1,) int64, or of their weights, float64; starting with 0."""
-        if self.weights is None:
+        if not self.is_weighted:
             return _prefix_sums(self.outcomes, np.int64)
         return _prefix_sums(self.weights * self.outcomes, np.float64)
 
     def check_unweighted(self, what: str, advice: str) -> None:
         """Raise `InputError` if rows have weights, which `what` cannot use."""
-        if self.row_weights is not None:
+        if self.is_weighted:
             raise InputError(f"{what} cannot use sample_weight; {advice}")
 
     @cached_property
@@ -113,10 +118,9 @@ class BinaryProblems(_Shaped):
         entries = slice(self.offsets[index], self.offsets[index + 1])
         return self.scores[entries], self.outcomes[entries]
 
-    def weights_of(self, index: int) -> np.ndarray | None:
-        """Weights of the entries of one problem, in their order; None if rows are unweighted."""
-        entries = slice(self.offsets[index], self.offsets[index + 1])
-        return None if self.weights is None else self.weights[entries]
+    def weights_of(self, index: int) -> np.ndarray:
+        """Weights of the entries of one problem, in their order."""
+        return self.weights[self.offsets[index] : self.offsets[index + 1]]
 
 
 def _prefix_sums(values: np.ndarray, dtype: Any) -> np.ndarray:
@@ -154,6 +158,11 @@ class BinStatistics(_Shaped):
     square: np.ndarray
     #: (C,) float64 or None: Variance of a perfect model's outcome sum, w^2 s (1 - s) over entries
     variance: np.ndarray | None = None
+
+    @cached_property
+    def of_entries(self) -> np.ndarray:
+        """Cell of each entry of the binary problems, (m,) int64."""
+        return np.repeat(np.arange(len(self.count)), self.count)
 
     def of(self, chosen: np.ndarray) -> BinStatistics:
         """Return the cells in the mask `chosen`."""
@@ -266,7 +275,7 @@ def bin_statistics(
     stop = np.append(start[1:], len(problems.scores))
     start, stop, problem, bin_ = (array[stop > start] for array in (start, stop, problem, bin_))
     count = stop - start
-    if problems.weights is None:
+    if not problems.is_weighted:
         weight = square = count
         mean_score = (problems.score_sums[stop] - problems.score_sums[start]) / count
         mean_outcome = (problems.outcome_sums[stop] - problems.outcome_sums[start]) / count
@@ -308,7 +317,7 @@ def bin_statistics(
 def _variances(problems: BinaryProblems, start: np.ndarray) -> np.ndarray:
     chance = problems.scores.astype(np.float64)
     chance *= 1.0 - chance
-    if problems.weights is not None:
+    if problems.is_weighted:
         chance *= problems.weights**2
     return np.add.reduceat(chance, start)
 

@@ -50,6 +50,51 @@ def even_clusters_of(sums: np.ndarray, away: np.ndarray, cluster: np.ndarray) ->
 
 
 @dataclass(frozen=True, eq=False)
+class Clusters:
+    """Which rows belong together: each row is a cluster of its own if all are independent."""
+
+    code: np.ndarray  #: (n,) int64 array: number of the cluster of each row, 0..G-1
+    n_clusters: int  #: Clusters G
+
+    @classmethod
+    def of(cls, ids: np.ndarray | None, n_samples: int) -> Clusters:
+        """Return the clusters that (n,) ids give; None for independent rows."""
+        if ids is None:
+            return cls(np.arange(n_samples), n_samples)
+        values, code = np.unique(ids, return_inverse=True)
+        return cls(code, len(values))
+
+    @property
+    def independent(self) -> bool:
+        """Whether no two rows belong together."""
+        return self.n_clusters == len(self.code)
+
+    @property
+    def few(self) -> float:
+        """Factor G / (G - 1) of a variance between clusters; 1 for independent rows."""
+        return 1.0 if self.independent else self.n_clusters / max(self.n_clusters - 1, 1)
+
+    def sums(self, values: np.ndarray) -> np.ndarray:
+        """Return the sum of (n,) values over each cluster, (G,)."""
+        return values if self.independent else np.bincount(self.code, values, self.n_clusters)
+
+    def n_among(self, rows: np.ndarray) -> int:
+        """Return the number of clusters that have rows in a mask, or among indices."""
+        return len(np.unique(self.code[rows]))
+
+    def within(self, other: Clusters) -> Clusters:
+        """Return the rows that belong together in both; in one, if all are independent in the other."""
+        if self.independent or other.independent or self is other:
+            return other if self.independent else self
+        return Clusters.of(self.code * other.n_clusters + other.code, len(self.code))
+
+    def take(self, rows: np.ndarray | slice) -> Clusters:
+        """Return the clusters of the chosen rows."""
+        chosen = self.code[rows]
+        return Clusters.of(None if self.independent else chosen, len(chosen))
+
+
+@dataclass(frozen=True, eq=False)
 class Dependence:
     """How the outcomes of rows depend on each other."""
 
@@ -116,11 +161,10 @@ class Dependence:
         group: np.ndarray,
         bin_: np.ndarray | None = None,
         n_bins: int = 1,
-        weight: np.ndarray | None = None,
+        weight: np.ndarray | float = 1.0,
     ) -> tuple[np.ndarray, np.ndarray]:
         """Return the variance of outcome sums under r, divided by their variance without dependence."""
         chance = np.clip(score.astype(np.float64), CLIP, 1.0 - CLIP)
-        w = np.ones(len(chance)) if weight is None else weight
         n_groups, places = int(group.max()) + 1, np.zeros(len(row), np.int64) if bin_ is None else bin_
         pair, at = np.unique(group * self.n_clusters + self.cluster[row], return_inverse=True)
         owner = pair // self.n_clusters
@@ -137,9 +181,11 @@ class Dependence:
                 np.add.at(whole, owner, cumulated(at, len(pair), values) ** 2)
                 return whole - cumulated(group, n_groups, values**2)
 
-            terms = (r**k * products(w * h) for k, h in expansion(chance)) if (r := self.correlation) else ()
+            terms = (
+                (r**k * products(weight * h) for k, h in expansion(chance)) if (r := self.correlation) else ()
+            )
             excess = np.maximum(sum(terms, np.zeros(1)), 0.0)
-            alone = cumulated(group, n_groups, w**2 * chance * (1.0 - chance))
+            alone = cumulated(group, n_groups, weight**2 * chance * (1.0 - chance))
             return 1.0 + np.divide(excess, alone, out=np.zeros_like(alone), where=alone > 0)
 
         return effects(slice(None, None, -1)), effects(slice(None))

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, NamedTuple, Protocol
+from functools import cached_property
+from typing import Any, Protocol
 
 import numpy as np
 
@@ -15,11 +16,17 @@ from calib.evidence.ranking import Area
 from calib.evidence.sampling import Draw, Sampler
 
 
-class Mean(NamedTuple):
-    """Mean of a score over rows, and the variance of this mean (NaN if it is unknown from sums)."""
+class Mean:
+    """Mean of a score over rows, and the variance of this mean, computed when it is first asked for."""
 
-    value: float
-    variance: float
+    def __init__(self, value: float, variance: Callable[[], float]) -> None:
+        self.value = value
+        self._variance = variance
+
+    @cached_property
+    def variance(self) -> float:
+        """Variance of `value`; NaN if it is unknown from sums."""
+        return self._variance()
 
 
 @dataclass(frozen=True, eq=False)
@@ -47,6 +54,14 @@ class Evidence(Protocol):
         """The default notion."""
 
     @property
+    def strategy(self) -> Strategy:
+        """Bins that assess the scores."""
+
+    @property
+    def class_names(self) -> tuple[str, ...] | None:
+        """Names of the classes; None if they have none."""
+
+    @property
     def n_samples(self) -> int:
         """Number of rows with weight above 0."""
 
@@ -56,7 +71,7 @@ class Evidence(Protocol):
 
     @property
     def n_clusters(self) -> int | None:
-        """Number of clusters of rows that belong together; None if rows are independent."""
+        """Number of clusters of rows that belong together; None if rows are independent, or for sums."""
 
     @property
     def even_clusters(self) -> float | None:
@@ -81,11 +96,12 @@ class Evidence(Protocol):
         notion: Notion | None = None,
         *,
         n_bins: int = N_BINS,
-        strategy: Strategy = "uniform",
+        strategy: Strategy | None = None,
         top_k: int | None = None,
         variance: bool = False,
+        effects: bool = True,
     ) -> BinStatistics:
-        """Return the cells (problem, bin) of a notion."""
+        """Return the cells (problem, bin) of a notion; `effects`: whether `square` allows for clusters."""
 
     def draw(self, cells: BinStatistics, sampler: Sampler | None = None) -> tuple[Draw, int]:
         """Return a function that draws the outcome sums of cells for a perfect model."""

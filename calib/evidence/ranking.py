@@ -7,8 +7,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from calib.data.effective import effective_rows
+from calib.data.weights import effective_rows
 from calib.evidence.binning import BinaryProblems
+from calib.evidence.clusters import Clusters
 
 
 class Area(NamedTuple):
@@ -23,7 +24,7 @@ class Area(NamedTuple):
     fewest: float
 
 
-def mean_area(problems: Iterable[BinaryProblems], cluster: np.ndarray | None) -> Area:
+def mean_area(problems: Iterable[BinaryProblems], clusters: Clusters) -> Area:
     """Return the mean area of problems that have one claim about each row.
 
     The area is the chance that a row with the outcome has a higher score than a row without, ties counting
@@ -48,17 +49,11 @@ def mean_area(problems: Iterable[BinaryProblems], cluster: np.ndarray | None) ->
             n_rows = int(side.sum())
             component = (component - value) * np.sqrt(n_rows / max(n_rows - 1, 1)) / total
             np.copyto(own, component if len(size) == len(own) else np.repeat(component, size), where=side)
-            worth = float(n_rows)
-            if each.weights is not None:
-                worth = effective_rows(total, each.weights[side] @ each.weights[side])
-            if cluster is not None:
-                worth = min(worth, len(np.unique(cluster[each.rows[side]])))
-            fewest = min(fewest, worth)
-        own = own if each.weights is None else own * each.weights
-        added = added + np.bincount(each.rows, own, each.n_samples)
+            worth = effective_rows(float(total), float(each.weights[side] @ each.weights[side]))
+            fewest = min(fewest, worth, n_rows if clusters.independent else clusters.n_among(each.rows[side]))
+        added = added + np.bincount(each.rows, own * each.weights, each.n_samples)
     if not values:
         return Area(np.nan, np.nan, 0.0)
-    sums = added if cluster is None else np.bincount(cluster, added)
-    few = 1.0 if cluster is None else len(sums) / max(len(sums) - 1, 1)
-    spread = few * float(sums @ sums) / len(values) ** 2
+    sums = clusters.sums(added)
+    spread = clusters.few * float(sums @ sums) / len(values) ** 2
     return Area(float(np.mean(values)), spread, fewest * len(values))

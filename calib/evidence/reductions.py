@@ -3,19 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
-from typing import Any, TypeVar
+from typing import TypeGuard, TypeVar
 
 import numpy as np
 
 from calib.base.exceptions import InputError
 from calib.base.parallel import LINE, WORKERS, map_row_blocks, map_threads, row_blocks
 from calib.data.equal_rows import (
-    copies_or_questions,
-    keys_of,
     noticeable,
     repeats,
     sample_by_content,
+    together_by_column,
     together_by_scores,
 )
 from calib.data.kinds import lacks
@@ -27,179 +25,73 @@ from calib.data.predictions import (
     ConfidencePrediction,
     MultilabelPrediction,
     Predictions,
+    Scores,
     TopKPrediction,
     TopLabelPrediction,
-    clusters_of,
     score_matrix,
-    weighted_rows,
-    weights_of,
-    with_codes,
 )
-from calib.data.validation import as_labels, as_outcomes, as_scores, binary_outcomes, label_codes, n_axes
+from calib.data.validation import as_scores, n_axes
 from calib.evidence.binning import BinaryProblems
-
-__all__ = ["reduce_to_binary"]
 
 Fitted = TypeVar("Fitted")
 
 
-def reduce_to_binary(
-    y_true: Any,
-    scores: Any,
-    notion: Notion,
-    *,
-    top_k: int | None = None,
-    sample_weight: Any = None,
-    cluster: Any = None,
-) -> BinaryProblems:
-    """Reduce multiclass predictions to the binary problems of an M2B notion.
-
-    ==================  ==========================  ========  ==============
-    notion              problems                    score     outcome
-    ==================  ==========================  ========  ==============
-    "confidence"        1                           h(x)      Y = c(x)
-    "top-label"         L, rows with c(x) = l       h(x)      Y = l
-    "class-wise"        L, all rows                 h_l(x)    Y = l
-    "top-k-confidence"  K, all rows                 h^(k)(x)  Y = c^(k)(x)
-    "top-k-label"       K * L, rows c^(k)(x) = l    h^(k)(x)  Y = l
-    ==================  ==========================  ========  ==============
-
-    Parameters
-    ----------
-    y_true : (n,) array_like
-        As for `calib.ece`; for a `MultilabelPrediction`, (n, L), whether each class is true.
-    scores : (n, L) or (n,) array_like, or predictions of any kind
-        Scores in [0, 1]; rows need not sum to 1. A `TopLabelPrediction` serves "confidence" and "top-label"
-        only, a `ConfidencePrediction` "confidence" only, a `MultilabelPrediction` "class-wise" only. 1-D
-        scores and a `BinaryPrediction` are one problem for every notion but the top-K notions.
-    notion : str
-        One of the table above.
-    top_k : int, optional
-        K for the top-K notions (default min(L, 5), or all ranks of a `TopKPrediction`).
-    sample_weight, cluster
-        As for `calib.noise_floor`. Rows of weight 0 are left out.
-
-    Notes
-    -----
-    Algorithm 7 of the paper (top-K-confidence) prints the outcome 1{Y = l}; 1{Y = c^(k)(X)} is meant.
-    """
-    check_serves(scores, notion)
-    return problems_of(*counted_rows(y_true, scores, sample_weight, cluster), notion, top_k)
-
-
-def counted_rows(
-    y_true: Any, scores: Any, sample_weight: Any = None, cluster: Any = None
-) -> tuple[Any, Any, np.ndarray | None, np.ndarray | None]:
-    """Return `weighted_rows` and the cluster of each; copies count as a cluster. None without clusters."""
-    codes = cluster_codes(scores, sample_weight, cluster)
-    y_true, scores, weights = weighted_rows(y_true, scores, sample_weight)
-    return y_true, scores, weights, _together_by_scores(y_true, scores) if codes is None else codes
-
-
 def problems_of(
-    y_true: Any,
-    scores: Any,
-    weights: np.ndarray | None,
-    cluster: np.ndarray | None,
-    notion: Notion,
-    top_k: int | None = None,
+    rows: Announcement, notion: Notion, top_k: int | None = None, weights: np.ndarray | None = None
 ) -> BinaryProblems:
-    check_serves(scores, notion)
-    problems = _reduced(y_true, scores, notion, top_k, weights)
-    return problems if cluster is None else replace(problems, row_cluster=cluster)
-
-
-def cluster_codes(scores: Any, sample_weight: Any, cluster: Any) -> np.ndarray | None:
-    """Return the cluster number, from 0, of each row of weight above 0; None without clusters."""
-    given = clusters_of(scores, cluster)
-    if given is None:
-        return None
-    weights = weights_of(scores, sample_weight)
-    codes: np.ndarray = np.unique(
-        given if weights is None else given[np.asarray(weights) > 0.0], return_inverse=True
-    )[1]
-    return codes
-
-
-def _together_by_scores(y_true: Any, scores: Any) -> np.ndarray | None:
-    """Return copies, or answers to one question, as clusters; a sample of the rows is searched first."""
-    if not isinstance(scores, Announcement) and np.ndim(scores) == 1 and np.asarray(scores).dtype.kind != "f":
-        return None
-    if np.shape(y_true)[:1] != (getattr(scores, "n_samples", None) or len(scores),):
-        return None  # the caller checks the labels
-    matrix: np.ndarray
-    happened: np.ndarray
-    if (event := event_scores(scores)) is not None:
-        matrix, happened = event, outcomes_of(y_true, scores)
-
-        def among(rows: Any) -> np.ndarray | None:
-            outcome = happened[rows]
-            return copies_or_questions(keys_of(matrix[rows]), matrix[rows], outcome, outcome)
-
-    elif isinstance(scores, Announcement):
-        matrix, labels = getattr(scores, scores.scored_by), np.asarray(y_true)
-
-        def among(rows: Any) -> np.ndarray | None:
-            return together_by_scores(scores.take(rows), labels[rows])
-
-    else:
-        matrix, labels = np.asarray(scores), np.asarray(y_true)
-
-        def among(rows: Any) -> np.ndarray | None:
-            some, true = score_matrix(matrix[rows]), as_labels(labels[rows], *matrix[rows].shape)
-            top = highest(some)
-            return copies_or_questions(keys_of(some, top), top[1], top[0] == true, true, top[0])
-
-    some = sample_by_content(matrix)
-    if not repeats(matrix, some):
-        return None
-    found = noticeable(among(some if len(some) else slice(None)))
-    return found if found is None or len(some) == len(matrix) else noticeable(among(slice(None)))
-
-
-def _reduced(
-    y_true: Any, scores: Any, notion: Notion, top_k: int | None, weights: np.ndarray | None
-) -> BinaryProblems:
-    if (event := event_scores(scores)) is not None:
+    """Reduce labelled predictions, with weights of mean 1 if these differ."""
+    check_serves(rows, notion)
+    if (event := event_scores(rows)) is not None:
         shape = NotionShape.of(notion, 1, top_k)
         if notion in TOP_K_NOTIONS:
             raise InputError(str(lacks("binary", f"notion:{notion}")))
-        return _sorted_problems(shape, len(event), None, event, outcomes_of(y_true, scores), weights)
-    if isinstance(scores, TopKPrediction):
-        if notion in TOP_K_NOTIONS:
-            return _ranked_problems(y_true, scores, notion, top_k, weights)
-        scores = scores.top
-    if isinstance(scores, TopLabelPrediction):
-        labels, n_classes = labels_of_tops(y_true, scores)
-        shape = NotionShape.of(notion, n_classes, top_k)
-        return _top_problems(shape, labels, scores.label, scores.confidence, weights)
-    matrix = score_matrix(scores)
-    n_samples, n_classes = matrix.shape
-    shape = NotionShape.of(notion, n_classes, top_k)
-    labels = class_labels(y_true, scores, matrix)
+        return _sorted_problems(shape, len(event), None, event, outcomes_of(rows), weights)
+    labels = rows.truth
+    if isinstance(rows, TopKPrediction) and notion in TOP_K_NOTIONS:
+        return _ranked_problems(rows, notion, top_k, weights)
+    if isinstance(rows, (TopLabelPrediction, TopKPrediction)):
+        shape = NotionShape.of(notion, n_classes_of(rows), top_k)
+        return _top_problems(shape, labels, rows.label, rows.confidence, weights)
+    matrix = score_matrix(rows)
+    shape = NotionShape.of(notion, matrix.shape[1], top_k)
     if notion == "class-wise":
         return _class_wise_problems(shape, labels, matrix, weights)
     if notion not in TOP_K_NOTIONS:
-        top = top_label(scores) if isinstance(scores, Predictions) else highest(matrix)
-        return _top_problems(shape, labels, *top, weights)
+        return _top_problems(shape, labels, *top_label(rows), weights)
     return _problems_of_ranks(shape, labels, *ranked_classes(matrix, shape.n_ranks), weights)
 
 
-def labels_of_tops(y_true: Any, tops: TopLabelPrediction) -> tuple[np.ndarray, int]:
-    """Return the codes of the true classes, (n,), and the number of classes, true or predicted."""
-    labels = as_labels(y_true, len(tops), None)
-    return labels, max(tops.n_classes, int(labels.max()) + 1)
+def n_classes_of(rows: TopLabelPrediction | TopKPrediction) -> int:
+    """Return the number of classes of labelled predictions, true or predicted."""
+    return max(rows.n_classes, int(np.max(rows.truth)) + 1)
+
+
+def found_clusters(rows: Announcement) -> np.ndarray | None:
+    """Return the clusters that labelled predictions came with, or that a column or equal scores show."""
+    if rows.cluster is not None:
+        return rows.cluster
+    by_column = together_by_column(rows)
+    return _together_by_scores(rows) if by_column is None else by_column
+
+
+def _together_by_scores(rows: Announcement) -> np.ndarray | None:
+    """Return copies, or answers to one question, as clusters; a sample of the rows is searched first."""
+    matrix = getattr(rows, rows.scored_by)
+    some = sample_by_content(matrix)
+    if not repeats(matrix, some):
+        return None
+    found = noticeable(together_by_scores(rows.take(some) if len(some) else rows))
+    return found if found is None or len(some) == len(matrix) else noticeable(together_by_scores(rows))
 
 
 def _ranked_problems(
-    y_true: Any, rows: TopKPrediction, notion: Notion, top_k: int | None, weights: np.ndarray | None
+    rows: TopKPrediction, notion: Notion, top_k: int | None, weights: np.ndarray | None
 ) -> BinaryProblems:
-    labels = as_labels(y_true, len(rows), None)
     if top_k is not None and top_k > rows.n_ranks:
         raise InputError(f"top_k must be at most {rows.n_ranks}, the number of ranks; got {top_k}")
     n_ranks = rows.n_ranks if top_k is None else top_k
-    shape = NotionShape.of(notion, max(rows.n_classes, int(labels.max()) + 1), n_ranks)
-    return _problems_of_ranks(shape, labels, rows.ranked[:, :n_ranks], rows.scores[:, :n_ranks], weights)
+    shape = NotionShape.of(notion, n_classes_of(rows), n_ranks)
+    return _problems_of_ranks(shape, rows.truth, rows.ranked[:, :n_ranks], rows.scores[:, :n_ranks], weights)
 
 
 def _problems_of_ranks(
@@ -215,90 +107,73 @@ def _problems_of_ranks(
     return _sorted_problems(shape, len(labels), flat_owner, flat_score, flat_outcome, weights)
 
 
-def class_labels(y_true: Any, scores: Any, matrix: np.ndarray) -> np.ndarray:
-    """Return the codes of the true classes, (n,), or for multilabel scores whether each is true, (n, L)."""
-    if isinstance(scores, MultilabelPrediction):
-        return as_outcomes(y_true, matrix.shape, "labels")
-    return as_labels(y_true, *matrix.shape)
-
-
 def grouped_problems(
-    y_true: Any, scores: Any, shape: NotionShape, group: np.ndarray, sample_weight: Any = None
+    rows: Announcement, shape: NotionShape, group: np.ndarray, weights: np.ndarray | None
 ) -> BinaryProblems:
     """Reduce to the top-label problems of a shape with groups; `group` is the code of each row's group."""
-    sample_weight = weights_of(scores, sample_weight)
-    group = weighted_rows(group, group, sample_weight)[0]
-    y_true, scores, weights = weighted_rows(y_true, scores, sample_weight)
-    label, confidence = top_label(scores)
-    labels = as_labels(y_true, len(label), shape.n_classes)
+    label, confidence = top_label(rows)
     owner = shape.problems_of(label, group=group)
-    return _sorted_problems(shape, len(label), owner, confidence, label == labels, weights)
+    return _sorted_problems(shape, len(label), owner, confidence, label == rows.truth, weights)
 
 
-def check_serves(scores: Any, notion: str) -> None:
+def check_serves(rows: Announcement, notion: str) -> None:
     """Refuse a notion that these predictions cannot serve; a binary score serves notions of one claim."""
-    if isinstance(scores, Announcement) and not isinstance(scores, BinaryPrediction):
-        missing = lacks(scores.kind, f"notion:{notion}")
-        if missing is not None:
-            raise InputError(missing)
+    NotionShape.of(notion, 2)
+    missing = None if isinstance(rows, BinaryPrediction) else lacks(rows.kind, f"notion:{notion}")
+    if missing is not None:
+        raise InputError(missing)
 
 
-def event_scores(scores: Any) -> np.ndarray | None:
+def event_scores(scores: Scores) -> np.ndarray | None:
     """Return the scores of predictions of one event, (n,) in [0, 1]; None for other predictions."""
     if isinstance(scores, BinaryPrediction):
         return scores.score
     if isinstance(scores, ConfidencePrediction):
         return scores.confidence
-    if isinstance(scores, (Announcement, BinaryProblems)) or n_axes(scores) != 1:
+    if isinstance(scores, Announcement) or n_axes(scores) != 1:
         return None
     return as_scores(scores, ndim=1, what="scores")
 
 
-def outcomes_of(y_true: Any, scores: Any) -> np.ndarray:
-    """Return whether the event happened, for predictions of one event, (n,) bool."""
-    if isinstance(scores, BinaryPrediction):
-        y_true = label_codes(y_true, scores.class_names)
-    return binary_outcomes(y_true, len(scores))
+def outcomes_of(rows: Announcement) -> np.ndarray:
+    """Return whether the event happened, for labelled predictions of one event, (n,) bool."""
+    return rows.truth == 1
 
 
 def fit_classes(
-    fit_sorted: Callable[[np.ndarray, np.ndarray], Fitted], y_true: Any, scores: Any
+    fit_sorted: Callable[[np.ndarray, np.ndarray], Fitted], rows: Predictions | MultilabelPrediction
 ) -> list[Fitted]:
     """Apply `fit_sorted` to each class's sorted, unweighted problem, a few at a time."""
-    check_serves(scores, "class-wise")
-    y_true, scores = with_codes(y_true, scores)
-    matrix = score_matrix(scores)
+    check_serves(rows, "class-wise")
 
     def fit(code: int, column: np.ndarray, happened: np.ndarray) -> Fitted:
         return fit_sorted(*_sorted_scores(column, happened))
 
-    return _each_class(fit, class_labels(y_true, scores, matrix), matrix)
+    return _each_class(fit, rows.truth, score_matrix(rows))
 
 
 def separate_problems(
-    y_true: Any, scores: Any, shape: NotionShape
+    rows: Announcement, shape: NotionShape
 ) -> tuple[np.ndarray, Callable[[int], tuple[np.ndarray, np.ndarray]]]:
     """Return the sizes of the unweighted problems of the highest score, and a function that sorts one."""
-    y_true, scores = with_codes(y_true, scores)
-    label, confidence = top_label(scores, "proba")
-    happened = label == as_labels(y_true, len(label), shape.n_classes)
+    label, confidence = top_label(rows)
+    happened = label == rows.truth
     if shape.n_problems == 1:
         return np.array([len(label)]), lambda problem: _sorted_scores(confidence, happened)
     ends = np.cumsum(np.bincount(label, minlength=shape.n_classes))
     by_class = np.argsort(label.astype(np.min_scalar_type(shape.n_classes)), kind="stable")
-    rows = np.split(by_class, ends[:-1])
+    rows_of = np.split(by_class, ends[:-1])
     return np.diff(ends, prepend=0), lambda problem: _sorted_scores(
-        confidence[rows[problem]], happened[rows[problem]]
+        confidence[rows_of[problem]], happened[rows_of[problem]]
     )
 
 
-def has_columns(scores: Any) -> bool:
-    if isinstance(scores, Announcement):
-        return isinstance(scores, (Predictions, MultilabelPrediction))
-    return n_axes(scores) == 2
+def has_columns(rows: Announcement) -> TypeGuard[Predictions | MultilabelPrediction]:
+    """Whether every class has a score."""
+    return isinstance(rows, (Predictions, MultilabelPrediction))
 
 
-def top_label(scores: Any, what: str = "scores") -> tuple[np.ndarray, np.ndarray]:
+def top_label(scores: Scores) -> tuple[np.ndarray, np.ndarray]:
     """Predicted class c(x) and its score h(x), both (n,); for P(Y = 1) the larger of p and 1 - p."""
     if isinstance(scores, (ConfidencePrediction, MultilabelPrediction)):
         raise InputError(str(lacks(scores.kind, "notion:top-label")))
@@ -306,7 +181,7 @@ def top_label(scores: Any, what: str = "scores") -> tuple[np.ndarray, np.ndarray
         return (event > 0.5).astype(np.int64), np.maximum(event, 1 - event)
     if isinstance(scores, (Predictions, TopLabelPrediction, TopKPrediction)):
         return scores.label, scores.confidence
-    return highest(score_matrix(scores, what))
+    return highest(score_matrix(scores))
 
 
 def ranked_classes(scores: np.ndarray, k: int) -> tuple[np.ndarray, np.ndarray]:

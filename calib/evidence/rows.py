@@ -1,18 +1,18 @@
-"""Evidence of single rows: predictions and outcomes."""
+"""Evidence of single rows: labelled predictions."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from copy import copy
 from dataclasses import replace
 from functools import cached_property
-from typing import Any
+from typing import Any, TypeAlias, cast
 
 import numpy as np
 
 from calib.base.exceptions import InputError
 from calib.data.defaults import N_BINS
-from calib.data.effective import effective_rows
-from calib.data.kinds import KINDS, kind_of, lacks
+from calib.data.kinds import KINDS, lacks
 from calib.data.notions import (
     POOLED_NOTIONS,
     TOP_K_NOTIONS,
@@ -23,13 +23,16 @@ from calib.data.notions import (
     Strategy,
 )
 from calib.data.predictions import (
+    Announcement,
     ConfidencePrediction,
-    Predictions,
+    Scores,
     TopLabelPrediction,
+    Values,
+    labelled,
     score_matrix,
-    weights_of,
+    top_of,
 )
-from calib.data.validation import as_labels
+from calib.data.weights import effective_rows, equal_weights, row_weights
 from calib.evidence.binning import (
     BinaryProblems,
     BinFinder,
@@ -40,22 +43,21 @@ from calib.evidence.binning import (
     stack_problems,
     uniform_edges,
 )
-from calib.evidence.clusters import Dependence, latent_correlation
-from calib.evidence.evidence import Groups, Mean
+from calib.evidence.clusters import Clusters, Dependence, latent_correlation
+from calib.evidence.evidence import Evidence, Groups, Mean
 from calib.evidence.ranking import Area, mean_area
 from calib.evidence.reductions import (
     bin_each_class,
     check_serves,
-    class_labels,
-    counted_rows,
     event_scores,
+    found_clusters,
     has_columns,
-    labels_of_tops,
+    n_classes_of,
     outcomes_of,
     problems_of,
     top_label,
 )
-from calib.evidence.row_scores import row_values, vector_values, weighted_mean
+from calib.evidence.row_scores import row_values, unseen_error, vector_values, weighted_mean
 from calib.evidence.sampling import (
     CORRELATION_CLAIMS,
     MAX_CORRELATED_CELLS,
@@ -68,39 +70,29 @@ from calib.evidence.sampling import (
 )
 from calib.evidence.sums import SummedRows
 
+__all__ = ["reduce_to_binary"]
+
 
 class Rows:
-    """Evidence of rows: their predictions, outcomes and weights.
+    """Evidence of rows: labelled predictions, and the binary problems they were reduced to.
 
-    Arguments as for `reduce_to_binary`; None and `BinaryProblems` for ready problems. `problems` are the
-    result of `reduce_to_binary` for these rows, if known already.
+    Parameters
+    ----------
+    predictions : predictions of any kind, with labels
+        Rows of weight 0 do not count, and are left out.
+    problems : sequence of BinaryProblems
+        What `reduce_to_binary` gives for these rows, if it is known already.
     """
 
-    def __init__(
-        self,
-        y_true: Any,
-        scores: Any,
-        *,
-        sample_weight: Any = None,
-        cluster: Any = None,
-        problems: Sequence[BinaryProblems] = (),
-    ) -> None:
-        self._ready = scores if isinstance(scores, BinaryProblems) else None
-        if self._ready is not None and sample_weight is not None:
-            raise InputError(
-                "scores are reduced already, and sample_weight came too late; pass it to reduce_to_binary"
-            )
-        self.y_true, self.scores, self.weights = y_true, scores, None
-        if self._ready is None:
-            #: Number of the cluster of each row, (n,) int64; None if rows are independent.
-            self.cluster: np.ndarray | None
-            counted = counted_rows(y_true, scores, sample_weight, cluster)
-            self.y_true, self.scores, self.weights, self.cluster = counted
-        else:
-            self.weights, self.cluster = self._ready.row_weights, self._ready.row_cluster
-        given = None if self._ready is not None else weights_of(scores, sample_weight)
-        #: Which of the given rows count, because their weight is above 0; None for all.
-        self.counts = None if given is None else np.asarray(given) > 0.0
+    def __init__(self, predictions: Announcement, *, problems: Sequence[BinaryProblems] = ()) -> None:
+        weights = row_weights(predictions.sample_weight, predictions.n_samples)
+        #: Which of the given rows count
+        self.counts: np.ndarray | slice = weights.counts
+        some = isinstance(weights.counts, np.ndarray)
+        self.predictions: Announcement = predictions.take(weights.counts) if some else predictions
+        self.labels = self.predictions.truth  #: True classes or outcomes, as the predictions hold them
+        self.weights: np.ndarray = weights.each  #: (n,) float64: Weights, with mean 1
+        self.is_weighted: bool = weights.differ  #: Whether weights differ
         self._problems: dict[tuple[str, int | None], BinaryProblems] = {
             (problem.notion, None): problem for problem in problems
         }
@@ -108,42 +100,52 @@ class Rows:
 
     @property
     def kind(self) -> str:
-        """Kind of the predictions, see `calib.data.kinds`; for ready problems, their source's."""
-        if self._ready is None:
-            return kind_of(self.scores).name
-        if self._ready.n_classes > 1:
-            return "vectors" if self._ready.notion == "class-wise" else "top-label"
-        return "binary" if self._ready.notion == "class-wise" else "confidence"
+        """Kind of the predictions, see `calib.data.kinds`."""
+        return self.predictions.kind
+
+    @property
+    def strategy(self) -> Strategy:
+        """Bins that assess the scores."""
+        return self.predictions.strategy
 
     @property
     def notion(self) -> Notion:
-        return KINDS[self.kind].notion if self._ready is None else self._ready.notion
+        return KINDS[self.kind].notion
 
     @property
     def class_names(self) -> tuple[str, ...] | None:
-        return getattr(self.scores, "class_names", None)
+        return self.predictions.class_names
 
     @property
     def n_samples(self) -> int:
-        if self._ready is not None:
-            return self._ready.n_samples
-        return getattr(self.scores, "n_samples", None) or len(self.scores)
+        return self.predictions.n_samples
 
     @property
-    def is_weighted(self) -> bool:
-        return self.weights is not None
+    def n_given(self) -> int:
+        """Number of given rows, with rows of weight 0."""
+        return len(self.counts) if isinstance(self.counts, np.ndarray) else self.n_samples
+
+    @property
+    def is_declared(self) -> bool:
+        """Whether the rows came with clusters."""
+        return self.predictions.cluster is not None
+
+    @cached_property
+    def clusters(self) -> Clusters:
+        """Which rows belong together, searched for when it is first asked for."""
+        return Clusters.of(found_clusters(self.predictions), self.n_samples)
 
     @property
     def n_clusters(self) -> int | None:
-        return None if self.cluster is None else int(self.cluster.max()) + 1
+        return None if self.clusters.independent else self.clusters.n_clusters
 
     @cached_property
     def dependence(self) -> Dependence | None:
         """How the outcomes of the rows depend on each other; None if they do not."""
-        if self.cluster is None:
+        if self.clusters.independent:
             return None
         score, outcome, problem = self.first_claims()
-        return Dependence(self.cluster, latent_correlation(score, outcome, self.cluster, problem))
+        return Dependence(self.clusters.code, latent_correlation(score, outcome, self.clusters.code, problem))
 
     @property
     def even_clusters(self) -> float | None:
@@ -160,24 +162,43 @@ class Rows:
 
     @property
     def effective_samples(self) -> float:
-        if self.weights is None:
-            return float(self.n_samples)
         return effective_rows(float(self.weights.sum()), float(self.weights @ self.weights))
 
     @property
     def true(self) -> np.ndarray:
-        n_classes = self.problems(self.notion).n_classes
-        return np.bincount(as_labels(self.y_true, self.n_samples, n_classes), minlength=n_classes)
+        return np.bincount(self.labels, minlength=self.problems(self.notion).n_classes)
 
     def lacks(self, what: str) -> str | None:
         return lacks(self.kind, what)
 
+    def take(self, rows: np.ndarray) -> Rows:
+        """Return the evidence of some rows, chosen by indices or a mask; the search for clusters is kept."""
+        chosen = Rows(self.predictions.take(rows))
+        chosen.clusters = self.clusters.take(rows)
+        return chosen
+
+    def of_scores(self, scores: Announcement) -> Rows:
+        """Return the evidence of other predictions about the same rows."""
+        other = Rows(scores)
+        other.clusters = self.clusters
+        return other
+
+    def tops(self) -> Rows:
+        """Return the evidence of the predicted class and its confidence; of one event, the same evidence."""
+        if event_scores(self.predictions) is not None or isinstance(self.predictions, TopLabelPrediction):
+            return self
+        return self.of_scores(top_of(self.predictions, *top_label(self.predictions)))
+
+    @property
+    def reduced(self) -> tuple[BinaryProblems, ...]:
+        """Problems that were sorted already, of notions without ranks."""
+        return tuple(found for (_, top_k), found in self._problems.items() if top_k is None)
+
     def problems(self, notion: Notion | None = None, top_k: int | None = None) -> BinaryProblems:
-        if self._ready is not None:
-            return self._ready
         key = notion or self.notion, top_k
         if key not in self._problems:
-            self._problems[key] = problems_of(self.y_true, self.scores, self.weights, self.cluster, *key)
+            weights = self.weights if self.is_weighted else None
+            self._problems[key] = problems_of(self.predictions, *key, weights)
         return self._problems[key]
 
     def cells(
@@ -185,66 +206,67 @@ class Rows:
         notion: Notion | None = None,
         *,
         n_bins: int = N_BINS,
-        strategy: Strategy = "uniform",
+        strategy: Strategy | None = None,
         top_k: int | None = None,
         variance: bool = False,
+        effects: bool = True,
     ) -> BinStatistics:
         """Return the cells (problem, bin) of a notion; parameters as for `bin_statistics`.
 
-        Equal-width bins of one number per row, and of columns, need no sorting. Other class-wise problems are
-        sorted class by class, to save memory.
+        `strategy` is by default the rows' own. `effects` says whether `square` allows for clusters, which
+        means and errors do without. Equal-width bins of one number per row, and of columns, need no sorting.
+        Other class-wise problems are sorted class by class, to save memory.
         """
         notion = notion or self.notion
-        if self._ready is None:
-            check_serves(self.scores, notion)
+        strategy = self.strategy if strategy is None else strategy
+        self._check_serves(notion)
         if isinstance(strategy, PerClass) and notion in POOLED_NOTIONS:
             strategy = strategy.of_class(-1)
-        if self._ready is None and self.cluster is None and (notion, top_k) not in self._problems:
+        independent = not effects or self.clusters.independent
+        if independent and (notion, top_k) not in self._problems:
             found = self._unsorted_cells(notion, n_bins, strategy, top_k, variance=variance)
             if found is not None:
                 return found
         problems = self.problems(notion, top_k)
         cells = bin_statistics(problems, n_bins=n_bins, strategy=strategy, variance=variance)
-        if self.dependence is None:
+        if independent or self.dependence is None:
             return cells
-        cell = np.repeat(np.arange(len(cells.count)), cells.count)
         effect = self.dependence.design_effects(
-            problems.scores, problems.rows, cell, weight=problems.weights
+            problems.scores, problems.rows, cells.of_entries, weight=problems.weights
         )[0][:, 0]
         return replace(cells, square=cells.square * effect)
+
+    def _check_serves(self, notion: Notion) -> None:
+        check_serves(self.predictions, notion)
 
     def _unsorted_cells(
         self, notion: Notion, n_bins: int, strategy: Strategy, top_k: int | None, *, variance: bool
     ) -> BinStatistics | None:
         if top_k is not None:
             return None
-        if notion == "class-wise" and has_columns(self.scores):
-            matrix = score_matrix(self.scores)
-            labels, shape = (
-                class_labels(self.y_true, self.scores, matrix),
-                NotionShape(notion, matrix.shape[1]),
-            )
-            if strategy == "uniform" and self.weights is None:
-                return bin_columns(matrix, labels, shape, n_bins, variance=variance)
+        rows = self.predictions
+        if notion == "class-wise" and has_columns(rows):
+            matrix = score_matrix(rows)
+            shape = NotionShape(notion, matrix.shape[1])
+            if strategy == "uniform" and not self.is_weighted:
+                return bin_columns(matrix, rows.truth, shape, n_bins, variance=variance)
 
             def bin_class(code: int, problem: BinaryProblems) -> BinStatistics:
                 class_strategy = strategy.of_class(code) if isinstance(strategy, PerClass) else strategy
                 return bin_statistics(problem, n_bins=n_bins, strategy=class_strategy, variance=variance)
 
-            return stack_problems(bin_each_class(bin_class, labels, matrix, self.weights), shape)
-        has_top = has_columns(self.scores) or isinstance(self.scores, TopLabelPrediction)
+            weights = self.weights if self.is_weighted else None
+            return stack_problems(bin_each_class(bin_class, rows.truth, matrix, weights), shape)
+        has_top = has_columns(rows) or isinstance(rows, TopLabelPrediction)
         if not has_top or notion not in TOP_NOTIONS or strategy != "uniform" or self.is_weighted or variance:
             return None
-        predicted, confidence = top_label(self.scores)
-        if isinstance(self.scores, TopLabelPrediction):
-            labels, n_classes = labels_of_tops(self.y_true, self.scores)
-        else:
-            named = isinstance(self.scores, Predictions)
-            n_classes = self.scores.n_classes if named else np.shape(self.scores)[1]
-            labels = as_labels(self.y_true, len(predicted), n_classes)
+        predicted, confidence = top_label(rows)
+        n_classes = (
+            n_classes_of(rows) if isinstance(rows, TopLabelPrediction) else score_matrix(rows).shape[1]
+        )
         shape = NotionShape.of(notion, n_classes)
         owner = shape.problems_of(predicted) if shape.n_problems > 1 else None
-        return bin_entries(owner, confidence, predicted == labels, shape, n_bins)
+        return bin_entries(owner, confidence, predicted == rows.truth, shape, n_bins)
 
     def draw(self, cells: BinStatistics, sampler: Sampler | None = None) -> tuple[Draw, int]:
         """Return a function that draws the outcome sums of cells for a perfect model.
@@ -255,7 +277,7 @@ class Rows:
         several_true = self._several_true(cells)
         if sampler is None:
             few = cells.n_samples * cells.n_claims <= MAX_ROW_CLAIMS
-            sampler = "rows" if few or several_true or self.cluster is not None else "sums"
+            sampler = "rows" if few or several_true or not self.clusters.independent else "sums"
         if sampler == "rows":
             options: dict[str, Any] = {"several_true": several_true, "dependence": self.dependence}
             return draw_rows(self._problems_of(cells), cells, **options)
@@ -266,7 +288,7 @@ class Rows:
 
     def draw_each(self, cells: BinStatistics, chosen: np.ndarray | None = None) -> tuple[Draw, int]:
         """Return `draw` of cells (all or a mask) whose problems are judged separately."""
-        if self.cluster is None:
+        if self.clusters.independent:
             return draw_sums_of(cells if chosen is None else cells.of(chosen))
         draw, width = self.draw(cells, "rows")
         if chosen is None:
@@ -281,22 +303,14 @@ class Rows:
 
     def _several_true(self, cells: BinStatistics) -> bool:
         """Whether several claims about a row can be true, or none of all its classes."""
-        if cells.notion != "class-wise" or cells.n_claims == 1:
-            return False
-        right = cells.weight @ cells.mean_outcome
-        if self._ready is None:
-            return self.kind == "multilabel"
-        if not np.isclose(right, cells.n_samples):
-            return True
-        true = np.bincount(self._ready.rows[self._ready.outcomes], minlength=self._ready.n_samples)
-        return bool((true != 1).any())
+        return cells.notion == "class-wise" and cells.n_claims > 1 and self.kind == "multilabel"
 
     def _entries_of_some(self, cells: BinStatistics) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         n_rows = min(cells.n_samples, max(CORRELATION_CLAIMS // cells.n_claims, 1))
         chosen = np.random.default_rng(0).choice(cells.n_samples, n_rows, replace=False)
-        unsorted = self._ready is None and (cells.notion, None) not in self._problems
+        unsorted = (cells.notion, None) not in self._problems
         if unsorted and cells.notion == "class-wise" and cells.strategy == "uniform":
-            scores = score_matrix(self.scores)[chosen].ravel()
+            scores = score_matrix(self.predictions)[chosen].ravel()
             row, column = np.divmod(np.arange(len(scores)), cells.n_claims)
             cell_at = np.full(cells.n_claims * cells.n_bins, -1)
             cell_at[cells.problem * cells.n_bins + cells.bin] = np.arange(len(cells.count))
@@ -306,37 +320,35 @@ class Rows:
         place = np.full(problems.n_samples, -1)
         place[chosen] = np.arange(n_rows)
         entries = np.flatnonzero(place[problems.rows] >= 0)
-        cell = np.repeat(np.arange(len(cells.count)), cells.count)[entries]
-        return place[problems.rows[entries]], cell, problems.scores[entries]
+        return place[problems.rows[entries]], cells.of_entries[entries], problems.scores[entries]
 
     def between_cells(self, cells: BinStatistics, slope: np.ndarray) -> float:
         """Covariances of cells, which share rows or clusters, in the variance of ``slope @ outcome sums``."""
         problems = self._problems_of(cells)
         residual = problems.outcomes - np.repeat(cells.mean_outcome, cells.count)
         residual *= np.repeat(slope, cells.count)
-        if problems.weights is not None:
-            residual *= problems.weights
-        unit = problems.rows if self.cluster is None else self.cluster[problems.rows]
+        residual *= problems.weights
+        unit = self.clusters.code[problems.rows]
         whole = np.bincount(unit, weights=residual)
-        if self.cluster is not None:
-            cell = np.repeat(np.arange(len(cells.count)), cells.count)
-            residual = np.bincount(np.unique(cell * len(whole) + unit, return_inverse=True)[1], residual)
+        if not self.clusters.independent:
+            key = cells.of_entries * len(whole) + unit
+            residual = np.bincount(np.unique(key, return_inverse=True)[1], residual)
         return float(whole @ whole - residual @ residual)
 
     def mean(self, name: str) -> Mean:
-        values = row_values(self.y_true, self.scores, name)
-        mean, weights = weighted_mean(values, self.weights), self.weights
-        away = values - mean if weights is None else weights * (values - mean)
-        total = float(len(values)) if weights is None else float(weights.sum())
-        if self.cluster is None:
-            return Mean(mean, float(away @ away) / total**2)
-        sums = np.bincount(self.cluster, away)
-        return Mean(mean, float(sums @ sums) / total**2 * len(sums) / max(len(sums) - 1, 1))
+        values = row_values(self.predictions, name)
+        mean = weighted_mean(values, self.weights)
+
+        def variance() -> float:
+            sums = self.clusters.sums(self.weights * (values - mean))
+            return float(sums @ sums) / float(self.weights.sum()) ** 2 * self.clusters.few
+
+        return Mean(mean, variance)
 
     def event_mean(self, rule: str, notion: Notion | None = None, top_k: int | None = None) -> float:
         problems = self.problems(notion, top_k)
-        event = ConfidencePrediction(problems.scores)
-        return weighted_mean(row_values(problems.outcomes, event, rule), problems.weights)
+        event = ConfidencePrediction._of(confidence=problems.scores, correct=problems.outcomes)
+        return weighted_mean(row_values(event, rule), problems.weights)
 
     def area(self, notion: Notion) -> Area:
         if notion not in self._areas:
@@ -344,69 +356,78 @@ class Rows:
         return self._areas[notion]
 
     def _area(self, notion: Notion) -> Area:
-        if notion != "class-wise" or self._ready is not None or not has_columns(self.scores):
-            return mean_area([self.problems(notion)], self.cluster)
-        matrix = score_matrix(self.scores)
-        truth = class_labels(self.y_true, self.scores, matrix)
+        if notion != "class-wise" or not has_columns(self.predictions):
+            return mean_area([self.problems(notion)], self.clusters)
+        weights = self.weights if self.is_weighted else None
         events = (
-            problems_of(
-                truth == code if truth.ndim == 1 else truth[:, code],
-                ConfidencePrediction(np.ascontiguousarray(column)),
-                self.weights,
-                None,
-                "confidence",
-            )
-            for code, column in enumerate(matrix.T)
+            problems_of(self._event_of(code), "confidence", None, weights)
+            for code in range(score_matrix(self.predictions).shape[1])
         )
-        return mean_area(events, self.cluster)
+        return mean_area(events, self.clusters)
+
+    def _event_of(self, code: int) -> ConfidencePrediction:
+        """Return the score of one class of every row, and whether the class is true."""
+        column = np.ascontiguousarray(score_matrix(self.predictions)[:, code])
+        return self._event(
+            column, self.labels == code if self.labels.ndim == 1 else self.labels[:, code], code
+        )
+
+    def _event(self, score: np.ndarray, happened: np.ndarray, code: int) -> ConfidencePrediction:
+        own = self.strategy.of_class(code) if isinstance(self.strategy, PerClass) else self.strategy
+        carried = {**self.predictions.carried, "strategy": own}
+        return ConfidencePrediction._of(confidence=score, correct=happened, **carried)
+
+    def unseen_error(self, metric: str, before: Rows | None = None) -> float:
+        """Return how much one more wrong row changes the mean of a metric; see `row_scores.unseen_error`.
+
+        `before` is the evidence of the same rows before calibration.
+        """
+        predicted = self.predictions if before is None else before.predictions
+        return unseen_error(self.predictions, predicted, metric, self.weights, self.clusters)
 
     def losses(self) -> dict[str, float]:
         """Return the Brier score and the log loss of whole vectors, from one pass."""
-        matrix = score_matrix(self.scores)
-        values = vector_values(as_labels(self.y_true, *matrix.shape), matrix, ("brier", "log_loss"))
+        matrix = score_matrix(self.predictions)
+        values = vector_values(self.labels, matrix, ("brier", "log_loss"))
         return {name: weighted_mean(row_values, self.weights) for name, row_values in values.items()}
 
     def of_class(self, label: int, notion: str = "top-label") -> Rows:
         if notion == "top-label":
-            predicted, score = top_label(self.scores)
-            rows = predicted == label
-            if not rows.any():
+            predicted, score = top_label(self.predictions)
+            rows = np.flatnonzero(predicted == label)
+            if not len(rows):
                 raise InputError(f"class {label} is never predicted, so it has no top-label diagram")
-            happened, score = np.asarray(self.y_true)[rows] == label, score[rows]
-        elif notion == "class-wise" and not isinstance(self.scores, TopLabelPrediction):
-            matrix = score_matrix(self.scores)
-            score, rows = np.ascontiguousarray(matrix[:, label]), np.ones(len(matrix), dtype=bool)
-            truth = class_labels(self.y_true, self.scores, matrix)
-            happened = truth == label if truth.ndim == 1 else truth[:, label]
-        else:
-            raise InputError(
-                'the notion must be "top-label", or "class-wise" with a score for every class; '
-                f"got {notion!r}"
-            )
-        weights, cluster = (
-            None if values is None else values[rows] for values in (self.weights, self.cluster)
+            return self.of_scores(self._event(score, self.labels == label, label)).take(rows)
+        if notion == "class-wise" and has_columns(self.predictions):
+            return self.of_scores(self._event_of(label))
+        raise InputError(
+            f'the notion must be "top-label", or "class-wise" with a score for every class; got {notion!r}'
         )
-        return Rows(happened, ConfidencePrediction(score), sample_weight=weights, cluster=cluster)
 
     def groups(self, column: str, names: Sequence[str], code: np.ndarray, notion: Notion) -> Groups:
-        code = code if self.counts is None else code[self.counts]
+        code = code[self.counts]
         label, score, right = self.claims()
+        strategy = self.strategy
         if notion == "confidence":
             label = np.zeros_like(label)
+            strategy = strategy.of_class(-1) if isinstance(strategy, PerClass) else strategy
         width = int(label.max()) + 1
         pair, problem = np.unique(code * width + label, return_inverse=True)
-        truth, top = np.where(right, problem, len(pair)), TopLabelPrediction(problem, score)
+
+        def evidence_of(classes: np.ndarray, wrong: Any, bins: Strategy) -> Rows:
+            tops = {"label": classes, "confidence": score, "labels": np.where(right, classes, wrong)}
+            carried = {**self.predictions.carried, "strategy": bins}
+            return self.of_scores(TopLabelPrediction._of(**tops, **carried))
+
+        alone = evidence_of(label, label + 1, strategy)
 
         def side(group: int, others: bool) -> Rows:
-            rows = (code == group) != others
-            truth = np.where(right, label, label + 1)[rows]
-            weights, cluster = (
-                None if values is None else values[rows] for values in (self.weights, self.cluster)
-            )
-            some = TopLabelPrediction(label[rows], score[rows])
-            return Rows(truth, some, sample_weight=weights, cluster=cluster)
+            return alone.take(np.flatnonzero((code == group) != others))
 
-        evidence = Rows(truth, top, sample_weight=self.weights, cluster=self.cluster)
+        if isinstance(strategy, PerClass):
+            others = np.flatnonzero(np.isin(pair % width, strategy.others))
+            strategy = replace(strategy, others=tuple(others.tolist()))
+        evidence = evidence_of(problem, len(pair), strategy)
         if self.dependence is not None:  # one correlation for the whole file
             evidence.dependence = self.dependence
         owner = np.append(pair // width, len(names))
@@ -414,26 +435,202 @@ class Rows:
 
     def claims(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Return class, score and outcome of the one claim about each row, all (n,)."""
-        event = event_scores(self.scores)
+        event = event_scores(self.predictions)
         if event is not None:
-            return np.zeros(len(event), dtype=np.int64), event, outcomes_of(self.y_true, self.scores)
-        label, score = top_label(self.scores)
-        return label, score, as_labels(self.y_true, len(label), None) == label
+            return np.zeros(len(event), dtype=np.int64), event, outcomes_of(self.predictions)
+        label, score = top_label(self.predictions)
+        return label, score, self.labels == label
+
+
+class ReducedRows(Rows):
+    """Evidence of rows of which only the binary problems of one notion are known."""
+
+    def __init__(self, problems: BinaryProblems) -> None:
+        self._ready = problems
+        self._problems = {(problems.notion, None): problems}
+        self._areas = {}
+        self.counts = slice(None)
+        self.is_weighted = problems.is_weighted
+        given = problems.row_weights
+        self.weights = equal_weights(problems.n_samples) if given is None else given
+        self.clusters = Clusters.of(problems.row_cluster, problems.n_samples)
+
+    @property
+    def kind(self) -> str:
+        if self._ready.n_classes > 1:
+            return "vectors" if self._ready.notion == "class-wise" else "top-label"
+        return "binary" if self._ready.notion == "class-wise" else "confidence"
+
+    @property
+    def notion(self) -> Notion:
+        return self._ready.notion
+
+    @property
+    def strategy(self) -> Strategy:
+        return "uniform"
+
+    @property
+    def class_names(self) -> None:
+        return None
+
+    @property
+    def n_samples(self) -> int:
+        return self._ready.n_samples
+
+    def problems(self, notion: Notion | None = None, top_k: int | None = None) -> BinaryProblems:
+        return self._ready
+
+    def _check_serves(self, notion: Notion) -> None:
+        """Accept every notion: the problems are the evidence."""
+
+    def _unsorted_cells(self, *_: Any, **__: Any) -> None:
+        return None
+
+    def _several_true(self, cells: BinStatistics) -> bool:
+        if cells.notion != "class-wise" or cells.n_claims == 1:
+            return False
+        true = np.bincount(self._ready.rows[self._ready.outcomes], minlength=self._ready.n_samples)
+        return bool((true != 1).any())
+
+    def _area(self, notion: Notion) -> Area:
+        return mean_area([self._ready], self.clusters)
+
+
+#: What knows its outcomes: labelled predictions, reduced problems, or evidence.
+Known: TypeAlias = Announcement | BinaryProblems | Evidence
+#: The first argument of a function of (y_true, scores): labels, or one thing that knows its outcomes.
+Source: TypeAlias = Values | Known
 
 
 def as_evidence(
-    y_true: Any, scores: Any, sample_weight: Any = None, cluster: Any = None
+    y_true: Source,
+    scores: Scores | None = None,
+    sample_weight: Values | None = None,
+    cluster: Values | None = None,
 ) -> Rows | SummedRows:
-    """Return `scores` if they are evidence already, else the evidence of rows."""
-    if not isinstance(scores, (Rows, SummedRows)):
-        return Rows(y_true, scores, sample_weight=sample_weight, cluster=cluster)
-    if sample_weight is not None or cluster is not None:
-        raise InputError("evidence has its own weights and clusters; pass these when it is made")
-    return scores
+    """Return the evidence of labels and scores, or of one thing that knows its outcomes.
+
+    Parameters
+    ----------
+    y_true
+        Labels; or labelled predictions, `BinaryProblems`, a summary or evidence, without scores.
+    scores
+        Scores of these rows.
+    sample_weight, cluster
+        Weights and clusters; predictions have them by default, and evidence has its own.
+    """
+    if scores is None and isinstance(y_true, (Rows, SummedRows, BinaryProblems)):
+        if sample_weight is not None or cluster is not None:
+            raise InputError(
+                f"{type(y_true).__name__} has its own weights and clusters; pass sample_weight and cluster "
+                "when it is made, for problems to reduce_to_binary"
+            )
+        return ReducedRows(y_true) if isinstance(y_true, BinaryProblems) else y_true
+    return Rows(known_rows(y_true, scores, sample_weight, cluster))
 
 
-def as_problems(
-    y_true: Any, scores: Any, notion: Notion, top_k: int | None = None, sample_weight: Any = None
+def as_pair(
+    y_true: Source,
+    scores_a: Scores | Known,
+    scores_b: Scores | None = None,
+    sample_weight: Values | None = None,
+    cluster: Values | None = None,
+) -> tuple[Rows, Rows]:
+    """Return the evidence of two models for the same rows: of (y_true, a, b), or of (a, b) with outcomes.
+
+    Weights and clusters of the first hold for both; if the first has no clusters, those of the second.
+    """
+    if scores_b is None:
+        given = as_evidence(y_true, None, sample_weight, cluster), as_evidence(scores_a)
+    else:
+        first = as_evidence(y_true, cast(Scores, scores_a), sample_weight, cluster)
+        given = first, as_evidence(y_true, scores_b, sample_weight, cluster)
+    a, b = given
+    if not isinstance(a, Rows) or not isinstance(b, Rows):
+        raise InputError("two models are compared row by row; a summary holds only sums")
+    if a.n_samples != b.n_samples:
+        raise InputError(
+            f"both models need scores for the same rows; got {a.n_samples:,} and {b.n_samples:,} rows"
+        )
+    if not np.array_equal(a.labels, b.labels):
+        raise InputError("both models need the same rows in the same order, and their true labels differ")
+    a, b = copy(a), copy(b)
+    a.clusters = b.clusters = a.clusters.within(b.clusters)
+    return a, b
+
+
+def known_rows(
+    y_true: Source,
+    scores: Scores | None = None,
+    sample_weight: Values | None = None,
+    cluster: Values | None = None,
+) -> Announcement:
+    """Return labels and scores as labelled predictions, or the predictions that came in first place."""
+    if y_true is None:
+        raise InputError("the true labels are needed; got None")
+    if scores is None and type(y_true) is Rows:
+        if sample_weight is not None or cluster is not None:
+            raise InputError("evidence has its own weights and clusters; pass these when it is made")
+        return y_true.predictions
+    for given, place in ((scores, "second"), (y_true, "first")):
+        if isinstance(given, (Rows, SummedRows, BinaryProblems)):
+            raise InputError(
+                f"{type(given).__name__} knows its outcomes and came {place} of two; pass it alone"
+                if scores is not None
+                else f"labelled predictions are needed, and not a {type(given).__name__}"
+            )
+    if scores is not None:
+        return labelled(cast(Values, y_true), scores, sample_weight, cluster)
+    if not isinstance(y_true, Announcement):
+        raise InputError(
+            "scores are missing: pass labels and scores, or labelled predictions; got a "
+            f"{type(y_true).__name__}"
+        )
+    rows = y_true if sample_weight is None else y_true.with_weights(sample_weight)
+    return rows if cluster is None else rows.with_cluster(cluster)
+
+
+def reduce_to_binary(
+    y_true: Source,
+    scores: Scores | None = None,
+    notion: Notion = "top-label",
+    *,
+    top_k: int | None = None,
+    sample_weight: Values | None = None,
+    cluster: Values | None = None,
 ) -> BinaryProblems:
-    """Return the binary problems of evidence or of rows; ready problems as they are."""
-    return as_evidence(y_true, scores, sample_weight).problems(notion, top_k)
+    """Reduce multiclass predictions to the binary problems of an M2B notion.
+
+    ==================  ==========================  ========  ==============
+    notion              problems                    score     outcome
+    ==================  ==========================  ========  ==============
+    "confidence"        1                           h(x)      Y = c(x)
+    "top-label"         L, rows with c(x) = l       h(x)      Y = l
+    "class-wise"        L, all rows                 h_l(x)    Y = l
+    "top-k-confidence"  K, all rows                 h^(k)(x)  Y = c^(k)(x)
+    "top-k-label"       K * L, rows c^(k)(x) = l    h^(k)(x)  Y = l
+    ==================  ==========================  ========  ==============
+
+    Parameters
+    ----------
+    y_true : (n,) array_like
+        As for `calib.ece`; for a `MultilabelPrediction`, (n, L), whether each class is true.
+    scores : (n, L) or (n,) array_like, or predictions of any kind
+        Scores in [0, 1]; rows need not sum to 1. A `TopLabelPrediction` serves "confidence" and "top-label"
+        only, a `ConfidencePrediction` "confidence" only, a `MultilabelPrediction` "class-wise" only. 1-D
+        scores and a `BinaryPrediction` are one problem for every notion but the top-K notions.
+    notion : str
+        One of the table above.
+    top_k : int, optional
+        K for the top-K notions (default min(L, 5), or all ranks of a `TopKPrediction`).
+    sample_weight, cluster
+        As for `calib.noise_floor`. Rows of weight 0 are left out.
+
+    Notes
+    -----
+    Algorithm 7 of the paper (top-K-confidence) prints the outcome 1{Y = l}; 1{Y = c^(k)(X)} is meant.
+    """
+    rows = as_evidence(y_true, scores, sample_weight, cluster)
+    problems = rows.problems(notion, top_k)
+    assert isinstance(rows, Rows), "sums hold no problems"
+    return replace(problems, row_cluster=None if rows.n_clusters is None else rows.clusters.code)

@@ -165,8 +165,7 @@ def draw_rows(
 
         def draw(generator: np.random.Generator, size: int) -> np.ndarray:
             hits = np.stack([uniform(generator) for _ in range(size)])[:, rows] < scores
-            hits = hits if weights is None else hits * weights
-            return np.add.reduceat(hits, cells.start, axis=1, dtype=np.float64).T
+            return np.add.reduceat(hits * weights, cells.start, axis=1).T
 
     else:
         claim = problems.shape.claims_of(np.repeat(np.arange(problems.n_problems), np.diff(problems.offsets)))

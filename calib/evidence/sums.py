@@ -11,10 +11,10 @@ import numpy as np
 from calib.base.exceptions import InputError
 from calib.base.results import Result
 from calib.data.defaults import N_BINS
-from calib.data.effective import effective_rows
 from calib.data.kinds import KINDS, lacks, needs_rows
 from calib.data.notions import TOP_K_NOTIONS, Notion, NotionShape, Strategy
 from calib.data.validation import check_count
+from calib.data.weights import effective_rows
 from calib.evidence.binning import BinaryProblems, BinStatistics, assign_bins, uniform_cells, uniform_edges
 from calib.evidence.cell_sums import EDGES, MOST_BINS, CellSums
 from calib.evidence.evidence import Groups, Mean
@@ -57,21 +57,14 @@ class SummedRows(Result):
     losses: Mapping[str, tuple[float, float]]
 
     @property
-    def labels(self) -> None:
-        """None: a summary replaces labels and scores, as in ``calib.metrics(summary.labels, summary)``."""
-
-    @property
-    def sample_weight(self) -> None:
-        """None: sums already contain the weights of their rows."""
-
-    @property
-    def cluster(self) -> None:
-        """None: sums do not tell which rows belong together."""
-
-    @property
     def notion(self) -> Notion:
         """The default notion."""
         return KINDS[self.kind].notion
+
+    @property
+    def strategy(self) -> Strategy:
+        """Bins that assess the scores: equal-width bins, which sums are made for."""
+        return "uniform"
 
     @property
     def notions(self) -> list[Notion]:
@@ -160,13 +153,14 @@ class SummedRows(Result):
         notion: Notion | None = None,
         *,
         n_bins: int = N_BINS,
-        strategy: Strategy = "uniform",
+        strategy: Strategy | None = None,
         top_k: int | None = None,
         variance: bool = False,
+        effects: bool = True,
     ) -> BinStatistics:
         """Return the cells of a notion in equal-width bins, as `calib.bin_statistics` does of rows."""
         notion = notion or self.notion
-        if strategy != "uniform" or top_k is not None:
+        if strategy not in (None, "uniform") or top_k is not None:
             what = f'bins of strategy "{strategy}"' if top_k is None else f"top_k={top_k}"
             raise InputError(f"{what} need the rows; a summary has equal-width bins of its notions")
         missing = self.lacks(f"notion:{notion}")
@@ -197,18 +191,21 @@ class SummedRows(Result):
 
     def mean(self, name: str) -> Mean:
         """Return the mean over rows of "accuracy", "brier" or "log_loss" of the whole prediction."""
-        total = sum(self.losses[name])
-        mean = total / (self._weight if self.is_weighted else self.n_samples)
-        if name != "accuracy":
-            return Mean(mean, float("nan"))
-        if not self.is_weighted:
-            return Mean(mean, mean * (1.0 - mean) / self.n_samples)
-        if self.kind == "binary":  # a cell may hold scores on both sides of 0.5
-            return Mean(mean, float("nan"))
-        squares = self.top.total("weight_square")
-        right = float(squares[self.top.outcome == 1].sum())
-        spread = right * (1.0 - mean) ** 2 + (float(squares.sum()) - right) * mean**2
-        return Mean(mean, spread / self._weight**2)
+        mean = sum(self.losses[name]) / (self._weight if self.is_weighted else self.n_samples)
+
+        def variance() -> float:
+            if name != "accuracy":
+                return float("nan")
+            if not self.is_weighted:
+                return mean * (1.0 - mean) / self.n_samples
+            if self.kind == "binary":  # a cell may hold scores on both sides of 0.5
+                return float("nan")
+            squares = self.top.total("weight_square")
+            right = float(squares[self.top.outcome == 1].sum())
+            spread = right * (1.0 - mean) ** 2 + (float(squares.sum()) - right) * mean**2
+            return spread / self._weight**2
+
+        return Mean(mean, variance)
 
     def event_mean(self, rule: str, notion: Notion | None = None, top_k: int | None = None) -> float:
         """Return the mean "brier" score or "log_loss" of being right, or of Y = 1 for P(Y = 1)."""

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
-from dataclasses import replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -17,19 +16,10 @@ from calib.base.outputs import check_output, write_whole
 from calib.base.results import Result
 from calib.calibrators.catalogue import name_of
 from calib.data.defaults import N_BINS, N_RESAMPLES, RANDOM_STATE
-from calib.data.equal_rows import counted_together
 from calib.data.kinds import lacks
-from calib.data.predictions import (
-    Announcement,
-    BinaryPrediction,
-    ConfidencePrediction,
-    Predictions,
-    weights_of,
-)
-from calib.data.validation import check_labelled, check_order
+from calib.data.predictions import Announcement, Scores, Values
 from calib.diagrams.reliability_diagrams import reliability_diagram
-from calib.evidence.reductions import event_scores
-from calib.evidence.sums import SummedRows
+from calib.evidence.rows import ReducedRows, Rows, Source, as_evidence
 from calib.report.html import paragraph, text
 from calib.report.sections import ReportInput, report_html
 
@@ -52,20 +42,20 @@ class CalibrationReport(Result):
     @cached_property
     def sentence(self) -> str:
         """How the confidence is off, in which range and classes, and which calibrators saw these rows."""
-        rows = self.about.evaluation
-        if lacks(self.about.kind, "tests without bins") is not None:
-            return " ".join([f"{rows.n_samples:,} rows of {self.about.kind.title}.", *self.about.used_to_fit])
-        found = conclude(rows.labels, rows, n_bins=self.about.n_bins, sample_weight=self.about.weights)
-        return " ".join([found.words(rows.class_names), *self.about.used_to_fit])
+        evidence = self.about.evidence
+        if lacks(self.about.kind, "tests without bins") is None:
+            words = conclude(evidence, n_bins=self.about.n_bins).words(evidence.class_names)
+        else:
+            words = f"{evidence.n_samples:,} rows of {self.about.kind.title}."
+        return " ".join([words, *self.about.used_to_fit])
 
     def frame(self) -> pd.DataFrame:
         """Return the numbers of every method, one row each."""
-        return metric_frame([numbers for numbers, _ in self.about.methods.values()])
+        return metric_frame([entry.metrics for entry in self.about.board.entries if entry.metrics])
 
     def plot(self, **options: Any) -> PlotlyFigure | MatplotlibFigure:
         """Return the reliability diagram of the base model; options: `calib.diagrams.draw_reliability`."""
-        rows = self.about.evaluation
-        return reliability_diagram(rows.labels, rows, n_bins=self.about.n_bins).plot(**options)
+        return reliability_diagram(self.about.evidence, n_bins=self.about.n_bins).plot(**options)
 
     @cached_property
     def html(self) -> str:
@@ -86,13 +76,13 @@ class CalibrationReport(Result):
 
 
 def report(
-    y_true: Any,
-    scores: Any = None,
+    y_true: Source,
+    scores: Scores | None = None,
     *,
     calibrators: Any = None,
-    calibration: Any = None,
-    sample_weight: Any = None,
-    cluster: Any = None,
+    calibration: Announcement | None = None,
+    sample_weight: Values | None = None,
+    cluster: Values | None = None,
     title: str = "Predictions",
     simulated: bool = False,
     n_bins: int = N_BINS,
@@ -131,8 +121,10 @@ def report(
     >>> made.frame()[["Method", "TL-ECE"]].round(3).to_dict("records")
     [{'Method': 'Base model', 'TL-ECE': 0.112}]
     """
-    rows = _labelled(y_true, scores, sample_weight)
-    rows = counted_together(rows) if cluster is None else rows.with_cluster(cluster)
+    evidence = as_evidence(y_true, scores, sample_weight, cluster)
+    if isinstance(evidence, ReducedRows):
+        raise InputError("a report needs labelled predictions; BinaryProblems hold only scores and outcomes")
+    rows = evidence.predictions if isinstance(evidence, Rows) else evidence
     if calibrators is None:
         calibrators = {}
     elif not isinstance(calibrators, Mapping):
@@ -149,26 +141,3 @@ def report(
             random_state=random_state,
         )
     )
-
-
-def _labelled(y_true: Any, scores: Any, sample_weight: Any) -> Any:
-    if isinstance(scores if y_true is None else y_true, SummedRows):
-        return scores if y_true is None else y_true
-    if scores is None:
-        if not isinstance(y_true, Announcement):
-            raise InputError(
-                f"a report needs labels and scores, or labelled predictions; got one {type(y_true).__name__}"
-            )
-        scores, y_true = y_true, check_labelled(y_true.labels, "a report")
-    check_order(y_true, scores)
-    weights = weights_of(scores, sample_weight)
-    if isinstance(scores, Predictions):
-        return Predictions(
-            scores.proba, y_true, scores.class_names, **{**scores.carried, "sample_weight": weights}
-        )
-    if isinstance(scores, Announcement):
-        outcome = "correct" if isinstance(scores, ConfidencePrediction) else "labels"
-        kind: Any = scores
-        return replace(kind, **{outcome: y_true, "sample_weight": weights})
-    kind = Predictions if event_scores(scores) is None else BinaryPrediction
-    return kind(scores, y_true, sample_weight=weights)

@@ -17,21 +17,14 @@ import numpy as np
 import pandas as pd
 
 import calib.diagrams as diagrams
-from calib.answers.calibrated import assessment_strategy, calibrated_scores
+from calib.answers.calibrated import calibrated_scores
 from calib.answers.conclusion import conclude
 from calib.answers.fitted_rows import used_rows
 from calib.answers.guarantee_cards import GuaranteeCard, guarantee_card
-from calib.answers.leaderboard import HOW_RANKED, Entry, Leaderboard, row_losses
-from calib.answers.metric_tables import (
-    BASE,
-    HOW_SURE,
-    Metrics,
-    how_assessed,
-    interval_texts,
-    metric_intervals,
-    metrics,
-)
+from calib.answers.leaderboard import HOW_RANKED, Leaderboard, entry_of
+from calib.answers.metric_tables import BASE, HOW_SURE, how_assessed, interval_texts, metric_intervals
 from calib.answers.model_tables import compare_models
+from calib.answers.noise_tests import BinlessTests, noise_tests
 from calib.base.exceptions import InputError
 from calib.base.version import __version__
 from calib.calibrators.binary import BinaryCalibrator
@@ -39,9 +32,8 @@ from calib.calibrators.multiclass import MulticlassToBinary, as_multiclass
 from calib.data.defaults import N_BINS, N_RESAMPLES, RANDOM_STATE
 from calib.data.equal_rows import overlap
 from calib.data.kinds import Kind, kind_of, lacks, needs_rows, notions_of, without_weights
-from calib.data.notions import TOP_NOTIONS, Notion, Strategy
-from calib.data.predictions import TopLabelPrediction, effective_words, weight_words
-from calib.data.validation import check_labelled
+from calib.data.notions import TOP_NOTIONS, Notion
+from calib.data.predictions import Announcement, Values, effective_words
 from calib.diagrams.bin_sweep import ece_sweep, sweep_words
 from calib.diagrams.class_tables import CLASS_COLUMNS, class_table
 from calib.diagrams.heat import class_heat
@@ -49,26 +41,17 @@ from calib.diagrams.reliability_diagrams import reliability_diagram, worst_cells
 from calib.diagrams.style import figure_html, plotly_script
 from calib.diagrams.validity_plots import validity_cells, validity_curve, validity_words
 from calib.evidence.binning import BinStatistics
-from calib.evidence.clusters import too_few
-from calib.evidence.evidence import Evidence
-from calib.evidence.reductions import cluster_codes, event_scores, top_label
-from calib.evidence.rows import as_evidence
+from calib.evidence.rows import Rows, as_evidence
 from calib.evidence.sums import SummedRows
 from calib.files.findings.examination import Examination
 from calib.report.html import bullets, page, paragraph, section, table, text
 from calib.scale.summary import Summary
 from calib.stats.bands import consistency_band
-from calib.stats.binless import (
-    calibration_frame,
-    calibration_slope,
-    calibration_tests,
-    combined_test,
-    recalibration_words,
-)
+from calib.stats.binless import calibration_frame, recalibration_words
 from calib.stats.effective import dependence_words
 from calib.stats.errors import accuracy
 from calib.stats.floors import WITHIN_NOISE, noise_floor, verdict
-from calib.stats.measures import ece_of
+from calib.stats.measures import ECES
 
 #: Most classes in a table; the most important come first.
 MOST_CLASSES = 1_000
@@ -91,10 +74,11 @@ class ReportInput:
     """Content of a report."""
 
     #: Labelled rows on which everything is assessed; or their sums, without the parts that need rows
-    evaluation: Any
+    evaluation: Announcement | SummedRows
     #: Calibrators by the name to show; none may have been fitted on the evaluation rows
     calibrators: Mapping[str, Any] = field(default_factory=dict)
-    calibration: Any = None  #: Rows the calibrators were fitted on; None if they are not available
+    #: Rows the calibrators were fitted on; None if they are not available
+    calibration: Announcement | None = None
     title: str = "Predictions"  #: Heading, for example the file's name
     simulated: bool = False  #: Whether the data are simulated; if so, the report says so at the top
     #: Findings about calibration and evaluation rows, by the name of the rows
@@ -109,72 +93,64 @@ class ReportInput:
     #: By calibrator, the number of candidates among which the calibration rows chose it
     choices: Mapping[str, int] = field(default_factory=dict)
     #: Group of each evaluation row, (n,), by calibrator; default: found among the further columns
-    groups: Mapping[str, Any] = field(default_factory=dict)
+    groups: Mapping[str, Values] = field(default_factory=dict)
     #: All models on these rows, to compare; empty if there is only one
-    models: Mapping[str, tuple[Any, Any]] = field(default_factory=dict)
+    models: Mapping[str, tuple[Announcement | None, Announcement]] = field(default_factory=dict)
     recommendation: str = ""  #: The recommendation in one sentence; "" if nothing was asked
 
-    @property
-    def sums(self) -> SummedRows | None:
-        """The evaluation rows, if they are a summary."""
-        return self.evaluation if isinstance(self.evaluation, SummedRows) else None
-
     @cached_property
-    def evidence(self) -> Evidence:
+    def evidence(self) -> Rows | SummedRows:
         """Evidence of the evaluation rows about the base model."""
-        return as_evidence(self.evaluation.labels, self.evaluation)
+        return as_evidence(self.evaluation)
 
     @cached_property
-    def scores(self) -> dict[str, tuple[Any, Strategy]]:
-        """Scores of the base model and each calibrator, and how to bin them."""
-        if self.sums is not None and self.calibrators:
-            raise InputError("a report on calibrators needs the rows, and a summary holds only sums")
-        assessed: dict[str, tuple[Any, Strategy]] = {
-            BASE: (self.evaluation, assessment_strategy(self.evaluation))
-        }
+    def methods(self) -> dict[str, Rows | SummedRows]:
+        """Evidence of the base model and of each calibrator, by name."""
+        found, base = {BASE: self.evidence}, self.evidence
         for name, calibrator in self.calibrators.items():
-            scores = calibrated_scores(calibrator, self.evaluation, groups=self.groups.get(name))
-            assessed[name] = scores, assessment_strategy(self.evaluation, calibrator)
-        return assessed
+            if not isinstance(base, Rows):
+                raise InputError("a report on calibrators needs the rows, and a summary holds only sums")
+            groups = self.groups.get(name)
+            groups = None if groups is None else np.asarray(groups)[base.counts]
+            found[name] = base.of_scores(calibrated_scores(calibrator, base.predictions, groups=groups))
+        return found
+
+    @cached_property
+    def board(self) -> Leaderboard:
+        """Numbers of all methods."""
+        base = self.evidence
+        entries = (entry_of(name, each, base, n_bins=self.n_bins) for name, each in self.methods.items())
+        return Leaderboard(tuple(entries), base if isinstance(base, Rows) else None)
 
     @cached_property
     def used_to_fit(self) -> list[str]:
         """A sentence for each method that was fitted on evaluation rows."""
-        if self.sums is not None:
-            return []
-        rows, sentences = self.evaluation, []
-        for name, (scores, _) in self.scores.items():
-            seen = None if name == BASE else overlap(rows, self.calibrators[name])
-            if seen is None and name != BASE and self.calibration is not None:
-                seen = overlap(rows, self.calibration)
-            words = used_rows(rows.labels, scores, self.weights, seen)
+        sentences = []
+        for name, evidence in self.methods.items():
+            if not isinstance(evidence, Rows):
+                continue
+            origins = () if name == BASE else (self.calibrators[name], self.calibration)
+            seen = (overlap(self.evaluation, origin) for origin in origins)
+            words = used_rows(evidence, next(filter(None, seen), None))
             if words is not None:
                 sentences.append(f"{name}: {words}. Its numbers here promise nothing for new rows.")
         return sentences
 
     @property
-    def weights(self) -> Any:
-        """Weights of the evaluation rows, None if all are equal."""
-        return self.evaluation.sample_weight
-
-    @cached_property
     def kind(self) -> Kind:
         """Kind of the predictions; sections that need more are left out."""
         return kind_of(self.evaluation)
 
     @cached_property
-    def methods(self) -> dict[str, tuple[Metrics, Any]]:
-        """Metrics of the base model and each calibrator, and their scores of one event per row."""
-        methods = {}
-        for name, (scores, strategy) in self.scores.items():
-            options: dict[str, Any] = {"method": name, "n_bins": self.n_bins, "strategy": strategy}
-            numbers = metrics(self.evaluation.labels, scores, sample_weight=self.weights, **options)
-            whole = self.sums is not None or self.kind.name == "multilabel"
-            whole = whole or event_scores(scores) is not None
-            weighting = {"sample_weight": self.weights, "cluster": self.evaluation.cluster}
-            top = scores if whole else TopLabelPrediction(*top_label(scores), **weighting)
-            methods[name] = (numbers, top)
-        return methods
+    def names(self) -> tuple[str, ...]:
+        """Names of the classes; their codes if they have none."""
+        return self.evidence.class_names or tuple(map(str, range(len(self.evidence.true))))
+
+    @property
+    def bins(self) -> str:
+        """Bins that assess the base model, in words."""
+        uniform = self.evidence.strategy == "uniform"
+        return f"{self.n_bins} equal-width bins" if uniform else "one bin per value"
 
     @property
     def draws(self) -> dict[str, Any]:
@@ -184,7 +160,7 @@ class ReportInput:
     @cached_property
     def cells(self) -> BinStatistics:
         """Equal-width (predicted class, bin) cells of the base model; bins if there are no classes."""
-        return self.evidence.cells(n_bins=self.n_bins)
+        return self.evidence.cells(n_bins=self.n_bins, strategy="uniform")
 
 
 def report_html(about: ReportInput) -> str:
@@ -192,8 +168,6 @@ def report_html(about: ReportInput) -> str:
 
     It holds tables of at most `calib.report.sections.MOST_CLASSES` classes, and no rows.
     """
-    if about.sums is None:
-        check_labelled(about.evaluation.labels, "a report")
     sections = {
         "verdicts": ("Verdict", verdict_section(about)),
         "data": ("Data", data_section(about)),
@@ -222,71 +196,67 @@ def report_html(about: ReportInput) -> str:
 
 
 def data_section(about: ReportInput) -> list[str]:
-    evaluation, calibration = about.evaluation, about.calibration
-    labels = evaluation.labels
+    evidence, calibration = about.evidence, about.calibration
     if lacks(about.kind, "notion:top-label") is not None:
         return _one_score_section(about)
-    sizes = f"{evaluation.n_samples:,} evaluation rows of {evaluation.n_classes:,} classes"
-    if calibration is not None:
-        sizes += f", {calibration.n_samples:,} calibration rows"
-    right = accuracy(labels, evaluation)
-    count = partial(np.bincount, minlength=evaluation.n_classes)
-    if about.sums is None:
-        true, predicted = count(labels), count(evaluation.label)
-    else:
-        true, predicted = about.sums.true, about.sums.predicted
+    true, size = evidence.true, len(about.names)
+    sizes = f"{evidence.n_samples:,} evaluation rows of {size:,} classes{_calibration_size(about)}"
     order = np.argsort(-true, kind="stable")[:MOST_CLASSES]
+    predicted = np.bincount(about.cells.problem, about.cells.count, minlength=size).astype(np.int64)
     frame = pd.DataFrame(
         {
-            "Class": [evaluation.class_names[code] for code in order],
+            "Class": [about.names[code] for code in order],
             "True rows": true[order],
             "Predicted rows": predicted[order],
         }
     )
     if calibration is not None and calibration.labels is not None:
-        frame["Calibration rows"] = count(calibration.labels)[order]
+        frame["Calibration rows"] = np.bincount(calibration.labels, minlength=size)[order]
     absent = int((true == 0).sum())
     note = f" {absent:,} classes never occur as the true label." if absent else ""
-    note += coverage_words(evaluation)
+    note += coverage_words(about)
+    right = accuracy(evidence)
     return [
         paragraph(f"{sizes}; the predicted class is right in {right:.2%} of the evaluation rows.{note}"),
         table(frame, dict.fromkeys(["True rows", "Predicted rows", "Calibration rows"], ",d")),
     ]
 
 
+def _calibration_size(about: ReportInput) -> str:
+    return "" if about.calibration is None else f", {about.calibration.n_samples:,} calibration rows"
+
+
 def _one_score_section(about: ReportInput) -> list[str]:
-    evaluation, calibration = about.evaluation, about.calibration
-    sizes = f"{evaluation.n_samples:,} evaluation rows of {about.kind.title}"
-    if calibration is not None:
-        sizes += f", {calibration.n_samples:,} calibration rows"
-    if about.kind.name == "multilabel":
-        each = evaluation.labels.sum(axis=1)
+    evidence = about.evidence
+    sizes = f"{evidence.n_samples:,} evaluation rows of {about.kind.title}{_calibration_size(about)}"
+    if isinstance(evidence, Rows) and about.kind.name == "multilabel":
+        each = evidence.labels.sum(axis=1)
         return [
             paragraph(
-                f"{sizes}, {evaluation.n_classes:,} classes; {each.mean():.3g} of them are true of a row on "
-                f"average, {each.max():,} at most.{coverage_words(evaluation)}"
+                f"{sizes}, {evidence.labels.shape[1]:,} classes; {each.mean():.3g} of them are true of a row "
+                f"on average, {each.max():,} at most.{coverage_words(about)}"
             )
         ]
-    share = float(about.evidence.cells(n_bins=1).mean_outcome[0])
+    share = float(evidence.cells(n_bins=1, strategy="uniform").mean_outcome[0])
     event = "the model is right"
     if about.kind.name == "binary":
-        positive, negative = text(evaluation.positive), text(evaluation.class_names[0])
+        negative, positive = map(text, about.names)
         event = f"the class is {positive} (Y = 1; the other is {negative})"
-    return [paragraph(f"{sizes}; {event} in {share:.2%} of the evaluation rows.{coverage_words(evaluation)}")]
+    return [paragraph(f"{sizes}; {event} in {share:.2%} of the evaluation rows.{coverage_words(about)}")]
 
 
-def coverage_words(rows: Any) -> str:
-    """Say whether rows are weighted, and the share of rows with an answer if below 1."""
-    words = "" if rows.sample_weight is None else f" Rows are {weight_words(rows.sample_weight)}."
-    if isinstance(rows, Summary):
+def coverage_words(about: ReportInput) -> str:
+    """Say whether rows are weighted or depend on each other, and the share with an answer if below 1."""
+    evidence, words = about.evidence, ""
+    if isinstance(evidence, SummedRows):
         words = f" This report is made from a summary. {needs_rows('The AUC')}"
-        if rows.is_weighted:
-            words += f" Rows are {effective_words(rows.effective_samples, rows.n_samples)}."
-    if worth := dependence_words(rows):
+    if evidence.is_weighted:
+        words += f" Rows are {effective_words(evidence.effective_samples, evidence.n_samples)}."
+    if worth := dependence_words(about.evaluation):
         words += f" {worth[0].upper()}{worth[1:]}."
-    if rows.coverage == 1.0:
+    if (share := about.evaluation.coverage) == 1.0:
         return words
-    return f"{words} The model answers {rows.coverage:.1%} of the rows of the file; abstentions are left out."
+    return f"{words} The model answers {share:.1%} of the rows of the file; abstentions are left out."
 
 
 def checks_section(about: ReportInput) -> list[str]:
@@ -310,51 +280,46 @@ def checks_section(about: ReportInput) -> list[str]:
 
 def verdict_section(about: ReportInput) -> list[str]:
     """Errors of the base model beside their noise floors, and the cells that add most."""
-    rows = about.evaluation
-    floors = {}
-    for measure in ece_of(about.kind).values():
-        too_large = about.sums is None and measure.key == "cw_ece" and rows.proba.size > MOST_SCORES
-        if not too_large and measure.missing(about.evidence) is None:
-            floors[measure] = noise_floor(rows.labels, rows, **measure.options, **about.draws)
-    sentences = [text(verdict(floor, measure.title)) for measure, floor in floors.items()]
-    heading = paragraph(f"The base model, in {about.n_bins} equal-width bins:")
+    evidence = about.evidence
+    tested = noise_tests(evidence, **about.draws)
+    sentences, floors = list(map(text, tested.verdicts)), tested.floors
+    n_scores = evidence.predictions.n_scores if isinstance(evidence, Rows) else 0
+    by_class, small = ECES["class-wise"], n_scores <= MOST_SCORES
+    if about.n_resamples and "top-label" in floors and small and by_class.missing(evidence) is None:
+        drawn = noise_floor(evidence, **by_class.options, **about.draws)
+        sentences.append(text(verdict(drawn, by_class.title)))
+    heading = paragraph(f"The base model, in {about.bins}:")
     if (missing := lacks(about.kind, "tests without bins")) is not None:
         return [heading, bullets(sentences), paragraph(text(missing[0].upper() + missing[1:]))]
-    conclusion = conclude(rows.labels, rows, n_bins=about.n_bins, sample_weight=about.weights)
-    floor = next((found for measure, found in floors.items() if measure.key in ("tl_ece", "ece")), None)
-    by_class = lacks(about.kind, "notion:top-label") is None
-    names = [text(name) for name in rows.class_names]
-    cells = worst_cells_words(about.cells, names, 5) if by_class else []
-    worst = [
-        paragraph("The (class, bin) cells of 20 rows or more that add most to TL-ECE:"),
-        bullets(cells or ["none: no cell holds 20 rows"]),
-    ]
-    together, without_bins = _tests_without_bins(about, [drawn.p_value for drawn in floors.values()])
-    return [
-        paragraph(text(conclusion.words(rows.class_names, floor))),
-        *together,
+    floor = floors.get(evidence.notion) or next(iter(floors.values()), None)
+    words = conclude(evidence, n_bins=about.n_bins).words(evidence.class_names, floor)
+    together = tested.without_bins.together
+    blocks = [
+        paragraph(text(words)),
+        *([paragraph(text(f"{together.words}."))] if together else []),
         *([paragraph(text(about.recommendation))] if about.recommendation else []),
         heading,
         bullets(sentences),
-        *without_bins,
-        *(worst if by_class else []),
+        *_tests_without_bins(about, tested.without_bins),
     ]
+    if lacks(about.kind, "notion:top-label") is None:
+        cells = worst_cells_words(about.cells, list(map(text, about.names)), 5)
+        blocks.append(paragraph("The (class, bin) cells of 20 rows or more that add most to TL-ECE:"))
+        blocks.append(bullets(cells or ["none: no cell holds 20 rows"]))
+    return blocks
 
 
-def _tests_without_bins(about: ReportInput, chances: list[float]) -> tuple[list[str], list[str]]:
-    """Return the sentence of all tests, with the floors whose p-values are given, and the tests."""
-    rows = about.evaluation
-    if about.sums is not None:
-        return [], [paragraph(text(needs_rows("A test or an estimate without bins")))]
-    tests = calibration_tests(rows.labels, rows, random_state=about.random_state)
-    tested = calibration_frame(tests, about.kind.scored)
-    line = calibration_slope(rows.labels, rows, sample_weight=about.weights)
-    slope = recalibration_words(line, about.kind.scored)
-    chances = [*chances, *(test.p_value for test in tests), line.p_value]
-    together = combined_test(chances, too_few(about.evidence.n_clusters))
-    if about.weights is not None:
+def _tests_without_bins(about: ReportInput, found: BinlessTests) -> list[str]:
+    if not isinstance(about.evidence, Rows):
+        return [paragraph(text(needs_rows("A test or an estimate without bins")))]
+    if found.slope is None:
+        return []
+    each = (found.kuiper, found.ks, found.spiegelhalter, found.skce)
+    tested = calibration_frame([one.test for one in each if one is not None], about.kind.scored)
+    slope = recalibration_words(found.slope, about.kind.scored)
+    if about.evidence.is_weighted:
         slope += " " + without_weights(about.kind)
-    return [paragraph(text(f"{together.words}."))], [
+    return [
         paragraph("Tests that need no bins; outcomes are redrawn from the scores:"),
         table(tested.drop(columns="Redraws"), {"Statistic": ".4g", "p": ".3f"}),
         paragraph(text(slope)),
@@ -363,7 +328,6 @@ def _tests_without_bins(about: ReportInput, chances: list[float]) -> tuple[list[
 
 def reliability_section(about: ReportInput) -> list[str]:
     """Reliability diagram of every method, and the classes inside the base model's worst bin."""
-    rows = about.evaluation
     blocks = [
         paragraph(
             f"Every diagram has {about.n_bins} equal-width bins, even if a method is assessed at each value."
@@ -371,14 +335,13 @@ def reliability_section(about: ReportInput) -> list[str]:
     ]
     if about.kind.name == "multilabel":
         return [*blocks, *_reliability_by_class(about)]
-    perfect = consistency_band(about.evidence, "confidence", **about.draws)
-    for position, (name, (_, top)) in enumerate(list(about.methods.items())[:MOST_DIAGRAMS]):
-        diagram = reliability_diagram(rows.labels, top, n_bins=about.n_bins)
-        event = rows.positive if about.kind.name == "binary" else None
+    perfect = consistency_band(about.evidence, notion="confidence", strategy="uniform", **about.draws)
+    event = about.names[1] if about.kind.name == "binary" else None
+    for position, (name, evidence) in enumerate(list(about.methods.items())[:MOST_DIAGRAMS]):
+        diagram = reliability_diagram(evidence, n_bins=about.n_bins)
+        band = None if position else (perfect.lower, perfect.upper)
         words = diagram.words(event)
-        drawn = diagrams.draw_reliability(
-            diagram, rows.class_names, event=event, band=None if position else (perfect.lower, perfect.upper)
-        )
+        drawn = diagrams.draw_reliability(diagram, about.names, event=event, band=band)
         blocks += [
             f"<h3>{text(name)}</h3>",
             paragraph(text(words)),
@@ -386,80 +349,65 @@ def reliability_section(about: ReportInput) -> list[str]:
         ]
         if name == BASE and not diagram.one_event:
             zoomed = diagram.zoom(int(diagram.bin[diagram.adds_most]))
+            drawn = diagrams.draw_zoom(zoomed, about.names)
             blocks += [
-                paragraph(f"Inside that bin: {zoomed.words([text(name) for name in rows.class_names])}"),
-                figure_html(
-                    diagrams.draw_zoom(zoomed, rows.class_names), "zoom", "The classes predicted in that bin."
-                ),
+                paragraph(f"Inside that bin: {zoomed.words(list(map(text, about.names)))}"),
+                figure_html(drawn, "zoom", "The classes predicted in that bin."),
             ]
     return blocks
 
 
 def _reliability_by_class(about: ReportInput) -> list[str]:
     """Diagrams of the classes with the largest errors, if several classes can be true."""
-    rows = about.evaluation
-    cells = about.cells
-    gaps = np.bincount(cells.problem, weights=cells.weight * np.abs(cells.gap), minlength=rows.n_classes)
-    blocks = [paragraph(f"The {min(MOST_DIAGRAMS, rows.n_classes)} classes that add most to CW-ECE.")]
+    cells, size = about.cells, len(about.names)
+    gaps = np.bincount(cells.problem, weights=cells.weight * np.abs(cells.gap), minlength=size)
+    blocks = [paragraph(f"The {min(MOST_DIAGRAMS, size)} classes that add most to CW-ECE.")]
     for position, code in enumerate(np.argsort(-gaps, kind="stable")[:MOST_DIAGRAMS].tolist()):
-        event = rows.of_class(rows.class_names[code])
-        diagram = reliability_diagram(event.labels, event, n_bins=about.n_bins)
-        drawn = diagrams.draw_reliability(diagram, event=event.positive)
+        name = about.names[code]
+        diagram = reliability_diagram(about.evidence.of_class(code, "class-wise"), n_bins=about.n_bins)
+        words = diagram.words(name)
+        drawn = diagrams.draw_reliability(diagram, event=name)
         blocks += [
-            f"<h3>{text(event.positive)}</h3>",
-            paragraph(text(diagram.words(event.positive))),
-            figure_html(drawn, f"reliability-{position}", diagram.words(event.positive)),
+            f"<h3>{text(name)}</h3>",
+            paragraph(text(words)),
+            figure_html(drawn, f"reliability-{position}", words),
         ]
     return blocks
 
 
 def classes_section(about: ReportInput) -> list[str]:
     """Every predicted class with its error, noise floor and share, and class x bin cells."""
-    rows = about.evaluation
-    classes = class_table(rows.labels, rows, **about.draws)
+    classes = class_table(about.evidence, **about.draws)
     heads = {name: head for name, (head, _) in CLASS_COLUMNS.items()}
-    shown = classes.frame(rows.class_names).head(MOST_CLASSES)[list(heads)].rename(columns=heads)
+    shown = classes.frame(about.names).head(MOST_CLASSES)[list(heads)].rename(columns=heads)
     formats = dict.fromkeys(heads.values(), ".3f") | {"Predicted": ",d", "True": ",d", "Share": ".1%"}
     known = classes.flagged[classes.predicted > 0]
     others = f" The others are {WITHIN_NOISE}." * bool(known.any() and not known.all())
-    sentence = f"{classes.words()}.{others} Each class is assessed in {about.n_bins} equal-width bins."
+    sentence = f"{classes.words()}.{others} Each class is assessed in {about.bins}."
     top = classes.ranked[:MOST_DRAWN]
     top = top[classes.predicted[top] > 0]
-    drawn = diagrams.draw_heat(class_heat(about.cells, top), rows.class_names)
+    drawn = diagrams.draw_heat(class_heat(about.cells, top), about.names)
     alt = f"Accuracy minus confidence by class and bin, the {len(top)} classes that add most to TL-ECE."
     return [paragraph(sentence), figure_html(drawn, "heat", alt), table(shown, formats)]
 
 
 def comparison_section(about: ReportInput) -> list[str]:
     """Leaderboard of the base model and the calibrators, and their errors against the number of bins."""
-    rows = about.evaluation
-    scores = {name: scores for name, (scores, _) in about.scores.items()}
-    cluster = None if about.sums is not None else cluster_codes(rows, about.weights, None)
-    entries = tuple(
-        Entry(name, numbers, **row_losses(scores[name], rows, cluster))
-        for name, (numbers, _) in about.methods.items()
-    )
-    board = Leaderboard(entries, about.weights, cluster)
+    board = about.board
     assessed = [entry.metrics for entry in board.ranked if entry.metrics]
-    intervals = [
-        metric_intervals(
-            rows.labels, scores[entry.method], entry, sample_weight=about.weights, cluster=rows.cluster
-        )
-        for entry in assessed
-    ]
+    intervals = [metric_intervals(about.methods[each.method], each) for each in assessed]
     numbers = interval_texts(assessed, intervals)
     ranking: list[str] = []
     if len(assessed) > 1:
         numbers = pd.concat([board.improvement_texts(), numbers])[numbers.columns]
         ranking = [paragraph(text(board.words())), paragraph(text(HOW_RANKED))]
     numbers.insert(0, "", numbers.index)
+    notions: dict[str, Notion] = {each: each for each in TOP_NOTIONS if each in notions_of(about.kind)}
     swept = [each.method for each in assessed if each.method == BASE or each.strategy == "uniform"]
-    sweep = partial(ece_sweep, about.evaluation.labels, n_bins=range(2, 51))
-    pair: tuple[Notion, ...] = ("top-label", "confidence")
-    notions: dict[str, Notion] = {notion: notion for notion in pair if notion in notions_of(about.kind)}
-    sweeps: dict[str, dict[str, Any]] = {
+    sweep = partial(ece_sweep, n_bins=range(2, 51), strategy="uniform")
+    sweeps = {
         name: {
-            key: sweep(about.methods[name][1], notion=notion)
+            key: sweep(about.methods[name], notion=notion)
             for key, notion in (notions or {"binary": about.kind.notion}).items()
         }
         for name in swept[:MOST_CURVES]
@@ -471,7 +419,7 @@ def comparison_section(about: ReportInput) -> list[str]:
     base_only = []
     if not about.calibrators:
         reason = "No calibrator was given, so only the base model is listed and nothing is guaranteed."
-        if about.sums is not None:
+        if isinstance(about.evidence, SummedRows):
             reason += " To compare calibrators, pass the rows: a summary holds only sums."
         elif about.calibration is None:
             reason += (
@@ -517,7 +465,7 @@ def guarantee_section(about: ReportInput) -> list[str]:
         if not card.applies:
             continue
         assumptions |= dict.fromkeys(card.assumptions)
-        if not drawn and card.notion in TOP_NOTIONS and not about.methods[name][0].ece:
+        if not drawn and card.notion in TOP_NOTIONS and about.kind.name != "binary":
             drawn = _validity(about, name, card)
     if assumptions:
         blocks += [paragraph("These guarantees assume:"), bullets(map(text, assumptions))]
@@ -526,13 +474,13 @@ def guarantee_section(about: ReportInput) -> list[str]:
 
 def _validity(about: ReportInput, name: str, card: GuaranteeCard) -> list[str]:
     """Share of rows whose confidence is within epsilon of the truth, before and after, with the guarantee."""
-    rows = about.evaluation
-    numbers, top = about.methods[name]
+    base, evidence = about.evidence, about.methods[name]
+    assert isinstance(base, Rows)
+    assert isinstance(evidence, Rows)
     notion: Notion = card.notion  # type: ignore[assignment]
-    cells = validity_cells(about.calibrators[name], rows, top, notion=notion, strategy=numbers.strategy)
+    cells = validity_cells(base, evidence, notion=notion)
     curve = partial(
         validity_curve,
-        rows.labels,
         notion=notion,
         label=cells.labels,
         n_bins=about.n_bins,
@@ -540,10 +488,7 @@ def _validity(about: ReportInput, name: str, card: GuaranteeCard) -> list[str]:
         n_resamples=min(about.n_resamples, 200),
         random_state=about.random_state,
     )
-    curves = {
-        BASE: curve(scores=rows, reference=top if cells.calibrators_own else None),
-        name: curve(scores=top),
-    }
+    curves = {BASE: curve(base, reference=evidence if cells.calibrators_own else None), name: curve(evidence)}
     promises = card.promises()
     epsilon = promises[0].epsilon if promises else 0.05
     sentence = f"{validity_words(curves, epsilon)} {diagrams.DOTTED} {cells.words(about.n_bins)}"
@@ -577,7 +522,7 @@ def repeat_section(about: ReportInput) -> list[str]:
         bullets(f"<b>{text(name)}</b>: {text(value)}" for name, value in stated),
         paragraph(
             "A fingerprint is the BLAKE2b digest of all probabilities, labels and names."
-            if about.sums is None
+            if isinstance(about.evidence, Rows)
             else "The fingerprint of a summary is the BLAKE2b digest of its sums.",
             "faint",
         ),

@@ -11,17 +11,12 @@ from calib.base.exceptions import InputError
 from calib.data.defaults import N_BINS
 from calib.data.kinds import KINDS, kind_of
 from calib.data.predictions import (
-    Announcement,
-    BinaryPrediction,
     Predictions,
     TopLabelPrediction,
-    checked_rows,
-    clusters_of,
     names_given,
-    weights_of,
 )
-from calib.data.validation import as_labels, as_weights, check_order
-from calib.evidence.reductions import event_scores, labels_of_tops, outcomes_of
+from calib.evidence.reductions import event_scores, n_classes_of, outcomes_of
+from calib.evidence.rows import known_rows
 from calib.evidence.sums import SummedRows
 from calib.scale.layout import STREAMED, Layout, Rows, Sweep
 from calib.scale.partial import Accumulator, check_alike, combined
@@ -110,7 +105,7 @@ class Sums:
 
         `n_bins` are 1 to 50 equal-width bins. Raises `InputError` if no rows were added yet.
         """
-        return metrics(None, self.summary(), n_bins=n_bins)
+        return metrics(self.summary(), n_bins=n_bins)
 
     def summary(
         self, parts: tuple[str, ...] | None = None, findings: tuple[str, ...] = (), source: str = ""
@@ -133,43 +128,37 @@ def _summed(y_true: Any, scores: Any, sample_weight: Any, class_wise: bool) -> S
         raise InputError(f"sums describe {known}; these rows are {kind.title}")
     if class_wise and kind.name != "vectors":
         raise InputError(f"class-wise sums need a score for every class; these rows are {kind.title}")
-    if clusters_of(scores) is not None:
+    rows = known_rows(y_true if y_true is not None else scores, None if y_true is None else scores)
+    if rows.cluster is not None:
         raise InputError("sums do not record which rows belong together; pass predictions without cluster")
-    y_true = getattr(scores, "labels", None) if y_true is None else y_true
-    if y_true is None:
-        raise InputError("update needs the true labels of the rows; got None")
-    weights = weights_of(scores, sample_weight)
-    names = names_given(scores)
-    check_order(y_true, scores)
-    if kind.name == "binary" and not isinstance(scores, Announcement):
-        scores = BinaryPrediction(scores)
-    codes, rows = checked_rows(y_true, scores, "scores")
+    if sample_weight is not None:
+        rows = rows.with_weights(sample_weight)
+    weights = rows.sample_weight
     kept: Any = slice(None)
     if weights is not None:
-        weights = as_weights(weights, rows.n_samples)
         kept = weights > 0.0
         weights = weights[kept]
     columns = predicted = squares = label = outcome = None
     words: Any = rows.class_names
     if isinstance(rows, Predictions):
-        columns, words = list(np.ascontiguousarray(rows.proba[kept].T)), names or words
-        label = as_labels(codes, *rows.proba.shape)[kept]
+        columns = list(np.ascontiguousarray(rows.proba[kept].T))
+        words, label = names_given(scores) or words, rows.truth[kept]
         swept = Sweep.of(columns, squares=True)
         score, predicted, squares = swept.score, swept.label, swept.squares
     elif isinstance(rows, TopLabelPrediction):
-        label, n_classes = labels_of_tops(codes, rows)
-        words = words or tuple(str(code) for code in range(n_classes))
+        n_classes = n_classes_of(rows)
+        words = rows.class_names or tuple(str(code) for code in range(n_classes))
         if n_classes > len(words):
             raise InputError(
                 f"a label is none of the {len(words):,} classes of the predictions; pass "
                 "TopLabelPrediction(..., class_names=...) with the names of all classes"
             )
-        score, predicted, label = rows.confidence[kept], rows.label[kept], label[kept]
+        score, predicted, label = rows.confidence[kept], rows.label[kept], rows.truth[kept]
         outcome = label == predicted
     else:
         event = event_scores(rows)
         assert event is not None
-        score, outcome = event[kept], outcomes_of(codes, rows)[kept]
+        score, outcome = event[kept], outcomes_of(rows)[kept]
     layout = Layout(
         probabilities=(),
         kind=kind.name,

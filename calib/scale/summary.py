@@ -108,8 +108,8 @@ class Summary(SummedRows):
 
     def frame(self, n_bins: int = N_BINS) -> pd.DataFrame:
         """Return one row per number: its name, its value, and its 95 % interval if sums give one."""
-        numbers = metrics(None, self, n_bins=n_bins)
-        ends = metric_intervals(None, self, numbers)
+        numbers = metrics(self, n_bins=n_bins)
+        ends = metric_intervals(self, numbers)
         nothing = (np.nan, np.nan)
         rows = [
             (MEASURES[key].title, value, *ends.get(key, nothing)) for key, value in numbers.values.items()

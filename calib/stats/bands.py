@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -13,10 +12,10 @@ from calib.base.exceptions import InputError
 from calib.base.results import Result
 from calib.data.defaults import LEVEL, N_BINS, N_RESAMPLES, RANDOM_STATE
 from calib.data.notions import Notion, Strategy
+from calib.data.predictions import Scores, Values
 from calib.data.validation import check_count, check_level
-from calib.evidence.binning import BinaryProblems, BinStatistics
-from calib.evidence.evidence import Evidence
-from calib.evidence.rows import as_evidence, as_problems
+from calib.evidence.binning import BinStatistics
+from calib.evidence.rows import Source, as_evidence
 from calib.evidence.sampling import adder, resample
 
 
@@ -39,11 +38,14 @@ class ConsistencyBand(Result):
 
 
 def consistency_band(
-    scores: BinaryProblems | Evidence,
-    notion: Notion | None = None,
+    y_true: Source,
+    scores: Scores | None = None,
     *,
+    notion: Notion | None = None,
     n_bins: int = N_BINS,
-    strategy: Strategy = "uniform",
+    strategy: Strategy | None = None,
+    sample_weight: Values | None = None,
+    cluster: Values | None = None,
     level: float = LEVEL,
     n_resamples: int = N_RESAMPLES,
     random_state: int | np.random.Generator | None = RANDOM_STATE,
@@ -52,16 +54,16 @@ def consistency_band(
 
     Parameters
     ----------
-    scores, notion : BinaryProblems or evidence, str
-        From `reduce_to_binary`, or a summary with a notion, by default the first of its kind.
-    n_bins, strategy
-        As for `bin_statistics`.
+    y_true, scores, n_bins, strategy, sample_weight, cluster
+        As for `calib.ece`; or `BinaryProblems` alone.
+    notion : str, optional
+        By default the notion that is looked at first for these predictions.
     level : float in (0, 1)
         Probability that a perfect model's point is inside, for each cell separately.
     n_resamples, random_state
         As for `noise_floor`.
     """
-    evidence = as_evidence(None, scores)
+    evidence = as_evidence(y_true, scores, sample_weight, cluster)
     cells = evidence.cells(notion, n_bins=n_bins, strategy=strategy, variance=True)
     tail = (1.0 - check_level(level)) / 2.0
     draw, width = evidence.draw_each(cells)
@@ -147,11 +149,13 @@ class CalibrationBand(Result):
 
 
 def calibration_band(
-    y_true: Any,
-    scores: Any,
+    y_true: Source,
+    scores: Scores | None = None,
     *,
     notion: Notion = "confidence",
     label: int = 0,
+    sample_weight: Values | None = None,
+    cluster: Values | None = None,
     level: float = LEVEL,
     most_groups: int = 400,
 ) -> CalibrationBand:
@@ -160,7 +164,9 @@ def calibration_band(
     Parameters
     ----------
     y_true, scores, notion
-        As for `calib.ece`; or `BinaryProblems` as `scores`.
+        As for `calib.ece`; or `BinaryProblems` alone.
+    sample_weight, cluster
+        The bounds count independent rows: weights and clusters raise `InputError`.
     label : int
         The class, for notions with a problem per class. Bands of several classes hold separately.
     level : float in (0, 1)
@@ -183,8 +189,14 @@ def calibration_band(
     >>> band.lower.round(3).tolist(), band.upper.round(3).tolist()
     ([0.705], [0.792])
     """
-    problems = as_problems(y_true, scores, notion)
+    evidence = as_evidence(y_true, scores, sample_weight, cluster)
+    problems = evidence.problems(notion)
     problems.check_unweighted("calibration_band", "its bounds count rows; consistency_band takes weights")
+    if evidence.n_clusters is not None:
+        raise InputError(
+            f"calibration_band is about independent rows, and these are of {evidence.n_clusters:,} clusters; "
+            "consistency_band allows for clusters"
+        )
     tail = 1.0 - check_level(level)
     scores_of_class, outcomes = problems.problem(label)
     if not len(scores_of_class):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Literal, get_args
+from typing import Literal, get_args
 
 import numpy as np
 import pandas as pd
@@ -16,19 +16,13 @@ from calib.base.parallel import map_threads, one_blas_thread
 from calib.base.results import Result
 from calib.data.defaults import LEVEL, RANDOM_STATE
 from calib.data.notions import TOP_NOTIONS, Notion
-from calib.data.predictions import (
-    Announcement,
-    ConfidencePrediction,
-    Predictions,
-    clusters_of,
-    score_matrix,
-    weights_of,
-)
-from calib.data.validation import as_labels, check_choice, check_count, check_level, n_axes
+from calib.data.predictions import Scores, Values, score_matrix
+from calib.data.validation import check_choice, check_count, check_level
 from calib.evidence.binning import BinaryProblems
 from calib.evidence.clusters import too_few
-from calib.evidence.rows import Rows, as_evidence
+from calib.evidence.rows import ReducedRows, Rows, Source, as_evidence
 from calib.evidence.sampling import draw_sums, resample
+from calib.evidence.sums import SummedRows
 from calib.stats.floors import SIGNIFICANCE
 
 Test = Literal["kuiper", "ks", "spiegelhalter", "skce"]
@@ -154,13 +148,13 @@ class CalibrationSlope(Result):
 
 
 def calibration_test(
-    y_true: Any,
-    scores: Any,
+    y_true: Source,
+    scores: Scores | None = None,
     *,
     test: Test = "kuiper",
     notion: Notion = "top-label",
-    sample_weight: Any = None,
-    cluster: Any = None,
+    sample_weight: Values | None = None,
+    cluster: Values | None = None,
     n_resamples: int | None = None,
     random_state: int | np.random.Generator | None = RANDOM_STATE,
 ) -> CalibrationTest:
@@ -169,7 +163,7 @@ def calibration_test(
     Parameters
     ----------
     y_true, scores, sample_weight, cluster
-        As for `calib.noise_floor`; or `BinaryProblems` as `scores`.
+        As for `calib.noise_floor`; or `BinaryProblems` alone.
     test : {"kuiper", "ks", "spiegelhalter", "skce"}
         "kuiper" and "ks" (Kolmogorov-Smirnov): range and largest absolute value of the cumulative sums of
         outcome minus score in the order of the scores. "spiegelhalter": the Brier score against its
@@ -208,29 +202,31 @@ def calibration_test(
     check_choice(test, get_args(Test), "test")
     if n_resamples:
         check_count(n_resamples, "n_resamples")
+    evidence = as_evidence(y_true, scores, sample_weight, cluster)
     if test == "skce":
-        if weights_of(scores, sample_weight) is not None:
+        if evidence.is_weighted:
             raise InputError('test="skce" cannot use sample_weight; "kuiper", "ks" and "spiegelhalter" can')
-        if clusters_of(scores, cluster) is not None:
+        if evidence.n_clusters is not None:
             raise InputError(
                 'test="skce" is about independent rows, and these belong together in clusters; '
                 '"kuiper", "ks" and "spiegelhalter" allow for that'
             )
         redraws = 199 if n_resamples is None else n_resamples
-        return _kernel_test(y_true, scores, redraws, random_state)
-    problems = _top_problems(y_true, scores, notion, sample_weight, cluster)
-    found = _redrawn_tests(problems, [test], n_resamples, random_state)[test]
-    return replace(found, untold=too_few(_n_clusters(problems)))
+        return _kernel_test(evidence, redraws, random_state)
+    found = _redrawn_tests(evidence, _notion_of(evidence, notion), [test], n_resamples, random_state)
+    return found[test]
 
 
 def _redrawn_tests(
-    problems: BinaryProblems,
+    evidence: Rows | SummedRows,
+    notion: Notion,
     tests: Sequence[Test],
     n_resamples: int | None,
     random_state: int | np.random.Generator | None,
 ) -> dict[Test, CalibrationTest]:
-    path = _CumulativeDifferences(problems)
-    clustered = problems.row_cluster is not None
+    problems = _one_claim(evidence, notion)
+    path, why_not = _CumulativeDifferences(problems), too_few(evidence.n_clusters)
+    clustered = evidence.n_clusters is not None
     if n_resamples is None:
         n_resamples = 999 if len(path.start) <= MOST_REDRAWN or clustered else 0
     observed = path.statistics(path.observed[:, None])
@@ -238,8 +234,7 @@ def _redrawn_tests(
     if n_resamples:
         draw, width = draw_sums(path.count, path.weight, path.expected, path.variance)
         if clustered:
-            rows = Rows(None, problems)
-            draw, width = rows.draw(rows.cells(strategy="discrete"), "rows")
+            draw, width = evidence.draw(evidence.cells(notion, strategy="discrete"), "rows")
 
         def block(generator: np.random.Generator, size: int) -> np.ndarray:
             redrawn = path.statistics(draw(generator, size) - path.expected[:, None])
@@ -257,34 +252,29 @@ def _redrawn_tests(
             p_value = _LIMITS[test](abs(statistic))
         p_value = float(np.clip(p_value, 0.0, 1.0))
         results[test] = CalibrationTest(
-            test, problems.notion, problems.n_samples, statistic, p_value, n_resamples
+            test, problems.notion, problems.n_samples, statistic, p_value, n_resamples, why_not
         )
     return results
 
 
-def _n_clusters(problems: BinaryProblems) -> int | None:
-    return Rows(None, problems).n_clusters
-
-
 def calibration_tests(
-    y_true: Any,
-    scores: Any,
+    y_true: Source,
+    scores: Scores | None = None,
     *,
-    sample_weight: Any = None,
-    cluster: Any = None,
+    sample_weight: Values | None = None,
+    cluster: Values | None = None,
     random_state: int | None = RANDOM_STATE,
     tests: Sequence[Test] = get_args(Test),
 ) -> list[CalibrationTest]:
     """Return every test of `calibration_test` that applies to the scores."""
     results: dict[Test, CalibrationTest] = {}
+    evidence = as_evidence(y_true, scores, sample_weight, cluster)
     sums: list[Test] = [check_choice(test, get_args(Test), "test") for test in tests if test != "skce"]
     if sums:
-        problems = _top_problems(y_true, scores, "top-label", sample_weight, cluster)
-        why_not = too_few(_n_clusters(problems))
-        drawn = _redrawn_tests(problems, sums, None, random_state)
-        results = {test: replace(found, untold=why_not) for test, found in drawn.items()}
-    if "skce" in tests and _has_pairs(y_true, scores, sample_weight, cluster):
-        results["skce"] = calibration_test(y_true, scores, test="skce", random_state=random_state)
+        notion = _notion_of(evidence, "top-label")
+        results = _redrawn_tests(evidence, notion, sums, None, random_state)
+    if "skce" in tests and _has_pairs(evidence):
+        results["skce"] = _kernel_test(evidence, 199, random_state)
     return [results[test] for test in tests if test in results]
 
 
@@ -352,12 +342,12 @@ def recalibration_words(line: CalibrationSlope, scored: str | None = None) -> st
 
 
 def calibration_slope(
-    y_true: Any,
-    scores: Any,
+    y_true: Source,
+    scores: Scores | None = None,
     *,
     notion: Notion = "confidence",
-    sample_weight: Any = None,
-    cluster: Any = None,
+    sample_weight: Values | None = None,
+    cluster: Values | None = None,
     level: float = LEVEL,
 ) -> CalibrationSlope:
     """Estimate slope and intercept of the logistic recalibration of the predicted class's score.
@@ -365,7 +355,7 @@ def calibration_slope(
     Parameters
     ----------
     y_true, scores, sample_weight
-        As for `calib.ece`; or `BinaryProblems` as `scores`. Scores of 0 and 1 are moved by 2^-24; if all
+        As for `calib.ece`; or `BinaryProblems` alone. Scores of 0 and 1 are moved by 2^-24; if all
         scores have at most 3 decimals, their rows are left out.
     notion : {"confidence", "top-label"}
         Both give the same line, for all classes together.
@@ -391,21 +381,21 @@ def calibration_slope(
     >>> abs(round(line.slope, 3)), round(line.in_the_large, 3), line.determined
     (0.0, 0.323, True)
     """
-    problems = _top_problems(y_true, scores, notion, sample_weight, cluster)
+    evidence = as_evidence(y_true, scores, sample_weight, cluster)
+    problems = _one_claim(evidence, _notion_of(evidence, notion))
     z = ndtri((1.0 + check_level(level)) / 2.0)
     usable = _inside_rounding(problems.scores)
     clipped = np.clip(problems.scores[usable].astype(np.float64), CLIP, 1.0 - CLIP)
     log_odds, outcomes = np.log(clipped) - np.log1p(-clipped), problems.outcomes[usable].astype(np.float64)
-    weights = None if problems.weights is None else problems.weights[usable]
+    weights = problems.weights[usable]
     design = np.column_stack([np.ones_like(log_odds), log_odds])
     both = _newton(design, np.zeros_like(log_odds), outcomes, weights)
     large = _newton(design[:, :1], log_odds, outcomes, weights)
-    rows = Rows(None, problems)
-    dependence = rows.dependence
+    dependence = evidence.dependence if isinstance(evidence, Rows) else None
     if dependence is not None:
         free = max(dependence.even_clusters() - 1.0, 1.0)
         z = float(stdtrit(free, (1.0 + level) / 2.0))
-        weighted = design if weights is None else design * weights[:, None]
+        weighted = design * weights[:, None]
         away = outcomes - clipped
         spread = dependence.covariance(problems.scores[usable], problems.rows[usable], weighted, away)
         both, large = (
@@ -417,8 +407,8 @@ def calibration_slope(
         # Hotelling's distribution of a squared distance whose spread has these degrees of freedom
         left = max(free - 1.0, 1.0)
         excess = float(chdtri(2, fdtrc(2, left, excess * left / (2.0 * free))))
-    elif weights is None:
-        excess = 2.0 * max(_negative_log_likelihood(log_odds, outcomes) - both.loss, 0.0)
+    elif not problems.is_weighted:
+        excess = 2.0 * max(_negative_log_likelihood(log_odds, outcomes, weights) - both.loss, 0.0)
     else:
         away = (weights * (outcomes - clipped)) @ design
         spread = _products(design, weights**2 * clipped * (1.0 - clipped))
@@ -439,7 +429,7 @@ def calibration_slope(
         level=level,
         determined=both.converged and large.converged,
         n_left_out=int((~usable).sum()),
-        untold=too_few(rows.n_clusters),
+        untold=too_few(evidence.n_clusters),
     )
 
 
@@ -463,7 +453,7 @@ class _CumulativeDifferences:
         self.count = stop - self.start
         self.score = scores[self.start]
         weight, square = self.count, self.count
-        if problems.weights is not None:
+        if problems.is_weighted:
             weight, square = (np.add.reduceat(problems.weights**power, self.start) for power in (1, 2))
         self.weight, self.expected = weight, weight * self.score
         self.observed = (problems.outcome_sums[stop] - problems.outcome_sums[self.start]) - self.expected
@@ -515,14 +505,16 @@ def range_tail(x: float) -> float:
 _LIMITS = {"kuiper": range_tail, "ks": largest_tail, "spiegelhalter": lambda z: 2.0 * ndtr(-z)}
 
 
-def _top_problems(
-    y_true: Any, scores: Any, notion: Notion, sample_weight: Any = None, cluster: Any = None
-) -> BinaryProblems:
-    if not isinstance(scores, BinaryProblems):
-        check_choice(notion, TOP_NOTIONS, "notion")
-    if isinstance(scores, ConfidencePrediction):
-        notion = "confidence"  # both notions give the same if there is one class, or none
-    problems = as_evidence(y_true, scores, sample_weight, cluster).problems(notion)
+def _notion_of(evidence: Rows | SummedRows, notion: Notion) -> Notion:
+    """Return the notion of the tests: of ready problems their own, and of a confidence "confidence"."""
+    if isinstance(evidence, ReducedRows):
+        return evidence.notion
+    check_choice(notion, TOP_NOTIONS, "notion")
+    return "confidence" if evidence.kind == "confidence" else notion
+
+
+def _one_claim(evidence: Rows | SummedRows, notion: Notion) -> BinaryProblems:
+    problems = evidence.problems(notion)
     if problems.n_claims > 1:
         raise InputError(
             f'tests without bins are about one claim per row; got notion "{problems.notion}". For all '
@@ -540,37 +532,32 @@ class _Fit:
     converged: bool
 
 
-def _negative_log_likelihood(
-    log_odds: np.ndarray, outcomes: np.ndarray, weights: np.ndarray | None = None
-) -> float:
-    losses = np.logaddexp(0.0, log_odds) - outcomes * log_odds
-    return float(np.sum(losses) if weights is None else losses @ weights)
+def _negative_log_likelihood(log_odds: np.ndarray, outcomes: np.ndarray, weights: np.ndarray) -> float:
+    return float((np.logaddexp(0.0, log_odds) - outcomes * log_odds) @ weights)
 
 
 def _products(design: np.ndarray, factor: np.ndarray) -> np.ndarray:
     return (design * factor[:, None]).T @ design
 
 
-def _newton(design: np.ndarray, offset: np.ndarray, outcomes: np.ndarray, weights: np.ndarray | None) -> _Fit:
+def _newton(design: np.ndarray, offset: np.ndarray, outcomes: np.ndarray, weights: np.ndarray) -> _Fit:
     theta = np.zeros(design.shape[1])
     theta[1:] = 1.0
-    each = 1.0 if weights is None else weights
     loss = _negative_log_likelihood(offset + design @ theta, outcomes, weights)
     converged, inverse = False, np.full((len(theta), len(theta)), np.inf)
     covariance = inverse
     for _ in range(100):
         chance = expit(offset + design @ theta)
-        information = _products(design, each * chance * (1.0 - chance))
-        gradient = design.T @ (each * (outcomes - chance))
+        information = _products(design, weights * chance * (1.0 - chance))
+        gradient = design.T @ (weights * (outcomes - chance))
         if np.linalg.cond(information) > 1e12:
             break
         step, inverse = np.linalg.solve(information, gradient), np.linalg.inv(information)
         covariance = inverse
         if gradient @ step < 1e-16 * len(outcomes):
             converged = bool(np.sqrt(np.diag(covariance)).max() < LARGEST_ERROR)
-            if weights is not None:
-                spread = _products(design, weights**2 * chance * (1.0 - chance))
-                covariance = inverse @ spread @ inverse
+            spread = _products(design, weights**2 * chance * (1.0 - chance))
+            covariance = inverse @ spread @ inverse
             break
         rate, best = 1.0, loss
         while rate > 1e-10:
@@ -584,50 +571,46 @@ def _newton(design: np.ndarray, offset: np.ndarray, outcomes: np.ndarray, weight
     return _Fit(theta, inverse, covariance, min(loss, reached), converged)
 
 
-def _has_pairs(y_true: Any, scores: Any, sample_weight: Any, cluster: Any) -> bool:
-    """Whether "skce" applies: its rows are unweighted and independent."""
-    apart = weights_of(scores, sample_weight) is None and clusters_of(scores, cluster) is None
-    return np.size(y_true) > 1 and apart and _whole_vectors(scores)
+def _has_pairs(evidence: Rows | SummedRows) -> bool:
+    """Whether "skce" applies: its rows are unweighted and independent, and each is a whole vector."""
+    apart = not evidence.is_weighted and evidence.n_clusters is None
+    return evidence.n_samples > 1 and apart and _vectors_of(evidence) is not None
 
 
-def _whole_vectors(scores: Any) -> bool:
-    if isinstance(scores, (Announcement, BinaryProblems)) and not isinstance(scores, Predictions):
-        return False
-    matrix = scores.proba if isinstance(scores, Predictions) else np.asarray(scores)
-    return n_axes(matrix) == 2 and bool(np.allclose(matrix.sum(axis=1), 1.0, atol=1e-3))
+def _vectors_of(evidence: Rows | SummedRows) -> np.ndarray | None:
+    """Return the vectors of probabilities of rows; None if rows have none that sum to 1."""
+    if type(evidence) is not Rows or evidence.kind != "vectors":
+        return None
+    matrix = score_matrix(evidence.predictions)
+    return matrix if bool(np.allclose(matrix.sum(axis=1), 1.0, atol=1e-3)) else None
 
 
 def _kernel_test(
-    y_true: Any, scores: Any, n_resamples: int, random_state: int | np.random.Generator | None
+    evidence: Rows | SummedRows, n_resamples: int, random_state: int | np.random.Generator | None
 ) -> CalibrationTest:
     if n_resamples < 1:
         raise InputError('test="skce" has no limit distribution here; n_resamples must be at least 1')
-    if not _whole_vectors(scores):
+    proba = _vectors_of(evidence)
+    if proba is None or not isinstance(evidence, Rows):
         raise InputError('test="skce" needs a vector of probabilities per row, each with sum 1')
-    proba = score_matrix(scores)
-    n_samples, n_classes = proba.shape
+    n_samples = len(proba)
     if n_samples < 2:
         raise InputError('test="skce" compares pairs of rows; got 1 row')
-    labels = as_labels(y_true, n_samples, n_classes)
     generator = np.random.default_rng(random_state)
     order = _drawn_rows(n_samples, generator)
-    return _test_of_pairs(labels[order], proba[order], n_samples, n_resamples, generator)
+    return _test_of_pairs(evidence.labels[order], proba[order], n_samples, n_resamples, generator)
 
 
 def compared_rows(
-    y_true: Any,
-    scores: Any,
-    *,
-    sample_weight: Any = None,
-    cluster: Any = None,
-    random_state: int = RANDOM_STATE,
+    evidence: Rows | SummedRows, *, random_state: int = RANDOM_STATE
 ) -> tuple[np.ndarray, np.ndarray] | None:
     """Return labels and vectors of the rows that "skce" compares; None if it does not apply."""
-    if not _has_pairs(y_true, scores, sample_weight, cluster):
+    if not _has_pairs(evidence):
         return None
-    proba = score_matrix(scores)
+    assert isinstance(evidence, Rows)
+    proba = score_matrix(evidence.predictions)
     order = _drawn_rows(len(proba), np.random.default_rng(random_state))
-    return as_labels(y_true, *proba.shape)[order], proba[order]
+    return evidence.labels[order], proba[order]
 
 
 def kernel_test(

@@ -14,11 +14,13 @@ from calib.base.interval_words import hidden_words, interval_words, size_with_in
 from calib.base.parallel import map_threads
 from calib.base.results import Result
 from calib.data.defaults import LEVEL, RANDOM_STATE
+from calib.data.predictions import Scores, Values
 from calib.data.validation import check_level
 from calib.evidence.clusters import even_clusters_of
-from calib.evidence.reductions import counted_rows
-from calib.evidence.row_scores import TINY, row_values, unseen_error, weighted_mean
+from calib.evidence.row_scores import TINY, row_values, weighted_mean
+from calib.evidence.rows import Known, Rows, Source, as_evidence, as_pair
 from calib.evidence.sampling import Progress, resample
+from calib.evidence.sums import SummedRows
 
 Metric = Literal["accuracy", "brier", "log_loss"]
 
@@ -75,12 +77,12 @@ class PairedInterval(Result):
 
 
 def bootstrap_interval(
-    y_true: Any,
-    scores: Any,
+    y_true: Source,
+    scores: Scores | None = None,
     *,
     metric: Metric = "brier",
-    sample_weight: Any = None,
-    cluster: Any = None,
+    sample_weight: Values | None = None,
+    cluster: Values | None = None,
     n_resamples: int = 0,
     level: float = LEVEL,
     random_state: int | np.random.Generator | None = RANDOM_STATE,
@@ -103,22 +105,22 @@ def bootstrap_interval(
         As for `calib.noise_floor`; about `samples` alone.
     """
     options: dict[str, Any] = {"n_resamples": n_resamples, "random_state": random_state, "progress": progress}
-    y_true, scores, weights, codes = counted_rows(y_true, scores, sample_weight, cluster)
-    losses = _checked_losses(y_true, scores, metric)
-    unseen = np.array([unseen_error(y_true, scores, scores, metric, weights, codes)])
-    (found,) = limits_of_means(losses[None], level, MOST[metric], weights, codes, unseen, **options)
+    rows = _single_rows(as_evidence(y_true, scores, sample_weight, cluster))
+    losses = _checked_losses(rows, metric)
+    unseen = np.array([rows.unseen_error(metric)])
+    (found,) = limits_of_means(losses[None], level, MOST[metric], rows, unseen, **options)
     estimate, lower, upper, level, samples = found
     return Interval(metric, estimate, max(lower, 0.0), upper, level, samples)
 
 
 def paired_interval(
-    y_true: Any,
-    scores_a: Any,
-    scores_b: Any,
+    y_true: Source,
+    scores_a: Scores | Known,
+    scores_b: Scores | None = None,
     *,
     metric: Metric = "brier",
-    sample_weight: Any = None,
-    cluster: Any = None,
+    sample_weight: Values | None = None,
+    cluster: Values | None = None,
     n_resamples: int = 0,
     level: float = LEVEL,
     random_state: int | np.random.Generator | None = RANDOM_STATE,
@@ -128,16 +130,11 @@ def paired_interval(
 
     Parameters as for `bootstrap_interval`. Calibration errors have `paired_difference`.
     """
-    y_a, kept_a, weights, codes = counted_rows(y_true, scores_a, sample_weight, cluster)
-    y_b, kept_b, _, codes_b = counted_rows(y_true, scores_b, sample_weight, cluster)
-    codes = codes_b if codes is None else codes
-    losses_a, losses_b = _checked_losses(y_a, kept_a, metric), _checked_losses(y_b, kept_b, metric)
+    a, b = map(_single_rows, as_pair(y_true, scores_a, scores_b, sample_weight, cluster))
     options: dict[str, Any] = {"n_resamples": n_resamples, "random_state": random_state, "progress": progress}
-    unseen_a, unseen_b = (
-        unseen_error(y, kept, kept_a, metric, weights, codes) for y, kept in ((y_a, kept_a), (y_b, kept_b))
-    )
-    options["unseen"] = np.array([unseen_b - unseen_a])
-    (interval,) = paired_intervals_of(losses_a, losses_b[None], metric, level, weights, codes, **options)
+    losses_a, losses_b = _checked_losses(a, metric), _checked_losses(b, metric)
+    options["unseen"] = np.array([b.unseen_error(metric, a) - a.unseen_error(metric)])
+    (interval,) = paired_intervals_of(losses_a, losses_b[None], metric, a, level, **options)
     return interval
 
 
@@ -145,27 +142,32 @@ def paired_intervals_of(
     losses_a: np.ndarray,
     losses_b: np.ndarray,
     metric: str,
+    rows: Rows,
     level: float = LEVEL,
-    weights: np.ndarray | None = None,
-    cluster: np.ndarray | None = None,
     unseen: np.ndarray | None = None,
     **options: Any,
 ) -> list[PairedInterval]:
     """Compute `paired_interval` of several methods b, (m, n) values of the rows, against one, (n,) values.
 
-    `cluster` has each row's cluster number, `unseen` the change of each difference, (m,), by one more wrong
-    row. `options` are n_resamples, random_state and progress.
+    `rows` are evidence of these rows, `unseen` is the change of each difference, (m,), by one more wrong row.
+    `options` are n_resamples, random_state and progress.
     """
-    a, means_b = weighted_mean(losses_a, weights), [weighted_mean(losses, weights) for losses in losses_b]
-    changes = limits_of_means(losses_b - losses_a, level, MOST[metric], weights, cluster, unseen, **options)
+    a, *means_b = (weighted_mean(losses, rows.weights) for losses in (losses_a, *losses_b))
+    changes = limits_of_means(losses_b - losses_a, level, MOST[metric], rows, unseen, **options)
     return [PairedInterval(metric, a, b, *change) for b, change in zip(means_b, changes, strict=True)]
 
 
-def _checked_losses(y_true: Any, scores: Any, metric: str) -> np.ndarray:
+def _single_rows(evidence: Rows | SummedRows) -> Rows:
+    if type(evidence) is not Rows:
+        raise InputError("the interval of a mean over rows needs the rows; got sums or binary problems")
+    return evidence
+
+
+def _checked_losses(rows: Rows, metric: str) -> np.ndarray:
     if metric not in get_args(Metric):
         hint = "; calibration errors have error_interval and paired_difference" * (metric in ("ece", "mce"))
         raise InputError(f"metric must be {', '.join(get_args(Metric))}; got {metric!r}{hint}")
-    return row_values(y_true, scores, metric)
+    return row_values(rows.predictions, metric)
 
 
 def _one_row(interval: Interval | PairedInterval, *names: str) -> pd.DataFrame:
@@ -229,8 +231,7 @@ def limits_of_means(
     losses: np.ndarray,
     level: float,
     most: float,
-    weights: np.ndarray | None,
-    cluster: np.ndarray | None,
+    rows: Rows,
     unseen: np.ndarray | None,
     *,
     n_resamples: int = 0,
@@ -243,24 +244,21 @@ def limits_of_means(
         means = np.empty((n_methods, size))
         for column in range(size):
             times = np.bincount(generator.integers(0, n_samples, n_samples), minlength=n_samples)
-            if weights is None:
-                means[:, column] = losses @ times.astype(np.float64) / n_samples
-            else:
-                drawn = times * weights
-                means[:, column] = losses @ drawn / drawn.sum()
+            drawn = times * rows.weights
+            means[:, column] = losses @ drawn / drawn.sum()
         return means
 
     samples = np.empty((n_methods, 0))
     if n_resamples:
         samples = np.concatenate(resample(block, 2 * n_samples, n_resamples=n_resamples, **options), axis=1)
-    mean = np.array([weighted_mean(values, weights) for values in losses])
-    if weights is not None:  # to first order a weighted mean is the mean of these values
-        losses = mean[:, None] + (losses - mean[:, None]) * (weights / weights.mean())
-    worth = None
-    if cluster is not None:  # and what a cluster adds to it, times the clusters, is one value of the mean
+    mean = np.array([weighted_mean(values, rows.weights) for values in losses])
+    if rows.is_weighted:  # to first order a weighted mean is the mean of these values
+        losses = mean[:, None] + (losses - mean[:, None]) * rows.weights
+    worth, clusters = None, rows.clusters
+    if not clusters.independent:  # what a cluster adds to it, times the clusters, is one value of the mean
         away = losses - mean[:, None]
-        sums = np.array([np.bincount(cluster, losses_away) for losses_away in away])
-        worth = np.array([even_clusters_of(*values, cluster) for values in zip(sums, away, strict=True)])
+        sums = np.array([clusters.sums(losses_away) for losses_away in away])
+        worth = np.array([even_clusters_of(*each, clusters.code) for each in zip(sums, away, strict=True)])
         losses = mean[:, None] + sums * (sums.shape[1] / n_samples)
     ends = mean_limits(losses, level, worth)
     if unseen is not None:

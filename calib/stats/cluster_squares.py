@@ -10,6 +10,7 @@ from scipy import sparse
 
 from calib.base.results import Result
 from calib.evidence.binning import BinaryProblems, BinStatistics
+from calib.evidence.clusters import Clusters
 
 #: Largest skewness that intervals allow for: of a quadratic form that one number dominates.
 MAX_SKEWNESS = 2.0
@@ -32,13 +33,12 @@ class ClusterSquares(Result):
     noise: Any
 
     @classmethod
-    def of(cls, problems: BinaryProblems, cells: BinStatistics) -> ClusterSquares:
+    def of(cls, problems: BinaryProblems, cells: BinStatistics, clusters: Clusters) -> ClusterSquares:
         """Sum the rows of each cluster in each cell."""
-        assert problems.row_cluster is not None
-        cluster, n_cells = problems.row_cluster[problems.rows], len(cells.count)
-        weight = np.ones(len(cluster)) if problems.weights is None else problems.weights
+        cluster, n_cells = clusters.code[problems.rows], len(cells.count)
+        weight = problems.weights
         residual = weight * (problems.outcomes - problems.scores.astype(np.float64))
-        cell = np.repeat(np.arange(n_cells), cells.count)
+        cell = cells.of_entries
         key, at = np.unique(cluster * n_cells + cell, return_inverse=True)
         group, cell = np.divmod(key, n_cells)
         e, w = np.bincount(at, residual), np.bincount(at, weight)
@@ -51,8 +51,8 @@ class ClusterSquares(Result):
         gap = sums / total
         squared = float(share @ ((sums**2 - np.bincount(cell, e * e)) / pairs))
         apart = e - gap[cell] * w
-        n_clusters = int(problems.row_cluster.max()) + 1
-        more = np.sqrt(n_clusters / max(n_clusters - 1, 1))  # one mean is taken off in each cell
+        n_clusters = clusters.n_clusters
+        more = np.sqrt(clusters.few)  # one mean is taken off in each cell
         noise = sparse.csr_array(
             (more * np.sqrt(share / pairs)[cell] * apart, (group, cell)), shape=(n_clusters, n_cells)
         )

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -13,9 +12,10 @@ from calib.base.parallel import WORKERS, map_threads
 from calib.base.results import Result
 from calib.data.defaults import N_BINS
 from calib.data.notions import Notion, Strategy
+from calib.data.predictions import Scores, Values
 from calib.data.validation import check_norm
 from calib.evidence.binning import BinaryProblems, bin_statistics, equal_mass_cuts
-from calib.evidence.rows import as_problems
+from calib.evidence.rows import Source, as_evidence
 
 #: Most bins the sweep tries.
 MAX_BINS = 1000
@@ -58,21 +58,22 @@ class SmoothEstimate(Result):
 
 
 def debiased_l2(
-    y_true: Any,
-    scores: Any,
+    y_true: Source,
+    scores: Scores | None = None,
     *,
     notion: Notion = "top-label",
     n_bins: int = N_BINS,
     strategy: Strategy = "quantile",
     top_k: int | None = None,
-    sample_weight: Any = None,
+    sample_weight: Values | None = None,
+    cluster: Values | None = None,
 ) -> float:
     """Estimate the l2 calibration error without the upward bias of the plug-in estimate.
 
     Parameters
     ----------
     y_true, scores, notion, n_bins, top_k, sample_weight
-        As for `calib.ece`; or `BinaryProblems` as `scores`.
+        As for `calib.ece`; or `BinaryProblems` alone.
     strategy : {"uniform", "quantile", "discrete"} or PerClass
         Bins; equal mass by default, as in the authors' package.
 
@@ -88,7 +89,7 @@ def debiased_l2(
     sum w^2. Cells with one row add nothing. The square is unbiased if scores are constant in a cell, else a
     little too small.
     """
-    problems = as_problems(y_true, scores, notion, top_k, sample_weight)
+    problems = as_evidence(y_true, scores, sample_weight, cluster).problems(notion, top_k)
     cells = bin_statistics(problems, n_bins=n_bins, strategy=strategy)
     several = (cells.count > 1) & (cells.effective > 1.0 + 1e-9)
     less_one = np.where(several, cells.effective - 1.0, 1.0)
@@ -99,17 +100,18 @@ def debiased_l2(
 
 
 def monotone_ece(
-    y_true: Any,
-    scores: Any,
+    y_true: Source,
+    scores: Scores | None = None,
     *,
     notion: Notion = "top-label",
     norm: float = 1,
     top_k: int | None = None,
-    sample_weight: Any = None,
+    sample_weight: Values | None = None,
+    cluster: Values | None = None,
 ) -> MonotoneEstimate:
     """Estimate the ECE with the largest number of equal-mass bins that keeps frequencies monotone.
 
-    Parameters as for `calib.ece`; or `BinaryProblems` as `scores`.
+    Parameters as for `calib.ece`; or `BinaryProblems` alone.
 
     Notes
     -----
@@ -118,7 +120,7 @@ def monotone_ece(
     binary problem, up to `MAX_BINS` or the number of distinct scores.
     """
     check_norm(norm)
-    problems = as_problems(y_true, scores, notion, top_k, sample_weight)
+    problems = as_evidence(y_true, scores, sample_weight, cluster).problems(notion, top_k)
     ends = np.append(problems.tie_starts[1:], len(problems.scores))
     first = np.searchsorted(ends, problems.offsets, side="right")
     owners = np.flatnonzero(np.diff(problems.offsets))
@@ -132,16 +134,17 @@ def monotone_ece(
 
 
 def smooth_ece(
-    y_true: Any,
-    scores: Any,
+    y_true: Source,
+    scores: Scores | None = None,
     *,
     notion: Notion = "confidence",
     top_k: int | None = None,
-    sample_weight: Any = None,
+    sample_weight: Values | None = None,
+    cluster: Values | None = None,
 ) -> SmoothEstimate:
     """Estimate calibration error without bins (SmoothECE).
 
-    Parameters as for `calib.ece`; or `BinaryProblems` as `scores`.
+    Parameters as for `calib.ece`; or `BinaryProblems` alone.
 
     Notes
     -----
@@ -150,7 +153,7 @@ def smooth_ece(
     their absolute value is smECE_sigma, which falls with sigma, and SmoothECE is the sigma at which
     smECE_sigma = sigma.
     """
-    problems = as_problems(y_true, scores, notion, top_k, sample_weight)
+    problems = as_evidence(y_true, scores, sample_weight, cluster).problems(notion, top_k)
     owners = np.flatnonzero(np.diff(problems.offsets))
     parts = np.array_split(owners, min(len(owners), 4 * WORKERS))
     errors = np.concatenate(map_threads(lambda part: _smooth_problems(problems, part), parts))
@@ -206,13 +209,12 @@ def _smooth_problems(problems: BinaryProblems, owners: np.ndarray) -> np.ndarray
     return found
 
 
-def _residual_grid(scores: np.ndarray, outcomes: np.ndarray, weights: np.ndarray | None) -> np.ndarray:
+def _residual_grid(scores: np.ndarray, outcomes: np.ndarray, weights: np.ndarray) -> np.ndarray:
     """Spread each residual over the two nearest midpoints (i + 1/2) / GRID; the sum is the mean residual."""
     position = np.clip(scores.astype(np.float64) * GRID - 0.5, 0.0, GRID - 1.0)
     left = np.minimum(position.astype(np.int64), GRID - 2)
     residual = (outcomes - scores.astype(np.float64)) / len(scores)
-    if weights is not None:
-        residual *= weights / weights.mean()
+    residual *= weights / weights.mean()
     to_right = residual * (position - left)
     grid = np.bincount(left, weights=residual - to_right, minlength=GRID)
     grid[1:] += np.bincount(left, weights=to_right, minlength=GRID)[:-1]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -13,11 +13,12 @@ from scipy.optimize import isotonic_regression
 from calib.base.exceptions import InputError
 from calib.base.results import Drawn, Result
 from calib.data.defaults import N_BINS
+from calib.data.kinds import KINDS
 from calib.data.notions import Notion, Strategy
+from calib.data.predictions import Scores, Values
 from calib.data.validation import check_choice
-from calib.evidence.binning import BinaryProblems
 from calib.evidence.row_scores import TINY, weighted_mean
-from calib.evidence.rows import as_evidence
+from calib.evidence.rows import Source, as_evidence
 
 
 @dataclass(frozen=True, repr=False)
@@ -116,22 +117,23 @@ class CorpCurve(Result):
 
 
 def decomposition(
-    y_true: Any,
-    scores: Any,
+    y_true: Source,
+    scores: Scores | None = None,
     *,
     rule: str = "brier",
     notion: Notion = "top-label",
     n_bins: int = N_BINS,
-    strategy: Strategy = "uniform",
+    strategy: Strategy | None = None,
     top_k: int | None = None,
-    sample_weight: Any = None,
+    sample_weight: Values | None = None,
+    cluster: Values | None = None,
 ) -> Decomposition:
     """Split the Brier score or log loss into calibration, refinement and uncertainty.
 
     Parameters
     ----------
-    y_true, scores, notion, n_bins, strategy, top_k, sample_weight
-        As for `calib.ece`; or `BinaryProblems` as `scores`.
+    y_true, scores, notion, n_bins, strategy, top_k, sample_weight, cluster
+        As for `calib.ece`; or `BinaryProblems` alone.
     rule : {"brier", "log_loss"}
         The proper score of the binary events of the notion, averaged over classes for "class-wise".
 
@@ -142,8 +144,8 @@ def decomposition(
     (Stephenson et al. 2008).
     """
     check_choice(rule, ("brier", "log_loss"), "rule")
-    evidence = as_evidence(y_true, scores, sample_weight)
-    cells = evidence.cells(notion, n_bins=n_bins, strategy=strategy, top_k=top_k)
+    evidence = as_evidence(y_true, scores, sample_weight, cluster)
+    cells = evidence.cells(notion, n_bins=n_bins, strategy=strategy, top_k=top_k, effects=False)
     score = evidence.event_mean(rule, notion, top_k)
     predicted, observed = cells.mean_score, cells.mean_outcome
     claims = np.bincount(cells.claim, weights=cells.weight * observed, minlength=cells.n_claims)
@@ -170,29 +172,45 @@ def decomposition(
     )
 
 
-def corp_curve(problems: BinaryProblems, problem: int = 0) -> CorpCurve:
+def corp_curve(
+    y_true: Source,
+    scores: Scores | None = None,
+    *,
+    notion: Notion | None = None,
+    problem: int = 0,
+    sample_weight: Values | None = None,
+    cluster: Values | None = None,
+) -> CorpCurve:
     """Fit the CORP reliability curve of one binary problem: no bins to choose.
 
-    `problem` is 0 for "confidence", the class code for "top-label" and "class-wise".
+    Parameters
+    ----------
+    y_true, scores, sample_weight, cluster
+        As for `calib.ece`; or `BinaryProblems` alone.
+    notion : str, optional
+        By default P(Y = 1) of 1-D scores, else "confidence".
+    problem : int
+        0 for "confidence", the class code for "top-label" and "class-wise".
 
     Notes
     -----
     Dimitriadis, Gneiting & Jordan (2021), "Stable reliability diagrams for probabilistic classifiers".
     """
-    scores, outcomes = problems.problem(problem)
-    if not len(scores):
+    evidence = as_evidence(y_true, scores, sample_weight, cluster)
+    if notion is None:
+        notion = evidence.notion if KINDS[evidence.kind].scored else "confidence"
+    problems = evidence.problems(notion)
+    scores_of_class, outcomes = problems.problem(problem)
+    if not len(scores_of_class):
         raise InputError(f"problem {problem} has no entries: this class is never predicted")
-    first = np.flatnonzero(np.append(True, scores[1:] != scores[:-1]))
-    count = np.diff(np.append(first, len(scores)))
+    first = np.flatnonzero(np.append(True, scores_of_class[1:] != scores_of_class[:-1]))
+    count = np.diff(np.append(first, len(scores_of_class)))
     weights = problems.weights_of(problem)
-    if weights is None:
-        weight, rate = count, np.add.reduceat(outcomes, first, dtype=np.int64) / count
-    else:
-        weight = np.add.reduceat(weights, first)
-        rate = np.add.reduceat(weights * outcomes, first) / weight
+    weight = np.add.reduceat(weights, first) if problems.is_weighted else count
+    rate = np.add.reduceat(weights * outcomes, first) / weight
     frequency = np.clip(isotonic_regression(rate, weights=weight.astype(np.float64)).x, 0.0, 1.0)
     base = weighted_mean(outcomes, weights)
-    single = scores[first].astype(np.float64)
+    single = scores_of_class[first].astype(np.float64)
     share = weight / weight.sum()
 
     def terms(loss: Callable[[np.ndarray, np.ndarray], np.ndarray]) -> CorpTerms:

@@ -3,23 +3,23 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Literal
 
 import numpy as np
 import pandas as pd
 from scipy.special import ndtri
 
-from calib.base.exceptions import InputError
 from calib.base.interval_words import hidden_words, interval_words
 from calib.base.results import Result
 from calib.data.defaults import LEVEL, N_BINS
 from calib.data.notions import TOP_NOTIONS, Notion, Strategy
-from calib.data.predictions import score_matrix
+from calib.data.predictions import Scores, Values, score_matrix
 from calib.data.validation import check_level
-from calib.evidence.binning import BinaryProblems, bin_statistics
+from calib.evidence.binning import BinaryProblems
 from calib.evidence.clusters import even_clusters
-from calib.evidence.reductions import counted_rows, problems_of, ranked_classes, top_label
+from calib.evidence.reductions import ranked_classes, top_label
 from calib.evidence.row_scores import weighted_mean
+from calib.evidence.rows import Known, Rows, Source, as_pair
 from calib.stats.cluster_squares import MAX_SKEWNESS, ClusterSquares
 from calib.stats.intervals import BETWEEN_ROWS, SquaredGaps, few_clusters_factor, unseen
 
@@ -65,17 +65,17 @@ class PairedDifference(Result):
 
 
 def paired_difference(
-    y_true: Any,
-    scores_a: Any,
-    scores_b: Any,
+    y_true: Source,
+    scores_a: Scores | Known,
+    scores_b: Scores | None = None,
     *,
     notion: Notion = "top-label",
     n_bins: int = N_BINS,
-    strategy_a: Strategy = "uniform",
-    strategy_b: Strategy = "uniform",
+    strategy_a: Strategy | None = None,
+    strategy_b: Strategy | None = None,
     top_k: int | None = None,
-    sample_weight: Any = None,
-    cluster: Any = None,
+    sample_weight: Values | None = None,
+    cluster: Values | None = None,
     level: float = LEVEL,
 ) -> PairedDifference:
     """Compare the calibration errors of two models, or of a model before and after calibration.
@@ -107,22 +107,15 @@ def paired_difference(
     different clusters (`ClusterSquares`), and Student's quantile.
     """
     alpha = 1.0 - check_level(level)
-    rows = [counted_rows(y_true, scores, sample_weight, cluster) for scores in (scores_a, scores_b)]
-    found = [codes_of_rows for *_, codes_of_rows in rows if codes_of_rows is not None]
-    codes = np.unique(np.stack(found), axis=1, return_inverse=True)[1].reshape(-1) if found else None
-    a, b = (
-        _Side.of(*counted[:3], codes, notion, n_bins, strategy, top_k)
-        for counted, strategy in zip(rows, (strategy_a, strategy_b), strict=True)
-    )
-    if len(a.cell) != len(b.cell):
-        raise InputError(
-            f"both models need scores for the same rows; got {a.n_samples:,} and {b.n_samples:,} rows"
-        )
+    rows_a, rows_b = as_pair(y_true, scores_a, scores_b, sample_weight, cluster)
+    clusters = rows_a.clusters
+    a = _Side.of(rows_a, notion, n_bins, strategy_a, top_k)
+    b = _Side.of(rows_b, notion, n_bins, strategy_b, top_k)
     difference = a.squared - b.squared
     if _same(a, b):
         lower = upper = difference = 0.0
-    elif codes is not None:
-        even = even_clusters(np.bincount(codes), 1.0)
+    elif not clusters.independent:
+        even = even_clusters(np.bincount(clusters.code), 1.0)
         z = ndtri(1.0 - alpha / 2.0) / np.sqrt(few_clusters_factor(even, alpha))
         lower, upper = _limits_of_clusters(a, b, float(z))
     else:
@@ -147,18 +140,10 @@ class _Side:
 
     @classmethod
     def of(
-        cls,
-        y_true: Any,
-        scores: Any,
-        weights: np.ndarray | None,
-        cluster: np.ndarray | None,
-        notion: Notion,
-        n_bins: int,
-        strategy: Strategy,
-        top_k: int | None,
+        cls, rows: Rows, notion: Notion, n_bins: int, strategy: Strategy | None, top_k: int | None
     ) -> _Side:
-        problems = problems_of(y_true, scores, weights, cluster, notion, top_k)
-        cells = bin_statistics(problems, n_bins=n_bins, strategy=strategy)
+        problems = rows.problems(notion, top_k)
+        cells = rows.cells(notion, n_bins=n_bins, strategy=strategy, top_k=top_k, effects=False)
         table = SquaredGaps.of(problems, cells)
         owner = np.repeat(np.arange(problems.n_problems), np.diff(problems.offsets))
         position = problems.shape.claims_of(owner) * problems.n_samples + problems.rows
@@ -168,19 +153,18 @@ class _Side:
             ordered[position] = values
             return ordered
 
+        together = not rows.clusters.independent
         return cls(
             table=table,
-            clusters=None if cluster is None else ClusterSquares.of(problems, cells),
+            clusters=ClusterSquares.of(problems, cells, rows.clusters) if together else None,
             n_samples=problems.n_samples,
             effective_samples=cells.effective_samples,
             n_claims=problems.n_claims,
             cell=in_order(table.cell),
             scores=in_order(problems.scores).astype(np.float64),
             outcomes=in_order(problems.outcomes).astype(np.float64),
-            event=_events(scores, problems),
-            weight=np.ones(1)
-            if problems.row_weights is None
-            else np.tile(problems.row_weights, problems.n_claims),
+            event=_events(rows, problems),
+            weight=np.tile(rows.weights, problems.n_claims),
         )
 
     @property
@@ -199,15 +183,15 @@ class _Side:
         return self.table.variance * np.where(count > 1, (count + 1.0) / count, 1.0)
 
 
-def _events(scores: Any, problems: BinaryProblems) -> np.ndarray:
+def _events(rows: Rows, problems: BinaryProblems) -> np.ndarray:
     """Class whose occurrence is the outcome of each entry, claim by claim, row by row."""
     if problems.n_classes == 1:
         return np.zeros(problems.n_samples, dtype=np.int64)
     if problems.notion in TOP_NOTIONS:
-        return top_label(scores)[0]
+        return top_label(rows.predictions)[0]
     if problems.notion == "class-wise":
         return np.repeat(np.arange(problems.n_classes), problems.n_samples)
-    return ranked_classes(score_matrix(scores), problems.n_claims)[0].T.ravel()
+    return ranked_classes(score_matrix(rows.predictions), problems.n_claims)[0].T.ravel()
 
 
 def _same(a: _Side, b: _Side) -> bool:
@@ -249,11 +233,8 @@ def _limits(a: _Side, b: _Side, z: float) -> tuple[float, float]:
     gap_a, gap_b = a.table.gap[a.cell], b.table.gap[b.cell]
     by_row = (gap_a**2 - gap_b**2).reshape(claims, n).mean(axis=0)
     apart = float(np.mean(np.where(same, (gap_a - gap_b) ** 2, gap_a**2 + gap_b**2) * a.weight))
-    if len(a.weight) == 1:
-        between = float(by_row.var()) / n
-    else:
-        weights = a.weight[:n]
-        between = float(np.mean((weights * (by_row - weighted_mean(by_row, weights))) ** 2)) / n
+    weights = a.weight[:n]
+    between = float(np.mean((weights * (by_row - weighted_mean(by_row, weights))) ** 2)) / n
     between += 4.0 * unseen(a.effective_samples, claims, z) * apart
 
     # A larger error has a larger variance: the ends solve delta^2 = z^2 (variance + rate * delta).

@@ -11,9 +11,9 @@ import pandas as pd
 from calib.base.exceptions import InputError
 from calib.base.results import Result
 from calib.data.equal_rows import alike_in, changed_copies, exact_copies, row_keys
-from calib.data.predictions import clusters_of, vote_words
+from calib.data.predictions import Scores, Values, vote_words
 from calib.evidence.clusters import MIN_CLUSTERS
-from calib.evidence.rows import Rows
+from calib.evidence.rows import Rows, Source, as_evidence
 
 
 @dataclass(frozen=True, repr=False)
@@ -50,7 +50,11 @@ class EffectiveSample(Result):
 
 
 def effective_sample(
-    y_true: Any, scores: Any, *, cluster: Any = None, sample_weight: Any = None
+    y_true: Source,
+    scores: Scores | None = None,
+    *,
+    cluster: Values | None = None,
+    sample_weight: Values | None = None,
 ) -> EffectiveSample:
     """Estimate how many independent rows the rows of clusters are worth.
 
@@ -62,23 +66,25 @@ def effective_sample(
     >>> found.n_clusters, round(found.effective)
     (40, 40)
     """
-    rows = Rows(y_true, scores, sample_weight=sample_weight, cluster=cluster)
-    if rows.dependence is None or rows.n_clusters is None:
+    rows = as_evidence(y_true, scores, sample_weight, cluster)
+    if isinstance(rows, Rows) and rows.clusters.independent and rows.is_declared:
+        return EffectiveSample(rows.n_samples, rows.n_samples, 0.0, 1.0)
+    if not isinstance(rows, Rows) or rows.dependence is None:
         raise InputError("effective_sample needs clusters; pass cluster, the id of what each row belongs to")
     problems = rows.problems()
     group = np.zeros(len(problems.scores), dtype=np.int64)
     effect = rows.dependence.design_effects(problems.scores, problems.rows, group, weight=problems.weights)
     n_rows, correlation = problems.n_samples, rows.dependence.correlation
-    return EffectiveSample(n_rows, rows.n_clusters, correlation, float(effect[0][0, 0]))
+    return EffectiveSample(n_rows, rows.clusters.n_clusters, correlation, float(effect[0][0, 0]))
 
 
 def dependence_words(rows: Any) -> str:
     """Say how many independent rows votes or clustered rows are worth; "" for others."""
     if getattr(rows, "labels", None) is None:
         return ""
-    worth = ""
-    if (cluster := clusters_of(rows)) is not None:
-        worth = f"{effective_sample(rows.labels, rows).words}{_cluster_words(rows, cluster)}"
+    worth, clusters = "", Rows(rows).clusters
+    if not clusters.independent:
+        worth = f"{effective_sample(rows).words}{_cluster_words(rows, clusters.code)}"
     return "; ".join(filter(None, (vote_words(rows), worth)))
 
 

@@ -2,26 +2,28 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
 from calib.data.defaults import N_BINS
 from calib.data.notions import Notion, Strategy
-from calib.data.validation import check_norm
-from calib.evidence.rows import as_evidence
+from calib.data.predictions import Announcement, Scores, TopLabelPrediction, Values
+from calib.data.validation import check_norm, check_order, n_axes, plain
+from calib.evidence.binning import BinStatistics
+from calib.evidence.evidence import Evidence
+from calib.evidence.rows import Source, as_evidence
 
 
 def ece(
-    y_true: Any,
-    scores: Any,
+    y_true: Source,
+    scores: Scores | None = None,
     *,
     notion: Notion = "top-label",
     n_bins: int = N_BINS,
-    strategy: Strategy = "uniform",
+    strategy: Strategy | None = None,
     norm: float = 1,
     top_k: int | None = None,
-    sample_weight: Any = None,
+    sample_weight: Values | None = None,
+    cluster: Values | None = None,
 ) -> float:
     """Estimate the ECE per predicted class (top-label), not the confidence ECE of other libraries.
 
@@ -32,25 +34,27 @@ def ece(
 
     Parameters
     ----------
-    y_true : (n,) array_like
+    y_true : (n,) array_like, or labelled predictions, a summary or evidence
         True class codes 0..L-1; for 1-D scores, whether the event happened: 0 and 1, or two labels of which
-        the greater is the event.
-    scores : (n, L) or (n,) array_like, predictions of any kind, or a summary
+        the greater is the event. Predictions that hold their labels come alone: ``ece(predictions)``.
+    scores : (n, L) or (n,) array_like, or predictions of any kind
         Scores in [0, 1]. 1-D scores are one binary problem: P(Y = 1), or confidence with correct or not.
     notion : {"confidence", "top-label", "class-wise", "top-k-confidence", "top-k-label"}
         What to condition on; see `reduce_to_binary`.
     n_bins : int
         Bins B per binary problem.
-    strategy : {"uniform", "quantile", "discrete"} or PerClass
-        Equal width, equal mass, or one bin per distinct score. Assess histogram-binned predictions with
-        "discrete", all others with "uniform" (Remark 1 of the paper); `assessment_strategy` does so for a
-        fitted calibrator.
+    strategy : {"uniform", "quantile", "discrete"} or PerClass, optional
+        Equal width, equal mass, or one bin per distinct score. By default the strategy of the predictions:
+        "discrete" for histogram-binned scores of `calibrated_scores`, else "uniform" (Remark 1 of the paper).
     norm : float
         p of the l_p calibration error, 1 or more; 1 is the ECE, 2 the root mean square error.
     top_k : int, optional
         K of the top-K notions.
     sample_weight : (n,) array_like of float, optional
         Weights, 0 or more. Only their ratios matter, and a row of weight 0 is left out.
+    cluster : (n,) array_like of int, str or time, optional
+        Id of what each row belongs to, such as a patient. Errors and means do not depend on it; their noise,
+        intervals and tests do.
 
     Returns
     -------
@@ -73,22 +77,21 @@ def ece(
     (0.0, 0.4)
     """
     check_norm(norm)
-    cells = as_evidence(y_true, scores, sample_weight).cells(
-        notion, n_bins=n_bins, strategy=strategy, top_k=top_k
-    )
+    cells = _cells(as_evidence(y_true, scores, sample_weight, cluster), notion, n_bins, strategy, top_k)
     return cells.ece(norm)
 
 
 def mce(
-    y_true: Any,
-    scores: Any,
+    y_true: Source,
+    scores: Scores | None = None,
     *,
     notion: Notion = "top-label",
     n_bins: int = N_BINS,
-    strategy: Strategy = "uniform",
+    strategy: Strategy | None = None,
     aggregate: str = "cell",
     top_k: int | None = None,
-    sample_weight: Any = None,
+    sample_weight: Values | None = None,
+    cluster: Values | None = None,
 ) -> float:
     """Estimate the maximum calibration error of a notion over bins, in [0, 1]. A sparse cell can decide it.
 
@@ -101,21 +104,20 @@ def mce(
         "bin" is what the paper's tables print: the largest Delta_b of section 2.1, with classes averaged
         inside each bin by their share; for histogram binning, bin b is the b-th distinct value of each class.
     """
-    cells = as_evidence(y_true, scores, sample_weight).cells(
-        notion, n_bins=n_bins, strategy=strategy, top_k=top_k
-    )
+    cells = _cells(as_evidence(y_true, scores, sample_weight, cluster), notion, n_bins, strategy, top_k)
     return cells.mce(aggregate)
 
 
 def sharpness(
-    y_true: Any,
-    scores: Any,
+    y_true: Source,
+    scores: Scores | None = None,
     *,
     notion: Notion = "top-label",
     n_bins: int = N_BINS,
-    strategy: Strategy = "uniform",
+    strategy: Strategy | None = None,
     top_k: int | None = None,
-    sample_weight: Any = None,
+    sample_weight: Values | None = None,
+    cluster: Values | None = None,
 ) -> float:
     """Estimate the sharpness E[E[Z | score]^2] of the binary outcomes Z (Gupta & Ramdas 2021, section 2).
 
@@ -123,27 +125,48 @@ def sharpness(
     claims.
     Parameters as for `ece`.
     """
-    cells = as_evidence(y_true, scores, sample_weight).cells(
-        notion, n_bins=n_bins, strategy=strategy, top_k=top_k
-    )
+    cells = _cells(as_evidence(y_true, scores, sample_weight, cluster), notion, n_bins, strategy, top_k)
     return float(np.sum(cells.share * cells.mean_outcome**2))
 
 
-def accuracy(y_true: Any, predicted: Any, *, sample_weight: Any = None) -> float:
+def accuracy(
+    y_true: Source,
+    predicted: Scores | None = None,
+    *,
+    sample_weight: Values | None = None,
+    cluster: Values | None = None,
+) -> float:
     """Share of rows, or of their weight, whose predicted class is the true class.
 
     Parameters
     ----------
-    y_true, sample_weight
+    y_true, sample_weight, cluster
         As for `ece`.
-    predicted : (n,) class codes, (n, L) or (n,) scores, or predictions of any kind
+    predicted : (n,) class codes or names, (n, L) or (n,) scores, or predictions of any kind
         The class of the highest score, ties to the lowest index; for P(Y = 1) whether it is above 0.5; for a
         `ConfidencePrediction` whether it is right.
     """
-    return as_evidence(y_true, predicted, sample_weight).mean("accuracy").value
+    if predicted is not None and not isinstance(predicted, Announcement) and n_axes(predicted) == 1:
+        check_order(y_true, predicted)
+        predicted = _as_classes(predicted)
+    return as_evidence(y_true, predicted, sample_weight, cluster).mean("accuracy").value
 
 
-def brier_score(y_true: Any, scores: Any, *, sample_weight: Any = None) -> float:
+def _as_classes(predicted: Values) -> Scores:
+    """Return (n,) class codes or names as predictions, and numbers between 0 and 1 as they are."""
+    given = np.asarray(plain(predicted))
+    if given.dtype.kind == "f" and ((given > 0) & (given < 1)).any():
+        return predicted
+    return TopLabelPrediction(given, np.ones(len(given)))
+
+
+def brier_score(
+    y_true: Source,
+    scores: Scores | None = None,
+    *,
+    sample_weight: Values | None = None,
+    cluster: Values | None = None,
+) -> float:
     """Mean squared distance between prediction and outcome (Brier 1950).
 
     For (n, L) scores or `Predictions`, the mean over rows of sum_l (h_l - 1{Y = l})^2, in [0, 2]. For a
@@ -151,14 +174,26 @@ def brier_score(y_true: Any, scores: Any, *, sample_weight: Any = None) -> float
     scores, of (p - 1{Y = 1})^2; for a `MultilabelPrediction`, the mean of this over the classes. Parameters
     as for `ece`.
     """
-    return as_evidence(y_true, scores, sample_weight).mean("brier").value
+    return as_evidence(y_true, scores, sample_weight, cluster).mean("brier").value
 
 
-def log_loss(y_true: Any, scores: Any, *, sample_weight: Any = None) -> float:
+def log_loss(
+    y_true: Source,
+    scores: Scores | None = None,
+    *,
+    sample_weight: Values | None = None,
+    cluster: Values | None = None,
+) -> float:
     """Mean negative log probability of what happened, in nats.
 
     For (n, L) scores, of the true class; for a `TopLabelPrediction` or a `TopKPrediction`, of the event Y = c
     or Y != c; for 1-D scores, of the event or its absence; for a `MultilabelPrediction`, the mean of this
     over the classes. Probabilities are clipped at 2.2e-16. Parameters as for `ece`.
     """
-    return as_evidence(y_true, scores, sample_weight).mean("log_loss").value
+    return as_evidence(y_true, scores, sample_weight, cluster).mean("log_loss").value
+
+
+def _cells(
+    evidence: Evidence, notion: Notion, n_bins: int, strategy: Strategy | None, top_k: int | None
+) -> BinStatistics:
+    return evidence.cells(notion, n_bins=n_bins, strategy=strategy, top_k=top_k, effects=False)

@@ -17,12 +17,12 @@ from calib.base.interval_words import POWER, would_show
 from calib.base.results import Drawn, Result
 from calib.data.defaults import LEVEL, N_BINS, N_RESAMPLES, RANDOM_STATE
 from calib.data.notions import Notion, Strategy
-from calib.data.predictions import weighted_rows
-from calib.data.validation import as_class_scores, check_choice, check_level, check_norm
-from calib.evidence.binning import BinaryProblems, BinStatistics
+from calib.data.predictions import Scores, Values
+from calib.data.validation import check_choice, check_level, check_norm
+from calib.evidence.binning import BinStatistics
 from calib.evidence.clusters import too_few
 from calib.evidence.evidence import Evidence
-from calib.evidence.rows import as_evidence
+from calib.evidence.rows import Rows, Source, as_evidence, known_rows
 from calib.evidence.sampling import (
     Draw,
     Progress,
@@ -32,7 +32,7 @@ from calib.evidence.sampling import (
     resample,
 )
 from calib.evidence.sums import SummedRows
-from calib.stats.simplex_errors import cell_means
+from calib.stats.simplex_errors import cell_means, vectors_of
 
 #: Largest p-value of an error "above noise".
 SIGNIFICANCE = 0.05
@@ -161,18 +161,18 @@ class ProblemFloors(Result):
 
 
 def noise_floor(
-    y_true: Any,
-    scores: Any,
+    y_true: Source,
+    scores: Scores | None = None,
     *,
     notion: Notion = "top-label",
     n_bins: int = N_BINS,
-    strategy: Strategy = "uniform",
+    strategy: Strategy | None = None,
     metric: str = "ece",
     norm: float = 1,
     aggregate: str = "cell",
     top_k: int | None = None,
-    sample_weight: Any = None,
-    cluster: Any = None,
+    sample_weight: Values | None = None,
+    cluster: Values | None = None,
     sampler: Sampler | None = None,
     n_resamples: int = N_RESAMPLES,
     random_state: int | np.random.Generator | None = RANDOM_STATE,
@@ -187,7 +187,7 @@ def noise_floor(
     Parameters
     ----------
     y_true, scores, notion, n_bins, strategy, norm, top_k, sample_weight
-        As for `calib.ece`; or `BinaryProblems` as `scores`.
+        As for `calib.ece`; or `BinaryProblems` alone.
     metric : {"ece", "mce"}
         The error.
     aggregate : {"cell", "bin"}
@@ -214,15 +214,12 @@ def noise_floor(
     """
     measure = {"metric": metric, "norm": norm, "aggregate": aggregate}
     found = noise_floors(
-        y_true,
-        scores,
+        as_evidence(y_true, scores, sample_weight, cluster),
         {metric: measure},
         notion=notion,
         n_bins=n_bins,
         strategy=strategy,
         top_k=top_k,
-        sample_weight=sample_weight,
-        cluster=cluster,
         sampler=sampler,
         n_resamples=n_resamples,
         random_state=random_state,
@@ -232,23 +229,19 @@ def noise_floor(
 
 
 def noise_floors(
-    y_true: Any,
-    scores: Any,
+    evidence: Evidence,
     measures: Mapping[str, Mapping[str, Any]],
     *,
     notion: Notion = "top-label",
     n_bins: int = N_BINS,
-    strategy: Strategy = "uniform",
+    strategy: Strategy | None = None,
     top_k: int | None = None,
-    sample_weight: Any = None,
-    cluster: Any = None,
     sampler: Sampler | None = None,
     n_resamples: int = N_RESAMPLES,
     random_state: int | np.random.Generator | None = RANDOM_STATE,
     progress: Progress | None = None,
 ) -> dict[str, NoiseFloor]:
     """Compute `noise_floor` of several `measures` (metric, norm, aggregate by name) from the same redraws."""
-    evidence = as_evidence(y_true, scores, sample_weight, cluster)
     cells = evidence.cells(notion, n_bins=n_bins, strategy=strategy, top_k=top_k, variance=True)
     options: dict[str, Any] = {"n_resamples": n_resamples, "random_state": random_state, "progress": progress}
     drawing = evidence.draw(cells, sampler)
@@ -303,15 +296,18 @@ def _floors_of_claims(
 
 
 def problem_floors(
-    scores: BinaryProblems | Evidence,
-    notion: Notion | None = None,
+    y_true: Source,
+    scores: Scores | None = None,
     *,
+    notion: Notion | None = None,
     owner: np.ndarray | None = None,
     n_bins: int = N_BINS,
-    strategy: Strategy = "uniform",
+    strategy: Strategy | None = None,
     level: float = LEVEL,
     fdr: float | None = None,
     among: int | None = None,
+    sample_weight: Values | None = None,
+    cluster: Values | None = None,
     n_resamples: int = N_RESAMPLES,
     random_state: int | np.random.Generator | None = RANDOM_STATE,
     progress: Progress | None = None,
@@ -320,8 +316,10 @@ def problem_floors(
 
     Parameters
     ----------
-    scores, notion, n_bins, strategy, n_resamples, random_state, progress
+    y_true, scores, n_bins, strategy, sample_weight, cluster, n_resamples, random_state, progress
         As for `noise_floor`.
+    notion : str, optional
+        By default the notion that is looked at first for these predictions.
     owner : (P,) int array, optional
         Owner of each problem: floors are then the owners', of the ECE over all their problems.
     level
@@ -332,7 +330,7 @@ def problem_floors(
     among : int, optional
         Number of p-values decided together; by default the number of problems with entries.
     """
-    evidence = as_evidence(None, scores)
+    evidence = as_evidence(y_true, scores, sample_weight, cluster)
     cells = evidence.cells(notion, n_bins=n_bins, strategy=strategy, variance=True)
     random = np.random.default_rng(random_state)
     options: dict[str, Any] = {"owner": owner, "level": check_level(level), "progress": progress}
@@ -400,12 +398,13 @@ def _redrawn(
 
 
 def canonical_noise_floor(
-    y_true: Any,
-    proba: Any,
-    cells: Any,
+    y_true: Source,
+    proba: Scores | None = None,
+    cells: Values | None = None,
     *,
     norm: int = 1,
-    sample_weight: Any = None,
+    sample_weight: Values | None = None,
+    cluster: Values | None = None,
     n_resamples: int = N_RESAMPLES,
     random_state: int | np.random.Generator | None = RANDOM_STATE,
 ) -> NoiseFloor:
@@ -414,27 +413,37 @@ def canonical_noise_floor(
     Labels are redrawn from the predicted vectors (Vaicenavicius et al. 2019, Widmann et al. 2019). Parameters
     as for `canonical_ece` and `noise_floor`.
     """
-    options: dict[str, Any] = {"sample_weight": sample_weight, "n_resamples": n_resamples}
+    options: dict[str, Any] = {"sample_weight": sample_weight, "cluster": cluster, "n_resamples": n_resamples}
     return canonical_noise_floors(y_true, proba, cells, (norm,), random_state=random_state, **options)[norm]
 
 
 def canonical_noise_floors(
-    y_true: Any,
-    proba: Any,
-    cells: Any,
+    y_true: Source,
+    proba: Scores | None = None,
+    cells: Values | None = None,
     norms: Sequence[int] = (1, 2),
     *,
-    sample_weight: Any = None,
+    sample_weight: Values | None = None,
+    cluster: Values | None = None,
     n_resamples: int = N_RESAMPLES,
     random_state: int | np.random.Generator | None = RANDOM_STATE,
 ) -> dict[int, NoiseFloor]:
     """Return the `canonical_noise_floor` of each norm, from the same redrawn labels."""
-    means = cell_means(y_true, proba, cells, sample_weight)
-    matrix = as_class_scores(proba, "proba")
-    matrix = weighted_rows(matrix, matrix, sample_weight)[0]
+    if isinstance(y_true, Rows):
+        rows, evidence = y_true.predictions, y_true
+    else:
+        rows = known_rows(y_true, proba, sample_weight, cluster)
+        evidence = Rows(rows)
+    means, matrix = cell_means(rows, cells), vectors_of(evidence.predictions)
     n_cells, n_classes = means.predicted.shape
     places = means.position * n_classes + np.arange(n_classes)[:, None]
-    draw, width = draw_exclusive(matrix.T, places, n_cells * n_classes, means.row_weights)
+    scores = matrix.T
+    uniform = None
+    if evidence.dependence is not None:  # as in `draw_rows`: claims from the most to the least likely
+        order = np.argsort(-scores, axis=0, kind="stable")
+        scores, places = (np.take_along_axis(array, order, axis=0) for array in (scores, places))
+        uniform = evidence.dependence.uniform_as_known
+    draw, width = draw_exclusive(scores, places, n_cells * n_classes, evidence.weights, uniform)
 
     def block(generator: np.random.Generator, size: int) -> np.ndarray:
         labels = draw(generator, size).reshape(n_cells, n_classes, size)
@@ -452,6 +461,8 @@ def canonical_noise_floors(
             n_samples=len(matrix),
             observed=float(means.distance(norm) @ means.share),
             samples=norm_samples,
+            weighted=evidence.is_weighted,
+            untold=too_few(evidence.n_clusters),
         )
         for norm, norm_samples in zip(norms, samples, strict=True)
     }

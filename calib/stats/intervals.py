@@ -18,12 +18,12 @@ from calib.base.exceptions import InputError
 from calib.base.results import Result
 from calib.data.defaults import LEVEL, N_BINS
 from calib.data.notions import Notion, Strategy
-from calib.data.predictions import ConfidencePrediction, TopLabelPrediction
+from calib.data.predictions import ConfidencePrediction, Scores, Values
 from calib.data.validation import check_level
 from calib.evidence.binning import BinaryProblems, BinStatistics
+from calib.evidence.clusters import Clusters
 from calib.evidence.evidence import Evidence
-from calib.evidence.reductions import event_scores, top_label
-from calib.evidence.rows import Rows, as_evidence
+from calib.evidence.rows import Rows, Source, as_evidence
 from calib.evidence.sums import SummedRows
 from calib.stats.bootstrap import bootstrap_interval, with_unseen_errors
 from calib.stats.cluster_squares import MAX_SKEWNESS, ClusterSquares
@@ -62,16 +62,16 @@ class ErrorInterval(Result):
 
 
 def error_interval(
-    y_true: Any,
-    scores: Any,
+    y_true: Source,
+    scores: Scores | None = None,
     *,
     notion: Notion = "top-label",
     n_bins: int = N_BINS,
-    strategy: Strategy = "uniform",
+    strategy: Strategy | None = None,
     norm: int = 1,
     top_k: int | None = None,
-    sample_weight: Any = None,
-    cluster: Any = None,
+    sample_weight: Values | None = None,
+    cluster: Values | None = None,
     level: float = LEVEL,
 ) -> ErrorInterval:
     """Return an interval of a calibration error.
@@ -116,7 +116,7 @@ def error_interval(
     cells = evidence.cells(notion, n_bins=n_bins, strategy=strategy, top_k=top_k)
     if norm == 1:
         return _interval(cells, norm, level, _l1_limits(evidence, cells, z))
-    return _interval(cells, norm, level, _l2_limits(evidence.problems(notion, top_k), cells, z))
+    return _interval(cells, norm, level, _l2_limits(evidence, evidence.problems(notion, top_k), cells, z))
 
 
 def _interval(
@@ -202,51 +202,44 @@ def _l1_limits(
 
 
 def measure_interval(
-    y_true: Any,
-    scores: Any,
+    evidence: Evidence,
     key: str,
     *,
     n_bins: int = N_BINS,
-    strategy: Strategy = "uniform",
+    strategy: Strategy | None = None,
     level: float = LEVEL,
-    sample_weight: Any = None,
-    cluster: Any = None,
 ) -> tuple[float, float]:
     """Return the ends of the interval of any number that calib reports.
 
     Parameters
     ----------
-    y_true, scores, n_bins, strategy, sample_weight, cluster, level
-        As for `error_interval`; for "brier" and "log_loss" the whole vectors.
+    n_bins, strategy, level
+        As for `error_interval`.
     key : str
         One of `calib.stats.MEASURES`. An ECE has `error_interval`, an MCE `interval_of_all_cells`, accuracy
         the Clopper-Pearson interval (with weights Korn & Graubard's, 1998), an AUC `area_limits`, and the
         means of a score over rows `bootstrap_interval`.
     """
-    measure, evidence = MEASURES[key], as_evidence(y_true, scores, sample_weight, cluster)
+    measure = MEASURES[key]
     if (missing := measure.missing(evidence)) is not None:
         raise InputError(missing)
     if interval_needs_rows(evidence, measure):
         raise InputError(f"the interval of {measure.title} needs the rows: a summary holds only sums")
     options: dict[str, Any] = {"n_bins": n_bins, "strategy": strategy, "level": level}
     if measure.metric == "mce" or measure.norm not in (1, 2):
-        return interval_of_all_cells(None, evidence, **measure.options, **options)
+        return interval_of_all_cells(evidence, **measure.options, **options)
     if measure.metric == "ece":
-        interval = error_interval(
-            None, evidence, notion=measure.notion or "top-label", norm=int(measure.norm), **options
-        )
+        notion = measure.notion or "top-label"
+        interval = error_interval(evidence, notion=notion, norm=int(measure.norm), **options)
         return interval.lower, interval.upper
     if measure.metric == "accuracy":
         return share_limits(evidence, 1.0 - check_level(level))
     if measure.metric == "auc" and measure.notion is not None:
         return area_limits(evidence, measure.notion, 1.0 - check_level(level))
     assert isinstance(evidence, Rows)
-    rows = evidence.scores
-    if measure.notion is not None and event_scores(rows) is None:
-        rows = TopLabelPrediction(*top_label(rows))
     metric: Any = measure.metric
-    weighting: dict[str, Any] = {"sample_weight": evidence.weights, "cluster": evidence.cluster}
-    mean = bootstrap_interval(evidence.y_true, rows, metric=metric, level=level, **weighting)
+    rows = evidence if measure.notion is None else evidence.tops()
+    mean = bootstrap_interval(rows, metric=metric, level=level)
     return mean.lower, mean.upper
 
 
@@ -280,9 +273,10 @@ def few_clusters_factor(n_clusters: float | None, alpha: float) -> float:
     return float((normal / student) ** 2)
 
 
-def share_limits(evidence: Rows | SummedRows, alpha: float) -> tuple[float, float]:
+def share_limits(evidence: Evidence, alpha: float) -> tuple[float, float]:
     """Return the ends of the interval of the accuracy: Clopper & Pearson, with weights Korn & Graubard."""
-    share, variance = evidence.mean("accuracy")
+    mean = evidence.mean("accuracy")
+    share, variance = mean.value, mean.variance
     if np.isnan(variance):
         raise InputError(
             "the interval of the accuracy needs the rows: its variance does not follow from sums"
@@ -314,11 +308,13 @@ def area_limits(evidence: Evidence, notion: Notion, alpha: float) -> tuple[float
     return max(float(low[0]), 0.0), min(float(high[0]), 1.0)
 
 
-def share_of_rows(hits: np.ndarray, cluster: np.ndarray | None, alpha: float) -> tuple[float, float]:
+def share_of_rows(hits: np.ndarray, clusters: Clusters, alpha: float) -> tuple[float, float]:
     """Return the ends of the interval of the share of hits among (n,) rows, [0, 1] if there are none."""
     if not len(hits):
         return 0.0, 1.0
-    return share_limits(Rows(hits, ConfidencePrediction(np.ones(len(hits))), cluster=cluster), alpha)
+    rows = Rows(ConfidencePrediction(np.ones(len(hits)), hits))
+    rows.clusters = clusters
+    return share_limits(rows, alpha)
 
 
 def outcome_limits(
@@ -353,15 +349,17 @@ def binomial_limits(
 
 
 def interval_of_all_cells(
-    y_true: Any,
-    scores: Any,
+    y_true: Source,
+    scores: Scores | None = None,
     *,
     notion: Notion | None = None,
     n_bins: int = N_BINS,
-    strategy: Strategy = "uniform",
+    strategy: Strategy | None = None,
     metric: str = "mce",
     aggregate: str = "cell",
     norm: float = 1,
+    sample_weight: Values | None = None,
+    cluster: Values | None = None,
     level: float = LEVEL,
 ) -> tuple[float, float]:
     """Return the ends of an interval of any binned error, from intervals of all cells at once.
@@ -370,7 +368,8 @@ def interval_of_all_cells(
     errors of the nearest and of the farthest gaps they allow. For an ECE `error_interval` is shorter.
     Parameters as for `calib.noise_floor`.
     """
-    cells = as_evidence(y_true, scores).cells(notion, n_bins=n_bins, strategy=strategy)
+    evidence = as_evidence(y_true, scores, sample_weight, cluster)
+    cells = evidence.cells(notion, n_bins=n_bins, strategy=strategy)
     alpha = (1.0 - check_level(level)) / len(cells.count)
     low, high = outcome_limits(cells, alpha)
     nearest = np.maximum(np.maximum(low - cells.mean_score, cells.mean_score - high), 0.0)
@@ -412,9 +411,11 @@ def _folded_inverse(mean: float) -> float:
     return mean if mean >= _FOLDED_MEANS[-1] else float(np.interp(mean, _FOLDED_MEANS, _DISTANCES))
 
 
-def _l2_limits(problems: BinaryProblems, cells: BinStatistics, z: float) -> tuple[float, float, float, float]:
-    if problems.row_cluster is not None:
-        return _l2_limits_of_clusters(ClusterSquares.of(problems, cells), z)
+def _l2_limits(
+    evidence: Rows | SummedRows, problems: BinaryProblems, cells: BinStatistics, z: float
+) -> tuple[float, float, float, float]:
+    if isinstance(evidence, Rows) and not evidence.clusters.independent:
+        return _l2_limits_of_clusters(ClusterSquares.of(problems, cells, evidence.clusters), z)
     table = SquaredGaps.of(problems, cells)
     n, claims = cells.effective_samples, cells.n_claims
     share, gap, count, variance = table.share, table.gap, table.count, table.variance
@@ -425,9 +426,7 @@ def _l2_limits(problems: BinaryProblems, cells: BinStatistics, z: float) -> tupl
     if claims == 1:
         linear = float((share * gap) ** 2 @ (variance / count))
     else:
-        slope = (gap * share / table.weight)[table.cell]
-        if problems.weights is not None:
-            slope *= problems.weights
+        slope = (gap * share / table.weight)[table.cell] * problems.weights
         residual = slope * (problems.outcomes - table.mean_outcome[table.cell])
         by_row = np.bincount(problems.rows, weights=residual, minlength=cells.n_samples)
         linear = float(by_row @ by_row)
@@ -512,8 +511,7 @@ class SquaredGaps(Result):
         scores, outcomes = problems.scores.astype(np.float64), problems.outcomes.astype(np.float64)
         count: np.ndarray = np.bincount(cell).astype(np.float64)
         several, w = count > 1, problems.weights
-        if w is None:
-            w = np.ones(1)
+        if not problems.is_weighted:
             weight, pairs = count, np.maximum(count * (count - 1.0), 1.0)
             noisy_pairs = 1.0 / pairs
         else:

@@ -15,10 +15,10 @@ from calib.base.exceptions import InputError
 from calib.base.parallel import map_threads
 from calib.base.results import Result
 from calib.data.defaults import LEVEL, RANDOM_STATE
-from calib.data.predictions import weighted_rows
-from calib.data.validation import as_finite, check_level
-from calib.evidence.clusters import even_clusters
-from calib.evidence.reductions import cluster_codes
+from calib.data.predictions import Values
+from calib.data.validation import as_clusters, as_finite, check_level
+from calib.data.weights import row_weights
+from calib.evidence.clusters import Clusters, even_clusters
 from calib.stats.bootstrap import with_unseen_errors
 
 #: Draws of the largest difference: the standard error of its tail is 0.3 %.
@@ -42,11 +42,11 @@ class Improvements(Result):
 
 
 def improvements(
-    losses: Any,
+    losses: Values,
     *,
-    sample_weight: Any = None,
-    cluster: Any = None,
-    unseen: Any = None,
+    sample_weight: Values | None = None,
+    cluster: Values | None = None,
+    unseen: Values | None = None,
     level: float = LEVEL,
     random_state: int = RANDOM_STATE,
 ) -> Improvements:
@@ -72,11 +72,11 @@ def improvements(
 
 
 def best_set(
-    losses: Any,
+    losses: Values,
     *,
-    sample_weight: Any = None,
-    cluster: Any = None,
-    unseen: Any = None,
+    sample_weight: Values | None = None,
+    cluster: Values | None = None,
+    unseen: Values | None = None,
     level: float = LEVEL,
     random_state: int = RANDOM_STATE,
 ) -> np.ndarray:
@@ -109,31 +109,30 @@ def best_set(
     return ~(lower > ROUNDING * np.abs(mean).max()).any(axis=1)
 
 
-def _each(unseen: Any, n_methods: int) -> np.ndarray:
+def _each(unseen: Values | None, n_methods: int) -> np.ndarray:
     return np.zeros(n_methods) if unseen is None else np.asarray(unseen, dtype=np.float64)
 
 
 def _differences(
-    losses: Any, sample_weight: Any, cluster: Any
+    losses: Values, sample_weight: Values | None, cluster: Values | None
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray, float | None]:
     """Return values minus their mean, over sqrt(n), (m, n); means, (m,); errors of differences, (m, m)."""
     values = as_finite(losses, ndim=2, what="losses")
-    codes = cluster_codes(values.T, sample_weight, cluster)
-    by_row, _, weights = weighted_rows(values.T, values.T, sample_weight)
-    values = np.ascontiguousarray(by_row.T)
+    n_given = values.shape[1]
+    counts, weights, _ = row_weights(sample_weight, n_given)
+    clusters = Clusters.of(None if cluster is None else as_clusters(cluster, n_given), n_given).take(counts)
+    values = np.ascontiguousarray(values[:, counts])
     n_samples = values.shape[1]
     if n_samples < 2:
         raise InputError(f"comparing methods needs at least 2 rows; got {n_samples}")
-    mean = values.mean(axis=1) if weights is None else values @ weights / weights.sum()
-    values = values - mean[:, None]
-    if weights is not None:  # what each row adds to the error of a ratio of sums
-        values = values * weights
+    mean = values @ weights / weights.sum()
+    values = (values - mean[:, None]) * weights  # what each row adds to the error of a ratio of sums
     n_units: float = n_samples
-    if codes is not None:
-        values = np.array([np.bincount(codes, value) for value in values])
+    if not clusters.independent:
+        values = np.array([clusters.sums(value) for value in values])
         if values.shape[1] < 2:
             raise InputError("comparing methods needs at least 2 clusters; got 1")
-        n_units = max(even_clusters(np.bincount(codes), 1.0), 2.0)
+        n_units = max(even_clusters(np.bincount(clusters.code), 1.0), 2.0)
     values = values * np.sqrt(n_units / (n_units - 1.0)) / n_samples
 
     def squared_distance(pair: tuple[Any, Any]) -> float:
@@ -145,7 +144,7 @@ def _differences(
     error[above] = np.sqrt(map_threads(squared_distance, zip(*above, strict=True)))
     error += error.T
     error[error <= ROUNDING * np.abs(mean).max()] = 0.0
-    return values, mean, error, None if codes is None else n_units - 1.0
+    return values, mean, error, None if clusters.independent else n_units - 1.0
 
 
 def _critical_value(

@@ -12,11 +12,13 @@ import pandas as pd
 from calib.base.exceptions import InputError
 from calib.base.interval_words import with_interval
 from calib.base.results import Result
+from calib.data.equal_rows import together_by_column
 from calib.data.kinds import check_equal_rows
 from calib.data.notions import TOP_K_NOTIONS, Notion
-from calib.data.predictions import Announcement, clusters_of, with_codes
-from calib.data.validation import as_groups, check_alpha, check_choice, check_not_negative
-from calib.evidence.reductions import reduce_to_binary
+from calib.data.predictions import Announcement, Scores, Values
+from calib.data.validation import as_groups, check_alpha, check_choice, check_not_negative, plain
+from calib.evidence.reductions import has_columns, problems_of
+from calib.evidence.rows import Source, known_rows
 from calib.stats.arrivals import CLOCKS, LARGEST_HASH, REMEMBERED, Entries, as_times, digest
 from calib.stats.bets import CELLS, STAKE, Level, begun_by, cell_of, gap_bounds, log_factors
 
@@ -178,7 +180,14 @@ class Monitor(Result):
         """Return a time in the unit of the rows: a Timestamp if they had dates."""
         return pd.Timestamp(time, unit="s") if self.clock == "date" else time
 
-    def compare_with(self, y: Any, scores: Any, *, groups: Any = None, cluster: Any = None) -> Monitor:
+    def compare_with(
+        self,
+        y: Source,
+        scores: Scores | None = None,
+        *,
+        groups: Values | None = None,
+        cluster: Values | None = None,
+    ) -> Monitor:
         """Test for changes since these rows instead of gaps to the scores; call it before any `update`.
 
         The gap of each cell of scores may then be anything that these rows allow. Their bounds hold for all
@@ -199,13 +208,19 @@ class Monitor(Result):
         return self
 
     def update(
-        self, y: Any, scores: Any, time: Any = None, *, groups: Any = None, cluster: Any = None
+        self,
+        y: Source,
+        scores: Scores | None = None,
+        time: Values | None = None,
+        *,
+        groups: Values | None = None,
+        cluster: Values | None = None,
     ) -> Monitor:
         """Add rows, and return the monitor.
 
         Parameters
         ----------
-        y : (n,) array_like
+        y : (n,) array_like, or labelled predictions
             True class codes, or whether the event happened. Rows without a label (NaN or None) are left out;
             send them again when they have one.
         scores : (n, L) or (n,) array_like, or predictions of any kind
@@ -399,39 +414,48 @@ class Monitor(Result):
         cell = cell_of(scores)
         return lower[unit, cell] - self.tolerance, upper[unit, cell] + self.tolerance
 
-    def _rows(self, y: Any, scores: Any, time: Any, groups: Any, cluster: Any) -> Entries | None:
-        check_equal_rows(scores, "A monitor")
+    def _rows(
+        self,
+        y: Source,
+        scores: Scores | None,
+        time: Values | None,
+        groups: Values | None,
+        cluster: Values | None,
+    ) -> Entries | None:
         if (groups is None) != (self.by is None):
             raise InputError(
                 "groups need by=, the name of their column"
                 if self.by is None
                 else f"pass groups=, the {self.by} of each row"
             )
-        cluster = clusters_of(scores, cluster)
-        y, scores = with_codes(y, scores)
-        labels = np.asarray(y)
-        known = np.flatnonzero(~pd.isna(labels)) if labels.ndim == 1 else np.arange(len(labels))
-        clock, times = as_times(time, len(labels), self.n_rows)
+        known = None if scores is None else _labelled_rows(y)
+        if known is None:
+            rows = known_rows(y, scores, None, cluster)
+        else:
+            self.n_unlabelled += int((~known).sum())
+            if not known.any():
+                return None
+            some = (
+                scores.take(known) if isinstance(scores, Announcement) else np.asarray(plain(scores))[known]
+            )
+            labels = np.asarray(plain(y))[known].tolist()
+            time, groups, cluster = (
+                None if given is None else np.asarray(given)[known] for given in (time, groups, cluster)
+            )
+            rows = known_rows(np.asarray(labels), some, None, cluster)
+        check_equal_rows(rows, "A monitor")
+        clock, times = as_times(time, rows.n_samples, self.n_rows)
         if self.blocks and clock != self.clock:
             raise InputError(f"earlier rows have {CLOCKS[self.clock]}, these have {CLOCKS[clock]}")
-        self.n_unlabelled += len(labels) - len(known)
-        if not len(known):
-            return None
-        if len(known) < len(labels):
-            labels, times = labels[known].astype(np.int64), times[known]
-            scores = scores.take(known) if isinstance(scores, Announcement) else np.asarray(scores)[known]
-            groups = None if groups is None else np.asarray(groups)[known]
-            cluster = None if cluster is None else cluster[known]
-        problems = reduce_to_binary(labels, scores, self.notion)
-        names = getattr(scores, "class_names", None)
+        problems = problems_of(rows, self.notion)
         self.clock = clock
         return Entries(
             problems,
-            [str(code) for code in range(problems.shape.n_classes)] if names is None else names,
-            hasattr(scores, "proba") or not isinstance(scores, Announcement),
+            rows.class_names or [str(code) for code in range(problems.shape.n_classes)],
+            has_columns(rows),
             times,
-            None if groups is None else as_groups(groups, len(labels)),
-            cluster,
+            None if groups is None else as_groups(groups, rows.n_samples),
+            together_by_column(rows) if rows.cluster is None else rows.cluster,
         )
 
     def _refuse_known(self, hashes: np.ndarray) -> None:
@@ -450,6 +474,13 @@ class Monitor(Result):
     def _remember(self, hashes: np.ndarray) -> None:
         self.seen.append(digest(hashes))
         self.hashes = np.unique(np.concatenate([self.hashes, hashes]))[:REMEMBERED]
+
+
+def _labelled_rows(y: Source) -> np.ndarray | None:
+    """Return which rows have a label, (n,) bool; None if all have one."""
+    labels = np.asarray(plain(y))
+    known = ~pd.isna(labels) if labels.ndim == 1 else np.ones(len(labels), dtype=bool)
+    return None if known.all() else known
 
 
 def _day(time: Any) -> str:

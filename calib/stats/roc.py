@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Any, Literal, overload
+from typing import Literal, overload
 
 import numpy as np
 
 from calib.base.exceptions import InputError
 from calib.data.defaults import LEVEL
 from calib.data.notions import Notion
+from calib.data.predictions import Scores, Values
 from calib.data.validation import check_choice
-from calib.evidence.rows import as_evidence
+from calib.evidence.rows import Source, as_evidence
 from calib.stats.bootstrap import Interval
 from calib.stats.intervals import measure_interval
 from calib.stats.measures import MEASURES
@@ -18,39 +19,39 @@ from calib.stats.measures import MEASURES
 
 @overload
 def auc(
-    y_true: Any,
-    scores: Any,
+    y_true: Source,
+    scores: Scores | None = None,
     *,
     notion: Notion | None = None,
     interval: Literal[False] = False,
     level: float = LEVEL,
-    sample_weight: Any = None,
-    cluster: Any = None,
+    sample_weight: Values | None = None,
+    cluster: Values | None = None,
 ) -> float: ...
 
 
 @overload
 def auc(
-    y_true: Any,
-    scores: Any,
+    y_true: Source,
+    scores: Scores | None = None,
     *,
     notion: Notion | None = None,
     interval: Literal[True],
     level: float = LEVEL,
-    sample_weight: Any = None,
-    cluster: Any = None,
+    sample_weight: Values | None = None,
+    cluster: Values | None = None,
 ) -> Interval: ...
 
 
 def auc(
-    y_true: Any,
-    scores: Any,
+    y_true: Source,
+    scores: Scores | None = None,
     *,
     notion: Notion | None = None,
     interval: bool = False,
     level: float = LEVEL,
-    sample_weight: Any = None,
-    cluster: Any = None,
+    sample_weight: Values | None = None,
+    cluster: Values | None = None,
 ) -> float | Interval:
     """Area under the ROC curve: the chance that a row with the event has a higher score than a row without.
 
@@ -89,5 +90,5 @@ def auc(
         raise InputError(f"{measure.title} needs rows of both outcomes; all of these have the same outcome")
     if not interval:
         return value
-    ends = measure_interval(None, evidence, measure.key, level=level)
+    ends = measure_interval(evidence, measure.key, level=level)
     return Interval("auc", value, *ends, level, np.empty(0))

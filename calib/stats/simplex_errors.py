@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
 from calib.base.exceptions import InputError
 from calib.base.results import Result
-from calib.data.predictions import weighted_rows
-from calib.data.validation import as_class_scores, as_labels, check_order
+from calib.data.predictions import Announcement, Predictions, Scores, Values
+from calib.data.validation import as_labels
+from calib.data.weights import row_weights
+from calib.evidence.rows import Source, known_rows
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -22,9 +23,7 @@ class CellMeans(Result):
     weight: np.ndarray  #: (m,) array: sum of their weights; `count` if rows are unweighted
     predicted: np.ndarray  #: (m, L) float64 array: mean predicted vector
     observed: np.ndarray | None  #: (m, L) float64 array: label frequencies; None without labels
-    position: np.ndarray  #: (n,) int64 array: index of every row's cell in these arrays
-    #: (n,) float64 array: weights of the rows, with mean 1. Rows of weight 0 do not count.
-    row_weights: np.ndarray | None = None
+    position: np.ndarray  #: (n,) int64 array: index of the cell of every row that counts in these arrays
 
     @property
     def share(self) -> np.ndarray:
@@ -43,33 +42,47 @@ class CellMeans(Result):
         return float(self.distance(norm) @ self.weight / self.weight.sum())
 
 
-def cell_means(y_true: Any, proba: Any, cells: Any, sample_weight: Any = None) -> CellMeans:
-    """Average predictions, (n, L), and labels (or None) over the rows of each of the (n,) cells."""
-    check_order(y_true, proba)
-    matrix = as_class_scores(proba, "proba")
-    numbers = as_labels(cells, len(matrix), None)
-    numbers, matrix, weights = weighted_rows(numbers, matrix, sample_weight)
-    if y_true is not None:
-        y_true = weighted_rows(y_true, y_true, sample_weight)[0]
+def vectors_of(rows: Announcement) -> np.ndarray:
+    """Return the (n, L) vectors of predictions."""
+    if not isinstance(rows, Predictions):
+        raise InputError(
+            f"canonical calibration is about a probability for every class; got a {type(rows).__name__}"
+        )
+    return rows.proba
+
+
+def cell_means(rows: Announcement, cells: Values | None) -> CellMeans:
+    """Average predictions, and labels if they are known, over the rows of each of the (n,) cells."""
+    if cells is None:
+        raise InputError("cells are missing: pass the cell of each row, as from CanonicalBinning.assign")
+    matrix = vectors_of(rows)
+    numbers = as_labels(cells, len(matrix), None, "cells")
+    counts, weights, differ = row_weights(rows.sample_weight, len(matrix))
+    matrix, numbers = matrix[counts], numbers[counts]
     cell, position, count = np.unique(numbers, return_inverse=True, return_counts=True)
-    weight, weighted = count, matrix
-    if weights is not None:
-        weight, weighted = np.bincount(position, weights), matrix * weights[:, None]
-    sums = np.column_stack([np.bincount(position, column, len(cell)) for column in weighted.T])
+    weight = np.bincount(position, weights) if differ else count
+    sums = np.column_stack([np.bincount(position, column * weights, len(cell)) for column in matrix.T])
     observed = None
-    if y_true is not None:
-        labels = as_labels(y_true, *matrix.shape)
-        table = np.bincount(position * sums.shape[1] + labels, weights, minlength=sums.size)
-        observed = table.reshape(sums.shape) / weight[:, None]
-    return CellMeans(cell, count, weight, sums / weight[:, None], observed, position, weights)
+    if rows.labels is not None:
+        place = position * sums.shape[1] + rows.labels[counts]
+        observed = np.bincount(place, weights, sums.size).reshape(sums.shape) / weight[:, None]
+    return CellMeans(cell, count, weight, sums / weight[:, None], observed, position)
 
 
-def canonical_ece(y_true: Any, proba: Any, cells: Any, *, norm: int = 1, sample_weight: Any = None) -> float:
+def canonical_ece(
+    y_true: Source,
+    proba: Scores | None = None,
+    cells: Values | None = None,
+    *,
+    norm: int = 1,
+    sample_weight: Values | None = None,
+    cluster: Values | None = None,
+) -> float:
     """Estimate the canonical calibration error E ||E[Y | cell] - E[g(X) | cell]|| over cells.
 
     Parameters
     ----------
-    y_true, sample_weight
+    y_true, sample_weight, cluster
         As for `calib.ece`.
     proba : (n, L) array_like
         Predicted vectors.
@@ -84,4 +97,4 @@ def canonical_ece(y_true: Any, proba: Any, cells: Any, *, norm: int = 1, sample_
     >>> canonical_ece([0, 1], [[0.5, 0.25, 0.25], [0.5, 0.25, 0.25]], [0, 0])
     0.5
     """
-    return cell_means(y_true, proba, cells, sample_weight).error(norm)
+    return cell_means(known_rows(y_true, proba, sample_weight, cluster), cells).error(norm)

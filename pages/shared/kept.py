@@ -21,6 +21,7 @@ import streamlit as st
 
 from calib import InputError
 from calib.data.predictions import Announcement
+from calib.evidence.rows import Rows
 from pages.shared.isolation.objects import n_bytes
 from pages.shared.isolation.process import session_of_thread
 
@@ -47,7 +48,11 @@ class Kept:
         with _lock:
             self.results.move_to_end(key)
             self.used = time.monotonic()
-            return self.results[key][0]
+            result, size = self.results[key]
+            if isinstance(result, Rows):  # it keeps what it sorts
+                self.results[key] = result, n_bytes(result)
+                self.size += self.results[key][1] - size
+            return result
 
     def put(self, key: Any, result: Any) -> None:
         """Keep a result, and drop others if all of them take too much memory."""
@@ -266,8 +271,8 @@ def _once(owner: Kept, key: Any, compute: Callable[[], Any]) -> Any:
 
 def digest(value: Any) -> Any:
     """Return a small hashable key that identifies an argument."""
-    if isinstance(value, Announcement):
-        return value.fingerprint
+    if isinstance(value, (Announcement, Rows)):
+        return (value.predictions if isinstance(value, Rows) else value).fingerprint
     if hasattr(value, "digest"):
         return value.digest
     if isinstance(value, Mapping):

@@ -44,9 +44,9 @@ def missing_for(page: str) -> str | None:
     data, needs = dataset(), NEEDS[page]
     if (missing := lacks_any(data.kind, needs.one_of, page)) is not None:
         return missing
-    if needs.without_rows and data.sums is not None:
+    if needs.without_rows and not data.has_rows:
         return needs_rows(page, needs.without_rows)
-    return weights_refused(needs.equal_rows) if needs.equal_rows and data.weighted else None
+    return weights_refused(needs.equal_rows) if needs.equal_rows and data.evidence.is_weighted else None
 
 
 def weights_refused(what: str) -> str:
@@ -58,7 +58,7 @@ def need_kind(page: str) -> None:
     """Stop the page, with the reason, if it needs more than the predictions have or cannot use weights."""
     if (missing := missing_for(page)) is not None:
         st.info(escaped(missing))
-        several = " to look at one class" if dataset().kind.name == "multilabel" else ""
+        several = " to look at one class" if "every label" in dataset().kind.has else ""
         st.page_link("pages/views/data.py", label=f"Open Data{several}", icon=":material/upload_file:")
         st.stop()
 
@@ -70,11 +70,11 @@ def lacking(data: Dataset, page: str) -> str:
         return {("class",): "classes", ("vector",): "vectors"}.get(needs.one_of, "confidence")
     if page == "Simplex" and data.evaluation.n_classes == 2:
         return "third class"
-    return "rows" if needs.without_rows and data.sums is not None else ""
+    return "rows" if needs.without_rows and not data.has_rows else ""
 
 
 def say_rows_needed(what: str, instead: str = SAMPLE) -> bool:
     """If a summary is on screen, say that something needs rows and what to do; return whether it is."""
-    if dataset().sums is not None:
+    if not dataset().has_rows:
         st.caption(escaped(needs_rows(what, instead)))
-    return dataset().sums is not None
+    return not dataset().has_rows

@@ -1,14 +1,15 @@
 """Results that pages show, each computed once: in this process if fast, else in a worker.
 
+A result is a function of the whole evidence of a method: its outcomes, weights and clusters come with it.
 Results that contain rows are kept per session and end with it; shared ones contain summaries only.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
-from functools import reduce
-from typing import Any
+from functools import reduce, wraps
+from typing import Any, TypeVar
 
 import numpy as np
 import pandas as pd
@@ -16,15 +17,15 @@ import pandas as pd
 import calib
 from calib import Predictions, answers, diagrams, stats
 from calib.answers.calibrated import vector_losses
-from calib.answers.change import Change, change
-from calib.answers.costly_actions import ActionCosts, choose_actions
+from calib.answers.change import change
+from calib.answers.costly_actions import choose_actions
 from calib.answers.cuts import LEAST_ROWS, cross_cuts
 from calib.answers.decision_curves import ActionCounts, action_counts
 from calib.calibrators.canonical import SimplexScheme
 from calib.data.defaults import N_BINS
 from calib.data.equal_rows import overlap
-from calib.data.kinds import kind_of
-from calib.data.notions import Notion, PerClass, Strategy
+from calib.data.kinds import KINDS
+from calib.data.notions import TOP_NOTIONS, Notion, PerClass, Strategy
 from calib.data.splits import units_of
 from calib.diagrams.monitoring import OverTime, watch_rows
 from calib.diagrams.refits import binned_sweeps
@@ -32,19 +33,22 @@ from calib.diagrams.row_lists import cell_order
 from calib.diagrams.slice_maps import slice_class_heat, slice_heat
 from calib.diagrams.three_class_views import rows_of_classes
 from calib.evidence import BinStatistics
-from calib.evidence.reductions import event_scores, outcomes_of, top_label
-from calib.evidence.rows import as_evidence
+from calib.evidence.reductions import top_label
+from calib.evidence.rows import Rows
 from calib.scale.summary import Summary
-from calib.stats.bands import ConsistencyBand, consistency_band
+from calib.stats.bands import consistency_band
 from calib.stats.binless import compared_rows, kernel_test
+from calib.stats.decompositions import corp_curve
 from calib.stats.effective import dependence_words
-from calib.stats.floors import ProblemFloors, canonical_noise_floors, noise_floors, problem_floors
+from calib.stats.floors import canonical_noise_floors, noise_floors, problem_floors
 from calib.stats.intervals import interval_needs_rows, measure_interval
 from calib.stats.measures import MEASURES, Measure
 from pages.shared.isolation import computing
 from pages.shared.kept import kept
-from pages.shared.session import BASE, Dataset, Method, class_wise, dataset, methods
+from pages.shared.session import BASE, Dataset, Method, class_wise, dataset, methods, notions
 from pages.shared.work import compute
+
+Result = TypeVar("Result")
 
 #: Redraws for the curve of a perfect model: its shares are averages, which 200 redraws give to within 1 %.
 CURVE_REDRAWS = 200
@@ -72,75 +76,90 @@ class ThreeClasses:
         return f"{self.calibration.fingerprint}/{self.evaluation.fingerprint}"
 
 
+def about(method: Method, notion: Notion | None = None) -> Rows | Summary:
+    """Return the evidence of a method; for a notion of the predicted class, without the other classes.
+
+    It holds what was sorted for earlier results. Further columns are left out.
+    """
+    return _about(method, notion in TOP_NOTIONS)
+
+
 @kept(rows=True)
-def problems(method: Method, notion: Notion) -> calib.BinaryProblems:
-    options: dict[str, Any] = {"cluster": method.cluster, "sample_weight": method.weights}
-    return calib.reduce_to_binary(method.labels, method.scores, notion, **options)
+def _about(method: Method, top: bool) -> Rows | Summary:
+    if isinstance(method.evidence, Summary):
+        return method.evidence
+    rows = method.evidence.tops() if top else method.evidence
+    found = None if rows.clusters.independent else rows.clusters.code  # perhaps in a column that is left out
+    return rows.of_scores(rows.predictions.with_metadata(None).with_cluster(found))
 
 
-def evidence(method: Method, notion: Notion | None = None) -> Any:
-    """Return the evidence of a method for a notion: its sorted problems, or the sums of a summary."""
-    return method.sums or problems(method, notion or method.notions[0])
+def _result(
+    function: Callable[..., Result], words: str, *, whole: bool = False, rows: bool = False, **fixed: Any
+) -> Callable[..., Result]:
+    """Return a kept function like a function of calib, with methods in place of their evidence.
+
+    `whole` says whether it needs the scores of all classes; if it has a notion, the notion decides. `rows`
+    says that the result holds rows.
+    """
+
+    @kept(rows=rows)
+    @wraps(function)
+    def result(*of: Any, **options: Any) -> Result:
+        given = fixed | options
+        top = given["notion"] in TOP_NOTIONS if "notion" in given else not whole
+        arguments = (_about(each, top) if isinstance(each, Method) else each for each in of)
+        return compute(words, function, *arguments, **given)
+
+    return result
 
 
 @kept()
 def cells(method: Method, notion: Notion, n_bins: int) -> BinStatistics:
-    return as_evidence(None, evidence(method, notion)).cells(notion, n_bins=n_bins)
+    return about(method, notion).cells(notion, n_bins=n_bins, strategy="uniform")
 
 
 def metrics(method: Method, n_bins: int) -> answers.Metrics:
-    return replace(_metrics(method, n_bins, class_wise()), method=method.name)
+    return replace(_metrics(method, n_bins=n_bins, class_wise=class_wise()), method=method.name)
 
 
-@kept()
-def _metrics(method: Method, n_bins: int, with_classes: bool) -> answers.Metrics:
-    return compute(
-        "Computing metrics",
-        calib.metrics,
-        method.labels,
-        method.scores,
-        n_bins=n_bins,
-        strategy=method.strategy,
-        class_wise=with_classes,
-        sample_weight=method.weights,
-    )
-
-
-@kept()
-def reliability(method: Method, n_bins: int) -> diagrams.ReliabilityDiagram:
-    return calib.reliability_diagram(
-        method.labels, method.scores, n_bins=n_bins, sample_weight=method.weights
-    )
-
-
-@kept()
-def classes(method: Method, n_bins: int) -> diagrams.ClassTable:
-    return compute(
-        "Assessing every class",
-        calib.class_table,
-        method.labels,
-        evidence(method, "top-label"),
-        n_bins=n_bins,
-        strategy=method.strategy,
-        random_state=0,
-    )
-
-
-@kept()
-def class_diagram(method: Method, label: int, notion: Notion, n_bins: int) -> diagrams.ClassDiagram:
-    options: dict[str, Any] = {"notion": notion, "n_bins": n_bins, "sample_weight": method.weights}
-    return diagrams.class_diagram(method.labels, method.scores, label, **options)
+_metrics = _result(calib.metrics, "Computing metrics", whole=True)
+reliability = _result(calib.reliability_diagram, "Drawing the diagram")
+classes = _result(calib.class_table, "Assessing every class", random_state=0)
+class_diagram = _result(diagrams.class_diagram, "Assessing the class")
+class_floors = _result(
+    problem_floors, "Redrawing outcomes for every class", notion="class-wise", random_state=0
+)
+conclusion = _result(calib.conclude, "Looking for the clearest evidence")
+band = _result(
+    consistency_band,
+    "Redrawing outcomes for the band",
+    **{"notion": "confidence", "strategy": "uniform", "random_state": 0},
+)
+bounds_of = _result(calib.calibration_band, "Bounding the true curve", notion="confidence")
+isotonic = _result(corp_curve, "Fitting a curve", rows=True, notion="confidence")
+score_terms = _result(calib.decomposition, "Decomposing the score")
+_sweep = _result(calib.ece_sweep, "Computing errors")
+error_difference = _result(calib.paired_difference, "Comparing on the same rows")
+score_difference = _result(calib.paired_interval, "Comparing on the same rows")
+effect = _result(change, "Comparing with before")
+costs_of = _result(choose_actions, "Choosing actions", whole=True)
+points_per_bin = _result(calib.choose_points_per_bin, "Trying numbers of points per bin")
+plan = _result(diagrams.plan_bins, "Trying k = 20 to 200")
+binning = _result(diagrams.class_binning, "Calibrating every class", rows=True)
+model_comparison = _result(calib.compare_models, "Comparing the models", rows=True)
+model_sweeps = _result(
+    calib.sweep_models, "Computing errors for 5 to 25 bins", rows=True, n_resamples=CURVE_REDRAWS
+)
+_refitted = _result(binned_sweeps, "Refitting for each number of bins")
+scheme_comparison = _result(diagrams.compare_schemes, "Comparing the schemes", epsilon=EPSILON)
+worth_of = kept()(dependence_words)
 
 
 @kept()
 def class_floor(method: Method, label: int, n_bins: int) -> stats.NoiseFloor:
-    alone = as_evidence(method.labels, method.scores, method.weights).of_class(label, "class-wise")
-    return calib.noise_floor(None, alone, notion="confidence", n_bins=n_bins, random_state=0)
-
-
-@kept()
-def band(method: Method, n_bins: int) -> ConsistencyBand:
-    return consistency_band(evidence(method, "confidence"), "confidence", n_bins=n_bins, random_state=0)
+    alone = method.evidence.of_class(label, "class-wise")
+    options: dict[str, Any] = {"notion": "confidence", "strategy": "uniform", "random_state": 0}
+    return calib.noise_floor(alone, n_bins=n_bins, **options)
 
 
 @kept(rows=True)
@@ -148,11 +167,10 @@ def rows_of(
     method: Method, notion: Notion, n_bins: int, label: int | None = None, bin_: int | None = None
 ) -> np.ndarray | None:
     """Return the evaluation rows in the cells of a class, a bin, or both; None for a summary."""
-    if method.sums is not None:
+    evidence = about(method, notion)
+    if isinstance(evidence, Summary):
         return None
-    return diagrams.rows_behind(
-        problems(method, notion), cells(method, notion, n_bins), label=label, bin=bin_
-    )
+    return diagrams.rows_behind(evidence, cells=cells(method, notion, n_bins), label=label, bin=bin_)
 
 
 @kept(rows=True)
@@ -165,30 +183,28 @@ def rows_of_group(
     predicted: int | None = None,
 ) -> np.ndarray | None:
     """Return the evaluation rows of a group, of one bin or predicted class; None for a summary."""
-    if method.sums is not None:
+    if isinstance(method.evidence, Summary):
         return None
-    inside = cut_of(methods()[BASE].scores, column).code == group
+    inside = cut_of(dataset().evaluation, column).code[method.evidence.counts] == group
     if predicted is not None:
-        inside &= top_label(method.scores)[0] == predicted
+        inside &= top_label(method.evidence.predictions)[0] == predicted
     if bin_ is None:
         return np.flatnonzero(inside)
-    pooled = rows_of(method, "confidence" if not method.one_event else method.notions[0], n_bins, bin_=bin_)
+    pooled = rows_of(method, "confidence", n_bins, bin_=bin_)
     return pooled[inside[pooled]]
 
 
 @kept(rows=True)
 def rows_adding_most(method: Method, notion: Notion, n_bins: int) -> np.ndarray:
     """Return a sort key of the evaluation rows: the rows of the cells that add most to an error first."""
-    return cell_order(problems(method, notion), n_bins=n_bins, strategy=method.strategy)
+    return cell_order(about(method, notion), notion=notion, n_bins=n_bins)
 
 
 @kept(rows=True)
 def how_wrong(method: Method) -> np.ndarray:
     """Return the distance between score and outcome of each evaluation row."""
-    binary = problems(method, method.notions[0])
-    off = np.zeros(binary.n_samples)
-    off[binary.rows] = np.abs(binary.scores.astype(np.float64) - binary.outcomes)
-    return off
+    _, score, right = method.rows.claims()
+    return np.abs(score.astype(np.float64) - right)
 
 
 # Noise: by the keys of `MEASURES`.
@@ -204,12 +220,11 @@ def _floors(method: Method, notion: Notion, n_bins: int) -> dict[str, stats.Nois
     measures = {
         key: {"metric": measure.metric, "aggregate": measure.aggregate, "norm": measure.norm}
         for key, measure in MEASURES.items()
-        if measure.is_error and measure.notion == notion and measure.missing(method.known) is None
+        if measure.is_error and measure.notion == notion and measure.missing(method.evidence) is None
     }
     options: dict[str, Any] = {"notion": notion, "n_bins": n_bins, "random_state": 0}
-    options |= {"strategy": method.strategy}
-    arguments: tuple[Any, ...] = None, evidence(method, notion), measures
-    return compute("Redrawing outcomes for the noise floor", noise_floors, *arguments, **options)
+    words = "Redrawing outcomes for the noise floor"
+    return compute(words, noise_floors, about(method, notion), measures, **options)
 
 
 def floors(method: Method, n_bins: int) -> dict[str, stats.NoiseFloor]:
@@ -218,19 +233,10 @@ def floors(method: Method, n_bins: int) -> dict[str, stats.NoiseFloor]:
 
 
 def judged(method: Method) -> list[Measure]:
-    notions = {*method.notions, *((None, "top-label") if method.one_event else ())}
-    return [
-        measure
-        for measure in MEASURES.values()
-        if measure.notion in notions and measure.missing(method.known) is None
-    ]
-
-
-@kept()
-def class_floors(method: Method, n_bins: int) -> ProblemFloors:
-    options: dict[str, Any] = {"n_bins": n_bins, "strategy": method.strategy, "random_state": 0}
-    binary = evidence(method, "class-wise")
-    return compute("Redrawing outcomes for every class", problem_floors, binary, "class-wise", **options)
+    scored = KINDS[method.evidence.kind].scored
+    judged_notions = {*notions(method), *((None, "top-label") if scored else ())}
+    measures = (measure for measure in MEASURES.values() if measure.notion in judged_notions)
+    return [measure for measure in measures if measure.missing(method.evidence) is None]
 
 
 def interval(method: Method, key: str, n_bins: int) -> tuple[float, float]:
@@ -240,56 +246,10 @@ def interval(method: Method, key: str, n_bins: int) -> tuple[float, float]:
 
 @kept()
 def _interval(method: Method, key: str, n_bins: int) -> tuple[float, float]:
-    measure = MEASURES[key]
-    if interval_needs_rows(method.known, measure):
+    evidence = about(method, MEASURES[key].notion)
+    if interval_needs_rows(evidence, MEASURES[key]):
         return np.nan, np.nan
-    scores = evidence(method, measure.notion) if measure.is_error else method.scores
-    options: dict[str, Any] = {"n_bins": n_bins, "strategy": method.strategy}
-    if not measure.is_error:  # problems have their weights and clusters
-        options |= {"cluster": method.cluster, "sample_weight": method.weights}
-    return compute("Computing intervals", measure_interval, method.labels, scores, key, **options)
-
-
-@kept()
-def conclusion(method: Method, n_bins: int) -> answers.Conclusion:
-    return calib.conclude(None, evidence(method), n_bins=n_bins)
-
-
-def guilty_first(method: Method, n_bins: int, codes: Iterable[int]) -> list[int]:
-    """Return class codes; the classes that the verdict names come first, in its order."""
-    named = [code for code in conclusion(method, n_bins).headline if code in codes]
-    return [*named, *(int(code) for code in codes if code not in named)]
-
-
-@kept()
-def advice(data: Dataset) -> answers.Recommendation:
-    fitting, others = data.calibration, data.evaluation
-    confirm = (others, others.labels)
-    return compute(TRYING, calib.recommend, fitting, fitting.labels, confirm=confirm)
-
-
-@kept()
-def binless(method: Method) -> tuple[list[stats.CalibrationTest], stats.CalibrationSlope]:
-    """Return the tests that need no bins, and slope and intercept of the confidence."""
-    words = "Testing without bins"
-    line = compute("Fitting a line", calib.calibration_slope, None, problems(method, "confidence"))
-    top = "confidence" if kind_of(method.scores).name == "confidence" else "top-label"
-    tests = compute(words, stats.calibration_tests, None, problems(method, top))
-    compared = pairs(method)
-    return tests if compared is None else [*tests, compared], line
-
-
-@kept()
-def pairs(method: Method) -> stats.CalibrationTest | None:
-    rows = compared_rows(method.labels, method.scores, cluster=method.cluster, sample_weight=method.weights)
-    if rows is None:
-        return None
-    return compute("Comparing pairs of rows", kernel_test, *rows, len(method.labels))
-
-
-@kept()
-def bounds_of(method: Method) -> stats.CalibrationBand:
-    return compute("Bounding the true curve", calib.calibration_band, None, problems(method, "confidence"))
+    return compute("Computing intervals", measure_interval, evidence, key, n_bins=n_bins)
 
 
 def intervals(method: Method, n_bins: int) -> dict[str, tuple[float, float]]:
@@ -299,9 +259,39 @@ def intervals(method: Method, n_bins: int) -> dict[str, tuple[float, float]]:
     return {key: pair for key, pair in ends.items() if not np.isnan(pair).any()}
 
 
+def guilty_first(method: Method, n_bins: int, codes: Iterable[int]) -> list[int]:
+    """Return class codes; the classes that the verdict names come first, in its order."""
+    named = [code for code in conclusion(method, n_bins=n_bins).headline if code in codes]
+    return [*named, *(int(code) for code in codes if code not in named)]
+
+
+@kept()
+def advice(data: Dataset) -> answers.Recommendation:
+    return compute(TRYING, calib.recommend, data.calibration, confirm=data.evaluation)
+
+
+@kept()
+def binless(method: Method) -> tuple[list[stats.CalibrationTest], stats.CalibrationSlope]:
+    """Return the tests that need no bins, and slope and intercept of the confidence."""
+    evidence = about(method, "top-label")
+    line = compute("Fitting a line", calib.calibration_slope, evidence, notion="confidence")
+    tests = compute("Testing without bins", stats.calibration_tests, evidence)
+    compared = pairs(method)
+    return tests if compared is None else [*tests, compared], line
+
+
+@kept()
+def pairs(method: Method) -> stats.CalibrationTest | None:
+    rows = compared_rows(method.evidence)
+    if rows is None:
+        return None
+    return compute("Comparing pairs of rows", kernel_test, *rows, method.evidence.n_samples)
+
+
 @kept(rows=True)
 def losses(method: Method) -> dict[str, np.ndarray]:
-    return compute("Scoring every row", vector_losses, method.labels, method.scores, methods()[BASE].scores)
+    both = method.rows.predictions, methods()[BASE].rows.predictions
+    return compute("Scoring every row", vector_losses, *both)
 
 
 # Slices: groups of rows, cut from further columns.
@@ -339,47 +329,37 @@ def cuts(rows: Any, at: CutsAt) -> dict[str, answers.Cut | str]:
     return found
 
 
-def _cuts(at: CutsAt) -> list[answers.Cut]:
-    return [cut for cut in cuts(methods()[BASE].scores, at).values() if isinstance(cut, answers.Cut)]
-
-
 def cut_of(rows: Any, column: CutsAt) -> answers.Cut:
     """Return the groups of one column, or of two at once."""
     return reduce(cross_cuts, (cut for cut in cuts(rows, column).values() if isinstance(cut, answers.Cut)))
 
 
+def _grouping(method: Method, n_bins: int) -> dict[str, Any]:
+    """Return how groups are assessed: by predicted class if there is one, and in equal-width bins."""
+    by_class = isinstance(method.evidence, Rows) and not KINDS[method.evidence.kind].scored
+    return {"notion": "top-label" if by_class else "confidence", "n_bins": n_bins, "strategy": "uniform"}
+
+
 @kept()
 def slice_table(method: Method, at: CutsAt, n_bins: int, *, pairs: bool = False) -> answers.SliceTable:
-    options: dict[str, Any] = {"notion": slice_notion(method), "n_bins": n_bins, "random_state": 0}
-    options["pairs"] = pairs
-    summed = method.sums, [name for name, _ in at]
-    grouped = summed if method.sums is not None else (tops(method)[0], _cuts(at))
-    return compute("Assessing every group", answers.slices, method.labels, *grouped, **options)
+    groups: list[Any] = [name for name, _ in at]
+    if isinstance(method.evidence, Rows):
+        groups = [cut for cut in cuts(dataset().evaluation, at).values() if isinstance(cut, answers.Cut)]
+    options: dict[str, Any] = {"pairs": pairs, "random_state": 0, **_grouping(method, n_bins)}
+    evidence = about(method, "top-label")
+    return compute("Assessing every group", answers.slices, evidence, groups=groups, **options)
 
 
-@kept()
-def watched(method: Method, time: str | None, tolerance: float) -> OverTime:
-    base = methods()[BASE].scores
-    times = None if time is None else base.metadata[time].astype(str).to_numpy(dtype=object)
-    scores = method.scores
-    if not method.one_event:
-        scores = calib.TopLabelPrediction(*top_label(scores), class_names=base.class_names)
-    options: dict[str, Any] = {"notion": slice_notion(method), "tolerance": tolerance}
-    return compute("Looking at the rows over time", watch_rows, method.labels, scores, times, **options)
+def _groups_of(method: Method, column: CutsAt) -> answers.Cut | str:
+    """Return the groups of one column, or of two at once; for a summary, the name of its column."""
+    return cut_of(dataset().evaluation, column) if isinstance(method.evidence, Rows) else column[0][0]
 
 
 @kept()
 def gaps(method: Method, column: CutsAt, only: tuple[str, ...], n_bins: int) -> answers.SliceGaps:
-    options: dict[str, Any] = {"notion": slice_notion(method), "n_bins": n_bins, "only": list(only)}
-    grouped = _grouped_by(method, column)
-    return compute("Comparing groups", answers.slice_gaps, method.labels, *grouped, **options)
-
-
-def _grouped_by(method: Method, column: CutsAt) -> tuple[Any, Any]:
-    """Return the predictions of every row and the groups; or a summary and the name of its column."""
-    if method.sums is not None:
-        return method.sums, column[0][0]
-    return tops(method)[0], cut_of(methods()[BASE].scores, column)
+    groups = _groups_of(method, column)
+    options: dict[str, Any] = {"groups": groups, "only": list(only), **_grouping(method, n_bins)}
+    return compute("Comparing groups", answers.slice_gaps, about(method, "top-label"), **options)
 
 
 @kept()
@@ -387,42 +367,23 @@ def slice_maps(
     method: Method, column: CutsAt, groups: tuple[int, ...], classes: tuple[int, ...], n_bins: int
 ) -> tuple[diagrams.ClassHeat, diagrams.ClassHeat | None]:
     """Return the maps of groups by bin and, for predicted classes, of groups by class."""
-    top, cut = _grouped_by(method, column)
-    shown = slice_heat(method.labels, top, cut, groups=groups, n_bins=n_bins)
+    evidence, cut = about(method, "top-label"), _groups_of(method, column)
+    shown = slice_heat(evidence, column=cut, groups=groups, n_bins=n_bins)
     if not classes:
         return shown, None
-    return shown, slice_class_heat(method.labels, top, cut, groups=groups, classes=classes)
-
-
-def slice_notion(method: Method) -> Notion:
-    """Return the notion of the errors of groups: by predicted class if there is one."""
-    return "confidence" if method.one_event or method.sums is not None else "top-label"
-
-
-def tops(*methods: Method) -> list[Any]:
-    """Return the predictions of each method for every row: a class and its confidence, or the score."""
-    return [
-        method.scores
-        if method.one_event
-        else calib.TopLabelPrediction(
-            *top_label(method.scores), sample_weight=method.weights, cluster=method.cluster
-        )
-        for method in methods
-    ]
+    return shown, slice_class_heat(evidence, column=cut, groups=groups, classes=classes)
 
 
 @kept()
-def error_difference(a: Method, b: Method, key: str, n_bins: int) -> stats.PairedDifference:
-    options: dict[str, Any] = {"notion": MEASURES[key].notion, "n_bins": n_bins, "sample_weight": a.weights}
-    options |= {"strategy_a": a.strategy, "strategy_b": b.strategy}
-    return compute("Comparing on the same rows", calib.paired_difference, a.labels, *tops(a, b), **options)
+def watched(method: Method, time: str | None, tolerance: float) -> OverTime:
+    columns = dataset().evaluation.metadata
+    times = None if time is None else columns[time].astype(str).to_numpy(dtype=object)
+    options: dict[str, Any] = {"notion": _grouping(method, N_BINS)["notion"], "tolerance": tolerance}
+    options["time"] = times
+    return compute("Looking at the rows over time", watch_rows, about(method, "top-label"), **options)
 
 
-@kept()
-def effect(before: Method, after: Method, n_bins: int) -> Change:
-    options: dict[str, Any] = {"notion": before.notions[0], "n_bins": n_bins, "sample_weight": before.weights}
-    options |= {"strategy_before": before.strategy, "strategy_after": after.strategy}
-    return compute("Comparing with before", change, before.labels, *tops(before, after), **options)
+# Two methods on the same rows.
 
 
 def in_equal_cells(
@@ -432,7 +393,7 @@ def in_equal_cells(
 
     The cells are the values of histogram binning if every problem has it, else the bins of `before`.
     """
-    by_value = after.strategy in ("discrete", PerClass())
+    by_value = after.evidence.strategy in ("discrete", PerClass())
     cells, words = diagrams.ValidityCells(calibrators_own=by_value), "Comparing in the same cells"
     try:
         return (
@@ -445,26 +406,23 @@ def in_equal_cells(
 
 @kept()
 def held_out_accuracy(data: Dataset, key: str, _calibrator: Any) -> stats.PairedInterval:
-    rows = data.calibration
-    first, second = halves(rows)
-    fitting, checking = rows.take(np.flatnonzero(first)), rows.take(np.flatnonzero(second))
-    _, scores = compute(
-        "Checking what it does to the accuracy", computing.fit, _calibrator, fitting, checking
-    )
-    options: dict[str, Any] = {"metric": "accuracy", "sample_weight": checking.sample_weight}
-    return calib.paired_interval(checking.labels, checking, scores, **options)
+    rows = Rows(data.calibration)
+    fitting, checking = (rows.take(half) for half in halves(rows))
+    parts, words = (fitting.predictions, checking.predictions), "Checking what it does to the accuracy"
+    _, scores = compute(words, computing.fit, _calibrator, *parts)
+    return calib.paired_interval(checking, checking.of_scores(scores), metric="accuracy")
 
 
 @kept()
-def ranks(before: Method, after: Method, data: Dataset, n_bins: int) -> Any:
-    rows = data.evaluation
-    labels, confidence = after.calibrator.predict_top_k(getattr(rows, "proba", rows))
-    ranked = calib.TopKPrediction(labels, confidence, class_names=rows.class_names)
-    options: dict[str, Any] = {"top_k": labels.shape[1], "sample_weight": before.weights}
+def ranks(before: Method, after: Method, n_bins: int) -> pd.DataFrame:
+    rows = before.rows.predictions
+    labels, confidence = after.calibrator.predict_top_k(rows)
+    ranked = calib.TopKPrediction(labels, confidence, rows.labels, rows.class_names, **rows.carried)
+    of_ranks = before.rows.of_scores(ranked.with_strategy(after.evidence.strategy))
     table = []
-    for name, scores, strategy in (("before", rows, before.strategy), ("after", ranked, after.strategy)):
-        binary = calib.reduce_to_binary(rows.labels, scores, "top-k-confidence", **options)
-        found = problem_floors(binary, n_bins=n_bins, strategy=strategy, random_state=0)
+    for name, evidence in (("before", before.rows), ("after", of_ranks)):
+        binary = calib.reduce_to_binary(evidence, notion="top-k-confidence", top_k=labels.shape[1])
+        found = problem_floors(binary, n_bins=n_bins, strategy=evidence.strategy, random_state=0)
         for at, problem in enumerate(found.problem):
             inside = slice(binary.offsets[problem], binary.offsets[problem + 1])
             table.append(
@@ -481,41 +439,28 @@ def ranks(before: Method, after: Method, data: Dataset, n_bins: int) -> Any:
     return pd.DataFrame(table)
 
 
-@kept()
-def score_difference(a: Method, b: Method, key: str) -> stats.PairedInterval:
-    metric: Any = MEASURES[key].metric
-    options: dict[str, Any] = {"metric": metric, "sample_weight": a.weights}
-    return compute("Comparing on the same rows", calib.paired_interval, a.labels, *tops(a, b), **options)
+# Decisions.
 
 
 @kept(rows=True)
-def halves(rows: Predictions) -> tuple[np.ndarray, np.ndarray]:
+def halves(rows: Rows) -> tuple[np.ndarray, np.ndarray]:
     """Return masks of the rows that choose thresholds and of the rows that check them.
 
     Rows that belong together are on one side.
     """
-    unit = units_of(rows.cluster, rows.n_samples)
+    unit = units_of(rows.clusters.code, rows.n_samples)
     n_units = int(unit.max()) + 1
     half = np.zeros(n_units, dtype=bool)
     half[np.random.default_rng(0).permutation(n_units)[: n_units // 2]] = True
     return half[unit], ~half[unit]
 
 
-def _half(method: Method, rows: np.ndarray) -> tuple[np.ndarray, Any]:
-    """Return labels and predictions of some evaluation rows: a class, P(Y = 1) or a confidence."""
-    base, event = methods()[BASE].scores, event_scores(method.scores)
-    cluster = None if method.cluster is None else method.cluster[rows]
-    if event is None:
-        label, confidence = top_label(method.scores)
-        top = calib.TopLabelPrediction(
-            label[rows], confidence[rows], class_names=base.class_names, cluster=cluster
-        )
-        return method.labels[rows], top
-    if base.kind == "binary":
-        binary = calib.BinaryPrediction(event[rows], class_names=base.class_names, cluster=cluster)
-        return method.labels[rows], binary
-    right = outcomes_of(method.labels, method.scores)[rows]
-    return right, calib.ConfidencePrediction(event[rows], cluster=cluster)
+@kept(rows=True)
+def half_of(method: Method, *, checks: bool) -> Rows:
+    """Return the rows that check rules, or that choose them; all rows if weights do not allow rules."""
+    evidence = about(method, "top-label")
+    assert isinstance(evidence, Rows), "pages say first that a summary has no rows"
+    return evidence if evidence.is_weighted else evidence.take(halves(methods()[BASE].rows)[int(checks)])
 
 
 @kept()
@@ -530,84 +475,63 @@ def decision(
     recall: float | None,
 ) -> tuple[answers.DecisionRule, answers.RuleEffect]:
     """Choose a rule on one half of the evaluation rows; return it and its effect on the other half."""
-    base = methods()[BASE].scores
-    choosing, checking = halves(base)
     options: dict[str, Any] = {target: value, "by": by, "promise": promise, "alpha": alpha}
-    options["recall"] = recall
-    if method.calibrator is not None and dataset().calibration is not None:
-        options["overlap"] = overlap(base, dataset().calibration)
-    rule = calib.decide(*_half(method, choosing), choices=choices, **options)
-    return rule, rule.evaluate(*_half(method, checking))
-
-
-def checking_rows(rows: Predictions) -> np.ndarray:
-    """Return the mask of the rows that check rules; all rows if weights do not allow rules."""
-    return halves(rows)[1] if rows.sample_weight is None else np.ones(rows.n_samples, dtype=bool)
+    data = dataset()
+    if method.calibrator is not None and data.calibration is not None:
+        options["overlap"] = overlap(data.evaluation, data.calibration)
+    rule = calib.decide(half_of(method, checks=False), choices=choices, recall=recall, **options)
+    return rule, rule.evaluate(half_of(method, checks=True))
 
 
 @kept(rows=True)
 def risk_curve(method: Method, label: int | None = None) -> answers.RiskCoverage:
-    rows = checking_rows(methods()[BASE].scores)
-    weights = None if method.weights is None else method.weights[rows]
-    return calib.risk_coverage(*_half(method, rows), label=label, sample_weight=weights)
-
-
-@kept()
-def costs_of(method: Method, costs: tuple[tuple[float, ...], ...], actions: tuple[str, ...]) -> ActionCosts:
-    options: dict[str, Any] = {"actions": actions, "cluster": method.cluster, "sample_weight": method.weights}
-    return choose_actions(method.labels, method.scores, np.array(costs), **options)
+    return calib.risk_coverage(half_of(method, checks=True), label=label)
 
 
 @kept()
 def benefit(method: Method) -> answers.DecisionCurve:
-    return calib.decision_curve(method.labels, _second(method), sample_weight=method.weights)
+    return calib.decision_curve(_second(method))
 
 
 @kept()
 def actions(method: Method, threshold: float) -> ActionCounts:
-    return action_counts(method.labels, _second(method), threshold, sample_weight=method.weights)
+    return action_counts(_second(method), threshold)
 
 
-def _second(method: Method) -> np.ndarray:
-    label, confidence = top_label(method.scores)
-    return np.where(label == 1, confidence, 1 - confidence)
+def _second(method: Method) -> Rows:
+    """Return the evidence of P(Y = 1) of two classes, one of which is predicted."""
+    rows = method.rows.predictions
+    label, confidence = top_label(rows)
+    second = np.where(label == 1, confidence, 1 - confidence)
+    binary = calib.BinaryPrediction(second, rows.labels, rows.class_names, **rows.carried)
+    return method.rows.of_scores(binary)
 
 
 @kept()
 def estimates(method: Method, notion: Notion) -> dict[str, float]:
-    binary = problems(method, notion)
-    strategy: Strategy = "quantile" if method.strategy == "uniform" else method.strategy
+    evidence = about(method, notion)
+    strategy: Strategy = "quantile" if evidence.strategy == "uniform" else evidence.strategy
     if isinstance(strategy, PerClass):
         strategy = replace(strategy, other_strategy="quantile")
-    cells = calib.bin_statistics(binary, n_bins=15, strategy=strategy)
+    cells = evidence.cells(notion, strategy=strategy, effects=False)
     words = "Estimating without bins"
+    sweep = compute(words, stats.monotone_ece, evidence, notion=notion).value
+    smooth = compute(words, calib.smooth_ece, evidence, notion=notion).value
     return {
         "Plug-in l2 error": float(np.sqrt(cells.share @ cells.gap**2)),
-        "Debiased l2 error (Kumar et al. 2019)": calib.debiased_l2(None, binary, strategy=strategy),
-        "ECE-sweep (Roelofs et al. 2022)": compute(words, stats.monotone_ece, None, binary).value,
-        "SmoothECE (B\u0142asiok & Nakkiran 2024)": compute(words, calib.smooth_ece, None, binary).value,
+        "Debiased l2 error (Kumar et al. 2019)": calib.debiased_l2(
+            evidence, notion=notion, strategy=strategy
+        ),
+        "ECE-sweep (Roelofs et al. 2022)": sweep,
+        "SmoothECE (B\u0142asiok & Nakkiran 2024)": smooth,
     }
-
-
-@kept()
-def score_terms(method: Method, rule: str, n_bins: int) -> stats.Decomposition:
-    options: dict[str, Any] = {"rule": rule, "n_bins": n_bins, "strategy": method.strategy}
-    notion = method.notions[0]
-    return calib.decomposition(None, evidence(method, notion), notion=notion, **options)
 
 
 def cells_of(method: Method, notion: Notion, label: int | None) -> diagrams.ValidityCells:
     """Return the cells in which a validity curve compares the base model and a method."""
-    if method.sums is not None:
+    if isinstance(method.evidence, Summary):
         return diagrams.ValidityCells(calibrators_own=False, labels=None if label is None else (label,))
-    return diagrams.validity_cells(
-        method.calibrator,
-        methods()[BASE].scores,
-        method.scores,
-        notion=notion,
-        strategy=method.strategy,
-        label=label,
-    )
+    return diagrams.validity_cells(methods()[BASE].rows, method.evidence, notion=notion, label=label)
 
 
 def validity(
@@ -632,10 +556,9 @@ def _validity(
     return compute(
         _words,
         calib.validity_curve,
-        None,
-        evidence(method, notion),
+        about(method, notion),
         notion=notion,
-        reference=None if reference is None else problems(reference, notion),
+        reference=None if reference is None else about(reference, notion),
         label=cells.labels,
         n_bins=n_bins,
         strategy="discrete" if cells.calibrators_own else "uniform",
@@ -644,65 +567,16 @@ def _validity(
     )
 
 
-@kept(rows=True)
-def model_comparison(data: Dataset, calibrators: Mapping[str, Any], n_bins: int) -> answers.ModelComparison:
-    words = "Comparing the models"
-    return compute(words, calib.compare_models, data.models, calibrators, n_bins=n_bins)
-
-
-@kept(rows=True)
-def model_sweeps(data: Dataset, calibrators: Mapping[str, Any]) -> diagrams.ModelSweeps:
-    words = "Computing errors for 5 to 25 bins"
-    return compute(words, calib.sweep_models, data.models, calibrators, n_resamples=CURVE_REDRAWS)
-
-
 def sweeps(
     method: Method, data: Dataset, notions: tuple[Notion, ...], metric: str
 ) -> Mapping[Notion, diagrams.EceSweep]:
-    if refits(method, data):
-        return refitted(method, data, notions, metric)
-    return {notion: _sweep(method, notion, metric) for notion in notions}
-
-
-def refits(method: Method, data: Dataset) -> bool:
-    """Whether a method is fitted again for each number of bins: histogram binning by bins."""
+    """Return errors by the number of bins; histogram binning by bins is fitted again for each number."""
     binary = getattr(method.calibrator, "binary", None)
-    by_bins = method.strategy != "uniform" and getattr(binary, "n_bins", None) is not None
-    return by_bins and data.kind.name == "vectors" and data.calibration is not None
-
-
-@kept()
-def refitted(
-    method: Method, data: Dataset, notions: tuple[Notion, ...], metric: str
-) -> Mapping[Notion, diagrams.EceSweep]:
-    """Return the errors of a method that `refits`."""
-    return compute(
-        "Refitting for each number of bins",
-        binned_sweeps,
-        method.calibrator,
-        data.calibration,
-        data.evaluation,
-        notions=notions,
-        metric=metric,
-    )
-
-
-@kept()
-def _sweep(method: Method, notion: Notion, metric: str) -> diagrams.EceSweep:
-    options: dict[str, Any] = {"strategy": method.strategy, "metric": metric}
-    return compute("Computing errors", calib.ece_sweep, None, problems(method, notion), **options)
-
-
-@kept(rows=True)
-def binning(data: Dataset, **options: int) -> diagrams.ClassBinning:
-    return compute(
-        "Calibrating every class", diagrams.class_binning, data.calibration, data.evaluation, **options
-    )
-
-
-@kept()
-def plan(data: Dataset) -> diagrams.BinPlan:
-    return compute("Trying k = 20 to 200", diagrams.plan_bins, data.calibration, data.evaluation)
+    by_bins = method.evidence.strategy != "uniform" and getattr(binary, "n_bins", None) is not None
+    if by_bins and "vector" in data.kind.has and data.calibration is not None:
+        arguments = (method.calibrator, data.calibration, data.evaluation)
+        return _refitted(*arguments, notions=notions, metric=metric)
+    return {notion: _sweep(method, notion=notion, metric=metric) for notion in notions}
 
 
 @kept(rows=True)
@@ -739,36 +613,25 @@ class SchemeResult:
 def apply_scheme(view: ThreeClasses, scheme: SimplexScheme) -> SchemeResult:
     rows = view.evaluation
     calibrator = calib.CanonicalBinning(scheme).fit(view.calibration.proba, view.calibration.labels)
-    cells = calibrator.assign(rows.proba)
-    vectors = {BASE: rows.proba, "Recalibrated": calibrator.value_of(cells)}
-    return SchemeResult(
-        calibrator,
-        calib.recalibration_map(calibrator, rows),
-        {name: diagrams.canonical_validity(rows.labels, proba, cells) for name, proba in vectors.items()},
-    )
+    both, cells = _recalibrated(rows, calibrator), calibrator.assign(rows.proba)
+    curves = {name: diagrams.canonical_validity(evidence, cells=cells) for name, evidence in both.items()}
+    return SchemeResult(calibrator, calib.recalibration_map(calibrator, rows), curves)
+
+
+def _recalibrated(rows: Predictions, calibrator: calib.CanonicalBinning) -> dict[str, Rows]:
+    """Return the evidence before and after recalibration."""
+    before = Rows(rows)
+    after = before.of_scores(rows.with_scores(calibrator.predict_proba(rows.proba)))
+    return {BASE: before, "Recalibrated": after}
 
 
 @kept()
 def scheme_floors(view: ThreeClasses, scheme: SimplexScheme) -> dict[str, stats.NoiseFloor]:
     """Return the noise floor of the canonical-ECE before and after recalibration."""
     rows, calibrator = view.evaluation, apply_scheme(view, scheme).calibrator
-    cells = calibrator.assign(rows.proba)
-    options: dict[str, Any] = {"n_resamples": SIMPLEX_REDRAWS, "random_state": 0}
+    options: dict[str, Any] = {"norms": (1,), "n_resamples": SIMPLEX_REDRAWS, "random_state": 0}
+    options["cells"] = calibrator.assign(rows.proba)
     return {
-        name: compute("Redrawing labels", canonical_noise_floors, rows.labels, proba, cells, (1,), **options)[
-            1
-        ]
-        for name, proba in {BASE: rows.proba, "Recalibrated": calibrator.value_of(cells)}.items()
+        name: compute("Redrawing labels", canonical_noise_floors, evidence, **options)[1]
+        for name, evidence in _recalibrated(rows, calibrator).items()
     }
-
-
-@kept()
-def scheme_comparison(view: ThreeClasses, schemes: Mapping[str, SimplexScheme]) -> diagrams.SchemeComparison:
-    arguments = (view.calibration, view.evaluation, schemes)
-    return compute("Comparing the schemes", diagrams.compare_schemes, *arguments, epsilon=EPSILON)
-
-
-@kept()
-def worth_of(rows: Any) -> str:
-    """Say how many independent rows clustered evaluation rows are worth; "" if they count as independent."""
-    return dependence_words(rows)

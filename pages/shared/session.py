@@ -9,6 +9,7 @@ import os
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -16,17 +17,19 @@ import numpy as np
 import streamlit as st
 from sklearn.base import clone
 
-from calib import InputError, choose_points_per_bin
-from calib.answers import PointsPerBinChoice, cut_column
-from calib.answers.calibrated import assessment_strategy, calibrated_scores, groups_in
+from calib import InputError
+from calib.answers import cut_column
+from calib.answers.calibrated import calibrated_scores, groups_in
 from calib.answers.metric_tables import BASE
 from calib.calibrators.binary import BinaryCalibrator
 from calib.calibrators.multiclass import as_multiclass
-from calib.data.kinds import KINDS, Kind, kind_of, lacks
-from calib.data.notions import Notion, Strategy
+from calib.data.kinds import Kind, kind_of
+from calib.data.notions import Notion
+from calib.data.predictions import Announcement, assessed_as_stated
 from calib.data.validation import group_name
 from calib.datasets import EXAMPLE_TITLES, Example, load_example
 from calib.datasets.example import simulated_columns
+from calib.evidence.rows import Rows
 from calib.files.readers.candidates import MOST_MODELS
 from calib.files.readers.roles import Roles
 from calib.files.saved import dumps
@@ -102,13 +105,20 @@ class Dataset:
         shown = (self.calibration and change(self.calibration), change(self.evaluation))
         return replace(self.with_rows(*shown), **fields)
 
-    @property
-    def sums(self) -> Summary | None:
-        return self.evaluation if isinstance(self.evaluation, Summary) else None
+    @cached_property
+    def evidence(self) -> Rows | Summary:
+        """What the evaluation rows, or their sums, tell about the model on screen."""
+        return self.evaluation if isinstance(self.evaluation, Summary) else Rows(self.evaluation)
 
     @property
-    def weighted(self) -> bool:
-        return self.evaluation.sample_weight is not None if self.sums is None else self.sums.is_weighted
+    def has_rows(self) -> bool:
+        """Whether the evaluation rows are here, and not only their sums."""
+        return isinstance(self.evidence, Rows)
+
+    @property
+    def event(self) -> str | None:
+        """Name of the class whose probability is the one score of each row; None for other scores."""
+        return self.evaluation.positive if "event" in self.kind.has else None
 
     @property
     def digest(self) -> str:
@@ -127,67 +137,26 @@ class Dataset:
 
 @dataclass(frozen=True, eq=False)
 class Method:
-    """The base model or a fitted calibrator, with its predictions for the evaluation rows."""
+    """The base model or a fitted calibrator, with what is known about its scores of the evaluation rows."""
 
     name: str  #: Shown in tables and menus; chosen by calib, or the user's file name for an added model
-    labels: np.ndarray | None  #: (n,) int64 array: true class codes of the evaluation rows; None of a summary
-    #: predictions of any kind, (n, L) array, or Summary: its predictions for the rows, or their sums
-    scores: Any
-    strategy: Strategy  #: How it is assessed: by `calib.answers.calibrated.assessment_strategy`
+    #: Its predictions with outcomes, weights, clusters and how they are assessed; or their sums
+    evidence: Rows | Summary
     key: str  #: Digest of data and settings: results are cached under it
     calibrator: Any = None  #: The fitted calibrator; None for a base model
     choices: int = 1  #: Calibrators from which the labels of the calibration rows chose it, itself included
     unasked: bool = False  #: Whether a page fitted it by itself, as Compare does
-    #: (n,) float64 array: weights of the evaluation rows; None if all are equal
-    weights: np.ndarray | None = None
-    #: (n,) int64 array: cluster of each evaluation row; None if rows are independent
-    cluster: np.ndarray | None = None
-    #: (n,) object array: group of each evaluation row, for a calibrator that conditions on it
-    groups: np.ndarray | None = None
 
     @property
-    def sums(self) -> Summary | None:
-        """The summary, if the rows are elsewhere; None if the rows are here."""
-        return self.scores if isinstance(self.scores, Summary) else None
-
-    @property
-    def weighted(self) -> bool:
-        """Whether rows have weights."""
-        return self.weights is not None if self.sums is None else self.sums.is_weighted
-
-    @property
-    def known(self) -> Any:
-        """What decides which numbers are possible: the summary, or the kind of the predictions."""
-        return self.sums or kind_of(self.scores)
+    def rows(self) -> Rows:
+        """Its evidence, of rows."""
+        assert isinstance(self.evidence, Rows), "pages say first that a summary has no rows"
+        return self.evidence
 
     @property
     def digest(self) -> str:
         """A key that identifies this method and its assessment."""
-        return f"{self.key}/{self.strategy!r}"
-
-    @property
-    def scores_every_class(self) -> bool:
-        """Whether it gives a score for every class, not only for the predicted class."""
-        if self.sums is not None:
-            return self.sums.class_wise is not None
-        return lacks(kind_of(self.scores), "notion:class-wise") is None
-
-    @property
-    def one_event(self) -> bool:
-        """Whether it gives one score per row and no class: P(Y = 1), or a confidence."""
-        return KINDS[kind_of(self.scores).name].scored is not None
-
-    @property
-    def notions(self) -> list[Notion]:
-        """Notions of its errors; for very large data, class-wise only if the user asked for it."""
-        if self.sums is not None:
-            return self.sums.notions
-        if self.one_event:
-            return [kind_of(self.scores).notion]
-        if lacks(kind_of(self.scores), "notion:top-label") is not None:
-            return ["class-wise"]
-        notions: list[Notion] = ["top-label", "confidence"]
-        return [*notions, "class-wise"] if self.scores_every_class and class_wise() else notions
+        return f"{self.key}/{self.evidence.strategy!r}"
 
 
 def dataset() -> Dataset:
@@ -260,7 +229,7 @@ def _put(data: Dataset, found: Sequence[Method] = ()) -> None:
 
 def _begin_model(data: Dataset, found: Sequence[Method] = ()) -> None:
     """Store the methods of the model on screen, by default the model alone."""
-    found = found or [model_of(data.evaluation)]
+    found = found or [base_of(data)]
     st.session_state["methods"] = {method.name: method for method in found}
 
 
@@ -281,7 +250,7 @@ def base_models() -> dict[str, Method]:
     data = dataset()
     others = [name for name in data.models if name != data.model]
     names = [data.model, *others] if others else []
-    return {name: model_of(data.models[name][1], name) for name in names}
+    return {name: base_of(data.of_model(name), name) for name in names}
 
 
 def scored() -> dict[str, Method]:
@@ -297,20 +266,19 @@ def use_renamed(data: Dataset, changed: Callable[[Any], Any], *, moved: bool) ->
     moved, calibrators are fitted again, except calibrators for groups.
     """
     before, (_, *others) = dataset(), methods().values()
-    found = [model_of(data.evaluation)]
+    found = [base_of(data)]
     for method in others:
         if not moved:
             calibrator = copy.copy(method.calibrator)
             if getattr(calibrator, "class_names_", None) is not None:
                 calibrator.class_names_ = data.evaluation.class_names
-            named = getattr(method.scores, "class_names", None) is not None
-            scores = changed(method.scores) if named else method.scores
+            evidence = method.rows.of_scores(changed(method.rows.predictions))
             key = method.key.replace(before.digest, data.digest, 1)
-            found.append(replace(method, calibrator=calibrator, scores=scores, key=key))
+            found.append(replace(method, calibrator=calibrator, evidence=evidence, key=key))
     use(data, found)
     if moved:
         for method in others:
-            if method.groups is None:
+            if groups_of(method) is None:
                 fit(method.name, clone(method.calibrator), method.choices)
 
 
@@ -355,6 +323,7 @@ def open_project(project: Project) -> None:
         models = {name: (model.calibration, model.evaluation) for name, model in project.models.items()}
         shown = {project.model or data.name: (data.calibration, data.evaluation)}
         data = replace(data, model=next(iter(shown)), models=shown | models)
+    data = data.changed(assessed_as_stated)  # which files do not say
     found = _found(data, project)
     elsewhere = {
         name: {method.name: method for method in _found(data.of_model(name), model)}
@@ -373,17 +342,15 @@ def open_project(project: Project) -> None:
 
 def _found(data: Dataset, source: Project | FurtherModel) -> list[Method]:
     """Return the model on screen, and the calibrators that a project holds for it, applied."""
-    rows = data.evaluation
-    base = model_of(rows)
-    found = [base]
+    found = [base_of(data)]
     for name, calibrator in source.calibrators.items():
         # By content: a file may hold other values under the settings that a fit here would have.
         key = f"{data.digest}/{hashlib.sha256(dumps(calibrator)).hexdigest()}"
-        groups = groups_in(calibrator, rows)
-        given = {} if groups is None else {"groups": np.asarray(groups, dtype=object)}
-        scores = compute(f"Applying {name}", calibrated_scores, calibrator, rows, **given)
-        further: dict[str, Any] = {"groups": given.get("groups"), "choices": source.choices.get(name, 1)}
-        found.append(_applied(base, name, scores, key, calibrator, **further))
+        groups = groups_in(calibrator, data.evaluation)
+        given = None if groups is None else np.asarray(groups, dtype=object)
+        scores = compute(f"Applying {name}", calibrated_scores, calibrator, data.evaluation, groups=given)
+        evidence = _evidence_of(scores, data)
+        found.append(Method(name, evidence, key, calibrator, source.choices.get(name, 1)))
     return found
 
 
@@ -457,7 +424,7 @@ def as_dataset(example: Example, key: str | None = None) -> Dataset:
         for name, (fitting, unseen) in example.models.items()
     }
     data = Dataset(*about, truth=example.truth, example=key, models=models)
-    return data.of_model(next(iter(models))) if models else data
+    return (data.of_model(next(iter(models))) if models else data).changed(assessed_as_stated)
 
 
 def methods(*, every: bool = False) -> dict[str, Method]:
@@ -518,14 +485,20 @@ def _chosen() -> None:
 def _fit(name: str, calibrator: Any, by: By | None = None) -> Method:
     data: Dataset = st.session_state["dataset"]
     assert data.calibration is not None, "pages ask for calibration rows before they offer to fit"
-    groups = (None, None) if by is None else groups_of(data, by)
+    groups = (None, None) if by is None else _groups_by(data, by)
     if by is not None and by[0] in data.evaluation.metadata:
         data = _with_groups(data, by[0], groups)
     call, key, *arguments = _call_to_fit(data, name, calibrator, by, groups)
     begin = time.perf_counter()
     fitted, scores = call(key, *arguments)
     LOG.info("fit rows=%d seconds=%.2f", data.calibration.n_samples, time.perf_counter() - begin)
-    return _applied(st.session_state["methods"][BASE], name, scores, key, fitted, groups=groups[1])
+    return Method(name, _evidence_of(scores, data), key, fitted)
+
+
+def _evidence_of(scores: Announcement, data: Dataset) -> Rows:
+    """Return the evidence of a calibrator's scores; a worker has sent them without most columns."""
+    assert isinstance(data.evidence, Rows), "pages that fit calibrators ask for rows"
+    return data.evidence.of_scores(scores.with_metadata(data.evaluation.metadata))
 
 
 def _with_groups(data: Dataset, column: str, groups: tuple[Any, Any]) -> Dataset:
@@ -542,7 +515,7 @@ def _with_groups(data: Dataset, column: str, groups: tuple[Any, Any]) -> Dataset
     return grouped
 
 
-def groups_of(data: Dataset, by: By) -> tuple[np.ndarray, np.ndarray]:
+def _groups_by(data: Dataset, by: By) -> tuple[np.ndarray, np.ndarray]:
     """Return the group of each calibration row and of each evaluation row, cut at the same places."""
     column, at = by
     found = []
@@ -553,6 +526,13 @@ def groups_of(data: Dataset, by: By) -> tuple[np.ndarray, np.ndarray]:
         at = cut.edges or at  # the evaluation rows are cut where the calibration rows are
         found.append(np.array(cut.groups, dtype=object)[cut.code])
     return found[0], found[1]
+
+
+def groups_of(method: Method, n_rows: int | None = None) -> np.ndarray | None:
+    """Return the group of each row, or of the first, that a method's calibrator conditions on; else None."""
+    if not getattr(method.calibrator, "has_groups", False):
+        return None
+    return np.asarray(groups_in(method.calibrator, method.rows.predictions), dtype=object)[:n_rows]
 
 
 def add_model(name: str, pair: tuple[Any, Any]) -> None:
@@ -568,19 +548,9 @@ def add_model(name: str, pair: tuple[Any, Any]) -> None:
     st.session_state["dataset"] = new
 
 
-def model_of(rows: Any, name: str = BASE) -> Method:
-    """Return a model before calibration by its rows, which need not be on screen."""
-    if isinstance(rows, Summary):
-        return Method(name, None, rows, "uniform", digest(rows))
-    further = {"weights": rows.sample_weight, "cluster": rows.cluster}
-    return Method(name, rows.labels, rows, assessment_strategy(rows), digest(rows), **further)
-
-
-def _applied(base: Method, name: str, scores: Any, key: str, calibrator: Any, **further: Any) -> Method:
-    strategy = assessment_strategy(base.scores, calibrator)
-    return replace(
-        base, name=name, scores=scores, strategy=strategy, key=key, calibrator=calibrator, **further
-    )
+def base_of(data: Dataset, name: str = BASE) -> Method:
+    """Return the model of some data, which need not be on screen, before calibration."""
+    return Method(name, data.evidence, digest(data.evaluation))
 
 
 def store(method: Method) -> Method:
@@ -608,8 +578,17 @@ def remove(name: str) -> Method | None:
 
 def class_wise() -> bool:
     data = dataset()
-    few = data.sums is not None or data.evaluation.n_scores <= MANY_SCORES
+    few = not data.has_rows or data.evaluation.n_scores <= MANY_SCORES
     return few or st.session_state.get("class_wise", False)
+
+
+def notions(method: Method) -> list[Notion]:
+    """Return the notions of its errors; for very large data, class-wise only if the user asked for it."""
+    evidence = method.evidence
+    others: list[Notion] = ["top-label", "confidence", "class-wise"]
+    shown = [notion for notion in others if evidence.lacks(f"notion:{notion}") is None]
+    asked = [notion for notion in shown if notion != "class-wise" or class_wise()]
+    return [evidence.notion, *(notion for notion in asked if notion != evidence.notion)]
 
 
 @st.cache_resource(max_entries=6, show_spinner="Preparing the example ...")
@@ -621,16 +600,4 @@ def _example(name: str) -> Example:
 def _fitted(
     key: str, _name: str, _calibrator: Any, _calibration: Any, _evaluation: Any, _groups: Any
 ) -> tuple[Any, Any]:
-    arguments = (_calibrator, _calibration, _evaluation)
-    if _groups[0] is not None:
-        return compute(f"Fitting {_name}", computing.fit, *arguments, groups=_groups)
-    return compute(f"Fitting {_name}", computing.fit, *arguments)
-
-
-@kept()
-def points_per_bin(data: Dataset, notion: Notion, top_k: int | None = None) -> PointsPerBinChoice:
-    """Return the cross-validated choice of points per bin on the calibration rows."""
-    rows = data.calibration
-    assert rows is not None, "pages ask for calibration rows before they offer to fit"
-    words = "Trying numbers of points per bin"
-    return compute(words, choose_points_per_bin, rows, rows.labels, notion=notion, top_k=top_k)
+    return compute(f"Fitting {_name}", computing.fit, _calibrator, _calibration, _evaluation, groups=_groups)

@@ -16,14 +16,14 @@ from streamlit.delta_generator import DeltaGenerator
 from calib.answers.metric_tables import HOW_SURE, Intervals, Metrics, interval_frame, interval_texts
 from calib.data.defaults import N_BINS
 from calib.data.kinds import Kind, lacks
-from calib.data.predictions import effective_words, weight_words
+from calib.data.predictions import effective_words
 from calib.diagrams.style import CONFIG, Figure, figure_html, plotly_script, theme, with_layout, with_swatches
 from calib.files.readers import write_csv
 from calib.report.html import page, paragraph, text
+from pages.shared import page_results as results
 from pages.shared.address import SHARED, keep_in_address, presenting
 from pages.shared.isolation.computing import write_table
 from pages.shared.kept import kept
-from pages.shared.page_results import conclusion, worth_of
 from pages.shared.pictures import offer_picture, picture_of
 from pages.shared.session import (
     BASE,
@@ -102,11 +102,11 @@ def next_line(page: str) -> None:
         "Overview": ("pages/views/overview.py", "Verdict", {})
     }
     if page != "Calibrate" and lacks(data.kind, "notion:top-label") is None:
-        named = conclusion(base, int(st.session_state.get("bins", N_BINS))).headline
+        named = results.conclusion(base, n_bins=int(st.session_state.get("bins", N_BINS))).headline
         worst = {"class": str(named[0])} if named else {}
         words = f"Predicted {literal(data.evaluation.class_names[named[0]])}" if named else "Classes"
         steps["Classes"] = ("pages/views/classes.py", words, worst)
-    if data.sums is None:
+    if data.has_rows:
         steps["Calibrate"] = ("pages/views/calibrate.py", "Repair and download", {})
     with st.container(horizontal=True, vertical_alignment="center", key="next"):
         st.caption("Next", width="content")
@@ -138,12 +138,12 @@ def show_dataset(data: Dataset | None) -> None:
         )
         st.page_link("pages/views/data.py", label="Open Data", icon=":material/upload_file:")
     evaluation = data.evaluation
-    rows = f"{evaluation.n_samples:,} evaluation rows{'' if data.sums is None else ' in a summary'}, "
-    if data.kind.name == "binary":
-        rows += f"P(Y = 1) of class {literal(evaluation.positive)}"
-    elif data.kind.name == "confidence":
+    rows = f"{evaluation.n_samples:,} evaluation rows{'' if data.has_rows else ' in a summary'}, "
+    if data.event is not None:
+        rows += f"P(Y = 1) of class {literal(data.event)}"
+    elif data.kind.scored:
         rows += data.kind.title
-    elif data.kind.name == "multilabel":
+    elif "every label" in data.kind.has:
         rows += f"{evaluation.n_classes:,} classes of which several can be true"
     else:
         rows += f"{evaluation.n_classes:,} classes"
@@ -151,11 +151,9 @@ def show_dataset(data: Dataset | None) -> None:
         rows += f", {evaluation.coverage:.1%} of the rows answered"
     if data.calibration is not None:
         rows += f", {data.calibration.n_samples:,} calibration rows"
-    if data.sums is not None and data.weighted:
-        rows += f"; every number is {effective_words(data.sums.effective_samples, evaluation.n_samples)}"
-    elif data.weighted:
-        rows += f"; every number is {weight_words(evaluation.sample_weight)}"
-    if worth := worth_of(evaluation):
+    if data.evidence.is_weighted:
+        rows += f"; every number is {effective_words(data.evidence.effective_samples, evaluation.n_samples)}"
+    if worth := results.worth_of(evaluation):
         rows += f"; {escaped(worth)}"
     with st.container(horizontal=True, vertical_alignment="center", gap="small", key="about-data"):
         if data.simulated:
@@ -165,7 +163,7 @@ def show_dataset(data: Dataset | None) -> None:
 
 def event_of(data: Dataset) -> str | None:
     """Return, as Markdown, the event whose probability binary scores are; None for scores of other kinds."""
-    return literal(data.evaluation.positive) if data.kind.name == "binary" else None
+    return None if data.event is None else literal(data.event)
 
 
 def literal(text: str) -> str:

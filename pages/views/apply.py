@@ -8,20 +8,17 @@ import numpy as np
 import streamlit as st
 
 from calib import HistogramBinning, InputError, MulticlassToBinary, metrics
-from calib.answers.calibrated import (
-    applied_frame,
-    assessment_strategy,
-    beside_input,
-    calibrated_scores,
-)
+from calib.answers.calibrated import applied_frame, beside_input, calibrated_scores
 from calib.answers.guarantee_cards import guarantee_card
-from calib.answers.metric_tables import metric_intervals
+from calib.answers.metric_tables import BASE, metric_intervals
 from calib.calibrators.binary import BinaryCalibrator
 from calib.calibrators.catalogue import full_name, name_of
 from calib.calibrators.multiclass import as_multiclass
 from calib.data.equal_rows import overlap
+from calib.evidence.rows import Rows
 from calib.files.saved import aligned
 from calib.files.saved.document import matched_by_position
+from pages.shared import widgets as ui
 from pages.shared.isolation import reader
 from pages.shared.panels.findings import show_faults
 from pages.shared.panels.label_shift_panel import corrected
@@ -34,7 +31,6 @@ from pages.shared.panels.recommendation import (
 )
 from pages.shared.session import dataset, methods
 from pages.shared.uploads import read, read_once, without_labels
-from pages.shared.widgets import before_and_after, download, escaped, heading, literal, made, next_line, offer
 from pages.shared.work import compute
 
 PREVIEW_ROWS = 100
@@ -52,14 +48,16 @@ def show_loaded(calibrator: Any, choices: int | None) -> None:
         names = data.evaluation.class_names
     lines = [f"**{full_name(calibrator)}** ({name_of(calibrator)})"]
     if names:
-        listed = ", ".join(literal(name) for name in names[:5]) + (", ..." if len(names) > 5 else "")
+        listed = ", ".join(ui.literal(name) for name in names[:5]) + (", ..." if len(names) > 5 else "")
         lines.append(f"{len(names):,} classes: {listed}")
     if origin is not None:
         rows = "an unknown number of" if origin.n_samples is None else f"{origin.n_samples:,}"
         lines.append(f"fitted on {rows} rows; saved {origin.date[:10]} by calib {origin.calib_version}")
-        lines += [f"fixed in its rows: {escaped(line)}" for line in origin.log[:3]]
+        lines += [f"fixed in its rows: {ui.escaped(line)}" for line in origin.log[:3]]
     elif data.calibration is not None:
-        lines.append(f"fitted in this session on {data.calibration.n_samples:,} rows of {literal(data.name)}")
+        lines.append(
+            f"fitted in this session on {data.calibration.n_samples:,} rows of {ui.literal(data.name)}"
+        )
     described = calibrator
     if isinstance(calibrator, BinaryCalibrator):
         fitted_on = data.calibration if source != FILE else origin
@@ -75,7 +73,7 @@ def show_loaded(calibrator: Any, choices: int | None) -> None:
     st.markdown("\n".join(f"- {line}" for line in lines))
 
 
-heading("Apply", "Calibrate new predictions, with or without labels.")
+ui.heading("Apply", "Calibrate new predictions, with or without labels.")
 reader.pool.start()
 data = dataset()
 left, right = st.columns(2)
@@ -103,7 +101,7 @@ try:
     elif not is_awaited():
         left.info("No calibrator is fitted yet. Fit one on the Calibrate page.")
 except InputError as error:
-    left.error(escaped(error))
+    left.error(ui.escaped(error))
 if calibrator is not None:
     with left:
         show_loaded(calibrator, choices)
@@ -113,7 +111,7 @@ if reading is not None and show_faults(reading, labelled=False):
     predictions, dropped_labels = without_labels(reading)
     if dropped_labels:
         st.info("The labels in this file cannot be used as they are (see above), so they are left out.")
-next_line("Apply")
+ui.next_line("Apply")
 if calibrator is None or predictions is None:
     st.info(
         f"{'Choose a calibrator and upload' if calibrator is None else 'Upload'} predictions. The calibrated "
@@ -137,7 +135,7 @@ try:
     if columns and len(kept) == reading.table.n_rows and kept.sum() == len(table):
         table = beside_input(columns, applied, kept)
 except InputError as error:
-    st.error(f"The calibrator does not fit these predictions: {escaped(error)}")
+    st.error(f"The calibrator does not fit these predictions: {ui.escaped(error)}")
     st.stop()
 
 st.header("Calibrated predictions", anchor=False)
@@ -152,7 +150,7 @@ if predictions.coverage < 1.0:
 if by_position:
     st.warning(
         "Columns are matched by position: the predictions or the calibrator name no classes, so the first "
-        f"column is read as {literal(names[0])}, the second as {literal(names[1])}, and so on."
+        f"column is read as {ui.literal(names[0])}, the second as {ui.literal(names[1])}, and so on."
     )
 elif predictions.kind == "vectors":
     st.caption("Columns are matched by the names of the classes.")
@@ -163,35 +161,30 @@ st.markdown(
 if predictions.labels is not None:
     if (used := overlap(predictions, fitted_on)) is not None:
         st.warning(f"{used.words.capitalize()}: the numbers below promise nothing for new rows.")
-    labels, scores = predictions.labels, calibrated_scores(calibrator, predictions)
-    weights = predictions.sample_weight
-    strategy = assessment_strategy(predictions)
-    base = compute("Computing metrics", metrics, labels, predictions, strategy=strategy)
-    strategy = assessment_strategy(predictions, calibrator)
-    options: dict[str, Any] = {"method": "Calibrated", "strategy": strategy, "sample_weight": weights}
-    after = compute("Computing metrics", metrics, labels, scores, **options)
-    pairs = ((predictions, base), (scores, after))
+    before = Rows(predictions)
+    both = {BASE: before, "Calibrated": before.of_scores(calibrated_scores(calibrator, predictions))}
+    numbers = [compute("Computing metrics", metrics, rows, method=name) for name, rows in both.items()]
     ends = [
-        compute("Computing intervals", metric_intervals, labels, *pair, sample_weight=weights)
-        for pair in pairs
+        compute("Computing intervals", metric_intervals, rows, of_rows)
+        for rows, of_rows in zip(both.values(), numbers, strict=True)
     ]
-    before_and_after([base, after], ends)
+    ui.before_and_after(numbers, ends)
 st.dataframe(table.head(PREVIEW_ROWS).style.format(precision=4), hide_index=True)
 added = [name for name in table.columns if name not in reading.table.columns]
 st.caption(
     f"The first {min(PREVIEW_ROWS, len(table)):,} of {len(table):,} rows. "
     + (
-        f"All columns of the file, in their order, then {', '.join(literal(name) for name in added[:6])}"
+        f"All columns of the file, in their order, then {', '.join(ui.literal(name) for name in added[:6])}"
         f"{', ...' if len(added) > 6 else ''}."
         if table is not applied
         else ""
     )
 )
 with st.container(horizontal=True):
-    download(table, "calibrated", label="Calibrated predictions (CSV)")
-    offer(
+    ui.download(table, "calibrated", label="Calibrated predictions (CSV)")
+    ui.offer(
         "Calibrated predictions (Parquet)",
-        made(lambda: table.to_parquet(index=False), table),
+        ui.made(lambda: table.to_parquet(index=False), table),
         "calibrated.parquet",
         "application/vnd.apache.parquet",
     )

@@ -21,19 +21,9 @@ from calib.data.notions import TOP_K_NOTIONS, PerClass
 from calib.evidence.reductions import top_label
 from calib.stats import verdict
 from calib.stats.measures import MEASURES, ece_of
+from pages.shared import page_results as results
+from pages.shared import widgets as ui
 from pages.shared.needs import need_kind, weights_refused
-from pages.shared.page_results import (
-    conclusion,
-    effect,
-    floor,
-    held_out_accuracy,
-    in_equal_cells,
-    intervals,
-    metrics,
-    ranks,
-    reliability,
-    rows_of,
-)
 from pages.shared.panels.bin_planner import planner
 from pages.shared.panels.choose_calibrator import choose_calibrator
 from pages.shared.panels.guarantee import show_guarantee
@@ -48,19 +38,6 @@ from pages.shared.panels.recommendation import (
 from pages.shared.panels.rows_panel import rows_panel
 from pages.shared.panels.take_away import show_take_away
 from pages.shared.session import BASE, Method, dataset, described_calibrator, fit, methods, remove, store
-from pages.shared.widgets import (
-    before_and_after,
-    chart,
-    clicked,
-    download,
-    escaped,
-    heading,
-    literal,
-    need_calibration,
-    next_line,
-    range_of,
-    show_tabs,
-)
 from pages.shared.work import asked
 
 #: Pixels of the figures before and after.
@@ -82,19 +59,19 @@ def remove_calibrator(name: str) -> None:
     st.session_state["removed"] = remove(name)
 
 
-heading(
+ui.heading(
     "Calibrate",
     "Fit a calibrator on the calibration rows, see its effect on the evaluation rows, and download it.",
 )
 need_kind("Calibrate")
-need_calibration("Fitting a calibrator")
-data = dataset()
+ui.need_calibration("Fitting a calibrator")
+data, scored = dataset(), dataset().kind.scored
 
 
 def costs_accuracy() -> str:
-    if getattr(calibrator, "notion", None) != "class-wise" or data.kind.name != "vectors" or by is not None:
+    if getattr(calibrator, "notion", None) != "class-wise" or "vector" not in data.kind.has or by is not None:
         return ""
-    held_out = held_out_accuracy(data, repr(calibrator), calibrator)
+    held_out = results.held_out_accuracy(data, repr(calibrator), calibrator)
     if held_out.upper >= 0.0:
         return ""
     return (
@@ -106,28 +83,28 @@ def costs_accuracy() -> str:
 
 
 def pick_bin(which: str, name: str) -> None:
-    if custom := clicked(f"calibrate-{which}").get("customdata"):
+    if custom := ui.clicked(f"calibrate-{which}").get("customdata"):
         st.session_state["calibrate-bin"] = (name, int(custom[0]))
         st.session_state["calibrate-rows-open"] = True
 
 
 def show_diagrams(*shown: Method) -> None:
     """Show the base model, and a calibrator beside it; and the rows of the bin that was clicked."""
-    diagrams_shown = {method.name: reliability(method, n_bins) for method in shown}
+    diagrams_shown = {method.name: results.reliability(method, n_bins=n_bins) for method in shown}
     drawn_bins = [(name, bin_) for name, diagram in diagrams_shown.items() for bin_ in diagram.bin.tolist()]
     behind = st.session_state.get("calibrate-bin")
     behind = behind if behind in drawn_bins else None
     for column, method in zip(st.columns(2), shown, strict=False):
         with column:
             which = "before" if method is base else "after"
-            st.markdown(f"**{'Before' if method is base else 'After'}**: {literal(method.name)}")
-            chart(
+            st.markdown(f"**{'Before' if method is base else 'After'}**: {ui.literal(method.name)}")
+            ui.chart(
                 diagrams.draw_reliability(
                     diagrams_shown[method.name],
                     data.evaluation.class_names,
-                    named=None if base.one_event else conclusion(base, n_bins).headline,
-                    panels=None if base.one_event else ("classes",),
-                    event=getattr(data.evaluation, "positive", None),
+                    named=None if scored else results.conclusion(base, n_bins=n_bins).headline,
+                    panels=None if scored else ("classes",),
+                    event=data.event,
                     chosen=behind[1] if behind and behind[0] == method.name else None,
                     same_axis=diagrams_shown.values(),
                 ),
@@ -140,9 +117,8 @@ def show_diagrams(*shown: Method) -> None:
     if behind:
         name, bin_ = behind
         method = next(method for method in shown if method.name == name)
-        notion = "confidence" if not base.one_event else base.notions[0]
-        rows = rows_of(method, notion, n_bins, bin_=bin_)
-        what = escaped(f"{name} at {range_of(bin_, n_bins)}")
+        rows = results.rows_of(method, "confidence", n_bins, bin_=bin_)
+        what = ui.escaped(f"{name} at {ui.range_of(bin_, n_bins)}")
         rows_panel(method, rows, what, "calibrate-rows", title="")
 
 
@@ -155,10 +131,10 @@ with right.popover("Fit another", width="stretch", icon=":material/tune:"):
     calibrator, choices, by = choose_calibrator()
     pressed = st.button("Fit")
     if lacks(data.kind, "calibrator:whole vector") is None:
-        if all(part.sample_weight is None for part in (data.calibration, data.evaluation)):
+        if data.calibration.sample_weight is None and not data.evidence.is_weighted:
             planner()
         else:
-            st.caption(escaped(weights_refused("The plan of bins")))
+            st.caption(ui.escaped(weights_refused("The plan of bins")))
 try:
     wanted = f"{data.digest}/{calibrator!r}"
     if pressed:
@@ -173,7 +149,7 @@ try:
         name = name_of(calibrator) if by is None else f"{name_of(calibrator)}: {by[0]}"
         st.session_state["chosen"] = fit(name, calibrator, choices, by).name
 except InputError as error:
-    st.error(f"Not fitted: {escaped(error)}")
+    st.error(f"Not fitted: {ui.escaped(error)}")
 
 fitted = {name: method for name, method in methods(every=True).items() if method.calibrator is not None}
 if "removed" in st.session_state:
@@ -184,7 +160,7 @@ if not fitted:
     if not is_awaited():
         st.info("No calibrator is fitted yet. Choose one under *Fit another*.")
     show_diagrams(base)
-    next_line("Calibrate")
+    ui.next_line("Calibrate")
     st.stop()
 open_on("chosen", proposed or max(fitted, key=lambda name: not fitted[name].unasked), fitted)
 in_full = {name: f"{name}: {full_name(method.calibrator)}" for name, method in fitted.items()}
@@ -197,7 +173,7 @@ chosen = fitted[
         on_change=ask_for,
     )
 ]
-before, after = metrics(base, n_bins), metrics(chosen, n_bins)
+before, after = results.metrics(base, n_bins), results.metrics(chosen, n_bins)
 looked_at = next((key for key in ("tl_ece", "conf_ece", "ece") if key in ece_of(data.kind)), None)
 is_recommended = bool(recommendation) and chosen.name == proposed
 helps = recommendation and is_recommended and recommendation[0].confirmed == "better"
@@ -205,36 +181,45 @@ if recommendation and is_recommended:
     st.markdown(recommendation_words(*recommendation))
 elif looked_at is not None:
     title = MEASURES[looked_at].title
-    st.markdown(effect(base, chosen, n_bins).words(title, f"Brier score of {SCORED[looked_at]}", "**{}**"))
-if before.accuracy is not None and not base.one_event:
-    moved = int(np.count_nonzero(np.not_equal(*(top_label(method.scores)[0] for method in (base, chosen)))))
+    st.markdown(
+        results.effect(base, chosen, notion=base.evidence.notion, n_bins=n_bins).words(
+            title, f"Brier score of {SCORED[looked_at]}", "**{}**"
+        )
+    )
+if before.accuracy is not None and not scored:
+    predicted = [top_label(method.rows.predictions)[0] for method in (base, chosen)]
+    moved = int(np.count_nonzero(np.not_equal(*predicted)))
     if moved:
         st.markdown(
-            f"The predicted class changes in **{moved:,}** of {len(base.labels):,} rows; accuracy goes from "
+            f"The predicted class changes in **{moved:,}** of {len(predicted[0]):,} rows; accuracy goes from "
             f"{before.accuracy:.4f} to **{after.accuracy:.4f}**."
         )
 show_take_away(chosen, "primary" if helps else "secondary")
 
 show_diagrams(base, chosen)
-next_line("Calibrate")
+ui.next_line("Calibrate")
 
 
 def show_numbers() -> None:
-    download(
-        before_and_after([before, after], [intervals(method, n_bins) for method in (base, chosen)]),
+    ui.download(
+        ui.before_and_after(
+            [before, after], [results.intervals(method, n_bins) for method in (base, chosen)]
+        ),
         "before-after",
     )
     if looked_at is not None:
         title = MEASURES[looked_at].title
         lines = [
-            verdict(floor(method, looked_at, n_bins), f"{title} {when}")
+            verdict(results.floor(method, looked_at, n_bins), f"{title} {when}")
             for when, method in (("before", base), ("after", chosen))
         ]
         if is_recommended:
-            words = effect(base, chosen, n_bins).words(title, f"Brier score of {SCORED[looked_at]}")
+            words = results.effect(base, chosen, notion=base.evidence.notion, n_bins=n_bins).words(
+                title, f"Brier score of {SCORED[looked_at]}"
+            )
             lines.insert(0, words)
-        if (curves := in_equal_cells(base, chosen, base.notions[0], n_bins)) is not None:
-            by_value = chosen.strategy in ("discrete", PerClass())
+        if (curves := results.in_equal_cells(base, chosen, base.evidence.notion, n_bins)) is not None:
+            by_value = chosen.evidence.strategy in ("discrete", PerClass())
             whose = "the calibrator's" if by_value else "the base model's"
             lines.append(
                 f"In the same cells ({whose}): {title} **{curves[0].error:.4f}** before (a perfect model "
@@ -243,7 +228,7 @@ def show_numbers() -> None:
             )
         st.markdown("\n".join(f"- {line}" for line in lines))
     if getattr(chosen.calibrator, "notion", None) in TOP_K_NOTIONS:
-        show_ranks(ranks(base, chosen, data, n_bins))
+        show_ranks(results.ranks(base, chosen, n_bins))
     fallbacks = pd.DataFrame(fallback_records(chosen.calibrator, data.evaluation.class_names))
     if len(fallbacks):
         for used, short in fallbacks.groupby("used"):
@@ -267,7 +252,7 @@ def show_tried() -> None:
     st.caption(" ".join([how_assessed(n_bins, data.kind), *fit_sentences]))
 
 
-show_tabs(
+ui.show_tabs(
     {"Numbers": show_numbers, "Guarantee": show_promise, "Candidates": show_tried},
     "about-calibrator",
 )

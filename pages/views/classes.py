@@ -10,36 +10,26 @@ import streamlit as st
 from calib import diagrams
 from calib.diagrams.class_tables import CLASS_COLUMNS, ClassTable
 from calib.diagrams.heat import class_heat
+from pages.shared import page_results as results
+from pages.shared import widgets as ui
 from pages.shared.needs import need_kind
 from pages.shared.page_parts import part
-from pages.shared.page_results import cells, classes, guilty_first
 from pages.shared.panels.class_detail import chosen_cell, forget_confused, show_class
 from pages.shared.session import BASE, Method, dataset
-from pages.shared.widgets import (
-    beside,
-    bins_and_method,
-    chart,
-    clicked,
-    columns_of,
-    download,
-    heading,
-    in_order,
-    next_line,
-    page_of,
-    ticked,
-)
 
 HEAT_ROWS = 12
 FORMATS = {"predicted": "localized", "true": "localized", "p_value": "%.2g", "share": "percent"}
 FORMATS |= {"accuracy": "%.3f", "confidence": "%.3f", "class_ece": "%.4f", "floor": "%.4f"}
 FORMATS |= {"smallest": "%.4f"}
-COLUMNS = columns_of({name: head for name, head in CLASS_COLUMNS.items() if name != "floor_upper"}, FORMATS)
+COLUMNS = ui.columns_of(
+    {name: head for name, head in CLASS_COLUMNS.items() if name != "floor_upper"}, FORMATS
+)
 #: Columns that are on the screen before one scrolls to the others.
 FIRST = ("class", "class_ece", "floor", "flagged", "smallest", "confidence", "accuracy", "predicted")
 
 
 def pick_row(labels: np.ndarray) -> None:
-    if (row := ticked("class-table")) is not None:
+    if (row := ui.ticked("class-table")) is not None:
         st.session_state["class-rows-open"] = True
         forget_confused()
         st.session_state["class"] = int(labels[row])
@@ -47,7 +37,7 @@ def pick_row(labels: np.ndarray) -> None:
 
 
 def pick_cell() -> None:
-    if custom := clicked("class-heat").get("customdata"):
+    if custom := ui.clicked("class-heat").get("customdata"):
         st.session_state["class-rows-open"] = True
         forget_confused()
         st.session_state["class"], st.session_state["class-bin"] = map(int, custom[:2])
@@ -56,14 +46,14 @@ def pick_cell() -> None:
 @part
 def show_classes(method: Method, by_class: ClassTable, n_bins: int) -> None:
     names = dataset().evaluation.class_names
-    main, side = beside("class")
+    main, side = ui.beside("class")
     with main:
         left, right = st.columns([2, 1], vertical_alignment="bottom")
         search = left.text_input("Search class names", key="class-search", placeholder="part of a name")
         above_noise = right.toggle("Only above noise", key="only-flagged")
         table = by_class.frame(names)
         if method.name == BASE:  # the verdict is about the base model
-            order = guilty_first(method, n_bins, table["label"])
+            order = results.guilty_first(method, n_bins, table["label"])
             table = table.set_index("label", drop=False).loc[order].reset_index(drop=True)
         matches = table["class"].str.contains(search, case=False, regex=False)
         if above_noise:
@@ -74,14 +64,14 @@ def show_classes(method: Method, by_class: ClassTable, n_bins: int) -> None:
             key="class-table",
             hide_index=True,
             height=35 * min(len(shown) + 1, 11) + 2,
-            column_order=in_order(COLUMNS, FIRST),
+            column_order=ui.in_order(COLUMNS, FIRST),
             column_config=COLUMNS,
             on_select=partial(pick_row, shown["label"].to_numpy()),
             selection_mode=["single-row", "single-cell"],
             placeholder="\u2013",
         )
         file = st.container()
-        if method.strategy != "uniform":
+        if method.evidence.strategy != "uniform":
             st.caption(
                 "Few stated values, and classes that a calibrator binned, are assessed with one bin per "
                 "distinct score, as in the paper (Remark 1)."
@@ -89,14 +79,14 @@ def show_classes(method: Method, by_class: ClassTable, n_bins: int) -> None:
 
         st.header("Each class by confidence", anchor=False)
         codes = shown["label"][shown["predicted"] > 0].to_numpy()
-        page = page_of(len(codes), HEAT_ROWS, "heat-page", f", {HEAT_ROWS} classes each")
+        page = ui.page_of(len(codes), HEAT_ROWS, "heat-page", f", {HEAT_ROWS} classes each")
         if len(codes):
-            by_cell = cells(method, "top-label", n_bins)  # equal-width bins for every method
+            by_cell = results.cells(method, "top-label", n_bins)  # equal-width bins for every method
             diagram = class_heat(by_cell, codes[page])
             # The scale is of all classes: a colour keeps its meaning when they are searched.
             limit = class_heat(by_cell).limit
             st.caption("Orange-red: overconfident; blue: underconfident. Outlined: beyond noise.")
-            chart(
+            ui.chart(
                 diagrams.draw_heat(diagram, names, chosen=chosen_cell(n_bins), limit=limit),
                 "class-heat",
                 table=lambda: diagram.frame(names),
@@ -107,14 +97,14 @@ def show_classes(method: Method, by_class: ClassTable, n_bins: int) -> None:
             st.markdown("No predicted class matches the search.")
     with side:
         show_class(method, by_class, n_bins)
-    next_line("Classes")
+    ui.next_line("Classes")
     with file:  # last: it takes as long to write as two figures
-        download(table, "classes", about=(method, n_bins, names))
+        ui.download(table, "classes", about=(method, n_bins, names))
 
 
-heading("Classes", "Which predicted classes are miscalibrated by more than noise explains?")
+ui.heading("Classes", "Which predicted classes are miscalibrated by more than noise explains?")
 need_kind("Classes")
-n_bins, method = bins_and_method()
-by_class = classes(method, n_bins)
+n_bins, method = ui.bins_and_method()
+by_class = results.classes(method, n_bins=n_bins)
 st.markdown(f"{by_class.words('**{}**')}. The TL-ECE is **{by_class.tl_ece:.4f}**.")
 show_classes(method, by_class, n_bins)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from time import perf_counter
+from typing import Any
 
 import pandas as pd
 import streamlit as st
@@ -16,24 +17,14 @@ from calib.data.kinds import lacks, notions_of
 from calib.data.notions import Notion
 from calib.diagrams.bin_sweep import sweep_words
 from calib.stats.measures import ECES
+from pages.shared import page_results as results
+from pages.shared import widgets as ui
 from pages.shared.needs import need_kind
-from pages.shared.page_results import losses, metrics, rows_adding_most, sweeps
 from pages.shared.panels.leaderboard_panel import show_leaderboard, show_pair
 from pages.shared.panels.model_comparison_panel import show_models, show_sweeps
 from pages.shared.panels.recommendation import is_awaited, recommendation_words, recommended
 from pages.shared.panels.rows_panel import CELLS_FIRST, list_most
 from pages.shared.session import BASE, Method, begin_fits, dataset, fit, methods
-from pages.shared.widgets import (
-    bins_slider,
-    chart,
-    clicked,
-    heading,
-    literal,
-    need_calibration,
-    next_line,
-    shortfall,
-    show_tabs,
-)
 
 #: Above this many calibration probabilities nothing is fitted until the user asks for it.
 AT_ONCE = 200_000
@@ -49,13 +40,13 @@ AGAINST_BINS: dict[str, tuple[tuple[Notion, ...], str]] = {
     "CW-ECE": (("class-wise",), "ece"),
 }
 
-heading(
+ui.heading(
     "Compare",
     "Which model is better, and which calibrator repairs it best? All are fitted on the calibration rows and "
     "assessed on the evaluation rows.",
 )
 need_kind("Compare")
-need_calibration("Comparing calibrators")
+ui.need_calibration("Comparing calibrators")
 data = dataset()
 small, whole = data.calibration.n_scores <= AT_ONCE, lacks(data.kind, "calibrator:whole vector") is None
 
@@ -65,14 +56,14 @@ answer, menu = st.columns([4, 1], vertical_alignment="bottom")
 with menu.popover("Options", width="stretch", icon=":material/tune:"):
     selected = st.multiselect("Methods", names, default=usual if whole else names[:4], key="wanted")
     if not whole:
-        st.caption(shortfall(data.kind, "calibrator:whole vector"))
+        st.caption(ui.shortfall(data.kind, "calibrator:whole vector"))
     bins_by = st.segmented_control(
         "Histogram binning by",
         ["Bins per problem", "Points per bin"],
         default="Bins per problem",
         required=True,
     )
-    n_bins = bins_slider("Bins B, for calibrators and estimates")
+    n_bins = ui.bins_slider("Bins B, for calibrators and estimates")
     points = st.slider("Points per bin k", 5, 500, 50, 5) if bins_by == "Points per bin" else 50
     available = methods_of_kind(data.kind, n_bins if bins_by == "Bins per problem" else None, points)
     n_rows = data.calibration.n_samples
@@ -83,7 +74,7 @@ with menu.popover("Options", width="stretch", icon=":material/tune:"):
             st.warning(warning)
     for name in selected:
         if warning := effort_words(available[name], n_rows, n_classes):
-            st.warning(f"{literal(name)}: {warning}")
+            st.warning(f"{ui.literal(name)}: {warning}")
 shown = CALIBRATORS
 if data.models:
     shown = st.segmented_control(
@@ -95,9 +86,9 @@ proposed = recommendation[1] if recommendation else ""
 
 
 def entry(method: Method) -> Entry:
-    row_losses = losses(method)
-    unseen = unseen_losses(method.labels, method.scores, methods()[BASE].scores, row_losses, method.cluster)
-    return Entry(method.name, metrics(method, n_bins), losses=row_losses, unseen=unseen)
+    row_losses = results.losses(method)
+    unseen = unseen_losses(method.rows, methods()[BASE].rows, row_losses)
+    return Entry(method.name, results.metrics(method, n_bins), losses=row_losses, unseen=unseen)
 
 
 if not small and not st.toggle("Fit and compare now", key="go"):
@@ -121,13 +112,14 @@ def say(share: float, name: str) -> None:
         place.progress(share, f"Fitting {name}")
 
 
+def assessed(name: str, calibrator: Any) -> Entry:
+    return entry(methods()[name] if name == proposed else fit(name, calibrator, unasked=True))
+
+
+calibrators = {name: methods()[name].calibrator for name in (proposed,) if name} | wanted
+base = entry(methods()[BASE])
 leaderboard = compare(
-    data.calibration,
-    data.evaluation,
-    wanted,
-    base=[entry(methods()[name]) for name in (BASE, proposed) if name],
-    assess=lambda name, calibrator: entry(fit(name, calibrator, unasked=True)),
-    progress=say,
+    data.calibration, data.evaluation, calibrators, base=base, assess=assessed, progress=say
 )
 place.empty()
 fitted = methods(every=True)
@@ -135,9 +127,9 @@ with answer:
     if recommendation:
         st.markdown(recommendation_words(*recommendation))
     elif not is_awaited():
-        st.markdown(leaderboard.words(literal))
+        st.markdown(leaderboard.words(ui.literal))
 show_leaderboard(leaderboard, n_bins, proposed)
-next_line("Compare")
+ui.next_line("Compare")
 
 
 def show_two() -> None:
@@ -157,7 +149,7 @@ def show_against_bins() -> None:
         name
         for name, method in fitted.items()
         if name in (BASE, proposed, *selected)
-        and (method.scores_every_class or method.one_event or "class-wise" not in notions)
+        and ("class-wise" not in notions or data.kind.scored or not method.rows.lacks("notion:class-wise"))
     ]
     curves = st.multiselect(
         "Methods to draw",
@@ -172,20 +164,20 @@ def show_against_bins() -> None:
     )
 
     def pick_point() -> None:
-        if point := clicked("ece-against-bins"):
+        if point := ui.clicked("ece-against-bins"):
             st.session_state["curve-point"] = (*drawn[point["curve_number"]], int(point["x"]))
             st.session_state["curve-rows-open"] = True
 
     if curves:
-        by_method = {name: sweeps(fitted[name], data, notions, metric) for name in curves}
+        by_method = {name: results.sweeps(fitted[name], data, notions, metric) for name in curves}
         drawn = [(name, notion) for name, pair in by_method.items() for notion in pair]
         if error == PAIR and len(notions) == 2:
-            named = {literal(name): pair for name, pair in by_method.items()}
+            named = {ui.literal(name): pair for name, pair in by_method.items()}
             st.markdown(f"Solid lines are TL-ECE, dashed lines conf-ECE. {sweep_words(named, '**{}**')}")
         rows = [
             sweep.frame().assign(method=name) for name, pair in by_method.items() for sweep in pair.values()
         ]
-        chart(
+        ui.chart(
             diagrams.draw_ece_sweeps(
                 by_method
                 if "class-wise" not in notions or whole
@@ -198,12 +190,12 @@ def show_against_bins() -> None:
         )
         point = st.session_state.get("curve-point")
         name, notion, count = point if point is not None and point[:2] in drawn else (*drawn[0], n_bins)
-        by = rows_adding_most(fitted[name], notion, count)
+        by = results.rows_adding_most(fitted[name], notion, count)
         what = ECES[notion].title if error == PAIR else error
         list_most(fitted[name], by, f"{what} in {count} bins", "curve-rows", CELLS_FIRST)
 
 
-show_tabs(
+ui.show_tabs(
     {"Two methods": show_two, "Errors against the number of bins": show_against_bins},
     "about-methods",
 )

@@ -10,8 +10,11 @@ import streamlit as st
 
 from calib import InputError, accuracy
 from calib.data.kinds import lacks
+from calib.data.predictions import assessed_as_stated
 from calib.datasets import EXAMPLE_TITLES
 from calib.diagrams import draw_class_shares
+from calib.evidence.reductions import event_scores
+from pages.shared import widgets as ui
 from pages.shared.isolation import reader
 from pages.shared.isolation.limits import release
 from pages.shared.panels.add_model import offer_model_upload
@@ -34,7 +37,6 @@ from pages.shared.uploads import (
     taken_up_again,
     why_not,
 )
-from pages.shared.widgets import ARROW, chart, clicked, download, escaped, heading, literal, next_line
 
 PREVIEW_ROWS = 100
 PREVIEW_CLASSES = 20
@@ -78,14 +80,14 @@ def count_alike() -> None:
 
 
 def pick_share() -> None:
-    if point := clicked("class-shares"):
+    if point := ui.clicked("class-shares"):
         st.session_state["share-shown"] = (SHARES[point["curve_number"]], int(point["customdata"][1]))
         st.session_state["share-rows-open"] = True
 
 
 def look_at_class() -> None:
     shown, name = dataset(), st.session_state["one-class"]
-    use(shown.changed(lambda rows: rows.of_class(name), name=f"{shown.name}: {name}"))
+    use(shown.changed(lambda rows: assessed_as_stated(rows.of_class(name)), name=f"{shown.name}: {name}"))
 
 
 def show_preview(preview: pd.DataFrame, rows: Any) -> None:
@@ -107,13 +109,12 @@ def show_several(rows: Any) -> None:
     show_preview(scores.iloc[:, :PREVIEW_CLASSES], first)
 
 
-def show_one_score(rows: Any) -> None:
+def show_one_score(data: Dataset) -> None:
     st.header("Preview", anchor=False)
-    top = rows.take(slice(0, PREVIEW_ROWS))
-    names = np.asarray(rows.class_names, dtype=object)
-    head = f"p({rows.positive})" if rows.kind == "binary" else "confidence"
-    score = top.score if rows.kind == "binary" else top.confidence
-    show_preview(pd.DataFrame({head: score, "outcome": names[top.labels]}), top)
+    top = data.evaluation.take(slice(0, PREVIEW_ROWS))
+    names = np.asarray(top.class_names, dtype=object)
+    head = "confidence" if data.event is None else f"p({data.event})"
+    show_preview(pd.DataFrame({head: event_scores(top), "outcome": names[top.labels]}), top)
 
 
 def show_uploads(data: Dataset) -> bool:
@@ -164,11 +165,11 @@ def show_uploads(data: Dataset) -> bool:
         show_roles(reading)
         show_findings(reading)
         for other in further():
-            st.markdown(f"Further model: {literal(other.model)}")
+            st.markdown(f"Further model: {ui.literal(other.model)}")
             show_faults(other, labelled=True)
     if against:
-        st.error(f"This file cannot be used yet. {escaped(against)}")
-        st.caption(f"{literal(data.name)} is still on every page.")
+        st.error(f"This file cannot be used yet. {ui.escaped(against)}")
+        st.caption(f"{ui.literal(data.name)} is still on every page.")
     if usable and not used and st.button("Use these files", type="primary"):
         put_in_use(reading, share)
     return used
@@ -185,7 +186,7 @@ def put_in_use(reading: Reading, share: int) -> None:
         use(accepted(reading, share / 100))
     except InputError as error:
         st.session_state["in_use"] = (found, None, *how)
-        st.error(f"Not loaded: {escaped(error)}")
+        st.error(f"Not loaded: {ui.escaped(error)}")
         st.caption("The data loaded before are still in use.")
         return
     st.session_state["in_use"] = (found, dataset(), *how)
@@ -204,12 +205,12 @@ def show_state(reading: Reading, data: Dataset, *, used: bool, missing: bool) ->
             st.text(f"{', '.join(file.name for file in (reading, *further()))}, uploaded earlier")
             st.button("Dismiss this file", on_click=dismiss, icon=":material/close:")
         elif used:
-            st.success(f"{escaped(data.name)} is on every page.")
+            st.success(f"{ui.escaped(data.name)} is on every page.")
             if previous() is not None:
                 st.button("Undo", on_click=undo, icon=":material/undo:")
-            st.page_link("pages/views/overview.py", label="What Overview concludes", icon=ARROW)
+            st.page_link("pages/views/overview.py", label="What Overview concludes", icon=ui.ARROW)
             if data.models:
-                st.page_link("pages/views/compare.py", label="Which model is better", icon=ARROW)
+                st.page_link("pages/views/compare.py", label="Which model is better", icon=ui.ARROW)
     show_file(reading, data)
 
 
@@ -220,14 +221,16 @@ def show_layouts() -> None:
     rows = from_example("resnet").evaluation.take(slice(0, SAMPLE_ROWS))
     sample = pd.DataFrame(rows.proba, columns=[f"p_{name}" for name in rows.class_names]).round(4)
     sample["label"] = np.asarray(rows.class_names, dtype=object)[rows.labels]
-    download(sample, "calib-sample", label="A sample file (simulated)", about=("sample",))
+    ui.download(sample, "calib-sample", label="A sample file (simulated)", about=("sample",))
     st.caption(
         "CSV, TSV, JSON, Parquet, Feather, NPY or NPZ, also projects and summaries of calib. Files stay in "
         "this session's memory; none is saved."
     )
 
 
-heading("Data", "Choose or upload predicted probabilities and true labels. Every other page is about them.")
+ui.heading(
+    "Data", "Choose or upload predicted probabilities and true labels. Every other page is about them."
+)
 reader.pool.start()
 data = dataset()
 used = show_uploads(data)
@@ -246,9 +249,11 @@ with st.container(horizontal=True, vertical_alignment="bottom"):
     if data.example is None:
         st.button("Open this example", on_click=choose_example)
 
-next_line("Data")
+ui.next_line("Data")
 st.header("Loaded data", anchor=False)
-st.markdown(literal(data.name) + "  \n" + (data.description if data.example else escaped(data.description)))
+st.markdown(
+    ui.literal(data.name) + "  \n" + (data.description if data.example else ui.escaped(data.description))
+)
 show_origin(data)
 if data.upload is not None and not pending() and not used:
     if st.button("Change columns or fixes", icon=":material/edit:"):
@@ -256,7 +261,7 @@ if data.upload is not None and not pending() and not used:
             take_up_again(data)
             st.rerun()
         except InputError as error:
-            st.error(f"These files cannot be examined again: {escaped(error)}")
+            st.error(f"These files cannot be examined again: {ui.escaped(error)}")
     st.caption("Shows the file again, so that you can change its roles and fixes.")
 rows = data.evaluation
 n_calibration = f"{data.calibration.n_samples:,}" if data.calibration else "none"
@@ -269,57 +274,57 @@ if rows.coverage < 1.0:
     )
 elif data.kind.name != "confidence":
     columns[2].metric("Classes", f"{rows.n_classes:,}", border=True)
-if data.sums is None and data.weighted:
+if data.has_rows and data.evidence.is_weighted:
     st.markdown("The rows have weights. Numbers that cannot use them say so.")
     st.button("Count every row once instead", on_click=count_alike, icon=":material/balance:")
-if data.kind.name == "multilabel":
+if "every label" in data.kind.has:
     columns[3].metric("True classes a row", f"{rows.labels.sum(axis=1).mean():.3g}", border=True)
 else:
     columns[3].metric(
-        "Accuracy, weighted" if data.weighted else "Accuracy",
-        f"{accuracy(rows.labels, rows) if data.sums is None else accuracy(None, data.sums):.3f}",
+        "Accuracy, weighted" if data.evidence.is_weighted else "Accuracy",
+        f"{accuracy(data.evidence):.3f}",
         border=True,
     )
-if data.kind.name == "binary":
+if data.event is not None:
     st.markdown(
-        f"The score is the probability of {literal(rows.positive)}; the other class is "
-        f"{literal(rows.class_names[0])}."
+        f"The score is the probability of {ui.literal(data.event)}; the other class is "
+        f"{ui.literal(rows.class_names[0])}."
     )
-if data.kind.name == "binary" and data.sums is None:
+if data.event is not None and data.has_rows:
     st.button(
-        f"Look at the probability of {literal(rows.class_names[0])} instead",
+        f"Look at the probability of {ui.literal(rows.class_names[0])} instead",
         on_click=switch_positive,
         icon=":material/swap_horiz:",
     )
-if data.sums is None:
+if data.has_rows:
     offer_class_names()
     offer_model_upload()
-if data.kind.name == "multilabel":
+if "every label" in data.kind.has:
     show_several(rows)
     offer_project()
     st.stop()
 if lacks(data.kind, "notion:top-label") is not None:
-    if data.sums is None:
-        show_one_score(rows)
+    if data.has_rows:
+        show_one_score(data)
     offer_project()
     st.stop()
 
-if data.sums is not None:
-    true, predicted = data.sums.true / rows.n_samples, data.sums.predicted / rows.n_samples
-else:
-    each = np.ones(rows.n_samples) if rows.sample_weight is None else rows.sample_weight
+if data.has_rows:
+    counted, each = data.evidence.predictions, data.evidence.weights
     true, predicted = (
         np.bincount(codes, weights=each, minlength=rows.n_classes) / each.sum()
-        for codes in (rows.labels, rows.label)
+        for codes in (counted.labels, counted.label)
     )
+else:
+    true, predicted = rows.true / rows.n_samples, rows.predicted / rows.n_samples
 top_class = int(true.argmax())
 st.markdown(
-    f"The most frequent class is {literal(rows.class_names[top_class])}: {true[top_class]:.1%} of the "
-    f"evaluation rows{', weighted' if data.weighted and data.sums is None else ''}, predicted for "
+    f"The most frequent class is {ui.literal(rows.class_names[top_class])}: {true[top_class]:.1%} of the "
+    f"evaluation rows{', weighted' if data.evidence.is_weighted and data.has_rows else ''}, predicted for "
     f"{predicted[top_class]:.1%}."
 )
 shares = pd.DataFrame({"class": rows.class_names, "true": true, "predicted": predicted})
-chart(
+ui.chart(
     draw_class_shares(dict(zip(SHARES, (true, predicted), strict=True)), rows.class_names),
     "class-shares",
     table=lambda: shares,
@@ -329,15 +334,15 @@ chart(
 if rows.n_classes > 30:
     st.caption(f"The figure shows the 30 most frequent of {rows.n_classes:,} classes; the CSV has all.")
 
-if data.sums is not None:
+if not data.has_rows:
     offer_project()
     st.stop()
 by, code = st.session_state.get("share-shown", (SHARES[0], top_class))
 code = code if code < rows.n_classes else top_class
 rows_panel(
     methods()[BASE],
-    np.flatnonzero((rows.labels if by == "true" else rows.label) == code),
-    f"{by.capitalize()} class {literal(rows.class_names[code])}",
+    np.flatnonzero((counted.labels if by == "true" else counted.label) == code),
+    f"{by.capitalize()} class {ui.literal(rows.class_names[code])}",
     "share-rows",
     title="",
 )
@@ -350,7 +355,7 @@ preview = pd.DataFrame(
         "confidence": rows.confidence[top],
     }
 )
-if data.kind.name == "vectors":
+if "vector" in data.kind.has:
     names = rows.class_names[:PREVIEW_CLASSES]
     scores = pd.DataFrame(rows.proba[top, :PREVIEW_CLASSES], columns=[f"p({name})" for name in names])
     st.dataframe(

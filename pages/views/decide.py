@@ -14,12 +14,12 @@ from calib.answers.decision_rules import ACCURACIES, RuleEffect
 from calib.base.interval_words import interval_words
 from calib.data.kinds import lacks
 from calib.evidence.reductions import top_label
+from pages.shared import page_results as results
+from pages.shared import widgets as ui
 from pages.shared.needs import need_kind, weights_refused
-from pages.shared.page_results import actions, benefit, checking_rows, costs_of, decision, halves, risk_curve
 from pages.shared.panels.recommendation import is_awaited, open_on, recommended
 from pages.shared.panels.take_away import show_take_away
 from pages.shared.session import BASE, dataset, scored
-from pages.shared.widgets import ARROW, chart, download, escaped, heading, literal, next_line
 
 TARGETS = {
     "accuracy": ("Accuracy", "How accurate accepted predictions are"),
@@ -40,7 +40,7 @@ MOST_COMPARED = 4
 def rules_for(value: float) -> dict[str, tuple[DecisionRule, RuleEffect]]:
     choices = n_models * (len(ACCURACIES) if target == "accuracy" and value in ACCURACIES else 1)
     return {
-        name: decision(model, target, value, by, promise, alpha, choices, recall)
+        name: results.decision(model, target, value, by, promise, alpha, choices, recall)
         for name, model in models.items()
     }
 
@@ -105,7 +105,7 @@ def merit(name: str) -> float:
 def choose_class() -> int | None:
     if not classes:
         return None
-    labels = top_label(models[BASE].scores)[0][checking_rows(data.evaluation)]
+    labels = top_label(results.half_of(models[BASE], checks=True).predictions)[0]
     return st.selectbox(
         "Curves of the rows predicted as",
         [None, *np.flatnonzero(np.bincount(labels)).tolist()],
@@ -118,18 +118,18 @@ def show_curves(
     names_shown: list[str], effects: dict[str, RuleEffect], risk: float | None, rows: str
 ) -> None:
     few = {
-        name: risk_curve(models[name], shown_class)
+        name: results.risk_curve(models[name], shown_class)
         for name in names_shown
-        if shown_class is None or (top_label(models[name].scores)[0] == shown_class).any()
+        if shown_class is None or (top_label(models[name].rows.predictions)[0] == shown_class).any()
     }
-    chart(
+    ui.chart(
         diagrams.draw_risk_coverage(few, effects={} if shown_class is not None else effects, risk=risk),
         "risk-coverage",
         table=lambda: pd.concat([curve.frame().assign(model=name) for name, curve in few.items()]),
         alt="Share of accepted predictions that are wrong, against the share accepted, for every threshold",
         height=330,  # it ends on a first screen of 1280 x 800
     )
-    areas = "; ".join(f"AURC of {literal(name)}: {curve.aurc:.5f}" for name, curve in few.items())
+    areas = "; ".join(f"AURC of {ui.literal(name)}: {curve.aurc:.5f}" for name, curve in few.items())
     if shown_class is not None:
         st.caption(f"{rows}, only those with this predicted class. {areas}")
     elif any(effect.n_accepted for effect in effects.values()):
@@ -140,15 +140,15 @@ def show_curves(
 
 def show_benefit(few: list[str]) -> None:
     st.header("Is it worth acting on the score?", anchor=False)
-    curves = {name: benefit(models[name]) for name in few}
-    chart(
+    curves = {name: results.benefit(models[name]) for name in few}
+    ui.chart(
         diagrams.draw_decision_curves(curves),
         "decision-curve",
         table=lambda: pd.concat([curve.frame().assign(model=name) for name, curve in curves.items()]),
         alt="Net benefit of acting if the score is above a threshold, always and never",
     )
     st.caption(
-        f"Decision curve (Vickers & Elkin 2006) of P(Y = {literal(names[1])}): at threshold t, a needless "
+        f"Decision curve (Vickers & Elkin 2006) of P(Y = {ui.literal(names[1])}): at threshold t, a needless "
         "action costs t / (1 - t) of what a missed one costs. A model is worth acting on if its line is "
         "the highest."
     )
@@ -163,27 +163,33 @@ def show_benefit(few: list[str]) -> None:
         bind="query-params",
     )
     threshold = 1.0 / (1.0 + ratio)
-    counted = {name: actions(models[name], threshold) for name in few}
+    counted = {name: results.actions(models[name], threshold) for name in few}
     st.markdown(
-        f"A calibrated model acts if P(Y = {literal(names[1])}) is at least **{threshold:.3f}**. On the "
+        f"A calibrated model acts if P(Y = {ui.literal(names[1])}) is at least **{threshold:.3f}**. On the "
         f"{data.evaluation.n_samples:,} evaluation rows that costs "
-        + ", ".join(f"**{counts.cost(ratio):.4f}** with {literal(name)}" for name, counts in counted.items())
+        + ", ".join(
+            f"**{counts.cost(ratio):.4f}** with {ui.literal(name)}" for name, counts in counted.items()
+        )
         + " needless actions per row."
     )
     for column, (name, counts) in zip(st.columns(len(counted)), counted.items(), strict=True):
         with column:
-            st.markdown(f"**{escaped(name)}**")
+            st.markdown(f"**{ui.escaped(name)}**")
             table = counts.frame().set_axis([names[1], names[0]], axis=1).rename_axis("Action").reset_index()
-            digits = dict.fromkeys((names[1], names[0]), "{:,.1f}" if data.weighted else "{:,}")
+            digits = dict.fromkeys((names[1], names[0]), "{:,.1f}" if data.evidence.is_weighted else "{:,}")
             st.dataframe(table.style.format(digits), hide_index=True, height="content")
-    download(
+    ui.download(
         pd.concat([counts.frame().assign(model=name) for name, counts in counted.items()]).reset_index(),
         "confusion",
     )
 
 
 def show_cost_matrix() -> None:
-    scored_all = {name: model for name, model in models.items() if model.scores_every_class or binary}
+    scored_all = {
+        name: model
+        for name, model in models.items()
+        if binary or not model.evidence.lacks("notion:class-wise")
+    }
     if not scored_all or len(names) > MAX_CLASSES:
         st.info(
             f"A cost matrix needs a score for each class, and here at most {MAX_CLASSES} classes; "
@@ -204,12 +210,14 @@ def show_cost_matrix() -> None:
     )
     costs = tuple(map(tuple, given.to_numpy(dtype=float).tolist()))
     try:
-        found = {name: costs_of(model, costs, actions) for name, model in scored_all.items()}
+        found = {
+            name: results.costs_of(model, costs=costs, actions=actions) for name, model in scored_all.items()
+        }
     except InputError as error:
-        st.info(f"Nothing to decide: {escaped(error)}.")
+        st.info(f"Nothing to decide: {ui.escaped(error)}.")
         return
     best = found.get(proposed) or next(iter(found.values()))
-    st.markdown(escaped(best.sentence))
+    st.markdown(ui.escaped(best.sentence))
     table = pd.DataFrame(
         {
             "Model": list(found),
@@ -220,7 +228,7 @@ def show_cost_matrix() -> None:
         }
     )
     st.dataframe(table.style.format(dict.fromkeys(table.columns[1:], "{:.4f}")), hide_index=True)
-    download(table, "action-costs")
+    ui.download(table, "action-costs")
     st.caption(
         f"All {data.evaluation.n_samples:,} evaluation rows, 95 % intervals. Each row gets the action "
         "with the smallest expected cost by its scores, which is best if these are calibrated. *Saved*: "
@@ -228,7 +236,7 @@ def show_cost_matrix() -> None:
     )
 
 
-heading(
+ui.heading(
     "Decide",
     "Which predictions may pass without a person? Confident ones are accepted, the others go to a person.",
 )
@@ -239,10 +247,10 @@ proposed = recommendation[1] if recommendation and recommendation[0].confirmed =
 models = scored()
 n_models = len(models) + is_awaited()
 names = data.evaluation.class_names
-binary = data.kind.name == "binary"
+binary = data.event is not None
 classes = binary or lacks(data.kind, "notion:top-label") is None
-if data.weighted:
-    st.info(escaped(weights_refused("A rule of acceptance")))
+if data.evidence.is_weighted:
+    st.info(ui.escaped(weights_refused("A rule of acceptance")))
     compared = list(models)[:MOST_COMPARED]
     shown_class = choose_class()
     show_curves(compared, {}, None, "All evaluation rows")
@@ -262,7 +270,7 @@ with left:
     )
 if target == "costs":
     show_cost_matrix()
-    next_line("Decide")
+    ui.next_line("Decide")
     st.stop()
 recall, promise, by_class = None, "overall", False
 with right.popover("Options", width="stretch"):
@@ -296,13 +304,13 @@ with right.popover("Options", width="stretch"):
     shown_class = choose_class()
 by = "class" if by_class else None
 
-n_choose, n_check = (int(half.sum()) for half in halves(data.evaluation))
+n_choose, n_check = (int(half.sum()) for half in results.halves(data.evidence))
 try:
     with middle:
         value = target_value()
     found = rules_for(value)
 except InputError as error:
-    st.info(f"Nothing to decide: {escaped(error)}.")
+    st.info(f"Nothing to decide: {ui.escaped(error)}.")
     st.stop()
 rules = {name: rule for name, (rule, _) in found.items()}
 checked = {name: done for name, (_, done) in found.items()}
@@ -317,13 +325,13 @@ shown = whose.selectbox(
 )
 rule, effect = rules[shown], checked[shown]
 if rule.guarantee is not None:
-    st.success(escaped(rule.guarantee), icon=":material/verified:")
+    st.success(ui.escaped(rule.guarantee), icon=":material/verified:")
 elif target == "accuracy":
-    st.warning(escaped(rule.sentence), icon=":material/block:")
+    st.warning(ui.escaped(rule.sentence), icon=":material/block:")
 if target == "accuracy":
     st.caption(simultaneous_words())
 if data.log:
-    st.caption(escaped(f"Fixed in these rows: {'; '.join(data.log)}."))
+    st.caption(ui.escaped(f"Fixed in these rows: {'; '.join(data.log)}."))
 if effect.n_accepted:
     text = (
         f"Chosen on {n_choose:,} evaluation rows drawn at random. It accepts **{effect.coverage:.1%}** "
@@ -345,7 +353,7 @@ show_curves(
     1 - value if target == "accuracy" else None,
     "Rows left for checking",
 )
-next_line("Decide")
+ui.next_line("Decide")
 
 table = pd.DataFrame(
     [
@@ -357,7 +365,7 @@ table = pd.DataFrame(
             "right, lower": checked[name].lower if checked[name].n_accepted else np.nan,
             "right, upper": checked[name].upper if checked[name].n_accepted else np.nan,
             "reviews": checked[name].n_reviews,
-            "AURC": risk_curve(method).aurc,
+            "AURC": results.risk_curve(method).aurc,
         }
         | ({"cost per row": checked[name].cost} if target == "cost" else {})
         for name, method in models.items()
@@ -374,7 +382,7 @@ st.dataframe(
     placeholder="\u2013",
     column_config={name: name[0].upper() + name[1:] for name in table.columns},
 )
-download(table, "decisions")
+ui.download(table, "decisions")
 st.caption(
     "All on the rows left for checking, with 95 % Clopper-Pearson intervals. A calibrator for each "
     "predicted class shifts each class by its own amount, so a threshold on the calibrated confidence is a "
@@ -382,7 +390,9 @@ st.caption(
     "over all coverages; smaller is better."
 )
 if len(models) == 1:
-    st.page_link("pages/views/calibrate.py", label="Fit a calibrator and compare what it accepts", icon=ARROW)
+    st.page_link(
+        "pages/views/calibrate.py", label="Fit a calibrator and compare what it accepts", icon=ui.ARROW
+    )
 
 if by_class:
     st.header("Thresholds of the classes", anchor=False)
@@ -393,7 +403,7 @@ if by_class:
         placeholder="nothing accepted",
         height=min(420, 40 + 35 * len(listed)),
     )
-    download(listed, "thresholds")
+    ui.download(listed, "thresholds")
 
 if classes and len(names) == 2:
     show_benefit(pair)

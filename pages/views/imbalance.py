@@ -9,21 +9,12 @@ import pandas as pd
 import streamlit as st
 
 from calib import diagrams
+from pages.shared import page_results as results
+from pages.shared import widgets as ui
 from pages.shared.needs import need_kind
-from pages.shared.page_results import binning, rows_of
 from pages.shared.panels.covtype import covtype_panel
 from pages.shared.panels.rows_panel import rows_panel
-from pages.shared.session import dataset, model_of
-from pages.shared.widgets import (
-    chart,
-    choose_data,
-    clicked,
-    heading,
-    literal,
-    need_calibration,
-    next_line,
-    show_dataset,
-)
+from pages.shared.session import base_of, dataset
 
 MAX_BARS = 12
 MAX_PANELS = 6
@@ -33,28 +24,29 @@ EQUAL, SPREAD = 1.5, 6.0
 
 
 def pick_class() -> None:
-    if custom := clicked("imbalance-errors").get("customdata"):
+    if custom := ui.clicked("imbalance-errors").get("customdata"):
         st.session_state["imbalance-class"] = int(custom[-1])
         st.session_state["imbalance-rows-open"] = True
 
 
-about = heading(
+about = ui.heading(
     "Imbalance",
     "Histogram binning (HB) calibrates each predicted class separately, and rare classes have few "
     "calibration rows. Should you fix the number of rows per bin or the number of bins per class?",
     own_example=True,
 )
 left, right, more = st.columns([3, 3, 1], vertical_alignment="bottom")
-data = choose_data("covtype-simulated", "COVTYPE", more.popover("Options", width="stretch"))
+data = ui.choose_data("covtype-simulated", "COVTYPE", more.popover("Options", width="stretch"))
 with about:
-    show_dataset(data)
+    ui.show_dataset(data)
 if data is dataset():
     need_kind("Imbalance")
-    need_calibration("Comparing two ways to choose bins")
+    ui.need_calibration("Comparing two ways to choose bins")
 names = data.evaluation.class_names
 k = left.slider("Points per bin k", 10, 500, 100, 10, key="k", bind="query-params")
 n_bins = right.slider("Bins per class B", 2, 100, 50, 1, key="B", bind="query-params")
-sides = (binning(data, points_per_bin=k), binning(data, n_bins=n_bins))
+both = data.calibration, data.evaluation
+sides = (results.binning(*both, points_per_bin=k), results.binning(*both, n_bins=n_bins))
 
 shares = np.bincount(data.evaluation.labels, minlength=len(names)) / data.evaluation.n_samples
 predicted = np.flatnonzero((sides[0].n_evaluation > 0) & (sides[0].n_calibration > 0))
@@ -69,7 +61,7 @@ most, least = shares[binned[0]], shares[binned[-1]]
 chance = SPREAD * np.sqrt(most / data.evaluation.n_samples)  # a sample alone makes shares differ as much
 balanced = len(binned) > 1 and bool(most <= EQUAL * least or most - least <= chance)
 if calibrated.any():
-    listed = ", ".join(literal(names[code]) for code in rarest)
+    listed = ", ".join(ui.literal(names[code]) for code in rarest)
     st.markdown(
         "No class is rare here: all are about equally frequent, and each way gives all of them about the "
         f"same number of bins. Mean TL-ECE of {listed}:"
@@ -107,7 +99,7 @@ with st.container(horizontal=True, vertical_alignment="center"):
         "Bars show", range(2), format_func=lambda at: sides[at].name, default=0, required=True, key="side"
     )
     st.caption(f"{sides[drawn].n_bins.sum():,} bins in all", width="content")
-chart(
+ui.chart(
     diagrams.draw_class_errors(sides[drawn], bars.tolist(), shares, names, limit),
     "imbalance-errors",
     table=lambda: pd.concat([side.frame(names).assign(binning=side.name) for side in sides]),
@@ -116,11 +108,11 @@ chart(
     height=80 + 44 * len(bars),
 )
 if (behind := st.session_state.get("imbalance-class")) in by_frequency:
-    base = model_of(data.evaluation)
-    predicted_as = f"Predicted {literal(names[behind])}"
-    which = rows_of(base, "top-label", 1, behind)
+    base = base_of(data)
+    predicted_as = f"Predicted {ui.literal(names[behind])}"
+    which = results.rows_of(base, "top-label", 1, behind)
     rows_panel(base, which, predicted_as, "imbalance-rows", title="", rows=data.evaluation)
-next_line("Imbalance")
+ui.next_line("Imbalance")
 with st.expander("Reliability and validity of single classes", key="imbalance-panels"):
     chosen = st.multiselect(
         "Classes",
@@ -138,7 +130,7 @@ with st.expander("Reliability and validity of single classes", key="imbalance-pa
         for column, side, key in zip(st.columns(2, gap="large"), sides, ("points", "bins"), strict=True):
             with column:
                 st.markdown(f"**{side.name}**")
-                chart(
+                ui.chart(
                     diagrams.draw_class_panels(side, chosen, names, eps),
                     f"imbalance-panels-{key}",
                     table=partial(side.cells_frame, names),

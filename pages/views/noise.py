@@ -11,33 +11,12 @@ from calib import diagrams
 from calib.stats import verdict
 from calib.stats.binless import calibration_frame, combined_test, recalibration_words
 from calib.stats.measures import MEASURES
+from pages.shared import page_results as results
+from pages.shared import widgets as ui
 from pages.shared.kept import ahead
 from pages.shared.needs import need_kind, say_rows_needed, weights_refused
-from pages.shared.page_results import (
-    binless,
-    estimates,
-    floors,
-    how_wrong,
-    interval,
-    judged,
-    metrics,
-    pairs,
-    rows_adding_most,
-    score_terms,
-)
 from pages.shared.panels.rows_panel import CELLS_FIRST, WRONG_FIRST, list_most
-from pages.shared.session import BASE, Method, dataset, methods
-from pages.shared.widgets import (
-    bins_and_method,
-    chart,
-    clicked,
-    download,
-    escaped,
-    heading,
-    next_line,
-    show_tabs,
-    stacked,
-)
+from pages.shared.session import BASE, Method, dataset, methods, notions
 
 #: Beyond this many rows the intervals are computed only when asked for.
 AT_ONCE = 20_000
@@ -53,44 +32,46 @@ def p_words(p: Any) -> str:
 
 
 def pick_error() -> None:
-    if point := clicked("noise-floors"):
+    if point := ui.clicked("noise-floors"):
         st.session_state["noise-behind"] = ("error", list(by_error)[round(point["y"])])
         st.session_state["noise-rows-open"] = True
 
 
 def pick_part() -> None:
-    if point := clicked("score-parts"):
+    if point := ui.clicked("score-parts"):
         st.session_state["noise-behind"] = (PARTS[point["curve_number"]], shown[round(point["y"])])
         st.session_state["noise-rows-open"] = True
 
 
 def list_behind(*places: str) -> None:
     what, subject = st.session_state.get("noise-behind", ("", ""))
-    if what not in places or data.sums is not None:
+    if what not in places or not data.has_rows:
         return
     if what == "error" and subject in by_error:
         notion = MEASURES[
-            next(key for key in floors(method, n_bins) if MEASURES[key].title == subject)
+            next(key for key in results.floors(method, n_bins) if MEASURES[key].title == subject)
         ].notion
-        list_most(method, rows_adding_most(method, notion, n_bins), subject, "noise-rows", CELLS_FIRST)
+        list_most(
+            method, results.rows_adding_most(method, notion, n_bins), subject, "noise-rows", CELLS_FIRST
+        )
     elif subject in models:
         model = models[subject]
         by, order = (
-            (rows_adding_most(model, model.notions[0], n_bins), CELLS_FIRST)
+            (results.rows_adding_most(model, model.evidence.notion, n_bins), CELLS_FIRST)
             if what == "calibration"
-            else (how_wrong(model), WRONG_FIRST)
+            else (results.how_wrong(model), WRONG_FIRST)
         )
         list_most(model, by, what, "noise-rows", order)
 
 
 def intervals(method: Method) -> pd.DataFrame:
-    measures = judged(method)
+    measures = results.judged(method)
     rows = []
-    numbers = metrics(method, n_bins)
+    numbers = results.metrics(method, n_bins)
     for measure in measures:
         floor = by_error.get(measure.title)
         value = floor.observed if floor else getattr(numbers, measure.key)
-        lower, upper = interval(method, measure.key, n_bins)  # NaN if sums give none
+        lower, upper = results.interval(method, measure.key, n_bins)  # NaN if sums give none
         rows.append(
             {
                 "Number": measure.title,
@@ -105,29 +86,31 @@ def intervals(method: Method) -> pd.DataFrame:
     return pd.DataFrame(rows)
 
 
-heading("Noise", "How much of each error is miscalibration, and how much would any model of this size show?")
+ui.heading(
+    "Noise", "How much of each error is miscalibration, and how much would any model of this size show?"
+)
 need_kind("Noise")
 data, models = dataset(), methods()
-n_bins, method = bins_and_method()
+n_bins, method = ui.bins_and_method()
 shown = list(models)[:SHOWN]
-by_error = {MEASURES[key].title: floor for key, floor in floors(method, n_bins).items()}
+by_error = {MEASURES[key].title: floor for key, floor in results.floors(method, n_bins).items()}
 st.markdown(
     "\n".join("- " + verdict(floor, name) for name, floor in by_error.items() if floor.metric == "ece")
 )
-chart(
+ui.chart(
     diagrams.draw_floors(by_error),
     "noise-floors",
-    table=lambda: stacked(by_error, "name"),
+    table=lambda: ui.stacked(by_error, "name"),
     alt="Observed calibration errors against a perfect model's of the same size",
     on_select=pick_error,
 )
 list_behind("error")
-next_line("Noise")
+ui.next_line("Noise")
 
 
 def show_intervals() -> None:
     if (
-        data.sums is not None
+        not data.has_rows
         or data.evaluation.n_samples <= AT_ONCE
         or st.toggle("Compute the intervals now", key="resample")
     ):
@@ -143,7 +126,7 @@ def show_intervals() -> None:
                 **dict.fromkeys(numbers, st.column_config.NumberColumn(format="%.4g")),
             },
         )
-        download(sure, "intervals")
+        ui.download(sure, "intervals")
         st.caption(
             "Noise raises a measured calibration error by up to what a perfect model shows, so its interval "
             "can lie below it."
@@ -152,11 +135,16 @@ def show_intervals() -> None:
 
 def show_parts() -> None:
     rule = st.segmented_control("Score", list(RULES), default="Brier score", required=True, key="rule")
-    terms = {name: score_terms(models[name], RULES[rule], n_bins) for name in shown}
+    terms = {
+        name: results.score_terms(
+            models[name], rule=RULES[rule], notion=models[name].evidence.notion, n_bins=n_bins
+        )
+        for name in shown
+    }
     base = terms[BASE]
     asked, constant = (
         ("is Y 1?", "A constant equal to how often Y is 1")
-        if data.kind.name == "binary"
+        if data.event is not None
         else ("is the predicted class right?", "A constant confidence equal to the accuracy")
     )
     st.markdown(
@@ -165,10 +153,10 @@ def show_parts() -> None:
         f"refinement, which no recalibration of these cells can change, and {base.binning:+.4f} comes from "
         f"scores that differ inside a bin. {constant} would score {base.uncertainty:.4f}."
     )
-    chart(
+    ui.chart(
         diagrams.draw_decompositions(terms),
         "score-parts",
-        table=lambda: stacked(terms, "model"),
+        table=lambda: ui.stacked(terms, "model"),
         alt="Calibration and refinement of each model's score",
         on_select=pick_part,
     )
@@ -180,22 +168,22 @@ def show_parts() -> None:
 def show_without_bins() -> None:
     if say_rows_needed("A test or an estimate without bins"):
         st.stop()
-    ahead((pairs, method))  # shown last, and computed elsewhere
+    ahead((results.pairs, method))  # shown last, and computed elsewhere
     scored = data.kind.scored
-    table = pd.DataFrame({scored or notion: estimates(method, notion) for notion in method.notions})
+    table = pd.DataFrame({scored or notion: results.estimates(method, notion) for notion in notions(method)})
     table = table.rename_axis("Estimate").reset_index()
     st.dataframe(
         table.style.format(dict.fromkeys(table.columns[1:], "{:.4f}")),
         hide_index=True,
         column_config={"Estimate": st.column_config.TextColumn(width="medium")},
     )
-    download(table, "estimates")
+    ui.download(table, "estimates")
     st.caption(
         "The l2 errors use 15 equal-mass bins, or one per value for histogram-binned scores; the debiased "
         "one subtracts the noise of each bin. ECE-sweep uses as many bins as stay monotone, SmoothECE none."
     )
 
-    tests, line = binless(method)
+    tests, line = results.binless(method)
     tested = calibration_frame(tests, scored)
     chances = [floor.p_value for floor in by_error.values() if floor.metric == "ece"]
     chances += [*(test.p_value for test in tests), line.p_value]
@@ -206,10 +194,10 @@ def show_without_bins() -> None:
         hide_index=True,
         column_config={"Statistic": st.column_config.NumberColumn(format="%.4g")},
     )
-    download(tested, "tests-without-bins")
+    ui.download(tested, "tests-without-bins")
     st.markdown(recalibration_words(line, scored))
-    if data.weighted and data.kind.name == "vectors":
-        st.caption(escaped(weights_refused("The kernel test of whole vectors")))
+    if data.evidence.is_weighted and "vector" in data.kind.has:
+        st.caption(ui.escaped(weights_refused("The kernel test of whole vectors")))
     st.caption(
         f"Kuiper and Kolmogorov-Smirnov look at sums of outcome minus {scored or 'confidence'} in the order "
         + f"of {scored or 'confidence, one predicted class after the other'}"
@@ -219,7 +207,7 @@ def show_without_bins() -> None:
     )
 
 
-show_tabs(
+ui.show_tabs(
     {
         "How sure is each number?": show_intervals,
         "What recalibration can repair": show_parts,

@@ -8,11 +8,11 @@ import streamlit as st
 from calib import InputError, diagrams
 from calib.diagrams.monitoring import OverTime
 from calib.stats.arrivals import as_times
+from pages.shared import page_results as results
+from pages.shared import widgets as ui
 from pages.shared.needs import need_kind
-from pages.shared.page_results import further_columns, watched
 from pages.shared.session import dataset, methods
 from pages.shared.uploads import read_once
-from pages.shared.widgets import chart, download, escaped, heading, next_line
 
 #: Where the rows come from, and units drawn at first.
 ROWS, STATE = "The data on screen", "A state of calib watch"
@@ -31,7 +31,7 @@ def result_of_rows() -> OverTime:
     need_kind("Over time")
     models = methods()
     chosen = models[left.selectbox("Before or after calibration", list(models), key="time-model")]
-    columns = further_columns(data.evaluation)
+    columns = results.further_columns(data.evaluation)
     dates = [name for name in columns if is_date(name)]
     offered = [IN_ORDER, *columns]
     at = offered.index(dates[0]) if dates else 0
@@ -46,9 +46,9 @@ def result_of_rows() -> OverTime:
         help="The model counts as calibrated if the probability is within this of the score.",
     )
     try:
-        return watched(chosen, None if name == IN_ORDER else name, tolerance)
+        return results.watched(chosen, None if name == IN_ORDER else name, tolerance)
     except InputError as error:
-        st.error(f"{escaped(error)}.")
+        st.error(f"{ui.escaped(error)}.")
         st.stop()
 
 
@@ -60,19 +60,21 @@ def result_of_state() -> OverTime:
     try:
         found: OverTime = read_once("monitor", file)
     except InputError as error:
-        st.error(f"{escaped(error)}.")
+        st.error(f"{ui.escaped(error)}.")
         st.stop()
     return found
 
 
-heading("Over time", "Since when, and for which classes, are scores off? You may look as often as you like.")
+ui.heading(
+    "Over time", "Since when, and for which classes, are scores off? You may look as often as you like."
+)
 data = dataset()
 left, middle, right = st.columns([5, 5, 2], vertical_alignment="bottom")
 options = right.popover("Options", width="stretch")
 source = options.segmented_control("Rows", [ROWS, STATE], default=ROWS, required=True, key="time-source")
 result = result_of_rows() if source == ROWS else result_of_state()
-(st.warning if result.alarm else st.success)(escaped(result.words))
-chart(
+(st.warning if result.alarm else st.success)(ui.escaped(result.words))
+ui.chart(
     diagrams.draw_over_time(result),
     "over-time",
     table=lambda: result.curves[0],
@@ -84,11 +86,11 @@ st.caption(
     "of the alarm. A calibrated model reaches it in at most 5 of 100 streams, however long it runs."
 )
 units = result.units
-next_line("Over time")
+ui.next_line("Over time")
 several = np.flatnonzero(units["level"] != "all").tolist()
 if several:
     st.header("Classes and groups", anchor=False)
-    chart(
+    ui.chart(
         diagrams.draw_units_over_time(result, several[:SHOWN]),
         "units-over-time",
         table=result.frame,
@@ -112,6 +114,6 @@ if several:
             "upper": st.column_config.NumberColumn("Upper", format="%+.4g"),
         },
     )
-    download(table, "over-time-units")
-if source == ROWS and further_columns(data.evaluation):
+    ui.download(table, "over-time-units")
+if source == ROWS and results.further_columns(data.evaluation):
     st.page_link("pages/views/slices.py", label="Errors by period: Slices", icon=":material/segment:")

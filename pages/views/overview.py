@@ -16,33 +16,13 @@ from calib.diagrams.heat import class_heat
 from calib.diagrams.reliability_diagrams import PANELS, Panel
 from calib.stats import verdict
 from calib.stats.measures import ece_of
-from pages.shared.page_results import (
-    cells,
-    conclusion,
-    floor,
-    guilty_first,
-    intervals,
-    metrics,
-    reliability,
-    rows_of,
-)
+from pages.shared import page_results as results
+from pages.shared import widgets as ui
 from pages.shared.panels.recommendation import show_recommendation
 from pages.shared.panels.report import offer_report
 from pages.shared.panels.rows_panel import rows_panel
 from pages.shared.panels.several_true import show_several_true
 from pages.shared.session import BASE, MANY_SCORES, base_models, dataset, methods, scored
-from pages.shared.widgets import (
-    chart,
-    choose_beside,
-    clicked,
-    download,
-    event_of,
-    heading,
-    literal,
-    next_line,
-    range_of,
-    shortfall,
-)
 
 #: Classes in the map.
 MAP_ROWS = 12
@@ -52,7 +32,7 @@ HEIGHT = 390
 
 def pick() -> None:
     for key in ("overview-pooled", "overview-classes", "overview-map"):
-        if custom := clicked(key).get("customdata"):
+        if custom := ui.clicked(key).get("customdata"):
             first, second = custom[:2]
             if key == "overview-map":
                 first, second = second, first
@@ -62,10 +42,10 @@ def pick() -> None:
 
 
 def show_verdict() -> None:
-    result = conclusion(base, n_bins)
-    sure = None if result.pooled or result.classes else floor(base, main_error, n_bins)
+    result = results.conclusion(base, n_bins=n_bins)
+    sure = None if result.pooled or result.classes else results.floor(base, main_error, n_bins)
     st.header(
-        result.words([literal(name) for name in data.evaluation.class_names], sure),
+        result.words([ui.literal(name) for name in data.evaluation.class_names], sure),
         anchor=False,
         help="Points are percentage points of confidence minus accuracy. All statements hold together with "
         f"{result.level:.0%}, by exact intervals of all {result.n_ranges:,} ranges of the confidence that "
@@ -81,22 +61,22 @@ def show_verdict() -> None:
 
 def show_signature() -> None:
     """Show the reliability diagram, and the rows of the mark that was clicked in it or in the map below."""
-    diagram = reliability(base, n_bins)
+    diagram = results.reliability(base, n_bins=n_bins)
     models = {name: scores for name, scores in base_models().items() if name != data.model}
-    other = choose_beside(models) if models and by_class else None
+    other = ui.choose_beside(models) if models and by_class else None
     label, bin_ = st.session_state.get("looked-at", (None, None))
     names = data.evaluation.class_names
     options: dict[str, Any] = {
-        "named": conclusion(base, n_bins).headline if by_class else (),
-        "event": data.evaluation.positive if data.kind.name == "binary" else None,
+        "named": results.conclusion(base, n_bins=n_bins).headline if by_class else (),
+        "event": data.event,
         "chosen": bin_,
     }
     if other is not None:
-        options["other"] = (other.name, reliability(other, n_bins))
+        options["other"] = (other.name, results.reliability(other, n_bins=n_bins))
     panels: tuple[Panel, ...] = ("pooled", "classes") if by_class else ("pooled",)
     for column, panel in zip(st.columns(len(panels)), panels, strict=True):
         with column:
-            chart(
+            ui.chart(
                 diagrams.draw_reliability(diagram, names, panels=(panel,), **options),
                 f"overview-{panel}",
                 table=diagram.frame,
@@ -105,22 +85,22 @@ def show_signature() -> None:
                 height=HEIGHT,
             )
     if not by_class:
-        st.markdown(diagram.words(event_of(data)))
+        st.markdown(diagram.words(ui.event_of(data)))
         return
     if options["named"]:
         st.caption("Reddish classes are overconfident, bluish ones underconfident.")
     if bin_ in diagram.bin:
-        st.markdown(diagram.zoom(bin_).words([literal(name) for name in names], strong="**{}**"))
-        what = "All classes" if label is None else f"Predicted {literal(names[label])}"
-        what += f" at {range_of(bin_, n_bins)}"
+        st.markdown(diagram.zoom(bin_).words([ui.literal(name) for name in names], strong="**{}**"))
+        what = "All classes" if label is None else f"Predicted {ui.literal(names[label])}"
+        what += f" at {ui.range_of(bin_, n_bins)}"
         notion: Notion = "confidence" if label is None else "top-label"
-        rows_panel(base, rows_of(base, notion, n_bins, label, bin_), what, "overview-rows", title="")
+        rows_panel(base, results.rows_of(base, notion, n_bins, label, bin_), what, "overview-rows", title="")
 
 
 def show_strip() -> None:
-    summary = metrics(base, n_bins)
+    summary = results.metrics(base, n_bins)
     floors = {
-        measure.title: floor(base, key, n_bins)
+        measure.title: results.floor(base, key, n_bins)
         for key, measure in ece_of(data.kind).items()
         if getattr(summary, key) is not None
     }
@@ -136,13 +116,13 @@ def show_strip() -> None:
 
 
 def show_map() -> None:
-    by_cell = cells(base, "top-label", n_bins)
+    by_cell = results.cells(base, "top-label", n_bins)
     everything = class_heat(by_cell)
-    shown = class_heat(by_cell, guilty_first(base, n_bins, everything.label)[:MAP_ROWS])
+    shown = class_heat(by_cell, results.guilty_first(base, n_bins, everything.label)[:MAP_ROWS])
     chosen = st.session_state.get("looked-at", (None, None))
     names = data.evaluation.class_names
     st.header("Each predicted class", anchor=False)
-    chart(
+    ui.chart(
         diagrams.draw_heat(
             shown, names, chosen=None if chosen[0] is None else chosen, limit=everything.limit
         ),
@@ -163,7 +143,7 @@ def show_map() -> None:
 
 
 def show_numbers() -> None:
-    if data.sums is None and data.evaluation.n_scores > MANY_SCORES and data.kind.name == "vectors":
+    if data.has_rows and data.evaluation.n_scores > MANY_SCORES and "vector" in data.kind.has:
         st.toggle(
             "Compute CW-ECE",
             key="class_wise",
@@ -171,25 +151,25 @@ def show_numbers() -> None:
             help=f"This sorts {data.evaluation.n_scores:,} scores and takes a while.",
         )
     shown = scored()
-    numbers = [replace(metrics(method, n_bins), method=name) for name, method in shown.items()]
-    ends = [intervals(method, n_bins) for method in shown.values()]
+    numbers = [replace(results.metrics(method, n_bins), method=name) for name, method in shown.items()]
+    ends = [results.intervals(method, n_bins) for method in shown.values()]
     texts = interval_texts(numbers, ends)
     errors = ece_of(data.kind)
     error = errors.get("tl_ece") or next(iter(errors.values()))
     at = list(texts.index).index(error.title) + 1
     texts.loc[f"{error.title} noise floor"] = [
-        f"{floor(method, error.key, n_bins).mean:.4f}" for method in shown.values()
+        f"{results.floor(method, error.key, n_bins).mean:.4f}" for method in shown.values()
     ]
     order = [*texts.index[:at], texts.index[-1], *texts.index[at:-1]]
-    dashes = " A dash: the method gives no score per class." if data.kind.name == "vectors" else ""
-    if data.sums is not None:
+    dashes = " A dash: the method gives no score per class." if "vector" in data.kind.has else ""
+    if not data.has_rows:
         dashes = " A dash: it does not follow from sums."
     st.dataframe(texts.loc[order].rename_axis("Number"), height="content")
-    download(interval_frame(numbers, ends), "overview")
+    ui.download(interval_frame(numbers, ends), "overview")
     st.caption(f"{HOW_SURE} {how_assessed(n_bins, data.kind)}{dashes}")
 
 
-heading(
+ui.heading(
     "Overview",
     "calib shows how far a classifier's confidence can be trusted, for which predicted classes, and which "
     "calibrator repairs it.",
@@ -199,18 +179,21 @@ n_bins = int(st.session_state.get("bins", N_BINS))
 by_class = lacks(data.kind, "notion:top-label") is None
 main_error = "tl_ece" if "tl_ece" in ece_of(data.kind) else next(iter(ece_of(data.kind)))
 verdict_place, proposed = st.columns([8, 5])
-if data.kind.name == "multilabel":
+if "every label" in data.kind.has:
     with verdict_place:
-        st.header(verdict(floor(base, main_error, n_bins), ece_of(data.kind)[main_error].title), anchor=False)
+        st.header(
+            verdict(results.floor(base, main_error, n_bins), ece_of(data.kind)[main_error].title),
+            anchor=False,
+        )
     show_several_true(base, n_bins)
 else:
     with verdict_place:
         show_verdict()
-        if data.kind.name != "binary" and not by_class:
-            st.caption(shortfall(data.kind, "notion:top-label"))
+        if data.event is None and not by_class:
+            st.caption(ui.shortfall(data.kind, "notion:top-label"))
     show_signature()
     show_strip()
-next_line("Overview")
+ui.next_line("Overview")
 if by_class:
     show_map()
 fold = st.expander("Numbers", key="numbers", on_change="rerun")

@@ -15,37 +15,22 @@ from calib.diagrams import BinZoom, ReliabilityDiagram
 from calib.diagrams.reliability_diagrams import MAX_DOTS, PANELS, Panel
 from calib.evidence.reductions import top_label
 from calib.stats import NoiseFloor
-from calib.stats.decompositions import corp_curve
 from calib.stats.measures import ece_of
+from pages.shared import page_results as results
+from pages.shared import widgets as ui
 from pages.shared.address import keep_in_address
 from pages.shared.needs import need_kind, say_rows_needed, weights_refused
 from pages.shared.page_parts import part
-from pages.shared.page_results import band as band_of
-from pages.shared.page_results import bounds_of, conclusion, floor, problems, reliability, rows_of
 from pages.shared.panels.model_difference import show_difference
 from pages.shared.panels.rows_panel import rows_panel
 from pages.shared.session import BASE, Method, dataset, scored
-from pages.shared.widgets import (
-    beside,
-    bins_and_method,
-    chart,
-    choose_beside,
-    clicked,
-    download,
-    escaped,
-    heading,
-    literal,
-    next_line,
-    range_of,
-    shortfall,
-)
 
 #: Classes in the figure of one bin.
 MOST_CLASSES = 12
 
 
 def pick_bin(key: str) -> None:
-    if custom := clicked(key).get("customdata"):
+    if custom := ui.clicked(key).get("customdata"):
         st.session_state["bin-rows-open"] = True
         st.session_state["bin"] = int(custom[0])
         if key == "reliability-classes" and len(custom) > 3:
@@ -53,7 +38,7 @@ def pick_bin(key: str) -> None:
 
 
 def pick_class() -> None:
-    if custom := clicked("bin-zoom").get("customdata"):
+    if custom := ui.clicked("bin-zoom").get("customdata"):
         st.session_state["bin-rows-open"] = True
         st.session_state["bin-class"] = int(custom[-1])
 
@@ -63,45 +48,45 @@ def show() -> None:
     data = dataset()
     left, *middle, right = st.columns([5, 2, 1] if data.models else [5, 1], vertical_alignment="bottom")
     with left:
-        n_bins, method = bins_and_method()
+        n_bins, method = ui.bins_and_method()
     others = {name: other for name, other in scored().items() if name != method.name}
     other = None
     options_menu = right.popover("Options", width="stretch")
     if others and lacks(data.kind, "notion:top-label") is None:
         with next(iter(middle), options_menu):
-            other = choose_beside(others)
+            other = ui.choose_beside(others)
     with options_menu:
         show_band = st.toggle("Range of a perfect model", key="band", bind="query-params")
-        show_curve = data.sums is None and st.toggle("Without bins (CORP)", key="corp", bind="query-params")
-        show_bounds = (
-            data.sums is None
-            and not method.weighted
-            and st.toggle("Band of the true curve", key="bounds", bind="query-params")
-        )
+        show_curve = data.has_rows and st.toggle("Without bins (CORP)", key="corp", bind="query-params")
+        weighted, clusters = method.evidence.is_weighted, method.evidence.n_clusters
+        independent = data.has_rows and not weighted and clusters is None
+        show_bounds = independent and st.toggle("Band of the true curve", key="bounds", bind="query-params")
         show_truth = data.truth is not None and method.name == BASE
         if show_truth:
             show_truth = st.toggle("True accuracy (simulated)", key="truth", bind="query-params")
         as_in_paper = st.toggle("As in the paper: stars and pluses", key="stars", bind="query-params")
 
-    if not say_rows_needed("A diagram or a band without bins") and method.weighted:
-        st.caption(escaped(weights_refused("The band of the true curve")))
-    diagram = reliability(method, n_bins)
-    truth = diagram.means(top_label(method.scores)[1], data.truth) if show_truth else None
-    isotonic = corp_curve(problems(method, "confidence")) if show_curve else None
-    curve = None if isotonic is None else isotonic.steps()
-    bounds = bounds_of(method) if show_bounds else None
+    if not say_rows_needed("A diagram or a band without bins") and weighted:
+        st.caption(ui.escaped(weights_refused("The band of the true curve")))
+    elif clusters is not None:
+        st.caption(f"The band of the true curve is for independent rows; these are {clusters:,} clusters.")
+    diagram = results.reliability(method, n_bins=n_bins)
+    truth = diagram.means(top_label(method.rows.predictions)[1], data.truth) if show_truth else None
+    fitted = results.isotonic(method) if show_curve else None
+    curve = None if fitted is None else fitted.steps()
+    bounds = results.bounds_of(method) if show_bounds else None
     band = None
     if show_band:
-        perfect = band_of(method, n_bins)
+        perfect = results.band(method, n_bins=n_bins)
         band = (perfect.lower, perfect.upper)
 
-    event = data.evaluation.positive if data.kind.name == "binary" else None
     answer = st.container()  # filled last: the figures need no redraws
-    if isotonic is not None:
-        st.caption(isotonic.words)
-    options: dict[str, Any] = {"truth": truth, "band": band, "curve": curve, "bounds": bounds, "event": event}
+    if fitted is not None:
+        st.caption(fitted.words)
+    options: dict[str, Any] = {"truth": truth, "band": band, "curve": curve, "bounds": bounds}
+    options["event"] = data.event
     if other is not None:
-        options["other"] = (other.name, reliability(other, n_bins))
+        options["other"] = (other.name, results.reliability(other, n_bins=n_bins))
     show_bins(method, n_bins, diagram, options, other, answer, as_in_paper)
 
 
@@ -119,7 +104,7 @@ def show_bins(
     keep_in_address("bin", diagram.bin.tolist(), diagram.clearest_bin)
     at = st.session_state["bin"]
     if diagram.one_event:
-        main, side = beside("bin", (3, 2))
+        main, side = ui.beside("bin", (3, 2))
     else:
         above, (main, side) = st.container(), st.columns(2)
         with above:
@@ -127,14 +112,14 @@ def show_bins(
     with main:
         if diagram.one_event:
             show_panel(diagram, "pooled", as_in_paper, chosen=at, **options)
-            st.caption(shortfall(dataset().kind, "notion:top-label"))
-        edges = {b: range_of(b, n_bins) for b in diagram.bin.tolist()}
+            st.caption(ui.shortfall(dataset().kind, "notion:top-label"))
+        edges = {b: ui.range_of(b, n_bins) for b in diagram.bin.tolist()}
     with side if diagram.one_event else main:
         # The browser keeps the words of another model, so they hold no counts.
-        label = "Score bin" if dataset().kind.name == "binary" else "Confidence bin"
+        label = "Score bin" if dataset().event is not None else "Confidence bin"
         chosen = st.selectbox(label, list(edges), key="bin", format_func=lambda b: edges.get(b, ""))
         if diagram.one_event:
-            bin_rows = rows_of(method, method.notions[0], n_bins, bin_=chosen)
+            bin_rows = results.rows_of(method, "confidence", n_bins, bin_=chosen)
             rows_panel(method, bin_rows, f"Scores of {edges[chosen]}", "bin-rows")
         else:
             code = show_zoom(diagram.zoom(chosen))
@@ -154,7 +139,10 @@ def show_signature(
     if as_in_paper:
         show_panel(diagram, "pooled", as_in_paper, chosen=at)
         return
-    names = {"class_names": dataset().evaluation.class_names, "named": conclusion(method, n_bins).headline}
+    names = {
+        "class_names": dataset().evaluation.class_names,
+        "named": results.conclusion(method, n_bins=n_bins).headline,
+    }
     for column, panel in zip(st.columns(2), PANELS, strict=True):
         with column:
             show_panel(diagram, panel, as_in_paper, chosen=at, **names, **options)
@@ -170,7 +158,7 @@ def show_panel(diagram: ReliabilityDiagram, panel: Panel, as_in_paper: bool, **o
         if as_in_paper
         else diagrams.draw_reliability(diagram, panels=(panel,), **options)
     )
-    chart(
+    ui.chart(
         drawn,
         key,
         table=diagram.frame,
@@ -181,7 +169,7 @@ def show_panel(diagram: ReliabilityDiagram, panel: Panel, as_in_paper: bool, **o
 
 def show_zoom(zoom: BinZoom) -> int | None:
     names = dataset().evaluation.class_names
-    st.markdown(zoom.words([literal(name) for name in names], strong="**{}**"))
+    st.markdown(zoom.words([ui.literal(name) for name in names], strong="**{}**"))
     bin_classes = [None, *zoom.label.tolist()]
     if st.session_state.get("bin-class") not in bin_classes:
         st.session_state["bin-class"] = None
@@ -197,7 +185,7 @@ def show_zoom(zoom: BinZoom) -> int | None:
             )
         )
     with figure:
-        chart(
+        ui.chart(
             diagrams.draw_zoom(
                 zoom, names, chosen=st.session_state.get("bin-class"), shrunk=shrunk, most=MOST_CLASSES
             ),
@@ -220,9 +208,9 @@ def show_zoom(zoom: BinZoom) -> int | None:
 
 def show_rows(method: Method, n_bins: int, bin_: int, code: int | None, edges: str) -> None:
     notion: Notion = "confidence" if code is None else "top-label"
-    name = "" if code is None else literal(dataset().evaluation.class_names[code])
+    name = "" if code is None else ui.literal(dataset().evaluation.class_names[code])
     what = f"All classes at {edges}" if code is None else f"Predicted {name} at {edges}"
-    rows_panel(method, rows_of(method, notion, n_bins, code, bin_), what, "bin-rows")
+    rows_panel(method, results.rows_of(method, notion, n_bins, code, bin_), what, "bin-rows")
 
 
 def show_assessment(
@@ -232,7 +220,7 @@ def show_assessment(
     with answer:
         # As the method is assessed, which for histogram binning is not in the bins drawn.
         errors = {
-            key: floor(method, key, n_bins)
+            key: results.floor(method, key, n_bins)
             for key in ("conf_ece", "tl_ece", "ece")
             if key in ece_of(dataset().kind)
         }
@@ -243,17 +231,17 @@ def show_assessment(
         try:
             st.markdown(bounds.words(above, "**{}**"))
         except InputError as error:
-            st.info(f"Nothing to say: {escaped(error)}.")
+            st.info(f"Nothing to say: {ui.escaped(error)}.")
         st.caption(
             "The band holds at all scores at once (Dimitriadis et al. 2023), and so does the statement for "
             "every choice, made before or after looking."
             + ("" if diagram.one_event else " It is about all predicted classes pooled.")
         )
-        download(bounds.frame(), "calibration-band", label="Band (CSV)")
-    if method.strategy == "discrete":
+        ui.download(bounds.frame(), "calibration-band", label="Band (CSV)")
+    if method.evidence.strategy == "discrete":
         what = "The error assesses" if diagram.one_event else "Both errors assess"
         st.caption(f"{what} these scores at each distinct value, not in the bins drawn.")
-    elif method.strategy != "uniform":
+    elif method.evidence.strategy != "uniform":
         st.caption(
             "TL-ECE assesses classes with few distinct scores at each of these, not in the bins drawn."
         )
@@ -263,8 +251,8 @@ def error_words(errors: dict[str, NoiseFloor], diagram: ReliabilityDiagram, even
     observed = {key: f"**{noise.observed:.4f}**, {noise.verdict}" for key, noise in errors.items()}
     if event is not None:
         return (
-            f"The score is the probability of {literal(event)}, from 0 to 1; the mean gap between it and how "
-            f"often it comes true is {next(iter(observed.values()))}."
+            f"The score is the probability of {ui.literal(event)}, from 0 to 1; the mean gap between it and "
+            f"how often it comes true is {next(iter(observed.values()))}."
         )
     if diagram.one_event:
         return (
@@ -277,10 +265,10 @@ def error_words(errors: dict[str, NoiseFloor], diagram: ReliabilityDiagram, even
     )
 
 
-heading(
+ui.heading(
     "Reliability",
     "How often is the model right at each confidence, over all classes and for each predicted class?",
 )
 need_kind("Reliability")
 show()
-next_line("Reliability")
+ui.next_line("Reliability")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -10,27 +9,16 @@ import streamlit as st
 from streamlit.column_config import TextColumn
 
 from calib import InputError, diagrams
-from calib.answers import multinomial_bound
-from calib.diagrams import cell_outlines
+from calib.diagrams import cell_outlines, recalibration_map
 from calib.diagrams.simplex_maps import sample_rows
+from pages.shared import page_results as results
+from pages.shared import widgets as ui
 from pages.shared.kept import ahead
-from pages.shared.page_results import EPSILON, apply_scheme, scheme_comparison, scheme_floors
 from pages.shared.panels.covtype import covtype_panel
 from pages.shared.panels.rows_panel import rows_panel
 from pages.shared.panels.simplex_panel import SCHEMES, bins_table, choose_view, comparison_table, refusal
 from pages.shared.panels.take_away import offer_calibrator
 from pages.shared.session import BASE, methods
-from pages.shared.widgets import (
-    chart,
-    clicked,
-    download,
-    heading,
-    literal,
-    next_line,
-    show_tabs,
-    stacked,
-    ticked,
-)
 
 #: The whole triangle, or coordinates in which confident predictions do not all lie in its corners.
 TRIANGLE, LOG_RATIOS = "Triangle", "Log scale"
@@ -45,16 +33,16 @@ def list_bin(cell: int) -> None:
 
 def pick_mark() -> None:
     """List the rows of the bin of the point or arrow that was clicked."""
-    if custom := clicked("recalibration").get("customdata"):
+    if custom := ui.clicked("recalibration").get("customdata"):
         list_bin(int(custom[0]))
 
 
 def pick_row() -> None:
-    if (row := ticked("simplex-bins")) is not None:
+    if (row := ui.ticked("simplex-bins")) is not None:
         list_bin(int(arrows.cell[row]))
 
 
-about = heading(
+about = ui.heading(
     "Simplex",
     "Assess and repair the whole probability vector, not only its largest entry: divide the triangle of all "
     "vectors into bins, and let each bin predict how often each label occurred in it.",
@@ -86,19 +74,20 @@ if text.strip():
     except ValueError:
         st.error(
             "Directions must be numbers separated by spaces, and vectors separated by semicolons: write "
-            f"for example -1 0 0; 0 -1 0. Got {literal(text)}."
+            f"for example -1 0 0; 0 -1 0. Got {ui.literal(text)}."
         )
         st.stop()
 scheme = make(size, **options)
 schemes = {other: make_other(paper) for other, (make_other, *_, paper) in SCHEMES.items()} | {name: scheme}
 try:
-    result = apply_scheme(view, scheme)
+    result = results.apply_scheme(view, scheme)
 except InputError as error:
     st.error(f"Not shown: {refusal(scheme, view.calibration.n_samples, error)}.")
     st.stop()
-ahead((scheme_comparison, view, schemes))  # shown last, and computed elsewhere
+compared = view.calibration, view.evaluation, schemes
+ahead((results.scheme_comparison, *compared))  # shown last, and computed elsewhere
 rows, arrows, calibrator = view.evaluation, result.arrows, result.calibrator
-names = [literal(class_name) for class_name in rows.class_names]
+names = [ui.literal(class_name) for class_name in rows.class_names]
 
 enough = np.minimum(arrows.count, arrows.fitted_count) >= min_rows
 share = arrows.error_share
@@ -119,7 +108,7 @@ drawn_as = menu.segmented_control(
     required=True,
     key=f"drawn-{view.digest}",
 )
-chart(
+ui.chart(
     diagrams.draw_recalibration(
         arrows,
         rows.proba,
@@ -143,36 +132,37 @@ if (behind := st.session_state.get("simplex-bin")) in arrows.cell:
     in_bin = view.at[arrows.cell[arrows.position] == behind]
     bin_name = f"Bin {behind} of the triangle"
     rows_panel(methods()[BASE], in_bin, bin_name, "simplex-rows", title="", rows=view.all_rows)
-next_line("Simplex")
+ui.next_line("Simplex")
 
 
 def show_distances() -> None:
-    before, after = (float(curve.at(EPSILON)) for curve in result.curves.values())
+    before, after = (float(curve.at(results.EPSILON)) for curve in result.curves.values())
     st.markdown(
-        f"**{before:.1%}** of the rows are within an L1 distance of {EPSILON} before recalibration, "
+        f"**{before:.1%}** of the rows are within an L1 distance of {results.EPSILON} before recalibration, "
         f"**{after:.1%}** after it, both assessed on the same bins."
     )
-    chart(
+    ui.chart(
         diagrams.draw_canonical_validity(result.curves),
         "canonical-validity",
-        table=lambda: stacked(result.curves, "vectors"),
+        table=lambda: ui.stacked(result.curves, "vectors"),
         alt="Share of rows whose bin is within a distance of its label frequencies, before and after",
     )
     errors = [
         f"{when} L1 **{floor.observed:.3f}** ({floor.mean:.3f}; {floor.verdict})"
-        for when, floor in scheme_floors(view, scheme).items()
+        for when, floor in results.scheme_floors(view, scheme).items()
     ]
     st.markdown(f"Canonical-ECE, in brackets a perfect model's: {', '.join(errors)}.")
 
 
 def show_bins() -> None:
     alpha = st.slider("Failure probability \u03b1", 0.01, 0.5, 0.1, 0.01, key="alpha", bind="query-params")
-    bound = multinomial_bound(arrows.fitted_count, 3, alpha=alpha)
-    bounded = replace(arrows, alpha=alpha, bound=bound)
+    bounded = recalibration_map(calibrator, rows, alpha=alpha)
     bins, formats = bins_table(bounded)
     st.markdown(
-        f"With probability {1 - alpha:.0%}, the recalibrated vector of a bin is within its bound (L1, at "
-        "most 2) of the true label frequencies.",
+        "The bound is for independent rows, and these rows belong together."
+        if np.isnan(bounded.bound).all()
+        else f"With probability {1 - alpha:.0%}, the recalibrated vector of a bin is within its bound (L1, "
+        "at most 2) of the true label frequencies.",
         help="This holds for each bin on its own (Bretagnolle-Huber-Carol inequality).",
     )
     st.dataframe(
@@ -183,27 +173,27 @@ def show_bins() -> None:
         on_select=pick_row,
         selection_mode=["single-row", "single-cell"],
     )
-    download(bounded.frame(), "bins")
+    ui.download(bounded.frame(), "bins")
 
 
 def show_schemes() -> None:
-    comparison = scheme_comparison(view, schemes)
+    comparison = results.scheme_comparison(*compared)
     st.markdown("The scheme above uses its settings, the others the paper's. All use the same rows.")
     formatted = comparison_table(comparison)
     alignment = dict.fromkeys(formatted.columns[1:], TextColumn(alignment="right"))
     st.dataframe(formatted, hide_index=True, height="content", column_config=alignment)
     for other, reason in comparison.left_out.items():
         st.caption(f"{other}: not compared. {refusal(schemes[other], view.calibration.n_samples, reason)}.")
-    download(comparison.frame(), "schemes")
-    chart(
+    ui.download(comparison.frame(), "schemes")
+    ui.chart(
         diagrams.draw_canonical_validity(comparison.curves),
         "schemes-validity",
-        table=lambda: stacked(comparison.curves, "scheme"),
+        table=lambda: ui.stacked(comparison.curves, "scheme"),
         alt="Validity curves of the recalibrated vectors, by scheme",
     )
 
 
-show_tabs(
+ui.show_tabs(
     {
         "Distance from the truth": show_distances,
         "Bins and their guarantee": show_bins,

@@ -17,44 +17,17 @@ from calib.answers.slice_tables import SLICE_COLUMNS
 from calib.diagrams.reliability_diagrams import cell_words
 from calib.diagrams.style import with_layout
 from calib.evidence.reductions import top_label
+from pages.shared import page_results as results
+from pages.shared import widgets as ui
 from pages.shared.needs import need_kind, say_rows_needed
-from pages.shared.page_results import (
-    CutsAt,
-    cut_of,
-    cuts,
-    further_columns,
-    gaps,
-    rows_of_group,
-    slice_maps,
-    slice_table,
-)
 from pages.shared.panels.rows_panel import rows_panel
 from pages.shared.session import BY, base_models, dataset
-from pages.shared.widgets import (
-    ARROW,
-    beside,
-    bins_and_method,
-    chart,
-    clicked,
-    columns_of,
-    download,
-    escaped,
-    event_of,
-    heading,
-    in_order,
-    literal,
-    next_line,
-    page_of,
-    range_of,
-    show_tabs,
-    ticked,
-)
 
 #: Columns chosen at first, rows of a map, columns of the class map, small diagrams, and gaps drawn.
 FIRST, MAP_ROWS, MAP_CLASSES, PANELS, GAPS = 6, 20, 15, 9, 12
 FORMATS = {"count": "localized", "share": "percent", "accuracy": "%.3f", "confidence": "%.3f"}
 FORMATS |= {"error": "%.4f", "floor": "%.4f", "floor_upper": "%.4f", "smallest": "%.4f", "p": "%.2g"}
-COLUMNS = columns_of(SLICE_COLUMNS, FORMATS)
+COLUMNS = ui.columns_of(SLICE_COLUMNS, FORMATS)
 #: Columns of the table that are on the screen before one scrolls to the others.
 SEEN = ("column", "group", "count", "error", "floor", "smallest", "above_noise")
 
@@ -66,24 +39,24 @@ def open_group(group: str, bin_: int | None = None, predicted: int | None = None
 
 
 def pick_row() -> None:
-    row = ticked("slice-table")
+    row = ui.ticked("slice-table")
     if row is not None:
         st.session_state["slice-column"] = shown["column"].iloc[row]
         open_group(shown["group"].iloc[row])
 
 
 def pick_mark(figure: str) -> None:
-    if custom := clicked(figure).get("customdata"):
+    if custom := ui.clicked(figure).get("customdata"):
         open_group(cut.groups[int(custom[0])], bin_=int(custom[1]))
 
 
 def pick_class_cell() -> None:
-    if custom := clicked("slice-by-class").get("customdata"):
+    if custom := ui.clicked("slice-by-class").get("customdata"):
         open_group(cut.groups[int(custom[0])], predicted=int(classes[int(custom[1])]))
 
 
 def pick_gap() -> None:
-    if custom := clicked("slice-gaps").get("customdata"):
+    if custom := ui.clicked("slice-gaps").get("customdata"):
         open_group(custom[0])
 
 
@@ -102,18 +75,18 @@ def edges_of(name: str, cut: Cut) -> Any:
     try:
         return parse_cuts([f"{name}={text}"], [name])[name] if text.strip() else None
     except InputError as error:
-        st.error(escaped(error))
+        st.error(ui.escaped(error))
         return None
 
 
-heading(
+ui.heading(
     "Slices", "Which groups of rows are miscalibrated by more than noise explains, and how do they differ?"
 )
 need_kind("Slices")
 data = dataset()
 rows = data.evaluation
-columns = further_columns(rows)
-if data.sums is not None and not columns:
+columns = results.further_columns(rows)
+if not data.has_rows and not columns:
     st.info(
         "This summary has no groups. Make it again with calib summarize --by, such as --by site, for each "
         "column of groups."
@@ -132,9 +105,9 @@ if data.example is not None:
     )
 left, right = st.columns([5, 1], vertical_alignment="bottom")
 with left:
-    n_bins, method = bins_and_method()
+    n_bins, method = ui.bins_and_method()
 options = right.popover("Options", width="stretch")
-default = cuts(rows, tuple((name, None) for name in columns))
+default = results.cuts(rows, tuple((name, None) for name in columns))
 offered = [name for name, cut in default.items() if isinstance(cut, Cut) and len(cut.groups) > 1]
 reasons = [
     reason if isinstance(reason, str) else f"column {name!r} has one value"
@@ -142,14 +115,12 @@ reasons = [
     if name not in offered
 ]
 if not offered:
-    st.info(f"No column has groups: {escaped(reasons[0])}.")
+    st.info(f"No column has groups: {ui.escaped(reasons[0])}.")
     st.stop()
 with options:
     chosen = st.multiselect("Columns", offered, offered[:FIRST], key="slice-columns")
     pairs = (
-        data.sums is None
-        and len(chosen) > 1
-        and st.toggle("Pairs of columns", key="pairs", bind="query-params")
+        data.has_rows and len(chosen) > 1 and st.toggle("Pairs of columns", key="pairs", bind="query-params")
     )
     editable = [name for name in chosen if default[name].how != "values"]
     if editable:
@@ -158,22 +129,22 @@ with options:
 if not chosen:
     st.info("Choose at least one column, under Options.")
     st.stop()
-at: CutsAt = tuple((name, where.get(name)) for name in chosen)
-for name, cut in cuts(rows, at).items():
+at: results.CutsAt = tuple((name, where.get(name)) for name in chosen)
+for name, cut in results.cuts(rows, at).items():
     if isinstance(cut, str):
-        st.error(f"{literal(name)} is not cut: {escaped(cut)}.")
+        st.error(f"{ui.literal(name)} is not cut: {ui.escaped(cut)}.")
         st.stop()
 if reasons:
-    st.caption(f"Columns without groups: {'; '.join(map(escaped, reasons[:3]))}.")
+    st.caption(f"Columns without groups: {'; '.join(map(ui.escaped, reasons[:3]))}.")
 
-table = slice_table(method, at, n_bins, pairs=pairs)
+table = results.slice_table(method, at, n_bins, pairs=pairs)
 worst = [
-    f"{literal(table.column[group_place])} {literal(table.group[group_place])} "
+    f"{ui.literal(table.column[group_place])} {ui.literal(table.group[group_place])} "
     + cell_words(
         table.confidence[group_place],
         table.accuracy[group_place],
         table.count[group_place],
-        event=event_of(data),
+        event=ui.event_of(data),
     )
     for group_place in range(min(3, len(table)))
     if table.above_noise[group_place]
@@ -184,7 +155,7 @@ st.markdown(
 )
 if models := base_models():
     with st.expander("Groups beyond noise, model by model"):
-        tables = {name: slice_table(model, at, n_bins, pairs=pairs) for name, model in models.items()}
+        tables = {name: results.slice_table(model, at, n_bins, pairs=pairs) for name, model in models.items()}
         st.dataframe(
             pd.DataFrame(
                 {
@@ -197,7 +168,7 @@ if models := base_models():
             hide_index=True,
             height="content",
         )
-main, side = beside("slice")
+main, side = ui.beside("slice")
 with main:
     left, right = st.columns([2, 1], vertical_alignment="bottom")
     search = left.text_input("Search groups", key="slice-search", placeholder="part of a name")
@@ -212,18 +183,18 @@ with main:
         key="slice-table",
         hide_index=True,
         height=35 * min(len(shown) + 1, 11) + 2,
-        column_order=in_order(COLUMNS, SEEN),
+        column_order=ui.in_order(COLUMNS, SEEN),
         column_config=COLUMNS,
         on_select=pick_row,
         selection_mode=["single-row", "single-cell"],
     )
-    pooled = "ECE" if method.one_event else "conf-ECE"
+    pooled = "ECE" if data.kind.scored else "conf-ECE"
     st.caption(
         f"Error: {'TL-ECE' if table.notion == 'top-label' else pooled} of the group's rows alone, in "
         f"{n_bins} equal-width bins for every model. Groups with few rows show larger errors by noise alone: "
         "compare with the floor. Groups are ranked by p, then by how far they are above their floor."
     )
-    download(whole, "slices")
+    ui.download(whole, "slices")
 
     st.header("The groups of one column", anchor=False)
     left, right = st.columns([2, 1], vertical_alignment="bottom")
@@ -234,21 +205,23 @@ with main:
             column for column in map(str, table.column) if column in chosen
         )
     name = left.selectbox("Column", list(parts), key="slice-column")
-    column_cuts: CutsAt = tuple((column, where.get(column)) for column in parts[name])
-    cut = cut_of(rows, column_cuts)
+    column_cuts: results.CutsAt = tuple((column, where.get(column)) for column in parts[name])
+    cut = results.cut_of(rows, column_cuts)
     place = {group: code for code, group in enumerate(cut.groups)}
     ranked = [place[group] for group in shown["group"][shown["column"] == name]]
     if not ranked:
         st.info("No group of this column matches the search.")
         st.stop()
-    visible = tuple(ranked[page_of(len(ranked), MAP_ROWS, "slice-page", f", {MAP_ROWS} groups each", right)])
+    visible = tuple(
+        ranked[ui.page_of(len(ranked), MAP_ROWS, "slice-page", f", {MAP_ROWS} groups each", right)]
+    )
     classes: tuple[int, ...] = ()
-    if not method.one_event and not say_rows_needed("The map of group and predicted class"):
-        predicted = np.bincount(top_label(method.scores)[0], minlength=len(rows.class_names))
+    if not data.kind.scored and not say_rows_needed("The map of group and predicted class"):
+        predicted = np.bincount(top_label(method.rows.predictions)[0], minlength=len(rows.class_names))
         order = np.argsort(-predicted, kind="stable")[:MAP_CLASSES]
         classes = tuple(order[predicted[order] > 0].tolist())
-    by_bin, by_class = slice_maps(method, column_cuts, visible, classes, n_bins)
-    is_binary = rows.kind == "binary"
+    by_bin, by_class = results.slice_maps(method, column_cuts, visible, classes, n_bins)
+    is_binary = data.event is not None
     group = st.session_state.get("slice-group")
     if group not in table.group[table.column == name]:
         group = cut.groups[ranked[0]]
@@ -268,7 +241,7 @@ def show_maps() -> None:
         f"Orange-red: {'it happens' if is_binary else 'right'} less often than the score says. Blue: more "
         "often. Taller cells have more rows, outlined ones are beyond noise."
     )
-    chart(
+    ui.chart(
         with_layout(
             diagrams.draw_heat(by_bin, cut.groups, rows="Group", chosen=opened),
             xaxis={"title": {"text": score}},
@@ -281,7 +254,7 @@ def show_maps() -> None:
     )
     if by_class is not None:
         names = [rows.class_names[code] for code in classes]
-        chart(
+        ui.chart(
             diagrams.draw_heat(
                 by_class,
                 cut.groups,
@@ -304,8 +277,8 @@ def show_maps() -> None:
 
 
 def show_panels() -> None:
-    small, _ = slice_maps(method, column_cuts, visible[:PANELS], (), n_bins)
-    chart(
+    small, _ = results.slice_maps(method, column_cuts, visible[:PANELS], (), n_bins)
+    ui.chart(
         diagrams.draw_slice_panels(small, cut.groups, score, chosen=opened),
         "slice-panels",
         table=lambda: small.frame(cut.groups),
@@ -321,8 +294,8 @@ def show_gaps() -> None:
         st.info("This column has one group, so there is nothing to compare.")
         return
     listed = tuple(cut.groups[code] for code in visible[:GAPS])
-    between = gaps(method, column_cuts, listed, n_bins)
-    apart = [f"{literal(group)} is {words}" for group, words in between.words("**{}**").items()]
+    between = results.gaps(method, column_cuts, listed, n_bins)
+    apart = [f"{ui.literal(group)} is {words}" for group, words in between.words("**{}**").items()]
     st.markdown(
         f"{'; '.join(apart)}."
         if apart
@@ -339,7 +312,7 @@ def show_gaps() -> None:
         differences = with_layout(
             differences, xaxis={"title": {"text": f"{signed},<br>minus all other rows'"}}
         )
-    chart(
+    ui.chart(
         differences,
         "slice-gaps",
         table=between.frame,
@@ -354,7 +327,7 @@ def show_gaps() -> None:
 
 
 with main:
-    show_tabs(
+    ui.show_tabs(
         {
             "Bins and classes": show_maps,
             "Reliability of each group": show_panels,
@@ -362,22 +335,22 @@ with main:
         },
         "about-groups",
     )
-what = f"{literal(name)} {literal(group)}"
-what += "" if bin_ is None else f" at {range_of(bin_, n_bins)}"
+what = f"{ui.literal(name)} {ui.literal(group)}"
+what += "" if bin_ is None else f" at {ui.range_of(bin_, n_bins)}"
 if predicted_as is not None:
-    what += f", predicted {literal(rows.class_names[predicted_as])}"
-behind = rows_of_group(method, column_cuts, place[group], n_bins, bin_, predicted_as)
+    what += f", predicted {ui.literal(rows.class_names[predicted_as])}"
+behind = results.rows_of_group(method, column_cuts, place[group], n_bins, bin_, predicted_as)
 line = int(np.flatnonzero((table.column == name) & (table.group == group))[0])
 with side:
-    st.subheader(f"{escaped(name)}: {escaped(group)}", anchor=False)
+    st.subheader(f"{ui.escaped(name)}: {ui.escaped(group)}", anchor=False)
     cell = table.confidence[line], table.accuracy[line], table.count[line]
-    cell_text = cell_words(*cell, "**{}**", event_of(data))
+    cell_text = cell_words(*cell, "**{}**", ui.event_of(data))
     st.markdown(
         f"{cell_text[0].upper()}{cell_text[1:]}; error **{table.error[line]:.4f}** against a noise floor of "
         f"{table.floor[line]:.4f} (p = {table.p[line]:.2g})."
     )
-    opened_maps, _ = slice_maps(method, column_cuts, (place[group],), (), n_bins)
-    chart(
+    opened_maps, _ = results.slice_maps(method, column_cuts, (place[group],), (), n_bins)
+    ui.chart(
         diagrams.draw_slice_panels(opened_maps, cut.groups, score, chosen=opened, across=1),
         "slice-one",
         table=lambda: opened_maps.frame(cut.groups),
@@ -387,20 +360,20 @@ with side:
     rows_panel(method, behind, what, "slice-rows")
     st.caption("A click on a row of the table, a cell, a mark of a small diagram or a gap opens it here.")
 
-next_line("Slices")
+ui.next_line("Slices")
 st.header("What to do about it", anchor=False)
 if say_rows_needed("Calibration by group", "fit on the files with calib.scale.fit(..., groups=...)"):
     st.stop()
 if name not in chosen:
     st.markdown("Calibration by group takes one column: choose one of the two above.")
-elif data.calibration is None or method.one_event:
+elif data.calibration is None or data.kind.scored:
     st.markdown("Calibration by group needs predicted classes and calibration rows.")
 else:
     st.markdown(
         "Top-label calibration can condition on the group as well as on the predicted class, with the same "
         "guarantee for every (class, group) that has enough rows."
     )
-    if st.button(f"Calibrate by {literal(name)}", type="primary", icon=ARROW):
+    if st.button(f"Calibrate by {ui.literal(name)}", type="primary", icon=ui.ARROW):
         st.session_state[BY] = name
         st.session_state[f"{BY}-at"] = where
         st.switch_page("pages/views/calibrate.py")

@@ -9,26 +9,26 @@ from calib import InputError, diagrams
 from calib.answers.guarantee_cards import guarantee_card
 from calib.diagrams.reliability_diagrams import cell_words
 from calib.diagrams.validity_plots import ValidityCurve, validity_words
+from pages.shared import page_results as results
+from pages.shared import widgets as ui
 from pages.shared.needs import need_kind
-from pages.shared.page_results import cells_of, validity
-from pages.shared.session import Method, dataset, described_calibrator, methods
-from pages.shared.widgets import chart, download, escaped, event_of, heading, literal, next_line, stacked
+from pages.shared.session import Method, dataset, described_calibrator, methods, notions
 
 
 def worst_cell(method: Method, curve: ValidityCurve) -> str:
     """Say which cell has the largest gap."""
     code = int(curve.label[-1])
-    scope = "All classes pooled" if code < 0 else f"Class {literal(names[code])}"
-    if method.one_event:
+    scope = "All classes pooled" if code < 0 else f"Class {ui.literal(names[code])}"
+    if data.kind.scored:
         scope = "All rows pooled"
     cell = curve.mean_score[-1], curve.mean_outcome[-1], curve.count[-1]
     return (
-        f"{literal(method.name)}: worst cell off by **{curve.worst:.3f}** ({scope}: "
-        f"{cell_words(*cell, event=event_of(dataset()))})"
+        f"{ui.literal(method.name)}: worst cell off by **{curve.worst:.3f}** ({scope}: "
+        f"{cell_words(*cell, event=ui.event_of(dataset()))})"
     )
 
 
-heading(
+ui.heading(
     "Validity",
     "For how many rows is the predicted probability within \u03b5 of the true one, and what is promised?",
 )
@@ -39,18 +39,19 @@ left, middle, right = st.columns([2, 2, 2])
 chosen = models[
     left.selectbox("Before or after calibration", list(models), index=len(models) - 1, key="validity-model")
 ]
-fitted_notion, notion = getattr(chosen.calibrator, "notion", chosen.notions[0]), chosen.notions[0]
-if not chosen.one_event:  # else there is nothing to choose
+offered = notions(chosen)
+fitted_notion, notion = getattr(chosen.calibrator, "notion", offered[0]), offered[0]
+if not data.kind.scored:  # else there is nothing to choose
     notion = middle.segmented_control(
         "Notion of calibration",
-        chosen.notions,
-        default=fitted_notion if fitted_notion in chosen.notions else notion,
+        offered,
+        default=fitted_notion if fitted_notion in offered else notion,
         required=True,
         key=f"validity-notion-{chosen.name}",
     )
 alpha = right.slider("Failure probability \u03b1", 0.01, 0.5, 0.1, 0.01, key="alpha", bind="query-params")
 shown_class = None
-if not chosen.one_event:
+if not data.kind.scored:
     shown_class = left.selectbox(
         "Class",
         [None, *range(len(names))] if notion != "confidence" else [None],
@@ -60,20 +61,20 @@ if not chosen.one_event:
 conditional = middle.toggle("Count cells, not rows", key="cells", bind="query-params")
 n_bins = 15
 
-cells = cells_of(chosen, notion, shown_class)
+cells = results.cells_of(chosen, notion, shown_class)
 try:
-    curves = validity(chosen, notion, cells, n_bins)
+    curves = results.validity(chosen, notion, cells, n_bins)
 except InputError as error:
-    st.info(f"Nothing to show: {escaped(error)}.")
+    st.info(f"Nothing to show: {ui.escaped(error)}.")
     st.stop()
 card = None
 described = described_calibrator(chosen, data)
 if hasattr(described, "fallbacks_"):
     card = guarantee_card(described, alpha, choices=chosen.choices)
-promised = card is not None and (chosen.one_event or card.notion == notion)
+promised = card is not None and (data.kind.scored or card.notion == notion)
 promises = card.promises(shown_class) if card is not None and promised else []
 epsilon = promises[0].epsilon if promises else 0.05
-named = {literal(name): curve for name, curve in curves.items()}
+named = {ui.literal(name): curve for name, curve in curves.items()}
 st.markdown(
     validity_words(named, epsilon, conditional=conditional, strong="**{}**")
     + (
@@ -83,10 +84,10 @@ st.markdown(
         else ""
     )
 )
-chart(
+ui.chart(
     diagrams.draw_validity(curves, conditional=conditional, promises=promises),
     "validity",
-    table=lambda: stacked(curves, "model"),
+    table=lambda: ui.stacked(curves, "model"),
     alt="Validity curves of the base model and the calibrator, with the theorem's epsilon",
 )
 st.caption(f"{diagrams.DOTTED} {cells.words(n_bins)}")
@@ -106,8 +107,8 @@ st.dataframe(
     hide_index=True,
     column_config={"model": "Model", "worst cell": "Worst cell", "cells": "Cells"},
 )
-download(shares, "validity-shares")
+ui.download(shares, "validity-shares")
 if card is None or not card.applies:
     reason = card.why_not if card is not None else "the theorems hold for histogram binning only"
-    st.caption(f"No guarantee is drawn for {literal(chosen.name)}: {reason}.")
-next_line("Validity")
+    st.caption(f"No guarantee is drawn for {ui.literal(chosen.name)}: {reason}.")
+ui.next_line("Validity")

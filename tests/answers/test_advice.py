@@ -145,7 +145,8 @@ def test_completed_vectors_change_log_loss_as_the_event_does():
     proba, labels = rows_of(0.6, 300)
     top = calib.MulticlassToBinary(calib.PlattScaling()).fit(proba, labels).predict_top(proba)
     base = calib.Predictions(proba).top
-    vectors = vector_losses(labels, proba, proba)["log_loss"] - vector_losses(labels, top, proba)["log_loss"]
+    before, after = calib.Predictions(proba, labels), top.with_labels(labels)
+    vectors = vector_losses(before, before)["log_loss"] - vector_losses(after, before)["log_loss"]
     right = top.label == labels
     event = np.log(np.where(right, top.confidence, 1 - top.confidence))
     event -= np.log(np.where(right, base.confidence, 1 - base.confidence))

@@ -21,8 +21,9 @@ from calib import (
 from calib.answers.calibrated import assessment_strategy, calibrated_scores
 from calib.answers.metric_tables import metrics
 from calib.data.notions import PerClass
+from calib.data.predictions import announced, assessed_as_stated
 from calib.evidence.binning import bin_statistics
-from calib.evidence.rows import Rows
+from calib.evidence.rows import as_evidence
 from tests.populations import population, rows
 
 
@@ -41,7 +42,7 @@ def test_classes_that_fell_back_are_assessed_by_equal_width_and_no_others():
     """TL-ECE is the mean over classes of each one's own error, in its own kind of cells."""
     model, (proba, y) = fitted(), rows(1)
     assert [fallback.label for fallback in model.fallbacks_] == [3]
-    strategy = assessment_strategy(proba, model)
+    strategy = assessment_strategy(announced(proba), model)
     assert strategy == PerClass((3,))
     top = calibrated_scores(model, proba)
     expected = 0.0
@@ -59,7 +60,7 @@ def test_classes_that_fell_back_are_assessed_by_equal_width_and_no_others():
 def test_confidence_error_of_values_per_class_is_that_of_equal_width_bins():
     """A cell of each value would hold one class: conf-ECE would be TL-ECE."""
     model, (proba, y) = fitted(fallback="pooled"), rows(1)
-    top, strategy = calibrated_scores(model, proba), assessment_strategy(proba, model)
+    top, strategy = calibrated_scores(model, proba), assessment_strategy(announced(proba), model)
     assert strategy == PerClass()
     summary = metrics(y, top, strategy=strategy)
     pooled = ece(y, top, notion="confidence", strategy="uniform")
@@ -82,7 +83,7 @@ def test_cells_are_those_of_each_class_by_itself():
             np.testing.assert_array_equal(getattr(cells, name)[cells.problem == label], expected)
     assert cells.count.sum() == 3 * 400
     assert np.all(np.diff(cells.start) > 0)
-    class_by_class = Rows(y, proba.round(1)).cells("class-wise", n_bins=4, strategy=strategy)
+    class_by_class = as_evidence(y, proba.round(1)).cells("class-wise", n_bins=4, strategy=strategy)
     assert class_by_class.strategy == "mixed"
     np.testing.assert_array_equal(class_by_class.mean_outcome, cells.mean_outcome)
     np.testing.assert_allclose(class_by_class.mean_score, cells.mean_score, atol=1e-13)
@@ -102,7 +103,9 @@ def test_cells_are_those_of_each_class_by_itself():
     ],
 )
 def test_each_kind_of_calibrator_has_its_cells(model, expected):
-    assert assessment_strategy(None, model.fit(*rows(0))) == expected
+    proba, y = rows(0)
+    assert assessment_strategy(announced(proba), model.fit(proba, y)) == expected
+    assert calibrated_scores(model, proba).strategy == expected
 
 
 @pytest.mark.parametrize(
@@ -110,12 +113,12 @@ def test_each_kind_of_calibrator_has_its_cells(model, expected):
 )
 def test_few_stated_values_are_a_bin_each(n_values, n_rows, expected):
     stated = np.linspace(0.80, 0.86, n_values)[np.arange(n_rows) % n_values]
-    rows = ConfidencePrediction(stated, np.arange(n_rows) % 3 > 0)
-    assert assessment_strategy(rows) == metrics(rows.labels, rows).strategy == expected
+    rows = assessed_as_stated(ConfidencePrediction(stated, np.arange(n_rows) % 3 > 0))
+    assert rows.strategy == metrics(rows).strategy == expected
     assert assessment_strategy(rows, PlattScaling().fit(stated, rows.labels)) == expected
     by_value = sum(abs(sum(rows.labels[stated == item] - item)) for item in np.unique(stated)) / n_rows
     if expected == "discrete":
-        assert metrics(rows.labels, rows).conf_ece == pytest.approx(by_value)
+        assert metrics(rows).conf_ece == pytest.approx(by_value)
 
 
 def test_the_column_of_a_calibrators_groups_is_found_by_its_values():

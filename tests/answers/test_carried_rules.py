@@ -11,6 +11,7 @@ from scipy.stats import binomtest
 from calib import (
     BinaryPrediction,
     CalibratorFileError,
+    ConfidencePrediction,
     HistogramBinning,
     InputError,
     MulticlassToBinary,
@@ -66,9 +67,9 @@ def test_a_binary_calibrator_accepts_at_one_end_or_at_both(of_event):
     p = random.random(2_000)
     y = (random.random(2_000) < p).astype(int)
     fitted = PlattScaling().fit(p, y)
-    given = BinaryPrediction(p, y, ("no", "yes")) if of_event else p
+    given = BinaryPrediction(p, y, ("no", "yes")) if of_event else ConfidencePrediction(p, y)
     scores = calibrated_scores(fitted, given)
-    rule = decide(y, scores, accuracy=0.8)
+    rule = decide(scores, accuracy=0.8)
     carrier = rule.carried_by(fitted)
     accepted = rule.accept(scores)
     assert accepted[p.argmin()] == of_event

@@ -7,6 +7,7 @@ import pytest
 
 from calib import TopLabelPrediction, validity_curve
 from calib.answers.change import change
+from calib.evidence.rows import Rows
 
 ROWS, SAMPLES = 1_500, 100
 
@@ -19,7 +20,7 @@ def samples(before, after, chance):
         latent = random.uniform(0.4, 1.0, ROWS)
         label = random.integers(0, 3, ROWS)
         y = np.where(random.random(ROWS) < chance(latent), label, 3)
-        verdicts.append(change(y, *(TopLabelPrediction(label, of(latent)) for of in (before, after))))
+        verdicts.append(change(*(Rows(TopLabelPrediction(label, of(latent), y)) for of in (before, after))))
     return np.array([item.verdict for item in verdicts])
 
 
@@ -50,9 +51,7 @@ def test_sharper_and_less_calibrated_is_mixed():
 def test_words_name_both_numbers_and_the_level():
     label = np.zeros(400, dtype=int)
     y = np.where(np.arange(400) % 2, 0, 1)
-    item = change(
-        y, TopLabelPrediction(label, np.full(400, 0.9)), TopLabelPrediction(label, np.full(400, 0.5))
-    )
+    item = change(*(Rows(TopLabelPrediction(label, np.full(400, said), y)) for said in (0.9, 0.5)))
     assert item.words("TL-ECE", "Brier score").startswith(
         "Better: the squared l2 TL-ECE is lower (change -0.2"
     )

@@ -22,6 +22,7 @@ from calib import (
 from calib.answers import choose_actions
 from calib.answers.decision_curves import action_counts
 from calib.answers.decision_rules import STARTS, grid, passed, starts_of
+from calib.evidence.rows import as_evidence
 
 
 def rows(n: int, seed: int = 0, n_classes: int = 4) -> tuple[np.ndarray, np.ndarray]:
@@ -289,8 +290,8 @@ def test_weighted_actions_are_those_of_repeated_rows():
     repeated = decision_curve(happened[again], score[again])
     assert curve.model == pytest.approx(repeated.model)
     assert curve.everyone == pytest.approx(repeated.everyone)
-    counts = action_counts(happened, BinaryPrediction(score, sample_weight=times), 0.3)
-    of_rows = action_counts(happened[again], score[again], 0.3)
+    counts = action_counts(as_evidence(happened, score, times), 0.3)
+    of_rows = action_counts(as_evidence(happened[again], score[again]), 0.3)
     assert counts.cost(5.0) == pytest.approx(of_rows.cost(5.0))
     assert counts.hits / counts.missed == pytest.approx(of_rows.hits / of_rows.missed)
     assert isinstance(of_rows.hits, int)
@@ -308,13 +309,13 @@ def test_risk_coverage_of_one_class():
 
 def test_actions_are_counted_and_cost():
     # By hand: at 0.5 the rows 0.9 (event), 0.6 (none) are acted on; of 0.4 (event), 0.1 (none) neither is.
-    counts = action_counts([1, 0, 1, 0], BinaryPrediction([0.9, 0.6, 0.4, 0.1], [1, 0, 1, 0]), 0.5)
+    counts = action_counts(as_evidence([1, 0, 1, 0], [0.9, 0.6, 0.4, 0.1]), 0.5)
     assert counts.frame().to_numpy().tolist() == [[1, 1], [1, 1]]
     assert counts.cost(9.0) == pytest.approx((9 + 1) / 4)
     curve = decision_curve([1, 0, 1, 0], [0.9, 0.6, 0.4, 0.1], thresholds=[0.5])
     assert curve.model[0] == pytest.approx((counts.hits - counts.needless) / 4)
     with pytest.raises(InputError, match=r"\[0, 1\]"):
-        action_counts([1, 0], [0.5, 0.1], 1.5)
+        action_counts(as_evidence([1, 0], [0.5, 0.1]), 1.5)
 
 
 def test_decision_curve_counts_hits_and_needless_actions():
@@ -328,7 +329,7 @@ def test_decision_curve_counts_hits_and_needless_actions():
         assert model == pytest.approx((hits - needless * t / (1 - t)) / 300)
         assert everyone == pytest.approx(happened.mean() - (~happened).mean() * t / (1 - t))
     with pytest.raises(InputError, match="one score per row"):
-        decision_curve([0, 1], [[0.5, 0.5], [0.2, 0.8]])
+        decision_curve([0, 1], [[0.5, 0.4, 0.1], [0.2, 0.7, 0.1]])
     with pytest.raises(InputError, match=r"\(0, 1\)"):
         decision_curve(happened, score, thresholds=[0.0])
 

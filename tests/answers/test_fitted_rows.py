@@ -24,7 +24,7 @@ from calib.answers.fitted_rows import equals_its_outcomes
 from calib.answers.gate import gate
 from calib.cli.parser import main
 from calib.data.equal_rows import overlap
-from calib.evidence.rows import as_problems
+from calib.evidence.rows import as_evidence
 
 
 def drawn(seed: int, n_samples: int = 1_000) -> tuple[np.ndarray, np.ndarray]:
@@ -39,7 +39,7 @@ def drawn(seed: int, n_samples: int = 1_000) -> tuple[np.ndarray, np.ndarray]:
 def test_a_fit_to_the_same_rows_is_seen_in_the_scores(binary, n_samples):
     score, right = drawn(0, n_samples)
     fitted = binary.fit(score, right).predict(score)
-    assert equals_its_outcomes(as_problems(right, fitted, "confidence"))
+    assert equals_its_outcomes(as_evidence(right, fitted).problems("confidence"))
     assert decide(right, fitted, accuracy=0.6).guarantee is None
     assert decide(right, fitted, reviews=0.5).guarantee is None
     with pytest.raises(
@@ -48,7 +48,7 @@ def test_a_fit_to_the_same_rows_is_seen_in_the_scores(binary, n_samples):
         gate(right, fitted, most={"ece": 0.1}, n_resamples=0)
     other, happened = drawn(1, n_samples)
     again = binary.predict(other)
-    assert not equals_its_outcomes(as_problems(happened, again, "confidence"))
+    assert not equals_its_outcomes(as_evidence(happened, again).problems("confidence"))
     assert decide(happened, again, accuracy=0.6).guarantee is not None
     assert gate(happened, again, most={"ece": 0.1}, n_resamples=0).passed
 
@@ -69,7 +69,7 @@ def test_rounded_scores_of_a_calibrated_model_are_not_suspected(decimals, seed):
     generator = np.random.default_rng(seed)
     score = generator.random(500).round(decimals)
     right = generator.random(500) < score
-    assert not equals_its_outcomes(as_problems(right.astype(int), score, "confidence"))
+    assert not equals_its_outcomes(as_evidence(right.astype(int), score).problems("confidence"))
 
 
 def test_smooth_fits_are_seen_by_their_rows():

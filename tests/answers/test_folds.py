@@ -38,7 +38,7 @@ def test_every_row_is_calibrated_by_the_other_folds(calibrator):
         fitted = calibrator.fit(ROWS.proba[number != FOLD], ROWS.labels[number != FOLD])
         own = number == FOLD
         if isinstance(calibrator, TemperatureScaling):
-            np.testing.assert_array_equal(found.scores[own], fitted.predict_proba(ROWS.proba[own]))
+            np.testing.assert_array_equal(found.scores.proba[own], fitted.predict_proba(ROWS.proba[own]))
         else:
             expected = fitted.predict_top(ROWS.proba[own])
             np.testing.assert_array_equal(found.scores.confidence[own], expected.confidence)
@@ -53,10 +53,10 @@ def test_calibrator_for_new_rows_is_the_mean_or_is_fitted_again():
     mean = cross_calibrate(ROWS, TemperatureScaling(), fold=FOLD, combine="average", n_resamples=5)
     fitted = [TemperatureScaling().fit(ROWS.proba[k != FOLD], ROWS.labels[k != FOLD]) for k in range(3)]
     expected = np.mean([item.predict_proba(new.proba) for item in fitted], axis=0)
-    np.testing.assert_allclose(mean.predict(new), expected)
+    np.testing.assert_allclose(mean.predict(new).proba, expected)
     again = cross_calibrate(ROWS, TemperatureScaling(), fold=FOLD, n_resamples=5)
     whole = TemperatureScaling().fit(ROWS.proba, ROWS.labels)
-    np.testing.assert_array_equal(again.predict(new), whole.predict_proba(new.proba))
+    np.testing.assert_array_equal(again.predict(new).proba, whole.predict_proba(new.proba))
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,9 @@ import pytest
 import calib
 from calib.answers.leaderboard import Entry, Leaderboard, compare
 from calib.calibrators.catalogue import named_methods
+from calib.data.predictions import TopLabelPrediction
 from calib.datasets import resnet_shaped
+from calib.evidence.rows import as_evidence
 
 
 class Failing:
@@ -84,13 +86,21 @@ def test_only_what_may_be_best_is_marked(board):
     assert table["Method"].iloc[0] in leaderboard.words()
 
 
+def board_of(*entries: Entry) -> Leaderboard:
+    """Entries on unweighted, independent rows."""
+    n = max((len(each.losses["brier"]) for each in entries if each.losses), default=1)
+    return Leaderboard(
+        entries, as_evidence(np.zeros(n, int), TopLabelPrediction(np.zeros(n, int), np.ones(n)))
+    )
+
+
 def entry(name: str, values: np.ndarray) -> Entry:
     return Entry(name, losses={"brier": values, "log_loss": values})
 
 
 def test_nothing_is_marked_where_nothing_is_distinguishable():
     random = np.random.default_rng(0)
-    leaderboard = Leaderboard((entry("a", random.random(40)), entry("b", random.random(40))))
+    leaderboard = board_of(entry("a", random.random(40)), entry("b", random.random(40)))
     assert not leaderboard.best().any(axis=None)
     assert leaderboard.words().startswith("No method has a distinguishably lower Brier score")
 
@@ -98,7 +108,7 @@ def test_nothing_is_marked_where_nothing_is_distinguishable():
 def test_a_probability_of_zero_for_what_happened_is_never_the_best_log_loss():
     values = np.full(50, 1.0) + 0.1 * np.random.default_rng(0).random(50)
     zero = np.where(np.arange(50) == 0, -np.log(np.finfo(float).eps), 0.01)
-    best = Leaderboard((entry("a", values), entry("zero", zero), entry("worse", values + 1.0))).best()
+    best = board_of(entry("a", values), entry("zero", zero), entry("worse", values + 1.0)).best()
     assert best["Log loss improvement"].tolist() == [False, True, False]  # ranked: zero, a, worse
 
 
@@ -129,7 +139,7 @@ def test_markdown_and_latex_print_the_frame(board):
 
 def test_names_from_users_are_escaped_in_tables():
     hostile = r"a|b ![x](http://e.vil) \input{x} $y$ & %"
-    leaderboard = Leaderboard((Entry(hostile, failure="x"),))
+    leaderboard = board_of(Entry(hostile, failure="x"))
     markdown, latex = leaderboard.markdown(), leaderboard.latex()
     assert r"a\|b \!\[x\]\(http" in markdown
     assert r"\textbackslash{}input\{x\} \$y\$ \& \%" in latex
@@ -142,9 +152,7 @@ def test_words_tell_an_interval_of_one_comparison_from_what_all_of_them_show():
     changes = random.normal(size=(6, 500))
     changes -= changes.mean(axis=1, keepdims=True)
     changes += np.array([-0.1, 0.0, 0.0, 0.0, 0.0, 1.0])[:, None]  # the first 2.2 standard errors below
-    leaderboard = Leaderboard(
-        (entry("Base", base), *(entry(f"m{i}", base + c) for i, c in enumerate(changes)))
-    )
+    leaderboard = board_of(entry("Base", base), *(entry(f"m{i}", base + c) for i, c in enumerate(changes)))
     assert leaderboard.improvements["m0"]["brier"][1] > 0.0
     told = leaderboard.words()
     assert "(95 % interval of this comparison alone +" in told

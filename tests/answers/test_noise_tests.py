@@ -8,6 +8,7 @@ import pytest
 from calib import noise_floor
 from calib.answers.folds import fold_errors, fold_texts
 from calib.answers.noise_tests import BinlessTests, noise_tests
+from calib.evidence.rows import Rows
 from calib.stats.binless import calibration_slope, calibration_tests, combined_test
 from tests.populations import dirichlet
 
@@ -17,19 +18,18 @@ DRAWS = {"n_resamples": 20, "random_state": 3}
 @pytest.mark.parametrize("clustered", [False, True])
 def test_floors_and_tests_are_the_librarys_and_tested_together(clustered):
     rows = dirichlet(300, sharpen=2.0)
-    cluster = np.arange(300) // 3 if clustered else None
-    rows = rows.with_cluster(cluster) if clustered else rows
-    found = noise_tests(rows, rows, n_bins=10, **DRAWS)
+    rows = rows.with_cluster(np.arange(300) // 3) if clustered else rows
+    found = noise_tests(Rows(rows), n_bins=10, **DRAWS)
     for notion in ("confidence", "top-label"):
-        floor = noise_floor(rows.labels, rows, notion=notion, n_bins=10, **DRAWS)
+        floor = noise_floor(rows, notion=notion, n_bins=10, **DRAWS)
         assert found.floors[notion].p_value == floor.p_value
         numbers = found.numbers()[notion]
         assert (numbers.perfect_mean, numbers.n_resamples) == (floor.mean, 20)
         assert numbers.perfect_q95 == floor.quantile(0.95)
-    tests = calibration_tests(rows.labels, rows, cluster=cluster, random_state=3)
+    tests = calibration_tests(rows, random_state=3)
     for test in tests:
         assert getattr(found.without_bins, test.test).test == test
-    slope = calibration_slope(rows.labels, rows, cluster=cluster)
+    slope = calibration_slope(rows)
     assert found.without_bins.slope == slope
     chances = [each.p_value for each in (*found.floors.values(), *tests, slope)]
     together = combined_test(chances, next(iter(found.floors.values())).untold)
@@ -40,7 +40,7 @@ def test_floors_and_tests_are_the_librarys_and_tested_together(clustered):
 
 def test_without_redraws_there_is_nothing_to_compare_with():
     rows = dirichlet(60)
-    found = noise_tests(rows, rows, n_resamples=0)
+    found = noise_tests(Rows(rows), n_resamples=0)
     assert (found.floors, found.verdicts, found.sentences) == ({}, (), ())
     assert found.without_bins == BinlessTests()
 

@@ -9,6 +9,7 @@ from calib.answers.advice import recommend
 from calib.answers.gate import gate
 from calib.answers.leaderboard import compare
 from calib.answers.metric_tables import metric_intervals
+from calib.evidence.rows import as_evidence
 from calib.stats.many import improvements
 from tests.populations import dirichlet
 
@@ -25,7 +26,7 @@ METHODS = {
 def test_intervals_of_metrics_are_weighted():
     options = {"n_bins": 5, "sample_weight": WEIGHTS}
     found = calib.metrics(Y, DATA, **options)
-    ends = metric_intervals(Y, DATA, found, sample_weight=WEIGHTS)
+    ends = metric_intervals(as_evidence(Y, DATA, WEIGHTS), found)
     interval = calib.error_interval(Y, DATA, **options)
     assert ends["tl_ece"] == pytest.approx((interval.lower, interval.upper))
     assert ends["accuracy"][0] < found.accuracy < ends["accuracy"][1]
@@ -46,7 +47,7 @@ def test_leaderboard_fits_and_ranks_with_weights():
     calibration, evaluation = dirichlet(400, 3, seed=2, sharpen=2.0), DATA
     weights = np.random.default_rng(3).exponential(size=400)
     board = compare(
-        calibration, evaluation, METHODS, n_bins=5, calibration_weight=weights, evaluation_weight=WEIGHTS
+        calibration.with_weights(weights), evaluation.with_weights(WEIGHTS).with_labels(Y), METHODS, n_bins=5
     )
     by_name = {entry.method: entry for entry in board.entries}
     assert "cannot use sample_weight" in by_name["VA"].failure

@@ -7,7 +7,7 @@ from typing import Any
 
 from streamlit.testing.v1 import AppTest
 
-from calib.answers.calibrated import assessment_strategy, calibrated_scores, fit_on
+from calib.answers.calibrated import calibrated_scores, fit_on
 from calib.calibrators.catalogue import for_kind, make_calibrator, name_of
 from pages.shared import kept
 from pages.shared.session import Method
@@ -79,11 +79,10 @@ def words_of_tabs(app: AppTest) -> str:
 def with_binning(app: AppTest) -> str:
     """Put top-label histogram binning with 50 points per bin among the methods; return its name."""
     data = app.session_state["dataset"]
-    rows, calibration = data.evaluation, data.calibration
-    calibrator = fit_on(for_kind(make_calibrator(), rows.kind), calibration)
-    name, scores = name_of(calibrator), calibrated_scores(calibrator, rows)
-    strategy, key = assessment_strategy(rows, calibrator), f"{data.digest}/with-binning"
-    method = Method(name, rows.labels, scores, strategy, key, calibrator, cluster=rows.cluster)
+    calibrator = fit_on(for_kind(make_calibrator(), data.kind.name), data.calibration)
+    evidence = data.evidence.of_scores(calibrated_scores(calibrator, data.evaluation))
+    name = name_of(calibrator)
+    method = Method(name, evidence, f"{data.digest}/with-binning", calibrator)
     app.session_state["methods"] = {**app.session_state["methods"], name: method}
     app.run()
     return name

@@ -9,6 +9,7 @@ from calib import Predictions, TopLabelPrediction, decide, risk_coverage
 from calib.answers import choose_actions
 from calib.answers.decision_rules import ACCURACIES
 from calib.datasets import load_example
+from calib.evidence.rows import Rows
 from pages.shared.session import BASE, Dataset, Method
 from tests.app.running import open_page, words
 
@@ -86,7 +87,7 @@ def test_two_classes_have_a_decision_curve():
     app = open_page(PAGE, example="digits")
     assert len(app.get("plotly_chart")) == 1
     app.session_state["dataset"] = Dataset("two", "", False, None, rows)
-    app.session_state["methods"] = {BASE: Method(BASE, rows.labels, rows, "uniform", rows.fingerprint)}
+    app.session_state["methods"] = {BASE: Method(BASE, Rows(rows), rows.fingerprint)}
     app.run()
     assert not app.exception
     assert len(app.get("plotly_chart")) == 2
@@ -108,8 +109,8 @@ def test_it_opens_on_the_model_that_accepts_most_right_ones():
     app = open_page(PAGE, example="digits")
     app.session_state["dataset"] = Dataset("two", "", False, None, rows)
     app.session_state["methods"] = {
-        BASE: Method(BASE, labels, rows, "uniform", rows.fingerprint),
-        "useless": Method("useless", labels, useless, "uniform", useless.fingerprint),
+        BASE: Method(BASE, Rows(rows), rows.fingerprint),
+        "useless": Method("useless", Rows(useless), useless.fingerprint),
     }
     app.number_input(key="right").set_value(90.0).run()
     assert not app.exception
@@ -125,9 +126,7 @@ def test_weighted_rows_have_curves_and_no_rule():
     rows = Predictions(proba, happened, ("no", "yes"), sample_weight=weights)
     app = open_page(PAGE, example="digits")
     app.session_state["dataset"] = Dataset("two", "", False, None, rows)
-    app.session_state["methods"] = {
-        BASE: Method(BASE, rows.labels, rows, "uniform", rows.fingerprint, weights=weights)
-    }
+    app.session_state["methods"] = {BASE: Method(BASE, Rows(rows), rows.fingerprint)}
     app.run()
     assert not app.exception
     assert "A rule of acceptance cannot use weights" in words(app).replace("\\", "")

@@ -84,9 +84,10 @@ def test_what_is_fitted_stays_with_other_names_of_the_classes(monkeypatch, moved
     after = app.session_state["methods"]
     assert list(after) == list(before)
     for name, method in after.items():
-        code = 9 - method.scores.label if moved else method.scores.label
-        assert (code == before[name].scores.label).all()
-        assert method.scores.confidence == pytest.approx(before[name].scores.confidence, abs=1e-12)
+        rows, rows_before = (found[name].evidence.predictions for found in (after, before))
+        code = 9 - rows.label if moved else rows.label
+        assert (code == rows_before.label).all()
+        assert rows.confidence == pytest.approx(rows_before.confidence, abs=1e-12)
         if not moved and method.calibrator is not None:
             assert method.calibrator.calibrators_ is before[name].calibrator.calibrators_
     assert "`` digit " in words(app.switch_page("pages/views/classes.py").run())

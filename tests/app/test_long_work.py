@@ -10,6 +10,7 @@ from sklearn.base import clone
 from streamlit.delta_generator import DeltaGenerator
 
 from calib import InputError, TemperatureScaling, recommend
+from calib.evidence.rows import Rows
 from calib.stats import calibration_tests
 from calib.stats.binless import calibration_frame, compared_rows, kernel_test
 from pages.shared import kept, work
@@ -107,7 +108,7 @@ def test_a_cancelled_job_is_offered_again_and_done_elsewhere(long):
     long(kernel_test)
     app = open_page("pages/views/overview.py", example="two-patients")
     rows = app.session_state["dataset"].evaluation
-    compared = compared_rows(rows.labels, rows)
+    compared = compared_rows(Rows(rows))
     job = computing.Job(kernel_test, (*compared, rows.n_samples), {})
     app.session_state["cancelled"] = work._number(job)
     app.switch_page("pages/views/noise.py").run()

@@ -11,7 +11,6 @@ from calib import (
     debiased_l2,
     error_interval,
     noise_floor,
-    reduce_to_binary,
     smooth_ece,
     verdict,
 )
@@ -72,9 +71,9 @@ def test_other_score():
 def test_the_last_click_lists_its_rows():
     """What a click sets is set here: the error, then the part, whose rows are listed in the one panel."""
     app = open_page(PAGE, example="digits")
-    method = app.session_state["methods"]["Base model"]
-    order = cell_order(reduce_to_binary(method.labels, method.scores, "top-label"))
-    off = np.abs(method.scores.confidence - (method.scores.label == method.labels))
+    rows = app.session_state["methods"]["Base model"].evidence.predictions
+    order = cell_order(rows, notion="top-label")
+    off = np.abs(rows.confidence - (rows.label == rows.labels))
     for behind, by in ((("error", "TL-ECE"), order), (("refinement", "Base model"), off)):
         app.session_state["noise-behind"], app.session_state["noise-rows-open"] = behind, True
         open_tab(app, "about-noise", "What recalibration can repair")

@@ -12,6 +12,7 @@ from calib import Monitor, read, save
 from calib.diagrams import monitor_diagram
 from pages.shared.widgets import escaped
 from tests.app.running import open_page
+from tests.app.test_kept_results import rows_of_patients
 
 PAGE = "pages/views/over_time.py"
 
@@ -70,3 +71,16 @@ def test_a_state_is_shown(content):
     )
     app.file_uploader(key="monitor-file").upload("other.json", b"{}", "application/json").run()
     assert "monitor file" in app.error[0].value
+
+
+def test_rows_of_a_patient_are_one_bet():
+    """A perfect model, whose rows of a patient are right or wrong together."""
+    rows = rows_of_patients(3, 3, sharpened=1.0)
+    frame = pd.DataFrame(rows.proba, columns=[f"p({name})" for name in rows.class_names])
+    frame = frame.assign(label=np.array(rows.class_names)[rows.labels], patient=rows.cluster)
+    app = open_page("pages/views/data.py")
+    app.session_state["split"] = 0
+    app.file_uploader(key="up").upload("rows.csv", frame.to_csv(index=False).encode(), "text/csv").run()
+    assert app.session_state["dataset"].evidence.n_clusters == 60
+    app.switch_page(PAGE).run()
+    assert [len(app.warning), len(app.success)] == [0, 1]

@@ -172,7 +172,8 @@ def test_differences_of_two_methods_list_their_rows(app):
     first, second = (
         app.session_state["methods"][app.selectbox(key=key).value] for key in ("pair-first", "pair-second")
     )
-    off = [(item.scores.confidence - (TEST["predicted"] == TEST["label"])) ** 2 for item in (first, second)]
+    right = TEST["predicted"] == TEST["label"]
+    off = [(item.evidence.predictions.confidence - right) ** 2 for item in (first, second)]
     expected = (2 * (off[0] - off[1])).abs().sort_values(ascending=False, kind="stable").index[:25]
     np.testing.assert_allclose(
         (off[0] - off[1]).abs()[shown["row"]], (off[0] - off[1]).abs()[expected], atol=1e-12

@@ -144,7 +144,7 @@ def test_downloads_end_with_their_session(monkeypatch):
 
 
 @pytest.mark.parametrize(
-    "name", ["problems", "losses", "risk_curve", "three_class_view", "apply_scheme", "binning"]
+    "name", ["half_of", "losses", "risk_curve", "three_class_view", "apply_scheme", "binning"]
 )
 def test_results_with_rows_belong_to_a_session(name):
     assert getattr(page_results, name).rows

@@ -74,7 +74,7 @@ def test_one_menu_puts_a_model_on_every_page(app):
     assert list(menu.options) == ["sure", "good", "noisy"]
     menu.set_value("good").run()
     models = app.session_state["dataset"].models
-    assert app.session_state["methods"]["Base model"].scores is models["good"][1]
+    assert app.session_state["methods"]["Base model"].evidence.predictions is models["good"][1]
     assert {"sure", "noisy"} <= set(app.selectbox(key="beside").options)
     app.selectbox(key="beside").set_value("noisy").run()
     assert "The two models class by class" in [header.value for header in app.header]

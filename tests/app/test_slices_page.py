@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 
 from calib import read, slices
-from calib.answers.calibrated import calibrated_scores
+from calib.answers.calibrated import calibrated_scores, groups_in
 from tests.app.running import open_page, open_tab, press, words
 
 
@@ -78,7 +78,7 @@ def test_a_column_leads_to_calibration_by_its_groups():
     fitted = list(app.session_state["methods"].values())[-1]
     assert fitted.name.endswith("by class and group: site (simulated)")
     assert fitted.calibrator.groups_ == ("east", "north", "south", "west")
-    assert set(fitted.groups) == set(fitted.calibrator.groups_)
+    assert set(groups_in(fitted.calibrator, fitted.evidence.predictions)) == set(fitted.calibrator.groups_)
     app.toggle(key="make-scorer").set_value(True).run()
     assert "largest difference from calib is 0.0e+00" in words(app).replace("\\", "")
     app.selectbox(key="calibrate-by").set_value("age (simulated)").run()
@@ -89,7 +89,7 @@ def test_a_column_leads_to_calibration_by_its_groups():
     by_age = list(app.session_state["methods"].values())[-1]
     assert set(ranges) == set(by_age.calibrator.groups_)
     again = calibrated_scores(by_age.calibrator, data.evaluation)  # finds its column
-    np.testing.assert_array_equal(again.confidence, by_age.scores.confidence)
+    np.testing.assert_array_equal(again.confidence, by_age.evidence.predictions.confidence)
     app.switch_page("pages/views/overview.py").run()
     app.toggle(key="make-report").set_value(True).run()
     assert not app.exception

@@ -27,7 +27,7 @@ def put_on_screen(summary):
     """The app with a summary in use."""
     app = open_page("pages/views/data.py", example="two-patients")
     upload(app, "up", "run.calib.json.gz", dumps(summary))
-    assert app.session_state["dataset"].sums is not None
+    assert not app.session_state["dataset"].has_rows
     return app
 
 

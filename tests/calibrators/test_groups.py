@@ -12,6 +12,7 @@ from calib.answers.calibrated import assessment_strategy, calibrated_scores
 from calib.calibrators.catalogue import name_of
 from calib.calibrators.multiclass import fallback_records
 from calib.data.notions import PerClass
+from calib.data.predictions import announced
 from calib.export.onnx import to_onnx, verify_onnx
 from calib.export.scorer_file import scorer, verify_scorer
 from calib.files.saved import checksum, dumps, loads
@@ -163,9 +164,9 @@ def test_guarantee_holds_in_every_class_and_group():
 
 def test_assessment_knows_what_is_binned():
     model = fitted(fallback="pooled")
-    assert assessment_strategy(None, model) == PerClass()
-    assert assessment_strategy(None, fitted("group", fallback="pooled")) == PerClass()
-    assert assessment_strategy(None, fitted(binary=PlattScaling())) == "uniform"
+    assert assessment_strategy(announced(NEW), model) == PerClass()
+    assert assessment_strategy(announced(NEW), fitted("group", fallback="pooled")) == PerClass()
+    assert assessment_strategy(announced(NEW), fitted(binary=PlattScaling())) == "uniform"
     scores = calibrated_scores(model, NEW, groups=NEW_GROUPS)
     np.testing.assert_array_equal(scores.confidence, model.predict_top(NEW, groups=NEW_GROUPS).confidence)
 

@@ -24,8 +24,9 @@ from calib import (
     recommend,
 )
 from calib.answers.advice import tried_rows
-from calib.data.predictions import as_vectors, clusters_of, rows_that_count, weighted_rows
+from calib.data.predictions import as_vectors, rows_that_count
 from calib.data.splits import stratified_folds
+from calib.evidence.rows import as_evidence
 
 RNG = np.random.default_rng(0)
 N = 60
@@ -114,7 +115,9 @@ def test_every_kind_carries_its_clusters(rows, tmp_path):
     named = rows.in_order_of(("c", "b", "a") if kind != "binary" else ("yes", "no"))
     assert named.cluster.tolist() == rows.cluster.tolist()
     weights = np.r_[np.zeros(4), np.ones(N - 4)]
-    assert weighted_rows(rows.labels, rows, weights)[1].cluster.tolist() == rows.cluster[4:].tolist()
+    counted = as_evidence(rows, sample_weight=weights)
+    assert together(counted.clusters.code) == together(PATIENT[4:])
+    assert counted.predictions.cluster.tolist() == rows.cluster[4:].tolist()
     assert rows_that_count(KINDS[kind](cluster=PATIENT, sample_weight=weights)).n_clusters == 19
     Project("rows", rows).save(tmp_path / "rows.calib")
     again = Project.load(tmp_path / "rows.calib").evaluation
@@ -128,9 +131,8 @@ def test_clusters_are_set_taken_away_and_part_of_the_content(rows):
     assert without.with_cluster(PATIENT).fingerprint == rows.fingerprint
     others = without.with_cluster(np.arange(N))
     assert len({without.fingerprint, rows.fingerprint, others.fingerprint}) == 3
-    assert clusters_of(rows).tolist() == rows.cluster.tolist()
-    assert clusters_of(VECTORS, PATIENT).tolist() == rows.cluster.tolist()
-    assert clusters_of(VECTORS) is None
+    assert as_evidence(rows).n_clusters == rows.n_clusters
+    assert as_evidence(without).n_clusters is None
 
 
 def test_clusters_go_to_other_kinds():

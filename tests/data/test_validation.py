@@ -44,8 +44,19 @@ NEEDED = {
     "key": "conf_ece",
     "label": 1,
     "notion": "confidence",
+    "which": np.arange(5),
 }
-OPTIONS = {"decide": {"accuracy": 0.9}, "slices": {"groups": NEEDED["groups"]}}
+OPTIONS = {"decide": {"accuracy": 0.9}, "gate": {"most": {"ece": 0.5}}}
+#: Functions that need one of these although it has a default: labelled predictions may come before it alone.
+NEEDING = {
+    "bin_zoom": ("bin",),
+    "class_diagram": ("label",),
+    "confusions": ("label",),
+    **dict.fromkeys(("canonical_ece", "canonical_noise_floor", "canonical_validity"), ("cells",)),
+    "choose_actions": ("costs",),
+    **dict.fromkeys(("slices", "slice_gaps"), ("groups",)),
+    "row_table": ("which",),
+}
 
 
 #: The public functions whose first two arguments are labels and scores, by name.
@@ -54,6 +65,7 @@ FUNCTIONS = {
     for name, public in public_functions().items()
     if list(inspect.signature(public).parameters)[:2]
     in (["y_true", "scores"], ["y_true", "proba"], ["y_true", "predicted"], ["y_true", "scores_a"])
+    and name != "rows_behind"  # which needs the cells of these rows
 }
 
 
@@ -64,7 +76,8 @@ def call(name: str, y_true, scores):
     further = {
         item: NEEDED[item]
         for item in parameters
-        if item in NEEDED and parameters[item].default is inspect.Parameter.empty
+        if item in NEEDING.get(name, ())
+        or (item in NEEDED and parameters[item].default is inspect.Parameter.empty)
     }
     if "scores_b" in parameters:
         further["scores_b"] = scores
@@ -200,4 +213,4 @@ def test_a_matrix_is_checked_once_in_a_fit(notion, binary):
         MulticlassToBinary(binary, notion=notion).fit(matrix, labels)
     finally:
         sys.setprofile(None)
-    assert callers == ["with_codes", "with_codes", "checked_rows"]
+    assert callers == ["labelled", "announced", "announced", "announced"]

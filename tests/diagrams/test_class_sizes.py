@@ -117,7 +117,7 @@ def test_wrong_use_is_refused(covtype):
     rows = covtype.evaluation
     with pytest.raises(InputError, match="give either points_per_bin or n_bins"):
         class_binning(rows, rows)
-    with pytest.raises(InputError, match="needs true labels; these predictions have none"):
+    with pytest.raises(InputError, match="true labels are needed"):
         plan_bins(rows, Predictions(rows.proba, class_names=rows.class_names))
 
 

@@ -81,15 +81,13 @@ def test_table_with_absent_classes(uneven):
     assert frame["class"].tolist() == [str(code) for code in table.ranked]
 
 
-def test_table_takes_problems_and_top_label_predictions(uneven):
+def test_table_takes_top_label_predictions_and_knows_the_true_classes(uneven):
     options = {"n_resamples": 50, "random_state": 3}
     whole = class_table(uneven.labels, uneven, **options)
-    ready = class_table(uneven.labels, reduce_to_binary(uneven.labels, uneven, "top-label"), **options)
-    np.testing.assert_array_equal(whole.p_value, ready.p_value)
     top = class_table(uneven.labels, TopLabelPrediction(uneven.label, uneven.confidence), **options)
     np.testing.assert_array_equal(whole.class_ece[: len(top.class_ece)], top.class_ece)
-    with pytest.raises(InputError, match='needs top-label problems; got notion "confidence"'):
-        class_table(uneven.labels, reduce_to_binary(uneven.labels, uneven, "confidence"))
+    with pytest.raises(InputError, match="which BinaryProblems do not hold"):
+        class_table(reduce_to_binary(uneven.labels, uneven, "top-label"))
     with pytest.raises(InputError, match="fdr must be inside"):
         class_table(uneven.labels, uneven, fdr=5)
 
@@ -172,7 +170,7 @@ def test_confusions_count_both_directions():
     #  predicted 1: true 1, 0, 0, 2; true 1 predicted as 1, 2
     predicted = np.array([1, 1, 1, 1, 2, 0])
     labels = np.array([1, 0, 0, 2, 1, 0])
-    pair = confusions(labels, predicted, 1, n_classes=3)
+    pair = confusions(labels, TopLabelPrediction(predicted, np.ones(len(predicted))), 1)
     assert (pair.predicted, pair.true) == (4, 2)
     assert (pair.truth_when_predicted.tolist(), pair.count_when_predicted.tolist()) == ([0, 2], [2, 1])
     assert (pair.announced_when_true.tolist(), pair.count_when_true.tolist()) == ([2], [1])
@@ -250,7 +248,7 @@ def test_class_diagram_is_drawn_as_computed(rows, notion):
 
 
 def test_confusions_are_cut_to_a_few(rows):
-    pair = confusions(rows.labels, rows.label, 0, n_classes=10)
+    pair = confusions(rows, label=0)
     (bars,) = accepted(
         diagrams.draw_confusions(
             pair.truth_when_predicted, pair.count_when_predicted, rows.class_names, n_shown=3

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 
+import numpy as np
 import pytest
 
 from calib import decomposition, diagrams, noise_floor
@@ -29,6 +30,15 @@ def test_floors_draw_observed_over_mean(rows):
     assert band.base[0] + band.x[0] == pytest.approx(
         floors["conf-ECE"].quantile(0.95) / floors["conf-ECE"].mean
     )
+
+
+def test_too_few_clusters_are_neither_above_noise_nor_within_it(rows):
+    few = rows.take(np.arange(600)).with_cluster(np.arange(600) // 200)
+    floor = noise_floor(few, notion="confidence", n_resamples=20)
+    _, above, within, untold = accepted(diagrams.draw_floors({"conf-ECE": floor})).data
+    assert len(above.x) == len(within.x) == 0
+    assert untold.x.tolist() == [floor.observed / floor.mean]
+    assert untold.name == f"observed, {floor.untold}"
 
 
 def test_parts_are_stacked(rows):

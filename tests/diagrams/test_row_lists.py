@@ -10,11 +10,10 @@ from calib import (
     InputError,
     Predictions,
     TopLabelPrediction,
-    bin_statistics,
-    reduce_to_binary,
 )
 from calib.diagrams import row_table, rows_behind
 from calib.diagrams.row_lists import cell_order
+from calib.evidence.rows import Rows
 from tests import oracles
 
 RANDOM = np.random.default_rng(0)
@@ -25,15 +24,15 @@ LABEL, TOP = PROBA.argmax(axis=1), PROBA.max(axis=1)
 @pytest.mark.parametrize("n_bins", [5, 10, 15])
 @pytest.mark.parametrize("label", [None, 1])
 def test_rows_are_those_that_the_cell_counts(n_bins, label):
-    problems = reduce_to_binary(Y, PROBA, "confidence" if label is None else "top-label")
-    cells = bin_statistics(problems, n_bins=n_bins)
+    rows = Rows(Predictions(PROBA, Y))
+    cells = rows.cells("confidence" if label is None else "top-label", n_bins=n_bins)
     for bin_ in [None, *range(n_bins)]:
         lower = -1.0 if bin_ is None else bin_ / n_bins
         upper = 2.0 if bin_ in (None, n_bins - 1) else (bin_ + 1) / n_bins
         expected = [
             row for row in range(300) if lower <= TOP[row] < upper and (label is None or LABEL[row] == label)
         ]
-        found = rows_behind(problems, cells, label=label, bin=bin_)
+        found = rows_behind(rows, cells=cells, label=label, bin=bin_)
         assert found.tolist() == expected
         counted = np.ones(len(cells.count), bool) if bin_ is None else cells.bin == bin_
         counted &= True if label is None else cells.label == label
@@ -60,7 +59,7 @@ def test_rows_of_the_cells_that_add_most_come_first(notion):
         size = abs(sums[problem, min(int(np.floor(score * 8)), 7)])
         if size > expected[row]:
             expected[row], off[row] = size, abs(score - outcome)
-    order = np.argsort(-cell_order(reduce_to_binary(Y, PROBA, notion), n_bins=8), kind="stable")
+    order = np.argsort(-cell_order(Y, PROBA, notion=notion, n_bins=8), kind="stable")
     assert (np.diff(expected[order]) <= 1e-9).all()
     same = np.abs(np.diff(expected[order])) < 1e-9
     assert same.sum() > 200

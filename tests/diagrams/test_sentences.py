@@ -14,7 +14,7 @@ from calib import (
     reduce_to_binary,
     reliability_diagram,
 )
-from calib.answers.calibrated import assessment_strategy
+from calib.answers.calibrated import calibrated_scores
 from calib.calibrators.multiclass import FALLBACK_WORDS, fallback_records, fallback_words
 from calib.diagrams.bin_sweep import sweep_words
 from calib.diagrams.class_tables import class_table
@@ -104,17 +104,16 @@ def test_cells_are_the_calibrators_where_both_can_share_them():
     cells = {}
     for k in (10, 50):
         fitted = MulticlassToBinary(HistogramBinning(points_per_bin=k)).fit(proba, y)
-        top = fitted.predict_top(proba)
-        options = {"notion": "top-label", "strategy": assessment_strategy(None, fitted)}
-        cells[k] = validity_cells(fitted, proba, top, **options)
-        assert validity_cells(fitted, proba, top, **options, label=1) == (
+        after = calibrated_scores(fitted, proba)
+        cells[k] = validity_cells(proba, after, notion="top-label")
+        assert validity_cells(proba, after, notion="top-label", label=1) == (
             ValidityCells(calibrators_own=k == 10, labels=(1,))
         )
     assert cells[10] == ValidityCells(calibrators_own=True)
     assert cells[50] == ValidityCells(calibrators_own=True, labels=(0,), left_out=1)
     assert "Left out: 1 " in cells[50].words(15)
     assert "Left out" not in cells[10].words(15)
-    assert validity_cells(None, proba, proba, notion="top-label", strategy="uniform") == ValidityCells(False)
+    assert validity_cells(proba, proba, notion="top-label") == ValidityCells(False)
     assert "15 equal-width" in ValidityCells(False).words(15)
 
 

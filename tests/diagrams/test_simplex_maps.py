@@ -134,7 +134,7 @@ def test_comparison_agrees_with_the_parts():
     assert frame.loc["grid", "log loss after"] == log_loss(evaluation.labels, after)
     cells = grid.assign(evaluation.proba)
     for when, proba in (("before", evaluation.proba), ("after", after)):
-        means = cell_means(evaluation.labels, proba, cells)
+        means = cell_means(Predictions(proba, evaluation.labels), cells)
         share = means.count[means.distance() <= 0.2].sum() / 2000
         assert frame.loc["grid", f"V(0.2) {when}"] == pytest.approx(share)
     assert (frame["canonical-ECE after"] < frame["canonical-ECE before"]).all()

@@ -101,7 +101,7 @@ def test_the_calibrator_beats_the_base_model():
 
 def test_ready_problems_give_the_same_curve():
     model = model_of(100)
-    ready = validity_curve(None, reduce_to_binary(model.labels, model, "top-label"))
+    ready = validity_curve(reduce_to_binary(model.labels, model, "top-label"))
     assert ready.gap == pytest.approx(validity_curve(model.labels, model).gap, abs=1e-14)
 
 

@@ -26,7 +26,7 @@ from calib import (
 from calib.answers.gate import gate as check_limits
 from calib.answers.metric_tables import metric_intervals
 from calib.evidence.clusters import Dependence, even_clusters_of, latent_correlation
-from calib.evidence.rows import Rows
+from calib.evidence.rows import as_evidence
 from calib.stats import calibration_slope, calibration_tests
 from calib.stats.binless import calibration_frame
 
@@ -37,7 +37,7 @@ def test_correlation_of_many_clusters_is_found(correlation, power):
     """2,000 clusters of 5: the standard error of r is about 0.01, also if the model is too sure of itself."""
     proba, labels, cluster = perfect(np.random.default_rng(0), "", 2_000, 5, correlation)
     sharpened = proba**power / (proba**power).sum(axis=1, keepdims=True)
-    rows = Rows(labels, Predictions(sharpened), cluster=cluster)
+    rows = as_evidence(labels, Predictions(sharpened), cluster=cluster)
     assert rows.dependence.correlation == pytest.approx(correlation, abs=0.05)
 
 
@@ -92,7 +92,7 @@ def test_even_clusters_by_hand():
 
 def test_rows_keep_their_chances():
     proba, labels, cluster = perfect(np.random.default_rng(3), "", 20, 10, 0.6)
-    rows = Rows(labels, Predictions(proba), cluster=cluster)
+    rows = as_evidence(labels, Predictions(proba), cluster=cluster)
     for notion in ("confidence", "top-label", "class-wise"):
         cells = rows.cells(notion, n_bins=5, variance=True)
         sums = rows.draw(cells)[0](np.random.default_rng(0), 4_000)
@@ -121,8 +121,8 @@ def test_squares_compare_pairs_of_different_clusters():
 
 def test_clusters_of_one_row_are_independent_rows():
     proba, labels, _ = perfect(np.random.default_rng(4), "", 300, 1, 0.0)
-    alone = Rows(labels, Predictions(proba), cluster=np.arange(300))
-    assert alone.dependence.correlation == 0.0
+    alone = as_evidence(labels, Predictions(proba), cluster=np.arange(300))
+    assert (alone.dependence, alone.n_clusters) == (None, None)
     assert effective_sample(labels, proba, cluster=np.arange(300)).effective == pytest.approx(300)
 
 
@@ -150,7 +150,7 @@ def test_a_column_of_clusters_that_nobody_named_counts():
     answers = [check_limits(labels, each, most=most).checks[0].answer for each in (alone, found)]
     assert answers == ["broken", "undecided"]
     for told in (
-        lambda rows: metric_intervals(labels, rows, metrics(labels, rows)),
+        lambda rows: metric_intervals(as_evidence(labels, rows), metrics(labels, rows)),
         lambda rows: noise_floor(labels, rows, n_resamples=50).samples.tolist(),
         lambda rows: calibration_test(labels, rows, test="ks").p_value,
         lambda rows: slices(labels, rows, cluster % 2, n_resamples=50).p.tolist(),

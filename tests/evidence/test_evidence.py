@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 import calib
 from calib import BinaryPrediction, ConfidencePrediction, InputError, Predictions, TopLabelPrediction
-from calib.evidence.rows import Rows
+from calib.evidence.rows import as_evidence
 from calib.scale.layout import layout_of
 from calib.scale.partial import Accumulator, combined
 from calib.stats import problem_floors
@@ -31,19 +31,19 @@ def sources(kind, weighted, n_parts, seed=0):
     top, confidence = proba.argmax(axis=1), proba.max(axis=1)
     weights = random.choice([0.0, 0.5, 1.0, 2.0], N) if weighted else None
     if kind == "vectors":
-        rows = Rows(labels, Predictions(proba), sample_weight=weights)
+        rows = as_evidence(labels, Predictions(proba), weights)
         columns = {f"p(c{code})": proba[:, code] for code in range(L)} | {"label": [f"c{y}" for y in labels]}
     elif kind == "top-label":
-        rows = Rows(labels, TopLabelPrediction(top, confidence), sample_weight=weights)
+        rows = as_evidence(labels, TopLabelPrediction(top, confidence), weights)
         columns = {"predicted": [f"c{item}" for item in top], "confidence": confidence}
         columns |= {"label": [f"c{item}" for item in labels]}
     elif kind == "confidence":
-        rows = Rows(labels == top, ConfidencePrediction(confidence), sample_weight=weights)
+        rows = as_evidence(labels == top, ConfidencePrediction(confidence), weights)
         columns = {"confidence": confidence, "correct": labels == top}
     else:
         score = proba[:, 0] / (proba[:, 0] + proba[:, 1])
         happened = random.random(N) < score
-        rows = Rows(happened.astype(int), BinaryPrediction(score), sample_weight=weights)
+        rows = as_evidence(happened.astype(int), BinaryPrediction(score), weights)
         columns = {"p(yes)": score, "label": np.where(happened, "yes", "no")}
     if weighted:
         columns["weight"] = weights
@@ -64,7 +64,7 @@ def numbers(result):
 
 
 def of_notions(function):
-    return lambda source, notion: function(None, source, notion=notion)
+    return lambda source, notion: function(source, notion=notion)
 
 
 FUNCTIONS = {
@@ -72,18 +72,18 @@ FUNCTIONS = {
     "mce": of_notions(calib.mce),
     "sharpness": of_notions(calib.sharpness),
     "floor": lambda source, notion: (
-        calib.noise_floor(None, source, notion=notion, sampler="sums", n_resamples=50, random_state=0).samples
+        calib.noise_floor(source, notion=notion, sampler="sums", n_resamples=50, random_state=0).samples
     ),
     "interval": of_notions(calib.error_interval),
     "decomposition": of_notions(calib.decomposition),
     "validity": lambda source, notion: (
-        calib.validity_curve(None, source, notion=notion, n_resamples=20, random_state=0)
+        calib.validity_curve(source, notion=notion, n_resamples=20, random_state=0)
         .frame()
         .drop(columns="label")
         .to_numpy(float)
     ),
-    "floors": lambda source, notion: problem_floors(source, notion, n_resamples=50, random_state=0),
-    "band": lambda source, notion: consistency_band(source, notion, n_resamples=50, random_state=0),
+    "floors": lambda source, notion: problem_floors(source, notion=notion, n_resamples=50, random_state=0),
+    "band": lambda source, notion: consistency_band(source, notion=notion, n_resamples=50, random_state=0),
 }
 
 
@@ -105,20 +105,20 @@ def test_sums_tell_what_the_rows_tell(kind, weighted, name, n_parts, seed):
 @pytest.mark.parametrize("weighted", [False, True])
 def test_numbers_and_conclusions_of_sums_are_those_of_rows(kind, weighted):
     rows, sums = sources(kind, weighted, 3)
-    expected, found = (calib.metrics(None, source) for source in (rows, sums))
+    expected, found = (calib.metrics(source) for source in (rows, sums))
     for key, measure in MEASURES.items():
         if measure.missing(sums) is not None:
             continue
         assert getattr(found, key) == pytest.approx(getattr(expected, key), abs=1e-10), key
         if getattr(found, key) is not None and not interval_needs_rows(sums, measure):
-            ends = measure_interval(None, sums, key)
-            assert ends == pytest.approx(measure_interval(None, rows, key), abs=1e-9), key
-    conclusions = [calib.conclude(None, source) for source in (rows, sums)]
+            ends = measure_interval(sums, key)
+            assert ends == pytest.approx(measure_interval(rows, key), abs=1e-9), key
+    conclusions = [calib.conclude(source) for source in (rows, sums)]
     np.testing.assert_allclose(*(numbers(item) for item in conclusions), atol=1e-9)
-    diagrams = [calib.reliability_diagram(None, source) for source in (rows, sums)]
+    diagrams = [calib.reliability_diagram(source) for source in (rows, sums)]
     np.testing.assert_allclose(*(numbers(item) for item in diagrams), atol=1e-9)
     if kind in ("vectors", "top-label"):
-        tables = [calib.class_table(None, source, n_resamples=50, random_state=0) for source in (rows, sums)]
+        tables = [calib.class_table(source, n_resamples=50, random_state=0) for source in (rows, sums)]
         np.testing.assert_allclose(*(numbers(item) for item in tables), atol=1e-9)
 
 
@@ -128,8 +128,8 @@ def test_weights_that_are_whole_numbers_are_rows_that_stand_there_as_often(kind)
     rows, _ = sources(kind, weighted=False, n_parts=1)
     times = np.random.default_rng(1).integers(0, 3, N)
     repeated = np.repeat(np.arange(N), times)
-    scores, truth = rows.scores, np.asarray(rows.y_true)
-    weighted, longer = Rows(truth, scores, sample_weight=times), Rows(truth[repeated], scores.take(repeated))
+    given = rows.predictions
+    weighted, longer = as_evidence(given, None, times), as_evidence(given.take(repeated))
     for key, measure in MEASURES.items():
         if measure.missing(rows) is None:
             expected = measure.value(longer, n_bins=15, strategy="uniform")
@@ -143,11 +143,11 @@ def test_what_sums_cannot_tell_is_said():
         lambda: sums.problems(),
         lambda: sums.cells(strategy="quantile"),
         lambda: sums.draw(sums.cells(), "rows"),
-        lambda: calib.error_interval(None, sums, notion="class-wise"),
-        lambda: calib.noise_floor(None, sums, notion="class-wise", metric="mce"),
-        lambda: calib.slices(None, sums, "site", notion="confidence"),
-        lambda: calib.debiased_l2(None, sums),
-        lambda: calib.auc(None, sums),
+        lambda: calib.error_interval(sums, notion="class-wise"),
+        lambda: calib.noise_floor(sums, notion="class-wise", metric="mce"),
+        lambda: calib.slices(sums, groups="site", notion="confidence"),
+        lambda: calib.debiased_l2(sums),
+        lambda: calib.auc(sums),
     ):
         with pytest.raises(InputError):
             call()

@@ -14,7 +14,7 @@ from calib import InputError, Predictions, TopLabelPrediction, bin_statistics, r
 from calib.data.notions import NotionShape
 from calib.evidence.binning import bin_columns
 from calib.evidence.reductions import _sorted_entries, ranked_classes, top_label
-from calib.evidence.rows import Rows
+from calib.evidence.rows import as_evidence
 from tests import oracles
 
 
@@ -159,7 +159,7 @@ def test_reducing_and_binning_in_one_go_changes_nothing(notion, strategy):
     proba, y = oracles.random_predictions(np.random.default_rng(3), 300, 6, digits=2)
     problems = reduce_to_binary(y, proba, notion)
     expected = bin_statistics(problems, n_bins=7, strategy=strategy)
-    computed = Rows(y, proba).cells(notion, n_bins=7, strategy=strategy)
+    computed = as_evidence(y, proba).cells(notion, n_bins=7, strategy=strategy)
     for field in dataclasses.fields(expected):
         item, other = getattr(computed, field.name), getattr(expected, field.name)
         if field.name == "mean_score":  # sums over one class, not over all
@@ -252,15 +252,15 @@ def test_cells_of_highest_scores_need_no_sorting(seed, n_bins, notion, dtype):
     edge = (random.integers(0, n_bins + 1, (90, 3)) / n_bins).astype(dtype)
     nearby = np.nextafter(edge, random.choice([0, 1, 2], edge.shape).astype(dtype)).clip(0, 1)
     y = random.integers(0, 3, 90)
-    found = Rows(y, nearby).cells(notion, n_bins=n_bins)
+    found = as_evidence(y, nearby).cells(notion, n_bins=n_bins)
     tops = TopLabelPrediction(*top_label(nearby))
-    assert Rows(y, tops).cells(notion, n_bins=n_bins).ece() == found.ece()
+    assert as_evidence(y, tops).cells(notion, n_bins=n_bins).ece() == found.ece()
     sorted_first = bin_statistics(reduce_to_binary(y, nearby, notion), n_bins=n_bins)
     for name in ("problem", "bin", "label", "claim", "start", "stop", "count", "lower", "upper"):
         np.testing.assert_array_equal(getattr(found, name), getattr(sorted_first, name), name)
     for name in ("mean_score", "mean_outcome"):
         np.testing.assert_allclose(getattr(found, name), getattr(sorted_first, name), rtol=0, atol=1e-13)
     with pytest.raises(InputError, match=r"must lie in \[0, 1\]"):
-        Rows(y, nearby + 1).cells(notion)
+        as_evidence(y, nearby + 1).cells(notion)
     with pytest.raises(InputError, match="finite"):
-        Rows(y, np.where(nearby == nearby[0, 0], np.nan, nearby)).cells(notion)
+        as_evidence(y, np.where(nearby == nearby[0, 0], np.nan, nearby)).cells(notion)

@@ -6,18 +6,19 @@ import numpy as np
 import pytest
 
 from calib import BinaryPrediction, InputError, TopLabelPrediction, accuracy, brier_score, log_loss
-from calib.data.predictions import MultilabelPrediction
-from calib.evidence.row_scores import row_values, unseen_error
+from calib.data.predictions import MultilabelPrediction, labelled
+from calib.evidence.row_scores import row_values
+from calib.evidence.rows import as_evidence
 
 LOG = -np.log(np.array([0.5, 0.25]))
 
 
 def test_scores_of_whole_vectors():
     proba, y = np.array([[0.5, 0.25, 0.25], [0.25, 0.25, 0.5]]), np.array([0, 1])
-    assert row_values(y, proba, "accuracy").tolist() == [1.0, 0.0]
+    assert row_values(labelled(y, proba), "accuracy").tolist() == [1.0, 0.0]
     # (1/2)^2 + 2 (1/4)^2, and (1/4)^2 + (3/4)^2 + (1/2)^2
-    assert row_values(y, proba, "brier").tolist() == [0.375, 0.875]
-    np.testing.assert_allclose(row_values(y, proba, "log_loss"), LOG)
+    assert row_values(labelled(y, proba), "brier").tolist() == [0.375, 0.875]
+    np.testing.assert_allclose(row_values(labelled(y, proba), "log_loss"), LOG)
 
 
 @pytest.mark.parametrize(
@@ -28,21 +29,21 @@ def test_scores_of_whole_vectors():
     ],
 )
 def test_scores_of_one_event(scores, y):
-    assert row_values(y, scores, "brier").tolist() == [0.25, 0.5625]
-    np.testing.assert_allclose(row_values(y, scores, "log_loss"), LOG)
+    assert row_values(labelled(y, scores), "brier").tolist() == [0.25, 0.5625]
+    np.testing.assert_allclose(row_values(labelled(y, scores), "log_loss"), LOG)
 
 
 def test_an_event_is_predicted_by_more_than_one_half():
     scores = BinaryPrediction(np.array([0.5, 0.75, 0.25]))
-    assert row_values([0, 1, 1], scores, "accuracy").tolist() == [1.0, 1.0, 0.0]
+    assert row_values(labelled([0, 1, 1], scores), "accuracy").tolist() == [1.0, 1.0, 0.0]
 
 
 def test_scores_of_several_true_classes_are_means_over_classes():
     rows = MultilabelPrediction(np.array([[0.5, 0.75], [0.0, 1.0]]), np.array([[True, False], [False, True]]))
-    assert row_values(rows.labels, rows, "brier").tolist() == [(0.25 + 0.5625) / 2, 0.0]
-    np.testing.assert_allclose(row_values(rows.labels, rows, "log_loss"), [LOG.mean(), 0.0])
+    assert row_values(rows, "brier").tolist() == [(0.25 + 0.5625) / 2, 0.0]
+    np.testing.assert_allclose(row_values(rows, "log_loss"), [LOG.mean(), 0.0])
     assert brier_score(rows.labels, rows) == pytest.approx(0.203125)
-    assert unseen_error(rows.labels, rows, rows, "brier", None, None) == 0.0
+    assert as_evidence(rows).unseen_error("brier") == 0.0
     with pytest.raises(InputError, match="several classes"):
         accuracy(rows.labels, rows)
 
@@ -61,11 +62,11 @@ def test_one_more_wrong_row_by_hand():
     """
     proba, cluster = np.tile([0.75, 0.25], (4, 1)), np.array([0, 0, 1, 1])
     y = np.zeros(4, int)
-    assert unseen_error(y, proba, proba, "brier", None, None) == pytest.approx(0.25)
-    assert unseen_error(y, proba, proba, "accuracy", None, None) == pytest.approx(-0.25)
-    assert unseen_error(y, proba, proba, "brier", None, cluster) == pytest.approx(0.5)
+    assert as_evidence(y, proba).unseen_error("brier") == pytest.approx(0.25)
+    assert as_evidence(y, proba).unseen_error("accuracy") == pytest.approx(-0.25)
+    assert as_evidence(y, proba, None, cluster).unseen_error("brier") == pytest.approx(0.5)
     # With one wrong row the accuracy shows what errors cost. That row was the only wrong one of its cluster.
     y = np.array([0, 0, 0, 1])
-    assert unseen_error(y, proba, proba, "accuracy", None, None) == 0.0
+    assert as_evidence(y, proba).unseen_error("accuracy") == 0.0
     change = (1.125 - (3 * 0.125 + 1.125) / 4) / 4
-    assert unseen_error(y, proba, proba, "brier", None, cluster) == pytest.approx(change)
+    assert as_evidence(y, proba, None, cluster).unseen_error("brier") == pytest.approx(change)

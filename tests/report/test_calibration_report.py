@@ -72,7 +72,7 @@ def test_weights_count():
 
 
 def test_what_lacks_labels_is_refused():
-    with pytest.raises(calib.InputError, match="needs labels and scores"):
+    with pytest.raises(calib.InputError, match="pass labels and scores"):
         calib.report(PROBA)
     with pytest.raises(calib.InputError, match="labels"):
         calib.report(calib.Predictions(PROBA))

@@ -152,7 +152,7 @@ def test_base_model_alone_makes_a_report():
     assert "40 evaluation rows" in outline.text
     assert "pass --split 0.5 or a file with calibration rows" in outline.text
     assert "guarantee" not in [attributes.get("id") for _, attributes in outline.tags]
-    stated = ConfidencePrediction(np.tile([0.5, 0.9], 20), np.arange(40) % 3 > 0)
+    stated = ConfidencePrediction(np.tile([0.5, 0.9], 20), np.arange(40) % 3 > 0, strategy="discrete")
     assert "one per value" in Outline(report_html(ReportInput(stated, n_resamples=50))).text
 
 
@@ -232,5 +232,5 @@ def test_report_of_very_many_classes_can_be_sent():
 
 
 def test_labels_are_needed():
-    with pytest.raises(InputError, match="a report needs true labels"):
+    with pytest.raises(InputError, match="true labels are needed"):
         report_html(ReportInput(Predictions([[0.5, 0.5]])))

@@ -73,7 +73,7 @@ def test_division_order_and_process_change_no_bit():
     assert merged.summary().digest == whole.summary().digest
     assert merged.summary().class_names == NAMES
     assert merged.compute().values == whole.compute().values
-    assert calib.ece(None, whole.summary(), notion="class-wise") == pytest.approx(
+    assert calib.ece(whole.summary(), notion="class-wise") == pytest.approx(
         calib.ece(LABELS, PROBA, notion="class-wise"), abs=1e-12
     )
 

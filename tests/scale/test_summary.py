@@ -20,6 +20,7 @@ from calib.answers import cut_column
 from calib.diagrams.slice_maps import slice_heat
 from calib.evidence.binning import assign_bins
 from calib.evidence.cell_sums import EDGES, CellAdder, added, finder
+from calib.evidence.rows import as_evidence
 from calib.evidence.sampling import draw_sums
 from calib.scale.engines import Threads
 from calib.scale.files import HEAD, MOST_VALUES, dumps
@@ -86,7 +87,7 @@ def test_errors_are_those_of_the_rows(rows, whole, notion):
     for n_bins in BINS:
         options = {"notion": notion, "n_bins": n_bins}
         assert whole.ece(notion, n_bins) == pytest.approx(calib.ece(labels, proba, **options), abs=1e-12)
-        assert calib.mce(None, whole, notion=notion, n_bins=n_bins) == pytest.approx(
+        assert calib.mce(whole, notion=notion, n_bins=n_bins) == pytest.approx(
             calib.mce(labels, proba, **options), abs=1e-12
         )
         assert whole.ece(notion, n_bins, norm=2) == pytest.approx(
@@ -97,24 +98,24 @@ def test_errors_are_those_of_the_rows(rows, whole, notion):
 
 def test_numbers_of_rows(rows, whole):
     proba, labels = rows
-    assert calib.accuracy(None, whole) == pytest.approx(calib.accuracy(labels, proba), abs=1e-15)
-    assert calib.brier_score(None, whole) == pytest.approx(calib.brier_score(labels, proba), abs=1e-12)
-    assert calib.log_loss(None, whole) == pytest.approx(calib.log_loss(labels, proba), abs=1e-12)
+    assert calib.accuracy(whole) == pytest.approx(calib.accuracy(labels, proba), abs=1e-15)
+    assert calib.brier_score(whole) == pytest.approx(calib.brier_score(labels, proba), abs=1e-12)
+    assert calib.log_loss(whole) == pytest.approx(calib.log_loss(labels, proba), abs=1e-12)
 
 
 def test_diagrams_intervals_and_tables_are_those_of_the_rows(rows, whole):
     proba, labels = rows
-    diagram = calib.reliability_diagram(None, whole, n_bins=12).frame()
+    diagram = calib.reliability_diagram(whole, n_bins=12).frame()
     of_rows = calib.reliability_diagram(labels, proba, n_bins=12).frame()
     np.testing.assert_allclose(diagram.to_numpy(float), of_rows.to_numpy(float), atol=1e-12)
     for notion in ("confidence", "top-label"):
-        interval = calib.error_interval(None, whole, notion=notion, n_bins=20)
+        interval = calib.error_interval(whole, notion=notion, n_bins=20)
         expected = calib.error_interval(labels, proba, notion=notion, n_bins=20)
         assert (interval.lower, interval.upper) == pytest.approx((expected.lower, expected.upper), abs=1e-12)
-    validity = calib.validity_curve(None, whole)
+    validity = calib.validity_curve(whole)
     expected = calib.validity_curve(labels, proba, n_bins=15)
     assert validity.at(0.05) == pytest.approx(expected.at(0.05), abs=1e-12)
-    classes = calib.class_table(None, whole, n_resamples=200, random_state=0)
+    classes = calib.class_table(whole, n_resamples=200, random_state=0)
     expected = calib.class_table(labels, proba, n_resamples=200, random_state=0)
     assert classes.predicted.tolist() == expected.predicted.tolist()
     assert classes.true.tolist() == expected.true.tolist()
@@ -132,38 +133,38 @@ def same(mine, theirs, **tolerance):
 
 def test_what_pages_show_is_that_of_the_rows(rows, whole, table):
     proba, labels = rows
-    metrics, expected = calib.metrics(None, whole, n_bins=20), calib.metrics(labels, proba, n_bins=20)
+    metrics, expected = calib.metrics(whole, n_bins=20), calib.metrics(labels, proba, n_bins=20)
     for name, measure in MEASURES.items():
         if measure.missing(whole) is None and getattr(expected, name, None) is not None:
             assert getattr(metrics, name) == pytest.approx(getattr(expected, name), abs=1e-12), name
     same(
-        calib.conclude(None, whole, n_bins=12).frame(),
+        calib.conclude(whole, n_bins=12).frame(),
         calib.conclude(labels, proba, n_bins=12).frame(),
         atol=1e-9,
     )
     for rule in ("brier", "log_loss"):
         theirs = calib.decomposition(labels, proba, rule=rule).frame()
-        same(calib.decomposition(None, whole, rule=rule).frame(), theirs)
+        same(calib.decomposition(whole, rule=rule).frame(), theirs)
     for notion in ("top-label", "class-wise"):
         theirs = calib.class_diagram(labels, proba, 3, notion=notion, n_bins=9)
-        mine = calib.class_diagram(None, whole, 3, notion=notion, n_bins=9)
+        mine = calib.class_diagram(whole, label=3, notion=notion, n_bins=9)
         assert mine.ece == pytest.approx(theirs.ece, abs=1e-12)
         same(mine.frame(), theirs.frame())
         theirs = calib.validity_curve(labels, proba, notion=notion, label=3, n_resamples=300, random_state=0)
-        mine = calib.validity_curve(None, whole, notion=notion, label=3, n_resamples=300, random_state=1)
+        mine = calib.validity_curve(whole, notion=notion, label=3, n_resamples=300, random_state=1)
         same(mine.frame(), theirs.frame())
         assert mine.perfect_error == pytest.approx(theirs.perfect_error, rel=0.1)
     for key in ("conf_ece", "tl_mce_cell", "accuracy"):
-        theirs = measure_interval(labels, proba, key)
-        assert measure_interval(None, whole, key) == pytest.approx(theirs, abs=1e-12)
+        theirs = measure_interval(as_evidence(labels, proba), key)
+        assert measure_interval(whole, key) == pytest.approx(theirs, abs=1e-12)
     with pytest.raises(InputError, match="needs the rows"):
-        measure_interval(None, whole, "cw_ece")
+        measure_interval(whole, "cw_ece")
     cut = cut_column(table["site"].to_pandas(), name="site")
-    same(slice_heat(None, whole, "site", n_bins=8).frame(), slice_heat(labels, proba, cut, n_bins=8).frame())
+    same(slice_heat(whole, column="site", n_bins=8).frame(), slice_heat(labels, proba, cut, n_bins=8).frame())
     options = {"n_bins": 8, "notion": "confidence"}
     theirs = calib.slice_gaps(labels, proba, cut, only=["west", "north"], **options)
     same(
-        calib.slice_gaps(None, whole, "site", only=["west", "north"], **options).frame(),
+        calib.slice_gaps(whole, groups="site", only=["west", "north"], **options).frame(),
         theirs.frame(),
         atol=1e-9,
     )
@@ -171,7 +172,7 @@ def test_what_pages_show_is_that_of_the_rows(rows, whole, table):
 
 def test_band_is_that_of_the_rows(rows, whole):
     proba, labels = rows
-    mine = consistency_band(whole, "confidence", n_bins=10, random_state=0)
+    mine = consistency_band(whole, notion="confidence", n_bins=10, random_state=0)
     theirs = consistency_band(calib.reduce_to_binary(labels, proba, "confidence"), n_bins=10, random_state=0)
     for name in ("lower", "upper", "delta_mean", "delta_upper"):
         np.testing.assert_allclose(getattr(mine, name), getattr(theirs, name), atol=1e-12)
@@ -179,20 +180,20 @@ def test_band_is_that_of_the_rows(rows, whole):
 
 def test_class_wise_floor_has_the_mean_of_that_of_the_rows_and_no_less_spread(rows, whole):
     proba, labels = rows
-    mine = calib.noise_floor(None, whole, notion="class-wise", random_state=0)
+    mine = calib.noise_floor(whole, notion="class-wise", random_state=0)
     theirs = calib.noise_floor(labels, proba, notion="class-wise", random_state=1)
     assert mine.observed == pytest.approx(theirs.observed, abs=1e-12)
     assert abs(mine.mean - theirs.mean) < 6 * theirs.samples.std() / np.sqrt(1000)
     assert mine.quantile(0.95) > theirs.quantile(0.95)
     assert np.mean(mine.samples >= theirs.quantile(0.95)) > 0.06  # p of errors above the floor is larger
     with pytest.raises(InputError, match="needs the rows"):
-        calib.noise_floor(None, whole, notion="class-wise", metric="mce")
+        calib.noise_floor(whole, notion="class-wise", metric="mce")
 
 
 def test_slices_are_those_of_the_rows(rows, whole, table):
     proba, labels = rows
     options = {"n_resamples": 200, "random_state": 0}
-    found = calib.slices(None, whole, notion="confidence", n_bins=10, **options)
+    found = calib.slices(whole, notion="confidence", n_bins=10, **options)
     groups = table["site"].to_pandas()
     expected = calib.slices(labels, proba, groups, notion="confidence", n_bins=10, **options)
     by_group = found.frame().set_index("group").loc[expected.group]
@@ -205,7 +206,7 @@ def test_floor_is_that_of_the_rows(rows, whole):
     """The same mean and quantile as from the rows, within their errors over 1,000 redraws."""
     proba, labels = rows
     for notion in ("confidence", "top-label"):
-        mine = calib.noise_floor(None, whole, notion=notion, random_state=0)
+        mine = calib.noise_floor(whole, notion=notion, random_state=0)
         theirs = calib.noise_floor(labels, proba, notion=notion, random_state=1)
         error = theirs.samples.std() / np.sqrt(1000)
         assert mine.observed == pytest.approx(theirs.observed, abs=1e-12)
@@ -300,7 +301,7 @@ def test_classes_with_confidence_by_name(rows, tmp_path):
     for notion in ("confidence", "top-label"):
         expected = calib.ece(inside.labels, inside, notion=notion)
         assert summary.ece(notion) == pytest.approx(expected, abs=1e-12)
-    assert calib.log_loss(None, summary) == pytest.approx(calib.log_loss(inside.labels, inside), abs=1e-12)
+    assert calib.log_loss(summary) == pytest.approx(calib.log_loss(inside.labels, inside), abs=1e-12)
 
 
 def test_one_score_and_whether_it_was_right(tmp_path):
@@ -314,8 +315,8 @@ def test_one_score_and_whether_it_was_right(tmp_path):
     assert summary.kind == "binary"
     rows = calib.read(tmp_path / "binary.parquet")
     assert summary.ece(n_bins=20) == pytest.approx(calib.ece(happened, score, n_bins=20), abs=1e-11)
-    assert calib.accuracy(None, summary) == calib.accuracy(rows.labels, rows)
-    assert calib.brier_score(None, summary) == pytest.approx(calib.brier_score(happened, score), abs=1e-12)
+    assert calib.accuracy(summary) == calib.accuracy(rows.labels, rows)
+    assert calib.brier_score(summary) == pytest.approx(calib.brier_score(happened, score), abs=1e-12)
     pq.write_table(pa.table({"confidence": score, "correct": happened}), tmp_path / "c.parquet")
     alone = scale.summarize(tmp_path / "c.parquet")
     assert alone.ece() == summary.ece()
@@ -335,15 +336,15 @@ def test_weights_and_logits(rows, tmp_path):
         assert summary.ece(notion) == pytest.approx(
             calib.ece(inside.labels, inside, notion=notion), abs=1e-12
         )
-        interval = calib.error_interval(None, summary, notion=notion)
+        interval = calib.error_interval(summary, notion=notion)
         expected = calib.error_interval(inside.labels, inside, notion=notion)
         assert interval.upper == pytest.approx(expected.upper, abs=1e-10)
-    assert calib.accuracy(None, summary) == pytest.approx(calib.accuracy(inside.labels, inside), abs=1e-12)
+    assert calib.accuracy(summary) == pytest.approx(calib.accuracy(inside.labels, inside), abs=1e-12)
     assert summary.n_samples == int((weights > 0).sum())
     of_rows = {"sample_weight": inside.sample_weight}
-    expected = measure_interval(inside.labels, inside, "accuracy", **of_rows)
-    assert measure_interval(None, summary, "accuracy") == pytest.approx(expected, abs=1e-12)
-    mine = calib.noise_floor(None, summary, random_state=0)
+    expected = measure_interval(as_evidence(inside, **of_rows), "accuracy")
+    assert measure_interval(summary, "accuracy") == pytest.approx(expected, abs=1e-12)
+    mine = calib.noise_floor(summary, random_state=0)
     theirs = calib.noise_floor(inside.labels, inside, random_state=1)
     assert mine.observed == pytest.approx(theirs.observed, abs=1e-12)
     error = theirs.samples.std() / np.sqrt(1000)

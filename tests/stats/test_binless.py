@@ -20,6 +20,7 @@ from calib import (
     calibration_test,
     reduce_to_binary,
 )
+from calib.evidence.rows import as_evidence
 from calib.stats import binless
 from calib.stats.binless import (
     REJECTED,
@@ -69,7 +70,7 @@ def test_cumulative_sums_run_through_one_class_after_the_other():
     assert largest.statistic == pytest.approx(max(map(abs, path)) / spread)
     assert largest.n_resamples == 0
     ready = reduce_to_binary(y, proba, "top-label")
-    assert calibration_test(None, ready).p_value == calibration_test(y, proba).p_value
+    assert calibration_test(ready).p_value == calibration_test(y, proba).p_value
 
 
 @pytest.mark.parametrize("tail", [largest_tail, range_tail])
@@ -219,11 +220,12 @@ def test_many_distinct_scores_take_the_limit():
 def test_the_rows_that_are_compared_are_enough(monkeypatch):
     monkeypatch.setattr(binless, "MOST_KERNEL_ROWS", 200)
     proba, y = population(500, 3)
-    few = binless.compared_rows(y, proba)
+    few = binless.compared_rows(as_evidence(y, proba))
     assert [len(item) for item in few] == [200, 200]
     assert binless.kernel_test(*few, 500) == calibration_test(y, proba, test="skce")
-    assert binless.compared_rows(y, proba, sample_weight=np.ones(500)) is None
-    assert binless.compared_rows(y, TopLabelPrediction(proba.argmax(axis=1), proba.max(axis=1))) is None
+    assert binless.compared_rows(as_evidence(y, proba, np.arange(1.0, 501.0))) is None
+    tops = TopLabelPrediction(proba.argmax(axis=1), proba.max(axis=1))
+    assert binless.compared_rows(as_evidence(y, tops)) is None
 
 
 def test_all_tests_at_once():
@@ -252,7 +254,7 @@ def test_errors(options, message):
     with pytest.raises(InputError, match="each with sum 1"):
         calibration_test(y, 0.5 * proba, test="skce")
     with pytest.raises(InputError, match="one claim per row"):
-        calibration_test(None, reduce_to_binary(y, proba, "class-wise"))
+        calibration_test(reduce_to_binary(y, proba, "class-wise"))
 
 
 def test_rounded_scores_of_0_and_1_have_no_log_odds():

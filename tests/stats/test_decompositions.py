@@ -144,6 +144,6 @@ def test_errors():
         [0, 1], TopLabelPrediction(np.array([1, 1]), np.array([0.5, 0.6])), "top-label"
     )
     with pytest.raises(InputError, match="problem 0 has no entries"):
-        corp_curve(problems, 0)
+        corp_curve(problems, problem=0)
     with pytest.raises(InputError, match='rule must be "brier" or "log_loss"'):
         decomposition([0, 1], [[0.5, 0.5], [0.4, 0.6]], rule="crps")

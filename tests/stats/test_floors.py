@@ -22,7 +22,7 @@ from calib import (
     reduce_to_binary,
     verdict,
 )
-from calib.evidence.rows import Rows
+from calib.evidence.rows import as_evidence
 from calib.evidence.sampling import draw_exclusive
 from calib.stats import NoiseFloor, canonical_noise_floor, consistency_band, problem_floors
 from calib.stats.floors import noise_floors
@@ -121,7 +121,7 @@ def test_sure_scores_leave_no_noise():
 )
 def test_sums_follow_the_exact_distribution(scores, sampler):
     exact = poisson_binomial(scores)
-    rows = Rows(np.zeros(len(scores)), ConfidencePrediction(scores))
+    rows = as_evidence(np.zeros(len(scores)), ConfidencePrediction(scores))
     draw, _ = rows.draw(rows.cells(n_bins=1, variance=True), sampler)
     sums = draw(np.random.default_rng(0), 100_000)[0].astype(np.int64)
     drawn = np.bincount(sums, minlength=len(exact)) / len(sums)
@@ -144,9 +144,9 @@ def test_floors_of_several_errors_are_those_of_each(notion):
         "cell": {"metric": "mce"},
     }
     options = {"n_bins": 7, "n_resamples": 300, "random_state": 3}
-    found = noise_floors(None, problems, measures, **options)
+    found = noise_floors(as_evidence(problems), measures, **options)
     for name, measure in measures.items():
-        item = noise_floor(None, problems, **measure, **options)
+        item = noise_floor(problems, **measure, **options)
         assert (found[name].observed, found[name].metric) == (item.observed, item.metric)
         assert np.array_equal(found[name].samples, item.samples)
 
@@ -154,7 +154,7 @@ def test_floors_of_several_errors_are_those_of_each(notion):
 @pytest.mark.parametrize("sampler", ["rows", "sums"])
 def test_every_cell_gets_its_own_sum(sampler):
     scores = np.concatenate([np.full(5, 0.5), np.linspace(0.1, 0.19, 10), np.linspace(0.7, 0.79, 500), [1.0]])
-    rows = Rows(np.zeros(len(scores)), ConfidencePrediction(scores))
+    rows = as_evidence(np.zeros(len(scores)), ConfidencePrediction(scores))
     cells = rows.cells(n_bins=10, variance=True)
     sums = rows.draw(cells, sampler)[0](np.random.default_rng(0), 20_000)
     off = sums.mean(axis=1) - cells.count * cells.mean_score
@@ -165,7 +165,7 @@ def test_every_cell_gets_its_own_sum(sampler):
 def test_rows_are_drawn_jointly(n_classes):
     """Class-wise outcomes of a row exclude each other: sums over all classes are exactly n."""
     model = simulated(60, n_classes, seed=0)
-    rows = Rows(model.labels, model)
+    rows = as_evidence(model.labels, model)
     cells = rows.cells("class-wise", n_bins=5, variance=True)
     draw, _ = rows.draw(cells, "rows")
     sums = draw(np.random.default_rng(0), 4000)
@@ -229,7 +229,7 @@ def test_rows_that_sum_to_more_than_one_keep_their_margins():
     """Scores of class-wise binning: every cell's sum has the mean of its scores, every row its classes."""
     random = np.random.default_rng(0)
     scores = (random.dirichlet(np.full(3, 0.5), 300) * random.uniform(0.7, 1.4, (300, 3))).clip(0, 1).round(2)
-    rows = Rows(np.zeros(300, int), scores)
+    rows = as_evidence(np.zeros(300, int), scores)
     cells = rows.cells("class-wise", n_bins=10, variance=True)
     sums = rows.draw(cells, "rows")[0](np.random.default_rng(1), 4000)
     expected = cells.count * cells.mean_score
@@ -269,7 +269,6 @@ def test_floor_of_equal_scores_of_any_sum_is_binomial(n_classes, score):
 def test_p_values_are_uniform_on_perfect_populations(notion, metric):
     p = [
         noise_floor(
-            None,
             reduce_to_binary(model.labels, model, notion),
             metric=metric,
             n_bins=10,
@@ -332,7 +331,7 @@ def test_problem_floors_agree_with_the_whole():
     model = simulated(800, 4, seed=2)
     problems = reduce_to_binary(model.labels, model, "top-label")
     floors = problem_floors(problems, n_bins=10, random_state=0, n_resamples=3000)
-    whole = noise_floor(None, problems, n_bins=10, random_state=0, n_resamples=3000)
+    whole = noise_floor(problems, n_bins=10, random_state=0, n_resamples=3000)
     share = floors.count / floors.count.sum()
     assert share @ floors.observed == pytest.approx(whole.observed)
     assert share @ floors.mean == pytest.approx(whole.mean, rel=0.02)
@@ -485,7 +484,7 @@ def test_floors_of_sums_are_those_of_rows(proba):
     """To 4 standard errors of 2,000 redraws each; rows of equal scores are no copies, as labels differ."""
     problems = reduce_to_binary(np.arange(len(proba)) % proba.shape[1], proba, "class-wise")
     rows, sums = (
-        noise_floor(None, problems, n_resamples=2000, random_state=seed, sampler=sampler)
+        noise_floor(problems, n_resamples=2000, random_state=seed, sampler=sampler)
         for seed, sampler in enumerate(["rows", "sums"])
     )
     assert_same_floor(sums, rows)
@@ -508,7 +507,7 @@ def test_floors_of_columns_are_those_of_their_sorted_problems(dtype, sampler):
     model = simulated(2000, 5, seed=0, sharpness=4.0)
     proba = model.proba.astype(dtype)
     options = {"n_resamples": 100, "random_state": 0, "sampler": sampler}
-    sorted_ = noise_floor(None, reduce_to_binary(model.labels, proba, "class-wise"), **options)
+    sorted_ = noise_floor(reduce_to_binary(model.labels, proba, "class-wise"), **options)
     unsorted = noise_floor(model.labels, proba, notion="class-wise", **options)
     assert unsorted.observed == pytest.approx(sorted_.observed, abs=1e-12)
     assert unsorted.samples == pytest.approx(sorted_.samples, abs=1e-6)

@@ -27,6 +27,7 @@ from benchmarks.populations import (
 from benchmarks.simulation import means
 from calib import ConfidencePrediction, InputError, Predictions, ece, error_interval, reduce_to_binary
 from calib.evidence.binning import bin_statistics
+from calib.evidence.rows import as_evidence
 from calib.stats.intervals import SquaredGaps, binomial_deviation, measure_interval
 from tests import oracles
 
@@ -244,5 +245,5 @@ def test_few_clusters_widen_the_interval_of_the_accuracy_by_hand():
     Pearson's lower end of n of n is (alpha / 2)^(1 / n) = 0.025^(1 / 2.49166) = 0.22753.
     """
     cluster, proba = np.repeat(np.arange(5), 4), np.tile([0.9, 0.1], (20, 1))
-    found = measure_interval(np.zeros(20, int), proba, "accuracy", cluster=cluster)
+    found = measure_interval(as_evidence(np.zeros(20, int), proba, None, cluster), "accuracy")
     assert found == pytest.approx((0.22753, 1.0), abs=1e-5)

@@ -7,7 +7,7 @@ import pytest
 from scipy.stats import norm as normal
 
 from calib import InputError, best_set, paired_interval
-from calib.evidence.row_scores import unseen_error
+from calib.evidence.rows import as_evidence
 from calib.stats import improvements
 from calib.stats.bootstrap import paired_intervals_of
 
@@ -66,9 +66,10 @@ def test_intervals_of_many_are_the_paired_intervals_of_each():
     others = [proba**power / (proba**power).sum(axis=1, keepdims=True) for power in (0.5, 0.8)]
     right = np.eye(3)[labels]
     losses = [((item - right) ** 2).sum(axis=1) for item in (proba, *others)]
-    unseen = np.array([unseen_error(labels, item, proba, "brier", None, None) for item in (proba, *others)])
+    rows = as_evidence(labels, proba)
+    unseen = np.array([as_evidence(labels, item).unseen_error("brier", rows) for item in (proba, *others)])
     options = {"n_resamples": 100, "random_state": 0, "unseen": unseen[1:] - unseen[0]}
-    together = paired_intervals_of(losses[0], np.array(losses[1:]), "brier", **options)
+    together = paired_intervals_of(losses[0], np.array(losses[1:]), "brier", rows, **options)
     for item, interval in zip(others, together, strict=True):
         alone = paired_interval(labels, proba, item, metric="brier", n_resamples=100, random_state=0)
         got = (interval.difference, interval.lower, interval.upper)

@@ -10,7 +10,7 @@ from sklearn.metrics import roc_auc_score
 
 from calib import ConfidencePrediction, InputError, TopLabelPrediction, auc, metrics
 from calib.answers.gate import gate
-from calib.evidence.rows import Rows
+from calib.evidence.rows import as_evidence
 from tests.oracles import random_predictions
 
 seeds = st.integers(0, 2**32 - 1)
@@ -60,7 +60,7 @@ def test_variance_is_delongs_by_all_pairs(weighted, clustered):
     proba = proba.round(1) if clustered else proba  # equal rows would be a cluster
     weights = random.random(60) + 0.5 if weighted else np.ones(60)
     cluster = random.integers(0, 15, 60) if clustered else None
-    rows = Rows(y, proba, sample_weight=weights if weighted else None, cluster=cluster)
+    rows = as_evidence(y, proba, weights if weighted else None, cluster=cluster)
     for notion, claims in (
         ("confidence", [(y == proba.argmax(axis=1), proba.max(axis=1))]),
         ("class-wise", [(y == code, proba[:, code]) for code in range(3)]),
@@ -79,7 +79,7 @@ def test_variance_is_delongs_by_all_pairs(weighted, clustered):
         order = np.sign(score[happened][:, None] - score[~happened]) / 2 + 0.5
         m, n = order.shape
         paper = order.mean(axis=1).var(ddof=1) / m + order.mean(axis=0).var(ddof=1) / n
-        assert Rows(happened, score).area("class-wise").variance == pytest.approx(paper)
+        assert as_evidence(happened, score).area("class-wise").variance == pytest.approx(paper)
 
 
 def test_ends_allow_for_rows_that_were_not_seen():

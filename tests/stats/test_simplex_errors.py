@@ -77,7 +77,7 @@ def test_noise_covers_a_perfect_model_and_exposes_a_sharpened_one():
 
 
 def test_labels_are_required_where_they_are_used():
-    with pytest.raises(InputError, match="needs the true labels"):
+    with pytest.raises(InputError, match="true labels are needed"):
         canonical_ece(None, np.eye(3), [0, 1, 2])
     with pytest.raises(InputError, match="norm"):
         canonical_ece([0, 1, 2], np.eye(3), [0, 1, 2], norm=3)

@@ -95,7 +95,7 @@ def test_debiased_l2_takes_off_the_noise_of_weighted_means():
         variance = cells.mean_outcome * (1 - cells.mean_outcome) / (cells.effective - 1)
         squares.append(cells.share @ (cells.gap**2 - variance))
         plain.append(cells.share @ cells.gap**2)
-        found = calib.debiased_l2(None, problems, strategy="discrete")
+        found = calib.debiased_l2(problems, strategy="discrete")
         assert found == pytest.approx(math.sqrt(max(squares[-1], 0.0)))
     error = np.std(squares) / math.sqrt(len(squares))
     assert abs(np.mean(squares)) < 4 * error < np.mean(plain)
@@ -136,4 +136,4 @@ def test_weights_that_cannot_be_used_are_refused(weights, words):
 
 def test_problems_take_weights_only_when_they_are_made():
     with pytest.raises(InputError, match="reduce_to_binary"):
-        calib.debiased_l2(None, reduce_to_binary(Y, PROBA, "top-label"), sample_weight=np.ones(N))
+        calib.debiased_l2(reduce_to_binary(Y, PROBA, "top-label"), sample_weight=np.ones(N))

@@ -126,7 +126,7 @@ def test_line_in_log_odds_is_that_of_repeated_rows_and_varies_as_weighted_sums_d
 def test_what_has_no_weights_says_so():
     problems = reduce_to_binary(Y, PROBA, "confidence", sample_weight=WEIGHTS)
     with pytest.raises(InputError, match="consistency_band takes weights"):
-        calib.calibration_band(None, problems)
+        calib.calibration_band(problems)
     with pytest.raises(InputError, match='"kuiper", "ks" and "spiegelhalter" can'):
         calib.calibration_test(Y, PROBA, test="skce", sample_weight=WEIGHTS)
     assert "skce" not in {item.test for item in calibration_tests(Y, PROBA, sample_weight=WEIGHTS)}

@@ -25,6 +25,7 @@ from calib.data.predictions import (
     Predictions,
     TopKPrediction,
     TopLabelPrediction,
+    assessed_as_stated,
 )
 from calib.data.splits import FOLD, ID
 from calib.data.times import blocks_of, column_of_block
@@ -296,7 +297,7 @@ class RawPredictions:
         if self.kind == "vectors":
             return self.predictions(scores)
         self.check_columns()
-        return self._voted(counted_together(self._announcement(scores)))
+        return self._voted(counted_together(assessed_as_stated(self._announcement(scores))))
 
     def _voted(self, rows: Any) -> Any:
         """Add the votes to checked rows; rows without votes stay as they are."""

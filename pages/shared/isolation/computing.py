@@ -20,6 +20,8 @@ from calib.answers import slice_gaps, slices
 from calib.answers.advice import choose_points_per_bin, recommend
 from calib.answers.calibrated import calibrated_scores, fit_on, vector_losses
 from calib.answers.change import change
+from calib.answers.conclusion import conclude
+from calib.answers.costly_actions import choose_actions
 from calib.answers.metric_tables import metric_intervals, metrics
 from calib.answers.model_tables import compare_models
 from calib.base.parallel import WORKERS
@@ -28,24 +30,26 @@ from calib.data.notions import TOP_NOTIONS
 from calib.data.predictions import Announcement
 from calib.diagrams.bin_sweep import ece_sweep
 from calib.diagrams.class_sizes import class_binning, plan_bins
-from calib.diagrams.class_tables import class_table
+from calib.diagrams.class_tables import class_diagram, class_table
 from calib.diagrams.model_sweeps import sweep_models
 from calib.diagrams.monitoring import watch_rows
 from calib.diagrams.refits import binned_sweeps
+from calib.diagrams.reliability_diagrams import reliability_diagram
 from calib.diagrams.scheme_comparison import compare_schemes
 from calib.diagrams.validity_plots import validity_curve
-from calib.evidence.binning import BinaryProblems
+from calib.evidence.rows import Rows
 from calib.files.findings.examination import examine
 from calib.files.readers.source import Progress
 from calib.files.readers.writing import write_csv
-from calib.stats.bands import calibration_band
+from calib.stats.bands import calibration_band, consistency_band
 from calib.stats.binless import MOST_REDRAWN, calibration_slope, calibration_tests, kernel_test
 from calib.stats.bootstrap import paired_interval
 from calib.stats.debiased import monotone_ece, smooth_ece
+from calib.stats.decompositions import corp_curve, decomposition
 from calib.stats.differences import paired_difference
 from calib.stats.floors import canonical_noise_floors, noise_floors, problem_floors
 from calib.stats.intervals import measure_interval
-from pages.shared.isolation.objects import Packer, n_bytes
+from pages.shared.isolation.objects import Packer, n_bytes_used
 from pages.shared.isolation.process import LOST, Pool, Worker
 
 if TYPE_CHECKING:
@@ -64,7 +68,7 @@ SECONDS = int(os.environ.get("CALIB_WORKER_SECONDS", "1800"))
 def fit(
     calibrator: Any, calibration: Announcement, evaluation: Announcement, groups: Any = (None, None)
 ) -> tuple[Any, Any]:
-    """Fit a calibrator; return it and its scores of the evaluation rows; `groups` are of both sets."""
+    """Fit a calibrator; return it and the evaluation rows with its scores; `groups` are of both sets."""
     fitted = fit_on(calibrator, calibration, groups=groups[0])
     return fitted, calibrated_scores(fitted, evaluation, groups=groups[1])
 
@@ -73,7 +77,7 @@ def write_report(contents: ReportInput) -> str:
     """Return the page of a report, with the findings about the evaluation rows."""
     from calib.report import report_html  # and with it plotly, which nothing else here needs
 
-    if contents.sums is None:
+    if isinstance(contents.evaluation, Announcement):
         found = examine(contents.evaluation, calibration=contents.calibration)
         contents = replace(contents, examinations={"evaluation": found})
     return report_html(contents)
@@ -94,17 +98,20 @@ def _seconds_to_fit(
     return fit_seconds(calibrator, calibration.n_samples, n_classes) + reading * megabytes
 
 
-def _seconds_to_compare(labels: Any, scores: Any, *arguments: Any, **options: Any) -> float:
-    """Estimate the seconds of tests that compare pairs or redraw outcomes."""
-    if isinstance(scores, BinaryProblems):
-        redrawn = len(scores.tie_starts)
-        return PAIRS * redrawn if redrawn <= MOST_REDRAWN else 0.0
-    return PAIRS * len(scores)
+def _seconds_to_redraw(evidence: Rows, *arguments: Any, **options: Any) -> float:
+    """Estimate the seconds of tests that redraw outcomes up to a number of distinct scores."""
+    redrawn = len(evidence.problems().tie_starts)
+    return PAIRS * redrawn if redrawn <= MOST_REDRAWN else 0.0
+
+
+def _seconds_to_compare(labels: Any, proba: Any, *arguments: Any, **options: Any) -> float:
+    """Estimate the seconds of a test that compares pairs of rows."""
+    return PAIRS * len(proba)
 
 
 def _seconds_to_recommend(*arguments: Any, **options: Any) -> float:
     """Estimate the seconds of fits to all folds, which depend on the classes more than on the rows."""
-    return min(LONG + SEARCHED * n_bytes((arguments, options)) / 1e6, MINUTES)
+    return min(LONG + SEARCHED * n_bytes_used((arguments, options)) / 1e6, MINUTES)
 
 
 #: Seconds of one processor for each megabyte of arguments, for what goes over rows a few times, what sorts,
@@ -118,14 +125,16 @@ FUNCTIONS: dict[str, tuple[Callable[..., Any], float | Callable[..., float]]] = 
     function.__name__: (function, cost)
     for cost, functions in (
         (PASSES, (calibrated_scores, measure_interval, paired_interval, smooth_ece, metrics)),
-        (PASSES, (monotone_ece, validity_curve, vector_losses)),
+        (PASSES, (class_diagram, corp_curve, decomposition, monotone_ece, validity_curve, vector_losses)),
+        (PASSES, (choose_actions, conclude, reliability_diagram)),
         (REDRAWS, (binned_sweeps, calibration_band, calibration_slope, canonical_noise_floors, change)),
-        (REDRAWS, (class_binning, class_table, compare_schemes, ece_sweep, watch_rows)),
+        (REDRAWS, (class_binning, class_table, compare_schemes, consistency_band, ece_sweep, watch_rows)),
         (REDRAWS, (metric_intervals, noise_floors, paired_difference, plan_bins, problem_floors)),
         (REDRAWS, (slice_gaps, slices)),
         (SEARCHES, (choose_points_per_bin, write_table)),
         (_seconds_to_fit, (fit,)),
-        (_seconds_to_compare, (calibration_tests, kernel_test)),
+        (_seconds_to_redraw, (calibration_tests,)),
+        (_seconds_to_compare, (kernel_test,)),
         (_seconds_to_recommend, (recommend,)),
         (lambda *_, **__: MINUTES, (compare_models, sweep_models, write_report)),
     )
@@ -170,7 +179,7 @@ class Job:
         """Estimated seconds of the job."""
         if callable(self.rate):
             return self.rate(*self.arguments, **self.options)
-        return self.rate * n_bytes((self.arguments, self.options)) / 1e6
+        return self.rate * n_bytes_used((self.arguments, self.options)) / 1e6
 
     @property
     def is_short(self) -> bool:

@@ -1,7 +1,7 @@
 """Objects of calib between the app and a worker: JSON types and arrays of numbers, never a pickle.
 
-What can be sent: numbers, texts, bytes, lists, tuples, dicts, arrays, tables, and the dataclasses, estimators
-and predictions of calib, field by field. A type is looked up by its name among calib's.
+What can be sent: numbers, texts, bytes, lists, tuples, dicts, arrays, tables, and the dataclasses,
+estimators, predictions and evidence of calib, field by field. A type is looked up by its name among calib's.
 """
 
 from __future__ import annotations
@@ -14,12 +14,15 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from calib.data.equal_rows import together_by_column
 from calib.data.predictions import Announcement, Predictions
 from calib.files.readers.tables import Table, frozen, packed_table
 
 PLAIN = (type(None), bool, int, float, str)
 #: Types of calib that may be sent, with their subclasses: all are dataclasses or estimators.
 SENT = (Predictions, tuple)
+#: Name of the evidence of rows, whose module imports SciPy: a reader of files does without.
+ROWS = "calib.evidence.rows:Rows"
 
 
 class Packer:
@@ -60,12 +63,15 @@ class Packer:
                 name: None if name in value.packed_names else cells for name, cells in value.columns.items()
             }
             return {"file": self.pack({**vars(value), "columns": own})}
-        name = f"{type(value).__module__}:{type(value).__qualname__}"
+        if (name := _name_of(value)) == ROWS:  # a worker searches for no clusters, and sorts nothing again
+            clusters = None if value.clusters.independent else value.clusters
+            return {"rows": self.pack([value.predictions, list(value.reduced), clusters])}
         _type_named(name)
         items = list(value) if isinstance(value, tuple) else None
         state = {} if isinstance(value, tuple) else _state(value)
         if isinstance(value, Announcement) and not self.texts:
-            state = {**state, "metadata": value.columns_with_roles()}
+            cluster = together_by_column(value) if value.cluster is None else value.cluster
+            state = {**state, "metadata": value.columns_with_roles(), "cluster": cluster}
         packed = {"object": name, "items": self.pack(items), "state": self.pack(state)}
         self._described[id(value)] = len(self._described), value
         return packed
@@ -134,6 +140,8 @@ def _unpacked(data: Any, arrays: Sequence[np.ndarray], made: list[Any]) -> Any:
         return pd.DataFrame(columns).set_axis(index) if columns else pd.DataFrame(index=index)
     if "file" in data:
         return _table(**_unpacked(data["file"], arrays, made))
+    if "rows" in data:
+        return _evidence(*_unpacked(data["rows"], arrays, made))
     if "again" in data:
         return made[data["again"]]
     kind, items = _type_named(data["object"]), _unpacked(data["items"], arrays, made)
@@ -144,6 +152,15 @@ def _unpacked(data: Any, arrays: Sequence[np.ndarray], made: list[Any]) -> Any:
         restored = tuple.__new__(kind, items)
     made.append(restored)
     return restored
+
+
+def _evidence(predictions: Announcement, problems: Sequence[Any], clusters: Any) -> Any:
+    from calib.evidence.clusters import Clusters
+    from calib.evidence.rows import Rows
+
+    evidence = Rows(predictions, problems=problems)
+    evidence.clusters = clusters or Clusters.of(None, evidence.n_samples)
+    return evidence
 
 
 def _table(columns: Any, packed: Any, packed_names: Any, format: str, matrices: Any, ignored: Any) -> Table:
@@ -160,9 +177,17 @@ def n_bytes(value: Any) -> int:
     return _counted(value, set())
 
 
-def _counted(value: Any, seen: set[int]) -> int:
+def n_bytes_used(value: Any) -> int:
+    """Return `n_bytes` of the arguments of a function, with nothing but scores and outcomes of rows."""
+    return _counted(value, set(), only_used=True)
+
+
+def _counted(value: Any, seen: set[int], only_used: bool = False) -> int:
     if id(value) in seen:
         return 0
+    if only_used and (isinstance(value, Announcement) or _name_of(value) == ROWS):
+        seen.add(id(value))
+        return int((value if isinstance(value, Announcement) else value.predictions).n_bytes)
     if isinstance(value, str):
         return len(value)
     if isinstance(value, (bytes, np.ndarray, np.generic)):
@@ -171,13 +196,20 @@ def _counted(value: Any, seen: set[int]) -> int:
     if isinstance(value, pd.DataFrame):
         return int(value.memory_usage(deep=True).sum())
     if isinstance(value, Mapping):
-        return sum(_counted(member, seen) for pair in value.items() for member in pair)
+        return sum(_counted(member, seen, only_used) for pair in value.items() for member in pair)
     if isinstance(value, (list, tuple)):
-        return 8 * len(value) + sum(_counted(member, seen) for member in value)
+        return 8 * len(value) + sum(_counted(member, seen, only_used) for member in value)
     if hasattr(value, "__dict__") and not isinstance(value, type):
         seen.add(id(value))
-        return sum(_counted(member, seen) for member in vars(value).values())
+        held = vars(value)
+        if _name_of(value) == ROWS and not value.is_weighted:
+            held = {**held, "weights": None}  # equal weights take no memory
+        return sum(_counted(member, seen, only_used) for member in held.values())
     return 0
+
+
+def _name_of(value: Any) -> str:
+    return f"{type(value).__module__}:{type(value).__qualname__}"
 
 
 def _state(value: Any) -> dict[str, Any]:

@@ -15,16 +15,7 @@ from calib.diagrams.style import BARS, OKABE_ITO, Figure, at, axes, figure, grid
 from calib.stats.errors import sharpness
 from pages.shared.address import presenting
 from pages.shared.kept import kept
-from pages.shared.lessons.interaction import (
-    LESSON_HEIGHT,
-    TEXT,
-    draggable,
-    guess,
-    handle,
-    listen,
-    own_data,
-    picture,
-)
+from pages.shared.lessons import interaction as step
 from pages.shared.widgets import chart
 
 #: Fresh rows on which binned curves are assessed.
@@ -160,7 +151,7 @@ def binned_curve(curve: Curve, binned: BinnedCurve, *, answered: bool) -> Figure
         customdata=np.repeat(binned.count, 2)[:, None].tolist(),
         hovertemplate="calibrated %{y:.3f}, from %{customdata[0]:,} rows",
     )
-    layout = unit_axes(data, "Score of the model", "Right", LESSON_HEIGHT + 60)
+    layout = unit_axes(data, "Score of the model", "Right", step.LESSON_HEIGHT + 60)
     layout["yaxis"]["range"] = [-0.07, 1.07]
     layout["legend"] = {
         "orientation": "v",
@@ -170,7 +161,7 @@ def binned_curve(curve: Curve, binned: BinnedCurve, *, answered: bool) -> Figure
         "bgcolor": "rgba(0,0,0,0)",
     }
     layout["margin"] = {"t": 12}
-    return figure(data, **layout, font={"size": TEXT})
+    return figure(data, **layout, font={"size": step.TEXT})
 
 
 def draw_trade_off(table: pd.DataFrame, points_per_bin: int) -> Figure:
@@ -201,7 +192,7 @@ def draw_trade_off(table: pd.DataFrame, points_per_bin: int) -> Figure:
     layout["xaxis2"]["title"] = "Points per bin k"
     layout["yaxis"]["rangemode"] = "tozero"
     layout["yaxis2"]["title"] = "Sharpness"
-    return figure(data, **layout, height=480, font={"size": TEXT})
+    return figure(data, **layout, height=480, font={"size": step.TEXT})
 
 
 ROWS = (200, 500, 1_000, 2_000, 5_000)
@@ -210,7 +201,7 @@ MAX_TICKS = 400
 
 
 def show() -> None:
-    guessed = guess(
+    guessed = step.guess(
         "guess_binning",
         "Each row gets the frequency with which its bin was right. **How many points per bin give the "
         "smallest ECE?**",
@@ -220,7 +211,7 @@ def show() -> None:
     with side:
         n_rows = st.select_slider("Calibration rows n", ROWS, 1_000, key="rows", bind="query-params")
         curve = bent_curve(n_rows)
-        listen({"points": lambda place: _points(float((curve.scores < place).sum()))})
+        step.listen({"points": lambda place: _points(float((curve.scores < place).sum()))})
         k = min(
             st.slider(
                 "Points per bin k", POINTS[0], POINTS[1], 50, POINTS[2], key="points", bind="query-params"
@@ -229,10 +220,10 @@ def show() -> None:
         )
     binned, table = bin_curve(curve, k), _table(n_rows)
     with drawn:
-        picture(
-            draggable(
+        step.picture(
+            step.draggable(
                 binned_curve(curve, binned, answered=guessed is not None),
-                [handle("points", binned.edges[1], binned.value[0], "x")],
+                [step.handle("points", binned.edges[1], binned.value[0], "x")],
             ),
             "binning-fit",
             table=binned.frame,
@@ -261,7 +252,7 @@ def show() -> None:
             "Simulated: error and sharpness over 20,000 fresh rows. Sharpness is E[E[Z | score]\u00b2]: "
             "larger if the calibrated scores tell more rows apart."
         )
-    own_data("pages/views/calibrate.py", "Calibrate")
+    step.own_data("pages/views/calibrate.py", "Calibrate")
 
 
 def _points(below: float) -> int:

@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cache
-from typing import Any
 
 import numpy as np
 
-from calib.answers.calibrated import assessment_strategy, calibrated_scores, fit_on
+from calib.answers.calibrated import calibrated_scores, fit_on
 from calib.answers.theorems import guarantee, points_needed, points_sentence
 from calib.calibrators.catalogue import named_methods
-from calib.data.notions import Notion, Strategy
+from calib.data.notions import Notion
+from calib.data.predictions import Announcement
 from calib.datasets import four_networks
 from calib.stats.differences import PairedDifference, paired_difference
 from calib.stats.errors import accuracy, ece
@@ -35,20 +35,16 @@ class Exercise:
 class Study:
     """A simulated network on its evaluation rows."""
 
-    labels: np.ndarray  #: (n,) int64 array: true classes
-    scores: Mapping[str, tuple[Any, Strategy]]  #: By method, "Base" first: scores, and how they are assessed
+    scores: Mapping[str, Announcement]  #: By method, "Base" first: its labelled predictions
     fewest_rows: int  #: Calibration rows of the class that is predicted least
 
     def error(self, method: str, notion: Notion = "top-label") -> float:
         """Return the ECE of a method, as the paper assesses it."""
-        scores, strategy = self.scores[method]
-        return ece(self.labels, scores, notion=notion, strategy=strategy)
+        return ece(self.scores[method], notion=notion)
 
     def between(self, first: str, second: str, notion: Notion = "top-label") -> PairedDifference:
         """Compare two methods by their debiased squared errors."""
-        (a, strategy_a), (b, strategy_b) = self.scores[first], self.scores[second]
-        options: dict[str, Any] = {"strategy_a": strategy_a, "strategy_b": strategy_b}
-        return paired_difference(self.labels, a, b, notion=notion, **options)
+        return paired_difference(self.scores[first], self.scores[second], notion=notion)
 
     def against_base(self, method: str) -> PairedDifference:
         """Compare a method with the scores as they are."""
@@ -59,12 +55,10 @@ class Study:
 def study(network: str, n_classes: int, n_calibration: int, methods: tuple[str, ...]) -> Study:
     """Fit methods on a network of `calib.datasets.four_networks`."""
     fitting, unseen = four_networks(n_classes, n_calibration=n_calibration).models[network]
-    scores: dict[str, tuple[Any, Strategy]] = {"Base": (unseen, "uniform")}
+    scores: dict[str, Announcement] = {"Base": unseen}
     for name in methods:
-        fitted = fit_on(named_methods()[name], fitting)
-        scores[name] = calibrated_scores(fitted, unseen), assessment_strategy(unseen, fitted)
-    fewest = int(np.bincount(fitting.label, minlength=n_classes).min())
-    return Study(unseen.labels, scores, fewest)
+        scores[name] = calibrated_scores(fit_on(named_methods()[name], fitting), unseen)
+    return Study(scores, int(np.bincount(fitting.label, minlength=n_classes).min()))
 
 
 def _worst_case() -> str:
@@ -85,8 +79,7 @@ def _six_points() -> str:
     points = " and ".join(first.columns)
     score, right = first.loc["score"], first.loc["outcome"]
     conf, top = (
-        ece(SIX_POINTS.labels, SIX_POINTS, notion=notion, strategy="discrete")
-        for notion in ("confidence", "top-label")
+        ece(SIX_POINTS, notion=notion, strategy="discrete") for notion in ("confidence", "top-label")
     )
     pairs = ", ".join(f"({s:.2f}, {int(o)})" for s, o in zip(score, right, strict=True))
     return (
@@ -133,7 +126,7 @@ def _few_rows() -> str:
 def _normalised() -> str:
     found = study("one bad class", 10, 5_000, ("N-HB", "CW-HB"))
     change = found.between("N-HB", "CW-HB", "class-wise")
-    base, after = (accuracy(found.labels, found.scores[name][0]) for name in ("Base", "CW-HB"))
+    base, after = (accuracy(found.scores[name]) for name in ("Base", "CW-HB"))
     return (
         "CW-HB gives each class a score that is right on average; N-HB divides a row by its sum, and the "
         f"scores of the ten classes are not right any more. {change.words('N-HB', 'CW-HB', 'l2 CW-ECE')} "

@@ -6,17 +6,7 @@ import pandas as pd
 import streamlit as st
 
 from calib.diagrams.style import OKABE_ITO, Figure, figure, scatter
-from pages.shared.lessons.interaction import (
-    LESSON_HEIGHT,
-    SIDES,
-    TEXT,
-    between,
-    draggable,
-    guess,
-    handle,
-    listen,
-    picture,
-)
+from pages.shared.lessons import interaction as step
 from pages.shared.lessons.two_patients import two_patients_population
 
 
@@ -28,7 +18,9 @@ def draw_gaps(
     lines: list[tuple[list[float], list[float], str, float, str]] = [
         ([-0.5, 0, 0.5], [0.5, 0, 0.5], "grey", 3, "solid")
     ]
-    dots = [(gap, abs(gap), *SIDES[side], f"class {side + 1}", "top center") for side, gap in enumerate(gaps)]
+    dots = [
+        (gap, abs(gap), *step.SIDES[side], f"class {side + 1}", "top center") for side, gap in enumerate(gaps)
+    ]
     if answered:
         lines += [
             ([*gaps], [abs(gap) for gap in gaps], "grey", 2, "dot"),
@@ -48,7 +40,7 @@ def draw_gaps(
             y=[y],
             text=[f"<b>{name}</b>"],
             textposition=position,
-            textfont={"size": TEXT, "color": OKABE_ITO[colour]},
+            textfont={"size": step.TEXT, "color": OKABE_ITO[colour]},
             cliponaxis=False,
             marker={
                 "symbol": symbol,
@@ -60,8 +52,8 @@ def draw_gaps(
         )
     return figure(
         data,
-        height=LESSON_HEIGHT,
-        font={"size": TEXT},
+        height=step.LESSON_HEIGHT,
+        font={"size": step.TEXT},
         xaxis={"title": "Signed gap: accuracy minus confidence", "range": [-0.56, 0.56], "dtick": 0.25},
         yaxis={"title": "Size of the gap", "range": [-0.04, 0.56], "dtick": 0.1},
     )
@@ -73,13 +65,13 @@ GAPS = {"gap_1": ("Gap of class 1", -0.4), "gap_2": ("Gap of class 2", 0.3)}
 
 
 def show() -> None:
-    guessed = guess(
+    guessed = step.guess(
         "guess_jensen",
         "Two classes are predicted with the same confidence. **Can the error of both pooled be larger than "
         "the mean error of each?**",
         ("yes, for some gaps", "never"),
     )
-    listen({name: between(-0.5, 0.5, 0.01) for name in GAPS})
+    step.listen({name: step.between(-0.5, 0.5, 0.01) for name in GAPS})
     drawn, side = st.columns([3, 1], gap="medium")
     with side:
         share = st.slider("Share of class 1", 0.0, 1.0, 0.5, 0.01, key="weight", bind="query-params")
@@ -92,10 +84,10 @@ def show() -> None:
     pooled, apart = population.conf_ece, population.tl_ece
     table = pd.DataFrame({"class": [1, 2], "share": [share, 1 - share], "gap": gaps, "conf_ece": pooled})
     with drawn:
-        picture(
-            draggable(
+        step.picture(
+            step.draggable(
                 draw_gaps(share, (gaps[0], gaps[1]), pooled, apart, answered=guessed is not None),
-                [handle(name, gap, abs(gap), "x") for name, gap in zip(GAPS, gaps, strict=True)],
+                [step.handle(name, gap, abs(gap), "x") for name, gap in zip(GAPS, gaps, strict=True)],
             ),
             "jensen-curve",
             table=lambda: table.assign(tl_ece=apart),

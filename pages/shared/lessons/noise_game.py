@@ -19,17 +19,7 @@ from calib.diagrams.style import OKABE_ITO, Figure, figure, scatter, with_layout
 from calib.stats.errors import ece
 from calib.stats.floors import ABOVE_NOISE, NoiseFloor, noise_floor, perfect_words, verdict
 from pages.shared.kept import kept
-from pages.shared.lessons.interaction import (
-    LESSON_HEIGHT,
-    TEXT,
-    draggable,
-    guess,
-    handle,
-    listen,
-    nearest,
-    own_data,
-    picture,
-)
+from pages.shared.lessons import interaction as step
 
 #: Rows and classes for which the floor of a perfect model is drawn.
 ROW_COUNTS = (200, 500, 1_000, 2_000, 5_000, 10_000, 20_000)
@@ -163,8 +153,8 @@ def perfect_curves(
     most = max(float(curve["tl_ece_mean"].max()) for curve in curves)
     return figure(
         data,
-        height=LESSON_HEIGHT,
-        font={"size": TEXT},
+        height=step.LESSON_HEIGHT,
+        font={"size": step.TEXT},
         shapes=[{**upright, "line": line}],
         xaxis={"title": "Rows n", "type": "log", "tickvals": counts.tolist(), "range": ends},
         yaxis={"title": "TL-ECE of a perfect model", "range": [0, 1.1 * most]},
@@ -190,13 +180,13 @@ def show() -> None:
     if part == PARTS[1]:
         game()
         return
-    guessed = guess(
+    guessed = step.guess(
         "guess_noise",
         "Labels are drawn from this model's own probabilities: its true TL-ECE is 0. "
         "**What will 1,000 rows of 10 classes show?**",
         ("0", "about 0.02", "0.05 or more"),
     )
-    listen({"n": nearest(ROW_COUNTS)})
+    step.listen({"n": step.nearest(ROW_COUNTS)})
     drawn, side = st.columns([3, 1], gap="medium")
     with side:
         classes = st.segmented_control(
@@ -210,8 +200,8 @@ def show() -> None:
     figure = perfect_curves(curves, classes, n_rows, values, answered=guessed is not None)
     height = figure["layout"]["yaxis"]["range"][1] / 2
     with drawn:
-        picture(
-            draggable(figure, [handle("n", n_rows, values[-1] if guessed else height, "x")]),
+        step.picture(
+            step.draggable(figure, [step.handle("n", n_rows, values[-1] if guessed else height, "x")]),
             "noise-curves",
             table=lambda: pd.concat(curves),
             alt="TL-ECE of a perfect model against the number of rows, a line per number of classes",
@@ -225,7 +215,7 @@ def show() -> None:
         f"{perfect}. Read an estimate beside "
         "this noise floor. Drag the diamond."
     )
-    own_data("pages/views/noise.py", "Noise")
+    step.own_data("pages/views/noise.py", "Noise")
 
 
 def one_more(key: str, most: int) -> None:
@@ -255,8 +245,8 @@ def game() -> None:
             score(answers)
     with left:
         diagram = reliability_diagram(round_.predictions.labels, round_.predictions, n_bins=N_BINS)
-        picture(
-            with_layout(diagrams.draw_stars(diagram), font={"size": TEXT}, height=LESSON_HEIGHT),
+        step.picture(
+            with_layout(diagrams.draw_stars(diagram), font={"size": step.TEXT}, height=step.LESSON_HEIGHT),
             "noise-round",
             table=diagram.frame,
             alt="Reliability diagram of a model that may or may not be miscalibrated",

@@ -19,7 +19,7 @@ from calib.diagrams.style import OKABE_ITO, Figure, bar, escape, figure
 from calib.stats.errors import accuracy, ece
 from pages.shared.address import presenting
 from pages.shared.kept import kept
-from pages.shared.lessons.interaction import LESSON_HEIGHT, TEXT, guess, own_data, picture
+from pages.shared.lessons import interaction as step
 from pages.shared.session import from_example
 
 
@@ -107,7 +107,7 @@ def one_row(series: Sequence[tuple[str, np.ndarray]], class_names: Sequence[str]
             marker={"color": OKABE_ITO[colour], "pattern": {"shape": shape, "solidity": 0.25}},
             text=["max" if code == scores.argmax() else "" for code in range(len(scores))],
             textposition="outside",
-            textfont={"size": TEXT},
+            textfont={"size": step.TEXT},
             constraintext="none",
             cliponaxis=False,
             hovertemplate=f"{name}: %{{y:.3f}}",
@@ -118,8 +118,8 @@ def one_row(series: Sequence[tuple[str, np.ndarray]], class_names: Sequence[str]
     ]
     return figure(
         data,
-        height=LESSON_HEIGHT,
-        font={"size": TEXT},
+        height=step.LESSON_HEIGHT,
+        font={"size": step.TEXT},
         bargap=0.25,
         xaxis={"tickvals": np.arange(len(ticks)), "ticktext": ticks, "showgrid": False},
         yaxis={"title": "Score", "rangemode": "tozero"},
@@ -132,7 +132,7 @@ FINE_BINS = 15
 
 
 def show() -> None:
-    guessed = guess(
+    guessed = step.guess(
         "guess_normalising",
         "Class-wise binning (CW-HB) calibrates each class on its own: rows no longer sum to 1. N-HB divides "
         "them by their sum. **What does that do to the error?**",
@@ -161,7 +161,7 @@ def show() -> None:
         "N-HB": comparison.normalised[row],
     }
     with drawn:
-        picture(
+        step.picture(
             one_row(list(scores.items()), names, int(comparison.labels[row])),
             "normalising",
             table=lambda: pd.DataFrame(scores, index=pd.Index(names, name="class")).reset_index(),
@@ -194,7 +194,7 @@ def show() -> None:
             f"Use the numbers of CW-HB class by class, and keep the base model's label: its accuracy is "
             f"{base.accuracy:.4f}."
         )
-    own_data("pages/views/compare.py", "Compare")
+    step.own_data("pages/views/compare.py", "Compare")
 
 
 def _wide_bins(comparison: NormalisationComparison) -> str:

@@ -10,19 +10,7 @@ import streamlit as st
 from calib.diagrams import FEW_ROWS, BinZoom, draw_zoom, reliability_diagram
 from calib.diagrams.reliability_diagrams import ReliabilityDiagram
 from calib.diagrams.style import OKABE_ITO, Figure, escape, figure, scatter, span, unit_axes, with_layout
-from pages.shared.lessons.interaction import (
-    INK,
-    LESSON_HEIGHT,
-    SQUARE,
-    TEXT,
-    draggable,
-    guess,
-    handle,
-    listen,
-    nearest,
-    own_data,
-    picture,
-)
+from pages.shared.lessons import interaction as step
 from pages.shared.session import from_example
 from pages.shared.widgets import literal
 
@@ -47,16 +35,16 @@ def one_bin(diagram: ReliabilityDiagram, bin_: int, names: Sequence[str], *, spl
     data += scatter(
         x=inside.class_confidence if split else np.full(count, star[0]),
         y=inside.class_accuracy if split else np.full(count, star[1]),
-        marker={"size": 13, "color": OKABE_ITO["vermillion"], "line": {"width": 1, "color": INK}},
+        marker={"size": 13, "color": OKABE_ITO["vermillion"], "line": {"width": 1, "color": step.INK}},
         opacity=1.0 if split else 0.0,
         customdata=[
             [escape(names[code]), n] for code, n in zip(inside.label, inside.class_count, strict=True)
         ],
         hovertemplate="%{customdata[0]}: confidence %{x:.2f}, accuracy %{y:.2f}, %{customdata[1]:,} rows",
     )
-    layout = unit_axes(data, "Confidence", "Accuracy", LESSON_HEIGHT, marked=[frame])
-    layout["yaxis"] |= SQUARE
-    return figure(data, **layout, font={"size": TEXT})
+    layout = unit_axes(data, "Confidence", "Accuracy", step.LESSON_HEIGHT, marked=[frame])
+    layout["yaxis"] |= step.SQUARE
+    return figure(data, **layout, font={"size": step.TEXT})
 
 
 N_BINS = 10
@@ -67,12 +55,12 @@ def show() -> None:
     names = rows.class_names
     diagram = reliability_diagram(rows.labels, rows, n_bins=N_BINS)
     bins = [int(b) + 1 for b in diagram.bin]
-    listen({"look": nearest(bins, lambda bin_: (bin_ - 0.5) / N_BINS)})
+    step.listen({"look": step.nearest(bins, lambda bin_: (bin_ - 0.5) / N_BINS)})
     bin_ = int(st.session_state.get("look") or st.query_params.get("look") or 6)
     inside = diagram.zoom((bin_ if bin_ in bins else 6) - 1)
     codes = sorted(inside.label.tolist())
     listed = [names[code] for code in codes]
-    chosen = guess(
+    chosen = step.guess(
         "trust",
         f"In the framed bin the model says **{inside.mean_confidence:.2f}** and is right "
         f"**{inside.accuracy:.2f}** of the time. **Which predicted class would you trust most?**",
@@ -91,9 +79,9 @@ def show() -> None:
         st.badge("Simulated, in the shape of a ResNet on CIFAR-10", color="orange")
     drawn, side = st.columns(2, gap="medium")
     with drawn:
-        centre = handle("look", (look - 0.5) / N_BINS, inside.accuracy, "x")
-        picture(
-            draggable(one_bin(diagram, look - 1, names, split=chosen is not None), [centre]),
+        centre = step.handle("look", (look - 0.5) / N_BINS, inside.accuracy, "x")
+        step.picture(
+            step.draggable(one_bin(diagram, look - 1, names, split=chosen is not None), [centre]),
             "real-model",
             table=diagram.frame if chosen else None,
             alt="Confidence reliability diagram of the simulated network, one bin framed",
@@ -102,14 +90,16 @@ def show() -> None:
         if chosen is None:
             return
         axis = {"dtick": 0.5, "range": [-0.02, 1.04]}
-        picture(
-            with_layout(draw_zoom(inside, names), font={"size": TEXT}, xaxis=axis, height=LESSON_HEIGHT),
+        step.picture(
+            with_layout(
+                draw_zoom(inside, names), font={"size": step.TEXT}, xaxis=axis, height=step.LESSON_HEIGHT
+            ),
             "real-model-zoom",
             table=lambda: inside.frame(names),
             alt="Mean confidence and accuracy of every predicted class in the framed bin",
         )
     st.markdown(answer(inside, names, codes[listed.index(chosen)]))
-    own_data("pages/views/reliability.py", "Reliability")
+    step.own_data("pages/views/reliability.py", "Reliability")
 
 
 def answer(inside: BinZoom, names: Sequence[str], chosen: int) -> str:

@@ -12,9 +12,10 @@ from calib import InputError
 from calib.data.notions import TOP_K_NOTIONS, NotionShape
 from calib.data.predictions import Predictions
 from calib.diagrams.style import Figure, bar, figure, scatter
-from calib.evidence.reductions import ranked_classes, reduce_to_binary
+from calib.evidence.reductions import ranked_classes
+from calib.evidence.rows import reduce_to_binary
 from pages.shared.address import presenting
-from pages.shared.lessons.interaction import INK, TEXT, guess, picture
+from pages.shared.lessons import interaction as step
 from pages.shared.widgets import escaped
 
 POINTS = ("a", "b", "c", "d", "e", "f")
@@ -110,7 +111,7 @@ def cell_table(rows: Predictions, cells: np.ndarray, names: Sequence[str]) -> Fi
             width=0.94,
             marker={
                 "color": FILLS[(value - 1) % n_classes],
-                "line": {"color": INK, "width": 1.5},
+                "line": {"color": step.INK, "width": 1.5},
                 "pattern": {
                     "shape": PATTERNS[(value - 1) // n_classes % len(PATTERNS)],
                     "fillmode": "overlay",
@@ -133,14 +134,14 @@ def cell_table(rows: Predictions, cells: np.ndarray, names: Sequence[str]) -> Fi
             x=across,
             y=down,
             text=text,
-            textfont={"size": TEXT, "color": INK} if used else {"size": TEXT},
+            textfont={"size": step.TEXT, "color": step.INK} if used else {"size": step.TEXT},
         )
     bare = {"showgrid": False, "showline": False, "ticks": "", "fixedrange": True}
     return figure(
         data,
         height=56 * n_samples + 70,
         barmode="overlay",
-        font={"size": TEXT},
+        font={"size": step.TEXT},
         margin={"t": 50, "b": 12},
         xaxis={
             **bare,
@@ -172,14 +173,14 @@ COLUMNS = [f"class {name}" for name in CLASSES]
 
 
 def show() -> None:
-    guessed = guess(
+    guessed = step.guess(
         "guess_six",
         "Six points, four classes; \u2713 marks the true class. **How many binary problems does top-label "
         "calibration make of them?**",
         ("1", "4", "6", "24"),
     )
     if guessed is None:
-        picture(
+        step.picture(
             cell_table(SIX_POINTS, np.zeros((6, 4), dtype=int), []),
             "six-points",
             alt="Table of six predictions",
@@ -207,7 +208,7 @@ def show() -> None:
     with left:
         st.markdown(NOTIONS[notion])
         table = pd.DataFrame(rows.proba, columns=COLUMNS)
-        picture(
+        step.picture(
             cell_table(rows, cells, named),
             "six-points",
             table=lambda: table.assign(point=POINTS, Y=rows.labels + 1),

@@ -12,21 +12,10 @@ from calib.base.exceptions import InputError
 from calib.data.predictions import TopLabelPrediction
 from calib.diagrams.style import OKABE_ITO, Figure, figure, scatter, unit_axes
 from calib.evidence.binning import BinStatistics, bin_statistics
-from calib.evidence.reductions import reduce_to_binary
+from calib.evidence.rows import reduce_to_binary
 from calib.stats.errors import ece
 from pages.shared.address import presenting
-from pages.shared.lessons.interaction import (
-    LESSON_HEIGHT,
-    SIDES,
-    SQUARE,
-    TEXT,
-    between,
-    draggable,
-    guess,
-    handle,
-    listen,
-    picture,
-)
+from pages.shared.lessons import interaction as step
 
 #: Rows of the two-patient population: shares and accuracies in hundredths come out exact.
 POPULATION = 10_000
@@ -125,7 +114,7 @@ def patients(pooled: BinStatistics, apart: BinStatistics, *, split: bool) -> Fig
     """
     data = []
     for position in range(len(apart.count)):
-        colour, symbol = SIDES[int(apart.problem[position])]
+        colour, symbol = step.SIDES[int(apart.problem[position])]
         confidence, right = apart.mean_score[position], apart.mean_outcome[position]
         together = pooled.mean_outcome[int(np.abs(pooled.mean_score - confidence).argmin())]
         name = f"told disease {apart.problem[position] + 1}"
@@ -140,7 +129,7 @@ def patients(pooled: BinStatistics, apart: BinStatistics, *, split: bool) -> Fig
             y=[right if split else together],
             text=[f"<b>disease {apart.problem[position] + 1}</b>" if split else ""],
             textposition="middle right" if confidence < 0.7 else "middle left",
-            textfont={"size": TEXT, "color": OKABE_ITO[colour]},
+            textfont={"size": step.TEXT, "color": OKABE_ITO[colour]},
             marker={"symbol": symbol, "size": 20, "color": OKABE_ITO[colour]},
             opacity=1.0 if split else 0.0,
             hovertemplate=f"{name} with confidence %{{x:.2f}}, right %{{y:.3f}}<br>"
@@ -151,14 +140,14 @@ def patients(pooled: BinStatistics, apart: BinStatistics, *, split: bool) -> Fig
         y=pooled.mean_outcome,
         text=["all together"] * len(pooled.count) if len(pooled.count) == 1 else None,
         textposition="middle left",
-        textfont={"size": TEXT},
+        textfont={"size": step.TEXT},
         marker={"symbol": "star", "size": 18, "color": OKABE_ITO["blue"]},
         hovertemplate="all patients told %{x:.2f}: right %{y:.3f}",
     )
-    axes = unit_axes(data, "Confidence told", "How often it was right", LESSON_HEIGHT)
+    axes = unit_axes(data, "Confidence told", "How often it was right", step.LESSON_HEIGHT)
     axes["xaxis"]["range"] = [-0.01, 1.1]
-    axes["yaxis"] |= SQUARE
-    return figure(data, **axes, font={"size": TEXT})
+    axes["yaxis"] |= step.SQUARE
+    return figure(data, **axes, font={"size": step.TEXT})
 
 
 def crowd(population: TwoPatients, *, split: bool, people: int = 100) -> Figure:
@@ -182,7 +171,7 @@ def crowd(population: TwoPatients, *, split: bool, people: int = 100) -> Figure:
     data = _people(x, y, ill, OKABE_ITO["grey"])
     for code in (0, 1):
         mine = side == code
-        colour = OKABE_ITO[SIDES[code][0]]
+        colour = OKABE_ITO[step.SIDES[code][0]]
         if not mine.any():
             continue
         where = (apart[0][mine], apart[1][mine]) if split else (x[mine], y[mine])
@@ -193,12 +182,12 @@ def crowd(population: TwoPatients, *, split: bool, people: int = 100) -> Figure:
     bare = {"showgrid": False, "showline": False, "zeroline": False, "ticks": "", "showticklabels": False}
     return figure(
         data,
-        height=LESSON_HEIGHT,
-        font={"size": TEXT},
+        height=step.LESSON_HEIGHT,
+        font={"size": step.TEXT},
         margin={"l": 10, "r": 10, "t": 10, "b": 10},
         annotations=notes,
         xaxis={**bare, "range": [-0.8, 23.5], "fixedrange": True, "constrain": "domain"},
-        yaxis={**bare, "range": [12.5, -2], "fixedrange": True, **SQUARE},
+        yaxis={**bare, "range": [12.5, -2], "fixedrange": True, **step.SQUARE},
     )
 
 
@@ -217,7 +206,7 @@ def _people(x: np.ndarray, y: np.ndarray, filled: np.ndarray, colour: str, opaci
 
 
 def _note(x: float, y: float, words: str, colour: str | None = None) -> dict[str, Any]:
-    font = {"size": TEXT - 2} if colour is None else {"size": TEXT - 2, "color": colour}
+    font = {"size": step.TEXT - 2} if colour is None else {"size": step.TEXT - 2, "color": colour}
     return {"x": x - 0.4, "y": y, "text": words, "showarrow": False, "xanchor": "left", "font": font}
 
 
@@ -245,13 +234,13 @@ def knob(name: str) -> float:
 
 
 def show() -> None:
-    guessed = guess(
+    guessed = step.guess(
         "guess_patients",
         "100 patients are told a disease, *60 % sure*, and 60 have it. **Of those told disease 1, how many "
         "have it?**",
         ("about 60 %", "fewer", "more"),
     )
-    listen({name: between(0.0, 1.0, 0.01) for name in ("right_a", "right_b")})
+    step.listen({name: step.between(0.0, 1.0, 0.01) for name in ("right_a", "right_b")})
     people, diagram, side = st.columns([6, 5, 3], gap="medium")
     with side:
         values = {name: knob(name) for name in ("share", "right_a", "right_b")}
@@ -265,7 +254,7 @@ def show() -> None:
     groups = {notion: population.groups(notion) for notion in ("confidence", "top-label")}
     split = guessed is not None
     with people:
-        picture(
+        step.picture(
             crowd(population, split=split),
             "crowd",
             alt="A hundred patients: a filled dot has the announced disease",
@@ -273,11 +262,11 @@ def show() -> None:
     with diagram:
         names = ("right_a", "right_b")
         handles = [
-            handle(name, x, y, "y")
+            step.handle(name, x, y, "y")
             for name, x, y in zip(names, confidences, population.accuracy, strict=True)
         ]
-        picture(
-            draggable(patients(*groups.values(), split=split), handles if split else []),
+        step.picture(
+            step.draggable(patients(*groups.values(), split=split), handles if split else []),
             "patients",
             table=groups["top-label"].frame,
             alt="Confidence told against how often it was right, all together and by disease",

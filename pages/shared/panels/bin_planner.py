@@ -15,7 +15,7 @@ from pages.shared.widgets import chart, download
 def planner() -> None:
     if not st.toggle("Plan bins for sparse classes", key="show-plan"):
         return
-    bin_plan = plan(dataset())
+    bin_plan = plan(dataset().calibration, dataset().evaluation)
     names = dataset().evaluation.class_names
     table = bin_plan.frame()
     k = st.select_slider("Points per bin k to show", bin_plan.points_per_bin.tolist(), 60, key="plan-k")

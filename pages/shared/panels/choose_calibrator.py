@@ -14,8 +14,8 @@ from calib.calibrators.effort import effort_words
 from calib.calibrators.ridge_choice import CROSS_VALIDATED
 from calib.data.kinds import lacks
 from calib.data.notions import TOP_K_NOTIONS, Notion
-from pages.shared.page_results import cuts
-from pages.shared.session import BY, By, dataset, points_per_bin
+from pages.shared import page_results as results
+from pages.shared.session import BY, By, dataset
 from pages.shared.widgets import chart, shortfall
 
 PROPOSED, POINTS, BINS = "Proposed k", "Points per bin k", "Number of bins B"
@@ -55,7 +55,7 @@ def choose_bins(column: DeltaGenerator, notion: Notion, top_k: int | None = None
         help="Proposed: by the cross-validated Brier score on the calibration rows.",
     )
     if by == PROPOSED:
-        choice = points_per_bin(data, notion, top_k)
+        choice = results.points_per_bin(data.calibration, notion=notion, top_k=top_k)
         column.markdown(f"**k = {choice.chosen}** points per bin")
         return HistogramBinning(points_per_bin=choice.chosen)
     if by == POINTS:
@@ -67,7 +67,7 @@ def show_proposal(binary: Any, notion: Notion, top_k: int | None = None) -> int:
     """Show why k is proposed, if so, and its effect on the guarantee; return the number of tried k."""
     if st.session_state.get("bins-by") != PROPOSED or not isinstance(binary, HistogramBinning):
         return 1
-    choice = points_per_bin(dataset(), notion, top_k)
+    choice = results.points_per_bin(dataset().calibration, notion=notion, top_k=top_k)
     st.markdown(choice.words())
     st.caption(
         f"The guarantee below divides \u03b1 among these {len(choice.points_per_bin)} numbers of points, so "
@@ -91,7 +91,7 @@ def choose_group(column: DeltaGenerator) -> By | None:
     rows = dataset().calibration
     if rows.metadata is None:
         return None
-    found = cuts(rows, tuple((str(name), None) for name in rows.metadata.columns))
+    found = results.cuts(rows, tuple((str(name), None) for name in rows.metadata.columns))
     columns = [name for name, cut in found.items() if isinstance(cut, Cut)]
     if st.session_state.get(BY) not in columns:
         st.session_state.pop(BY, None)

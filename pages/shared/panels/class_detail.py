@@ -9,14 +9,15 @@ import streamlit as st
 
 from calib import diagrams
 from calib.data.notions import Notion
+from calib.data.predictions import score_matrix
 from calib.diagrams import ClassTable, confusions
 from calib.evidence.reductions import top_label
+from pages.shared import page_results as results
+from pages.shared import widgets as ui
 from pages.shared.address import keep_in_address
 from pages.shared.needs import say_rows_needed
-from pages.shared.page_results import cells, class_diagram, class_floor, rows_of
 from pages.shared.panels.rows_panel import rows_panel
 from pages.shared.session import Method, dataset
-from pages.shared.widgets import chart, clicked, literal, range_of
 
 
 def chosen_cell(n_bins: int) -> tuple[int, int] | None:
@@ -26,13 +27,13 @@ def chosen_cell(n_bins: int) -> tuple[int, int] | None:
 
 
 def pick_confused(chart_key: str) -> None:
-    if custom := clicked(chart_key).get("customdata"):
+    if custom := ui.clicked(chart_key).get("customdata"):
         st.session_state["class-rows-open"] = True
         st.session_state["class-confused"] = st.session_state["class"], chart_key, int(custom[-1])
 
 
 def pick_bin(notion: str, n_bins: int) -> None:
-    if custom := clicked(f"class-{notion}").get("customdata"):
+    if custom := ui.clicked(f"class-{notion}").get("customdata"):
         bin_ = round(float(custom[0]) * n_bins)
         forget_confused()
         st.session_state["class-rows-open"] = True
@@ -56,25 +57,26 @@ def show_class(method: Method, table: ClassTable, n_bins: int) -> None:
     at = chosen_cell(n_bins)
     predicted = bool(table.predicted[code])
     if predicted:
-        st.markdown(table.class_words(code, literal(names[code]), strong="**{}**"))
+        st.markdown(table.class_words(code, ui.literal(names[code]), strong="**{}**"))
     else:
         st.markdown(
-            f"{literal(names[code])} is never predicted; it is the true class of {table.true[code]:,} rows."
+            f"{ui.literal(names[code])} is never predicted; it is the true class of {table.true[code]:,} "
+            "rows."
         )
     notions: tuple[Notion, ...] = ("top-label", "class-wise")
     for notion in notions:
         if notion == "top-label" and not predicted:
             st.info("No top-label diagram: the class is never predicted.")
-        elif notion == "class-wise" and not method.scores_every_class:
-            whose = "this calibrator scores" if method.sums is None else "this summary has sums of"
+        elif method.evidence.lacks(f"notion:{notion}") is not None:
+            whose = "this calibrator scores" if dataset().has_rows else "this summary has sums of"
             st.info(f"No class-wise diagram: {whose} only the predicted class.")
         else:
-            diagram = class_diagram(method, code, notion, n_bins)
+            diagram = results.class_diagram(method, label=code, notion=notion, n_bins=n_bins)
             floor = ""
-            if notion == "class-wise" and method.sums is None:  # the other notion's is in the sentence above
-                floor = f" (a perfect model: {class_floor(method, code, n_bins).mean:.4f})"
+            if notion == "class-wise" and dataset().has_rows:  # the other notion's is in the sentence above
+                floor = f" (a perfect model: {results.class_floor(method, code, n_bins).mean:.4f})"
             st.markdown(f"**{notion.capitalize()}**, ECE {diagram.ece:.4f}{floor}")
-            chart(
+            ui.chart(
                 diagrams.draw_class(
                     diagram,
                     chosen=(at and at[1]) if notion == "top-label" else scored_bin(n_bins),
@@ -86,31 +88,32 @@ def show_class(method: Method, table: ClassTable, n_bins: int) -> None:
                 alt=f"Reliability diagram of one class, {notion}",
                 on_select=partial(pick_bin, notion, n_bins),
             )
-        if notion == "top-label" and method.sums is None:
+        if notion == "top-label" and dataset().has_rows:
             show_behind(method, n_bins)
     if not say_rows_needed("What a class is confused with"):
         show_confused(method)
 
 
 def show_behind(method: Method, n_bins: int) -> None:
-    names, labels = dataset().evaluation.class_names, dataset().evaluation.labels
-    code, label = st.session_state["class"], top_label(method.scores)[0]
+    names, labels = dataset().evaluation.class_names, method.rows.labels
+    code, label = st.session_state["class"], top_label(method.rows.predictions)[0]
     confused = st.session_state.get("class-confused", (None, None, None))
     other = confused[2] if confused[0] == code else None
     if other is not None:
         truth, predicted = (other, code) if confused[1] == "class-wrong" else (code, other)
         which = np.flatnonzero((labels == truth) & (label == predicted))
         st.button("Show all rows of the class again", on_click=forget_confused, icon=":material/close:")
-        what = f"Predicted {literal(names[predicted])}, true class {literal(names[truth])}"
+        what = f"Predicted {ui.literal(names[predicted])}, true class {ui.literal(names[truth])}"
         rows_panel(method, which, what, "class-rows")
         return
-    if (scored := scored_bin(n_bins)) is not None and method.scores_every_class:
+    scored = None if method.rows.lacks("notion:class-wise") else scored_bin(n_bins)
+    if scored is not None:
         st.button("Show all rows of the class again", on_click=forget_confused, icon=":material/close:")
-        what = f"P({literal(names[code])}) at {range_of(scored, n_bins)}, all rows"
-        class_scores = np.asarray(getattr(method.scores, "proba", method.scores))[:, code]
+        what = f"P({ui.literal(names[code])}) at {ui.range_of(scored, n_bins)}, all rows"
+        class_scores = score_matrix(method.rows.predictions)[:, code]
         rows_panel(
             method,
-            rows_of(method, "class-wise", n_bins, code, scored),
+            results.rows_of(method, "class-wise", n_bins, code, scored),
             what,
             "class-rows",
             np.abs(class_scores - (labels == code)),
@@ -119,7 +122,7 @@ def show_behind(method: Method, n_bins: int) -> None:
         return
     if not (label == code).any():
         return
-    bins = [None, *np.unique(cells(method, "top-label", n_bins).bin).tolist()]
+    bins = [None, *np.unique(results.cells(method, "top-label", n_bins).bin).tolist()]
     if st.session_state.get("class-bin") not in bins:
         st.session_state["class-bin"] = None
     bin_ = st.selectbox(
@@ -127,17 +130,16 @@ def show_behind(method: Method, n_bins: int) -> None:
         bins,
         key="class-bin",
         placeholder="any",
-        format_func=lambda chosen_bin: "any" if chosen_bin is None else range_of(chosen_bin, n_bins),
+        format_func=lambda chosen_bin: "any" if chosen_bin is None else ui.range_of(chosen_bin, n_bins),
     )
-    what = f"Predicted {literal(names[code])}"
-    what += "" if bin_ is None else f" at {range_of(bin_, n_bins)}"
-    rows_panel(method, rows_of(method, "top-label", n_bins, code, bin_), what, "class-rows")
+    what = f"Predicted {ui.literal(names[code])}"
+    what += "" if bin_ is None else f" at {ui.range_of(bin_, n_bins)}"
+    rows_panel(method, results.rows_of(method, "top-label", n_bins, code, bin_), what, "class-rows")
 
 
 def show_confused(method: Method) -> None:
-    names, labels = dataset().evaluation.class_names, dataset().evaluation.labels
-    code = st.session_state["class"]
-    pair = confusions(labels, top_label(method.scores)[0], code, n_classes=len(names))
+    names, code = dataset().evaluation.class_names, st.session_state["class"]
+    pair = confusions(results.about(method, "top-label"), label=code)
     confused = st.session_state.get("class-confused", (None, None, None))
     other = confused[2] if confused[0] == code else None
     directions = {
@@ -154,11 +156,11 @@ def show_confused(method: Method) -> None:
     if key is None:  # the chart is below the screen, and takes as long to draw as a diagram
         return
     _, title, others = directions[key]
-    st.markdown(f"{title.format(literal(names[code]))} ...")
+    st.markdown(f"{title.format(ui.literal(names[code]))} ...")
     if not len(others):
         st.caption("No row.")
         return
-    chart(
+    ui.chart(
         diagrams.draw_confusions(others, rows[key], names, chosen=other if confused[1] == key else None),
         key,
         table=lambda: pair.frame(names),

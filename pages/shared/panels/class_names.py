@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
-from typing import Any
 
 import pandas as pd
 import streamlit as st
 
-from calib import InputError, Predictions
+from calib import InputError
+from calib.data.predictions import Announcement
 from pages.shared.session import dataset, use_renamed
 from pages.shared.widgets import escaped
 
@@ -18,7 +17,7 @@ def offer_class_names() -> None:
     """Let the user rename the classes and put them in another order, for every page and file."""
     data = dataset()
     names = getattr(data.evaluation, "class_names", None)
-    if names is None or data.kind.name in ("confidence", "binary"):
+    if names is None or data.kind.scored:
         return
     with st.expander("Names and order of the classes", key="class-names"):
         table = pd.DataFrame({"class": names, "shown as": names, "place": range(1, len(names) + 1)})
@@ -44,7 +43,7 @@ def offer_class_names() -> None:
                 if order != list(shown.values()) and set(order) == set(map(str, range(len(order)))):
                     raise InputError("classes that are only numbered stay in their order; name them first")
 
-                def changed(rows: Any) -> Any:
+                def changed(rows: Announcement) -> Announcement:
                     return renamed(rows, list(shown.values())).in_order_of(order)
 
                 use_renamed(data.changed(changed, example=None), changed, moved=order != list(shown.values()))
@@ -53,9 +52,7 @@ def offer_class_names() -> None:
                 st.error(f"Not renamed: {escaped(error)}")
 
 
-def renamed(rows: Any, names: Sequence[str]) -> Any:
+def renamed(rows: Announcement, names: Sequence[str]) -> Announcement:
     if len(set(names)) < len(names) or "" in names:
         raise InputError("every class needs a name of its own")
-    if not isinstance(rows, Predictions):
-        return replace(rows, class_names=tuple(names))
-    return Predictions(rows.proba, rows.labels, names, **rows.carried)
+    return rows.with_class_names(names)

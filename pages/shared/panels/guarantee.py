@@ -56,15 +56,15 @@ def show_guarantee(calibrator: Any, choices: int, n_bins: int) -> None:
         )
         download(table, "guarantee")
         download(card.bins.frame(), "guarantee-bins", label="Every bin (CSV)")
-    base, error = methods()[BASE], ECES.get(card.notion)
-    if base.one_event:
-        error = next(iter(ece_of(dataset().kind).values()))
-    pooled = card.notion == "confidence" or base.one_event
+    error, kind = ECES.get(card.notion), dataset().kind
+    if kind.scored:
+        error = next(iter(ece_of(kind).values()))
+    pooled = card.notion == "confidence" or kind.scored is not None
     st.markdown(points_sentence(desired, name=(error or MEASURES["tl_ece"]).title, pooled=pooled))
     with st.expander("What the guarantee assumes"):
         st.markdown("\n".join(f"- {line}" for line in card.assumptions))
-    if card.applies and error is not None and error.missing(dataset().kind) is None:
-        show_base_beside(base, error, card.worst_expected_ece, n_bins)
+    if card.applies and error is not None and error.missing(kind) is None:
+        show_base_beside(methods()[BASE], error, card.worst_expected_ece, n_bins)
 
 
 def show_base_beside(base: Method, error: Measure, promised: float, n_bins: int) -> None:

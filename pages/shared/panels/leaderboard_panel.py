@@ -15,11 +15,11 @@ from calib.data.kinds import lacks
 from calib.data.notions import TOP_NOTIONS
 from calib.stats.floors import ABOVE_NOISE
 from calib.stats.measures import MEASURES, ece_of
-from pages.shared.page_results import error_difference, floor, interval, losses, score_difference
+from pages.shared import page_results as results
+from pages.shared import widgets as ui
 from pages.shared.panels.recommendation import open_on
 from pages.shared.panels.rows_panel import highest_rows, rows_panel
 from pages.shared.session import BASE, Method, dataset, methods
-from pages.shared.widgets import download, in_order, literal, offer, ticked
 
 #: Text of an empty cell of a table.
 NONE = "\u2013"
@@ -45,8 +45,8 @@ def show_leaderboard(leaderboard: Leaderboard, n_bins: int, proposed: str) -> No
     compared = [fitted[entry.method] if entry.metrics else None for entry in leaderboard.ranked]
     errors = ece_of(dataset().kind)
     error = errors.get("tl_ece") or next(iter(errors.values()))
-    floors = [assessed and floor(assessed, error.key, n_bins) for assessed in compared]
-    limits = [assessed and interval(assessed, error.key, n_bins) for assessed in compared]
+    floors = [assessed and results.floor(assessed, error.key, n_bins) for assessed in compared]
+    limits = [assessed and results.interval(assessed, error.key, n_bins) for assessed in compared]
     shown[f"{error.title}, 95 %"] = [
         NONE if ends is None else interval_words(ends[0], ends[1]) for ends in limits
     ]
@@ -70,7 +70,7 @@ def show_leaderboard(leaderboard: Leaderboard, n_bins: int, proposed: str) -> No
     styled = styled.apply(mark_proposed, subset=["Method"])
 
     def pick_method() -> None:
-        row = ticked("leaderboard")
+        row = ui.ticked("leaderboard")
         if row is not None and compared[row] is not None:
             st.session_state["pair-first"] = shown["Method"].iloc[row]
             st.session_state["pair-second"] = BASE
@@ -82,15 +82,15 @@ def show_leaderboard(leaderboard: Leaderboard, n_bins: int, proposed: str) -> No
         hide_index=True,
         placeholder=NONE,
         height="content",
-        column_order=in_order(shown.columns, [head for head in seen if head in shown]),
+        column_order=ui.in_order(shown.columns, [head for head in seen if head in shown]),
         column_config={"Method": PINNED} | dict.fromkeys(RANKING.values(), Column(width=IMPROVEMENT)),
         on_select=pick_method,
         selection_mode=["single-row", "single-cell"],
     )
     with st.container(horizontal=True):
-        download(table, "leaderboard")
-        offer("Markdown", leaderboard.markdown(), "leaderboard.md", "text/markdown")
-        offer("LaTeX", leaderboard.latex(), "leaderboard.tex", "text/x-tex")
+        ui.download(table, "leaderboard")
+        ui.offer("Markdown", leaderboard.markdown(), "leaderboard.md", "text/markdown")
+        ui.offer("LaTeX", leaderboard.latex(), "leaderboard.tex", "text/x-tex")
     event = lacks(dataset().kind, "calibrator:whole vector") is not None
     st.caption(
         "Click a row to compare its method with the base model below, and to list its rows.",
@@ -132,19 +132,19 @@ def show_pair(candidates: list[Method], n_bins: int, proposed: str) -> None:
     st.markdown(difference_sentence(first, second, key, n_bins))
     st.caption(HOW_COMPARED)
     score = "log_loss" if "log_loss" in key else "brier"
-    apart = losses(first)[score] - losses(second)[score]
+    apart = results.losses(first)[score] - results.losses(second)[score]
     most = highest_rows(np.abs(apart))
     what = (
-        f"Largest differences in {MEASURES[score].title} between {literal(first.name)} and "
-        f"{literal(second.name)}"
+        f"Largest differences in {MEASURES[score].title} between {ui.literal(first.name)} and "
+        f"{ui.literal(second.name)}"
     )
     rows_panel(first, most, what, "pair-rows", np.abs(apart), (first, second), "largest difference first")
 
 
 def difference_sentence(first: Method, second: Method, key: str, n_bins: int) -> str:
-    names = literal(first.name), literal(second.name)
+    names = ui.literal(first.name), ui.literal(second.name)
     if MEASURES[key].is_error:
-        errors = error_difference(first, second, key, n_bins)
+        errors = results.error_difference(first, second, notion=MEASURES[key].notion, n_bins=n_bins)
         return errors.words(*names, f"l2 {MEASURES[key].title}")
-    scores = score_difference(second, first, key)
+    scores = results.score_difference(second, first, metric=MEASURES[key].metric)
     return f"{MEASURES[key].title}: {scores.words(*reversed(names))}."

@@ -9,26 +9,26 @@ import streamlit as st
 
 from calib import diagrams
 from calib.stats.measures import MEASURES
-from pages.shared.page_results import model_comparison, model_sweeps
+from pages.shared import page_results as results
+from pages.shared import widgets as ui
 from pages.shared.session import dataset
-from pages.shared.widgets import chart, download, escaped, literal, offer
 
 
 def show_models(calibrators: Mapping[str, Any], n_bins: int) -> None:
-    found = model_comparison(dataset(), calibrators, n_bins)
+    found = results.model_comparison(dataset().models, calibrators, n_bins=n_bins)
     st.header("Which model is better", anchor=False)
-    st.markdown(found.words(literal))
+    st.markdown(found.words(ui.literal))
     st.dataframe(found.texts(), hide_index=True, height="content")
     with st.container(horizontal=True):
-        download(found.wide(), "models")
-        download(found.frame(), "models-all-numbers", label="All numbers (CSV)")
-        offer("Markdown", found.markdown(), "models.md", "text/markdown")
-        offer("LaTeX", found.latex(), "models.tex", "text/x-tex")
-    st.caption("\\*: better than the base model; !: worse. " + " ".join(map(escaped, found.notes())))
+        ui.download(found.wide(), "models")
+        ui.download(found.frame(), "models-all-numbers", label="All numbers (CSV)")
+        ui.offer("Markdown", found.markdown(), "models.md", "text/markdown")
+        ui.offer("LaTeX", found.latex(), "models.tex", "text/x-tex")
+    st.caption("\\*: better than the base model; !: worse. " + " ".join(map(ui.escaped, found.notes())))
     measure = st.selectbox(
         "Number", found.measures, format_func=lambda key: MEASURES[key].title, key="models-number"
     )
-    chart(
+    ui.chart(
         diagrams.draw_model_comparison(found, measure),
         "models-figure",
         table=lambda: found.frame().loc[lambda frame: frame["measure"] == measure],
@@ -37,18 +37,18 @@ def show_models(calibrators: Mapping[str, Any], n_bins: int) -> None:
     with st.expander("All models and calibrators, ranked by the Brier score"):
         ranking = found.ranking.frame()
         st.dataframe(ranking, hide_index=True)
-        download(ranking, "models-ranking")
+        ui.download(ranking, "models-ranking")
 
 
 def show_sweeps(calibrators: Mapping[str, Any]) -> None:
-    found = model_sweeps(dataset(), calibrators)
+    found = results.model_sweeps(dataset().models, calibrators)
     st.header("Errors against the number of bins", anchor=False)
     st.markdown(
         "A column is a model, a row an error; the panels of a row have the same axis. Grey: what a perfect "
         "model with the base model's scores shows, in 90 of 100 cases. A base model's line inside it is not "
         "distinguishable from noise."
     )
-    chart(
+    ui.chart(
         diagrams.draw_model_sweeps(found),
         "model-sweeps",
         table=found.frame,

@@ -19,7 +19,7 @@ def show_difference(first: Method, second: Method, n_bins: int) -> None:
     """Compare two models class by class; classes whose confidence moves most come first."""
     st.header("The two models class by class", anchor=False)
     names = dataset().evaluation.class_names
-    tables = [classes(method, n_bins) for method in (first, second)]
+    tables = [classes(method, n_bins=n_bins) for method in (first, second)]
     columns: dict[str, object] = {"Predicted class": np.array(names, dtype=object)}
     for method, table in zip((first, second), tables, strict=True):
         columns |= {
@@ -37,7 +37,8 @@ def show_difference(first: Method, second: Method, n_bins: int) -> None:
         height=35 * min(len(rows) + 1, 12) + 2,
     )
     download(rows, "models-by-class")
-    moved = int(np.count_nonzero(top_label(first.scores)[0] != top_label(second.scores)[0]))
+    predicted = [top_label(method.rows.predictions)[0] for method in (first, second)]
+    moved = int(np.count_nonzero(np.not_equal(*predicted)))
     st.caption(
         f"Change: confidence minus accuracy of {literal(first.name)}, minus {literal(second.name)}'s. "
         + (

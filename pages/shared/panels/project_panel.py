@@ -11,11 +11,11 @@ import streamlit as st
 
 from calib import InputError
 from calib.files.readers.roles import Roles
+from pages.shared import widgets as ui
 from pages.shared.needs import say_rows_needed
 from pages.shared.panels.preview import taken_for
 from pages.shared.session import Dataset, as_project, dataset, open_project, saved_settings
 from pages.shared.uploads import read_once
-from pages.shared.widgets import ARROW, escaped, literal, offer
 
 #: Bytes of data up to which the file is made before anybody asks for it.
 MADE_AT_ONCE = 2_000_000
@@ -33,7 +33,7 @@ def show_project(file: Any) -> None:
     """Show the content of an uploaded project and offer to open it; say so when it is open."""
     if st.session_state.get("project") == (file.file_id, dataset()):
         st.success("This project is open: its data, calibrators and notes are in use on every page.")
-        st.page_link("pages/views/overview.py", label="What Overview concludes from it", icon=ARROW)
+        st.page_link("pages/views/overview.py", label="What Overview concludes from it", icon=ui.ARROW)
         _link_settings()
         return
     try:
@@ -48,7 +48,7 @@ def show_project(file: Any) -> None:
         heads = {"what": "In this project", "holds": "What it is"}
         st.dataframe(filled.rename(columns=heads), hide_index=True, height="content")
     except InputError as error:
-        st.error(f"Not opened: {escaped(error)}")
+        st.error(f"Not opened: {ui.escaped(error)}")
         st.caption("The data loaded before are still in use.")
 
 
@@ -57,7 +57,7 @@ def _link_settings() -> None:
         file = next((path for path in Path("pages").glob("*/*.py") if path.stem == page.lower()), None)
         if file is not None and settings:
             words = ", ".join(f"{name} {value}" for name, value in settings.items())
-            st.page_link(file, label=f"{page} as it was: {literal(words)}", query_params=dict(settings))
+            st.page_link(file, label=f"{page} as it was: {ui.literal(words)}", query_params=dict(settings))
 
 
 def offer_project() -> None:
@@ -73,7 +73,7 @@ def offer_project() -> None:
     st.text_area("Notes", key="notes", persist_state="session", placeholder="What you found, what comes next")
     name = re.sub(r"[^A-Za-z0-9._-]+", "-", dataset().name).strip("-.") or "project"
     data = _file() if dataset().size <= MADE_AT_ONCE else _file
-    offer("Save project", data, f"{name[:60]}.calib", "application/zip", "secondary", key="save-project")
+    ui.offer("Save project", data, f"{name[:60]}.calib", "application/zip", "secondary", key="save-project")
 
 
 def _file() -> bytes:

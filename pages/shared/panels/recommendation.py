@@ -13,11 +13,11 @@ from calib import InputError
 from calib.answers import Recommendation
 from calib.calibrators.catalogue import name_of
 from calib.data.kinds import lacks
+from pages.shared import page_results as results
+from pages.shared import widgets as ui
 from pages.shared.needs import missing_for
-from pages.shared.page_results import TRYING, advice
 from pages.shared.panels.take_away import offer_file
 from pages.shared.session import dataset, fit, methods, store
-from pages.shared.widgets import ARROW, download, escaped, literal
 from pages.shared.work import when_there
 
 HEADS = {
@@ -65,7 +65,7 @@ def recommended() -> tuple[Recommendation, str] | None:
         return None
     data = dataset()
     try:
-        found = when_there(TRYING, advice, data)
+        found = when_there(results.TRYING, results.advice, data)
         if found is None:
             st.session_state["opened"] = opened
             return None
@@ -79,7 +79,7 @@ def recommended() -> tuple[Recommendation, str] | None:
             fitted = fit(name, clone(found.calibrator), len(found.tried), unasked=True)
             store(replace(fitted, unasked=False))
     except InputError as error:
-        st.caption(f"No calibrator is recommended: {escaped(error)}.")
+        st.caption(f"No calibrator is recommended: {ui.escaped(error)}.")
         return None
     return found, name
 
@@ -89,7 +89,7 @@ def show_recommendation() -> None:
     data = dataset()
     with st.container(border=True, gap="small"):
         if (missing := missing_for("Calibrate")) is not None:
-            st.caption(escaped(missing))
+            st.caption(ui.escaped(missing))
             return
         if data.calibration is None:
             st.markdown(
@@ -106,13 +106,13 @@ def show_recommendation() -> None:
         with st.container(horizontal=True, vertical_alignment="center"):
             if found.confirmed == "better":
                 offer_file(methods()[name], "primary")
-            st.page_link("pages/views/calibrate.py", label="Why?" if name else "Calibrate", icon=ARROW)
+            st.page_link("pages/views/calibrate.py", label="Why?" if name else "Calibrate", icon=ui.ARROW)
 
 
 def recommendation_words(found: Recommendation, name: str) -> str:
     """Say, as Markdown, what is recommended, and whether the evaluation rows confirm it."""
-    head = f"{literal(name)} {HELPS[found.confirmed]}." if name else LEAVE
-    return f"**{head}** {escaped(found.words())}"
+    head = f"{ui.literal(name)} {HELPS[found.confirmed]}." if name else LEAVE
+    return f"**{head}** {ui.escaped(found.words())}"
 
 
 def plain_words(found: Recommendation, name: str) -> str:
@@ -130,7 +130,7 @@ def show_candidates(found: Recommendation) -> None:
         height="content",
         column_config={"Method": st.column_config.TextColumn(pinned=True)},
     )
-    download(found.table, "recommendation")
+    ui.download(found.table, "recommendation")
     whole = lacks(dataset().kind, "calibrator:whole vector") is None
     scored = "whole vectors" if whole else "the one event of each row"
     st.caption(
@@ -139,4 +139,4 @@ def show_candidates(found: Recommendation) -> None:
         "fitted numbers is chosen."
     )
     for name, reason in found.left_out.items():
-        st.caption(f"Left out: {escaped(name)}, because {escaped(reason)}.")
+        st.caption(f"Left out: {ui.escaped(name)}, because {ui.escaped(reason)}.")

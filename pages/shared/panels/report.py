@@ -10,7 +10,7 @@ from calib.report import ReportInput
 from pages.shared.isolation.computing import write_report
 from pages.shared.kept import kept
 from pages.shared.panels.recommendation import is_awaited, plain_words, recommended
-from pages.shared.session import dataset, methods
+from pages.shared.session import dataset, groups_of, methods
 from pages.shared.widgets import offer
 from pages.shared.work import compute
 
@@ -41,7 +41,7 @@ def offer_report(n_bins: int) -> None:
         n_bins=n_bins,
         recommendation="" if recommendation is None else plain_words(*recommendation),
         choices={name: model.choices for name, model in models.items()},
-        groups={name: model.groups for name, model in models.items() if model.groups is not None},
+        groups={name: groups for name, model in models.items() if (groups := groups_of(model)) is not None},
         models=data.models,
     )
     keys = [data.digest, *(f"{name}={model.key}/{model.choices}" for name, model in models.items())]

@@ -12,8 +12,8 @@ from streamlit.column_config import NumberColumn
 
 from calib.data.kinds import needs_rows
 from calib.diagrams.row_lists import row_table
+from pages.shared import widgets as ui
 from pages.shared.session import BASE, Method, dataset, methods
-from pages.shared.widgets import download, escaped, literal, page_of
 
 #: Rows of a page of the table.
 PAGE = 25
@@ -41,7 +41,7 @@ def rows_panel(
     if title:
         st.header(title, anchor=False)
     if which is None:
-        st.caption(escaped(needs_rows("The list of rows")))
+        st.caption(ui.escaped(needs_rows("The list of rows")))
         return
     st.markdown(f"{what}: **{len(which):,}** rows, {order}.")
     if not st.toggle("List these rows", key=f"{key}-open"):
@@ -54,7 +54,7 @@ def rows_panel(
         texts = [table[name].astype(str) for name in table.columns]
         hits = [text.str.contains(search, case=False, regex=False).to_numpy() for text in texts]
         found = table[np.any(hits, axis=0)]
-    shown = found.iloc[page_of(len(found), PAGE, f"{key}-page", place=right)]
+    shown = found.iloc[ui.page_of(len(found), PAGE, f"{key}-page", place=right)]
     st.dataframe(
         shown,
         hide_index=True,
@@ -64,7 +64,7 @@ def rows_panel(
     )
     if search:
         st.caption(f"{len(found):,} of {len(table):,} rows match.")
-    download(found, key, label="Rows (CSV)")
+    ui.download(found, key, label="Rows (CSV)")
 
 
 def highest_rows(by: np.ndarray) -> np.ndarray:
@@ -76,7 +76,7 @@ def highest_rows(by: np.ndarray) -> np.ndarray:
 
 
 def list_most(method: Method, by: np.ndarray, what_of: str, key: str, order: str) -> None:
-    what = f"Behind the {what_of} of {literal(method.name)}"
+    what = f"Behind the {what_of} of {ui.literal(method.name)}"
     rows_panel(method, highest_rows(by), what, key, by, (method,), order, title="")
 
 
@@ -85,10 +85,9 @@ def _table(
 ) -> pd.DataFrame:
     shown = dataset().evaluation
     if rows is not None and rows is not shown:  # an example of the page's own: nothing is fitted on it
-        return row_table(rows.labels, rows, which, by=by)
+        return row_table(rows, which=which, by=by)
     others = [other for other in methods().values() if other.name != BASE]
     compared = [other for other in beside if other.name != BASE]
     compared = compared or [other for other in others if other.name == method.name] or others[:1]
-    after: dict[str, Any] = {f"after {other.name}": other.scores for other in compared}
-    base = methods()[BASE]
-    return row_table(base.labels, shown, which, after=after, by=by)
+    after = {f"after {other.name}": other.rows for other in compared}
+    return row_table(dataset().evidence, which=which, after=after, by=by)

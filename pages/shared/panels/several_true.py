@@ -6,20 +6,21 @@ import numpy as np
 import pandas as pd
 import streamlit as st
 
+from calib.data.predictions import score_matrix
 from pages.shared.page_results import class_floors
 from pages.shared.session import Method
 from pages.shared.widgets import download
 
 
 def show_several_true(method: Method, n_bins: int) -> None:
-    rows = method.scores
-    each = class_floors(method, n_bins)
+    rows = method.rows.predictions
+    each = class_floors(method, n_bins=n_bins)
     order = np.lexsort((-each.observed, each.p_value))
     table = pd.DataFrame(
         {
             "Class": np.array(rows.class_names, dtype=object)[each.label],
-            "True": method.labels.mean(axis=0)[each.label],
-            "Mean score": rows.scores.mean(axis=0, dtype=np.float64)[each.label],
+            "True": rows.labels.mean(axis=0)[each.label],
+            "Mean score": score_matrix(rows).mean(axis=0, dtype=np.float64)[each.label],
             "ECE": each.observed,
             "Perfect model": each.mean,
             "Perfect model, 95 %": each.upper,

@@ -18,10 +18,10 @@ from calib import GridScheme, InputError, ProjectionScheme, SierpinskiScheme
 from calib.calibrators.canonical import SimplexScheme
 from calib.diagrams import RecalibrationMap, SchemeComparison
 from calib.diagrams.three_class_views import most_mistaken
+from pages.shared import page_results as results
+from pages.shared import widgets as ui
 from pages.shared.needs import need_kind
-from pages.shared.page_results import MERGE, RENORMALISE, ThreeClasses, three_class_view
 from pages.shared.session import dataset
-from pages.shared.widgets import choose_data, escaped, need_calibration, show_dataset
 
 #: Entries of the menu: the scheme; label, smallest, largest and default size. The default is the paper's.
 SCHEMES: dict[str, tuple[Callable[..., SimplexScheme], str, int, int, int]] = {
@@ -52,27 +52,27 @@ MEASURES = {
 }
 
 
-def choose_view(menu: DeltaGenerator, about: DeltaGenerator) -> ThreeClasses:
+def choose_view(menu: DeltaGenerator, about: DeltaGenerator) -> results.ThreeClasses:
     """Let the user choose predictions and three classes; stop the page if nothing can be shown.
 
     `menu` is the place of the controls, `about` the place of a sentence about the data.
     """
-    data = choose_data("three-classes", "Three-class example", menu)
+    data = ui.choose_data("three-classes", "Three-class example", menu)
     with about:
-        show_dataset(data)
+        ui.show_dataset(data)
     if data is dataset():
         need_kind("Simplex")
-        need_calibration("Binning the simplex")
+        ui.need_calibration("Binning the simplex")
     rows, calibration = data.evaluation, data.calibration
     if rows.n_classes < 3:
         st.info(
             "These predictions have two classes; this page needs at least three. See the Reliability page."
         )
         st.stop()
-    how, classes = MERGE, [0, 1]
+    how, classes = results.MERGE, [0, 1]
     if rows.n_classes > 3:
-        how = menu.radio("Show", [MERGE, RENORMALISE], key="how", bind="query-params")
-        n_chosen = 2 if how == MERGE else 3
+        how = menu.radio("Show", [results.MERGE, results.RENORMALISE], key="how", bind="query-params")
+        n_chosen = 2 if how == results.MERGE else 3
         classes = menu.multiselect(
             f"Choose {n_chosen} classes",
             range(rows.n_classes),
@@ -83,9 +83,9 @@ def choose_view(menu: DeltaGenerator, about: DeltaGenerator) -> ThreeClasses:
             help="By default, classes that are most often mistaken for each other.",
         )
     try:
-        view = three_class_view(calibration, rows, how, classes)
+        view = results.three_class_view(calibration, rows, how, classes)
     except InputError as error:
-        st.info(f"Nothing to show yet: {escaped(error)}.")
+        st.info(f"Nothing to show yet: {ui.escaped(error)}.")
         st.stop()
     if view.evaluation.n_samples < rows.n_samples:
         st.caption(

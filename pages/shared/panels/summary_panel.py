@@ -26,7 +26,7 @@ def show_summary(file: Any) -> None:
     """Use an uploaded summary on every page, and say so."""
     try:
         summary = read_once("summary", file)
-        if dataset().sums is summary:
+        if dataset().evaluation is summary:
             st.success(
                 "Every page shows this summary. It holds sums, not rows; a page that needs rows says so."
             )

@@ -15,9 +15,9 @@ from calib.evidence.reductions import event_scores
 from calib.export import scorer, to_onnx, verify_onnx, verify_scorer
 from calib.export.onnx_graph import EVERYWHERE
 from calib.files.saved import dumps
+from pages.shared import widgets as ui
 from pages.shared.kept import kept
-from pages.shared.session import Method, dataset
-from pages.shared.widgets import ARROW, escaped, offer
+from pages.shared.session import Method, dataset, groups_of
 
 #: Evaluation rows on which a scorer is verified while the page waits.
 VERIFIED_ROWS = 100_000
@@ -28,11 +28,11 @@ def show_take_away(method: Method, kind: Literal["primary", "secondary"] = "seco
     data = dataset()
     with st.container(horizontal=True, vertical_alignment="center"):
         offer_file(method, kind)
-        st.page_link("pages/views/apply.py", label="Calibrate new predictions", icon=ARROW)
+        st.page_link("pages/views/apply.py", label="Calibrate new predictions", icon=ui.ARROW)
         missing = lacks(data.kind, "export:scorer")
         wanted = missing is None and st.toggle("Also make a scorer for production", key="make-scorer")
     if missing is not None:
-        st.caption(escaped(missing))
+        st.caption(ui.escaped(missing))
     if not wanted:
         return
     event = event_scores(data.evaluation)
@@ -63,7 +63,7 @@ def offer_calibrator(
     rule = getattr(calibrator, "rule_", None)
     held = "" if rule is None else f"{rule.guarantee}/{rule.value}/{rule.thresholds.tobytes().hex()}"
     key = f"{calibrator!r}/{'' if fitted_on is None else fitted_on.fingerprint}/{held}/{choices}"
-    offer(
+    ui.offer(
         "Calibrator file (JSON)",
         _file(key, names, st.session_state["fixes"], calibrator, fitted_on, choices),
         "calibrator.json",
@@ -83,7 +83,7 @@ def _file(
 
 def _offer(label: str, content: bytes, file: str, mime: str, deviation: float) -> None:
     with st.container(horizontal=True, vertical_alignment="center"):
-        offer(label, content, file, mime, "secondary")
+        ui.offer(label, content, file, mime, "secondary")
         rows = min(VERIFIED_ROWS, dataset().evaluation.n_samples)
         st.caption(
             f"Verified on {rows:,} evaluation rows: the largest difference from calib is {deviation:.1e}."
@@ -93,14 +93,10 @@ def _offer(label: str, content: bytes, file: str, mime: str, deviation: float) -
 @kept(rows=True)
 def _scorer(method: Method, _proba: np.ndarray) -> tuple[str, float]:
     code = scorer(method.calibrator)
-    return code, verify_scorer(code, method.calibrator, _proba, groups=_groups_of(method, len(_proba)))
+    return code, verify_scorer(code, method.calibrator, _proba, groups=groups_of(method, len(_proba)))
 
 
 @kept(rows=True)
 def _graph(method: Method, _proba: np.ndarray) -> tuple[bytes, float]:
     graph = to_onnx(method.calibrator, opset=EVERYWHERE)
-    return graph, verify_onnx(graph, method.calibrator, _proba, groups=_groups_of(method, len(_proba)))
-
-
-def _groups_of(method: Method, n_rows: int) -> np.ndarray | None:
-    return None if method.groups is None else method.groups[:n_rows]
+    return graph, verify_onnx(graph, method.calibrator, _proba, groups=groups_of(method, len(_proba)))

@@ -18,6 +18,9 @@ import calib
 from calib import InputError, Predictions
 from calib.answers import cut_column
 from calib.calibrators.catalogue import named_methods
+from calib.data.notions import PerClass
+from calib.evidence.clusters import Clusters
+from calib.evidence.rows import Rows
 from calib.report import ReportInput
 from calib.stats import calibration_tests, monotone_ece
 from calib.stats.floors import noise_floors
@@ -31,10 +34,11 @@ PROBA = RNG.dirichlet(np.ones(3), 400)
 LABELS = (RNG.random((400, 1)) > PROBA.cumsum(axis=1)).sum(axis=1)
 ROWS = Predictions(PROBA, LABELS, ["cat", "dog", "cow"])
 CALIBRATION, EVALUATION = ROWS.split(0.5)
-TOP = calib.reduce_to_binary(LABELS, ROWS, "top-label")
+EVIDENCE = Rows(ROWS)
 ERROR = {"tl_ece": {"metric": "ece"}}
 HISTOGRAM = calib.MulticlassToBinary(calib.HistogramBinning(n_bins=4))
-TOPS = [calib.TopLabelPrediction(ROWS.label, np.clip(ROWS.confidence - d, 0, 1)) for d in (0, 0.1)]
+CONFIDENCE = np.clip(ROWS.confidence - 0.1, 0, 1)
+TOPS = [EVIDENCE.tops(), Rows(calib.TopLabelPrediction(ROWS.label, CONFIDENCE, LABELS))]
 FITTED = clone(HISTOGRAM).fit(CALIBRATION.proba, CALIBRATION.labels)
 SITES = cut_column(RNG.choice(["north", "south"], 400), name="site")
 MINUTE = re.compile(r"\d{4}-\d\d-\d\d \d\d:\d\d UTC")
@@ -42,36 +46,43 @@ MINUTE = re.compile(r"\d{4}-\d\d-\d\d \d\d:\d\d UTC")
 CALLS = {
     "binned_sweeps": ((HISTOGRAM, CALIBRATION, EVALUATION), {"n_bins": [5, 6]}),
     "calibrated_scores": ((FITTED, EVALUATION), {}),
-    "calibration_band": ((None, calib.reduce_to_binary(LABELS, ROWS, "confidence")), {}),
-    "calibration_slope": ((None, calib.reduce_to_binary(LABELS, ROWS, "confidence")), {}),
-    "calibration_tests": ((LABELS, ROWS), {"tests": ("kuiper", "spiegelhalter")}),
+    "calibration_band": ((EVIDENCE,), {}),
+    "calibration_slope": ((EVIDENCE,), {}),
+    "calibration_tests": ((EVIDENCE,), {"tests": ("kuiper", "spiegelhalter")}),
     "kernel_test": ((LABELS, PROBA, len(LABELS)), {"n_resamples": 20}),
-    "canonical_noise_floors": ((LABELS, PROBA, ROWS.label), {"n_resamples": 20, "random_state": 0}),
-    "change": ((LABELS, *TOPS), {}),
-    "choose_points_per_bin": ((ROWS, LABELS), {"candidates": [10, 20]}),
+    "canonical_noise_floors": ((EVIDENCE,), {"cells": ROWS.label, "n_resamples": 20, "random_state": 0}),
+    "change": (TOPS, {}),
+    "choose_actions": ((EVIDENCE,), {"costs": 1.0 - np.eye(3)}),
+    "choose_points_per_bin": ((ROWS,), {"candidates": [10, 20]}),
     "class_binning": ((CALIBRATION, EVALUATION), {"n_bins": 3, "n_resamples": 20}),
-    "class_table": ((LABELS, TOP), {"n_resamples": 20, "random_state": 0}),
+    "class_diagram": ((EVIDENCE,), {"label": 1}),
+    "class_table": ((EVIDENCE,), {"n_resamples": 20, "random_state": 0}),
     "compare_schemes": ((CALIBRATION, EVALUATION, {"grid": calib.GridScheme(2)}), {}),
     "compare_models": (({"one": (CALIBRATION, EVALUATION)}, []), {"n_resamples": 20}),
+    "conclude": ((EVIDENCE,), {}),
+    "consistency_band": ((EVIDENCE,), {"notion": "confidence", "n_resamples": 20, "random_state": 0}),
+    "corp_curve": ((EVIDENCE,), {"notion": "confidence"}),
+    "decomposition": ((EVIDENCE,), {}),
     "sweep_models": (({"one": (CALIBRATION, EVALUATION)}, []), {"n_bins": [5], "n_resamples": 20}),
-    "ece_sweep": ((None, TOP), {"strategy": calib.evidence.binning.PerClass((1,))}),
+    "ece_sweep": ((EVIDENCE,), {"strategy": PerClass((1,))}),
     "fit": ((HISTOGRAM, CALIBRATION, EVALUATION), {}),
-    "measure_interval": ((LABELS, TOP, "tl_ece"), {}),
-    "noise_floors": ((None, TOP, ERROR), {"n_resamples": 50, "random_state": 0}),
-    "paired_difference": ((LABELS, *TOPS), {}),
-    "paired_interval": ((LABELS, *TOPS), {"n_resamples": 20, "random_state": 0}),
+    "measure_interval": ((EVIDENCE, "tl_ece"), {}),
+    "noise_floors": ((EVIDENCE, ERROR), {"n_resamples": 50, "random_state": 0}),
+    "paired_difference": (TOPS, {}),
+    "paired_interval": (TOPS, {"n_resamples": 20, "random_state": 0}),
     "plan_bins": ((CALIBRATION, EVALUATION), {"points_per_bin": [20]}),
-    "problem_floors": ((TOP,), {"n_resamples": 20, "random_state": 0}),
-    "recommend": ((ROWS, LABELS), {"methods": {"TL-HB": HISTOGRAM}}),
-    "slice_gaps": ((LABELS, TOPS[1], SITES), {"only": ["north"]}),
-    "slices": ((LABELS, TOPS[1], [SITES]), {"n_resamples": 20, "random_state": 0}),
-    "smooth_ece": ((None, TOP), {}),
-    "metrics": ((LABELS, ROWS), {}),
-    "metric_intervals": ((LABELS, ROWS, calib.metrics(LABELS, ROWS)), {}),
-    "monotone_ece": ((None, TOP), {}),
-    "validity_curve": ((None, TOP), {"n_resamples": 20, "random_state": 0}),
-    "vector_losses": ((LABELS, ROWS, ROWS), {}),
-    "watch_rows": ((LABELS, ROWS, np.arange(400)), {"notion": "confidence"}),
+    "problem_floors": ((EVIDENCE,), {"n_resamples": 20, "random_state": 0}),
+    "recommend": ((ROWS,), {"methods": {"TL-HB": HISTOGRAM}}),
+    "reliability_diagram": ((EVIDENCE,), {}),
+    "slice_gaps": ((TOPS[1],), {"groups": SITES, "only": ["north"]}),
+    "slices": ((TOPS[1],), {"groups": [SITES], "n_resamples": 20, "random_state": 0}),
+    "smooth_ece": ((EVIDENCE,), {}),
+    "metrics": ((EVIDENCE,), {}),
+    "metric_intervals": ((EVIDENCE, calib.metrics(EVIDENCE)), {}),
+    "monotone_ece": ((EVIDENCE,), {}),
+    "validity_curve": ((EVIDENCE,), {"n_resamples": 20, "random_state": 0}),
+    "vector_losses": ((ROWS, ROWS), {}),
+    "watch_rows": ((EVIDENCE,), {"time": np.arange(400), "notion": "confidence"}),
     "write_table": ((pd.DataFrame({"p": RNG.random(1_200), "of": ["cat", "=x", None] * 400}),), {}),
     "write_report": ((ReportInput(EVALUATION, {"TL-HB": FITTED}, CALIBRATION, n_resamples=50),), {}),
 }
@@ -125,27 +136,50 @@ def test_calibrators_come_back_as_they_were(name):
 
 
 def test_a_refusal_is_that_of_the_function():
-    job = Job(noise_floors, (None, TOP, {"tl_ece": {"metric": "none"}}), {})
+    job = Job(noise_floors, (EVIDENCE, {"tl_ece": {"metric": "none"}}), {})
     with pytest.raises(InputError, match='metric must be "ece" or "mce"'):
         job.do_elsewhere()
 
 
+def test_evidence_is_sent_with_what_it_found_and_without_texts():
+    """A worker neither searches for clusters nor sorts again, and reads no names of patients."""
+    patient = np.repeat(np.arange(80), 5)
+    columns = pd.DataFrame({"patient": patient.astype(str), "row": np.arange(400)})
+    rows = Predictions(
+        PROBA, LABELS, metadata=columns, columns={"id": "row"}, sample_weight=RNG.random(400) + 0.5
+    )
+    evidence = Rows(rows.with_strategy("quantile"))
+    evidence.clusters = Clusters.of(patient, 400)  # found in a column, which is not sent
+    evidence.problems("confidence")
+    description, arrays = contents(evidence)
+    again = unpack(description, arrays)
+    assert again.n_clusters == 80
+    assert [problems.notion for problems in again.reduced] == ["confidence"]
+    assert list(again.predictions.metadata) == ["row"]
+    assert (again.strategy, again.predictions.columns) == ("quantile", {"id": "row"})
+    np.testing.assert_array_equal(again.weights, evidence.weights)
+    for notion in ("confidence", "class-wise"):
+        same(again.cells(notion), evidence.cells(notion))
+    alone = unpack(*contents(Rows(ROWS)))
+    assert alone.n_clusters is None
+
+
 def test_size_decides_where():
-    assert Job(noise_floors, (None, TOP, ERROR), {}).is_short
-    wide = LABELS[:1].repeat(50_000), np.broadcast_to(np.float32(0.001), (50_000, 1_000))
-    assert Job(calib.metrics, wide, {}).is_short  # it takes as long as to send 200 MB
-    rare = calib.reduce_to_binary(np.zeros(3_000, dtype=int), np.full((3_000, 100), 0.01), "class-wise")
-    assert Job(noise_floors, (None, rare, ERROR), {}).is_short  # sums of cells are drawn
-    assert Job(monotone_ece, (None, rare), {}).is_short
+    assert Job(noise_floors, (EVIDENCE, ERROR), {}).is_short
+    wide = Predictions(np.broadcast_to(np.float32(0.001), (50_000, 1_000)), LABELS[:1].repeat(50_000))
+    assert Job(calib.metrics, (Rows(wide),), {}).is_short  # it takes as long as to send 200 MB
+    rare = Rows(Predictions(np.full((3_000, 100), 0.01), np.zeros(3_000, dtype=int)))
+    assert Job(noise_floors, (rare, ERROR), {}).is_short  # sums of cells are drawn
+    assert Job(monotone_ece, (rare,), {}).is_short
     many = np.zeros(10_000)
     large = Predictions(np.full((20_000, 10), 0.1), np.zeros(20_000, dtype=int))
     assert Job(fit, (HISTOGRAM, large, large), {}).is_short
     assert not Job(fit, (calib.DirichletScaling(l2="cv"), large, large), {}).is_short
     assert n_bytes({"a": (many, [many])}) == many.nbytes + 1 + 16 + 8
-    assert Job(calib.recommend, (ROWS, LABELS), {}).seconds > computing.LONG
-    distinct = calib.reduce_to_binary(np.zeros(20_000), np.linspace(0, 1, 20_000), "confidence")
-    assert not Job(calibration_tests, (None, distinct), {}).is_short
-    assert Job(calibration_tests, (LABELS, ROWS), {}).is_short
+    assert Job(calib.recommend, (ROWS,), {}).seconds > computing.LONG
+    distinct = calib.BinaryPrediction(np.linspace(0, 1, 20_000), np.zeros(20_000, dtype=int))
+    assert not Job(calibration_tests, (Rows(distinct),), {}).is_short
+    assert Job(calibration_tests, (EVIDENCE,), {}).is_short
 
 
 @pytest.fixture(scope="module")
@@ -168,7 +202,7 @@ def test_jobs_wait_in_turn_and_end_when_nobody_waits(pool):
     """A job stopped by its session frees the worker at once; one that waits leaves the queue."""
     big = Predictions(RNG.dirichlet(np.ones(10), 20_000), RNG.integers(10, size=20_000))
     endless = {"notion": "class-wise", "n_resamples": 10**6, "random_state": 0}
-    head, arrays = Job(noise_floors, (big.labels, big, ERROR), endless).message
+    head, arrays = Job(noise_floors, (Rows(big), ERROR), endless).message
     told: dict[str, list[str]] = {"first": [], "second": [], "third": []}
     stop = {name: threading.Event() for name in told}
 
@@ -225,7 +259,7 @@ def test_long_jobs_have_workers_of_their_own(monkeypatch):
     quick = {"noise_floors": (noise_floors, lambda *_, **__: seconds[len(asked)])}
     monkeypatch.setattr(computing, "FUNCTIONS", FUNCTIONS | quick)
     for n_bytes_of_scores in (8, 8, computing.LARGE + 8):
-        Job(noise_floors, (None, np.zeros(n_bytes_of_scores // 8), ERROR), {}).do_elsewhere()
+        Job(noise_floors, (np.zeros(n_bytes_of_scores // 8), ERROR), {}).do_elsewhere()
     assert asked == ["pool", "long_pool", "long_pool"]
     assert computing.LongComputer.niceness > Computer.niceness > 0
 
@@ -274,7 +308,7 @@ def test_a_session_that_used_workers_lets_others_go_first(pool):
             pool.idle.append(taken)
             pool.turn.notify_all()
 
-    head, arrays = Job(monotone_ece, (None, TOP), {}).message
+    head, arrays = Job(monotone_ece, (EVIDENCE,), {}).message
     busy = threading.Thread(target=pool.ask, args=(head, (), arrays), name="busy")
     busy.start()
     busy.join(60)

@@ -9,7 +9,7 @@ import pytest
 from calib import examine, read
 from calib.data.times import BLOCKS, blocks_of
 from calib.evidence.clusters import Dependence
-from calib.evidence.rows import Rows
+from calib.evidence.rows import as_evidence
 
 GROUPS, EACH = 25, 40
 PLACE = np.repeat(np.arange(GROUPS), EACH)
@@ -68,7 +68,7 @@ def test_questions_that_share_a_score_are_found_without_a_column():
     table = pd.DataFrame({"confidence": confidence, "correct": correct.astype(int)})
     found = examine(table)["rows_together"]
     assert (found.severity, found.fix) == ("note", None)
-    assert read(table).n_clusters == Rows(correct, confidence).n_clusters == GROUPS
+    assert read(table).n_clusters == as_evidence(correct, confidence).n_clusters == GROUPS
     assert "rows_together" not in examine(table.assign(confidence=random.choice(confidence, 1000))).codes
 
 

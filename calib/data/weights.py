@@ -1,0 +1,49 @@
+"""Weights of rows: which rows count, and by how much."""
+
+from __future__ import annotations
+
+from typing import NamedTuple, TypeVar
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from calib.data.validation import as_weights
+
+Number = TypeVar("Number", float, np.ndarray)
+
+
+class RowWeights(NamedTuple):
+    """Weights of the rows that count: those of weight above 0."""
+
+    counts: np.ndarray | slice  #: Mask of the rows that count, (n,); a slice if all do
+    each: np.ndarray  #: (m,) float64: Weight of each of these, with mean 1
+    differ: bool  #: Whether weights differ; else `each` is 1
+
+
+def row_weights(sample_weight: ArrayLike | None, n_samples: int) -> RowWeights:
+    """Return checked weights of (n,) rows; None gives each row the weight 1."""
+    everything = slice(None)
+    if sample_weight is None:
+        return RowWeights(everything, equal_weights(n_samples), False)
+    weights = as_weights(sample_weight, n_samples)
+    counts = weights > 0.0
+    weights = weights[counts]
+    chosen = everything if len(weights) == n_samples else counts
+    if weights.min() == weights.max():
+        return RowWeights(chosen, equal_weights(len(weights)), False)
+    weights = weights / weights.max()
+    return RowWeights(chosen, weights / weights.mean(), True)
+
+
+def equal_weights(n: int) -> np.ndarray:
+    """Return n times 1.0, without the memory."""
+    return np.broadcast_to(np.float64(1.0), n)
+
+
+def effective_rows(weight: Number, square: Number) -> Number:
+    """Return the rows of equal weight whose mean is as noisy (Kish 1965), from sums of weights and squares.
+
+    >>> effective_rows(1.0 + 1.0 + 2.0, 1.0 + 1.0 + 4.0)
+    2.6666666666666665
+    """
+    return weight * (weight / square)

@@ -1,0 +1,270 @@
+"""Every kept result knows the clusters: the same after a calibrator that changes nothing, another without.
+
+The results are found by introspection, so that a new one cannot be forgotten here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from functools import cache
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+import streamlit as st
+from scipy.special import ndtr
+from sklearn.base import BaseEstimator
+
+import calib
+from calib import Predictions
+from calib.answers.calibrated import calibrated_scores, fit_on
+from calib.data.notions import PerClass
+from calib.diagrams import ValidityCells
+from pages.shared import kept, page_results, work
+from pages.shared.isolation.computing import Job
+from pages.shared.session import BASE, Dataset, Method, base_of, fit
+from tests.app.isolation.test_computing import HISTOGRAM, same
+from tests.populations import softmax
+
+#: Patients, and rows of each.
+PATIENTS, ROWS = 60, 40
+B = 10
+SITE = (("site", None),)
+
+
+class Identity(BaseEstimator):
+    """A fitted calibrator that changes nothing."""
+
+    def predict_proba(self, proba):
+        return np.asarray(proba)
+
+
+class TopIdentity(BaseEstimator):
+    """A fitted calibrator that changes nothing, and gives the confidence of the predicted class only."""
+
+    def predict_top(self, rows):
+        return rows.top
+
+
+@dataclass(frozen=True, eq=False)
+class World:
+    """Data, and methods of three kinds: the base model, one that differs, and one of several ranks."""
+
+    data: Dataset
+    base: Method
+    other: Method
+    ranked: Method
+
+    def after(self, calibrator: Any) -> Method:
+        """The base model after a calibrator."""
+        evidence = self.data.evidence.of_scores(calibrated_scores(calibrator, self.data.evaluation))
+        name = type(calibrator).__name__
+        return Method(name, evidence, f"{self.base.key}/{name}", calibrator)
+
+
+def rows_of_patients(seed: int, n_classes: int, sharpened: float = 1.2) -> Predictions:
+    """Overconfident predictions, if sharpened; the labels of a patient's rows depend on a common number."""
+    random = np.random.default_rng(seed)
+    patient = np.repeat(np.arange(PATIENTS), ROWS)
+    logits = random.normal(size=(PATIENTS, n_classes))[patient]
+    logits = 2.0 * (logits + random.normal(size=(len(patient), n_classes)))
+    latent = np.sqrt(0.6) * random.normal(size=PATIENTS)[patient]
+    latent += np.sqrt(0.4) * random.normal(size=len(patient))
+    truth = softmax(logits)
+    order = np.argsort(-truth, axis=1, kind="stable")
+    reach = np.take_along_axis(truth, order, axis=1).cumsum(axis=1) < ndtr(latent)[:, None]
+    labels = order[np.arange(len(patient)), reach.sum(axis=1).clip(max=n_classes - 1)]
+    site = random.choice(["north", "south"], PATIENTS)[patient]
+    day = [f"2026-03-{day:02d}" for day in random.integers(1, 9, len(patient))]
+    further = {"cluster": patient, "metadata": pd.DataFrame({"site": site, "day": day})}
+    return Predictions(softmax(sharpened * logits), labels, ["cat", "dog", "cow"][:n_classes], **further)
+
+
+@cache
+def world(*, clustered: bool = True, n_classes: int = 3, seed: int = 0, sharpened: float = 1.2) -> World:
+    evaluation, calibration = (rows_of_patients(seed + more, n_classes, sharpened) for more in (0, 1))
+    if not clustered:
+        calibration, evaluation = (rows.with_cluster(None) for rows in (calibration, evaluation))
+    models = {"one": (calibration, evaluation)}
+    data = Dataset("patients", "", True, calibration, evaluation, model="one", models=models)
+    found = {}
+    options: dict[str, Any] = {"confidence": {}, "top-k-confidence": {"top_k": 2}}
+    for notion, of_ranks in options.items():
+        binary = calib.HistogramBinning(n_bins=5)
+        calibrator = fit_on(calib.MulticlassToBinary(binary, notion=notion, **of_ranks), calibration)
+        evidence = data.evidence.of_scores(calibrated_scores(calibrator, evaluation))
+        found[notion] = Method(notion, evidence, f"{data.digest}/{notion}", calibrator)
+    return World(data, base_of(data), *found.values())
+
+
+@pytest.fixture
+def show(monkeypatch):
+    """A session that computes here: a function that puts a world on its screen, with nothing kept."""
+    state: dict[str, Any] = {}
+    monkeypatch.setattr("streamlit.session_state", state)
+    monkeypatch.setattr(Job, "is_short", True)
+
+    def put(shown: World) -> World:
+        monkeypatch.setattr(kept, "_shared_results", kept.Kept())
+        state.update(kept=kept.Kept(), dataset=shown.data, methods={BASE: shown.base})
+        return shown
+
+    return put
+
+
+def view(w: World) -> page_results.ThreeClasses:
+    return page_results.three_class_view(w.data.calibration, w.data.evaluation, "", [])
+
+
+CELLS = ValidityCells(calibrators_own=False)
+SCHEME = calib.GridScheme(2)
+COSTS = tuple(map(tuple, 1.0 - np.eye(3)))
+DECISION = ("accuracy", 0.75, None, "overall", 0.1, 1, None)
+#: A call of every kept result with a method.
+CALLS: dict[str, Callable[[Any, World, Method], Any]] = {
+    "_about": lambda f, w, m: f(m, True),
+    "_floors": lambda f, w, m: f(m, "top-label", B),
+    "_interval": lambda f, w, m: f(m, "tl_ece", B),
+    "_metrics": lambda f, w, m: f(m, n_bins=B, class_wise=True),
+    "_sweep": lambda f, w, m: f(m, notion="top-label", metric="ece"),
+    "_validity": lambda f, w, m: f(m, None, "top-label", CELLS, B),
+    "actions": lambda f, w, m: f(m, 0.2),
+    "advice": lambda f, w, m: f(w.data),
+    "apply_scheme": lambda f, w, m: (f(view(w), SCHEME).arrows, f(view(w), SCHEME).curves),
+    "band": lambda f, w, m: f(m, n_bins=B),
+    "benefit": lambda f, w, m: f(m),
+    "binless": lambda f, w, m: f(m),
+    "binning": lambda f, w, m: f(w.data.calibration, w.data.evaluation, n_bins=3),
+    "bounds_of": lambda f, w, m: refusal(f, m),
+    "cells": lambda f, w, m: f(m, "top-label", B),
+    "class_diagram": lambda f, w, m: f(m, label=1, notion="class-wise", n_bins=B),
+    "class_floor": lambda f, w, m: f(m, 1, B),
+    "class_floors": lambda f, w, m: f(m, n_bins=B),
+    "classes": lambda f, w, m: f(m, n_bins=B),
+    "conclusion": lambda f, w, m: f(m, n_bins=B),
+    "costs_of": lambda f, w, m: f(m, costs=COSTS),
+    "cuts": lambda f, w, m: f(w.data.evaluation, SITE),
+    "decision": lambda f, w, m: f(m, *DECISION),
+    "effect": lambda f, w, m: f(w.other, m, notion="top-label", n_bins=B),
+    "error_difference": lambda f, w, m: f(w.other, m, notion="top-label", n_bins=B),
+    "estimates": lambda f, w, m: f(m, "top-label"),
+    "gaps": lambda f, w, m: f(m, SITE, ("north",), B),
+    "half_of": lambda f, w, m: f(m, checks=True),
+    "halves": lambda f, w, m: f(m.rows),
+    "held_out_accuracy": lambda f, w, m: f(w.data, "", calib.MulticlassToBinary(notion="class-wise")),
+    "how_wrong": lambda f, w, m: f(m),
+    "isotonic": lambda f, w, m: f(m),
+    "losses": lambda f, w, m: f(m),
+    "model_comparison": lambda f, w, m: f(w.data.models, {}, n_bins=B),
+    "model_sweeps": lambda f, w, m: f(w.data.models, {}),
+    "pairs": lambda f, w, m: f(m),
+    "plan": lambda f, w, m: f(w.data.calibration, w.data.evaluation),
+    "points_per_bin": lambda f, w, m: f(m),
+    "ranks": lambda f, w, m: f(m, w.ranked, B),
+    "_refitted": lambda f, w, m: f(HISTOGRAM, w.data.calibration, w.data.evaluation),
+    "reliability": lambda f, w, m: f(m, n_bins=B),
+    "risk_curve": lambda f, w, m: f(m),
+    "rows_adding_most": lambda f, w, m: f(m, "top-label", B),
+    "rows_of": lambda f, w, m: f(m, "top-label", B, 1, B - 1),
+    "rows_of_group": lambda f, w, m: f(m, SITE, 1, B),
+    "scheme_comparison": lambda f, w, m: f(w.data.calibration, w.data.evaluation, {"grid": SCHEME}),
+    "scheme_floors": lambda f, w, m: f(view(w), SCHEME),
+    "score_difference": lambda f, w, m: f(w.other, m, metric="brier"),
+    "score_terms": lambda f, w, m: f(m, rule="brier", notion="top-label", n_bins=B),
+    "slice_maps": lambda f, w, m: f(m, SITE, (0, 1), (0, 1, 2), B),
+    "slice_table": lambda f, w, m: f(m, SITE, B),
+    "three_class_view": lambda f, w, m: view(w).evaluation,
+    "watched": lambda f, w, m: f(m, "day", 0.0),
+    "worth_of": lambda f, w, m: f(m.rows.predictions),
+}
+#: Results that show no noise: means, and lists of rows.
+PLAIN = {"_metrics", "_sweep", "actions", "benefit", "cuts", "estimates", "how_wrong"}
+PLAIN |= {"isotonic", "losses", "_refitted", "rows_adding_most", "rows_of", "rows_of_group"}
+PLAIN |= {"scheme_comparison", "score_terms"}
+#: Results that need the scores of all classes.
+WHOLE = {"_metrics", "class_diagram", "class_floor", "class_floors", "costs_of", "losses", "pairs"}
+WHOLE |= {"binless", "ranks"}
+#: Results of two classes.
+OF_TWO = {"actions", "benefit"}
+
+
+def refusal(function: Callable[[Method], Any], method: Method) -> Any:
+    """The result, or why there is none."""
+    try:
+        return function(method)
+    except calib.InputError as error:
+        return [str(error)]
+
+
+def world_of(name: str, *, clustered: bool = True) -> World:
+    return world(clustered=clustered, n_classes=2 if name in OF_TWO else 3)
+
+
+def test_every_kept_result_is_called_here():
+    assert CALLS.keys() == {name for name, found in vars(page_results).items() if hasattr(found, "key_of")}
+
+
+@pytest.mark.parametrize("name", CALLS)
+def test_results_are_the_same_after_a_calibrator_that_changes_nothing(show, name):
+    shown = show(world_of(name))
+    result, call = getattr(page_results, name), CALLS[name]
+    wanted = call(result, shown, shown.base)
+    same(call(result, shown, shown.after(Identity())), wanted)
+    if name not in WHOLE:
+        same(call(result, shown, shown.after(TopIdentity())), wanted)
+
+
+@pytest.mark.parametrize("name", CALLS)
+def test_results_that_show_noise_know_the_clusters(show, name):
+    found = []
+    for clustered in (True, False):
+        shown = show(world_of(name, clustered=clustered))
+        found.append(CALLS[name](getattr(page_results, name), shown, shown.base))
+    assert is_same(*found) == (name in PLAIN)
+
+
+def is_same(first: Any, second: Any) -> bool:
+    try:
+        same(first, second)
+    except AssertionError:
+        return False
+    return True
+
+
+@pytest.mark.parametrize("clustered", [True, False])
+def test_a_perfect_model_is_called_so_before_and_after_a_calibrator(show, clustered):
+    """Without patients, two classes would be beyond noise, and the page Over time would raise an alarm."""
+    shown = show(world(clustered=clustered, seed=3, sharpened=1.0))
+    scaled = fit_on(calib.TemperatureScaling(), shown.data.calibration)
+    for method in (shown.base, *map(shown.after, (Identity(), TopIdentity(), scaled))):
+        assert (len(page_results.reliability(method, n_bins=B).clearest) > 0) != clustered
+        assert page_results.watched(method, None, 0.0).alarm != clustered
+
+
+@pytest.mark.parametrize("elsewhere", [True, False])
+def test_a_fitted_method_has_what_came_with_the_rows(show, monkeypatch, elsewhere):
+    """Also if it was fitted in a worker, which gets no columns of texts."""
+    rows = world().data.evaluation
+    weights, columns = np.repeat([1.0, 2.0], len(rows) // 2), {"id": "day", "fold": "site"}
+    rows = Predictions(
+        rows.proba,
+        rows.labels,
+        rows.class_names,
+        **rows.carried | {"sample_weight": weights, "columns": columns},
+    )
+    data = replace(world().data, evaluation=rows, models={})
+    shown = show(World(data, base_of(data), world().other, world().ranked))
+    st.session_state["lost"] = []
+    monkeypatch.setattr(Job, "is_short", not elsewhere)
+    monkeypatch.setattr(work, "is_ahead", lambda: True)
+    for calibrator in (calib.TemperatureScaling(), calib.MulticlassToBinary(calib.HistogramBinning())):
+        method = fit("one", calibrator)
+        found = method.rows.predictions
+        pd.testing.assert_frame_equal(found.metadata, rows.metadata)
+        for name in ("labels", "sample_weight", "cluster"):
+            np.testing.assert_array_equal(getattr(found, name), getattr(rows, name))
+        assert (found.columns, found.class_names) == (rows.columns, rows.class_names)
+        assert method.evidence.clusters is shown.data.evidence.clusters
+    assert (shown.base.evidence.strategy, method.evidence.strategy) == ("uniform", PerClass())
