@@ -89,21 +89,13 @@ class Dataset:
         calibration, evaluation = self.models[name]
         return replace(self, model=name, calibration=calibration, evaluation=evaluation)
 
-    def with_rows(self, calibration: Any, evaluation: Any) -> Dataset:
-        """Return the data with other rows of the model on screen."""
-        models = self.models and {**self.models, self.model: (calibration, evaluation)}
-        return replace(self, calibration=calibration, evaluation=evaluation, models=models)
-
     def changed(self, change: Callable[[Any], Any], **fields: Any) -> Dataset:
         """Return the data with the rows of every model changed in the same way, and other fields."""
-        models = {
-            name: (calibration and change(calibration), change(evaluation))
-            for name, (calibration, evaluation) in self.models.items()
-        }
-        if models:
-            return replace(self, models=models, **fields).of_model(self.model)
-        shown = (self.calibration and change(self.calibration), change(self.evaluation))
-        return replace(self.with_rows(*shown), **fields)
+        pairs = {self.model: (self.calibration, self.evaluation), **self.models}
+        changed = {name: (fit and change(fit), change(unseen)) for name, (fit, unseen) in pairs.items()}
+        calibration, evaluation = changed[self.model]
+        models = changed if self.models else self.models
+        return replace(self, calibration=calibration, evaluation=evaluation, models=models, **fields)
 
     @cached_property
     def evidence(self) -> Rows | Summary:
@@ -485,9 +477,10 @@ def _chosen() -> None:
 def _fit(name: str, calibrator: Any, by: By | None = None) -> Method:
     data: Dataset = st.session_state["dataset"]
     assert data.calibration is not None, "pages ask for calibration rows before they offer to fit"
-    groups = (None, None) if by is None else _groups_by(data, by)
-    if by is not None and by[0] in data.evaluation.metadata:
-        data = _with_groups(data, by[0], groups)
+    groups: tuple[Any, Any] = (None, None)
+    if by is not None:
+        data, groups = _grouped(data, by)
+        st.session_state["dataset"] = data
     call, key, *arguments = _call_to_fit(data, name, calibrator, by, groups)
     begin = time.perf_counter()
     fitted, scores = call(key, *arguments)
@@ -501,31 +494,24 @@ def _evidence_of(scores: Announcement, data: Dataset) -> Rows:
     return data.evidence.of_scores(scores.with_metadata(data.evaluation.metadata))
 
 
-def _with_groups(data: Dataset, column: str, groups: tuple[Any, Any]) -> Dataset:
-    """Keep ranges or months as a column of the rows, so that project files have them."""
-    if set(data.evaluation.metadata[column].map(group_name)) == set(groups[1]):
-        return data
-    name = f"{column} (groups)"
-    calibration, evaluation = (
-        rows.with_metadata(rows.metadata.assign(**{name: row_groups}))
-        for rows, row_groups in zip((data.calibration, data.evaluation), groups, strict=True)
-    )
-    grouped = data.with_rows(calibration, evaluation)
-    st.session_state["dataset"] = grouped
-    return grouped
+def _grouped(data: Dataset, by: By) -> tuple[Dataset, tuple[np.ndarray, np.ndarray]]:
+    """Return the groups of calibration and evaluation rows, and the data with them as a column.
 
-
-def _groups_by(data: Dataset, by: By) -> tuple[np.ndarray, np.ndarray]:
-    """Return the group of each calibration row and of each evaluation row, cut at the same places."""
+    Both are cut at the same places. The column is for project files: only ranges and months need it.
+    """
     column, at = by
-    found = []
+    found, parts = [], []
     for rows in (data.calibration, data.evaluation):
         if rows.metadata is None or column not in rows.metadata:
             raise InputError(f"not all rows have the column {column!r}; choose another column")
         cut = cut_column(rows.metadata[column], name=column, at=at)
         at = cut.edges or at  # the evaluation rows are cut where the calibration rows are
         found.append(np.array(cut.groups, dtype=object)[cut.code])
-    return found[0], found[1]
+        parts.append(rows.with_metadata(rows.metadata.assign(**{f"{column} (groups)": found[-1]})))
+    if set(data.evaluation.metadata[column].map(group_name)) != set(found[1]):
+        models = data.models and {**data.models, data.model: (parts[0], parts[1])}
+        data = replace(data, calibration=parts[0], evaluation=parts[1], models=models)
+    return data, (found[0], found[1])
 
 
 def groups_of(method: Method, n_rows: int | None = None) -> np.ndarray | None:

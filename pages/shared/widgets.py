@@ -262,10 +262,8 @@ def chart(
         shown = as_clicked(shown, key)
     file = re.sub(r"[^a-z0-9]+", "-", key.lower()).strip("-")
     if fill:
-        shown = {
-            **shown,
-            "layout": {name: value for name, value in shown["layout"].items() if name != "height"},
-        }
+        layout = {name: value for name, value in shown["layout"].items() if name != "height"}
+        shown = {**shown, "layout": layout}
     menu = None
     if not presenting():
         look = {"type": "tertiary", "icon": ":material/download:"}
@@ -280,20 +278,12 @@ def chart(
         alt=alt,
         config=CONFIG | {"toImageButtonOptions": {"format": wanted.format, "filename": file, "scale": 2}},
     )
-    if menu is None or not menu.open:  # what is in it is made only then
-        return
-    log = st.session_state.get("fixes", ())
-    with menu:
-        if table is not None:
-            download(table(), file, label="Data (CSV)")
-        offer(
-            "Figure (HTML)",
-            lambda: figure_page(figure, file, alt, log),
-            f"{file}.html",
-            "text/html",
-            help_="Makes a self-contained page to save.",
-        )
-        offer_picture(key)
+    if menu is not None and menu.open:  # what is in it is made only then
+        with menu:
+            if table is not None:
+                download(table(), file, label="Data (CSV)")
+            _offer_page(figure, file, alt)
+            offer_picture(key)
 
 
 def as_clicked(figure: Figure, key: str) -> Figure:
@@ -322,6 +312,17 @@ def as_clicked(figure: Figure, key: str) -> Figure:
         revision, marked, clicked = revision + 1, wanted, []
     st.session_state[f"{key}-drawn"] = bare, revision, marked, bool(clicked)
     return with_marked(marked, revision)
+
+
+def _offer_page(figure: Figure, file: str, alt: str) -> None:
+    log = st.session_state.get("fixes", ())
+    offer(
+        "Figure (HTML)",
+        lambda: figure_page(figure, file, alt, log),
+        f"{file}.html",
+        "text/html",
+        help_="Makes a self-contained page to save.",
+    )
 
 
 def figure_page(figure: Figure, key: str, alt: str, log: tuple[str, ...]) -> bytes:

@@ -119,7 +119,7 @@ def show_diagrams(*shown: Method) -> None:
         method = next(method for method in shown if method.name == name)
         rows = results.rows_of(method, "confidence", n_bins, bin_=bin_)
         what = ui.escaped(f"{name} at {ui.range_of(bin_, n_bins)}")
-        rows_panel(method, rows, what, "calibrate-rows", title="")
+        rows_panel((method,), rows, what, "calibrate-rows", title="")
 
 
 base = methods()[BASE]

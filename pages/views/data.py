@@ -340,7 +340,7 @@ if not data.has_rows:
 by, code = st.session_state.get("share-shown", (SHARES[0], top_class))
 code = code if code < rows.n_classes else top_class
 rows_panel(
-    methods()[BASE],
+    (methods()[BASE],),
     np.flatnonzero((counted.labels if by == "true" else counted.label) == code),
     f"{by.capitalize()} class {ui.literal(rows.class_names[code])}",
     "share-rows",

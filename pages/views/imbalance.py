@@ -111,7 +111,7 @@ if (behind := st.session_state.get("imbalance-class")) in by_frequency:
     base = base_of(data)
     predicted_as = f"Predicted {ui.literal(names[behind])}"
     which = results.rows_of(base, "top-label", 1, behind)
-    rows_panel(base, which, predicted_as, "imbalance-rows", title="", rows=data.evaluation)
+    rows_panel((), which, predicted_as, "imbalance-rows", title="", rows=data.evaluation)
 ui.next_line("Imbalance")
 with st.expander("Reliability and validity of single classes", key="imbalance-panels"):
     chosen = st.multiselect(

@@ -94,7 +94,9 @@ def show_signature() -> None:
         what = "All classes" if label is None else f"Predicted {ui.literal(names[label])}"
         what += f" at {ui.range_of(bin_, n_bins)}"
         notion: Notion = "confidence" if label is None else "top-label"
-        rows_panel(base, results.rows_of(base, notion, n_bins, label, bin_), what, "overview-rows", title="")
+        rows_panel(
+            (base,), results.rows_of(base, notion, n_bins, label, bin_), what, "overview-rows", title=""
+        )
 
 
 def show_strip() -> None:

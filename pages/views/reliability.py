@@ -120,7 +120,7 @@ def show_bins(
         chosen = st.selectbox(label, list(edges), key="bin", format_func=lambda b: edges.get(b, ""))
         if diagram.one_event:
             bin_rows = results.rows_of(method, "confidence", n_bins, bin_=chosen)
-            rows_panel(method, bin_rows, f"Scores of {edges[chosen]}", "bin-rows")
+            rows_panel((method,), bin_rows, f"Scores of {edges[chosen]}", "bin-rows")
         else:
             code = show_zoom(diagram.zoom(chosen))
     if not diagram.one_event:
@@ -210,7 +210,7 @@ def show_rows(method: Method, n_bins: int, bin_: int, code: int | None, edges: s
     notion: Notion = "confidence" if code is None else "top-label"
     name = "" if code is None else ui.literal(dataset().evaluation.class_names[code])
     what = f"All classes at {edges}" if code is None else f"Predicted {name} at {edges}"
-    rows_panel(method, results.rows_of(method, notion, n_bins, code, bin_), what, "bin-rows")
+    rows_panel((method,), results.rows_of(method, notion, n_bins, code, bin_), what, "bin-rows")
 
 
 def show_assessment(

@@ -18,7 +18,6 @@ from pages.shared.panels.covtype import covtype_panel
 from pages.shared.panels.rows_panel import rows_panel
 from pages.shared.panels.simplex_panel import SCHEMES, bins_table, choose_view, comparison_table, refusal
 from pages.shared.panels.take_away import offer_calibrator
-from pages.shared.session import BASE, methods
 
 #: The whole triangle, or coordinates in which confident predictions do not all lie in its corners.
 TRIANGLE, LOG_RATIOS = "Triangle", "Log scale"
@@ -131,7 +130,7 @@ st.caption(
 if (behind := st.session_state.get("simplex-bin")) in arrows.cell:
     in_bin = view.at[arrows.cell[arrows.position] == behind]
     bin_name = f"Bin {behind} of the triangle"
-    rows_panel(methods()[BASE], in_bin, bin_name, "simplex-rows", title="", rows=view.all_rows)
+    rows_panel((), in_bin, bin_name, "simplex-rows", title="", rows=view.all_rows)
 ui.next_line("Simplex")
 
 

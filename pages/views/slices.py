@@ -357,7 +357,7 @@ with side:
         alt="Reliability diagram of the chosen group",
         on_select=partial(pick_mark, "slice-one"),
     )
-    rows_panel(method, behind, what, "slice-rows")
+    rows_panel((method,), behind, what, "slice-rows")
     st.caption("A click on a row of the table, a cell, a mark of a small diagram or a gap opens it here.")
 
 ui.next_line("Slices")

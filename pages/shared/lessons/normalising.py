@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import cast
 
 import numpy as np
 import pandas as pd
 import streamlit as st
 
+from calib.answers.calibrated import calibrated_scores
 from calib.answers.theorems import guarantee_class_wise
 from calib.calibrators.histogram import HistogramBinning
 from calib.calibrators.multiclass import MulticlassToBinary
-from calib.data.notions import Strategy
 from calib.data.predictions import Predictions
-from calib.data.validation import as_labels
 from calib.diagrams.style import OKABE_ITO, Figure, bar, escape, figure
 from calib.stats.errors import accuracy, ece
 from pages.shared.address import presenting
@@ -27,11 +27,7 @@ from pages.shared.session import from_example
 class NormalisationComparison:
     """Class-wise histogram binning with and without normalised rows, on evaluation rows."""
 
-    #: (n, L) float64 arrays: scores of the base model, of CW-HB and of N-HB
-    base: np.ndarray
-    class_wise: np.ndarray
-    normalised: np.ndarray
-    labels: np.ndarray  #: (n,) int64 array: true classes
+    methods: Mapping[str, Predictions]  #: The base model, CW-HB (Algorithm 3) and N-HB (Algorithm 4)
     n_bins: int  #: Bins per class
     #: (c,) int64 array: rows in which the largest entry of CW-HB is not the base model's predicted class:
     #: rows with a right base model come first, and among these the rows whose CW-HB scores are farthest from
@@ -42,57 +38,43 @@ class NormalisationComparison:
     @property
     def n_moved(self) -> int:
         """Rows whose largest entry normalising moves: division by the sum keeps the order, so none."""
-        return int((self.class_wise.argmax(axis=1) != self.normalised.argmax(axis=1)).sum())
+        return int((self.methods["CW-HB"].label != self.methods["N-HB"].label).sum())
 
     def frame(self) -> pd.DataFrame:
         """Return the accuracy of the largest entry, CW-ECE and the range of row sums, for three methods."""
-        methods: tuple[tuple[str, np.ndarray, Strategy], ...] = (
-            ("Base model", self.base, "uniform"),
-            ("CW-HB", self.class_wise, "discrete"),
-            ("N-HB", self.normalised, "uniform"),
-        )
+        sums = {name: rows.proba.sum(axis=1, dtype=np.float64) for name, rows in self.methods.items()}
         return pd.DataFrame(
             {
                 "method": name,
-                "smallest_sum": scores.sum(axis=1).min(),
-                "largest_sum": scores.sum(axis=1).max(),
-                "cw_ece": ece(
-                    self.labels, scores, notion="class-wise", n_bins=self.n_bins, strategy=strategy
-                ),
-                "accuracy": accuracy(self.labels, scores),
+                "smallest_sum": sums[name].min(),
+                "largest_sum": sums[name].max(),
+                "cw_ece": ece(rows, notion="class-wise", n_bins=self.n_bins),
+                "accuracy": accuracy(rows),
             }
-            for name, scores, strategy in methods
+            for name, rows in self.methods.items()
         )
 
 
 def compare_normalisation(
     calibration: Predictions, evaluation: Predictions, n_bins: int = 15
 ) -> NormalisationComparison:
-    """Fit CW-HB (Algorithm 3) and N-HB (Algorithm 4) with `n_bins` bins per class."""
-    class_wise, normalised = (
-        MulticlassToBinary(HistogramBinning(n_bins=n_bins), notion="class-wise", normalize=normalize)
-        .fit(calibration.proba, calibration.labels)
-        .predict_proba(evaluation.proba)
-        for normalize in (False, True)
-    )
-    labels = as_labels(evaluation.labels, evaluation.n_samples, evaluation.n_classes)
-    changed = np.flatnonzero(class_wise.argmax(axis=1) != evaluation.label)
-    base_right = evaluation.label[changed] == labels[changed]
-    excess = np.abs(class_wise[changed].sum(axis=1) - 1.0)
+    """Fit CW-HB and N-HB with `n_bins` bins per class."""
+    methods = {"Base model": evaluation}
+    for name, normalize in (("CW-HB", False), ("N-HB", True)):
+        binning = HistogramBinning(n_bins=n_bins)
+        calibrator = MulticlassToBinary(binning, notion="class-wise", normalize=normalize)
+        fitted = calibrator.fit(calibration.proba, calibration.labels)
+        methods[name] = cast(Predictions, calibrated_scores(fitted, evaluation))
+    changed = np.flatnonzero(methods["CW-HB"].label != evaluation.label)
+    base_right = evaluation.label[changed] == evaluation.truth[changed]
+    excess = np.abs(methods["CW-HB"].proba[changed].sum(axis=1) - 1.0)
     promise = guarantee_class_wise(
         points_per_bin=calibration.n_samples // n_bins,
         n_samples=calibration.n_samples,
         n_classes=calibration.n_classes,
     )
-    return NormalisationComparison(
-        base=evaluation.proba.astype(np.float64),
-        class_wise=class_wise,
-        normalised=normalised,
-        labels=labels,
-        n_bins=n_bins,
-        changed=changed[np.lexsort((-excess, ~base_right))],
-        expected_ece=promise.expected_ece,
-    )
+    order = np.lexsort((-excess, ~base_right))
+    return NormalisationComparison(methods, n_bins, changed[order], promise.expected_ece)
 
 
 def one_row(series: Sequence[tuple[str, np.ndarray]], class_names: Sequence[str], true_label: int) -> Figure:
@@ -129,6 +111,12 @@ def one_row(series: Sequence[tuple[str, np.ndarray]], class_names: Sequence[str]
 EXAMPLES = {"simulated ResNet": "resnet", "handwritten digits (real)": "digits"}
 #: Equal-width bins narrow enough to show gaps that cancel inside wider ones.
 FINE_BINS = 15
+HEADS = {
+    "smallest_sum": "Smallest row sum",
+    "largest_sum": "Largest row sum",
+    "cw_ece": "CW-ECE",
+    "accuracy": "Accuracy of the largest entry",
+}
 
 
 def show() -> None:
@@ -144,7 +132,7 @@ def show() -> None:
         n_bins = st.slider("Bins per class B", 2, 40, 15, key="per_class", bind="query-params")
     comparison = _comparison(EXAMPLES[title], n_bins)
     table = comparison.frame().set_index("method")
-    base, class_wise, normalised = (table.loc[method] for method in ("Base model", "CW-HB", "N-HB"))
+    base, class_wise, normalised = (table.loc[method] for method in comparison.methods)
     if not len(comparison.changed):
         st.info("With these bins, every row's largest entry belongs to the base model's predicted class.")
         return
@@ -154,15 +142,11 @@ def show() -> None:
             st.slider("A row whose label changes", 1, max(most, 2), 1, key="row", bind="query-params")
         )
     row = int(comparison.changed[min(number, most) - 1])
-    names = from_example(EXAMPLES[title]).evaluation.class_names
-    scores = {
-        "Base model": comparison.base[row],
-        "CW-HB": comparison.class_wise[row],
-        "N-HB": comparison.normalised[row],
-    }
+    unseen = comparison.methods["Base model"]
+    names, scores = unseen.class_names, {name: rows.proba[row] for name, rows in comparison.methods.items()}
     with drawn:
         step.picture(
-            one_row(list(scores.items()), names, int(comparison.labels[row])),
+            one_row(list(scores.items()), names, int(unseen.truth[row])),
             "normalising",
             table=lambda: pd.DataFrame(scores, index=pd.Index(names, name="class")).reset_index(),
             alt="Scores of one row by class: base model, CW-HB and N-HB",
@@ -176,32 +160,26 @@ def show() -> None:
         f"Dividing changes the highest class in {comparison.n_moved:,} rows, CW-HB itself in "
         f"{len(comparison.changed):,}."
     )
-    if presenting():
-        return
+    if not presenting():
+        show_numbers(table, n_bins, base.accuracy)
+        step.own_data("pages/views/compare.py", "Compare")
+
+
+def show_numbers(table: pd.DataFrame, n_bins: int, accuracy_before: float) -> None:
     with st.expander("All numbers"):
-        st.dataframe(
-            table.rename(
-                columns={
-                    "smallest_sum": "Smallest row sum",
-                    "largest_sum": "Largest row sum",
-                    "cw_ece": "CW-ECE",
-                    "accuracy": "Accuracy of the largest entry",
-                }
-            ).style.format("{:.4f}")
-        )
+        st.dataframe(table.rename(columns=HEADS).style.format("{:.4f}"))
         st.caption(
             f"CW-HB is assessed at each of its values, the others in {n_bins} equal-width bins (Remark 1). "
             f"Use the numbers of CW-HB class by class, and keep the base model's label: its accuracy is "
-            f"{base.accuracy:.4f}."
+            f"{accuracy_before:.4f}."
         )
-    step.own_data("pages/views/compare.py", "Compare")
 
 
 def _wide_bins(comparison: NormalisationComparison) -> str:
     """Say what `FINE_BINS` equal-width bins show if the estimate did not rise."""
     class_wise, normalised = (
-        ece(comparison.labels, scores, notion="class-wise", n_bins=FINE_BINS)
-        for scores in (comparison.class_wise, comparison.normalised)
+        ece(comparison.methods[name], notion="class-wise", n_bins=FINE_BINS, strategy="uniform")
+        for name in ("CW-HB", "N-HB")
     )
     return (
         f" Here the estimate does not rise: gaps of opposite sign cancel inside {comparison.n_bins} "

@@ -220,22 +220,24 @@ def show() -> None:
                 "prints them as a picture."
             )
     with right:
-        if notion == "canonical":
-            units = len(np.unique(rows.proba, axis=0))
-            st.markdown(
-                f"**{units} different vectors for six points**, and four frequencies to learn for each."
-            )
-            return
-        tables = binary_tables(rows, notion, top_k=top_k)
-        st.markdown(f"**{len(tables)} binary problem{'s' if len(tables) > 1 else ''}**")
-        listed = {
-            f"{problem_name(notion, index)}: {outcome(notion, index)}": ", ".join(
-                f"{point} {score:.2f} \u2192 {right:.0f}"
-                for point, score, right in zip(problem.columns, *problem.to_numpy(np.float64), strict=True)
-            )
-            for index, problem in tables.items()
-        }
-        st.table(pd.Series(listed, name="score \u2192 outcome of each point").rename_axis("problem"))
+        show_problems(rows, notion, top_k)
+
+
+def show_problems(rows: Predictions, notion: str, top_k: int) -> None:
+    if notion == "canonical":
+        units = len(np.unique(rows.proba, axis=0))
+        st.markdown(f"**{units} different vectors for six points**, and four frequencies to learn for each.")
+        return
+    tables = binary_tables(rows, notion, top_k=top_k)
+    st.markdown(f"**{len(tables)} binary problem{'s' if len(tables) > 1 else ''}**")
+    listed = {
+        f"{problem_name(notion, index)}: {outcome(notion, index)}": ", ".join(
+            f"{point} {score:.2f} \u2192 {right:.0f}"
+            for point, score, right in zip(problem.columns, *problem.to_numpy(np.float64), strict=True)
+        )
+        for index, problem in tables.items()
+    }
+    st.table(pd.Series(listed, name="score \u2192 outcome of each point").rename_axis("problem"))
 
 
 def problem_name(notion: str, index: int) -> str:

@@ -54,7 +54,6 @@ def show_class(method: Method, table: ClassTable, n_bins: int) -> None:
     names = dataset().evaluation.class_names
     keep_in_address("class", range(len(table.share)), int(table.ranked[0]))
     code = st.selectbox("Class", table.ranked.tolist(), key="class", format_func=lambda c: names[c])
-    at = chosen_cell(n_bins)
     predicted = bool(table.predicted[code])
     if predicted:
         st.markdown(table.class_words(code, ui.literal(names[code]), strong="**{}**"))
@@ -63,35 +62,35 @@ def show_class(method: Method, table: ClassTable, n_bins: int) -> None:
             f"{ui.literal(names[code])} is never predicted; it is the true class of {table.true[code]:,} "
             "rows."
         )
-    notions: tuple[Notion, ...] = ("top-label", "class-wise")
-    for notion in notions:
-        if notion == "top-label" and not predicted:
-            st.info("No top-label diagram: the class is never predicted.")
-        elif method.evidence.lacks(f"notion:{notion}") is not None:
-            whose = "this calibrator scores" if dataset().has_rows else "this summary has sums of"
-            st.info(f"No class-wise diagram: {whose} only the predicted class.")
-        else:
-            diagram = results.class_diagram(method, label=code, notion=notion, n_bins=n_bins)
-            floor = ""
-            if notion == "class-wise" and dataset().has_rows:  # the other notion's is in the sentence above
-                floor = f" (a perfect model: {results.class_floor(method, code, n_bins).mean:.4f})"
-            st.markdown(f"**{notion.capitalize()}**, ECE {diagram.ece:.4f}{floor}")
-            ui.chart(
-                diagrams.draw_class(
-                    diagram,
-                    chosen=(at and at[1]) if notion == "top-label" else scored_bin(n_bins),
-                    n_bins=n_bins,
-                    height=300,
-                ),
-                f"class-{notion}",
-                table=diagram.frame,
-                alt=f"Reliability diagram of one class, {notion}",
-                on_select=partial(pick_bin, notion, n_bins),
-            )
-        if notion == "top-label" and dataset().has_rows:
-            show_behind(method, n_bins)
+    if predicted:
+        at = chosen_cell(n_bins)
+        show_diagram(method, code, "top-label", n_bins, at and at[1])
+    else:
+        st.info("No top-label diagram: the class is never predicted.")
+    if dataset().has_rows:
+        show_behind(method, n_bins)
+    if method.evidence.lacks("notion:class-wise") is None:
+        show_diagram(method, code, "class-wise", n_bins, scored_bin(n_bins))
+    else:
+        whose = "this calibrator scores" if dataset().has_rows else "this summary has sums of"
+        st.info(f"No class-wise diagram: {whose} only the predicted class.")
     if not say_rows_needed("What a class is confused with"):
         show_confused(method)
+
+
+def show_diagram(method: Method, code: int, notion: Notion, n_bins: int, chosen: int | None) -> None:
+    diagram = results.class_diagram(method, label=code, notion=notion, n_bins=n_bins)
+    floor = ""
+    if notion == "class-wise" and dataset().has_rows:  # the other notion's is in the sentence above
+        floor = f" (a perfect model: {results.class_floor(method, code, n_bins).mean:.4f})"
+    st.markdown(f"**{notion.capitalize()}**, ECE {diagram.ece:.4f}{floor}")
+    ui.chart(
+        diagrams.draw_class(diagram, chosen=chosen, n_bins=n_bins, height=300),
+        f"class-{notion}",
+        table=diagram.frame,
+        alt=f"Reliability diagram of one class, {notion}",
+        on_select=partial(pick_bin, notion, n_bins),
+    )
 
 
 def show_behind(method: Method, n_bins: int) -> None:
@@ -104,7 +103,7 @@ def show_behind(method: Method, n_bins: int) -> None:
         which = np.flatnonzero((labels == truth) & (label == predicted))
         st.button("Show all rows of the class again", on_click=forget_confused, icon=":material/close:")
         what = f"Predicted {ui.literal(names[predicted])}, true class {ui.literal(names[truth])}"
-        rows_panel(method, which, what, "class-rows")
+        rows_panel((method,), which, what, "class-rows")
         return
     scored = None if method.rows.lacks("notion:class-wise") else scored_bin(n_bins)
     if scored is not None:
@@ -112,7 +111,7 @@ def show_behind(method: Method, n_bins: int) -> None:
         what = f"P({ui.literal(names[code])}) at {ui.range_of(scored, n_bins)}, all rows"
         class_scores = score_matrix(method.rows.predictions)[:, code]
         rows_panel(
-            method,
+            (method,),
             results.rows_of(method, "class-wise", n_bins, code, scored),
             what,
             "class-rows",
@@ -134,7 +133,7 @@ def show_behind(method: Method, n_bins: int) -> None:
     )
     what = f"Predicted {ui.literal(names[code])}"
     what += "" if bin_ is None else f" at {ui.range_of(bin_, n_bins)}"
-    rows_panel(method, results.rows_of(method, "top-label", n_bins, code, bin_), what, "class-rows")
+    rows_panel((method,), results.rows_of(method, "top-label", n_bins, code, bin_), what, "class-rows")
 
 
 def show_confused(method: Method) -> None:

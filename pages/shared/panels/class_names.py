@@ -35,21 +35,23 @@ def offer_class_names() -> None:
         )
         if st.button("Show the classes so", disabled=edited.equals(table)):
             try:
-                ordered = edited.sort_values("place", kind="stable")
-                shown = {
-                    str(code): str(name).strip() for code, name in zip(names, edited["shown as"], strict=True)
-                }
-                order = [shown[str(code)] for code in ordered["class"]]
-                if order != list(shown.values()) and set(order) == set(map(str, range(len(order)))):
-                    raise InputError("classes that are only numbered stay in their order; name them first")
-
-                def changed(rows: Announcement) -> Announcement:
-                    return renamed(rows, list(shown.values())).in_order_of(order)
-
-                use_renamed(data.changed(changed, example=None), changed, moved=order != list(shown.values()))
+                _use_as(edited)
                 st.rerun()
             except InputError as error:
                 st.error(f"Not renamed: {escaped(error)}")
+
+
+def _use_as(edited: pd.DataFrame) -> None:
+    names = [str(name).strip() for name in edited["shown as"]]
+    order = [names[at] for at in edited["place"].to_numpy().argsort(kind="stable")]
+    moved = order != names
+    if moved and set(order) == set(map(str, range(len(order)))):
+        raise InputError("classes that are only numbered stay in their order; name them first")
+
+    def changed(rows: Announcement) -> Announcement:
+        return renamed(rows, names).in_order_of(order)
+
+    use_renamed(dataset().changed(changed, example=None), changed, moved=moved)
 
 
 def renamed(rows: Announcement, names: Sequence[str]) -> Announcement:

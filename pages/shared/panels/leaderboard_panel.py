@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import streamlit as st
 from streamlit.column_config import Column
 
@@ -14,7 +16,7 @@ from calib.base.interval_words import interval_words
 from calib.data.kinds import lacks
 from calib.data.notions import TOP_NOTIONS
 from calib.stats.floors import ABOVE_NOISE
-from calib.stats.measures import MEASURES, ece_of
+from calib.stats.measures import MEASURES, Measure, ece_of
 from pages.shared import page_results as results
 from pages.shared import widgets as ui
 from pages.shared.panels.recommendation import open_on
@@ -34,30 +36,33 @@ IMPROVEMENT = 195
 BEST = "font-weight: bold; background-color: rgba(0,158,115,0.22)"
 
 
-def show_leaderboard(leaderboard: Leaderboard, n_bins: int, proposed: str) -> None:
-    """Show the ranked table with the recommended method marked, and TL-ECE with interval and floor."""
-    table, marks = leaderboard.frame(), leaderboard.best()
+def with_noise(leaderboard: Leaderboard, compared: Sequence[Method | None], n_bins: int) -> pd.DataFrame:
+    """Return the ranked table with the first calibration error's interval and noise floor."""
+    table, error = leaderboard.frame(), first_error()
     shown = table.drop(columns=["Bins", "Seconds", "Failure"])
     for head, texts in leaderboard.improvement_texts().iterrows():
         shown = shown.drop(columns=[f"{head}, lower", f"{head}, upper"])
         shown[head] = texts.to_list()
-    fitted = methods(every=True)
-    compared = [fitted[entry.method] if entry.metrics else None for entry in leaderboard.ranked]
-    errors = ece_of(dataset().kind)
-    error = errors.get("tl_ece") or next(iter(errors.values()))
     floors = [assessed and results.floor(assessed, error.key, n_bins) for assessed in compared]
     limits = [assessed and results.interval(assessed, error.key, n_bins) for assessed in compared]
-    shown[f"{error.title}, 95 %"] = [
-        NONE if ends is None else interval_words(ends[0], ends[1]) for ends in limits
-    ]
+    shown[f"{error.title}, 95 %"] = [interval_words(ends[0], ends[1]) if ends else NONE for ends in limits]
     shown["Noise floor"] = [noise.mean if noise else None for noise in floors]
     shown["Above noise"] = [noise.verdict == ABOVE_NOISE if noise else None for noise in floors]
-    shown["Failure"] = table["Failure"]
-    seen = ["Method", *RANKING.values(), error.title, "Noise floor", "Above noise", "Accuracy"]
-    if table["Failure"].notna().any():
-        seen.insert(1, "Failure")
-    else:
-        shown = shown.drop(columns="Failure")
+    return shown if table["Failure"].isna().all() else shown.assign(Failure=table["Failure"])
+
+
+def first_error() -> Measure:
+    errors = ece_of(dataset().kind)
+    return errors.get("tl_ece") or next(iter(errors.values()))
+
+
+def show_leaderboard(leaderboard: Leaderboard, n_bins: int, proposed: str) -> None:
+    """Show the ranked table with the recommended method marked, and TL-ECE with interval and floor."""
+    table, marks, fitted = leaderboard.frame(), leaderboard.best(), methods(every=True)
+    compared = [fitted[entry.method] if entry.metrics else None for entry in leaderboard.ranked]
+    shown = with_noise(leaderboard, compared, n_bins)
+    seen = ["Method", "Failure", *RANKING.values(), first_error().title]
+    seen += ["Noise floor", "Above noise", "Accuracy"]
 
     def mark_best(column: Any) -> list[str]:
         return [BEST if is_best else "" for is_best in marks[column.name]]
@@ -138,7 +143,7 @@ def show_pair(candidates: list[Method], n_bins: int, proposed: str) -> None:
         f"Largest differences in {MEASURES[score].title} between {ui.literal(first.name)} and "
         f"{ui.literal(second.name)}"
     )
-    rows_panel(first, most, what, "pair-rows", np.abs(apart), (first, second), "largest difference first")
+    rows_panel((first, second), most, what, "pair-rows", np.abs(apart), "largest difference first")
 
 
 def difference_sentence(first: Method, second: Method, key: str, n_bins: int) -> str:

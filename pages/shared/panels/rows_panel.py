@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -11,6 +10,7 @@ import streamlit as st
 from streamlit.column_config import NumberColumn
 
 from calib.data.kinds import needs_rows
+from calib.data.predictions import Announcement
 from calib.diagrams.row_lists import row_table
 from pages.shared import widgets as ui
 from pages.shared.session import BASE, Method, dataset, methods
@@ -27,17 +27,19 @@ MOST_ROWS = 1_000
 
 @st.fragment
 def rows_panel(
-    method: Method,
+    shown_methods: Sequence[Method],
     which: np.ndarray | None,
     what: str,
     key: str,
     by: np.ndarray | None = None,
-    beside: Sequence[Method] = (),
     order: str = WRONG_FIRST,
     title: str = BEHIND,
-    rows: Any = None,
+    rows: Announcement | None = None,
 ) -> None:
-    """List some of the evaluation rows, once something was clicked (`{key}-open`) or the user asks for it."""
+    """List some of the evaluation rows, once something was clicked (`{key}-open`) or the user asks for it.
+
+    The scores of `shown_methods` are listed beside the base model's. `rows` are rows of the page's own.
+    """
     if title:
         st.header(title, anchor=False)
     if which is None:
@@ -46,7 +48,7 @@ def rows_panel(
     st.markdown(f"{what}: **{len(which):,}** rows, {order}.")
     if not st.toggle("List these rows", key=f"{key}-open"):
         return
-    table = _table(method, which, by, beside, rows)
+    table = _table(shown_methods, which, by, rows)
     left, right = st.columns([3, 1], vertical_alignment="bottom")
     search = left.text_input("Search these rows", key=f"{key}-search", placeholder="part of a text or number")
     found = table
@@ -77,17 +79,15 @@ def highest_rows(by: np.ndarray) -> np.ndarray:
 
 def list_most(method: Method, by: np.ndarray, what_of: str, key: str, order: str) -> None:
     what = f"Behind the {what_of} of {ui.literal(method.name)}"
-    rows_panel(method, highest_rows(by), what, key, by, (method,), order, title="")
+    rows_panel((method,), highest_rows(by), what, key, by, order, title="")
 
 
 def _table(
-    method: Method, which: np.ndarray, by: np.ndarray | None, beside: Sequence[Method], rows: Any
+    shown: Sequence[Method], which: np.ndarray, by: np.ndarray | None, rows: Announcement | None
 ) -> pd.DataFrame:
-    shown = dataset().evaluation
-    if rows is not None and rows is not shown:  # an example of the page's own: nothing is fitted on it
+    if rows is not None and rows is not dataset().evaluation:  # nothing is fitted on them
         return row_table(rows, which=which, by=by)
-    others = [other for other in methods().values() if other.name != BASE]
-    compared = [other for other in beside if other.name != BASE]
-    compared = compared or [other for other in others if other.name == method.name] or others[:1]
+    compared = [other for other in shown if other.name != BASE]
+    compared = compared or [other for other in methods().values() if other.name != BASE][:1]
     after = {f"after {other.name}": other.rows for other in compared}
     return row_table(dataset().evidence, which=which, after=after, by=by)

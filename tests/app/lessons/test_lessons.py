@@ -187,7 +187,8 @@ def test_trade_off_tightens_and_blunts():
 def test_normalising_keeps_the_largest_entry_and_class_wise_calibration_moves_it(name, n_bins):
     example = load_example(name)
     comparison = compare_normalisation(example.calibration, example.evaluation, n_bins)
-    class_wise, normalised = comparison.class_wise, comparison.normalised
+    base, *after = comparison.methods.values()
+    class_wise, normalised = (rows.proba for rows in after)
     table = comparison.frame().set_index("method")
     np.testing.assert_allclose(normalised, class_wise / class_wise.sum(axis=1)[:, None])
     np.testing.assert_array_equal(normalised.argmax(axis=1), class_wise.argmax(axis=1))
@@ -195,12 +196,12 @@ def test_normalising_keeps_the_largest_entry_and_class_wise_calibration_moves_it
     assert table.loc["N-HB", "accuracy"] == table.loc["CW-HB", "accuracy"]
     assert table.loc["CW-HB", "accuracy"] < table.loc["Base model", "accuracy"] - 0.02
     first = comparison.changed[0]
-    assert comparison.base[first].argmax() == comparison.labels[first] != class_wise[first].argmax()
+    assert base.label[first] == base.labels[first] != class_wise[first].argmax()
     # Theorem 2: sqrt(1 / (2 k)) with k = n // B points in every bin.
     points = example.calibration.n_samples // n_bins
     assert comparison.expected_ece == pytest.approx(np.sqrt(1 / (2 * points)), abs=1e-9)
     # In the same narrow bins, normalising raises the error of both examples.
-    errors = [ece(comparison.labels, scores, notion="class-wise") for scores in (class_wise, normalised)]
+    errors = [ece(base.labels, scores, notion="class-wise") for scores in (class_wise, normalised)]
     assert errors[1] > errors[0]
 
 
