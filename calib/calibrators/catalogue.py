@@ -29,7 +29,7 @@ from calib.data.kinds import KINDS, Kind, lacks
 from calib.data.notions import TOP_NOTIONS, Notion
 
 
-class Method(NamedTuple):
+class CatalogueEntry(NamedTuple):
     """A calibrator or scheme: its names in tables and menus, and a description."""
 
     make: type
@@ -58,57 +58,57 @@ class Reduction(NamedTuple):
 
 #: Binary calibrators, fitted per problem of a notion.
 BINARY = {
-    "histogram": Method(HistogramBinning, "HB", "Histogram binning"),
-    "isotonic": Method(IsotonicCalibration, "isotonic", "Isotonic regression"),
-    "platt": Method(PlattScaling, "Platt", "Platt scaling"),
-    "beta": Method(BetaCalibration, "beta", "Beta calibration"),
-    "venn-abers": Method(VennAbersCalibration, "VA", "Venn-Abers"),
-    "spline": Method(SplineCalibration, "spline", "Spline"),
+    "histogram": CatalogueEntry(HistogramBinning, "HB", "Histogram binning"),
+    "isotonic": CatalogueEntry(IsotonicCalibration, "isotonic", "Isotonic regression"),
+    "platt": CatalogueEntry(PlattScaling, "Platt", "Platt scaling"),
+    "beta": CatalogueEntry(BetaCalibration, "beta", "Beta calibration"),
+    "venn-abers": CatalogueEntry(VennAbersCalibration, "VA", "Venn-Abers"),
+    "spline": CatalogueEntry(SplineCalibration, "spline", "Spline"),
 }
 
 #: Calibrators of the whole vector.
 VECTOR = {
-    "temperature": Method(
+    "temperature": CatalogueEntry(
         TemperatureScaling,
         "TS",
         "Temperature scaling",
         "One number for all classes. Keeps the predicted class.",
     ),
-    "vector": Method(
+    "vector": CatalogueEntry(
         VectorScaling,
         "VS",
         "Vector scaling",
         "A weight and a bias per class, on the log-odds against the last class: the paper's form, whose "
         "result depends on which class is last. The result of structured vector scaling (SVS) does not.",
     ),
-    "dirichlet": Method(
+    "dirichlet": CatalogueEntry(
         DirichletScaling,
         "DS",
         "Dirichlet scaling",
         "A matrix on log p: L (L + 1) parameters, which fit the noise of few rows unless cross-validation "
         "chooses a ridge.",
     ),
-    "ensemble-temperature": Method(
+    "ensemble-temperature": CatalogueEntry(
         EnsembleTemperatureScaling,
         "ETS",
         "Ensemble temperature scaling",
         "A mixture of the temperature-scaled, the given and the uniform probabilities. Keeps the predicted "
         "class.",
     ),
-    "structured-vector": Method(
+    "structured-vector": CatalogueEntry(
         StructuredVectorScaling,
         "SVS",
         "Structured vector scaling",
         "Temperature, then a weight and a bias per class, held by a ridge. The order of the classes does not "
         "matter.",
     ),
-    "structured-matrix": Method(
+    "structured-matrix": CatalogueEntry(
         StructuredMatrixScaling,
         "SMS",
         "Structured matrix scaling",
         "Temperature, then a matrix, held by a ridge that is stronger off the diagonal.",
     ),
-    "top-versus-all": Method(
+    "top-versus-all": CatalogueEntry(
         TopVersusAllScaling,
         "VS-TvA",
         "Vector scaling, top-versus-all",
@@ -118,9 +118,9 @@ VECTOR = {
 
 #: Partitions of the simplex, for `CanonicalBinning`.
 SCHEMES = {
-    "sierpinski": Method(SierpinskiScheme, "Sierpinski", "Sierpinski"),
-    "grid": Method(GridScheme, "Grid", "Grid"),
-    "projection": Method(ProjectionScheme, "Projection", "Projection"),
+    "sierpinski": CatalogueEntry(SierpinskiScheme, "Sierpinski", "Sierpinski"),
+    "grid": CatalogueEntry(GridScheme, "Grid", "Grid"),
+    "projection": CatalogueEntry(ProjectionScheme, "Projection", "Projection"),
 }
 
 #: Every method by the name that the command line knows it by.

@@ -23,7 +23,7 @@ from calib import (
     ece,
     read,
 )
-from calib.calibrators.catalogue import BINARY, VECTOR, Method
+from calib.calibrators.catalogue import BINARY, VECTOR, CatalogueEntry
 from calib.cli.parser import main
 from calib.data import validation
 from calib.diagrams.class_sizes import class_binning, plan_bins
@@ -103,7 +103,7 @@ def test_swapped_arguments_are_told(name):
 
 @pytest.mark.parametrize("name", [*BINARY, *VECTOR, "reduction"])
 def test_calibrators_tell_swapped_arguments(name):
-    calibrator = (BINARY | VECTOR | {"reduction": Method(MulticlassToBinary, "", "")})[name].make()
+    calibrator = (BINARY | VECTOR | {"reduction": CatalogueEntry(MulticlassToBinary, "", "")})[name].make()
     with pytest.raises(InputError, match="swapped"):
         calibrator.fit(*((HAPPENED, EVENT) if name in BINARY else (LABELS, PROBA)))
 

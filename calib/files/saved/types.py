@@ -11,7 +11,7 @@ import numpy as np
 
 from calib.base.exceptions import CalibratorFileError, InputError
 from calib.calibrators.canonical import CanonicalBinning, GridScheme, SierpinskiScheme
-from calib.calibrators.catalogue import BINARY, SCHEMES, VECTOR, Method
+from calib.calibrators.catalogue import BINARY, SCHEMES, VECTOR, CatalogueEntry
 from calib.calibrators.curves import MOST_ODDS
 from calib.calibrators.label_shift import CorrectedCalibrator, CorrectedScores
 from calib.calibrators.multiclass import MulticlassToBinary, ProblemCalibrators, find_fallbacks, with_values
@@ -198,7 +198,7 @@ def _check_canonical(params: Values, state: Values, where: str, sizes: Sizes) ->
 _LATER = dict.fromkeys(("misplaced_", "off_diagonal", "ridge_", "effective_"))
 
 
-def _layouts(methods: Mapping[str, Method], rows: Mapping[str, tuple[Any, ...]]) -> dict[str, Layout]:
+def _layouts(methods: Mapping[str, CatalogueEntry], rows: Mapping[str, tuple[Any, ...]]) -> dict[str, Layout]:
     """Return the layouts of the catalogue's methods, each from (params, state) or (params, state, check)."""
     return {
         methods[name].make.__name__: Layout(
