@@ -99,9 +99,9 @@ def blas_libraries() -> Any:
     return ThreadpoolController()
 
 
-def row_blocks(n_rows: int, row_width: int = 1) -> list[slice]:
-    """Cut `n_rows` into blocks of `BLOCK` elements, or of one row; at least one block."""
-    step = max(1, BLOCK // max(row_width, 1))
+def row_blocks(n_rows: int, row_width: int = 1, n_elements: int = BLOCK) -> list[slice]:
+    """Cut `n_rows` into blocks of so many elements, or of one row; at least one block."""
+    step = max(1, n_elements // max(row_width, 1))
     return [slice(first, min(first + step, n_rows)) for first in range(0, max(n_rows, 1), step)]
 
 

@@ -18,7 +18,7 @@ import numpy as np
 import pandas as pd
 
 from calib.base.exceptions import InputError
-from calib.base.parallel import map_threads, row_blocks
+from calib.base.parallel import BLOCK, map_threads, row_blocks
 from calib.base.results import Result
 from calib.data.defaults import N_BINS
 from calib.data.notions import NotionShape, PerClass, Strategy
@@ -357,7 +357,8 @@ def bin_columns(
             found.append(added)
         return found
 
-    parts = map_threads(sums, row_blocks(n_samples, n_columns))
+    # each block adds up sums of all cells
+    parts = map_threads(sums, row_blocks(n_samples, n_columns, max(BLOCK, 50 * size)))
     counts, happened, *score_sums = (np.sum(columns, axis=0) for columns in zip(*parts, strict=True))
     by_column = counts.reshape(n_columns, n_bins)
     by_column[:, 0] = n_samples - by_column[:, 1:].sum(axis=1)
