@@ -8,7 +8,7 @@ from typing import Any, cast
 
 import numpy as np
 import pandas as pd
-from sklearn.base import clone
+from sklearn.base import BaseEstimator, clone
 
 from calib.answers.calibrated import calibrated_scores, fit_on, losses_if_wrong, vector_losses
 from calib.answers.confirmation import SCORES, Confirmation, Verdict, confirm_choice
@@ -83,7 +83,7 @@ class Recommendation(Result):
 
     name: str  #: Name of the calibrator in the catalogue, or "none": leave the scores as they are
     #: fitted calibrator or None: Fitted on all calibration rows; None if the name is "none"
-    calibrator: Any
+    calibrator: BaseEstimator
     reason: str  #: Why, in one sentence with numbers
     table: pd.DataFrame  #: One row per `Candidate`, lowest score first
     left_out: dict[str, str]  #: Candidates that were not tried, and why
@@ -479,14 +479,14 @@ def _candidates(
     return candidates, left_out
 
 
-def _gives_probabilities(calibrator: Any) -> bool:
+def _gives_probabilities(calibrator: BaseEstimator) -> bool:
     """Whether rows get probabilities that sum to 1, fitted by a proper score."""
     if isinstance(calibrator, MulticlassToBinary):
         return calibrator.notion != "class-wise" or calibrator.normalize
     return getattr(calibrator, "objective", None) != "conf_ece"
 
 
-def _is_light(calibrator: Any, parameters: int, n_classes: int) -> bool:
+def _is_light(calibrator: BaseEstimator, parameters: int, n_classes: int) -> bool:
     """Whether a fit sorts one event per row, or has fewer parameters than classes."""
     if isinstance(calibrator, MulticlassToBinary):
         return calibrator.notion in TOP_NOTIONS
@@ -540,7 +540,7 @@ def _mean_and_error(values: np.ndarray, rows: Rows) -> tuple[np.ndarray, np.ndar
     return mean, spread / values.shape[1]
 
 
-def fitted_numbers(calibrator: Any) -> int:
+def fitted_numbers(calibrator: BaseEstimator) -> int:
     """Count the numbers that a fitted calibrator has learned: the fewer, the simpler it is.
 
     >>> from calib import PlattScaling

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+from sklearn.base import BaseEstimator
 
 from calib.base.exceptions import InputError
 from calib.base.parallel import map_threads, row_blocks
@@ -39,7 +40,9 @@ from calib.evidence.row_scores import error_share, row_values, vector_values, we
 from calib.evidence.rows import Rows
 
 
-def calibrated_scores(calibrator: Any, predictions: Scores, *, groups: Values | None = None) -> Announcement:
+def calibrated_scores(
+    calibrator: BaseEstimator, predictions: Scores, *, groups: Values | None = None
+) -> Announcement:
     """Return predictions with the scores of a fitted calibrator, and all that came with the rows.
 
     Parameters
@@ -63,7 +66,7 @@ def calibrated_scores(calibrator: Any, predictions: Scores, *, groups: Values | 
     return _calibrated(calibrator, rows, groups).with_strategy(assessment_strategy(rows, calibrator))
 
 
-def _calibrated(calibrator: Any, rows: Announcement, groups: Values | None) -> Announcement:
+def _calibrated(calibrator: BaseEstimator, rows: Announcement, groups: Values | None) -> Announcement:
     if isinstance(calibrator, BinaryCalibrator):
         if isinstance(rows, BinaryPrediction):
             return replace(rows, score=calibrator.predict(rows.score))
@@ -91,7 +94,7 @@ def _calibrated(calibrator: Any, rows: Announcement, groups: Values | None) -> A
     return top_of(rows, labels[:, 0], confidences[:, 0])
 
 
-def groups_in(calibrator: Any, rows: Any) -> Any:
+def groups_in(calibrator: BaseEstimator, rows: Any) -> Any:
     """Return the column of predictions that mostly holds a calibrator's groups; None if there is none."""
     table = getattr(rows, "metadata", None)
     if not getattr(calibrator, "has_groups", False) or table is None:
@@ -110,7 +113,7 @@ def groups_in(calibrator: Any, rows: Any) -> Any:
     return table[best]
 
 
-def fit_on(calibrator: Any, rows: Announcement, *, groups: Values | None = None) -> Any:
+def fit_on(calibrator: BaseEstimator, rows: Announcement, *, groups: Values | None = None) -> Any:
     """Fit a calibrator on labelled predictions of any kind and return it; raises as `check_calibrates`."""
     weights = rows.sample_weight
     if isinstance(calibrator, BinaryCalibrator):
@@ -167,7 +170,7 @@ def losses_if_wrong(rows: Announcement, before: Announcement) -> dict[str, float
     return {metric: float(values.mean()) for metric, values in losses.items()}
 
 
-def assessment_strategy(rows: Announcement, calibrator: Any) -> Strategy:
+def assessment_strategy(rows: Announcement, calibrator: BaseEstimator) -> Strategy:
     """Choose the bins in which a fitted calibrator's scores of base predictions are assessed.
 
     "discrete" for calibrators that predict one value per bin along one curve for all classes; `PerClass` if
@@ -181,7 +184,7 @@ def assessment_strategy(rows: Announcement, calibrator: Any) -> Strategy:
     return "discrete" if getattr(calibrator, "notion", "confidence") in POOLED_NOTIONS else PerClass()
 
 
-def _strategy_after(calibrator: Any) -> Strategy:
+def _strategy_after(calibrator: BaseEstimator) -> Strategy:
     if isinstance(calibrator, BinaryCalibrator):
         return "discrete" if calibrator.is_binned else "uniform"
     if not hasattr(calibrator, "notion"):
@@ -201,7 +204,7 @@ def _strategy_after(calibrator: Any) -> Strategy:
 
 
 def applied_frame(
-    calibrator: Any, predictions: Announcement, class_names: Sequence[str] | None = None
+    calibrator: BaseEstimator, predictions: Announcement, class_names: Sequence[str] | None = None
 ) -> pd.DataFrame:
     """Return each row before and after calibration, as a table to save and `calib.read` again.
 
@@ -264,7 +267,7 @@ def beside_input(columns: Mapping[str, np.ndarray], applied: pd.DataFrame, kept:
     return table
 
 
-def _applied_to_classes(calibrator: Any, rows: MultilabelPrediction) -> pd.DataFrame:
+def _applied_to_classes(calibrator: BaseEstimator, rows: MultilabelPrediction) -> pd.DataFrame:
     """Return the columns p(class), the calibrated scores, and true(class), whether the class is true."""
     names = rows.class_names or ()
     scores = score_matrix(calibrated_scores(calibrator, rows))

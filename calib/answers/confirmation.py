@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Literal
 
 import numpy as np
+from sklearn.base import BaseEstimator
 
 from calib.answers.calibrated import calibrated_scores, losses_if_wrong, vector_losses
 from calib.base.interval_words import (
@@ -57,7 +58,7 @@ class Confirmation(Result):
         return f"{on} it {does} the {title} by {size}"
 
 
-def confirm_choice(calibrator: Any, rows: Announcement, *, score: str = "brier") -> Confirmation:
+def confirm_choice(calibrator: BaseEstimator, rows: Announcement, *, score: str = "brier") -> Confirmation:
     """Test a fitted calibrator once on labelled rows that were not used to choose it."""
     before = Rows(counted_together(rows))
     after = before.of_scores(calibrated_scores(calibrator, before.predictions))

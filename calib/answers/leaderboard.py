@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+from sklearn.base import BaseEstimator
 
 from calib.answers.calibrated import (
     calibrated_scores,
@@ -242,7 +243,7 @@ def compare(
     """Fit every method on calibration rows and assess it on evaluation rows; entries record failures."""
     rows = Rows(evaluation)
 
-    def fitted(name: str, calibrator: Any) -> Entry:
+    def fitted(name: str, calibrator: BaseEstimator) -> Entry:
         calibrator, seconds = timed_fit(name, calibrator, calibration)
         scored = rows.of_scores(calibrated_scores(calibrator, rows.predictions))
         return entry_of(name, scored, rows, seconds=seconds, n_bins=n_bins)
@@ -258,7 +259,7 @@ def compare(
     return Leaderboard(tuple(entries), rows)
 
 
-def timed_fit(name: str, calibrator: Any, calibration: Announcement | None) -> tuple[Any, float]:
+def timed_fit(name: str, calibrator: BaseEstimator, calibration: Announcement | None) -> tuple[Any, float]:
     """Fit a method of a leaderboard on calibration rows; return it and the seconds of the fit."""
     if calibration is None:
         raise InputError("there are no calibration rows to fit on; pass some")

@@ -9,6 +9,7 @@ from typing import Any, Literal
 
 import numpy as np
 import pandas as pd
+from sklearn.base import BaseEstimator
 
 from calib.answers.calibrated import calibrated_scores
 from calib.answers.leaderboard import Entry, Leaderboard, compare, entry_of, timed_fit
@@ -389,7 +390,7 @@ class _Model:
             for entry in board.entries
         ]
 
-    def _fitted(self, name: str, calibrator: Any) -> Entry:
+    def _fitted(self, name: str, calibrator: BaseEstimator) -> Entry:
         calibrator, seconds = timed_fit(name, calibrator, rows_to_fit(self.name, self.calibration))
         scored = self.base.of_scores(calibrated_scores(calibrator, self.base.predictions))
         return self._entry(name, scored, seconds)

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 import numpy as np
+from sklearn.base import BaseEstimator
 
 from calib.base.exceptions import InputError
 from calib.base.results import Result
@@ -56,7 +57,7 @@ class AcceptanceRule(Result):
             )
         return np.asarray(confidence >= self.thresholds[label])
 
-    def carried_by(self, calibrator: Any) -> Any:
+    def carried_by(self, calibrator: BaseEstimator) -> Any:
         """Return a copy of a fitted calibrator for the same classes, with this rule as `rule_`."""
         n_classes = getattr(calibrator, "n_classes_", 2 if self.of_event else 1)
         if self.by is not None and n_classes != len(self.thresholds):

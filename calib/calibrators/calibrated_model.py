@@ -57,7 +57,7 @@ class FittedPair:
     the (L,) classes of the columns.
     """
 
-    def __init__(self, estimator: Any, response: str, classes: np.ndarray) -> None:
+    def __init__(self, estimator: BaseEstimator, response: str, classes: np.ndarray) -> None:
         self.estimator, self.response, self.classes = estimator, response, classes
         self.calibrator: Any = None
         self.scale = 1.0
@@ -85,7 +85,7 @@ class FittedPair:
         return softmax(scaled)
 
     def fit_calibrator(
-        self, unfitted: Any, values: np.ndarray, codes: np.ndarray, weights: Any
+        self, unfitted: BaseEstimator, values: np.ndarray, codes: np.ndarray, weights: Any
     ) -> FittedPair:
         if self.response == "decision_function":
             self.scale = max(1.0, float(np.abs(values[np.isfinite(values)]).max()) / LARGEST_DECISION)
@@ -166,7 +166,7 @@ class CalibratedModel(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
 
     def __init__(
         self,
-        estimator: Any,
+        estimator: BaseEstimator,
         calibrator: Any = None,
         *,
         calibration: float = 0.25,

@@ -10,6 +10,8 @@ from functools import cache
 from inspect import signature
 from typing import Any, NamedTuple
 
+from sklearn.base import BaseEstimator
+
 from calib.base.exceptions import InputError
 from calib.calibrators.binary import BetaCalibration, BinaryCalibrator, IsotonicCalibration, PlattScaling
 from calib.calibrators.canonical import CanonicalBinning, GridScheme, ProjectionScheme, SierpinskiScheme
@@ -161,7 +163,7 @@ def make_calibrator(method: str = "histogram", *, random_state: int | None = Non
     return CanonicalBinning(calibrator) if method in SCHEMES else calibrator
 
 
-def for_kind(calibrator: Any, kind: Kind | str) -> Any:
+def for_kind(calibrator: BaseEstimator, kind: Kind | str) -> Any:
     """Return the unfitted calibrator for a kind: for one score per row, the binary calibrator itself."""
     kind = KINDS[kind] if isinstance(kind, str) else kind
     if isinstance(calibrator, MulticlassToBinary) and kind.scored:
@@ -175,7 +177,7 @@ def for_kind(calibrator: Any, kind: Kind | str) -> Any:
     return calibrator
 
 
-def check_calibrates(calibrator: Any, kind: Kind) -> None:
+def check_calibrates(calibrator: BaseEstimator, kind: Kind) -> None:
     """Refuse a calibrator of several classes, fitted or not, that needs more than this kind of rows has."""
     notion = getattr(calibrator, "notion", None)
     if notion is None:
@@ -249,12 +251,12 @@ def named_methods(n_bins: int | None = N_BINS, points_per_bin: int = 50) -> dict
     return {name: named[name] for name in (*PAPER, *named)}
 
 
-def method_of(calibrator: Any) -> str | None:
+def method_of(calibrator: BaseEstimator) -> str | None:
     """Return the name in `METHODS` of a calibrator or scheme by its exact type, None for any other."""
     return next((name for name, method in METHODS.items() if method.make is type(calibrator)), None)
 
 
-def short_name(calibrator: Any) -> str:
+def short_name(calibrator: BaseEstimator) -> str:
     """Return the name of a calibrator without its settings, such as "TL-HB" or "TS".
 
     >>> short_name(MulticlassToBinary(IsotonicCalibration(), notion="class-wise"))
@@ -282,7 +284,7 @@ def short_name(calibrator: Any) -> str:
     return f"{short} ({', '.join(qualifiers)})" if qualifiers else short
 
 
-def full_name(calibrator: Any) -> str:
+def full_name(calibrator: BaseEstimator) -> str:
     """Return the name of a calibrator in full, without its settings, for sentences and menus.
 
     >>> full_name(TemperatureScaling())
@@ -301,7 +303,7 @@ def full_name(calibrator: Any) -> str:
     return short_name(calibrator) if method is None else METHODS[method].title
 
 
-def name_of(calibrator: Any) -> str:
+def name_of(calibrator: BaseEstimator) -> str:
     """Return the name of a calibrator for tables and drawings, such as "TL-HB, k = 50" or "TS".
 
     >>> name_of(MulticlassToBinary(HistogramBinning(n_bins=15), notion="class-wise", normalize=True))

@@ -5,7 +5,9 @@ Seconds of a 2.5 GHz processor, measured by ``benchmarks/speed.py``, good to a f
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
+
+from sklearn.base import BaseEstimator
 
 from calib.calibrators.ridge_choice import CROSS_VALIDATED, N_FOLDS, STRENGTHS
 from calib.data.notions import NotionShape
@@ -42,7 +44,7 @@ EFFORTS: dict[str, Effort] = {
 LONG = 60.0
 
 
-def fit_seconds(calibrator: Any, n_samples: int, n_classes: int) -> float:
+def fit_seconds(calibrator: BaseEstimator, n_samples: int, n_classes: int) -> float:
     """Estimate the processor time of a fit; 0.0 if it is always short.
 
     >>> from calib import DirichletScaling
@@ -66,7 +68,7 @@ def fit_seconds(calibrator: Any, n_samples: int, n_classes: int) -> float:
     return seconds * (N_FOLDS * len(STRENGTHS) if searched else 1)
 
 
-def effort_words(calibrator: Any, n_samples: int, n_classes: int) -> str:
+def effort_words(calibrator: BaseEstimator, n_samples: int, n_classes: int) -> str:
     """Warn of a fit that takes more than `LONG` seconds, else return ""."""
     seconds = fit_seconds(calibrator, n_samples, n_classes)
     if seconds <= LONG:

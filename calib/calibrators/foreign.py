@@ -6,6 +6,7 @@ import copy
 from typing import Any
 
 import numpy as np
+from sklearn.base import BaseEstimator
 
 from calib.base.exceptions import InputError
 from calib.calibrators.completed_rows import VectorCalibrator
@@ -16,7 +17,7 @@ from calib.data.validation import as_class_scores, plain
 METHODS = ("predict_proba", "transform")
 
 
-def is_foreign(calibrator: Any) -> bool:
+def is_foreign(calibrator: BaseEstimator) -> bool:
     """Whether an object gives probabilities and is no calibrator of calib."""
     ours = any(kind.__module__.partition(".")[0] == "calib" for kind in type(calibrator).__mro__)
     own = ours or any(hasattr(calibrator, method) for method in ("predict_top", "predict_top_k"))
@@ -45,7 +46,7 @@ class ForeignCalibrator(VectorCalibrator):
     (4, 2)
     """
 
-    def __init__(self, calibrator: Any, *, name: str | None = None) -> None:
+    def __init__(self, calibrator: BaseEstimator, *, name: str | None = None) -> None:
         self.calibrator = calibrator
         self.name = name
 

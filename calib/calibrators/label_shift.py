@@ -114,7 +114,7 @@ class CorrectedCalibrator(VectorCalibrator):
         As `LabelShift.weights`.
     """
 
-    def __init__(self, calibrator: Any, weights: Any) -> None:
+    def __init__(self, calibrator: BaseEstimator, weights: Any) -> None:
         self.calibrator, self.weights = calibrator, weights
 
     def __sklearn_is_fitted__(self) -> bool:
@@ -324,7 +324,7 @@ class LabelShiftCorrection(BaseEstimator):
         return weights
 
 
-def with_weights(calibrator: Any, shift: LabelShift) -> CorrectedCalibrator | CorrectedScores:
+def with_weights(calibrator: BaseEstimator, shift: LabelShift) -> CorrectedCalibrator | CorrectedScores:
     """Return a fitted calibrator of scores or vectors, or none, corrected for a label shift."""
     corrected = CorrectedScores if isinstance(calibrator, BinaryCalibrator) else CorrectedCalibrator
     return corrected(calibrator, shift.weights)

@@ -157,7 +157,7 @@ FALLBACK_WORDS = {
 }
 
 
-def fallback_records(calibrator: Any, class_names: Sequence[str]) -> list[dict[str, Any]]:
+def fallback_records(calibrator: BaseEstimator, class_names: Sequence[str]) -> list[dict[str, Any]]:
     """Return the fallbacks of a fitted calibrator as records, classes by name."""
     return [
         {
@@ -183,7 +183,7 @@ def fallback_words(records: Sequence[Mapping[str, Any]]) -> list[str]:
     return lines
 
 
-def fit_rows(calibrator: Any, inputs: Any, outcomes: Values, sample_weight: Values | None) -> Any:
+def fit_rows(calibrator: BaseEstimator, inputs: Any, outcomes: Values, sample_weight: Values | None) -> Any:
     if sample_weight is None:
         return calibrator.fit(inputs, outcomes)
     if not has_fit_parameter(calibrator, "sample_weight"):

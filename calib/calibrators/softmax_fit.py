@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy.linalg import cho_factor, cho_solve
 from scipy.sparse import csr_array
+from sklearn.base import BaseEstimator
 
 from calib.base.parallel import WORKERS, map_threads, one_blas_thread, row_blocks
 from calib.calibrators.likelihood import newton, newton_step, warn_early
@@ -199,7 +200,7 @@ def softmax_fit(
     return SoftmaxFit(weights, theta[:, -1].copy(), optimum.loss_gap, optimum.gradient_norm)
 
 
-def fit_words(calibrator: Any) -> list[str]:
+def fit_words(calibrator: BaseEstimator) -> list[str]:
     """Say which strength cross-validation chose, and how far from the optimum a fit stopped, if known."""
     sentences = []
     if hasattr(calibrator, "search_"):

@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+from sklearn.base import BaseEstimator
 
 from calib.answers.advice import Candidate, Recommendation
 from calib.answers.advice import recommend as recommend_calibrator
@@ -258,7 +259,7 @@ def apply(options: Namespace) -> Output[ApplyData]:
     return Output("\n".join(notes), ApplyData(str(target), len(frame), changed, list(frame.columns), shares))
 
 
-def _corrected(calibrator: Any, rows: Any, options: Namespace) -> tuple[Any, LabelShift]:
+def _corrected(calibrator: BaseEstimator, rows: Any, options: Namespace) -> tuple[Any, LabelShift]:
     if bool(options.label_shift) == bool(options.target_shares):
         raise InputError("pass --label-shift em or bbse to estimate class shares, or --target-shares")
     if bool(options.calibration) == bool(options.training_shares):

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+from sklearn.base import BaseEstimator
 
 from calib.answers.calibrated import calibrated_scores
 from calib.answers.leaderboard import timed_fit
@@ -158,7 +159,7 @@ class _Swept:
             value |= {"floor": floor.mean, "floor_lower": low, "floor_upper": high}
         return values
 
-    def method(self, name: str, calibrator: Any) -> list[dict[str, Any]]:
+    def method(self, name: str, calibrator: BaseEstimator) -> list[dict[str, Any]]:
         calibration, rows = rows_to_fit(self.model, self.calibration), self.rows.predictions
         by_bins = getattr(getattr(calibrator, "binary", None), "n_bins", None) is not None
         if by_bins and isinstance(rows, Predictions):
@@ -166,7 +167,9 @@ class _Swept:
         fitted, _ = timed_fit(name, calibrator, calibration)
         return self._values(self.rows.of_scores(calibrated_scores(fitted, rows)))
 
-    def _refitted(self, calibrator: Any, calibration: Predictions, rows: Predictions) -> list[dict[str, Any]]:
+    def _refitted(
+        self, calibrator: BaseEstimator, calibration: Predictions, rows: Predictions
+    ) -> list[dict[str, Any]]:
         every_class = calibrator.notion == "class-wise"
         found = []
         for metric in ("ece", "mce"):

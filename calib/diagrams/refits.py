@@ -7,7 +7,7 @@ from functools import partial
 from typing import Any
 
 import numpy as np
-from sklearn.base import clone
+from sklearn.base import BaseEstimator, clone
 
 from calib.answers.calibrated import assessment_strategy, calibrated_scores, fit_on
 from calib.base.parallel import map_threads
@@ -24,7 +24,7 @@ Refit = Callable[[int], tuple[Callable[[Notion], Rows | BinaryProblems], Strateg
 
 
 def binned_sweeps(
-    calibrator: Any,
+    calibrator: BaseEstimator,
     calibration: Predictions,
     evaluation: Predictions,
     n_bins: Iterable[int] = range(5, 26),
@@ -50,7 +50,7 @@ def binned_sweeps(
 
 
 def keeps_classes(
-    calibrator: Any,
+    calibrator: BaseEstimator,
     calibration: Predictions,
     evaluation: Predictions,
     notions: Sequence[Notion] = TOP_NOTIONS,
@@ -68,7 +68,7 @@ def keeps_classes(
     )
 
 
-def _refit_rows(calibrator: Any, calibration: Predictions, evaluation: Predictions) -> Refit:
+def _refit_rows(calibrator: BaseEstimator, calibration: Predictions, evaluation: Predictions) -> Refit:
     def refit(count: int) -> tuple[Callable[[Notion], Rows | BinaryProblems], Strategy]:
         refitted = fit_on(clone(calibrator).set_params(binary__n_bins=count), calibration)
         rows = Rows(calibrated_scores(refitted, evaluation))

@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 from scipy.special import expit
+from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
 from calib.base.exceptions import InputError
@@ -26,7 +27,7 @@ from calib.export.program import Program
 Value = Any
 
 
-def describe(calibrator: Any, *, logits: bool = False) -> Program:
+def describe(calibrator: BaseEstimator, *, logits: bool = False) -> Program:
     """Return a fitted calibrator as a program; `calib.export.to_onnx` lists its inputs and outputs."""
     check_is_fitted(calibrator)
     program, rule = Program(), getattr(calibrator, "rule_", None)
@@ -53,12 +54,12 @@ def describe(calibrator: Any, *, logits: bool = False) -> Program:
     return program
 
 
-def _unknown(calibrator: Any) -> InputError:
+def _unknown(calibrator: BaseEstimator) -> InputError:
     return InputError(f"a {type(calibrator).__name__} cannot be written as a scorer")
 
 
 def _one_score(
-    program: Program, calibrator: Any, weights: Any, scores: Value, rule: Any
+    program: Program, calibrator: BaseEstimator, weights: Any, scores: Value, rule: Any
 ) -> tuple[Value, Value]:
     calibrated = scores
     if calibrator is not None:
@@ -81,7 +82,7 @@ def _whole_rows(program: Program, matrix: Value) -> tuple[Value, Value]:
     return label, matrix.largest()
 
 
-def _probabilities(program: Program, calibrator: Any, proba: Value) -> Value:
+def _probabilities(program: Program, calibrator: BaseEstimator, proba: Value) -> Value:
     if calibrator is None:
         return proba
     if type(calibrator) is CanonicalBinning:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+from sklearn.base import BaseEstimator
 
 from calib.base.exceptions import InputError, not_installed
 from calib.export.description import describe
@@ -12,7 +13,9 @@ from calib.export.onnx_graph import BEHIND, Graph, as_model, dtype_of, to_go_bef
 from calib.export.replay import replay
 
 
-def to_onnx(calibrator: Any, *, opset: Any = None, prefix: str | None = None, logits: bool = False) -> bytes:
+def to_onnx(
+    calibrator: BaseEstimator, *, opset: Any = None, prefix: str | None = None, logits: bool = False
+) -> bytes:
     """Return a calibrator as a serialised ONNX model.
 
     Input "proba" is (n, L) float32 ("scores_in", (n,) float32, for a binary calibrator). Outputs are "label"
@@ -37,8 +40,8 @@ def to_onnx(calibrator: Any, *, opset: Any = None, prefix: str | None = None, lo
 
 
 def onnx_behind(
-    model: Any,
-    calibrator: Any,
+    model: BaseEstimator,
+    calibrator: BaseEstimator,
     *,
     output: str | None = None,
     logits: bool = False,
@@ -89,7 +92,7 @@ def onnx_behind(
     return merged.SerializeToString()
 
 
-def verify_onnx(model: bytes, calibrator: Any, proba: Any, *, groups: Any = None) -> float:
+def verify_onnx(model: bytes, calibrator: BaseEstimator, proba: Any, *, groups: Any = None) -> float:
     """Run an ONNX model on predictions and return its largest absolute difference from the calibrator.
 
     Parameters

@@ -6,6 +6,7 @@ from functools import cache
 from typing import Any
 
 import numpy as np
+from sklearn.base import BaseEstimator
 
 from calib.base.exceptions import InputError, not_installed
 from calib.export.program import Program, Value
@@ -28,7 +29,7 @@ def _onnx() -> Any:
     return onnx
 
 
-def as_model(model: Any) -> Any:
+def as_model(model: BaseEstimator) -> Any:
     onnx = _onnx()
     if isinstance(model, onnx.ModelProto):
         return model
@@ -43,11 +44,11 @@ def dtype_of(value: Any) -> str | None:
     return {_FLOAT32: "FLOAT", _FLOAT64: "DOUBLE"}.get(kind)
 
 
-def opset_of(model: Any) -> int:
+def opset_of(model: BaseEstimator) -> int:
     return max(known.version for known in model.opset_import if known.domain in ("", "ai.onnx"))
 
 
-def to_go_before(model: Any) -> Any:
+def to_go_before(model: BaseEstimator) -> Any:
     """Return a copy of a model to which a calibrator can be added: no ZipMap, operators of `OLDEST`."""
     onnx = _onnx()
     copy = onnx.ModelProto()

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 from scipy.special import expit, softmax
+from sklearn.base import BaseEstimator
 
 from calib.calibrators.binary import BinaryCalibrator
 from calib.data.notions import TOP_NOTIONS
@@ -18,7 +19,7 @@ BLOCK = 10_000
 
 def replay(
     run: Callable[..., dict[str, np.ndarray]],
-    calibrator: Any,
+    calibrator: BaseEstimator,
     rows: np.ndarray,
     groups: Any = None,
     *,
@@ -39,7 +40,7 @@ def replay(
     return largest
 
 
-def outputs(calibrator: Any, proba: np.ndarray, groups: Any = None) -> dict[str, np.ndarray]:
+def outputs(calibrator: BaseEstimator, proba: np.ndarray, groups: Any = None) -> dict[str, np.ndarray]:
     """Return the outputs of the calibrator itself, under the names of `calib.export.to_onnx`."""
     values, rule = _fitted_outputs(calibrator, proba, groups), getattr(calibrator, "rule_", None)
     if rule is None:
@@ -57,7 +58,7 @@ def outputs(calibrator: Any, proba: np.ndarray, groups: Any = None) -> dict[str,
     return values | {"accept": rule.accept(announced)}
 
 
-def _fitted_outputs(calibrator: Any, proba: np.ndarray, groups: Any) -> dict[str, np.ndarray]:
+def _fitted_outputs(calibrator: BaseEstimator, proba: np.ndarray, groups: Any) -> dict[str, np.ndarray]:
     if isinstance(calibrator, BinaryCalibrator):
         return {"scores": calibrator.predict(proba)}
     if hasattr(calibrator, "predict_top_k"):

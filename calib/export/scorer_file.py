@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from sklearn.base import BaseEstimator
 
 from calib.base.exceptions import InputError
 from calib.export.description import describe
@@ -17,7 +18,7 @@ _TEMPLATE = Path(__file__).with_name("scorer_template.py")
 _BEFORE, _AFTER = "DATA = _arrays({\n", "})\n"
 
 
-def scorer(calibrator: Any) -> str:
+def scorer(calibrator: BaseEstimator) -> str:
     """Return the text of a Python file with a function `calibrate(proba)` that replays a calibrator.
 
     The code is the same for every calibrator that `calib.save` can store, followed by a literal of steps and
@@ -41,7 +42,7 @@ def scorer(calibrator: Any) -> str:
     return _template() + _literal(data)
 
 
-def verify_scorer(code: str, calibrator: Any, proba: Any, *, groups: Any = None) -> float:
+def verify_scorer(code: str, calibrator: BaseEstimator, proba: Any, *, groups: Any = None) -> float:
     """Run a scorer file on predictions and return its largest absolute difference from the calibrator.
 
     As `verify_onnx`; `code` is from `scorer`: any other is refused and not run. The difference is 0.0 for

@@ -6,13 +6,14 @@ from operator import getitem
 from typing import Any
 
 import numpy as np
+from sklearn.base import BaseEstimator
 
 from calib.base.exceptions import not_installed
 from calib.export.description import describe
 from calib.export.replay import replay
 
 
-def torch_module(calibrator: Any, *, logits: bool = False) -> Any:
+def torch_module(calibrator: BaseEstimator, *, logits: bool = False) -> Any:
     """Return a calibrator as a `torch.nn.Module`, which `torch.jit.script` and `torch.export.export` take.
 
     ``module(proba)`` takes a tensor of floats, (n, L) or (n,) for a binary calibrator, and returns a
@@ -43,7 +44,7 @@ def torch_module(calibrator: Any, *, logits: bool = False) -> Any:
 
 
 def verify_torch(
-    module: Any, calibrator: Any, proba: Any, *, groups: Any = None, logits: bool = False
+    module: Any, calibrator: BaseEstimator, proba: Any, *, groups: Any = None, logits: bool = False
 ) -> float:
     """Run a module on predictions and return its largest absolute difference from the calibrator.
 

@@ -14,6 +14,7 @@ import numpy as np
 import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
+from sklearn.base import BaseEstimator
 
 from calib.answers.calibrated import applied_frame, groups_in
 from calib.base.exceptions import InputError
@@ -39,7 +40,7 @@ class Applied:
 
 
 def apply(
-    calibrator: Any,
+    calibrator: BaseEstimator,
     paths: Paths,
     output: str | os.PathLike[str],
     *,
@@ -139,7 +140,7 @@ def _finished(target: str, origin: bytes) -> bool:
 
 
 def _write(
-    calibrator: Any, parts: list[Part], layout: Layout, target: str, origin: bytes
+    calibrator: BaseEstimator, parts: list[Part], layout: Layout, target: str, origin: bytes
 ) -> Iterator[tuple[Any, list[str]]]:
     """Write the output of one input file, and yield after each of its parts."""
     writer: pq.ParquetWriter | None = None
@@ -159,7 +160,7 @@ def _write(
             yield None, []
 
 
-def _calibrated(calibrator: Any, batch: pa.RecordBatch, rows: Rows, layout: Layout) -> pa.Table:
+def _calibrated(calibrator: BaseEstimator, batch: pa.RecordBatch, rows: Rows, layout: Layout) -> pa.Table:
     if not rows.n_rows:
         raise InputError("a whole batch of rows holds no answer; leave such rows out before")
     frame = applied_frame(calibrator, aligned(_predictions(rows, layout), calibrator))

@@ -13,7 +13,7 @@ from functools import partial
 from typing import Any
 
 import numpy as np
-from sklearn.base import clone
+from sklearn.base import BaseEstimator, clone
 
 from calib.base.exceptions import InputError
 from calib.base.parallel import WORKERS
@@ -431,7 +431,7 @@ def _least_positive(part: Part, layout: Layout) -> tuple[int, float]:
     return n_rows, least
 
 
-def _begin_scaling(calibrator: Any, passes: _Passes) -> int:
+def _begin_scaling(calibrator: BaseEstimator, passes: _Passes) -> int:
     """Set the number of classes and the floor of the probabilities; return the number of rows."""
     if passes.layout.kind != "vectors":
         raise InputError(f"{type(calibrator).__name__} needs a probability for every class")

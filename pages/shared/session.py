@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 import streamlit as st
-from sklearn.base import clone
+from sklearn.base import BaseEstimator, clone
 
 from calib import InputError
 from calib.answers import cut_column
@@ -428,7 +428,7 @@ def methods(*, every: bool = False) -> dict[str, Method]:
 
 
 def fit(
-    name: str, calibrator: Any, choices: int = 1, by: By | None = None, *, unasked: bool = False
+    name: str, calibrator: BaseEstimator, choices: int = 1, by: By | None = None, *, unasked: bool = False
 ) -> Method:
     """Fit a calibrator on the calibration rows and store it under `name`; `choices` as in `Method`.
 
@@ -461,7 +461,11 @@ def begin_fits(calibrators: Mapping[str, Any]) -> None:
 
 
 def _call_to_fit(
-    data: Dataset, name: str, calibrator: Any, by: By | None = None, groups: tuple[Any, Any] = (None, None)
+    data: Dataset,
+    name: str,
+    calibrator: BaseEstimator,
+    by: By | None = None,
+    groups: tuple[Any, Any] = (None, None),
 ) -> tuple[Any, ...]:
     """Return the kept function that fits, and its arguments."""
     key = f"{data.digest}/{calibrator!r}/{by!r}"
@@ -474,7 +478,7 @@ def _chosen() -> None:
     st.session_state["lost"] = [name for name in lost() if name != "fitted"]
 
 
-def _fit(name: str, calibrator: Any, by: By | None = None) -> Method:
+def _fit(name: str, calibrator: BaseEstimator, by: By | None = None) -> Method:
     data: Dataset = st.session_state["dataset"]
     assert data.calibration is not None, "pages ask for calibration rows before they offer to fit"
     groups: tuple[Any, Any] = (None, None)

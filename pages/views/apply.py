@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 import streamlit as st
+from sklearn.base import BaseEstimator
 
 from calib import HistogramBinning, InputError, MulticlassToBinary, metrics
 from calib.answers.calibrated import applied_frame, beside_input, calibrated_scores
@@ -38,7 +37,7 @@ PREVIEW_ROWS = 100
 FILE, SESSION = "From a file", "Fitted in this session"
 
 
-def show_loaded(calibrator: Any, choices: int | None) -> None:
+def show_loaded(calibrator: BaseEstimator, choices: int | None) -> None:
     """Describe the loaded calibrator: its classes, the rows and time of its fit, and its promise.
 
     `choices` is the number of calibrators from which the same labels chose it; by default as in its file.

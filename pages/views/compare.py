@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from time import perf_counter
-from typing import Any
 
 import pandas as pd
 import streamlit as st
+from sklearn.base import BaseEstimator
 
 from calib import diagrams
 from calib.answers.calibrated import unseen_losses
@@ -112,7 +112,7 @@ def say(share: float, name: str) -> None:
         place.progress(share, f"Fitting {name}")
 
 
-def assessed(name: str, calibrator: Any) -> Entry:
+def assessed(name: str, calibrator: BaseEstimator) -> Entry:
     return entry(methods()[name] if name == proposed else fit(name, calibrator, unasked=True))
 
 

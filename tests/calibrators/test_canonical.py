@@ -284,7 +284,7 @@ def test_wrong_input_is_refused():
         calibrator.predict_proba(np.eye(3))
     with pytest.raises(InputError, match="at least 3 classes; got 2"):
         calibrator.fit(np.eye(2), [0, 1])
-    with pytest.raises(InputError, match="fit needs true labels; these predictions have none"):
+    with pytest.raises(InputError, match="true labels are needed"):
         calibrator.fit(np.eye(3), None)
     calibrator.fit(np.eye(3), [0, 1, 2])
     with pytest.raises(InputError, match="fitted on 3 classes; got 4 columns"):

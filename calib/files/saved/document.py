@@ -10,6 +10,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, BinaryIO
 
+from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
 from calib.base.exceptions import CalibratorFileError, InputError
@@ -56,7 +57,7 @@ def content_of(file: str | os.PathLike[str] | BinaryIO) -> bytes:
 
 
 def dumps(
-    calibrator: Any,
+    calibrator: BaseEstimator,
     *,
     class_names: Sequence[str] | None = None,
     fitted_on: Any = None,
@@ -173,7 +174,7 @@ def check_version(document: Mapping[str, Any], *versions: int) -> None:
         raise mismatch("version", f"{expected} for this calib", document.get("version"))
 
 
-def aligned(predictions: Any, calibrator: Any) -> Any:
+def aligned(predictions: Any, calibrator: BaseEstimator) -> Any:
     """Put the columns or codes of predictions in the order of the classes that a calibrator was fitted on.
 
     Classes are matched by name if both have names; default names "0", "1", ... count as unnamed. P(Y = 1) of
@@ -197,7 +198,7 @@ def aligned(predictions: Any, calibrator: Any) -> Any:
     return predictions if names is None else predictions.in_order_of(names)
 
 
-def matched_by_position(predictions: Any, calibrator: Any) -> bool:
+def matched_by_position(predictions: Any, calibrator: BaseEstimator) -> bool:
     """Whether columns are matched by position, because predictions or calibrator name no classes."""
     held = getattr(predictions, "class_names", None)
     names = getattr(calibrator, "class_names_", getattr(calibrator, "class_names", None))

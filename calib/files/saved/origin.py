@@ -10,6 +10,7 @@ from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
+from sklearn.base import BaseEstimator
 
 from calib.base.exceptions import InputError
 from calib.base.version import __version__
@@ -145,7 +146,7 @@ def decode_origin(raw: Any, n_points: int | None) -> FittedOn:
 
 
 def encode_names(
-    calibrator: Any, n_classes: int | None, class_names: Sequence[str] | None, fitted_on: Any
+    calibrator: BaseEstimator, n_classes: int | None, class_names: Sequence[str] | None, fitted_on: Any
 ) -> list[str] | None:
     """Return the names to store, or raise `InputError` if there is not one per class."""
     if n_classes is None:
@@ -167,7 +168,7 @@ def encode_names(
 
 
 def encode_origin(
-    calibrator: Any, fitted_on: Any, log: Sequence[str] = (), choices: int = 1
+    calibrator: BaseEstimator, fitted_on: Any, log: Sequence[str] = (), choices: int = 1
 ) -> dict[str, Any]:
     """Return the origin to store: of `fitted_on`, else the origin that the calibrator was loaded with."""
     origin = getattr(calibrator, "fitted_on_", None)

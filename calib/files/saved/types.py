@@ -8,6 +8,7 @@ from itertools import pairwise
 from typing import Any
 
 import numpy as np
+from sklearn.base import BaseEstimator
 
 from calib.base.exceptions import CalibratorFileError, InputError
 from calib.calibrators.canonical import CanonicalBinning, GridScheme, SierpinskiScheme
@@ -52,11 +53,11 @@ class Layout:
     #: Raises `CalibratorFileError` if decoded params and state do not agree; may add to the sizes
     check: StateCheck | None = None
 
-    def encode(self, estimator: Any, *, fitted: bool = True) -> Values:
+    def encode(self, estimator: BaseEstimator, *, fitted: bool = True) -> Values:
         coded = {"type": self.make.__name__, "params": self.params.encode(estimator)}
         return coded | ({"state": self.encode_state(estimator)} if fitted else {})
 
-    def encode_state(self, estimator: Any) -> Values:
+    def encode_state(self, estimator: BaseEstimator) -> Values:
         return self.state.encode(estimator)
 
     def decode_state(self, params: Values, raw: Any, where: str, sizes: Sizes) -> Values:
@@ -90,7 +91,7 @@ def layout_named(name: Any, layouts: Layouts, where: str) -> Layout:
     return layouts[name]
 
 
-def layout_of(calibrator: Any, layouts: Layouts) -> Layout:
+def layout_of(calibrator: BaseEstimator, layouts: Layouts) -> Layout:
     """Return the layout of an object's exact type, or raise `CalibratorFileError`."""
     layout = layouts.get(type(calibrator).__name__)
     if layout is None or layout.make is not type(calibrator):
@@ -369,7 +370,7 @@ class _By:
 class _MulticlassLayout(Layout):
     """`MulticlassToBinary` with its binary calibrators' states, null for problems with too few rows."""
 
-    def encode_state(self, estimator: Any) -> Values:
+    def encode_state(self, estimator: BaseEstimator) -> Values:
         layout = layout_of(estimator.binary_calibrator, _BINARY)
         fell_back = {fallback.problem for fallback in estimator.fallbacks_}
         fitted = [None if i in fell_back else binary for i, binary in enumerate(estimator.calibrators_)]
@@ -494,7 +495,9 @@ def _group_names(names: Any, where: str) -> tuple[str, ...]:
     return tuple(names)
 
 
-def _binary_states(unfitted: Any, raw: Any, where: str, n_points: np.ndarray, needed: int) -> list[Any]:
+def _binary_states(
+    unfitted: BaseEstimator, raw: Any, where: str, n_points: np.ndarray, needed: int
+) -> list[Any]:
     """Return the calibrator of each entry, None if it has fewer than `needed` points."""
     if not isinstance(raw, list) or len(raw) != len(n_points):
         raise mismatch(where, f"a list of {len(n_points):,}", raw)

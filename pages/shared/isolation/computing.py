@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
+from sklearn.base import BaseEstimator
 
 from calib.answers import slice_gaps, slices
 from calib.answers.advice import choose_points_per_bin, recommend
@@ -66,7 +67,7 @@ SECONDS = int(os.environ.get("CALIB_WORKER_SECONDS", "1800"))
 
 
 def fit(
-    calibrator: Any, calibration: Announcement, evaluation: Announcement, groups: Any = (None, None)
+    calibrator: BaseEstimator, calibration: Announcement, evaluation: Announcement, groups: Any = (None, None)
 ) -> tuple[Any, Any]:
     """Fit a calibrator; return it and the evaluation rows with its scores; `groups` are of both sets."""
     fitted = fit_on(calibrator, calibration, groups=groups[0])
@@ -89,7 +90,7 @@ def write_table(frame: pd.DataFrame) -> np.ndarray:
 
 
 def _seconds_to_fit(
-    calibrator: Any, calibration: Announcement, evaluation: Announcement, groups: Any = None
+    calibrator: BaseEstimator, calibration: Announcement, evaluation: Announcement, groups: Any = None
 ) -> float:
     """Estimate the seconds of `fit`: reading the rows, and the fit by `calib.calibrators.effort`."""
     megabytes = (calibration.n_bytes + evaluation.n_bytes) / 1e6

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import streamlit as st
+from sklearn.base import BaseEstimator
 from streamlit.delta_generator import DeltaGenerator
 
 from calib import HistogramBinning, MulticlassToBinary, diagrams
@@ -153,7 +154,7 @@ def choose_calibrator() -> tuple[Any, int, By | None]:
     return calibrator, choices, by
 
 
-def _warn_if_long(calibrator: Any) -> None:
+def _warn_if_long(calibrator: BaseEstimator) -> None:
     rows = dataset().calibration
     if warning := effort_words(calibrator, rows.n_samples, rows.n_scores // rows.n_samples):
         st.warning(warning)

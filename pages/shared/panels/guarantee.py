@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 import streamlit as st
+from sklearn.base import BaseEstimator
 
 from calib import MulticlassToBinary
 from calib.answers import points_sentence
@@ -17,7 +16,7 @@ from pages.shared.session import BASE, Method, class_wise, dataset, methods
 from pages.shared.widgets import download
 
 
-def show_guarantee(calibrator: Any, choices: int, n_bins: int) -> None:
+def show_guarantee(calibrator: BaseEstimator, choices: int, n_bins: int) -> None:
     if not isinstance(calibrator, MulticlassToBinary):
         st.markdown("Scaling methods have no distribution-free guarantee; histogram binning has one.")
         return

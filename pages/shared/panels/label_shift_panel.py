@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import streamlit as st
+from sklearn.base import BaseEstimator
 
 from calib import InputError, LabelShiftCorrection
 from calib.calibrators.label_shift import LabelShift, as_shares, known_shift, with_weights
@@ -23,7 +24,7 @@ ASSUMES = (
 )
 
 
-def corrected(calibrator: Any, predictions: Any, calibration: Any) -> Any:
+def corrected(calibrator: BaseEstimator, predictions: Any, calibration: Any) -> Any:
     """Offer the correction; return the calibrator, corrected if the user asks for it.
 
     `calibration` are the labelled rows of the session that it was fitted on. If it is None, and for P(Y = 1),

@@ -7,6 +7,7 @@ from typing import Any, Literal
 
 import numpy as np
 import streamlit as st
+from sklearn.base import BaseEstimator
 
 from calib.base.exceptions import not_installed
 from calib.calibrators.binary import BinaryCalibrator
@@ -53,7 +54,7 @@ def offer_file(method: Method, kind: Literal["primary", "secondary"] = "secondar
 
 
 def offer_calibrator(
-    calibrator: Any,
+    calibrator: BaseEstimator,
     fitted_on: Any,
     names: tuple[str, ...],
     choices: int = 1,
