@@ -13,14 +13,14 @@ from calib.calibrators.curves import SCORE_CLIP, Curve, Lines, Logistic, clipped
 from calib.calibrators.likelihood import logistic_fit
 from calib.data.predictions import Values
 from calib.data.validation import as_scores, check_binary
-from calib.data.weights import row_weights
+from calib.data.weights import RowWeights, row_weights
 
 
 class BinaryCalibrator(BaseEstimator):
     """Base class: `fit` learns a curve from score to probability, `predict` follows it.
 
     A subclass defines `_fit`, which sets the attributes that files hold, and `curve_`, from which exports are
-    written. `_fit` gets weights with mean 1, or None if all rows have weight 1.
+    written. `_fit` gets the rows that count, with their weights.
     `is_binned` says whether it predicts one value for each bin of many rows.
     """
 
@@ -44,8 +44,8 @@ class BinaryCalibrator(BaseEstimator):
             Weights, 0 or more. Only their ratios matter; rows of weight 0 are left out.
         """
         scores, outcomes = check_binary(scores, outcomes)
-        counts, weights, differ = row_weights(sample_weight, len(scores))
-        self._fit(scores[counts], outcomes[counts], weights if differ else None)
+        weights = row_weights(sample_weight, len(scores))
+        self._fit(scores[weights.counts], outcomes[weights.counts], weights)
         return self
 
     def predict(self, scores: Values) -> np.ndarray:
@@ -53,7 +53,7 @@ class BinaryCalibrator(BaseEstimator):
         check_is_fitted(self)
         return self.curve_(as_scores(scores, ndim=1, what="scores").astype(np.float64, copy=False))
 
-    def _fit(self, scores: np.ndarray, outcomes: np.ndarray, weights: np.ndarray | None) -> None:
+    def _fit(self, scores: np.ndarray, outcomes: np.ndarray, weights: RowWeights) -> None:
         raise NotImplementedError
 
 
@@ -71,9 +71,9 @@ class IsotonicCalibration(BinaryCalibrator):
         Its values there, in [0, 1].
     """
 
-    def _fit(self, scores: np.ndarray, outcomes: np.ndarray, weights: np.ndarray | None) -> None:
+    def _fit(self, scores: np.ndarray, outcomes: np.ndarray, weights: RowWeights) -> None:
         regression = IsotonicRegression(y_min=0.0, y_max=1.0, out_of_bounds="clip")
-        regression.fit(scores, outcomes, weights)
+        regression.fit(scores, outcomes, weights.each)
         self.scores_ = np.asarray(regression.X_thresholds_, dtype=np.float64)
         self.values_ = np.asarray(regression.y_thresholds_, dtype=np.float64)
 
@@ -97,14 +97,14 @@ class PlattScaling(BinaryCalibrator):
     intercept_ : float
     """
 
-    def _fit(self, scores: np.ndarray, outcomes: np.ndarray, weights: np.ndarray | None) -> None:
-        happened = int(outcomes.sum()) if weights is None else float(weights @ outcomes)
+    def _fit(self, scores: np.ndarray, outcomes: np.ndarray, weights: RowWeights) -> None:
+        happened = float(weights.each @ outcomes)
         targets = np.where(
             outcomes, (happened + 1.0) / (happened + 2.0), 1.0 / (len(outcomes) - happened + 2.0)
         )
         log_p, log_q = clipped_logs(scores)
         features = (log_p - log_q)[:, None] if _varies(scores) else np.empty((len(scores), 0))
-        theta, _ = logistic_fit(features, targets, weights)
+        theta, _ = logistic_fit(features, targets, weights.each)
         self.slope_ = float(theta[0]) if len(theta) > 1 else 0.0
         self.intercept_ = float(theta[-1])
 
@@ -132,13 +132,13 @@ class BetaCalibration(BinaryCalibrator):
     with the smaller log loss is kept. `LEAST_RIDGE` keeps the parameters finite.
     """
 
-    def _fit(self, scores: np.ndarray, outcomes: np.ndarray, weights: np.ndarray | None) -> None:
+    def _fit(self, scores: np.ndarray, outcomes: np.ndarray, weights: RowWeights) -> None:
         log_p, log_q = clipped_logs(scores)
         features = np.column_stack([log_p, -log_q])
         targets = outcomes.astype(np.float64)
         best, best_loss = np.zeros(3), np.inf
         for columns in ([0, 1], [0], [1], []) if _varies(scores) else ([],):
-            theta, loss = logistic_fit(features[:, columns], targets, weights)
+            theta, loss = logistic_fit(features[:, columns], targets, weights.each)
             if (theta[:-1] >= 0.0).all() and loss < best_loss:
                 best, best_loss = np.zeros(3), loss
                 best[[*columns, 2]] = theta

@@ -43,7 +43,7 @@ class EnsembleTemperatureScaling(LogScaling):
     def _check_params(self) -> None:
         check_choice(self.objective, ("log_loss", "brier"), "objective")
 
-    def _fit(self, matrix: np.ndarray, codes: np.ndarray, weights: np.ndarray | None) -> None:
+    def _fit(self, matrix: np.ndarray, codes: np.ndarray, weights: np.ndarray) -> None:
         by_log_loss = self.objective == "log_loss"
         search = log_loss_temperature if by_log_loss else _brier_temperature
         self.temperature_ = search(matrix, codes, self.floor_, weights)
@@ -55,15 +55,13 @@ class EnsembleTemperatureScaling(LogScaling):
             components = self._components(log_floored(matrix[rows], self.floor_))
             truth[rows] = np.take_along_axis(components, codes[rows, None, None], axis=1)[:, 0]
             flat = components.reshape(-1, 3)
-            if weights is None:
-                return flat.T @ flat
             return (components * weights[rows, None, None]).reshape(-1, 3).T @ flat
 
         products = np.asarray(sum(map_threads(sum_rows, row_blocks(n_samples, 3 * n_classes))))
         if by_log_loss:
             self.mixture_ = _likeliest_mixture(truth, weights)
         else:
-            mean = truth.mean(axis=0) if weights is None else weights @ truth / n_samples
+            mean = (truth.T * weights).mean(axis=1)
             self.mixture_ = _nearest_mixture(products / n_samples, mean)
 
     def _components(self, log_p: np.ndarray) -> np.ndarray:
@@ -83,9 +81,7 @@ class EnsembleTemperatureScaling(LogScaling):
         return top_of(proba, label, np.take_along_axis(mixed, label[:, None], axis=1)[:, 0])
 
 
-def _brier_temperature(
-    proba: np.ndarray, codes: np.ndarray, floor: float, weights: np.ndarray | None
-) -> float:
+def _brier_temperature(proba: np.ndarray, codes: np.ndarray, floor: float, weights: np.ndarray) -> float:
     """Minimise the Brier score in log T, which need not be convex."""
     slices = row_blocks(*proba.shape)
 
@@ -96,8 +92,7 @@ def _brier_temperature(
             z = log_floored(proba[rows], floor) / np.exp(log_t)
             q = softmax(z)
             falls = q * (z - (q * z).sum(axis=1, keepdims=True))
-            truth = codes[rows, None]
-            each: Any = 1.0 if weights is None else weights[rows, None]
+            truth, each = codes[rows, None], weights[rows, None]
             score = (q**2 * each).sum() - 2.0 * (np.take_along_axis(q, truth, axis=1) * each).sum()
             falls *= each
             slope = 2.0 * (np.take_along_axis(falls, truth, axis=1).sum() - (q * falls).sum())
@@ -125,18 +120,17 @@ def _nearest_mixture(products: np.ndarray, truth: np.ndarray) -> np.ndarray:
     return best / best.sum()
 
 
-def _likeliest_mixture(truth: np.ndarray, row_weights: np.ndarray | None) -> np.ndarray:
+def _likeliest_mixture(truth: np.ndarray, row_weights: np.ndarray) -> np.ndarray:
     """Maximise mean(log(truth @ w)) over the simplex, which is concave, by Newton steps within it."""
     weights = np.full(3, 1.0 / 3.0)
 
     def mean(values: np.ndarray) -> Any:
-        return values.mean(axis=0) if row_weights is None else row_weights @ values / len(values)
+        return (values.T * row_weights).mean(axis=-1)
 
     for _ in range(100):
         ratio = truth / (truth @ weights)[:, None]
         slope = mean(ratio)
-        counted = ratio if row_weights is None else ratio * row_weights[:, None]
-        step = _nearest_mixture(counted.T @ ratio / len(ratio), 2.0 * slope) - weights
+        step = _nearest_mixture((ratio.T * row_weights) @ ratio / len(ratio), 2.0 * slope) - weights
         rise, value, rate = float(slope @ step), mean(np.log(truth @ weights)), 1.0
         if rise < 1e-15:
             break

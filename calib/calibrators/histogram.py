@@ -9,7 +9,7 @@ import numpy as np
 from calib.calibrators.binary import BinaryCalibrator
 from calib.calibrators.curves import Steps
 from calib.data.validation import check_choice, check_count, check_share
-from calib.data.weights import effective_rows
+from calib.data.weights import RowWeights, effective_rows
 from calib.evidence.binning import assign_bins, equal_mass_cuts, sorted_cuts
 
 
@@ -125,7 +125,7 @@ class HistogramBinning(BinaryCalibrator):
         self.misplaced_ = self.effective_ = None
         return self
 
-    def _fit(self, scores: np.ndarray, outcomes: np.ndarray, weights: np.ndarray | None) -> None:
+    def _fit(self, scores: np.ndarray, outcomes: np.ndarray, weights: RowWeights) -> None:
         check_choice(self.ties, ("group", "randomize"), "ties")
         n_bins = self.bins_for(len(scores))
         check_share(self.delta, "delta", 1e-10)
@@ -135,22 +135,19 @@ class HistogramBinning(BinaryCalibrator):
             scores = scores + self.delta * random.random(len(scores))
         order = np.argsort(scores)
         scores, outcomes = scores[order], outcomes[order]
-        if weights is None and self.ties == "group":
+        if not weights.differ and self.ties == "group":
             self.fit_sorted(scores, outcomes)
             return
         if self.ties == "randomize":
             cuts = equal_mass_cuts(np.arange(1, len(scores) + 1), n_bins)
         else:
             cuts = sorted_cuts(scores, n_bins)
-        self.effective_ = None
-        if weights is None:
-            values = np.add.reduceat(outcomes, cuts[:-1], dtype=np.int64) / np.diff(cuts)
-        else:
-            weights = weights[order]
-            happened, weight, square = (
-                np.add.reduceat(weights * factor, cuts[:-1]) for factor in (outcomes, 1.0, weights)
-            )
-            values, self.effective_ = happened / weight, np.maximum(effective_rows(weight, square), 1.0)
+        each = weights.each[order]
+        happened, weight, square = (
+            np.add.reduceat(each * factor, cuts[:-1]) for factor in (outcomes, 1.0, each)
+        )
+        values = happened / weight
+        self.effective_ = np.maximum(effective_rows(weight, square), 1.0) if weights.differ else None
         if self.ties == "randomize":
             values = (values + self.delta * random.random(len(values))) / (1.0 + self.delta)
         self.edges_ = _between(scores[cuts[1:-1] - 1], scores[cuts[1:-1]])

@@ -28,6 +28,7 @@ from calib.data.validation import (
     check_columns,
     n_axes,
 )
+from calib.data.weights import RowWeights
 
 #: EM ends when no share changes by more than `CLOSE`, or after `ROUNDS` rounds.
 CLOSE, ROUNDS = 1e-10, 2_000
@@ -147,9 +148,9 @@ class CorrectedScores(BinaryCalibrator):
     def __sklearn_is_fitted__(self) -> bool:
         return True
 
-    def _fit(self, scores: np.ndarray, outcomes: np.ndarray, weights: np.ndarray | None) -> None:
+    def _fit(self, scores: np.ndarray, outcomes: np.ndarray, weights: RowWeights) -> None:
         if self.calibrator is not None:
-            self.calibrator.fit(scores, outcomes, weights)
+            self.calibrator.fit(scores, outcomes, weights.each)
 
     def predict(self, scores: Values) -> np.ndarray:
         """Corrected P(Y = 1), (n,) float64, of (n,) scores."""

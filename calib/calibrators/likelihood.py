@@ -123,11 +123,11 @@ def minimum(objective: Objective, start: np.ndarray) -> np.ndarray:
 
 
 def logistic_fit(
-    features: np.ndarray, targets: np.ndarray, row_weights: np.ndarray | None = None
+    features: np.ndarray, targets: np.ndarray, row_weights: np.ndarray
 ) -> tuple[np.ndarray, float]:
     """Fit a binary logistic regression with an intercept to (n, k) features and (n,) targets in [0, 1].
 
-    Rows have (n,) weights with mean 1, or None. Returns (k + 1,) weights, the intercept last, and the mean
+    Rows have (n,) weights with mean 1. Returns (k + 1,) weights, the intercept last, and the mean
     log loss with its ridge.
     """
     # With few columns, threads of BLAS cost more than the arithmetic.
@@ -138,10 +138,8 @@ def logistic_fit(
         small = np.exp(-np.abs(logit))
         p = np.where(logit >= 0.0, 1.0, small) / (1.0 + small)
         losses = np.maximum(logit, 0.0) + np.log1p(small) - targets * logit
-        residual, spread = p - targets, p * (1.0 - p)
-        if row_weights is not None:
-            losses, residual, spread = losses * row_weights, residual * row_weights, spread * row_weights
-        loss = float(np.mean(losses))
+        residual, spread = (p - targets) * row_weights, p * (1.0 - p) * row_weights
+        loss = float(np.mean(losses * row_weights))
 
         def hessian() -> np.ndarray:
             curvature = np.einsum("ji,ki->jk", design * spread, design)

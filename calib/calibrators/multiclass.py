@@ -335,7 +335,7 @@ class MulticlassToBinary(BaseEstimator):
             score_matrix(scores, "proba")
         n_classes = _classes_of(scores)
         binary = self.binary_calibrator
-        by_counts = _bins_distinct(binary) and scores.sample_weight is None
+        by_counts = _bins_distinct(binary) and not rows.is_weighted
         by_rows = self.bins_top_alone and isinstance(scores, Predictions)
         shape = self.shape_for(n_classes)
         if isinstance(scores, MultilabelPrediction) and self.normalize:

@@ -10,7 +10,6 @@ import numpy as np
 from calib.base.parallel import map_row_blocks
 from calib.calibrators.softmax_fit import SoftmaxFit
 from calib.data.equal_rows import mixed
-from calib.data.weights import equal_weights
 from calib.evidence.row_scores import weighted_mean
 
 #: In place of a strength: choose it by cross-validation.
@@ -45,7 +44,7 @@ def search_strength(
     fold: np.ndarray,
     fit: Callable[[Any, float, SoftmaxFit | None, float | None], SoftmaxFit],
     losses: Callable[[SoftmaxFit, np.ndarray], np.ndarray],
-    weights: np.ndarray | None = None,
+    weights: np.ndarray,
 ) -> np.ndarray:
     """Return strengths, mean held-out log loss and its standard error, (m, 3) float64, strongest first.
 
@@ -61,9 +60,8 @@ def search_strength(
             out = fold == number
             begins[number] = fitted = fit(~out, strength, begins[number], FOLD_GAP)
             loss[out] = losses(fitted, out)
-        each = equal_weights(len(loss)) if weights is None else weights
-        mean = weighted_mean(loss, each)
-        values = each * (loss - mean)
+        mean = weighted_mean(loss, weights)
+        values = weights * (loss - mean)
         return strength, mean, float(values.std(ddof=1) / np.sqrt(len(loss)))
 
     if len(numbers) == 1:

@@ -78,8 +78,7 @@ class LogScaling(VectorCalibrator):
         self._check_params()
         names = names_given(proba)
         rows = labelled(y, proba, sample_weight, what="proba")
-        counts, each, differ = row_weights(rows.sample_weight, rows.n_samples)
-        weights = each if differ else None
+        counts, weights, _ = row_weights(rows.sample_weight, rows.n_samples)
         matrix, codes = score_matrix(rows, "proba")[counts], rows.truth[counts]
         n_samples, n_classes = matrix.shape
         overfit = self.overfit_words(n_samples, n_classes)
@@ -118,7 +117,7 @@ class LogScaling(VectorCalibrator):
     def _check_params(self) -> None:
         raise NotImplementedError
 
-    def _fit(self, matrix: np.ndarray, codes: np.ndarray, weights: np.ndarray | None) -> None:
+    def _fit(self, matrix: np.ndarray, codes: np.ndarray, weights: np.ndarray) -> None:
         raise NotImplementedError
 
     def probabilities(self, log_p: Any) -> Any:
@@ -162,7 +161,7 @@ class TemperatureScaling(LogScaling):
     def _check_params(self) -> None:
         check_choice(self.objective, tuple(_SEARCHES), "objective")
 
-    def _fit(self, matrix: np.ndarray, codes: np.ndarray, weights: np.ndarray | None) -> None:
+    def _fit(self, matrix: np.ndarray, codes: np.ndarray, weights: np.ndarray) -> None:
         search = _SEARCHES[self.objective]
         self.temperature_ = float(search(matrix, codes, self.floor_, weights))
 
@@ -206,7 +205,7 @@ class AffineScaling(LogScaling):
             if strength != CROSS_VALIDATED:
                 check_not_negative(strength, name, f', or "{CROSS_VALIDATED}"')
 
-    def _fit(self, matrix: np.ndarray, codes: np.ndarray, weights: np.ndarray | None) -> None:
+    def _fit(self, matrix: np.ndarray, codes: np.ndarray, weights: np.ndarray) -> None:
         features, requested = self._features(matrix), self._ridges
         chosen = [name for name, strength in requested.items() if strength == CROSS_VALIDATED]
         for name in ("ridge_", "search_"):
@@ -223,7 +222,7 @@ class AffineScaling(LogScaling):
                 codes[rows],
                 kind,
                 ridge,
-                row_weights=None if weights is None else weights[rows],
+                row_weights=weights[rows],
                 centred=centred,
                 begin=begin,
                 gap=gap,
@@ -382,17 +381,14 @@ def log_floored(proba: np.ndarray, floor: float, dtype: Precision = np.float64) 
     return np.log(log_p, out=log_p)
 
 
-def log_loss_temperature(
-    proba: np.ndarray, codes: np.ndarray, floor: float, weights: np.ndarray | None = None
-) -> float:
+def log_loss_temperature(proba: np.ndarray, codes: np.ndarray, floor: float, weights: np.ndarray) -> float:
     """Minimise the log loss, convex in b = 1 / T, by Halley's steps between known signs of the slope."""
     blocks = row_blocks(*proba.shape)
 
     def slopes_in(dtype: Precision) -> Callable[[float], Slopes]:
         def slopes(b: float) -> Slopes:
             def sum_rows(rows: slice) -> Slopes:
-                block = None if weights is None else weights[rows]
-                return log_loss_slopes(proba[rows], codes[rows], floor, b, block, dtype)
+                return log_loss_slopes(proba[rows], codes[rows], floor, b, weights[rows], dtype)
 
             first, second, third = np.sum(map_threads(sum_rows, blocks), axis=0).tolist()
             return first, second, third
@@ -408,7 +404,7 @@ def log_loss_slopes(
     codes: np.ndarray,
     floor: float,
     b: float,
-    weights: np.ndarray | None = None,
+    weights: np.ndarray | float = 1.0,
     dtype: Precision = np.float64,
 ) -> Slopes:
     """Return the first three derivatives in b = 1 / T of the log loss, summed over a block of rows.
@@ -426,10 +422,7 @@ def log_loss_slopes(
     p *= log_p
     moment = (p @ ones) / total - mean * (3.0 * variance + mean * mean)
     each = mean - log_p[np.arange(len(codes)), codes], variance, moment
-    if weights is None:
-        first, second, third = (float(values.sum(dtype=np.float64)) for values in each)
-    else:
-        first, second, third = (float(values @ weights) for values in each)
+    first, second, third = (float((values * weights).sum(dtype=np.float64)) for values in each)
     return first, second, third
 
 
@@ -456,9 +449,7 @@ def temperature_of_slopes(slopes: Callable[[float], Slopes], start: float = 1.0,
     return float(1.0 / b)
 
 
-def _conf_ece_temperature(
-    proba: np.ndarray, codes: np.ndarray, floor: float, weights: np.ndarray | None
-) -> float:
+def _conf_ece_temperature(proba: np.ndarray, codes: np.ndarray, floor: float, weights: np.ndarray) -> float:
     """Grid search of App. E; the first of equally good temperatures is taken."""
     temperatures, n_bins = np.arange(1, 101) / 10.0, 15
     edges = uniform_edges(n_bins)
@@ -471,9 +462,7 @@ def _conf_ece_temperature(
         for index, temperature in enumerate(temperatures):
             confidence = 1.0 / np.exp(logits / temperature).sum(axis=1)
             bins = assign_bins(confidence, edges)
-            over = confidence - correct
-            if weights is not None:
-                over *= weights[rows]
+            over = (confidence - correct) * weights[rows]
             total[index] = np.bincount(bins, over, minlength=n_bins)
         return total
 
@@ -482,7 +471,7 @@ def _conf_ece_temperature(
 
 
 def top_versus_all_temperature(
-    proba: np.ndarray, codes: np.ndarray, floor: float, weights: np.ndarray | None = None
+    proba: np.ndarray, codes: np.ndarray, floor: float, weights: np.ndarray
 ) -> float:
     """Minimise the log loss of the event that the top class is right."""
 
@@ -507,9 +496,7 @@ def top_versus_all_temperature(
             odds = b * second[rows] + np.log(norm)  # log((1 - c) / c)
             losses = np.logaddexp(0.0, odds) - np.where(wrong[rows], odds, 0.0)
             slopes = (expit(odds) - wrong[rows]) * mean
-            if weights is not None:
-                losses, slopes = losses * weights[rows], slopes * weights[rows]
-            return float(losses.sum()), float(slopes.sum())
+            return float((losses * weights[rows]).sum()), float((slopes * weights[rows]).sum())
 
         return np.sum(map_threads(sum_rows, blocks), axis=0)
 

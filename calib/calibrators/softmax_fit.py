@@ -8,6 +8,7 @@ classes of a full map. Threads go over blocks of rows, each with its own scratch
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -27,6 +28,10 @@ _ROUNDING = {np.dtype(np.float64): 1e-15, np.dtype(np.float32): 1e-9}
 
 #: Least logit below the highest, by the precision: products of denormal numbers take a hundred times as long.
 _LEAST_LOGIT = {np.dtype(np.float64): -300.0, np.dtype(np.float32): -40.0}
+
+
+#: Multiplies values by the weights of their rows.
+Weighing = Callable[[np.ndarray], np.ndarray]
 
 
 class SoftmaxFit(NamedTuple):
@@ -66,11 +71,9 @@ class DiagonalMap:
         out += biases
         return out
 
-    def observed(self, codes: np.ndarray, x: np.ndarray, row_weights: np.ndarray | None) -> np.ndarray:
+    def observed(self, codes: np.ndarray, x: np.ndarray, row_weights: np.ndarray) -> np.ndarray:
         """Return the weighted sum over rows of the derivative of the true class's logit."""
-        true_part = x[np.arange(len(x)), codes]
-        if row_weights is not None:
-            true_part = true_part * row_weights
+        true_part = x[np.arange(len(x)), codes] * row_weights
         sums = (np.bincount(codes, each, self.n_classes) for each in (true_part, row_weights))
         return self._of_features(*sums)
 
@@ -83,19 +86,12 @@ class DiagonalMap:
         return np.einsum("jkl,jl->jk", blocks, direction)
 
     def coupled(
-        self,
-        direction: np.ndarray,
-        p: np.ndarray,
-        x: np.ndarray,
-        row_weights: np.ndarray | None,
-        scratch: np.ndarray,
+        self, direction: np.ndarray, p: np.ndarray, x: np.ndarray, weighed: Weighing, scratch: np.ndarray
     ) -> np.ndarray:
         """Return the Hessian of the weighted sum of log losses times a direction, without `alone`."""
         weights, biases = self._by_class(direction, x.dtype)
         first = np.multiply(p, x, out=scratch)
-        mean = first @ weights + p @ biases
-        if row_weights is not None:
-            mean *= row_weights
+        mean = weighed(first @ weights + p @ biases)
         return -self._of_features(mean @ first, mean @ p)
 
     def blocks(self, v: np.ndarray, x: np.ndarray, scratch: np.ndarray) -> np.ndarray:
@@ -131,9 +127,8 @@ class FullMap:
     def logits(self, theta: np.ndarray, x: np.ndarray, out: np.ndarray) -> np.ndarray:
         return np.matmul(x, np.ascontiguousarray(theta.T, x.dtype), out=out)
 
-    def observed(self, codes: np.ndarray, x: np.ndarray, row_weights: np.ndarray | None) -> np.ndarray:
-        each = np.ones(len(codes), dtype=x.dtype) if row_weights is None else row_weights
-        return csr_array((each, (codes, np.arange(len(codes)))), shape=(self.n_classes, len(x))) @ x
+    def observed(self, codes: np.ndarray, x: np.ndarray, row_weights: np.ndarray) -> np.ndarray:
+        return csr_array((row_weights, (codes, np.arange(len(codes)))), shape=(self.n_classes, len(x))) @ x
 
     def expected(self, p: np.ndarray, x: np.ndarray, scratch: np.ndarray) -> np.ndarray:
         return p.T @ x
@@ -143,19 +138,12 @@ class FullMap:
         return np.zeros_like(direction)
 
     def coupled(
-        self,
-        direction: np.ndarray,
-        p: np.ndarray,
-        x: np.ndarray,
-        row_weights: np.ndarray | None,
-        scratch: np.ndarray,
+        self, direction: np.ndarray, p: np.ndarray, x: np.ndarray, weighed: Weighing, scratch: np.ndarray
     ) -> np.ndarray:
         u = np.matmul(x, np.ascontiguousarray(direction.T, x.dtype), out=scratch)
         u -= np.einsum("ij,ij->i", p, u)[:, None]
         u *= p
-        if row_weights is not None:
-            u *= row_weights[:, None]
-        return u.T @ x
+        return weighed(u).T @ x
 
 
 Map = DiagonalMap | FullMap
@@ -172,18 +160,15 @@ def softmax_fit(
     kind: Map,
     ridge: float | np.ndarray,
     *,
-    row_weights: np.ndarray | None = None,
+    row_weights: np.ndarray,
     centred: bool = True,
     begin: SoftmaxFit | None = None,
     gap: float | None = None,
 ) -> SoftmaxFit:
     mean = np.zeros(features.shape[1])
-    if row_weights is not None:
-        row_weights = (row_weights / row_weights.mean()).astype(features.dtype)
-    if centred and row_weights is not None:
-        mean = (row_weights @ features).astype(np.float64) / len(features)
-    elif centred:
-        mean = features.mean(axis=0, dtype=np.float64)
+    row_weights = (row_weights / row_weights.mean()).astype(features.dtype)
+    if centred:
+        mean = np.einsum("i,ij->j", row_weights, features, dtype=np.float64) / len(features)
     x = kind.design(features, mean)
     target = kind.moved(kind.identity, mean)
     first = target
@@ -227,7 +212,7 @@ class _SoftmaxLoss:
         self,
         x: np.ndarray,
         codes: np.ndarray,
-        row_weights: np.ndarray | None,
+        row_weights: np.ndarray,
         kind: Map,
         ridge: np.ndarray,
         target: np.ndarray,
@@ -235,7 +220,7 @@ class _SoftmaxLoss:
     ) -> None:
         self.gap = gap
         self.x, self.codes, self.kind, self.ridge, self.target = x, codes, kind, ridge, target
-        self.row_weights = row_weights
+        self.row_weights, self.is_weighted = row_weights, row_weights.min() < row_weights.max()
         self.n_samples = len(x)
         self.p = np.empty((len(x), kind.n_classes), dtype=x.dtype)
         self.observed = kind.observed(codes, x, row_weights)
@@ -268,7 +253,7 @@ class _SoftmaxLoss:
         return value, gradient, self._step
 
     def _weighed(self, values: np.ndarray, rows: slice) -> np.ndarray:
-        if self.row_weights is None:
+        if not self.is_weighted:
             return values
         weights = self.row_weights[rows]
         return values * (weights if values.ndim == 1 else weights[:, None])
@@ -303,8 +288,8 @@ class _SoftmaxLoss:
         shaped = direction.reshape(self.kind.shape)
 
         def sum_rows(rows: slice, scratch: np.ndarray) -> tuple[Any, ...]:
-            weights = None if self.row_weights is None else self.row_weights[rows]
-            return (self.kind.coupled(shaped, self.p[rows], self.x[rows], weights, scratch[0]),)
+            weighed = partial(self._weighed, rows=rows)
+            return (self.kind.coupled(shaped, self.p[rows], self.x[rows], weighed, scratch[0]),)
 
         (product,) = self._summed(sum_rows)
         product += self.kind.alone(shaped, self.blocks)

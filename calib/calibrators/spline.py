@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 from scipy.optimize import nnls
 
 from calib.calibrators.binary import BinaryCalibrator
 from calib.calibrators.curves import Spline, log_odds
+from calib.data.weights import RowWeights
 from calib.evidence.binning import equal_mass_cuts
 
 #: Knots, at quantiles of the log-odds of which the first and last leave out `MARGIN` of the rows.
@@ -52,7 +51,7 @@ class SplineCalibration(BinaryCalibrator):
     targets are Platt's, so that the optimum is finite; folds are every fifth row by score.
     """
 
-    def _fit(self, scores: np.ndarray, outcomes: np.ndarray, weights: np.ndarray | None) -> None:
+    def _fit(self, scores: np.ndarray, outcomes: np.ndarray, weights: RowWeights) -> None:
         odds = log_odds(scores)
         order = np.lexsort((outcomes, odds))
         odds, events = odds[order], outcomes[order]
@@ -60,19 +59,14 @@ class SplineCalibration(BinaryCalibrator):
         if len(ends) > RUNS:
             ends = equal_mass_cuts(ends, RUNS)[1:]
         run = np.repeat(np.arange(len(ends)), np.diff(ends, prepend=0))
-        counted: tuple[Any, Any] = (None, events)
-        if weights is None:
-            middle = np.bincount(run, odds) / np.bincount(run)
-        else:
-            weights = weights[order]
-            middle = np.bincount(run, odds * weights) / np.bincount(run, weights)
-            counted = (weights, weights * events)
+        each = weights.each[order]
+        middle = np.bincount(run, odds * each) / np.bincount(run, each)
         knots = np.unique(np.quantile(odds, np.linspace(MARGIN, 1.0 - MARGIN, KNOTS)))
         knots = knots if len(knots) > 1 else np.unique(odds[[0, -1]])
         fold = np.arange(len(odds)) % FOLDS
         rows, happened = (
             np.bincount(fold * len(ends) + run, weight, FOLDS * len(ends)).reshape(FOLDS, -1)
-            for weight in counted
+            for weight in (each, each * events)
         )
         n, k = rows.sum(axis=0), happened.sum(axis=0)
         self.knots_ = knots

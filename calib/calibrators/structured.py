@@ -37,7 +37,7 @@ class StructuredScaling(LogScaling):
         for name, strength in self.get_params().items():
             check_not_negative(strength, name)
 
-    def _fit(self, matrix: np.ndarray, codes: np.ndarray, weights: np.ndarray | None) -> None:
+    def _fit(self, matrix: np.ndarray, codes: np.ndarray, weights: np.ndarray) -> None:
         self.n_samples_ = len(codes)
         self.temperature_ = log_loss_temperature(matrix, codes, self.floor_, weights)
         x = map_row_blocks(lambda rows: self._smoothed(log_floored(rows, self.floor_)), matrix)

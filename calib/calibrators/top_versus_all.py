@@ -59,14 +59,13 @@ class TopVersusAllScaling(LogScaling):
     def _check_params(self) -> None:
         check_not_negative(self.l2, "l2")
 
-    def _fit(self, matrix: np.ndarray, codes: np.ndarray, weights: np.ndarray | None) -> None:
+    def _fit(self, matrix: np.ndarray, codes: np.ndarray, weights: np.ndarray) -> None:
         temperature = top_versus_all_temperature(matrix, codes, self.floor_, weights)
         order = np.lexsort((codes, matrix[:, 0], matrix.max(axis=1)))
         matrix, codes = matrix[order], codes[order]  # so that rounding does not depend on the order of rows
-        row_weights = None if weights is None else weights[order]
         log_p = map_row_blocks(lambda rows: log_floored(rows, self.floor_), matrix)
         tops = map_row_blocks(lambda rows: rows.argmax(axis=1), matrix)
-        loss = _TopLoss(log_p, tops, tops != codes, row_weights, max(float(self.l2), LEAST_RIDGE))
+        loss = _TopLoss(log_p, tops, tops != codes, weights[order], max(float(self.l2), LEAST_RIDGE))
         with one_blas_thread():
             optimum = newton(loss, np.full(log_p.shape[1], 1.0 / temperature), gap=loss.gap)
         if not optimum.converged:
@@ -87,10 +86,10 @@ class _TopLoss:
     gap = GAP[np.dtype(np.float64)]
 
     def __init__(
-        self, x: np.ndarray, tops: np.ndarray, wrong: np.ndarray, row_weights: np.ndarray | None, ridge: float
+        self, x: np.ndarray, tops: np.ndarray, wrong: np.ndarray, row_weights: np.ndarray, ridge: float
     ) -> None:
         self.x, self.tops, self.wrong, self.ridge = x, tops, wrong, 2.0 * ridge / x.shape[1]
-        self.row_weights = np.ones(len(x)) if row_weights is None else row_weights
+        self.row_weights = row_weights
         self.slope = np.empty_like(x)
         self.residual, self.spread = np.empty(len(x)), np.empty(len(x))
         self.blocks = row_blocks(*x.shape)

@@ -10,6 +10,7 @@ from calib.calibrators.binary import BinaryCalibrator
 from calib.calibrators.curves import Steps
 from calib.data.predictions import Scores
 from calib.data.validation import as_scores
+from calib.data.weights import RowWeights
 
 
 class VennAbersCalibration(BinaryCalibrator):
@@ -35,8 +36,8 @@ class VennAbersCalibration(BinaryCalibrator):
     ([0.333], [0.667], [0.5])
     """
 
-    def _fit(self, scores: np.ndarray, outcomes: np.ndarray, weights: np.ndarray | None) -> None:
-        if weights is not None:
+    def _fit(self, scores: np.ndarray, outcomes: np.ndarray, weights: RowWeights) -> None:
+        if weights.differ:
             raise InputError(
                 "Venn-Abers calibration cannot use sample_weight: what it promises is about exchangeable "
                 "rows; use IsotonicCalibration, or another calibrator"

@@ -512,7 +512,7 @@ def test_bad_options():
 @pytest.mark.parametrize("sharpen", [0.05, 1.0, 5.0, 80.0])
 def test_single_precision_only_says_where_to_start(sharpen, weighted):
     proba, codes = simulated(n=30_000, n_classes=5, seed=11, sharpen=sharpen)
-    weights = np.random.default_rng(12).uniform(0.5, 2.0, len(proba)) if weighted else None
+    weights = np.random.default_rng(12).uniform(0.5, 2.0, len(proba)) if weighted else np.ones(len(proba))
     alone = scaling.temperature_of_slopes(lambda b: scaling.log_loss_slopes(proba, codes, 1e-30, b, weights))
     assert scaling.log_loss_temperature(proba, codes, 1e-30, weights) == pytest.approx(alone, rel=1e-10)
 
@@ -536,5 +536,5 @@ def test_slopes_at_the_end_of_the_range_are_finite():
     almost_sure = np.full((3, 2_000), 1e-6)
     almost_sure[:, 0] = 1.0 - 1_999e-6
     for dtype in (np.float32, np.float64):
-        slopes = scaling.log_loss_slopes(almost_sure, np.zeros(3, int), 1e-7, 100.0, None, dtype)
+        slopes = scaling.log_loss_slopes(almost_sure, np.zeros(3, int), 1e-7, 100.0, dtype=dtype)
         assert np.isfinite(slopes).all()
