@@ -115,18 +115,18 @@ def groups_in(calibrator: BaseEstimator, rows: Any) -> Any:
 
 def fit_on(calibrator: BaseEstimator, rows: Announcement, *, groups: Values | None = None) -> Any:
     """Fit a calibrator on labelled predictions of any kind and return it; raises as `check_calibrates`."""
-    weights = rows.sample_weight
     if isinstance(calibrator, BinaryCalibrator):
-        _, score, right = Rows(rows).claims()
-        fitted = fit_rows(calibrator, score, right, weights)
+        evidence = Rows(rows)
+        _, score, right = evidence.claims()
+        fitted = calibrator.fit(score, right, evidence.weights)
         fitted.class_names_ = names_given(rows) if rows.kind == "binary" else None
         return fitted
     check_calibrates(calibrator, kind_of(rows))
     inputs = rows.proba if isinstance(rows, Predictions) else rows
     if groups is not None:
-        fitted = calibrator.fit(inputs, rows.truth, weights, groups=groups)
+        fitted = calibrator.fit(inputs, rows.truth, rows.sample_weight, groups=groups)
     else:
-        fitted = fit_rows(calibrator, inputs, rows.truth, weights)
+        fitted = fit_rows(calibrator, inputs, rows.truth, rows.sample_weight)
     fitted.class_names_ = names_given(rows)
     return fitted
 

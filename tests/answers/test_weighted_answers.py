@@ -6,6 +6,7 @@ import pytest
 import calib
 from calib import MulticlassToBinary, Predictions
 from calib.answers.advice import recommend
+from calib.answers.calibrated import fit_on
 from calib.answers.gate import gate
 from calib.answers.leaderboard import compare
 from calib.answers.metric_tables import metric_intervals
@@ -91,3 +92,12 @@ def test_standard_errors_of_weighted_differences_match_draws():
         differences.append(found.improvement[1])
         stated.append(found.standard_error[1])
     assert np.std(differences) == pytest.approx(np.mean(stated), rel=0.12)
+
+
+def test_binary_calibrators_are_fitted_without_rows_of_weight_0():
+    tops = calib.ConfidencePrediction(DATA.proba.max(axis=1)).with_labels(DATA.proba.argmax(axis=1) == Y)
+    fitted = fit_on(calib.PlattScaling(), tops.with_weights(WEIGHTS))
+    expected = calib.PlattScaling().fit(tops.confidence, tops.truth, WEIGHTS)
+    assert [fitted.slope_, fitted.intercept_] == pytest.approx(
+        [expected.slope_, expected.intercept_], rel=1e-9
+    )
