@@ -60,7 +60,7 @@ class Overlap:
 def row_keys(rows: Any) -> np.ndarray:
     """Return a 64-bit hash of the rounded scores of each row, (n,) uint64."""
     beside: Sequence[np.ndarray] = ()
-    if rows.kind in ("vectors", "top-label"):
+    if "class" in rows.has:
         beside = (rows.label, rows.confidence)
     if rows.kind == "top-k":
         beside = [rows.ranked[:, place] for place in _some(rows.ranked.shape[1])]
@@ -145,8 +145,7 @@ def copies_of(
 
 def changed_copies(rows: Any) -> np.ndarray | None:
     """Return `near_copies` of labelled predictions; multilabel rows have none."""
-    values = None if rows.kind == "multilabel" else _comparable(rows)
-    if values is None:
+    if "every label" in rows.has or (values := _comparable(rows)) is None:
         return None
     scores = getattr(rows, rows.scored_by)
     return near_copies(scores.reshape(len(scores), -1), *values, getattr(rows, "label", None))
@@ -215,7 +214,7 @@ def near_copies(
 def together_by_scores(rows: Any) -> np.ndarray | None:
     """Return the clusters that equal scores show: `exact_copies`, else `questions_of` the rows."""
     values = _comparable(rows)
-    if values is None or rows.kind == "multilabel":
+    if values is None or "every label" in rows.has:
         return None if values is None else copies_of(row_keys(rows), *values)
     return copies_or_questions(row_keys(rows), *values, getattr(rows, "label", None))
 
@@ -240,7 +239,7 @@ _alike: WeakKeyDictionary[Any, list[Alike]] = WeakKeyDictionary()
 
 def alike_in(rows: Any) -> list[Alike]:
     """Return `find_alike` in the further columns of labelled predictions."""
-    if rows.labels is None or rows.metadata is None or rows.kind == "multilabel":
+    if rows.labels is None or rows.metadata is None or "every label" in rows.has:
         return []
     if rows not in _alike:
         predicted = getattr(rows, "label", None)
@@ -313,9 +312,9 @@ def row_codes(labels: np.ndarray) -> np.ndarray:
 
 def _outcomes(rows: Any) -> tuple[np.ndarray, np.ndarray]:
     """Return the score of an event of each row, and whether it happened."""
-    if rows.kind in ("binary", "confidence"):
+    if "one score" in rows.has:
         return getattr(rows, rows.scored_by), rows.labels == 1
-    if rows.kind == "multilabel":
+    if "every label" in rows.has:
         return rows.scores[:, 0], rows.labels[:, 0]
     return rows.confidence, rows.label == rows.labels
 

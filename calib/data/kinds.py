@@ -24,12 +24,15 @@ class Kind:
     type: type[Announcement]  #: Its class; the name is that class's `kind`
     title: str  #: Its name in headings and messages
     columns: str  #: Columns of a file that holds it, as an example
-    has: frozenset[str]  #: Keys of `INGREDIENTS` that it offers
     notion: Notion  #: The notion that is looked at first
 
     @property
     def name(self) -> str:
         return self.type.kind
+
+    @property
+    def has(self) -> frozenset[str]:
+        return self.type.has
 
     @property
     def scored(self) -> str | None:
@@ -44,6 +47,8 @@ INGREDIENTS = {
     "confidence": "a confidence for each row and whether the predicted class is right",
     "event": "P(Y = 1) of one class and labels of two classes, such as the columns p(yes) and label",
     "class": "the predicted class of each row and the true one, such as the columns predicted and label",
+    "classes": "classes with names, not only whether each prediction is right",
+    "announced class": "the predicted class of each row in a column of its own, beside its score",
     "scores": "a score for every class, one column per class",
     "vector": "a probability for every class, one column per class, rows that sum to 1",
     "one score": "one score for each row and no predicted class",
@@ -54,46 +59,25 @@ INGREDIENTS = {
 KINDS: dict[str, Kind] = {
     kind.name: kind
     for kind in (
-        Kind(
-            Predictions,
-            "a probability for every class",
-            "p(cat), p(dog), label",
-            frozenset({"confidence", "class", "scores", "vector", "ranks"}),
-            "top-label",
-        ),
+        Kind(Predictions, "a probability for every class", "p(cat), p(dog), label", "top-label"),
         Kind(
             TopLabelPrediction,
             "the predicted class and its confidence",
             "predicted, confidence, label",
-            frozenset({"confidence", "class"}),
             "top-label",
         ),
         Kind(
             ConfidencePrediction,
             "a confidence, and whether it was right",
             "confidence, correct",
-            frozenset({"confidence", "one score"}),
             "confidence",
         ),
-        Kind(
-            BinaryPrediction,
-            "the probability of one of two classes",
-            "p(yes), label",
-            frozenset({"event", "one score"}),
-            "class-wise",
-        ),
-        Kind(
-            TopKPrediction,
-            "the highest classes with their scores",
-            "labels, scores, true",
-            frozenset({"confidence", "class", "ranks"}),
-            "top-label",
-        ),
+        Kind(BinaryPrediction, "the probability of one of two classes", "p(yes), label", "class-wise"),
+        Kind(TopKPrediction, "the highest classes with their scores", "labels, scores, true", "top-label"),
         Kind(
             MultilabelPrediction,
             "a score for every class, several of which can be true",
             "p(cat), p(dog), true cat, true dog",
-            frozenset({"scores", "every label"}),
             "class-wise",
         ),
     )
@@ -175,7 +159,7 @@ def needs_equal_rows(what: str, how: str = "(rows.unweighted(), or --unweighted)
 
 def without_weights(kind: Kind) -> str:
     """Say which of the tests without bins cannot use weights of predictions of a kind; "" if all can."""
-    return needs_equal_rows("The kernel test of whole vectors") if kind.name == "vectors" else ""
+    return needs_equal_rows("The kernel test of whole vectors") if "vector" in kind.has else ""
 
 
 def check_equal_rows(rows: Any, what: str) -> None:

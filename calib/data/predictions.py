@@ -78,6 +78,7 @@ class Announcement:
     """Base class of all kinds of predictions: count, choose, split and identify rows."""
 
     kind: ClassVar[str]  #: "vectors", "top-label", "confidence", "binary", "top-k" or "multilabel"
+    has: ClassVar[frozenset[str]]  #: Keys of `calib.data.kinds.INGREDIENTS` that the kind offers
     #: Name of the field that holds the scores.
     scored_by: ClassVar[str]
 
@@ -474,6 +475,7 @@ class Predictions(_OfColumns):
     """
 
     kind: ClassVar[str] = "vectors"
+    has: ClassVar[frozenset[str]] = frozenset({"confidence", "class", "classes", "scores", "vector", "ranks"})
     scored_by: ClassVar[str] = "proba"
 
     proba: np.ndarray
@@ -573,6 +575,7 @@ class TopLabelPrediction(_OfLists):
     """
 
     kind: ClassVar[str] = "top-label"
+    has: ClassVar[frozenset[str]] = frozenset({"confidence", "class", "classes", "announced class"})
     scored_by: ClassVar[str] = "confidence"
     announced_by: ClassVar[str] = "label"
 
@@ -599,6 +602,7 @@ class ConfidencePrediction(Announcement):
     """
 
     kind: ClassVar[str] = "confidence"
+    has: ClassVar[frozenset[str]] = frozenset({"confidence", "one score"})
     scored_by: ClassVar[str] = "confidence"
     class_names: ClassVar[tuple[str, ...]] = ("wrong", "right")
 
@@ -634,6 +638,7 @@ class BinaryPrediction(Announcement):
     """
 
     kind: ClassVar[str] = "binary"
+    has: ClassVar[frozenset[str]] = frozenset({"event", "classes", "one score"})
     scored_by: ClassVar[str] = "score"
 
     score: np.ndarray  #: (n,) float32 or float64: P(Y = 1), in [0, 1]
@@ -695,6 +700,7 @@ class TopKPrediction(_OfLists):
     """
 
     kind: ClassVar[str] = "top-k"
+    has: ClassVar[frozenset[str]] = frozenset({"confidence", "class", "classes", "announced class", "ranks"})
     scored_by: ClassVar[str] = "scores"
     announced_by: ClassVar[str] = "ranked"
 
@@ -749,6 +755,7 @@ class MultilabelPrediction(_OfColumns):
     """
 
     kind: ClassVar[str] = "multilabel"
+    has: ClassVar[frozenset[str]] = frozenset({"scores", "classes", "every label"})
     scored_by: ClassVar[str] = "scores"
 
     scores: np.ndarray  #: (n, L) float32 or float64: Probability of each class, in [0, 1]
@@ -969,7 +976,7 @@ def names_given(scores: Any) -> tuple[str, ...] | None:
         return None
     if not isinstance(scores, Announcement):
         return bare_names(column_names(scores))
-    return None if scores.kind == "confidence" else bare_names(scores.class_names)
+    return bare_names(scores.class_names) if "classes" in scores.has else None
 
 
 def check_same_classes(calibrator: Any, scores: Any) -> None:

@@ -139,7 +139,7 @@ def _check_same(first: Any, rows: Any, pair: str) -> None:
         raise InputError(f"{pair} need the same rows; got {first.n_samples:,} and {rows.n_samples:,} rows")
     if np.shape(rows.labels) != np.shape(first.labels):
         raise InputError(f"{pair} have labels of shapes {np.shape(first.labels)} and {np.shape(rows.labels)}")
-    if first.kind != "confidence":  # its labels say whether the model was right
+    if "classes" in first.has:  # its labels say whether the model was right
         other = np.asarray(rows.labels != first.labels).reshape(first.n_samples, -1).any(axis=1)
         if other.any():
             raise InputError(

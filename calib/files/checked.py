@@ -74,7 +74,7 @@ def read_predictions(
     raw = read_raw(
         source, labels=labels, format=format, split=split, roles=roles, limits=limits, progress=progress
     )
-    rows = usable(raw, scores) if raw.kind == "vectors" else raw.predictions(scores)
+    rows = usable(raw, scores) if "vector" in raw.has else raw.predictions(scores)
     assert isinstance(rows, Predictions)
     return rows
 
@@ -222,7 +222,7 @@ def read_pair(
     read = {
         name: usable(with_choices(part, abstentions, given.positive), scores) for name, part in raw.items()
     }
-    if len({part.n_classes for part in raw.values() if part.kind in ("vectors", "multilabel")}) > 1:
+    if len({part.n_classes for part in raw.values() if "scores" in part.has}) > 1:
         sizes = " and ".join(f"{name} has {part.n_classes} classes" for name, part in raw.items())
         raise InputError(f"{sizes}; both need the same columns")
     return read.get("calibration"), read["evaluation"]

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import numpy as np
 import pandas as pd
 import pyarrow as pa
@@ -33,8 +35,9 @@ from calib import (
     reduce_to_binary,
     reliability_diagram,
 )
-from calib.data.kinds import KINDS, NEEDS, kind_of, lacks, notions_of
+from calib.data.kinds import INGREDIENTS, KINDS, NEEDS, kind_of, lacks, notions_of
 from calib.data.predictions import as_vectors
+from tests import ROOT
 from tests.oracles import uniform_bin
 
 
@@ -191,6 +194,18 @@ def test_every_kind_says_what_it_would_need():
     assert notions_of("confidence") == ["confidence"]
     assert kind_of(np.zeros(3)).name == "binary"
     assert kind_of(np.zeros((3, 2))).name == "vectors"
+
+
+def test_every_question_to_a_kind_is_about_an_ingredient():
+    assert set().union(*(kind.has for kind in KINDS.values())) == set(INGREDIENTS)
+    asked = set()
+    for package in ("calib", "pages"):
+        for path in (ROOT / package).rglob("*.py"):
+            code = path.read_text(encoding="utf-8")
+            asked |= set(re.findall(r'"([a-z ]+)" (?:not )?in [\w.\[\]]+\.has\b', code))
+            for several in re.findall(r"\.has & \{([^}]*)\}", code):
+                asked |= set(re.findall(r'"([^"]+)"', several))
+    assert {"vector", "every label", "event"} <= asked <= set(INGREDIENTS)
 
 
 def test_one_calibrator_for_one_score(event):

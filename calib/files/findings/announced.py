@@ -30,7 +30,7 @@ ROWS_PER_BIN = 5
 
 def find_announced_faults(raw: RawPredictions, *, n_bins: int, points_per_bin: int) -> list[Finding]:
     """Return the findings about predictions that are not vectors, except ids, columns and overlap."""
-    if raw.kind == "multilabel":
+    if "every label" in raw.has:
         return _examine_multilabel(raw, n_bins)
     score = raw.proba[:, 0]
     finite = np.isfinite(raw.proba).all(axis=1)
@@ -158,7 +158,7 @@ def _scale(raw: RawPredictions, usable: np.ndarray) -> Finding | None:
             "as 0 or 1.",
             rows,
         )
-    if raw.scale == "logits" and raw.kind in ("binary", "multilabel"):
+    if raw.scale == "logits" and raw.has & {"event", "every label"}:
         return Finding(
             "logits", "note", f"{what}: log-odds, by their name. They become 1 / (1 + exp(-score))."
         )
@@ -182,8 +182,8 @@ def _scale(raw: RawPredictions, usable: np.ndarray) -> Finding | None:
             f"{what}: percentages; {how}.",
             repair=hundredths,
         )
-    if raw.kind in ("binary", "multilabel"):
-        event = "the positive class" if raw.kind == "binary" else "each class"
+    if raw.has & {"event", "every label"}:
+        event = "the positive class" if "event" in raw.has else "each class"
         return Finding(
             "logits",
             "error",
@@ -234,7 +234,7 @@ def _few_rows(n_rows: int, n_bins: int) -> Finding | None:
 
 def _as_binary(raw: RawPredictions) -> Finding | None:
     """Note that a score is P(Y = 1); the fix makes two columns of it, a score for each class."""
-    if raw.kind != "binary" or (raw.labels is not None and len(classes_in(raw.labels)) > 2):
+    if "event" not in raw.has or (raw.labels is not None and len(classes_in(raw.labels)) > 2):
         return None
     negative, positive = raw.names
 
@@ -268,7 +268,7 @@ def _as_binary(raw: RawPredictions) -> Finding | None:
 
 def _too_many_labels(raw: RawPredictions) -> Finding | None:
     """Find labels of more than two classes beside one score without a predicted class."""
-    if raw.kind != "binary" or raw.labels is None or len(found := classes_in(raw.labels)) <= 2:
+    if "event" not in raw.has or raw.labels is None or len(found := classes_in(raw.labels)) <= 2:
         return None
     return Finding(
         "predicted_missing",
@@ -326,7 +326,7 @@ def _disagreement(raw: RawPredictions) -> Finding | None:
 
 def _classes(raw: RawPredictions, points_per_bin: int) -> list[Finding]:
     predicted, names = raw.predicted_codes(), np.array(raw.names, dtype=object)
-    if raw.kind not in ("top-label", "top-k") or predicted is None:
+    if "announced class" not in raw.has or predicted is None:
         return []
     findings = []
     size = len(names)

@@ -157,14 +157,12 @@ def effect_of(before: RawPredictions, after: RawPredictions) -> Effect:
 
 def accuracy_of(raw: RawPredictions) -> float:
     """Return the share of rows whose top column is their label; nan when no label is usable."""
-    codes = raw.codes if raw.n_classes > 1 or raw.kind != "vectors" else None
+    codes = raw.codes if raw.n_classes > 1 or "vector" not in raw.has else None
     if codes is None or raw.labels is None or not (codes >= 0).any():
         return float("nan")
-    if raw.kind == "multilabel":
-        return float("nan")
-    if raw.kind == "confidence":
+    if "classes" not in raw.has:
         return float(codes[codes >= 0].mean())
-    if raw.kind == "binary":
+    if "event" in raw.has:
         return float(((raw.proba[:, 0] > 0.5) == codes)[codes >= 0].mean())
     predicted = raw.predicted_codes()
     if predicted is None:
@@ -180,10 +178,10 @@ def _sum_range(raw: RawPredictions) -> tuple[float, float]:
 
 
 def confidences(raw: RawPredictions) -> np.ndarray:
-    if raw.kind in ("vectors", "multilabel"):
+    if "scores" in raw.has:
         return raw.proba.max(axis=1)
     score: np.ndarray = raw.proba[:, 0]
-    return np.maximum(score, 1.0 - score) if raw.kind == "binary" else score
+    return np.maximum(score, 1.0 - score) if "event" in raw.has else score
 
 
 def _lowest(raw: RawPredictions) -> float:

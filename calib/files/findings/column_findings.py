@@ -88,12 +88,12 @@ def find_unused_columns(raw: RawPredictions) -> Finding | None:
     names = tuple(name for name in unused if is_called(name, *KNOWN) and name in raw.metadata)
     if not names:
         return None
-    every_class = raw.kind in ("vectors", "multilabel")
+    every_class = "scores" in raw.has
     subject = "the scores of all classes" if every_class else "the columns that are used"
     rows = np.empty(0, dtype=np.int64)
     differ = ""
     for name in names:
-        if raw.kind == "vectors" and is_called(name, "predicted"):
+        if "vector" in raw.has and is_called(name, "predicted"):
             rows = np.flatnonzero(_names_another(raw, raw.metadata[name]))
             if len(rows):
                 differ = (

@@ -274,7 +274,7 @@ def _raw_of_input(
         raw = RawPredictions(matrix, kind="vectors" if matrix.shape[1] > 1 else "binary")
     if labels is not None:
         raw = with_labels(raw, labels, limits=limits)
-    if class_names is not None and raw.kind == "binary":
+    if class_names is not None and "event" in raw.has:
         raw = replace(raw, class_names=as_names(class_names, 2))
     elif class_names is not None:
         names = tuple(class_names)  # a column of row numbers among the scores may have no name
@@ -334,7 +334,7 @@ def _examine(
     step(0.0, "examining scores")
     about_columns = (find_doubt(raw), find_unused_columns(raw), find_guessed_label(raw))
     add_each((*find_weights_and_groups(raw), *about_columns))
-    if raw.kind != "vectors":
+    if "vector" not in raw.has:
         add_each(find_announced_faults(raw, **options))
         add(find_index_column(raw))
         add_each((find_copies(raw), find_rows_together(raw)))

@@ -35,7 +35,7 @@ MOST_NAMED = 3
 def raw_keys(raw: RawPredictions) -> np.ndarray:
     """Return `row_keys` of scores as a file has them, with the predicted class beside them."""
     scores = np.nan_to_num(raw.proba)
-    if raw.kind == "vectors":
+    if "vector" in raw.has:
         return keys_of(scores, highest(scores))
     if raw.predicted is None:
         return keys_of(scores)
@@ -44,14 +44,13 @@ def raw_keys(raw: RawPredictions) -> np.ndarray:
 
 def _claims(raw: RawPredictions) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray | None] | None:
     """Return score, outcome, label code and predicted class of each row; None if the file lacks them."""
-    codes = None if raw.kind == "multilabel" else raw.codes
-    if codes is None:
+    if (codes := raw.codes) is None:
         return None
-    if raw.kind == "vectors":
+    if "vector" in raw.has:
         predicted, score = raw.highest
         return score, predicted == codes, codes, predicted
     score = raw.proba[:, 0]
-    announced = None if raw.kind == "confidence" else raw.predicted_codes()
+    announced = raw.predicted_codes() if "classes" in raw.has else None
     return score, codes == 1 if announced is None else announced == codes, codes, announced
 
 
@@ -164,7 +163,7 @@ def find_rows_together(raw: RawPredictions) -> Finding | None:
 def _named(raw: RawPredictions, rows: Any, worth_of: Callable[[np.ndarray], str]) -> Finding | None:
     """Propose a column whose name suggests clusters, although a test shows no dependence."""
     id_name = "id" if raw.roles is None else raw.roles.id
-    classes = [rows.labels] if rows.kind == "confidence" else [rows.labels, rows.label]
+    classes = [rows.labels, rows.label] if "classes" in rows.has else [rows.labels]
     for name, codes in ({} if rows.metadata is None else groupings(rows.metadata, classes)).items():
         if name == id_name or (is_called(name, "together") and design_effect(codes) >= LEAST_EFFECT):
             return Finding(

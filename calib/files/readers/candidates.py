@@ -124,7 +124,7 @@ def guess_roles(table: Table, given: Given | None = None) -> Roles:
 def _with_doubt(columns: Columns, best: Roles, rivals: Sequence[Roles]) -> Roles:
     """Add the open question to the best roles if other readings have as much support."""
     if best.doubt:
-        asked = best.kind != "vectors" and not columns.given.score
+        asked = "vector" not in best.has and not columns.given.score
         return replace(best, choices=(*best.choices, *((f"score={best.probabilities[0]}",) * asked)))
     options = [_options(columns, roles) for roles in rivals]
     found = {option: list(dict.fromkeys(each[option] for each in options)) for option in ASKED}
@@ -151,7 +151,7 @@ def _options(columns: Columns, roles: Roles) -> dict[str, str | None]:
     head, tail = (re.sub(r"[^\W_]*$", "", around) for around in (head, tail))  # up to a separator
     pattern = f"{head}*{tail[::-1]}"
     alone = len(scores) > 1 and Given(score=(pattern,)).resolved(columns.table).score == scores
-    if roles.kind == "binary" and roles.label and positive is None:
+    if "event" in roles.has and roles.label and positive is None:
         words = columns.words(*roles.label)
         positive = positive_of(words) or max(words, default=None)
     label = roles.label[0] if roles.label else None
@@ -162,7 +162,7 @@ def _options(columns: Columns, roles: Roles) -> dict[str, str | None]:
 def _decision(columns: Columns, roles: Roles) -> str | None:
     """Say that a label looks like the model's decision: always the class with the highest score."""
     label = roles.label[0] if len(roles.label) == 1 else None
-    if label not in columns.word or columns.given.label or roles.kind not in ("vectors", "binary"):
+    if label not in columns.word or columns.given.label or not roles.has & {"vector", "event"}:
         return None
     if columns.called(label, "true") or not {*roles.probabilities} <= {*columns.word}:
         return None

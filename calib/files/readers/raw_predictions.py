@@ -83,13 +83,13 @@ def with_choices(
 ) -> RawPredictions:
     """Return the raw predictions with the user's abstentions and positive class."""
     roles = raw.roles
-    if abstentions is not None and raw.kind in ("top-label", "top-k") and roles is not None:
+    if abstentions is not None and "announced class" in raw.has and roles is not None:
         roles = replace(roles, abstentions=tuple(abstentions))
         names = _names_of(roles, raw.seen, raw.predicted if raw.ranked is None else raw.ranked)
         raw = replace(raw, roles=roles, class_names=names)
-    if positive is not None and raw.kind == "multilabel":
+    if positive is not None and "every label" in raw.has:
         raw = _one_class_of(raw, positive)
-    elif positive is not None and raw.kind == "binary":
+    elif positive is not None and "event" in raw.has:
         seen = () if raw.seen is None else classes_in(raw.seen)
         if positive not in (*raw.names, *seen):
             raise InputError(f"the classes are {some_names(seen or raw.names)}; got positive={positive!r}")
@@ -160,6 +160,10 @@ class RawPredictions:
     metadata: Mapping[str, np.ndarray] = field(default_factory=dict)
 
     @property
+    def has(self) -> frozenset[str]:
+        return KINDS[self.kind].has
+
+    @property
     def n_samples(self) -> int:
         return self.proba.shape[0]
 
@@ -170,7 +174,7 @@ class RawPredictions:
     @property
     def names(self) -> tuple[str, ...]:
         """Class names, "0", "1", ... if the source gives none."""
-        size = 2 if self.kind == "binary" else self.n_classes
+        size = 2 if "event" in self.has else self.n_classes
         return self.class_names or tuple(str(code) for code in range(size))
 
     def take(self, rows: Any) -> RawPredictions:
@@ -209,12 +213,12 @@ class RawPredictions:
         if self.labels is None:
             return None
         labels = self.labels.astype(np.int64) if self.labels.dtype == bool else self.labels
-        if self.kind == "confidence":
+        if "classes" not in self.has:
             return np.where(np.isnan(labels), -1, labels).astype(np.int64)
-        if self.kind == "multilabel":
+        if "every label" in self.has:
             return None
-        if self.kind != "vectors":
-            return codes_of(labels, self.names, self._names_are_listed or self.kind == "binary")
+        if "vector" not in self.has:
+            return codes_of(labels, self.names, self._names_are_listed or "event" in self.has)
         code_of = {name: code for code, name in enumerate(self.names)}
         words = words_in(labels)[1]
         if labels.dtype != object and not self.labels_are_names:
@@ -265,7 +269,7 @@ class RawPredictions:
         self.check_columns()
         if scores not in SCALES:
             raise InputError(f"scores must be one of {', '.join(SCALES)}; got {scores!r}")
-        if self.kind in ("top-label", "confidence", "top-k", "multilabel"):
+        if not self.has & {"vector", "event"}:
             raise InputError(
                 f"there is no probability for every class, only {KINDS[self.kind].title}; read it with "
                 "calib.read"
@@ -294,7 +298,7 @@ class RawPredictions:
 
     def announced(self, scores: str = "auto") -> Announcement:
         """Check everything and return predictions of this kind; abstentions are left out."""
-        if self.kind == "vectors":
+        if "vector" in self.has:
             return self.predictions(scores)
         self.check_columns()
         return self._voted(counted_together(assessed_as_stated(self._announcement(scores))))
@@ -315,7 +319,7 @@ class RawPredictions:
         return rows.with_votes(counts[~self.abstained])
 
     def _announcement(self, scores: str) -> Announcement:
-        if self.kind == "multilabel":
+        if "every label" in self.has:
             return self._multilabel(scores)
         none = self.abstained
         if none.all():
@@ -323,12 +327,12 @@ class RawPredictions:
         rows = self.take(~none) if none.any() else self
         options: dict[str, Any] = rows._further() | {"coverage": float(1.0 - none.mean())}
         rows.check_columns()
-        if self.kind == "top-k":
+        if "ranks" in self.has:
             return rows._ranks(scores, options)
         score, codes = rows._ones_of(rows.proba[:, 0], scores), rows._checked_labels()
-        if self.kind == "confidence":
+        if "classes" not in self.has:
             return ConfidencePrediction(score, codes, **options)
-        if self.kind == "binary":
+        if "event" in self.has:
             return BinaryPrediction(score, codes, rows.names, **options)
         predicted = rows.predicted_codes()
         assert predicted is not None
@@ -359,7 +363,7 @@ class RawPredictions:
             raise InputError(
                 f"{mismatch[0]}; write the same names in both columns, or name another true label with label="
             )
-        if self.kind == "binary" and self.seen is not None and len(found := classes_in(self.seen)) > 2:
+        if "event" in self.has and self.seen is not None and len(found := classes_in(self.seen)) > 2:
             raise InputError(
                 f"the labels hold {len(found):,} classes ({some_names(found)}), and there is one column of "
                 "scores; add the predicted class of each row as a column 'predicted', or a score for every "
@@ -371,7 +375,7 @@ class RawPredictions:
 
         The second is None if neither case, punctuation, prefixes nor numbers explain the difference.
         """
-        if self.kind not in ("top-label", "top-k") or self.labels is None or self.predicted is None:
+        if "announced class" not in self.has or self.labels is None or self.predicted is None:
             return None
         cells = self.predicted if self.ranked is None else self.ranked.ravel()
         predicted = classes_in(cells[~self.abstained] if self.ranked is None else cells)
@@ -468,26 +472,18 @@ def raw_announcement(rows: Any) -> RawPredictions:
     table = {} if rows.metadata is None else {str(name): c.to_numpy() for name, c in rows.metadata.items()}
     further: dict[str, Any] = {"weight": rows.sample_weight, "cluster": rows.cluster}
     further |= {"kind": rows.kind, "metadata": table}
-    if isinstance(rows, MultilabelPrediction):
+    if "every label" in rows.has:
         return RawPredictions(rows.scores, rows.labels, rows.class_names, **further)
+    names = rows.class_names or tuple(str(code) for code in range(rows.n_classes))
+    words, labels = np.array(names, dtype=object), rows.labels
+    if labels is not None:
+        labels = words[labels] if "classes" in rows.has else labels.astype(np.float64)
     if isinstance(rows, TopKPrediction):
-        names = rows.class_names or tuple(str(code) for code in range(rows.n_classes))
-        words = np.array(names, dtype=object)
-        ranked = words[rows.ranked]
-        labels = None if rows.labels is None else words[rows.labels]
-        return RawPredictions(rows.scores, labels, names, predicted=ranked[:, 0], ranked=ranked, **further)
-    score = rows.score if isinstance(rows, BinaryPrediction) else rows.confidence
-    names = rows.class_names
-    predicted = None
-    if isinstance(rows, TopLabelPrediction):
-        names = rows.class_names or tuple(str(code) for code in range(rows.n_classes))
-        predicted = np.array(names, dtype=object)[rows.label]
-    labels = rows.labels
-    if labels is not None and names is not None and rows.kind != "confidence":
-        labels = np.array(names, dtype=object)[labels]
-    elif labels is not None:
-        labels = labels.astype(np.float64)
-    return RawPredictions(score[:, None], labels, names, predicted=predicted, **further)
+        further["ranked"] = words[rows.ranked]
+    if "announced class" in rows.has:
+        further["predicted"] = words[rows.label]
+    scores = getattr(rows, rows.scored_by)
+    return RawPredictions(scores if scores.ndim == 2 else scores[:, None], labels, names, **further)
 
 
 def is_outside(values: np.ndarray) -> bool:
@@ -557,7 +553,7 @@ def raw_of(table: Table, roles: Roles) -> RawPredictions:
             )
     votes = votes_in(table, roles.votes) if roles.votes else None
     labels = _labels_of(table, roles) if votes is None else votes.labels
-    if votes is not None and roles.kind in ("confidence", "multilabel"):
+    if votes is not None and not roles.has & {"class", "event"}:
         raise InputError(f"votes are for one of several classes; these rows are {KINDS[roles.kind].title}")
     ranked = None
     if roles.ranked:
@@ -568,19 +564,19 @@ def raw_of(table: Table, roles: Roles) -> RawPredictions:
         labels = as_outcomes(correct) if predicted is None else right_or_another(predicted, correct)
         if (none := no_attempt(correct)).any():
             predicted = np.where(none, correct, "an answer" if predicted is None else predicted)
-    if roles.kind == "confidence" and predicted is not None and labels is not None and roles.correct is None:
+    if "classes" not in roles.has and predicted is not None and labels is not None and roles.correct is None:
         labels, predicted = same_answers(predicted, labels), None
     no_labels: tuple[str, ...] = ()
     if labels is not None:
         _check_one_per_row(labels, len(proba))
         labels, no_labels = _without_empty(labels, roles, predicted if ranked is None else ranked)
     seen = labels if votes is None else votes.classes
-    if roles.kind in ("vectors", "multilabel"):
+    if "scores" in roles.has:
         names = names_that_fit(seen, roles, proba.shape[1])
     else:
         names = _names_of(roles, seen, predicted if ranked is None else ranked)
     check_words(names or (), "the class names")
-    if roles.kind in ("vectors", "multilabel") and names is not None and len(names) != proba.shape[1]:
+    if "scores" in roles.has and names is not None and len(names) != proba.shape[1]:
         raise InputError(f"there are {len(names)} class names for {proba.shape[1]} columns of scores")
     return RawPredictions(
         proba=proba,
@@ -631,9 +627,9 @@ def _ranks_of(table: Table, roles: Roles, scores: np.ndarray) -> tuple[np.ndarra
 def _names_of(
     roles: Roles, labels: np.ndarray | None, predicted: np.ndarray | None
 ) -> tuple[str, ...] | None:
-    if roles.kind == "confidence":
+    if "classes" not in roles.has:
         return ConfidencePrediction.class_names
-    if roles.kind == "binary":
+    if "event" in roles.has:
         if roles.class_names is not None and len(roles.class_names) == 2:
             return roles.class_names
         return two_classes(labels, roles.positive)
@@ -648,7 +644,7 @@ def _names_of(
 def _metadata(table: Table, roles: Roles, n_rows: int) -> dict[str, np.ndarray]:
     used = {*roles.probabilities, *roles.label, *roles.votes, *roles.ranked, roles.weight, roles.predicted}
     used |= {roles.index}
-    used -= {*roles.label, roles.predicted} if roles.kind == "confidence" and roles.predicted else set()
+    used -= {*roles.label, roles.predicted} if "classes" not in roles.has and roles.predicted else set()
     used |= set() if roles.label else {roles.correct}
     names = [name for name in table.columns if name not in used]
     kept = [name for name in names if len(table.columns[name]) == n_rows]
@@ -764,14 +760,14 @@ def with_labels(raw: RawPredictions, labels: Any, *, limits: Limits | None = Non
     raw = replace(raw, no_labels=no_labels)
     if ids is not None and raw.ids is not None:
         values = values[_rows_with(as_keys(raw.ids), as_keys(ids))]
-    if raw.kind == "confidence":
+    if "classes" not in raw.has:
         return replace(raw, labels=as_outcomes(values))
-    if raw.kind == "multilabel":
+    if "every label" in raw.has:
         raise InputError("if several classes can be true, the labels must be in the file of the scores")
-    if raw.kind != "vectors" and raw.roles is not None:
+    if "vector" not in raw.has and raw.roles is not None:
         cells = raw.predicted if raw.ranked is None else raw.ranked
         raw = replace(raw, class_names=_names_of(raw.roles, values, cells))
-    elif raw.kind == "binary":
+    elif "event" in raw.has:
         raw = replace(raw, class_names=two_classes(values, None))
     elif raw.roles is not None:
         raw = replace(raw, class_names=names_that_fit(values, raw.roles, raw.n_classes))
@@ -851,13 +847,13 @@ def _labels_of(table: Table, roles: Roles) -> np.ndarray | None:
         return None
     if len(names) > 1:
         ones = np.stack([one_hot_values(table.columns[name]) for name in names], axis=1)
-        if roles.kind == "multilabel":
+        if "every label" in roles.has:
             return ones
         classes = from_one_hot(ones)
         return classes if roles.class_names is None else np.array(roles.class_names, dtype=object)[classes]
     if names[0] in table.matrices:
         matrix = table.matrices[names[0]]
-        return matrix if roles.kind == "multilabel" else from_one_hot(matrix)
+        return matrix if "every label" in roles.has else from_one_hot(matrix)
     return _stripped(table.columns[names[0]], names[0])
 
 

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from calib.base.exceptions import InputError
+from calib.data.kinds import KINDS
 from calib.data.times import BLOCKS, are_dates, column_of_block
 from calib.files.readers.conventions import NAMES, SIDE_ROLES, is_called, normalised
 from calib.files.readers.tables import Table, by_word, some_names, words_in
@@ -70,6 +71,10 @@ class Roles:
     #: Why the file can be read in several ways, or in none; the other fields are then the first proposal
     doubt: str | None = None
     choices: tuple[str, ...] = ()  #: The options that decide, such as "label=repaid"
+
+    @property
+    def has(self) -> frozenset[str]:
+        return KINDS[self.kind].has
 
     @property
     def single(self) -> dict[str, str]:

@@ -187,9 +187,9 @@ def aligned(predictions: Any, calibrator: BaseEstimator) -> Any:
                 f"a {type(calibrator).__name__} calibrates the scores of one event, not class probabilities"
             )
         return predictions if names is None else predictions.in_order_of(names)
-    if predictions.kind in ("binary", "confidence"):
+    if "one score" in predictions.has:
         raise InputError(str(lacks(predictions.kind, "notion:top-label")))
-    if predictions.kind in ("top-label", "top-k"):
+    if "announced class" in predictions.has:
         return predictions.in_order_of(names)
     if predictions.n_classes != n_classes:
         raise InputError(

@@ -192,7 +192,7 @@ class Project:
             ("evaluation rows", f"{rows.n_samples:,}"),
             ("calibration rows", "none" if self.calibration is None else f"{self.calibration.n_samples:,}"),
         ]
-        if rows.class_names and rows.kind != "confidence":
+        if rows.class_names and "classes" in rows.has:
             lines.append(("classes", f"{len(rows.class_names):,}"))
         lines += [("fixed", line) for line in self.fixes]
         lines += [("calibrator", name) for name in self.calibrators]
