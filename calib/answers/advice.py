@@ -265,7 +265,7 @@ def recommend(
     names = list(losses)
     deciding = np.array([losses[name][score] for name in names])
     few, unseen = None, None
-    if rows.kind != "multilabel":
+    if "every label" not in rows.has:
         few = _too_few(tried)
         one_more = error_share(tried.predictions, tried.weights, tried.clusters)
         unseen = np.array([one_more * wrong[name][score] for name in names])
@@ -509,7 +509,7 @@ def _cross_validated(
         inside, outside = rows.take(~out), rows.take(out)
 
         def add_wrong(name: str, scored: Announcement, outside: Announcement = outside) -> None:
-            if outside.kind != "multilabel":
+            if "every label" not in outside.has:
                 for metric, loss in losses_if_wrong(scored, outside).items():
                     wrong[name][metric] += loss / N_FOLDS
 

@@ -76,7 +76,7 @@ def compare_with_baseline(
     if pair is not None:
         now, before = pair
     if now.kind != before.kind:
-        kinds = f"{kind_of(now.kind).title} and {kind_of(before.kind).title}"
+        kinds = f"{kind_of(now).title} and {kind_of(before).title}"
         raise InputError(f"predictions and their baseline are of different kinds: {kinds}")
     measures = [
         measure

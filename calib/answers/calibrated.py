@@ -119,7 +119,7 @@ def fit_on(calibrator: BaseEstimator, rows: Announcement, *, groups: Values | No
         evidence = Rows(rows)
         _, score, right = evidence.claims()
         fitted = calibrator.fit(score, right, evidence.weights)
-        fitted.class_names_ = names_given(rows) if rows.kind == "binary" else None
+        fitted.class_names_ = names_given(rows) if "event" in rows.has else None
         return fitted
     check_calibrates(calibrator, kind_of(rows))
     inputs = rows.proba if isinstance(rows, Predictions) else rows
@@ -156,7 +156,7 @@ def vector_losses(rows: Announcement, before: Announcement) -> dict[str, np.ndar
 
 def unseen_losses(rows: Rows, before: Rows, losses: Mapping[str, np.ndarray]) -> dict[str, float]:
     """Return how much one more wrong row changes the mean of each of `vector_losses`."""
-    if before.kind == "multilabel":
+    if "every label" in before.predictions.has:
         return {"brier": 0.0, "log_loss": 0.0}
     share = error_share(before.predictions, before.weights, before.clusters)
     wrong = losses_if_wrong(rows.predictions, before.predictions)

@@ -65,7 +65,7 @@ def confirm_choice(calibrator: BaseEstimator, rows: Announcement, *, score: str 
     both = before.predictions, after.predictions
     values_before, values_after = (vector_losses(each, both[0])[score] for each in both)
     unseen = None
-    if rows.kind != "multilabel":  # what one more wrong row would change
+    if "every label" not in rows.has:  # what one more wrong row would change
         wrong_before, wrong_after = (losses_if_wrong(each, both[0])[score] for each in both)
         seen = weighted_mean(values_after, before.weights) - weighted_mean(values_before, before.weights)
         share = error_share(both[0], before.weights, before.clusters)

@@ -32,7 +32,7 @@ def used_words(overlap: Overlap | None, problems: BinaryProblems | None) -> str 
 
 def used_rows(rows: Rows, overlap: Overlap | None) -> str | None:
     """Return `used_words` of rows; weighted or multilabel scores alone show nothing."""
-    silent = rows.is_weighted or rows.kind == "multilabel"
+    silent = rows.is_weighted or "every label" in rows.predictions.has
     return used_words(overlap, None if silent else problems_of(rows.predictions, "confidence"))
 
 

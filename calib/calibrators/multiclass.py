@@ -202,7 +202,7 @@ def with_values(binning: HistogramBinning, values: np.ndarray) -> HistogramBinni
 
 
 def _classes_of(rows: Any) -> int:
-    if rows.kind in ("confidence", "binary"):
+    if "one score" in rows.has:
         raise InputError(f"proba must be scores of several classes; got a {type(rows).__name__}")
     return rows.n_classes
 

@@ -78,7 +78,7 @@ def size_words(evidence: Rows | SummedRows) -> str:
     if isinstance(evidence, SummedRows):
         return f"summary of {n_rows} of {kind.title}"
     rows = evidence.predictions
-    what = "" if kind.name == "vectors" else f" of {kind.title}"
+    what = "" if "vector" in kind.has else f" of {kind.title}"
     what += f", {rows.n_classes:,} classes" if hasattr(rows, "n_classes") else ""
     if isinstance(rows, BinaryPrediction):
         what = f", P(Y = 1) of class {rows.positive!r} against {rows.class_names[0]!r}"
@@ -109,7 +109,7 @@ def calibrator_for(
     calibrator = load_calibrator(file)
     reordered = aligned(rows, calibrator)
     if reordered is not rows and rows.kind != "top-label":
-        what = "P(Y = 1) was switched" if rows.kind == "binary" else "columns were reordered"
+        what = "P(Y = 1) was switched" if "event" in rows.has else "columns were reordered"
         notes.append(f"{what} to match the calibrator's classes")
     if (used := overlap(reordered, calibrator)) is not None:
         notes.append(f"warning: {used.words}; assess the calibrator on other rows")

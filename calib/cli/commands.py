@@ -182,7 +182,7 @@ def fit(options: Namespace) -> Output[EvaluatedFitData]:
     parameters, column = calibrator_options(options)
     groups = None if column is None else _groups_in(column, calibration)
     kind = kind_of(calibration)
-    if kind.name == "multilabel" and options.method in BINARY and parameters["notion"] is None:
+    if "every label" in kind.has and options.method in BINARY and parameters["notion"] is None:
         parameters["notion"] = kind.notion
     calibrator = make_calibrator(options.method, **parameters)
     calibrator = fit_on(for_kind(calibrator, kind), calibration, groups=groups)
@@ -264,8 +264,8 @@ def _corrected(calibrator: BaseEstimator, rows: Any, options: Namespace) -> tupl
         raise InputError("pass --label-shift em or bbse to estimate class shares, or --target-shares")
     if bool(options.calibration) == bool(options.training_shares):
         raise InputError("give the class shares before: --calibration FILE with labels, or --training-shares")
-    whole = hasattr(calibrator, "predict_proba") and rows.kind == "vectors"
-    if not whole and not (rows.kind == "binary" and options.training_shares and options.target_shares):
+    whole = hasattr(calibrator, "predict_proba") and "vector" in rows.has
+    if not whole and not ("event" in rows.has and options.training_shares and options.target_shares):
         raise InputError(
             "--label-shift and --target-shares need a calibrator that gives a probability for every class: a "
             "scaling, or class-wise calibration with --normalize; P(Y = 1) takes known shares alone"

@@ -71,7 +71,7 @@ def check(options: Namespace) -> Output[CheckData]:
     for part, examination in sorted(examinations.items()):
         raw = examination.raw
         what = f"{counted(raw.n_classes, 'column')} of scores"
-        if raw.kind != "vectors":
+        if "vector" not in raw.has:
             what = KINDS[raw.kind].title
         lines.append(f"{part}: {counted(raw.n_samples, 'row')}, {what}")
         roles = [] if raw.roles is None else raw.roles.table()

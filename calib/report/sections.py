@@ -229,7 +229,7 @@ def _calibration_size(about: ReportInput) -> str:
 def _one_score_section(about: ReportInput) -> list[str]:
     evidence = about.evidence
     sizes = f"{evidence.n_samples:,} evaluation rows of {about.kind.title}{_calibration_size(about)}"
-    if isinstance(evidence, Rows) and about.kind.name == "multilabel":
+    if isinstance(evidence, Rows) and "every label" in about.kind.has:
         each = evidence.labels.sum(axis=1)
         return [
             paragraph(
@@ -239,7 +239,7 @@ def _one_score_section(about: ReportInput) -> list[str]:
         ]
     share = float(evidence.cells(n_bins=1, strategy="uniform").mean_outcome[0])
     event = "the model is right"
-    if about.kind.name == "binary":
+    if "event" in about.kind.has:
         negative, positive = map(text, about.names)
         event = f"the class is {positive} (Y = 1; the other is {negative})"
     return [paragraph(f"{sizes}; {event} in {share:.2%} of the evaluation rows.{coverage_words(about)}")]
@@ -333,10 +333,10 @@ def reliability_section(about: ReportInput) -> list[str]:
             f"Every diagram has {about.n_bins} equal-width bins, even if a method is assessed at each value."
         )
     ]
-    if about.kind.name == "multilabel":
+    if "every label" in about.kind.has:
         return [*blocks, *_reliability_by_class(about)]
     perfect = consistency_band(about.evidence, notion="confidence", strategy="uniform", **about.draws)
-    event = about.names[1] if about.kind.name == "binary" else None
+    event = about.names[1] if "event" in about.kind.has else None
     for position, (name, evidence) in enumerate(list(about.methods.items())[:MOST_DIAGRAMS]):
         diagram = reliability_diagram(evidence, n_bins=about.n_bins)
         band = None if position else (perfect.lower, perfect.upper)
@@ -465,7 +465,7 @@ def guarantee_section(about: ReportInput) -> list[str]:
         if not card.applies:
             continue
         assumptions |= dict.fromkeys(card.assumptions)
-        if not drawn and card.notion in TOP_NOTIONS and about.kind.name != "binary":
+        if not drawn and card.notion in TOP_NOTIONS and "event" not in about.kind.has:
             drawn = _validity(about, name, card)
     if assumptions:
         blocks += [paragraph("These guarantees assume:"), bullets(map(text, assumptions))]

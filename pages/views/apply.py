@@ -124,10 +124,10 @@ try:
     if source != FILE:  # a calibrator of this session expects the loaded data's order of columns
         predictions = predictions.in_order_of(data.evaluation.class_names)
     expected = data.evaluation if source != FILE else calibrator
-    by_position = predictions.kind == "vectors" and matched_by_position(predictions, expected)
+    by_position = "vector" in predictions.has and matched_by_position(predictions, expected)
     predictions = aligned(predictions, calibrator)
     names = getattr(calibrator, "class_names_", None) or predictions.class_names
-    if predictions.kind in ("vectors", "binary"):
+    if predictions.has & {"vector", "event"}:
         calibrator = corrected(calibrator, predictions, data.calibration if source != FILE else None)
     table = applied = applied_frame(calibrator, predictions, names)
     columns, kept = reading.table.columns, ~reading.reports["evaluation"].raw.abstained
@@ -139,7 +139,7 @@ except InputError as error:
 
 st.header("Calibrated predictions", anchor=False)
 what = "confidence"
-if predictions.kind == "binary":
+if "event" in predictions.has:
     what = "probability"
     change = np.abs(applied[f"p({predictions.positive})"] - applied["score"])
 else:
@@ -151,7 +151,7 @@ if by_position:
         "Columns are matched by position: the predictions or the calibrator name no classes, so the first "
         f"column is read as {ui.literal(names[0])}, the second as {ui.literal(names[1])}, and so on."
     )
-elif predictions.kind == "vectors":
+elif "vector" in predictions.has:
     st.caption("Columns are matched by the names of the classes.")
 st.markdown(
     f"{len(applied):,} rows; on average the {what} changes by **{change.mean():.3f}**, "

@@ -272,7 +272,7 @@ if rows.coverage < 1.0:
     columns[2].metric(
         "Coverage", f"{rows.coverage:.1%}", border=True, help="Rows of the file that are no abstentions."
     )
-elif data.kind.name != "confidence":
+elif "classes" in data.kind.has:
     columns[2].metric("Classes", f"{rows.n_classes:,}", border=True)
 if data.has_rows and data.evidence.is_weighted:
     st.markdown("The rows have weights. Numbers that cannot use them say so.")

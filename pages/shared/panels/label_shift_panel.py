@@ -30,14 +30,14 @@ def corrected(calibrator: BaseEstimator, predictions: Any, calibration: Any) -> 
     `calibration` are the labelled rows of the session that it was fitted on. If it is None, and for P(Y = 1),
     shares can be given but not estimated.
     """
-    estimable = predictions.kind == "vectors" and calibration is not None
+    estimable = "vector" in predictions.has and calibration is not None
     shown = list(METHODS) if estimable else [AS_BEFORE, KNOWN]
     method = METHODS[
         st.segmented_control("Class shares of the new rows", shown, default=AS_BEFORE, required=True)
     ]
     if method is None:
         return calibrator
-    if predictions.kind == "vectors" and not hasattr(calibrator, "predict_proba"):
+    if "vector" in predictions.has and not hasattr(calibrator, "predict_proba"):
         st.info(
             "The correction needs a probability for every class. Choose a scaling, or class-wise calibration "
             "with normalised rows."
@@ -65,7 +65,7 @@ def corrected(calibrator: BaseEstimator, predictions: Any, calibration: Any) -> 
     made = with_weights(calibrator, shift)
     st.download_button(
         "Download the calibrator with this correction",
-        dumps(made, class_names=names if predictions.kind == "vectors" else None),
+        dumps(made, class_names=names if "vector" in predictions.has else None),
         "corrected.json",
         "application/json",
         key="corrected-json",

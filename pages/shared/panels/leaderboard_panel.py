@@ -118,13 +118,13 @@ def show_pair(candidates: list[Method], n_bins: int, proposed: str) -> None:
     open_on("pair-second", proposed if proposed in names else names[-1], names)
     second = candidates[names.index(middle.selectbox("Compared with", names, key="pair-second"))]
     kind = dataset().kind
-    wanted = ["ece", "brier", "log_loss"] if kind.name == "binary" else list(MEASURES)
+    wanted = ["ece", "brier", "log_loss"] if "event" in kind.has else list(MEASURES)
     keys = [
         key
         for key, measure in MEASURES.items()
         if key in wanted
         and MEASURES[key].missing(kind) is None
-        and (measure.notion in TOP_NOTIONS or kind.name == "binary")
+        and (measure.notion in TOP_NOTIONS or "event" in kind.has)
         and measure.metric not in ("mce", "auc")
     ]
     default_key = next(key for key in ("tl_ece", "conf_ece", "ece") if key in keys)
