@@ -13,7 +13,7 @@ from calib.base.interval_words import with_interval
 from calib.base.parallel import map_row_blocks
 from calib.base.results import Result
 from calib.data.defaults import LEVEL, N_BINS
-from calib.data.kinds import Kind, lacks
+from calib.data.kinds import Kind, kind_of, lacks
 from calib.data.notions import PerClass, Strategy
 from calib.data.predictions import Announcement, Scores, Values, score_matrix
 from calib.evidence.binning import BinStatistics
@@ -116,9 +116,10 @@ def metrics(
     n_distinct = None if isinstance(evidence, SummedRows) else len(evidence.problems().tie_starts)
     cells: dict[Any, BinStatistics] = {}
     values: dict[str, float | None] = {}
-    whole = not isinstance(evidence, Rows) or evidence.kind != "vectors" or _sum_to_one(evidence.predictions)
+    has = kind_of(evidence).has
+    whole = not isinstance(evidence, Rows) or "vector" not in has or _sum_to_one(evidence.predictions)
     for key, measure in MEASURES.items():
-        needs_columns = measure.notion == "class-wise" and evidence.kind != "binary"
+        needs_columns = measure.notion == "class-wise" and "event" not in has
         if not measure.listed or measure.missing(evidence) or (needs_columns and not class_wise):
             continue
         if key == "log_loss" and not whole:

@@ -303,7 +303,7 @@ class Rows:
 
     def _several_true(self, cells: BinStatistics) -> bool:
         """Whether several claims about a row can be true, or none of all its classes."""
-        return cells.notion == "class-wise" and cells.n_claims > 1 and self.kind == "multilabel"
+        return cells.notion == "class-wise" and cells.n_claims > 1 and "every label" in KINDS[self.kind].has
 
     def _entries_of_some(self, cells: BinStatistics) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         n_rows = min(cells.n_samples, max(CORRELATION_CLAIMS // cells.n_claims, 1))

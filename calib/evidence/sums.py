@@ -164,7 +164,7 @@ class SummedRows(Result):
             what = f'bins of strategy "{strategy}"' if top_k is None else f"top_k={top_k}"
             raise InputError(f"{what} need the rows; a summary has equal-width bins of its notions")
         missing = self.lacks(f"notion:{notion}")
-        if missing is not None and (self.kind != "binary" or notion in TOP_K_NOTIONS):
+        if missing is not None and ("event" not in KINDS[self.kind].has or notion in TOP_K_NOTIONS):
             raise InputError(missing)
         if notion == "class-wise" and self._by_class:
             assert self.class_wise is not None
@@ -198,7 +198,7 @@ class SummedRows(Result):
                 return float("nan")
             if not self.is_weighted:
                 return mean * (1.0 - mean) / self.n_samples
-            if self.kind == "binary":  # a cell may hold scores on both sides of 0.5
+            if "event" in KINDS[self.kind].has:  # a cell may hold scores on both sides of 0.5
                 return float("nan")
             squares = self.top.total("weight_square")
             right = float(squares[self.top.outcome == 1].sum())
@@ -271,7 +271,7 @@ class SummedRows(Result):
 
     @property
     def _by_class(self) -> bool:
-        return self.kind in ("vectors", "top-label")
+        return "class" in KINDS[self.kind].has
 
     @property
     def _weight(self) -> float:

@@ -9,7 +9,7 @@ import pandas as pd
 import pytest
 from scipy.stats import binomtest
 
-from calib import Predictions, read, scale
+from calib import BinaryPrediction, Predictions, read, scale
 from calib.answers.gate import gate
 from calib.base.exceptions import InputError
 from calib.cli.parser import main
@@ -75,6 +75,12 @@ def test_other_labels_of_the_same_ids_are_refused(tmp_path):
     other = now.assign(label=now["label"].to_numpy()[::-1])
     with pytest.raises(InputError, match="true labels"):
         against(rows(now, tmp_path), rows(other, tmp_path, "before"))
+
+
+def test_a_baseline_of_another_kind_is_refused_by_both_names():
+    vectors = Predictions(np.tile([0.3, 0.7], (30, 1)), np.arange(30) % 2)
+    with pytest.raises(InputError, match="a probability for every class and the probability of one of two"):
+        against(vectors, BinaryPrediction(vectors.proba[:, 1], vectors.labels))
 
 
 def test_intervals_on_different_rows_are_made_of_the_two_by_hand(tmp_path):

@@ -202,7 +202,7 @@ def test_every_question_to_a_kind_is_about_an_ingredient():
     for package in ("calib", "pages"):
         for path in (ROOT / package).rglob("*.py"):
             code = path.read_text(encoding="utf-8")
-            asked |= set(re.findall(r'"([a-z ]+)" (?:not )?in [\w.\[\]]+\.has\b', code))
+            asked |= set(re.findall(r'"([a-z ]+)" (?:not )?in [\w.()\[\]]+\.has\b', code))
             for several in re.findall(r"\.has & \{([^}]*)\}", code):
                 asked |= set(re.findall(r'"([^"]+)"', several))
     assert {"vector", "every label", "event"} <= asked <= set(INGREDIENTS)
