@@ -223,7 +223,7 @@ def conclude(
     --------
     >>> from calib.datasets import load_example
     >>> rows = load_example("two-patients").evaluation
-    >>> [(gap.label, gap.direction) for gap in conclude(rows.labels, rows).classes]
+    >>> [(gap.label, gap.direction) for gap in conclude(rows).classes]
     [(1, 'underconfident'), (0, 'overconfident')]
     """
     check_count(n_bins, "n_bins")

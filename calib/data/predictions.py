@@ -245,7 +245,7 @@ class Announcement:
 
         >>> from calib import brier_score
         >>> rows = BinaryPrediction(np.array([0.6])).with_votes([[1, 2]])
-        >>> rows.labels.tolist(), round(brier_score(rows.labels, rows), 4)
+        >>> rows.labels.tolist(), round(brier_score(rows), 4)
         ([0, 1, 1], 0.2267)
         """
         if self.class_names is None:

@@ -23,8 +23,8 @@ from calib.stats.measures import MEASURES
 class Summary(SummedRows):
     """The sums of files (see `calib.evidence.sums.SummedRows`) and where they come from.
 
-    Every function of ``(y_true, scores)`` that needs no single rows takes a summary as ``scores``, and None
-    as ``y_true``: ``calib.noise_floor(None, summary)``.
+    Every function of ``(y_true, scores)`` that needs no single rows takes a summary in first place:
+    ``calib.noise_floor(summary)``.
 
     Notes
     -----
