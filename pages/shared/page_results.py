@@ -56,8 +56,9 @@ CURVE_REDRAWS = 200
 SIMPLEX_REDRAWS = 200
 #: Distance at which sentences and tables report V(eps) of the simplex.
 EPSILON = 0.1
-#: Words shown while `advice` is computed.
+#: Words shown while `advice` and noise floors are computed.
 TRYING = "Trying every calibrator"
+REDRAWING = "Redrawing outcomes for the noise floor"
 #: Views of many classes as three.
 MERGE, RENORMALISE = "Two classes, all others merged", "Three classes, renormalised"
 
@@ -159,7 +160,8 @@ worth_of = kept()(dependence_words)
 def class_floor(method: Method, label: int, n_bins: int) -> stats.NoiseFloor:
     alone = method.evidence.of_class(label, "class-wise")
     options: dict[str, Any] = {"notion": "confidence", "strategy": "uniform", "random_state": 0}
-    return calib.noise_floor(alone, n_bins=n_bins, **options)
+    measures = {"ece": {"metric": "ece"}}
+    return compute(REDRAWING, noise_floors, alone, measures, n_bins=n_bins, **options)["ece"]
 
 
 @kept(rows=True)
@@ -223,8 +225,7 @@ def _floors(method: Method, notion: Notion, n_bins: int) -> dict[str, stats.Nois
         if measure.is_error and measure.notion == notion and measure.missing(method.evidence) is None
     }
     options: dict[str, Any] = {"notion": notion, "n_bins": n_bins, "random_state": 0}
-    words = "Redrawing outcomes for the noise floor"
-    return compute(words, noise_floors, about(method, notion), measures, **options)
+    return compute(REDRAWING, noise_floors, about(method, notion), measures, **options)
 
 
 def floors(method: Method, n_bins: int) -> dict[str, stats.NoiseFloor]:
@@ -422,7 +423,8 @@ def ranks(before: Method, after: Method, n_bins: int) -> pd.DataFrame:
     table = []
     for name, evidence in (("before", before.rows), ("after", of_ranks)):
         binary = calib.reduce_to_binary(evidence, notion="top-k-confidence", top_k=labels.shape[1])
-        found = problem_floors(binary, n_bins=n_bins, strategy=evidence.strategy, random_state=0)
+        bins: dict[str, Any] = {"n_bins": n_bins, "strategy": evidence.strategy}
+        found = compute(REDRAWING, problem_floors, binary, random_state=0, **bins)
         for at, problem in enumerate(found.problem):
             inside = slice(binary.offsets[problem], binary.offsets[problem + 1])
             table.append(

@@ -7,6 +7,7 @@ from dataclasses import replace
 
 import pytest
 
+from calib.datasets import load_example
 from pages.shared.panels.class_names import renamed
 from pages.shared.session import ON_SCREEN, dataset, use_renamed
 from tests.app.running import open_page, with_binning, words
@@ -91,3 +92,12 @@ def test_what_is_fitted_stays_with_other_names_of_the_classes(monkeypatch, moved
         if not moved and method.calibrator is not None:
             assert method.calibrator.calibrators_ is before[name].calibrator.calibrators_
     assert "`` digit " in words(app.switch_page("pages/views/classes.py").run())
+
+
+def test_scores_that_do_not_sum_to_1_get_other_names():
+    rows = load_example("digits").evaluation.take(slice(0, 20))
+    halved = rows.with_scores(rows.proba / 2.0)
+    names = [f"digit {name}" for name in rows.class_names]
+    again = renamed(halved, names).in_order_of(names[::-1])
+    assert again.class_names == tuple(names[::-1])
+    assert (again.proba[:, ::-1] == halved.proba).all()

@@ -24,6 +24,7 @@ from calib.data.notions import PerClass
 from calib.diagrams import ValidityCells
 from pages.shared import kept, page_results, work
 from pages.shared.isolation.computing import Job
+from pages.shared.isolation.objects import n_bytes
 from pages.shared.session import BASE, Dataset, Method, base_of, fit
 from tests.app.isolation.test_computing import HISTOGRAM, same
 from tests.populations import softmax
@@ -268,3 +269,13 @@ def test_a_fitted_method_has_what_came_with_the_rows(show, monkeypatch, elsewher
         assert (found.columns, found.class_names) == (rows.columns, rows.class_names)
         assert method.evidence.clusters is shown.data.evidence.clusters
     assert (shown.base.evidence.strategy, method.evidence.strategy) == ("uniform", PerClass())
+
+
+def test_what_evidence_sorts_counts_as_kept(show):
+    shown = show(world())
+    own = st.session_state["kept"]
+    evidence = page_results.about(shown.base, "top-label")
+    before = own.size
+    sorted_now = n_bytes(evidence.problems("confidence"))
+    assert page_results.about(shown.base, "top-label") is evidence
+    assert own.size >= before + sorted_now > before

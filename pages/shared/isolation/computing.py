@@ -17,37 +17,27 @@ import numpy as np
 import pandas as pd
 from sklearn.base import BaseEstimator
 
-from calib.answers import slice_gaps, slices
-from calib.answers.advice import choose_points_per_bin, recommend
-from calib.answers.calibrated import calibrated_scores, fit_on, vector_losses
+import calib
+from calib.answers.calibrated import fit_on, vector_losses
 from calib.answers.change import change
-from calib.answers.conclusion import conclude
 from calib.answers.costly_actions import choose_actions
-from calib.answers.metric_tables import metric_intervals, metrics
-from calib.answers.model_tables import compare_models
+from calib.answers.metric_tables import metric_intervals
 from calib.base.parallel import WORKERS
 from calib.calibrators.effort import fit_seconds
 from calib.data.notions import TOP_NOTIONS
 from calib.data.predictions import Announcement
-from calib.diagrams.bin_sweep import ece_sweep
 from calib.diagrams.class_sizes import class_binning, plan_bins
-from calib.diagrams.class_tables import class_diagram, class_table
-from calib.diagrams.model_sweeps import sweep_models
 from calib.diagrams.monitoring import watch_rows
 from calib.diagrams.refits import binned_sweeps
-from calib.diagrams.reliability_diagrams import reliability_diagram
 from calib.diagrams.scheme_comparison import compare_schemes
-from calib.diagrams.validity_plots import validity_curve
+from calib.evidence.binning import BinaryProblems
 from calib.evidence.rows import Rows
 from calib.files.findings.examination import examine
 from calib.files.readers.source import Progress
 from calib.files.readers.writing import write_csv
-from calib.stats.bands import calibration_band, consistency_band
-from calib.stats.binless import MOST_REDRAWN, calibration_slope, calibration_tests, kernel_test
-from calib.stats.bootstrap import paired_interval
-from calib.stats.debiased import monotone_ece, smooth_ece
-from calib.stats.decompositions import corp_curve, decomposition
-from calib.stats.differences import paired_difference
+from calib.stats.bands import consistency_band
+from calib.stats.binless import MOST_REDRAWN, calibration_tests, kernel_test
+from calib.stats.debiased import monotone_ece
 from calib.stats.floors import canonical_noise_floors, noise_floors, problem_floors
 from calib.stats.intervals import measure_interval
 from pages.shared.isolation.objects import Packer, n_bytes_used
@@ -71,7 +61,7 @@ def fit(
 ) -> tuple[Any, Any]:
     """Fit a calibrator; return it and the evaluation rows with its scores; `groups` are of both sets."""
     fitted = fit_on(calibrator, calibration, groups=groups[0])
-    return fitted, calibrated_scores(fitted, evaluation, groups=groups[1])
+    return fitted, calib.calibrated_scores(fitted, evaluation, groups=groups[1])
 
 
 def write_report(contents: ReportInput) -> str:
@@ -102,7 +92,8 @@ def _seconds_to_fit(
 def _seconds_to_redraw(evidence: Rows, *arguments: Any, **options: Any) -> float:
     """Estimate the seconds of tests that redraw outcomes up to a number of distinct scores."""
     redrawn = len(evidence.problems().tie_starts)
-    return PAIRS * redrawn if redrawn <= MOST_REDRAWN else 0.0
+    alone = PAIRS * redrawn if redrawn <= MOST_REDRAWN else 0.0
+    return alone + DEPENDENT_REDRAWS * _dependent_scores(evidence)
 
 
 def _seconds_to_compare(labels: Any, proba: Any, *arguments: Any, **options: Any) -> float:
@@ -119,25 +110,27 @@ def _seconds_to_recommend(*arguments: Any, **options: Any) -> float:
 #: refits or redraws outcomes, what does so for many candidates, and what fits many calibrators. Measured
 #: with 1,000 x 3, 100,000 x 10 and 20,000 x 300 scores: most functions take a third to three times as long.
 PASSES, REDRAWS, SEARCHES, SEARCHED = 0.001, 0.04, 0.2, 12.0
+#: Seconds for each score of rows that belong together: for their dependence, and for 1,000 redraws.
+DEPENDENCE, DEPENDENT_REDRAWS = 3.3e-6, 7.5e-5
 #: Seconds of tests for each row, and seconds of what takes long at any size.
 PAIRS, MINUTES = 2.5e-5, 30.0
 #: What can be computed, and its rate or a function of the arguments that gives the seconds.
 FUNCTIONS: dict[str, tuple[Callable[..., Any], float | Callable[..., float]]] = {
     function.__name__: (function, cost)
     for cost, functions in (
-        (PASSES, (calibrated_scores, measure_interval, paired_interval, smooth_ece, metrics)),
-        (PASSES, (class_diagram, corp_curve, decomposition, monotone_ece, validity_curve, vector_losses)),
-        (PASSES, (choose_actions, conclude, reliability_diagram)),
-        (REDRAWS, (binned_sweeps, calibration_band, calibration_slope, canonical_noise_floors, change)),
-        (REDRAWS, (class_binning, class_table, compare_schemes, consistency_band, ece_sweep, watch_rows)),
-        (REDRAWS, (metric_intervals, noise_floors, paired_difference, plan_bins, problem_floors)),
-        (REDRAWS, (slice_gaps, slices)),
-        (SEARCHES, (choose_points_per_bin, write_table)),
+        (PASSES, (calib.calibrated_scores, calib.conclude, calib.metrics, calib.smooth_ece)),
+        (PASSES, (calib.class_diagram, calib.corp_curve, calib.decomposition, calib.paired_interval)),
+        (PASSES, (calib.reliability_diagram, choose_actions, measure_interval, monotone_ece, vector_losses)),
+        (REDRAWS, (calib.calibration_band, calib.calibration_slope, calib.class_table, calib.ece_sweep)),
+        (REDRAWS, (calib.paired_difference, calib.slice_gaps, calib.slices, calib.validity_curve)),
+        (REDRAWS, (binned_sweeps, canonical_noise_floors, change, class_binning, compare_schemes)),
+        (REDRAWS, (consistency_band, metric_intervals, noise_floors, plan_bins, problem_floors, watch_rows)),
+        (SEARCHES, (calib.choose_points_per_bin, write_table)),
         (_seconds_to_fit, (fit,)),
         (_seconds_to_redraw, (calibration_tests,)),
         (_seconds_to_compare, (kernel_test,)),
-        (_seconds_to_recommend, (recommend,)),
-        (lambda *_, **__: MINUTES, (compare_models, sweep_models, write_report)),
+        (_seconds_to_recommend, (calib.recommend,)),
+        (lambda *_, **__: MINUTES, (calib.compare_models, calib.sweep_models, write_report)),
     )
     for function in functions
 }
@@ -164,6 +157,15 @@ class LongComputer(Computer):
 pool, long_pool = Pool(Computer, max(COMPUTERS, 1)), Pool(LongComputer, max(COMPUTERS, 1))
 
 
+def _dependent_scores(argument: Any) -> int:
+    """Return the number of scores of rows that belong together."""
+    if isinstance(argument, Rows):
+        return 0 if argument.clusters.independent else argument.predictions.n_scores
+    if isinstance(argument, BinaryProblems):
+        return 0 if argument.row_cluster is None else len(argument.scores)
+    return argument.n_scores if getattr(argument, "cluster", None) is not None else 0
+
+
 class Job:
     """A function of `FUNCTIONS` with its arguments."""
 
@@ -180,7 +182,9 @@ class Job:
         """Estimated seconds of the job."""
         if callable(self.rate):
             return self.rate(*self.arguments, **self.options)
-        return self.rate * n_bytes_used((self.arguments, self.options)) / 1e6
+        dependent = DEPENDENT_REDRAWS if self.rate >= REDRAWS else DEPENDENCE
+        n_scores = sum(map(_dependent_scores, (*self.arguments, *self.options.values())))
+        return self.rate * n_bytes_used((self.arguments, self.options)) / 1e6 + dependent * n_scores
 
     @property
     def is_short(self) -> bool:

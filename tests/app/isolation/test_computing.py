@@ -180,6 +180,10 @@ def test_size_decides_where():
     distinct = calib.BinaryPrediction(np.linspace(0, 1, 20_000), np.zeros(20_000, dtype=int))
     assert not Job(calibration_tests, (Rows(distinct),), {}).is_short
     assert Job(calibration_tests, (EVIDENCE,), {}).is_short
+    patients = Rows(large.with_cluster(np.arange(20_000) // 20)).tops()
+    for function in (calib.reliability_diagram, noise_floors, calib.class_table):
+        assert Job(function, (Rows(large).tops(),), {}).is_short
+        assert Job(function, (patients,), {}).is_short == (function is calib.reliability_diagram)
 
 
 @pytest.fixture(scope="module")
