@@ -108,8 +108,11 @@ def _result(
     def result(*of: Any, **options: Any) -> Result:
         given = fixed | options
         top = given["notion"] in TOP_NOTIONS if "notion" in given else not whole
-        arguments = (_about(each, top) if isinstance(each, Method) else each for each in of)
-        return compute(words, function, *arguments, **given)
+
+        def known(value: Any) -> Any:
+            return _about(value, top) if isinstance(value, Method) else value
+
+        return compute(words, function, *map(known, of), **{name: known(x) for name, x in given.items()})
 
     return result
 
@@ -140,6 +143,7 @@ bounds_of = _result(calib.calibration_band, "Bounding the true curve", notion="c
 isotonic = _result(corp_curve, "Fitting a curve", rows=True, notion="confidence")
 score_terms = _result(calib.decomposition, "Decomposing the score")
 _sweep = _result(calib.ece_sweep, "Computing errors")
+_curve = _result(calib.validity_curve, "Computing validity", n_resamples=CURVE_REDRAWS, random_state=0)
 error_difference = _result(calib.paired_difference, "Comparing on the same rows")
 score_difference = _result(calib.paired_interval, "Comparing on the same rows")
 effect = _result(change, "Comparing with before")
@@ -395,11 +399,11 @@ def in_equal_cells(
     The cells are the values of histogram binning if every problem has it, else the bins of `before`.
     """
     by_value = after.evidence.strategy in ("discrete", PerClass())
-    cells, words = diagrams.ValidityCells(calibrators_own=by_value), "Comparing in the same cells"
+    options = {"notion": notion, "n_bins": n_bins, "strategy": "discrete" if by_value else "uniform"}
     try:
         return (
-            _validity(before, after if by_value else None, notion, cells, n_bins, words),
-            _validity(after, None if by_value else before, notion, cells, n_bins, words),
+            _curve(before, reference=after if by_value else None, **options),
+            _curve(after, reference=None if by_value else before, **options),
         )
     except calib.InputError:
         return None
@@ -539,34 +543,13 @@ def cells_of(method: Method, notion: Notion, label: int | None) -> diagrams.Vali
 def validity(
     method: Method, notion: Notion, cells: diagrams.ValidityCells, n_bins: int
 ) -> dict[str, diagrams.ValidityCurve]:
-    base = methods()[BASE]
+    base, own = methods()[BASE], cells.calibrators_own
+    options: dict[str, Any] = {"notion": notion, "label": cells.labels, "n_bins": n_bins}
+    options["strategy"] = "discrete" if own else "uniform"
     curves = {}
     if method.name != BASE:
-        curves[BASE] = _validity(base, method if cells.calibrators_own else None, notion, cells, n_bins)
-    return {**curves, method.name: _validity(method, None, notion, cells, n_bins)}
-
-
-@kept()
-def _validity(
-    method: Method,
-    reference: Method | None,
-    notion: Notion,
-    cells: diagrams.ValidityCells,
-    n_bins: int,
-    _words: str = "Computing validity",
-) -> diagrams.ValidityCurve:
-    return compute(
-        _words,
-        calib.validity_curve,
-        about(method, notion),
-        notion=notion,
-        reference=None if reference is None else about(reference, notion),
-        label=cells.labels,
-        n_bins=n_bins,
-        strategy="discrete" if cells.calibrators_own else "uniform",
-        n_resamples=CURVE_REDRAWS,
-        random_state=0,
-    )
+        curves[BASE] = _curve(base, reference=method if own else None, **options)
+    return {**curves, method.name: _curve(method, **options)}
 
 
 def sweeps(

@@ -21,7 +21,6 @@ import calib
 from calib import Predictions
 from calib.answers.calibrated import calibrated_scores, fit_on
 from calib.data.notions import PerClass
-from calib.diagrams import ValidityCells
 from pages.shared import kept, page_results, work
 from pages.shared.isolation.computing import Job
 from pages.shared.isolation.objects import n_bytes
@@ -119,7 +118,6 @@ def view(w: World) -> page_results.ThreeClasses:
     return page_results.three_class_view(w.data.calibration, w.data.evaluation, "", [])
 
 
-CELLS = ValidityCells(calibrators_own=False)
 SCHEME = calib.GridScheme(2)
 COSTS = tuple(map(tuple, 1.0 - np.eye(3)))
 DECISION = ("accuracy", 0.75, None, "overall", 0.1, 1, None)
@@ -130,7 +128,7 @@ CALLS: dict[str, Callable[[Any, World, Method], Any]] = {
     "_interval": lambda f, w, m: f(m, "tl_ece", B),
     "_metrics": lambda f, w, m: f(m, n_bins=B, class_wise=True),
     "_sweep": lambda f, w, m: f(m, notion="top-label", metric="ece"),
-    "_validity": lambda f, w, m: f(m, None, "top-label", CELLS, B),
+    "_curve": lambda f, w, m: f(m, notion="top-label", reference=w.other, n_bins=B),
     "actions": lambda f, w, m: f(m, 0.2),
     "advice": lambda f, w, m: f(w.data),
     "apply_scheme": lambda f, w, m: (f(view(w), SCHEME).arrows, f(view(w), SCHEME).curves),

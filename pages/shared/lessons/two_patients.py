@@ -9,10 +9,11 @@ import numpy as np
 import streamlit as st
 
 from calib.base.exceptions import InputError
+from calib.data.notions import Notion
 from calib.data.predictions import TopLabelPrediction
 from calib.diagrams.style import OKABE_ITO, Figure, figure, scatter, unit_axes
-from calib.evidence.binning import BinStatistics, bin_statistics
-from calib.evidence.rows import reduce_to_binary
+from calib.evidence.binning import BinStatistics
+from calib.evidence.rows import as_evidence
 from calib.stats.errors import ece
 from pages.shared.address import presenting
 from pages.shared.lessons import interaction as step
@@ -29,25 +30,23 @@ class TwoPatients:
     #: Confidence announced to patients a and b, and how often each announcement is right
     confidence: tuple[float, float]
     accuracy: tuple[float, float]
-    #: (n,) int64 array: true classes of a population in these proportions: 0 and 1 are the diseases patients
-    #: are told, 2 is any other
-    labels: np.ndarray
-    top: TopLabelPrediction  #: Disease and confidence that each of its rows is told
+    #: Disease and confidence that each row of a population in these proportions is told, and its true class:
+    #: 0 and 1 are the diseases patients are told, 2 is any other
+    top: TopLabelPrediction
 
     @property
     def conf_ece(self) -> float:
         """conf-ECE with one bin per distinct confidence."""
-        return ece(self.labels, self.top, notion="confidence", strategy="discrete")
+        return ece(self.top, notion="confidence")
 
     @property
     def tl_ece(self) -> float:
         """TL-ECE with one cell per distinct (disease, confidence) pair."""
-        return ece(self.labels, self.top, notion="top-label", strategy="discrete")
+        return ece(self.top, notion="top-label")
 
-    def groups(self, notion: str) -> BinStatistics:
+    def groups(self, notion: Notion) -> BinStatistics:
         """Return the groups of patients that a notion compares, "confidence" or "top-label"."""
-        problems = reduce_to_binary(self.labels, self.top, notion)
-        return bin_statistics(problems, strategy="discrete")
+        return as_evidence(self.top).cells(notion, effects=False)
 
 
 def two_patients_population(
@@ -74,8 +73,9 @@ def two_patients_population(
     for disease, (start, size) in enumerate(zip((0, n_a), sizes, strict=True)):
         labels[start : start + round(accuracy[disease] * size)] = disease
     diseases = np.repeat([0, 1], sizes)
-    top = TopLabelPrediction(diseases, np.repeat(np.array(confidence, dtype=np.float64), sizes))
-    return TwoPatients(share, confidence, accuracy, labels, top)
+    told = np.repeat(np.array(confidence, dtype=np.float64), sizes)
+    top = TopLabelPrediction(diseases, told, labels, strategy="discrete")
+    return TwoPatients(share, confidence, accuracy, top)
 
 
 def worst_accuracies(share: float, confidence: tuple[float, float]) -> tuple[float, float]:
