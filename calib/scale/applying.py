@@ -19,13 +19,19 @@ from sklearn.base import BaseEstimator
 from calib.answers.calibrated import applied_frame, groups_in
 from calib.base.exceptions import InputError
 from calib.base.outputs import atomic_write, check_output
-from calib.data.predictions import BinaryPrediction, ConfidencePrediction, Predictions, TopLabelPrediction
+from calib.data.predictions import (
+    Announcement,
+    BinaryPrediction,
+    ConfidencePrediction,
+    Predictions,
+    TopLabelPrediction,
+)
 from calib.files.readers.arrow import table_of_batch
 from calib.files.readers.roles import given_columns
 from calib.files.saved.document import aligned, dumps
-from calib.scale.layout import SAMPLE, Layout, Rows, layout_of, read_batch
-from calib.scale.partial import refuse_faults
-from calib.scale.parts import Part, Paths, find_files, find_parts, first_batch
+from calib.scale.batches import SAMPLE, Batch, BatchReader, decide
+from calib.scale.partial import read_batches
+from calib.scale.parts import Part, Paths, find_files, find_parts, first_rows
 from calib.scale.scan import Progress, timed
 
 #: Metadata key of an output file that names its calibrator and input.
@@ -82,12 +88,12 @@ def apply(
     inputs = find_files(paths)
     targets = _targets(inputs, os.fspath(output))
     parts = find_parts(inputs)
-    first = first_batch(parts)
+    first = first_rows(parts, SAMPLE)
     if groups is None and getattr(calibrator, "has_groups", False):
-        table = table_of_batch(first.slice(0, SAMPLE)).columns
+        table = table_of_batch(first).columns
         groups = str(groups_in(calibrator, SimpleNamespace(metadata=pd.DataFrame(dict(table)))).name)
     by = () if groups is None else (groups,)
-    layout = layout_of(first, by=by, scores=scores, labelled=False, given=given_columns(columns))
+    reader = decide(first, by=by, scores=scores, labelled=False, given=given_columns(columns))
     digest = hashlib.blake2b(dumps(calibrator).split(b'"checksum"')[-1], digest_size=16).hexdigest()
     done = {
         path: _finished(target, _origin(path, digest)) for path, target in zip(inputs, targets, strict=True)
@@ -99,7 +105,7 @@ def apply(
             if done[path]:
                 yield from ((None, []) for _ in own)
             else:
-                yield from _write(calibrator, own, layout, target, _origin(path, digest))
+                yield from _write(calibrator, own, reader, target, _origin(path, digest))
 
     for _ in timed(work(), parts, progress):
         pass
@@ -140,37 +146,36 @@ def _finished(target: str, origin: bytes) -> bool:
 
 
 def _write(
-    calibrator: BaseEstimator, parts: list[Part], layout: Layout, target: str, origin: bytes
+    calibrator: BaseEstimator, parts: list[Part], reader: BatchReader, target: str, origin: bytes
 ) -> Iterator[tuple[Any, list[str]]]:
     """Write the output of one input file, and yield after each of its parts."""
     writer: pq.ParquetWriter | None = None
     with atomic_write(target) as stream, ExitStack() as closing:
         for part in parts:
-            row = part.first
-            for batch in part.batches(None):
-                rows = read_batch(batch, layout)
-                refuse_faults(part, rows.faults, row)
-                table = _calibrated(calibrator, batch, rows, layout)
+            batches = part.batches(reader.columns, further=True)
+            for _, batch, rows in read_batches(batches, reader, part.name, part.first):
+                table = _calibrated(calibrator, batch, rows, reader)
                 if writer is None:
                     metadata = {**(table.schema.metadata or {}), MADE_OF: origin}
                     schema = table.schema.with_metadata(metadata)
                     writer = closing.enter_context(pq.ParquetWriter(stream, schema))
                 writer.write_table(table.cast(schema))
-                row += batch.num_rows
             yield None, []
 
 
-def _calibrated(calibrator: BaseEstimator, batch: pa.RecordBatch, rows: Rows, layout: Layout) -> pa.Table:
+def _calibrated(
+    calibrator: BaseEstimator, batch: pa.RecordBatch, rows: Batch, reader: BatchReader
+) -> pa.Table:
     if not rows.n_rows:
         raise InputError("a whole batch of rows holds no answer; leave such rows out before")
-    frame = applied_frame(calibrator, aligned(_predictions(rows, layout), calibrator))
-    frame = frame.drop(columns=[name for name in layout.by if name in frame])
+    frame = applied_frame(calibrator, aligned(_predictions(rows, reader), calibrator))
+    frame = frame.drop(columns=[name for name in reader.by if name in frame])
     new = {name: _column(frame[name], rows, batch.num_rows) for name in frame}
     kept = {f"{name} (before)" if name in new else name: batch.column(name) for name in batch.schema.names}
     return pa.table({**kept, **new}).replace_schema_metadata(None)
 
 
-def _column(values: pd.Series, rows: Rows, n_rows: int) -> pa.Array:
+def _column(values: pd.Series, rows: Batch, n_rows: int) -> pa.Array:
     """Return a new column with an entry for each row of the batch, missing if there is no answer."""
     array = pa.array(values.to_numpy(), from_pandas=False)
     if rows.index is None:
@@ -180,23 +185,15 @@ def _column(values: pd.Series, rows: Rows, n_rows: int) -> pa.Array:
     return array.take(pa.array(place, mask=place < 0))
 
 
-def _predictions(rows: Rows, layout: Layout) -> Any:
-    table = None
-    if layout.by:
-        table = pd.DataFrame(
-            {
-                name: np.array(names, dtype=object)[codes]
-                for name, (codes, names) in zip(layout.by, rows.groups, strict=True)
-            }
-        )
-    if rows.columns is not None:
-        matrix = np.stack(rows.columns, axis=1)
-        return Predictions(matrix, None, layout.class_names, metadata=table)
-    if layout.kind == "binary":
-        return BinaryPrediction(rows.score, None, layout.class_names or ("0", "1"), metadata=table)
+def _predictions(rows: Batch, reader: BatchReader) -> Announcement:
+    groups = [np.array(names, dtype=object)[codes] for codes, names in rows.groups]
+    table = pd.DataFrame(dict(zip(reader.by, groups, strict=True))) if groups else None
+    if reader.kind == "vectors":
+        return Predictions(np.stack(rows.columns, axis=1), None, rows.names, metadata=table)
+    if reader.kind == "binary":
+        return BinaryPrediction(rows.score, None, rows.names, metadata=table)
     if rows.predicted is None:
         return ConfidencePrediction(rows.score, None, metadata=table)
-    used = np.unique(rows.predicted)
-    names = tuple(rows.words[at] for at in used)
-    label = np.searchsorted(used, rows.predicted)
+    used, label = np.unique(rows.predicted, return_inverse=True)
+    names = tuple(rows.names[at] for at in used)
     return TopLabelPrediction(label, rows.score, None, names, metadata=table)

@@ -45,33 +45,27 @@ class Threads:
         self.workers, self.processes = workers, processes
 
     def map(self, function: Callable[[Part], Found], parts: Sequence[Part]) -> Iterator[Found]:
-        window: deque[tuple[Part, Future[Found], int]] = deque()
-        waiting = iter(parts)
-        pool = self._pool()
+        window: deque[tuple[Part, Executor, Future[Found], int]] = deque()
+        waiting, pool = iter(parts), self._pool()
         try:
             while True:
                 while len(window) < 2 * self.workers and (part := next(waiting, None)) is not None:
-                    window.append((part, _submitted(pool, function, part), 1))
+                    window.append((part, pool, _submitted(pool, function, part), 1))
                 if not window:
                     return
-                part, future, attempt = window.popleft()
+                part, used, future, attempt = window.popleft()
                 try:
                     yield future.result()
-                except BrokenProcessPool:
-                    pool.shutdown(wait=False, cancel_futures=True)
-                    pool = self._pool()
-                    window.appendleft((part, future, attempt))
-                    window = deque(
-                        entry
-                        if _is_done(entry[1])
-                        else (entry[0], _again(pool, function, entry), entry[2] + 1)
-                        for entry in window
-                    )
                 except Exception as error:
                     if not is_passing(error):
                         raise
-                    again = _again(pool, function, (part, future, attempt), error)
-                    window.appendleft((part, again, attempt + 1))
+                    if attempt >= ATTEMPTS:
+                        raise _failed(part, error) from error
+                    if isinstance(error, BrokenProcessPool) and used is pool:
+                        pool.shutdown(wait=False)
+                        pool = self._pool()
+                    time.sleep(PAUSE)
+                    window.appendleft((part, pool, _submitted(pool, function, part), attempt + 1))
         finally:
             pool.shutdown(wait=True, cancel_futures=True)
 
@@ -82,26 +76,15 @@ class Threads:
 
 
 def is_passing(error: Exception) -> bool:
-    """Whether another attempt may help: errors of storage or memory, not of the input."""
-    return isinstance(error, (OSError, MemoryError, pa.ArrowException)) and not isinstance(error, InputError)
+    """Whether another attempt may help: lost processes, errors of storage or memory, not of the input."""
+    passing = (BrokenProcessPool, OSError, MemoryError, pa.ArrowException)
+    return isinstance(error, passing) and not isinstance(error, InputError)
 
 
-def _is_done(future: Future[Any]) -> bool:
-    return future.done() and not future.cancelled() and future.exception() is None
-
-
-def _again(
-    pool: Executor,
-    function: Callable[[Part], Found],
-    entry: tuple[Part, Any, int],
-    error: Exception | None = None,
-) -> Future[Found]:
-    part, _, attempt = entry
-    if attempt >= ATTEMPTS:
-        reason = "the process that read it ended" if error is None else " ".join(str(error).split())[:200]
-        raise InputError(f"{part.name} failed {ATTEMPTS} times: {reason or type(error).__name__}") from error
-    time.sleep(PAUSE)
-    return _submitted(pool, function, part)
+def _failed(part: Part, error: Exception) -> InputError:
+    reason = " ".join(str(error).split())[:200] or type(error).__name__
+    reason = "the process that read it ended" if isinstance(error, BrokenProcessPool) else reason
+    return InputError(f"{part.name} failed {ATTEMPTS} times: {reason}")
 
 
 def _submitted(pool: Executor, function: Callable[[Part], Found], part: Part) -> Future[Found]:
@@ -136,8 +119,7 @@ class DaskCluster:
             except InputError:
                 raise
             except Exception as error:
-                reason = " ".join(str(error).split())[:200] or type(error).__name__
-                raise InputError(f"{part.name} failed {ATTEMPTS} times: {reason}") from error
+                raise _failed(part, error) from error
             future.release()
 
 

@@ -15,19 +15,15 @@ from calib.evidence.cell_sums import CELLS, MOST_BINS, PLAIN, WEIGHTED, CellSums
 from calib.evidence.sums import LOSSES, SummedRows
 from calib.files.readers.source import Limits, Source, open_source, whole
 from calib.files.saved.document import MAX_VALUES, read_document, write_document
-from calib.files.saved.fields import Array, Field, Record, choice, closed, mismatch, naming_file, text
+from calib.files.saved.fields import ANY, Array, Field, Listed, Record, choice, mismatch, naming_file, text
 from calib.files.saved.fields import whole as whole_number
 from calib.files.saved.origin import today
-from calib.scale.layout import STREAMED
+from calib.scale.batches import STREAMED
 from calib.scale.partial import MOST_GROUPS
 from calib.scale.summary import Summary
 
 FORMAT = "calib-summary"
 VERSION = 1
-KEYS = (
-    *("format", "version", "calib_version", "date", "source", "findings", "parts", "bins"),
-    *("kind", "classes", "rows", "true", "losses", "top", "class_wise", "by", "checksum"),
-)
 #: First bytes of a file, uncompressed, by which it is recognised.
 HEAD = b'{\n"format": "calib-summary"'
 
@@ -37,20 +33,27 @@ MOST_VALUES = 4 * MAX_VALUES
 LONGEST = 1_000
 MOST_PARTS = 1_000_000
 
-_ROWS = {name: whole_number(0) for name in ("n_samples", "n_abstained", "n_faulty")}
 _TEXT = text(f"a text of at most {LONGEST} characters", lambda line: len(line) <= LONGEST)
 _DIGEST = text("16 hex digits", lambda line: len(line) == 16 and not set(line) - set("0123456789abcdef"))
-
-
-def _sums_record(n_sums: int) -> Record:
-    fields: dict[str, Field] = {
-        "place": Array(("C",), low=0, order="increasing", whole=True),
-        "count": Array(("C",), low=1, whole=True),
+_GROUPS = Record({"column": _TEXT, "groups": Listed(_TEXT, most=MOST_GROUPS, distinct=True), "sums": ANY})
+#: The content of a file; `_cells` checks sums.
+_CONTENT = Record(
+    {
+        "source": _TEXT,
+        "findings": Listed(_TEXT, most=MOST_PARTS),
+        "parts": Listed(_DIGEST, most=MOST_PARTS),
+        "bins": whole_number(MOST_BINS, MOST_BINS),
+        "kind": choice(*STREAMED),
+        "classes": Listed(_TEXT, most=MOST_VALUES, distinct=True, size="L"),
+        "rows": Record({name: whole_number(0) for name in ("n_samples", "n_abstained", "n_faulty")}),
+        "true": Array(("L",), low=0, whole=True),
+        "losses": Record({name: Array(("pair",)) for name in LOSSES}),
+        "top": ANY,
+        "class_wise": ANY,
+        "by": Listed(ANY),
     }
-    names = (PLAIN if n_sums == len(PLAIN) else WEIGHTED)[:n_sums]
-    for name in names:
-        fields |= {name: Array(("C",), low=0.0), f"{name}_low": Array(("C",))}
-    return Record(fields)
+)
+KEYS = ("format", "version", "calib_version", "date", *_CONTENT.fields, "checksum")
 
 
 def dumps(summary: Summary) -> bytes:
@@ -65,7 +68,7 @@ def dumps(summary: Summary) -> bytes:
         "bins": MOST_BINS,
         "kind": summary.kind,
         "classes": list(summary.class_names),
-        "rows": {name: getattr(summary, name) for name in _ROWS},
+        "rows": {name: getattr(summary, name) for name in ("n_samples", "n_abstained", "n_faulty")},
         "true": summary.true_rows.tolist(),
         "losses": {name: list(pair) for name, pair in summary.losses.items()},
         "top": _encoded(summary.top),
@@ -119,65 +122,47 @@ def _encoded(sums: CellSums) -> dict[str, Any]:
 
 
 def _decoded(document: dict[str, Any]) -> Summary:
-    if document["bins"] != MOST_BINS:
-        raise mismatch("bins", str(MOST_BINS), document["bins"])
-    kind = choice(*STREAMED).decode(document["kind"], "kind", {})
-    names = _texts(document["classes"], "classes", _TEXT, MOST_VALUES)
-    if len(set(names)) != len(names):
-        raise CalibratorFileError("calibrator file: classes must be distinct; a name occurs twice")
-    rows = Record(dict(_ROWS)).decode(document["rows"], "rows", {})
-    true = Array(("L",), low=0, whole=True).decode(document["true"], "true", {})
-    if len(true) != len(names):
-        raise mismatch("true", f"a number for each of {len(names)} classes", document["true"])
-    losses = closed(document["losses"], LOSSES, "losses")
-    pairs = {name: Array(("pair",)).decode(losses[name], f"losses.{name}", {"pair": 2}) for name in LOSSES}
-    n_keys = len(names) if kind in ("vectors", "top-label") else 1
-    top = _cells(document["top"], "top", n_keys, rows["n_samples"])
-    class_wise = None
-    if document["class_wise"] is not None:
-        class_wise = _cells(document["class_wise"], "class_wise", n_keys, rows["n_samples"] * n_keys)
+    """Return the summary of a document, every value of which is checked."""
+    content = _CONTENT.decode({key: document[key] for key in _CONTENT.fields}, "", {"pair": 2})
+    rows, names, class_wise = content["rows"], content["classes"], content["class_wise"]
+    n_rows, n_keys = rows["n_samples"], len(names) if content["kind"] in ("vectors", "top-label") else 1
+    top = _cells(content["top"], "top", n_keys, n_rows)
     by = {}
-    if not isinstance(document["by"], list):
-        raise mismatch("by", "a list", document["by"])
-    for index, entry in enumerate(document["by"]):
-        where = f"by[{index}]"
-        closed(entry, ("column", "groups", "sums"), where)
-        column = _TEXT.decode(entry["column"], f"{where}.column", {})
-        groups = _texts(entry["groups"], f"{where}.groups", _TEXT, MOST_GROUPS)
-        if column in by or len(set(groups)) != len(groups):
-            raise CalibratorFileError(f"calibrator file: {where} names a column or a group twice")
-        by[column] = groups, _cells(entry["sums"], f"{where}.sums", len(groups), rows["n_samples"])
-    if len({table.weighted for table in (top, *(cells for _, cells in by.values()))}) > 1:
+    for index, entry in enumerate(content["by"]):
+        groups = _GROUPS.decode(entry, f"by[{index}]", {})
+        if groups["column"] in by:
+            raise CalibratorFileError(f"calibrator file: by[{index}] names a column twice")
+        cells = _cells(groups["sums"], f"by[{index}].sums", len(groups["groups"]), n_rows)
+        by[groups["column"]] = groups["groups"], cells
+    if len({cells.weighted for cells in (top, *(cells for _, cells in by.values()))}) > 1:
         raise CalibratorFileError("calibrator file: only some of the sums have weights")
+    if class_wise is not None:
+        class_wise = _cells(class_wise, "class_wise", n_keys, n_rows * n_keys)
+    losses = {name: (float(high), float(low)) for name, (high, low) in content["losses"].items()}
     sums = SummedRows(
-        kind=kind,
-        class_names=names,
+        content["kind"],
+        names,
         **rows,
         top=top,
         class_wise=class_wise,
         by=by,
-        true_rows=true,
-        losses={name: (float(pair[0]), float(pair[1])) for name, pair in pairs.items()},
+        true_rows=content["true"],
+        losses=losses,
     )
-    return Summary.of(
-        sums,
-        _texts(document["parts"], "parts", _DIGEST, MOST_PARTS),
-        _texts(document["findings"], "findings", _TEXT, MOST_PARTS),
-        _TEXT.decode(document["source"], "source", {}),
-    )
-
-
-def _texts(raw: Any, where: str, field: Field, most: int) -> tuple[str, ...]:
-    if not isinstance(raw, list) or len(raw) > most:
-        raise mismatch(where, f"a list of at most {most:,} texts", raw)
-    return tuple(field.decode(line, f"{where}[{index}]", {}) for index, line in enumerate(raw))
+    return Summary.of(sums, content["parts"], content["findings"], content["source"])
 
 
 def _cells(raw: Any, where: str, n_keys: int, n_rows: int) -> CellSums:
     """Return checked sums: known places, counts that add up, sums that scores in [0, 1] can have."""
     weighted = isinstance(raw, dict) and "weight" in raw
     names = WEIGHTED if weighted else PLAIN
-    values = _sums_record(len(names)).decode(raw, where, {})
+    fields: dict[str, Field] = {
+        "place": Array(("C",), low=0, order="increasing", whole=True),
+        "count": Array(("C",), low=1, whole=True),
+    }
+    for name in names:
+        fields |= {name: Array(("C",), low=0.0), f"{name}_low": Array(("C",))}
+    values = Record(fields).decode(raw, where, {})
     place, count = values["place"], values["count"]
     if len(place) and place[-1] >= n_keys * CELLS * 2:
         raise mismatch(f"{where}.place", f"places below {n_keys * CELLS * 2:,}", int(place[-1]))

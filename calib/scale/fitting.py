@@ -6,9 +6,8 @@ fixed cells, which shows the cells that can hold a cut; a second pass collects t
 
 from __future__ import annotations
 
-import math
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
@@ -36,9 +35,9 @@ from calib.data.notions import NotionShape
 from calib.data.validation import check_count
 from calib.files.readers.roles import given_columns
 from calib.files.saved.origin import FittedOn, today
+from calib.scale.batches import Batch, BatchReader, in_order
 from calib.scale.engines import Engine, Threads
-from calib.scale.layout import Layout, Rows, in_order, read_batch
-from calib.scale.partial import refuse_faults
+from calib.scale.partial import read_batches
 from calib.scale.parts import Part, Paths
 from calib.scale.scan import NO_ROWS, Progress, Scan, timed
 
@@ -47,9 +46,6 @@ FIRST_CELLS = 2**18
 
 #: A group and a class in one number: group * SHIFT + class.
 SHIFT = 2**32
-
-#: Which cells of the first pass count, by the names of group and class.
-_Wanted = Mapping[tuple[str, str], np.ndarray]
 
 #: Most counts of a part, of cells or of scores around cuts: each takes 32 bytes.
 MOST_COUNTED = 40_000_000
@@ -87,9 +83,12 @@ class ScoreCounts:
         columns = zip(*((part.key, part.score, part.count, part.happened) for part in parts), strict=True)
         return cls.of(*(np.concatenate(column) for column in columns))
 
+    def take(self, chosen: Any) -> ScoreCounts:
+        """Return the chosen rows."""
+        return ScoreCounts(self.key[chosen], self.score[chosen], self.count[chosen], self.happened[chosen])
+
     def of_key(self, key: int) -> ScoreCounts:
-        rows = slice(*np.searchsorted(self.key, [key, key + 1]))
-        return ScoreCounts(self.key[rows], self.score[rows], self.count[rows], self.happened[rows])
+        return self.take(slice(*np.searchsorted(self.key, [key, key + 1])))
 
     def pooled(self, keys: np.ndarray) -> ScoreCounts:
         """Return the counts of problems that are merged by new `keys`."""
@@ -158,10 +157,10 @@ def fit(
     by = () if groups is None else (groups,)
     given = given_columns(columns)
     scan = Scan.of(paths, by=by, part=part, scores=scores, class_names=class_names, given=given)
-    if scan.layout.weight is not None:
+    if scan.reader.roles.weight is not None:
         raise InputError("fits at scale count every row once; leave out the column of weights")
     passes = _Passes(scan, engine or Threads(workers), progress)
-    names = scan.layout.class_names
+    names = scan.reader.class_names
     if isinstance(chosen, TemperatureScaling):
         n_rows = _fit_temperature(chosen, passes)
     elif isinstance(chosen, VectorScaling):
@@ -186,65 +185,71 @@ class _Passes:
     engine: Engine
     progress: Progress | None
 
-    @property
-    def layout(self) -> Layout:
-        return self.scan.layout
-
-    def over(self, function: Callable[..., Any], **options: Any) -> Iterable[Any]:
-        work = partial(function, layout=self.layout, **options)
+    def over(self, work: Callable[..., Any], **options: Any) -> Iterable[Any]:
+        """Return what a function of a part and its reader gives for each part."""
+        work = partial(work, reader=self.scan.reader, **options)
         return timed(self.engine.map(work, self.scan.parts), self.scan.parts, self.progress)
 
-
-def _rows_of(part: Part, layout: Layout) -> Iterable[Rows]:
-    row = part.first
-    for batch in part.batches(layout.columns):
-        rows = read_batch(batch, layout)
-        refuse_faults(part, rows.faults, row)
-        row += batch.num_rows
-        if rows.n_rows:
-            yield rows
+    def total(self, function: Callable[..., Sequence[Any]], **options: Any) -> Sequence[Any]:
+        """Return the sums, over all batches, of the values that a function of a batch gives."""
+        return _added(self.over(_sum_part, function=partial(function, **options)))
 
 
-def _points(rows: Rows, layout: Layout) -> tuple[tuple[str, ...], np.ndarray, np.ndarray, np.ndarray]:
-    if rows.columns is not None:
-        assert rows.label is not None
-        assert rows.predicted is not None
-        label, score = rows.predicted.astype(np.int64), rows.score.astype(np.float64)
-        return layout.class_names or (), label, score, label == rows.label
-    assert rows.outcome is not None
-    score = rows.score.astype(np.float64)
+def _sum_part(part: Part, reader: BatchReader, function: Callable[[Batch], Sequence[Any]]) -> Sequence[Any]:
+    return _added(map(function, _rows_of(part, reader)))
+
+
+def _added(each: Iterable[Sequence[Any]]) -> Sequence[Any]:
+    """Add up values that stand at the same place; nothing where there is none."""
+    total: Sequence[Any] = ()
+    for found in each:
+        total = [a + b for a, b in zip(total, found, strict=True)] if total and found else total or found
+    return total
+
+
+def _rows_of(part: Part, reader: BatchReader) -> Iterable[Batch]:
+    batches = read_batches(part.batches(reader.columns), reader, part.name, part.first)
+    return (rows for _, _, rows in batches if rows.n_rows)
+
+
+def _points(rows: Batch) -> tuple[tuple[str, ...], np.ndarray, np.ndarray, np.ndarray]:
+    """Return names of classes, and the predicted class, score and outcome of each row."""
+    score, outcome = rows.score.astype(np.float64), rows.outcome
     if rows.predicted is None:
-        return ("",), np.zeros(len(score), np.int64), score, rows.outcome
+        return ("",), np.zeros(len(score), np.int64), score, outcome
+    if len(rows.columns):
+        return rows.names, rows.predicted.astype(np.int64), score, outcome
     assert rows.label is not None
     used = np.union1d(rows.predicted, rows.label[rows.label >= 0])
-    return tuple(rows.words[at] for at in used), np.searchsorted(used, rows.predicted), score, rows.outcome
+    return tuple(rows.names[at] for at in used), np.searchsorted(used, rows.predicted), score, outcome
 
 
 def _count_scores(
-    part: Part, layout: Layout, most: int, cells: int | None = None, wanted: _Wanted | None = None
+    part: Part,
+    reader: BatchReader,
+    most: int,
+    names: tuple[tuple[str, ...], tuple[str, ...]] = ((), ()),
+    masks: np.ndarray | None = None,
 ) -> _Found | None:
-    """Count the distinct scores (with `cells`, cells) of a part by (group, class); None above `most`."""
-    classes: dict[str, int] = {}
-    groups: dict[str, int] = {}
+    """Count the rows of a part in each cell by (group, class), or each score in the cells of `masks`.
+
+    `names` are the classes and groups that are known. Returns None above `most` counts.
+    """
+    classes, groups = ({name: code for code, name in enumerate(known)} for known in names)
     parts = [ScoreCounts.none()]
     n_rows = 0
-    for rows in _rows_of(part, layout):
-        words, label, score, outcome = _points(rows, layout)
+    for rows in _rows_of(part, reader):
+        words, label, score, outcome = _points(rows)
         n_rows += rows.n_rows
         key = np.array([classes.setdefault(word, len(classes)) for word in words], dtype=np.int64)[label]
-        if rows.groups:
-            codes, names = rows.groups[0]
-            place = np.array([groups.setdefault(name, len(groups)) for name in names], dtype=np.int64)
-            key += place[codes] * SHIFT
-        if cells is not None:
-            score = np.floor(score * cells)
-        if wanted is not None:
-            keep = np.zeros(len(key), dtype=bool)
-            cell = np.floor(score * FIRST_CELLS).astype(np.int64)
-            for problem in np.unique(key).tolist():
-                name = (list(groups)[problem // SHIFT] if groups else "", list(classes)[problem % SHIFT])
-                mine = key == problem
-                keep[mine] = wanted[name][cell[mine]]
+        for codes, group_names in rows.groups:
+            place = [groups.setdefault(name, len(groups)) for name in group_names]
+            key += np.array(place, dtype=np.int64)[codes] * SHIFT
+        cell = np.floor(score * FIRST_CELLS)
+        if masks is None:
+            score = cell
+        else:
+            keep = masks[key // SHIFT * len(classes) + key % SHIFT, cell.astype(np.int64)]
             key, score, outcome = key[keep], score[keep], outcome[keep]
         once = np.ones(len(score), dtype=np.int64)
         parts.append(ScoreCounts.of(key, score, once, outcome.astype(np.int64)))
@@ -275,8 +280,16 @@ def _joined(found: Sequence[_Found], names: tuple[str, ...] | None) -> _Found:
     return _Found(classes, groups, ScoreCounts.joined(moved), sum(part.n_rows for part in found))
 
 
-def _collect(passes: _Passes, names: tuple[str, ...] | None, problems: Callable[..., Any]) -> _Found:
-    """Return the distinct scores around cuts by (group, class), and cells of all others."""
+def _collect(
+    passes: _Passes,
+    names: tuple[str, ...] | None,
+    bins_for: Callable[[int], int],
+    divisions: Callable[[tuple[str, ...], tuple[str, ...]], list[np.ndarray]],
+) -> _Found:
+    """Return the distinct scores around cuts by (group, class), and cells of all others.
+
+    `divisions` of classes and groups are the problems to fit, each as the problem of every (group, class).
+    """
 
     def counted(advice: str, **options: Any) -> _Found:
         found = list(passes.over(_count_scores, most=MOST_COUNTED, **options))
@@ -284,28 +297,18 @@ def _collect(passes: _Passes, names: tuple[str, ...] | None, problems: Callable[
             raise InputError(f"there are more than {MOST_COUNTED:,} counts to keep; {advice}")
         return _joined(found, names)
 
-    coarse = counted("fit fewer classes or groups", cells=FIRST_CELLS)
-    n_classes = len(coarse.classes)
-    masks = np.zeros((len(coarse.groups) * n_classes, FIRST_CELLS + 1), dtype=bool)
-    divisions, bins_for = problems(coarse.classes, coarse.groups)
-    for keys in divisions:
+    coarse = counted("fit fewer classes or groups")
+    masks = np.zeros((len(coarse.groups) * len(coarse.classes), FIRST_CELLS + 1), dtype=bool)
+    for keys in divisions(coarse.classes, coarse.groups):
         pooled = coarse.counts.pooled(keys)
         for problem in np.unique(pooled.key).tolist():
             counts = pooled.of_key(problem)
             masks[keys == problem] |= _cells_of_cuts(counts, bins_for(int(counts.count.sum())))
-    wanted = {
-        (group, name): masks[g * n_classes + c]
-        for g, group in enumerate(coarse.groups)
-        for c, name in enumerate(coarse.classes)
-    }
-    fine = counted("ask for fewer bins with n_bins", wanted=wanted)
+    known = coarse.classes, coarse.groups
+    fine = counted("ask for fewer bins with n_bins", names=known, masks=masks)
     rest = ~masks[coarse.counts.key, coarse.counts.score.astype(np.int64)]
-    left = ScoreCounts(
-        coarse.counts.key[rest],
-        coarse.counts.score[rest] / FIRST_CELLS,
-        coarse.counts.count[rest],
-        coarse.counts.happened[rest],
-    )
+    left = coarse.counts.take(rest)
+    left = replace(left, score=left.score / FIRST_CELLS)
     return _Found(coarse.classes, coarse.groups, ScoreCounts.joined([left, fine.counts]), coarse.n_rows)
 
 
@@ -343,11 +346,11 @@ def _check_binning(binary: Any) -> HistogramBinning:
 def _fit_one_score(binning: HistogramBinning, passes: _Passes) -> int:
     _check_binning(binning)
 
-    def one_problem(classes: tuple[str, ...], groups: tuple[str, ...]) -> tuple[list[np.ndarray], Any]:
-        return [np.zeros(len(classes) * len(groups), dtype=np.int64)], binning.bins_for
+    def one_problem(classes: tuple[str, ...], groups: tuple[str, ...]) -> list[np.ndarray]:
+        return [np.zeros(len(classes) * len(groups), dtype=np.int64)]
 
-    found = _collect(passes, None, one_problem)
-    pooled = found.counts.pooled(np.zeros(len(found.classes) * len(found.groups), dtype=np.int64))
+    found = _collect(passes, None, binning.bins_for, one_problem)
+    pooled = found.counts.pooled(*one_problem(found.classes, found.groups))
     binning.fit_counts(pooled.score, pooled.count, pooled.happened)
     return found.n_rows
 
@@ -355,8 +358,8 @@ def _fit_one_score(binning: HistogramBinning, passes: _Passes) -> int:
 def _fit_problems(
     calibrator: MulticlassToBinary, passes: _Passes, groups: str | None
 ) -> tuple[tuple[str, ...], int]:
-    binning, layout = _check_binning(calibrator.binary_calibrator), passes.layout
-    if layout.kind not in ("vectors", "top-label"):
+    binning, reader = _check_binning(calibrator.binary_calibrator), passes.scan.reader
+    if reader.kind not in ("vectors", "top-label"):
         raise InputError("these rows have one score each; fit HistogramBinning itself")
     if calibrator.notion not in ("confidence", "top-label") or calibrator.fallback == "shrink":
         raise InputError(
@@ -375,15 +378,13 @@ def _fit_problems(
         own = shape.problems_of(every % len(classes), group=every // len(classes))
         return own, every % len(classes), np.zeros_like(every)
 
-    def divisions(classes: tuple[str, ...], names: tuple[str, ...]) -> tuple[list[np.ndarray], Any]:
+    def divisions(classes: tuple[str, ...], names: tuple[str, ...]) -> list[np.ndarray]:
         own, by_class, together = keys_of(classes, names)
         shape = shape_of(classes, names)
-        used = [own]
-        used += [by_class] if shape.n_groups and shape.by_class else []
-        used += [together] if calibrator.fallback == "pooled" else []
-        return used, binning.bins_for
+        used = [by_class] if shape.n_groups and shape.by_class else []
+        return [own, *used, *([together] if calibrator.fallback == "pooled" else [])]
 
-    found = _collect(passes, layout.class_names, divisions)
+    found = _collect(passes, reader.class_names, binning.bins_for, divisions)
     shape = shape_of(found.classes, found.groups)
     own, by_class, together = (found.counts.pooled(keys) for keys in keys_of(found.classes, found.groups))
 
@@ -414,28 +415,17 @@ def _fit_problems(
     return found.classes, found.n_rows
 
 
-def _matrix(rows: Rows) -> tuple[np.ndarray, np.ndarray]:
-    assert rows.columns is not None
-    assert rows.label is not None
-    matrix = np.stack(rows.columns, axis=1)
-    return np.minimum(matrix, matrix.dtype.type(1.0)), rows.label.astype(np.int64)
-
-
-def _least_positive(part: Part, layout: Layout) -> tuple[int, float]:
+def _least_positive(part: Part, reader: BatchReader) -> tuple[int, float]:
     """Return the rows of a part, and its smallest positive probability (1 if there is none)."""
-    n_rows, least = 0, 1.0
-    for rows in _rows_of(part, layout):
-        matrix, _ = _matrix(rows)
-        n_rows += len(matrix)
-        least = min(least, least_positive(matrix))
-    return n_rows, least
+    found = [(rows.n_rows, least_positive(rows.matrix)) for rows in _rows_of(part, reader)]
+    return sum(n_rows for n_rows, _ in found), min((least for _, least in found), default=1.0)
 
 
 def _begin_scaling(calibrator: BaseEstimator, passes: _Passes) -> int:
     """Set the number of classes and the floor of the probabilities; return the number of rows."""
-    if passes.layout.kind != "vectors":
+    if passes.scan.reader.kind != "vectors":
         raise InputError(f"{type(calibrator).__name__} needs a probability for every class")
-    n_classes = len(passes.layout.class_names or ())
+    n_classes = len(passes.scan.reader.class_names or ())
     each = list(passes.over(_least_positive))
     n_rows = sum(count for count, _ in each)
     if not n_rows:
@@ -445,13 +435,9 @@ def _begin_scaling(calibrator: BaseEstimator, passes: _Passes) -> int:
     return n_rows
 
 
-def _slopes(part: Part, layout: Layout, floor: float, b: float) -> Slopes:
-    total = np.zeros(3)
-    for rows in _rows_of(part, layout):
-        matrix, codes = _matrix(rows)
-        total += log_loss_slopes(matrix, codes, floor, b)
-    first, second, third = total.tolist()
-    return first, second, third
+def _slopes(rows: Batch, floor: float, b: float) -> Slopes:
+    assert rows.label is not None
+    return log_loss_slopes(rows.matrix, rows.label, floor, b)
 
 
 def _fit_temperature(calibrator: TemperatureScaling, passes: _Passes) -> int:
@@ -460,58 +446,48 @@ def _fit_temperature(calibrator: TemperatureScaling, passes: _Passes) -> int:
     n_rows = _begin_scaling(calibrator, passes)
 
     def slopes(b: float) -> Slopes:
-        first, second, third = map(
-            math.fsum, zip(*passes.over(_slopes, floor=calibrator.floor_, b=b), strict=True)
-        )
+        first, second, third = passes.total(_slopes, floor=calibrator.floor_, b=b)
         return first, second, third
 
     calibrator.temperature_ = temperature_of_slopes(slopes)
     return n_rows
 
 
-def _log_odds_of(rows: Rows, floor: float) -> tuple[np.ndarray, np.ndarray]:
-    matrix, codes = _matrix(rows)
-    log_p = log_floored(matrix, floor)
-    return log_p[:, :-1] - log_p[:, -1:], codes
+def _log_odds(rows: Batch, floor: float) -> np.ndarray:
+    log_p = log_floored(rows.matrix, floor)
+    return log_p[:, :-1] - log_p[:, -1:]
 
 
-def _sum_log_odds(part: Part, layout: Layout, floor: float) -> np.ndarray:
-    total = np.zeros(len(layout.class_names or ()) - 1)
-    for rows in _rows_of(part, layout):
-        total += _log_odds_of(rows, floor)[0].sum(axis=0)
-    return total
+def _sum_log_odds(rows: Batch, floor: float) -> tuple[np.ndarray]:
+    return (_log_odds(rows, floor).sum(axis=0),)
 
 
 def _vector_sums(
-    part: Part, layout: Layout, floor: float, shift: np.ndarray, theta: np.ndarray
+    rows: Batch, floor: float, shift: np.ndarray, theta: np.ndarray
 ) -> tuple[float, np.ndarray, np.ndarray]:
-    """Return sums over the rows of a part: log loss, its gradient (2, L-1) and its Hessian.
+    """Return sums over rows: log loss, its gradient (2, L-1) and its Hessian.
 
     Features are the log-odds minus `shift`; logits are ``theta[0] * x + theta[1]``, and 0 for the last class.
     """
-    m = len(shift)
-    loss, gradient, hessian = 0.0, np.zeros((2, m)), np.zeros((2, m, 2, m))
+    assert rows.label is not None
+    m, x = len(shift), _log_odds(rows, floor) - shift
     own = np.arange(m)
-    for rows in _rows_of(part, layout):
-        odds, codes = _log_odds_of(rows, floor)
-        x = odds - shift
-        z = np.zeros((len(x), m + 1))
-        z[:, :m] = x * theta[0] + theta[1]
-        z -= row_max(z)[:, None]
-        p = np.exp(z)
-        norm = p.sum(axis=1)
-        loss += float(np.log(norm).sum() - z[np.arange(len(z)), codes].sum())
-        p = p[:, :m] / norm[:, None]
-        left = p - (codes[:, None] == own)
-        gradient += [(left * x).sum(axis=0), left.sum(axis=0)]
-        both = np.concatenate([p * x, p], axis=1)
-        hessian -= (both.T @ both).reshape(2, m, 2, m)
-        squares = (p * x * x).sum(axis=0), (p * x).sum(axis=0), p.sum(axis=0)
-        hessian[0, own, 0, own] += squares[0]
-        hessian[0, own, 1, own] += squares[1]
-        hessian[1, own, 0, own] += squares[1]
-        hessian[1, own, 1, own] += squares[2]
-    return loss, gradient, hessian
+    z = np.zeros((len(x), m + 1))
+    z[:, :m] = x * theta[0] + theta[1]
+    z -= row_max(z)[:, None]
+    p = np.exp(z)
+    norm = p.sum(axis=1)
+    loss = float(np.log(norm).sum() - z[np.arange(len(z)), rows.label].sum())
+    p = p[:, :m] / norm[:, None]
+    left = p - (rows.label[:, None] == own)
+    both = np.concatenate([p * x, p], axis=1)
+    hessian = -(both.T @ both).reshape(2, m, 2, m)
+    squares = (p * x * x).sum(axis=0), (p * x).sum(axis=0), p.sum(axis=0)
+    hessian[0, own, 0, own] += squares[0]
+    hessian[0, own, 1, own] += squares[1]
+    hessian[1, own, 0, own] += squares[1]
+    hessian[1, own, 1, own] += squares[2]
+    return loss, np.stack([(left * x).sum(axis=0), left.sum(axis=0)]), hessian
 
 
 def _fit_vector(calibrator: VectorScaling, passes: _Passes) -> int:
@@ -519,18 +495,17 @@ def _fit_vector(calibrator: VectorScaling, passes: _Passes) -> int:
         raise InputError(f"vector scaling at scale needs a number as l2; got {calibrator.l2!r}")
     n_rows = _begin_scaling(calibrator, passes)
     floor, ridge = calibrator.floor_, max(float(calibrator.l2), LEAST_RIDGE)
-    mean = np.sum(list(passes.over(_sum_log_odds, floor=floor)), axis=0) / n_rows
+    mean = passes.total(_sum_log_odds, floor=floor)[0] / n_rows
     m = len(mean)
     target = np.stack([np.ones(m), mean])  # the unchanged model, for log-odds minus their mean
 
     def objective(flat: np.ndarray) -> tuple[float, np.ndarray, Callable[[np.ndarray], np.ndarray]]:
         theta = flat.reshape(2, m)
-        each = passes.over(_vector_sums, floor=floor, shift=mean, theta=theta)
-        loss, gradient, hessian = (sum(sums) for sums in zip(*each, strict=True))
+        loss, gradient, hessian = passes.total(_vector_sums, floor=floor, shift=mean, theta=theta)
         away = theta - target
-        curvature = np.asarray(hessian).reshape(2 * m, 2 * m) / n_rows + ridge * np.eye(2 * m)
+        curvature = hessian.reshape(2 * m, 2 * m) / n_rows + ridge * np.eye(2 * m)
         value = loss / n_rows + 0.5 * ridge * float((away**2).sum())
-        slope = (np.asarray(gradient) / n_rows + ridge * away).ravel()
+        slope = (gradient / n_rows + ridge * away).ravel()
         return value, slope, lambda direction: np.linalg.solve(curvature, direction)
 
     optimum = newton(objective, target.ravel(), gap=1e-14)

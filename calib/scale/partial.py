@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Iterable, Sequence
-from dataclasses import replace
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -13,13 +12,13 @@ import pyarrow as pa
 
 from calib.base.exceptions import InputError
 from calib.evidence.cell_sums import UNITS, CellAdder, CellSums, added, exact_units, integer_pair, two_sum
-from calib.evidence.row_scores import TINY
 from calib.evidence.sums import LOSSES, SummedRows
 from calib.files.findings.examination import examine
 from calib.files.findings.order import shuffled_words
 from calib.files.readers.arrow import table_of_batch
-from calib.scale.layout import Fault, Layout, Rows, in_order, read_batch
-from calib.scale.parts import BLOCK, Part
+from calib.scale.batches import Batch, BatchReader, Fault, check_streamed, in_order
+from calib.scale.parts import Part
+from calib.scale.sweep import BLOCK, minus_log, vector_losses
 
 #: Most groups of a column of `by`: a column of more values holds ids.
 MOST_GROUPS = 10_000
@@ -35,234 +34,213 @@ OF_SOME_ROWS = (
 MOST_ALIKE = 10
 
 
-class Accumulator:
-    """Adds up the batches of a part of the data, in order; `n_rows` is the number of its rows, if known."""
+class _NamedSums:
+    """Sums by a name that rows hold, such as a group; names get keys in the order in which they come."""
 
-    def __init__(self, layout: Layout, n_rows: int | None = None) -> None:
-        self.layout = layout
-        weighted = layout.weight is not None
-        self.words: dict[str, int] = {name: code for code, name in enumerate(layout.class_names or ())}
-        n_keys = len(self.words) if layout.kind == "vectors" else 1
-        self.top: list[CellSums] = []
-        self.adder = None if layout.kind == "top-label" else CellAdder(n_keys, weighted, n_rows)
-        self.class_wise = CellAdder(n_keys, weighted, n_rows) if layout.class_wise else None
-        self.groups: list[dict[str, int]] = [{} for _ in layout.by]
-        self.by: list[list[CellSums]] = [[] for _ in layout.by]
-        self.true = np.zeros(len(self.words), dtype=np.int64)
+    def __init__(self, weighted: bool, names: Sequence[str] = ()) -> None:
+        self.keys = {name: key for key, name in enumerate(names)}
+        self._parts = [CellSums.empty(weighted)]
+
+    def places(self, names: Sequence[str]) -> np.ndarray:
+        """Return the keys of names, (k,) int64."""
+        return np.array([self.keys.setdefault(name, len(self.keys)) for name in names], dtype=np.int64)
+
+    def add(self, places: np.ndarray, rows: Batch, outcome: np.ndarray) -> None:
+        """Add rows, given the key of each."""
+        adder = CellAdder(len(self.keys), rows.weights is not None)
+        adder.add(places, rows.score, outcome, rows.weights)
+        self._parts.append(adder.sums())
+        if len(self._parts) >= 16:
+            self._parts = [added(self._parts)]
+
+    def sums(self) -> CellSums:
+        return added(self._parts)
+
+
+class Accumulator:
+    """Adds up batches of rows of a kind, in order; `n_rows` is the number of all of them, if known."""
+
+    def __init__(
+        self,
+        kind: str,
+        class_names: Sequence[str] = (),
+        *,
+        weighted: bool = False,
+        class_wise: bool = False,
+        by: Sequence[str] = (),
+        n_rows: int | None = None,
+    ) -> None:
+        check_streamed(kind, class_wise)
+        self.kind, self.is_weighted = kind, weighted
+        #: Sums by the classes that rows name ("top-label"), or by those of the columns
+        self.named = _NamedSums(weighted, class_names)
+        n_keys = len(class_names) if kind == "vectors" else 1
+        self.adder = None if kind == "top-label" else CellAdder(n_keys, weighted, n_rows)
+        self.class_wise = CellAdder(n_keys, weighted, n_rows) if class_wise else None
+        self.by = {name: _NamedSums(weighted) for name in by}
+        self.true = np.zeros(len(class_names), dtype=np.int64)
         self.units = dict.fromkeys(LOSSES, 0)
         self.weighted: dict[str, list[float]] = {name: [] for name in LOSSES}
         self.n_samples = self.n_abstained = self.n_faulty = 0
 
-    def add(self, batch: pa.RecordBatch) -> list[Fault]:
-        """Add the rows of a batch, and return the faults of rows that were left out."""
-        rows = read_batch(batch, self.layout, squares=True)
-        self.add_rows(rows)
-        return rows.faults
+    @classmethod
+    def of(cls, reader: BatchReader, *, class_wise: bool = False) -> Accumulator:
+        """Return an accumulator for the batches that a reader reads."""
+        weighted = reader.roles.weight is not None
+        return cls(
+            reader.kind, reader.class_names or (), weighted=weighted, class_wise=class_wise, by=reader.by
+        )
 
-    def add_rows(self, rows: Rows) -> None:
+    def add(self, batch: Batch) -> None:
         """Add the usable rows of a batch; vectors with their squares."""
-        self.n_samples += rows.n_rows
-        self.n_abstained += rows.n_abstained
-        self.n_faulty += sum(fault.count for fault in rows.faults)
-        if rows.n_rows:
-            if rows.columns is not None:
-                score, outcome = self._add_vectors(rows)
-            else:
-                score, outcome = self._add_scores(rows)
-            self._add_groups(rows, score, outcome)
+        self.n_samples += batch.n_rows
+        self.n_abstained += batch.n_abstained
+        self.n_faulty += sum(fault.count for fault in batch.faults)
+        if not batch.n_rows:
+            return
+        outcome = batch.outcome
+        if self.kind == "vectors":
+            self._add_vectors(batch, outcome)
+        else:
+            self._add_scores(batch, outcome)
+        for (name, sums), (codes, groups) in zip(self.by.items(), batch.groups, strict=True):
+            place = sums.places(groups)
+            check_groups(name, len(sums.keys))
+            sums.add(place[codes], batch, outcome)
 
-    def _add_vectors(self, rows: Rows) -> tuple[np.ndarray, np.ndarray]:
-        columns, label, squares = rows.columns, rows.predicted, rows.squares
-        assert columns is not None
-        assert label is not None
-        assert squares is not None
+    def _add_vectors(self, rows: Batch, outcome: np.ndarray) -> None:
+        """Add rows in blocks few enough for the cache, and many enough for threads not to wait."""
+        assert self.adder is not None
+        assert rows.predicted is not None
         assert rows.label is not None
-        truth = rows.label.astype(label.dtype)
-        outcome = label == truth
-        self.true += np.bincount(truth, minlength=len(columns))
-        for start in range(0, len(label), BLOCK):
+        assert rows.squares is not None
+        truth = rows.label.astype(rows.predicted.dtype)
+        self.true += np.bincount(truth, minlength=len(rows.columns))
+        for start in range(0, rows.n_rows, BLOCK):
             part = slice(start, start + BLOCK)
             weights = None if rows.weights is None else rows.weights[part]
-            block = [column[part] for column in columns]
-            one_block = (rows.score[part], label[part], truth[part], outcome[part], squares[part])
-            self._add_block(block, *one_block, weights)
-        return rows.score, outcome
+            columns = [column[part] for column in rows.columns]
+            self.adder.add(rows.predicted[part], rows.score[part], outcome[part], weights)
+            if self.class_wise is not None:
+                for code, column in enumerate(columns):
+                    capped = np.minimum(column, column.dtype.type(1.0))
+                    self.class_wise.add(np.full(len(column), code), capped, truth[part] == code, weights)
+            self._lose(
+                vector_losses(columns, rows.score[part], rows.squares[part], truth[part], outcome[part]),
+                weights,
+            )
 
-    def _add_block(
-        self,
-        columns: Sequence[np.ndarray],
-        score: np.ndarray,
-        label: np.ndarray,
-        truth: np.ndarray,
-        outcome: np.ndarray,
-        squares: np.ndarray,
-        weights: np.ndarray | None,
-    ) -> None:
-        """Add rows few enough for the cache, and many enough for threads not to wait for each other."""
-        assert self.adder is not None
-        self.adder.add(label, score, outcome, weights)
-        if self.class_wise is not None:
-            for code, column in enumerate(columns):
-                capped = np.minimum(column, column.dtype.type(1.0))
-                self.class_wise.add(np.full(len(score), code), capped, truth == code, weights)
-        at_true = score.astype(np.float64)  # if the predicted class is true, as in most rows
-        wrong = np.flatnonzero(~outcome)
-        missed = at_true[wrong]
-        places = truth[wrong].astype(np.intp)
-        places *= len(score)
-        places += wrong
-        at_true[wrong] = np.concatenate(columns).take(places)
-        logs = _minus_log(at_true)
-        events = logs.copy()
-        events[wrong] = _minus_log(1.0 - missed)
-        at_true *= -2.0
-        at_true += squares
-        at_true += 1.0
-        self._lose("accuracy", outcome, weights)
-        self._lose("brier", at_true, weights)
-        self._lose("log_loss", logs, weights)
-        self._lose("event_log_loss", events, weights)
-
-    def _add_scores(self, rows: Rows) -> tuple[np.ndarray, np.ndarray]:
-        score, outcome, weights = rows.score, rows.outcome, rows.weights
-        assert outcome is not None
+    def _add_scores(self, rows: Batch, outcome: np.ndarray) -> None:
         if self.adder is not None:
-            self.adder.add(None, score, outcome, weights)
-            if self.layout.kind == "binary":
+            self.adder.add(None, rows.score, outcome, rows.weights)
+            if self.kind == "binary":
                 self.true += np.bincount(outcome, minlength=2)
         else:
-            assert rows.predicted is not None
             assert rows.label is not None
-            place = self._places(rows.words)
-            label, known = place[rows.predicted], rows.label >= 0
-            adder = CellAdder(len(self.words), weights is not None)
-            adder.add(label, score, outcome, weights)
-            self.top.append(adder.sums())
-            if len(self.top) >= 16:
-                self.top = [added(self.top)]
-            self.true += np.bincount(place[rows.label[known]], minlength=len(self.words))
-        p = score.astype(np.float64)
-        logs = _minus_log(np.where(outcome, p, 1.0 - p))
-        right = (p > 0.5) == outcome if self.layout.kind == "binary" else outcome
-        self._lose("accuracy", right, weights)
-        self._lose("brier", (p - outcome) ** 2, weights)
-        self._lose("log_loss", logs, weights)
-        self._lose("event_log_loss", logs, weights)
-        return score, outcome
+            place = self.named.places(rows.names)
+            self.named.add(place[rows.predicted], rows, outcome)
+            true = np.bincount(place[rows.label[rows.label >= 0]], minlength=len(self.named.keys))
+            true[: len(self.true)] += self.true
+            self.true = true
+        p = rows.score.astype(np.float64)
+        logs = minus_log(np.where(outcome, p, 1.0 - p))
+        right = (p > 0.5) == outcome if self.kind == "binary" else outcome
+        losses = {"accuracy": right, "brier": (p - outcome) ** 2, "log_loss": logs, "event_log_loss": logs}
+        self._lose(losses, rows.weights)
 
-    def _places(self, words: Sequence[str]) -> np.ndarray:
-        """Return the key of each class that rows name; new classes come after the known classes."""
-        place = np.array([self.words.setdefault(word, len(self.words)) for word in words], dtype=np.int64)
-        self.true = np.append(self.true, np.zeros(len(self.words) - len(self.true), dtype=np.int64))
-        return place
-
-    def _add_groups(self, rows: Rows, score: np.ndarray, outcome: np.ndarray) -> None:
-        for at, (codes, names) in enumerate(rows.groups):
-            known = self.groups[at]
-            place = np.array([known.setdefault(name, len(known)) for name in names], dtype=np.int64)
-            check_groups(self.layout.by[at], len(known))
-            adder = CellAdder(len(known), rows.weights is not None)
-            adder.add(place[codes], score, outcome, rows.weights)
-            self.by[at].append(adder.sums())
-            if len(self.by[at]) >= 16:
-                self.by[at] = [added(self.by[at])]
-
-    def _lose(self, name: str, values: np.ndarray, weights: np.ndarray | None) -> None:
-        """Add up a value of each row: exactly, in whole units, if rows are unweighted."""
-        if weights is not None:
-            self.weighted[name].append(float(weights @ values))
-        elif values.dtype == bool:
-            self.units[name] += int(np.count_nonzero(values)) * int(UNITS)
-        else:
-            self.units[name] += exact_units(values)
+    def _lose(self, losses: Mapping[str, np.ndarray], weights: np.ndarray | None) -> None:
+        """Add up values of each row: exactly, in whole units, if rows are unweighted."""
+        for name, values in losses.items():
+            if weights is not None:
+                self.weighted[name].append(float(weights @ values))
+            elif values.dtype == bool:
+                self.units[name] += int(np.count_nonzero(values)) * int(UNITS)
+            else:
+                self.units[name] += exact_units(values)
 
     def sums(self) -> SummedRows:
-        weighted = self.layout.weight is not None
-        none = CellSums.empty(weighted)
-        top = self.adder.sums() if self.adder is not None else added(self.top or [none])
-        by = {
-            name: (tuple(self.groups[at]), added(self.by[at] or [none]))
-            for at, name in enumerate(self.layout.by)
+        losses = {
+            name: (math.fsum(self.weighted[name]), 0.0)
+            if self.is_weighted
+            else integer_pair(self.units[name])
+            for name in LOSSES
         }
-        found = SummedRows(
-            kind=self.layout.kind,
-            class_names=tuple(self.words),
+        sums = SummedRows(
+            kind=self.kind,
+            class_names=tuple(self.named.keys),
             n_samples=self.n_samples,
             n_abstained=self.n_abstained,
             n_faulty=self.n_faulty,
-            top=top,
+            top=(self.adder or self.named).sums(),
             class_wise=None if self.class_wise is None else self.class_wise.sums(),
-            by=by,
+            by={name: (tuple(sums.keys), sums.sums()) for name, sums in self.by.items()},
             true_rows=self.true,
-            losses={
-                name: (math.fsum(self.weighted[name]), 0.0) if weighted else integer_pair(self.units[name])
-                for name in LOSSES
-            },
+            losses=losses,
         )
-        return sorted_names(found)
+        return combined([sums])
 
 
-def _minus_log(chance: np.ndarray) -> np.ndarray:
-    logs = np.maximum(chance, TINY)
-    np.log(logs, out=logs)
-    return np.negative(logs, out=logs)
-
-
-def placed_fault(part: Part, fault: Fault, first: int) -> str:
-    """Return a fault of a batch with its place; `first` is the row of the file that the batch starts with."""
+def placed_fault(where: str, fault: Fault, first: int) -> str:
+    """Return a fault of a batch with its place; `first` is the row that the batch starts with."""
     more = "" if fault.count == 1 else f"; {fault.count:,} such rows in this batch"
-    return f"{part.name}, row {first + fault.row}: {fault.message} ({fault.code}{more})"
+    return f"{where}, row {first + fault.row}: {fault.message} ({fault.code}{more})"
 
 
-def refuse_faults(part: Part, faults: Sequence[Fault], first: int) -> None:
-    """Raise `InputError` with file, row group and row of the first fault of a batch, if there is one."""
-    for fault in faults:
-        raise InputError(f"{placed_fault(part, fault, first)}. Correct the rows, or have them left out")
+def read_batches(
+    batches: Iterable[pa.RecordBatch],
+    reader: BatchReader,
+    where: str,
+    first: int = 0,
+    *,
+    drop: bool = False,
+    squares: bool = False,
+) -> Iterator[tuple[int, pa.RecordBatch, Batch]]:
+    """Yield each batch with its first row and its usable rows.
+
+    Raises
+    ------
+    InputError
+        If a row cannot be used, unless such rows `drop` out; the message names the first and `where` it is.
+    """
+    for batch in batches:
+        if batch.num_rows:
+            rows = reader.read(batch, squares=squares)
+            for fault in rows.faults if not drop else ():
+                raise InputError(
+                    f"{placed_fault(where, fault, first)}. Correct the rows, or have them left out"
+                )
+            yield first, batch, rows
+            first += batch.num_rows
 
 
-class Findings:
-    """Findings by code: the first lines and the number of each."""
-
-    def __init__(self) -> None:
-        self.lines: dict[str, list[str]] = {}
-        self.counts: Counter[str] = Counter()
-
-    def add(self, code: str, line: str) -> None:
-        self.counts[code] += 1
-        if self.counts[code] <= MOST_ALIKE:
-            self.lines.setdefault(code, []).append(line)
-
-    def include(self, other: Findings) -> None:
-        self.counts += other.counts
-        for code, lines in other.lines.items():
-            self.lines[code] = [*self.lines.get(code, []), *lines][:MOST_ALIKE]
-
-    def all_lines(self) -> tuple[str, ...]:
-        found = []
-        for code, lines in self.lines.items():
-            found += lines
-            if self.counts[code] > MOST_ALIKE:
-                found.append(f"and {self.counts[code] - MOST_ALIKE:,} more findings of this kind ({code})")
-        return tuple(found)
+def listed(found: Iterable[tuple[str, str]]) -> tuple[str, ...]:
+    """Return the lines of findings, given with their codes, and how many more of a kind there are."""
+    by_code: dict[str, list[str]] = {}
+    for code, line in found:
+        by_code.setdefault(code, []).append(line)
+    lines = []
+    for code, each in by_code.items():
+        lines += each[:MOST_ALIKE]
+        if len(each) > MOST_ALIKE:
+            lines.append(f"and {len(each) - MOST_ALIKE:,} more findings of this kind ({code})")
+    return tuple(lines)
 
 
-def sum_part(part: Part, layout: Layout, faults: str = "stop") -> tuple[SummedRows, Findings]:
-    """Return the sums over the rows of a part, and the faults of omitted rows."""
-    sums, found, row = Accumulator(layout), Findings(), part.first
-    for batch in part.batches(layout.columns):
-        wrong = sums.add(batch)
-        if faults == "stop":
-            refuse_faults(part, wrong, row)
-        for fault in wrong:
-            found.add(fault.code, placed_fault(part, fault, row))
+def sum_part(
+    part: Part, reader: BatchReader, *, class_wise: bool = False, faults: str = "stop"
+) -> tuple[SummedRows, list[tuple[str, str]]]:
+    """Return the sums over the rows of a part, and the codes and lines of its findings and omitted rows."""
+    sums, found = Accumulator.of(reader, class_wise=class_wise), []
+    options: dict[str, Any] = {"drop": faults == "drop", "squares": True}
+    batches = part.batches(reader.columns)
+    for row, batch, rows in read_batches(batches, reader, part.name, part.first, **options):
+        sums.add(rows)
+        found += [(fault.code, placed_fault(part.name, fault, row)) for fault in rows.faults]
         if -row % EVERY < batch.num_rows:
-            for code, line in examined(batch, part.name, row, -row % EVERY):
-                found.add(code, line)
-        row += batch.num_rows
+            found += examined(batch, part.name, row, -row % EVERY)
     total = sums.sums()
-    if "labels_shuffled" not in found.counts:
-        for line in shuffled(total, part.name):
-            found.add("labels_shuffled", line)
+    if "labels_shuffled" not in dict(found):
+        found += shuffled(total, part.name)
     return total, found
 
 
@@ -270,9 +248,8 @@ def examined(batch: pa.RecordBatch, where: str, first: int = 0, start: int = 0) 
     """Return the findings of rows from `start` on; the batch begins with row `first` of the file."""
     start = max(min(start, batch.num_rows - EXAMINED), 0)
     some, first = batch.slice(start, EXAMINED), first + start
-    which = (
-        f"the first {some.num_rows:,} rows" if first == 0 else f"{some.num_rows:,} rows from row {first:,}"
-    )
+    which = f"{some.num_rows:,} rows" + (f" from row {first:,}" if first else "")
+    which = which if first else f"the first {which}"
     lines = []
     for found in examine(table_of_batch(some)).findings:
         if found.code in OF_SOME_ROWS:
@@ -281,41 +258,61 @@ def examined(batch: pa.RecordBatch, where: str, first: int = 0, start: int = 0) 
     return lines
 
 
-def shuffled(sums: SummedRows, where: str) -> list[str]:
+def shuffled(sums: SummedRows, where: str) -> list[tuple[str, str]]:
     """Return the finding on the order of all rows of a part, if labels look shuffled."""
     if sums.kind != "vectors" or not sums.n_samples:
         return []
     cells = sums.top
-    predicted = np.bincount(cells.key, weights=cells.count, minlength=len(sums.class_names))
     confidence = float(cells.total("score").sum() / cells.total("weight").sum())
-    words = shuffled_words(predicted, sums.true_rows, int(cells.count[cells.outcome == 1].sum()), confidence)
-    return [] if words is None else [f"{where}: {words} (labels_shuffled)"]
+    right = int(cells.count[cells.outcome == 1].sum())
+    words = shuffled_words(sums.predicted.astype(np.float64), sums.true_rows, right, confidence)
+    return [] if words is None else [("labels_shuffled", f"{where}: {words} (labels_shuffled)")]
 
 
-def sorted_names(sums: SummedRows) -> SummedRows:
-    """Return the same sums with classes and groups in the order of their names, if rows name them."""
-    if sums.kind == "top-label":
-        rows = sums.true_rows.copy()
-        np.add.at(rows, sums.top.key, sums.top.count)
-        used = [name for name, count in zip(sums.class_names, rows.tolist(), strict=True) if count]
-        sums = _renamed(sums, in_order(used))
-    by = {name: _regrouped(groups, cells, sorted(groups)) for name, (groups, cells) in sums.by.items()}
-    return replace(sums, by=by)
+def combined(parts: Iterable[SummedRows]) -> SummedRows:
+    """Add up sums; classes and groups that rows name are in the order of their names."""
+    every = list(parts)
+    first = every[0]
+    for other in every[1:]:
+        check_alike(first, other)
+    names = first.class_names
+    if first.kind == "top-label":
+        rows = [zip(part.class_names, (part.true + part.predicted).tolist(), strict=True) for part in every]
+        names = in_order(list(dict.fromkeys(name for part in rows for name, n_rows in part if n_rows)))
+    by = {}
+    for column in first.by:
+        groups = sorted({name for part in every for name in part.by[column][0]})
+        check_groups(column, len(groups))
+        moved = [_with_names(cells, held, groups) for held, cells in (part.by[column] for part in every)]
+        by[column] = tuple(groups), added(moved)
+    losses: dict[str, Any] = dict.fromkeys(LOSSES, (0.0, 0.0))
+    true: Counter[str] = Counter()
+    for part in every:
+        true.update(dict(zip(part.class_names, part.true.tolist(), strict=True)))
+        for name, pair in part.losses.items():
+            high, low = two_sum(*(np.array(loss) for loss in (*losses[name], *pair)))
+            losses[name] = float(high), float(low)
+    class_wise = [part.class_wise for part in every if part.class_wise is not None]
+    return SummedRows(
+        kind=first.kind,
+        class_names=names,
+        n_samples=sum(part.n_samples for part in every),
+        n_abstained=sum(part.n_abstained for part in every),
+        n_faulty=sum(part.n_faulty for part in every),
+        top=added([_with_names(part.top, part.class_names, names) for part in every]),
+        class_wise=added(class_wise) if class_wise else None,
+        by=by,
+        true_rows=np.array([true[name] for name in names], dtype=np.int64),
+        losses=losses,
+    )
 
 
-def _renamed(sums: SummedRows, names: tuple[str, ...]) -> SummedRows:
+def _with_names(cells: CellSums, held: Sequence[str], names: Sequence[str]) -> CellSums:
+    """Return sums by the names that are held as sums by `names`, which are all that occur."""
+    if tuple(held) == tuple(names):
+        return cells
     place = {name: code for code, name in enumerate(names)}
-    keys = np.array([place.get(name, -1) for name in sums.class_names], dtype=np.int64)
-    true = np.zeros(len(names), dtype=np.int64)
-    true[keys[keys >= 0]] = sums.true_rows[keys >= 0]
-    return replace(sums, class_names=names, top=sums.top.with_keys(keys), true_rows=true)
-
-
-def _regrouped(
-    groups: Sequence[str], cells: CellSums, names: Sequence[str]
-) -> tuple[tuple[str, ...], CellSums]:
-    place = {name: code for code, name in enumerate(names)}
-    return tuple(names), cells.with_keys([place[name] for name in groups])
+    return cells.with_keys(np.array([place.get(name, -1) for name in held], dtype=np.int64))
 
 
 def check_groups(column: str, n_groups: int) -> None:
@@ -325,42 +322,6 @@ def check_groups(column: str, n_groups: int) -> None:
             f"column {column!r} has more than {MOST_GROUPS:,} groups; give a column with fewer values, such "
             "as a site or a month"
         )
-
-
-def combined(parts: Iterable[SummedRows]) -> SummedRows:
-    listed = list(parts)
-    first = listed[0]
-    if len(listed) == 1:
-        return first
-    for other in listed[1:]:
-        check_alike(first, other)
-    if first.kind == "top-label":
-        names = in_order(list(dict.fromkeys(name for part in listed for name in part.class_names)))
-        listed = [_renamed(part, names) for part in listed]
-    by = {}
-    for column in first.by:
-        groups = sorted({name for part in listed for name in part.by[column][0]})
-        check_groups(column, len(groups))
-        by[column] = tuple(groups), added([_regrouped(*part.by[column], groups)[1] for part in listed])
-    losses: dict[str, Any] = dict.fromkeys(LOSSES, (0.0, 0.0))
-    for part in listed:
-        for name, pair in part.losses.items():
-            high, low = two_sum(*(np.array(loss) for loss in (*losses[name], *pair)))
-            losses[name] = float(high), float(low)
-    return SummedRows(
-        kind=first.kind,
-        class_names=listed[0].class_names,
-        n_samples=sum(part.n_samples for part in listed),
-        n_abstained=sum(part.n_abstained for part in listed),
-        n_faulty=sum(part.n_faulty for part in listed),
-        top=added([part.top for part in listed]),
-        class_wise=None
-        if first.class_wise is None
-        else added([part.class_wise for part in listed if part.class_wise]),
-        by=by,
-        true_rows=np.sum([part.true_rows for part in listed], axis=0),
-        losses=losses,
-    )
 
 
 def check_alike(first: SummedRows, other: SummedRows) -> None:

@@ -15,10 +15,11 @@ import pyarrow.csv as pacsv
 import pyarrow.dataset as pads
 
 from calib.base.exceptions import InputError
+from calib.files.readers.tables import repeated
 from calib.files.readers.text import HEAD, dialect_of
 
-#: Rows of a batch that is read, and of a block that is computed with.
-BATCH = BLOCK = 64_000
+#: Fewest and most rows of a batch that is read, and values that it may hold above the fewest rows.
+LEAST_ROWS, MOST_ROWS, MOST_VALUES = 64_000, 256_000, 700_000
 
 #: Formats by the ending of a file; any other ending means Parquet. Texts may also be packed by gzip.
 FEATHER = (".feather", ".arrow")
@@ -47,22 +48,20 @@ class Part:
         """File and row group, for messages."""
         return f"{self.path}, row group {self.row_group}"
 
-    def batches(self, columns: Sequence[str] | None) -> Iterator[pa.RecordBatch]:
-        """Read its rows in order, with these columns or all."""
-        if columns is not None:
-            there = set(self.fragment.physical_schema.names)
-            missing = [name for name in columns if name not in there]
-            if missing:
+    def batches(self, columns: Sequence[str], *, further: bool = False) -> Iterator[pa.RecordBatch]:
+        """Read its rows in order, with these columns, or with `further` columns that the file has."""
+        names = self.fragment.physical_schema.names
+        for name in columns:
+            if name not in names:
                 raise InputError(
-                    f"{self.path} has no column {missing[0]!r}, which the first file has; all files need "
-                    "the same columns"
+                    f"{self.path} has no column {name!r}, which the first file has; all files need the same "
+                    "columns"
                 )
-        options: dict[str, Any] = {"batch_size": BATCH, "batch_readahead": 1, "use_threads": False}
+        chosen = names if further else list(columns)
+        size = min(max(MOST_VALUES // len(chosen), LEAST_ROWS), MOST_ROWS)
+        options: dict[str, Any] = {"batch_size": size, "batch_readahead": 1, "use_threads": False}
         with _named_failure(self.path):
-            read = self.fragment.to_batches(columns=None if columns is None else list(columns), **options)
-            for batch in read:
-                if batch.num_rows:
-                    yield batch
+            yield from self.fragment.to_batches(columns=chosen, **options)
 
 
 def find_files(paths: Paths) -> list[str]:
@@ -88,10 +87,9 @@ def find_files(paths: Paths) -> list[str]:
         files += found
     if not files:
         raise InputError("no paths were given")
-    real = [file if "://" in file else os.path.realpath(file) for file in files]
-    for at, named in enumerate(real):
-        if named in real[:at]:
-            raise InputError(f"{files[at]!r} is named twice; its rows would count twice")
+    twice = repeated(file if "://" in file else os.path.realpath(file) for file in files)
+    if twice is not None:
+        raise InputError(f"{twice!r} is named twice; its rows would count twice")
     return files
 
 
@@ -156,9 +154,15 @@ def _parts_of(path: str, coded: Sequence[str]) -> list[Part]:
     return found
 
 
-def first_batch(parts: Sequence[Part]) -> pa.RecordBatch:
-    """Return the first batch of rows, with all columns."""
-    for part in parts:
-        for batch in part.batches(None):
-            return batch
-    raise InputError("the files have no rows")
+def first_rows(parts: Sequence[Part], n_rows: int) -> pa.RecordBatch:
+    """Return the first rows with all columns, of several parts if a part has fewer."""
+    found: list[pa.RecordBatch] = []
+    for batch in (batch for part in parts for batch in part.batches((), further=True)):
+        if found and batch.schema != found[0].schema:
+            break
+        found.append(batch)
+        if sum(map(len, found)) >= n_rows:
+            break
+    if not sum(map(len, found)):
+        raise InputError("the files have no rows")
+    return pa.concat_batches(found).slice(0, n_rows)

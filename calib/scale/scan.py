@@ -8,16 +8,15 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
-import pyarrow as pa
-
 from calib.base.exceptions import InputError
 from calib.base.parallel import WORKERS
 from calib.data.validation import check_choice, check_count
+from calib.files.readers.arrow import is_text
 from calib.files.readers.roles import given_columns
+from calib.scale.batches import SAMPLE, BatchReader, check_streamed, decide
 from calib.scale.engines import Engine, Found, Threads
-from calib.scale.layout import Layout, layout_of
-from calib.scale.partial import Findings, sum_part
-from calib.scale.parts import Part, Paths, find_files, find_parts, first_batch
+from calib.scale.partial import listed, sum_part
+from calib.scale.parts import Part, Paths, find_files, find_parts, first_rows
 from calib.scale.streaming import Sums
 from calib.scale.summary import Summary
 
@@ -33,30 +32,20 @@ FAULTS = ("stop", "drop")
 
 @dataclass(frozen=True)
 class Scan:
-    """Files with the roles of their columns."""
+    """Files with how their batches are read."""
 
     parts: list[Part]  #: Row groups of all files, in order
-    layout: Layout  #: Roles of the columns
-
-    @property
-    def n_rows(self) -> int:
-        return sum(part.n_rows for part in self.parts)
+    reader: BatchReader
 
     @classmethod
-    def of(cls, paths: Paths, **options: object) -> Scan:
-        """Find the files, and decide the roles of columns by the first rows; options as for `layout_of`."""
+    def of(cls, paths: Paths, **options: Any) -> Scan:
+        """Find the files, and decide how they are read by the first rows; options as for `decide`."""
         files = find_files(paths)
         parts = find_parts(files)
-        first = first_batch(parts)
-        layout = layout_of(first, **options)  # type: ignore[arg-type]
-        single = (*layout.label, layout.predicted, layout.correct, layout.split)
-        texts = [
-            name
-            for name in {*(name for name in single if name), *layout.by}
-            if pa.types.is_string(first.schema.field(name).type)
-            or pa.types.is_large_string(first.schema.field(name).type)
-        ]
-        return cls(find_parts(files, texts) if texts else parts, layout)
+        first = first_rows(parts, SAMPLE)
+        reader = decide(first, **options)
+        texts = [name for name in reader.words if is_text(first.schema.field(name).type)]
+        return cls(find_parts(files, texts) if texts else parts, reader)
 
 
 def summarize(
@@ -119,23 +108,23 @@ def summarize(
     scan = Scan.of(
         paths,
         by=(by,) if isinstance(by, str) else tuple(by),
-        class_wise=class_wise,
         part=part,
         weighted=weighted,
         scores=scores,
         class_names=class_names,
         given=given_columns(columns),
     )
-    digests, findings, total = [], Findings(), Sums()
-    work = partial(sum_part, layout=scan.layout, faults=faults)
+    check_streamed(scan.reader.kind, class_wise)
+    digests, findings, total = [], [], Sums()
+    work = partial(sum_part, reader=scan.reader, class_wise=class_wise, faults=faults)
     for sums, found in timed((engine or Threads(workers)).map(work, scan.parts), scan.parts, progress):
         digests.append(sums.fingerprint)
-        findings.include(found)
+        findings += found
         total.merge(sums)
     if not total.n_samples:
         raise InputError(NO_ROWS)
     source = ", ".join(dict.fromkeys(piece.path for piece in scan.parts))[:1000]
-    return total.summary(tuple(sorted(digests)), findings.all_lines(), source)
+    return total.summary(tuple(sorted(digests)), listed(findings), source)
 
 
 def timed(results: Iterator[Found], parts: Sequence[Part], progress: Progress | None) -> Iterator[Found]:

@@ -8,9 +8,9 @@ from typing import Any
 import pyarrow as pa
 
 from calib.base.exceptions import InputError
+from calib.scale.batches import SAMPLE, check_streamed, decide
 from calib.scale.files import dumps, load
-from calib.scale.layout import SAMPLE, layout_of
-from calib.scale.partial import Accumulator, combined, examined
+from calib.scale.partial import Accumulator, combined, examined, read_batches
 from calib.scale.summary import Summary
 
 
@@ -43,27 +43,19 @@ def summarize_spark(
     first = frame.limit(SAMPLE).toArrow().combine_chunks().to_batches()
     if not first:
         raise InputError("the data frame has no rows")
-    layout = layout_of(
-        first[0],
-        by=columns,
-        class_wise=class_wise,
-        part=part,
-        weighted=weighted,
-        scores=scores,
-        class_names=class_names,
-    )
+    options = {"part": part, "weighted": weighted, "scores": scores, "class_names": class_names}
+    reader = decide(first[0], by=columns, **options)  # type: ignore[arg-type]
+    check_streamed(reader.kind, class_wise)
 
     def sum_partition(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        total, row = Accumulator(layout), 0
-        for batch in batches:
-            for fault in total.add(batch):
-                raise InputError(f"row {row + fault.row} of a partition: {fault.message} ({fault.code})")
-            row += batch.num_rows
+        total = Accumulator.of(reader, class_wise=class_wise)
+        for _, _, rows in read_batches(batches, reader, "a partition", squares=True):
+            total.add(rows)
         sums = total.sums()
         if sums.n_samples:
             yield pa.RecordBatch.from_pydict({"sums": [dumps(Summary.of(sums, (sums.fingerprint,)))]})
 
-    parts = frame.select(*layout.columns).mapInArrow(sum_partition, "sums binary").collect()
+    parts = frame.select(*reader.columns).mapInArrow(sum_partition, "sums binary").collect()
     if not parts:
         raise InputError("no row can be used: all are of another part, or without an answer")
     summaries = [load(bytes(part["sums"])) for part in parts]

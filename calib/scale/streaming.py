@@ -9,7 +9,7 @@ import numpy as np
 from calib.answers.metric_tables import Metrics, metrics
 from calib.base.exceptions import InputError
 from calib.data.defaults import N_BINS
-from calib.data.kinds import KINDS, kind_of
+from calib.data.kinds import kind_of
 from calib.data.predictions import (
     Predictions,
     TopLabelPrediction,
@@ -18,9 +18,10 @@ from calib.data.predictions import (
 from calib.evidence.reductions import event_scores, n_classes_of, outcomes_of
 from calib.evidence.rows import known_rows
 from calib.evidence.sums import SummedRows
-from calib.scale.layout import STREAMED, Layout, Rows, Sweep
+from calib.scale.batches import Batch, check_streamed
 from calib.scale.partial import Accumulator, check_alike, combined
 from calib.scale.summary import Summary
+from calib.scale.sweep import Sweep
 
 #: Sums that are collected before they are added up: adding several at a time is faster.
 MAX_KEPT = 16
@@ -123,11 +124,7 @@ class Sums:
 
 def _summed(y_true: Any, scores: Any, sample_weight: Any, class_wise: bool) -> SummedRows:
     kind = kind_of(scores)
-    if kind.name not in STREAMED:
-        known = ", ".join(KINDS[name].title for name in STREAMED)
-        raise InputError(f"sums describe {known}; these rows are {kind.title}")
-    if class_wise and kind.name != "vectors":
-        raise InputError(f"class-wise sums need a score for every class; these rows are {kind.title}")
+    check_streamed(kind.name, class_wise)
     rows = known_rows(y_true if y_true is not None else scores, None if y_true is None else scores)
     if rows.cluster is not None:
         raise InputError("sums do not record which rows belong together; pass predictions without cluster")
@@ -138,7 +135,8 @@ def _summed(y_true: Any, scores: Any, sample_weight: Any, class_wise: bool) -> S
     if weights is not None:
         kept = weights > 0.0
         weights = weights[kept]
-    columns = predicted = squares = label = outcome = None
+    columns: Any = ()
+    predicted = squares = None
     words: Any = rows.class_names
     if isinstance(rows, Predictions):
         columns = list(np.ascontiguousarray(rows.proba[kept].T))
@@ -154,18 +152,12 @@ def _summed(y_true: Any, scores: Any, sample_weight: Any, class_wise: bool) -> S
                 "TopLabelPrediction(..., class_names=...) with the names of all classes"
             )
         score, predicted, label = rows.confidence[kept], rows.label[kept], rows.truth[kept]
-        outcome = label == predicted
     else:
         event = event_scores(rows)
         assert event is not None
-        score, outcome = event[kept], outcomes_of(rows)[kept]
-    layout = Layout(
-        probabilities=(),
-        kind=kind.name,
-        class_names=None if kind.name in ("top-label", "confidence") else words,
-        weight=None if weights is None else "weight",
-        class_wise=class_wise,
-    )
-    sums = Accumulator(layout, len(score))
-    sums.add_rows(Rows(None, columns, score, predicted, squares, label, outcome, words, weights, [], [], 0))
+        score, label = event[kept], outcomes_of(rows)[kept]
+    known = words if kind.name in ("vectors", "binary") else ()
+    options: Any = {"weighted": weights is not None, "class_wise": class_wise, "n_rows": len(score)}
+    sums = Accumulator(kind.name, known, **options)
+    sums.add(Batch(score, predicted, label, words or (), columns, squares, weights))
     return sums.sums()

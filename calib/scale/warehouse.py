@@ -13,8 +13,9 @@ from calib.data.validation import check_choice
 from calib.evidence.cell_sums import CELLS, UNITS, CellSums, finder, integer_pair
 from calib.evidence.row_scores import TINY
 from calib.evidence.sums import LOSSES, SummedRows
-from calib.scale.layout import in_order
-from calib.scale.partial import sorted_names
+from calib.files.readers.tables import as_keys, table_from_frame
+from calib.scale.batches import in_order
+from calib.scale.partial import combined
 from calib.scale.summary import Summary
 
 #: Columns of the result of the query.
@@ -104,26 +105,23 @@ def summary_of_counts(result: Any, source: str = "a query") -> Summary:
         raise InputError(f"the result has no column {missing[0]!r}; pass what the query of `calib sql` gives")
     if not len(frame):
         raise InputError("the result has no rows")
-    whole = {name: [int(value) for value in frame[name]] for name in COLUMNS[2:-1]}
+    whole = {name: [int(value) for value in frame[name]] for name in ("cell", "outcome", "n")}
     cell, outcome = np.array(whole["cell"]), np.array(whole["outcome"])
     if cell.min() < 0 or cell.max() >= CELLS or not np.isin(outcome, (0, 1)).all() or min(whole["n"]) < 1:
         raise InputError("the result holds cells, outcomes or counts that the query cannot give")
-    predicted = frame["predicted"].astype(str).to_numpy(dtype=object)
-    given = frame["true_class"].astype(object)
-    other = (given.notna() & (given != "")).tolist()  # a true class other than the predicted class
-    truth = [
-        str(true) if is_other else label
-        for label, true, is_other in zip(predicted, given.tolist(), other, strict=True)
-    ]
-    names = in_order(list(dict.fromkeys([*predicted, *truth])))
+    words = table_from_frame(frame[["predicted", "true_class"]]).columns
+    predicted, other = as_keys(words["predicted"]), as_keys(words["true_class"])
+    truth = np.where(other == "", predicted, other)  # empty if it is the predicted class
+    names = in_order([*predicted, *truth])
     code = {name: at for at, name in enumerate(names)}
     count = np.array(whole["n"], dtype=np.int64)
     place = (np.array([code[name] for name in predicted]) * CELLS + cell) * 2 + outcome
     places, at = np.unique(place, return_inverse=True)
     totals = np.zeros(len(places), dtype=np.int64)
     np.add.at(totals, at, count)
-    pairs = [_exact(whole[name], at, len(places)) for name in ("score_units", "square_units")]
-    high, low = (np.stack([pair[end] for pair in pairs]) for end in (0, 1))
+    units = frame[["score_units", "square_units"]].map(int).astype(object).groupby(at).sum()
+    pairs = np.array([list(map(integer_pair, units[name])) for name in units])
+    high, low = pairs[..., 0], pairs[..., 1]
     true = np.zeros(len(names), dtype=np.int64)
     np.add.at(true, [code[name] for name in truth], count)
     cells = CellSums(places, totals, high, low)
@@ -133,14 +131,5 @@ def summary_of_counts(result: Any, source: str = "a query") -> Summary:
     log_loss = float(frame["log_loss"].astype(np.float64).sum())
     losses = dict(zip(LOSSES, ((total, 0.0) for total in (brier, log_loss, log_loss, right)), strict=True))
     sums = SummedRows("top-label", names, int(count.sum()), 0, 0, cells, None, {}, true, losses)
-    sums = sorted_names(sums)
+    sums = combined([sums])
     return Summary.of(sums, (sums.fingerprint,), (), source)
-
-
-def _exact(units: list[int], at: np.ndarray, size: int) -> tuple[np.ndarray, np.ndarray]:
-    """Add up whole numbers of units of any size by place, and return them as pairs of float64."""
-    totals = [0] * size
-    for place, value in zip(at.tolist(), units, strict=True):
-        totals[place] += value
-    high, low = zip(*map(integer_pair, totals), strict=True)
-    return np.array(high), np.array(low)

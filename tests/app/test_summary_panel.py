@@ -11,8 +11,8 @@ import pytest
 
 import calib
 from calib import scale
+from calib.scale.batches import STREAMED
 from calib.scale.files import dumps
-from calib.scale.layout import STREAMED
 from calib.stats.measures import MEASURES
 from pages.shared.needs import NEEDS
 from tests.app.running import PAGES, number, open_page, words

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 import calib
 from calib import BinaryPrediction, ConfidencePrediction, InputError, Predictions, TopLabelPrediction
 from calib.evidence.rows import as_evidence
-from calib.scale.layout import layout_of
+from calib.scale.batches import decide
 from calib.scale.partial import Accumulator, combined
 from calib.stats import problem_floors
 from calib.stats.bands import consistency_band
@@ -48,12 +48,12 @@ def sources(kind, weighted, n_parts, seed=0):
     if weighted:
         columns["weight"] = weights
     batch = pa.RecordBatch.from_pydict(columns)
-    layout = layout_of(batch, class_wise=kind == "vectors")
+    reader = decide(batch)
     cuts = np.sort(random.choice(np.arange(1, N), n_parts - 1, replace=False))
     bounds = zip([0, *cuts], [*cuts, N], strict=True)
-    parts = [Accumulator(layout) for _ in range(n_parts)]
+    parts = [Accumulator.of(reader, class_wise=kind == "vectors") for _ in range(n_parts)]
     for part, (start, stop) in zip(parts, bounds, strict=True):
-        part.add(batch.slice(start, stop - start))
+        part.add(reader.read(batch.slice(start, stop - start), squares=True))
     return rows, combined([part.sums() for part in parts])
 
 

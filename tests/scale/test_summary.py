@@ -22,9 +22,9 @@ from calib.evidence.binning import assign_bins
 from calib.evidence.cell_sums import EDGES, CellAdder, added, finder
 from calib.evidence.rows import as_evidence
 from calib.evidence.sampling import draw_sums
+from calib.scale.batches import decide
 from calib.scale.engines import Threads
 from calib.scale.files import HEAD, MOST_VALUES, dumps
-from calib.scale.layout import layout_of
 from calib.scale.partial import Accumulator, combined
 from calib.scale.scan import Scan
 from calib.stats import consistency_band
@@ -532,11 +532,11 @@ def test_damaged_files_are_refused(whole):
 
 def test_sums_are_the_same_in_any_order_of_batches(table, whole):
     batches = table.to_batches(max_chunksize=700)
-    layout = layout_of(batches[0], by=("site",), class_wise=True)
+    reader = decide(batches[0], by=("site",))
     parts = []
     for batch in batches:
-        accumulator = Accumulator(layout)
-        accumulator.add(batch)
+        accumulator = Accumulator.of(reader, class_wise=True)
+        accumulator.add(reader.read(batch, squares=True))
         parts.append(accumulator.sums())
     assert combined(parts[::-1]).fingerprint == whole.fingerprint
 
@@ -623,6 +623,87 @@ def test_texts_are_read_as_by_read(lines, tmp_path):
     file.write_text("\n".join(lines))
     rows, summary = calib.read(file), scale.summarize(file)
     assert (summary.n_samples, summary.ece()) == (90, pytest.approx(calib.ece(rows.labels, rows)))
+
+
+def as_read(proba, labels):
+    """Files whose words and numbers only the rules of `calib.read` explain."""
+    top, confidence = proba.argmax(axis=1), proba.max(axis=1)
+    zeros = {f"p_{code:02d}": proba[:, code] for code in range(L)}
+    odds = {f"logprob_c{code}": np.log(proba[:, code] + 1e-9) for code in range(L)}
+    words = np.array(["none", "c1", "c2", "c3", "c4", "c5", "null"], dtype=object)
+    grades = np.where(top == labels, "CORRECT", "INCORRECT").astype(object)
+    grades[::30] = "NOT_ATTEMPTED"
+    said = {"predicted": words[top], "confidence": confidence}
+    return {
+        "numbers with zeros": (zeros | {"label": labels}, {}),
+        "log-probabilities": (odds | {"label": [f"c{code}" for code in labels]}, {}),
+        "words that can mean no class": (said | {"label": words[labels]}, {}),
+        "grades": (said | {"grade": grades}, {"correct": "grade"}),
+        "confidence in words": (
+            {"confidence": np.where(confidence > 0.6, "high", "low"), "correct": top == labels},
+            {"words": {"high": 0.9, "low": 0.4}},
+        ),
+        "answers of their own": (
+            {
+                "answer": [f"City {row}" for row in range(len(labels))],
+                "confidence": confidence,
+                "label": [f"city {row + (top[row] != labels[row])}." for row in range(len(labels))],
+            },
+            {},
+        ),
+        "percentages": ({"confidence": 100 * confidence, "correct": top == labels}, {}),
+    }
+
+
+@pytest.mark.parametrize("name", as_read(*population(9, L)))
+def test_words_and_numbers_mean_what_they_mean_to_read(rows, tmp_path, name):
+    """In every division: rows are sorted, so that each row group has only a few of the words."""
+    columns, given = as_read(*rows)[name]
+    order = np.argsort(rows[1], kind="stable")
+    table = pa.table({column: np.asarray(values)[order] for column, values in columns.items()})
+    pq.write_table(table, tmp_path / "whole.parquet")
+    pq.write_table(table, tmp_path / "divided.parquet", row_group_size=97)
+    inside = calib.read(tmp_path / "whole.parquet", **given)
+    found = [scale.summarize(tmp_path / f"{file}.parquet", **given) for file in ("whole", "divided")]
+    assert found[0].fingerprint == found[1].fingerprint
+    assert (found[0].n_samples, found[0].n_faulty) == (inside.n_samples, 0)
+    assert found[0].coverage == pytest.approx(inside.coverage)
+    expected = calib.ece(inside.labels, inside, notion="confidence")
+    assert found[0].ece("confidence") == pytest.approx(expected, abs=1e-11)
+
+
+def test_codes_are_the_classes_that_the_user_names(rows, tmp_path):
+    proba, labels = rows
+    names = ["ant", "bee", "cat", "dog", "elk", "fox", "gnu"]
+    columns = {f"p{code}": proba[:, code] for code in range(L)}
+    pq.write_table(pa.table(columns | {"label": labels}), tmp_path / "rows.parquet")
+    summary = scale.summarize(tmp_path, class_names=names)
+    assert summary.class_names == tuple(names)
+    assert summary.true.tolist() == np.bincount(labels, minlength=L).tolist()
+
+
+def test_log_probabilities_that_do_not_sum_to_one_are_left_out(rows, tmp_path):
+    proba, labels = rows[0][:500].astype(np.float64), rows[1][:500]
+    columns = {f"logprob_c{code}": np.log(proba[:, code]) for code in range(L)}
+    columns["logprob_c3"][444] = 0.7
+    pq.write_table(pa.table(columns | {"label": labels}), tmp_path / "rows.parquet", row_group_size=100)
+    summary = scale.summarize(tmp_path, faults="drop")
+    assert (summary.n_samples, summary.n_faulty) == (499, 1)
+    assert "row group 4, row 444" in summary.findings[0]
+
+
+def test_few_wrong_rows_do_not_make_logits_of_probabilities(rows, tmp_path):
+    proba, labels = rows[0].copy(), rows[1]
+    proba[7, 2] = -0.25
+    table = vectors(proba, labels)
+    table = table.rename_columns([*(f"logit_c{code}" for code in range(L)), "label"])
+    pq.write_table(table, tmp_path / "rows.parquet")
+    summary = scale.summarize(tmp_path, faults="drop")
+    kept = np.arange(N) != 7
+    assert (summary.n_samples, summary.n_faulty) == (N - 1, 1)
+    assert calib.brier_score(summary) == pytest.approx(
+        calib.brier_score(labels[kept], proba[kept]), abs=1e-12
+    )
 
 
 def test_cells_of_lists_and_other_files_are_named(tmp_path):

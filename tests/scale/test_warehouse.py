@@ -106,6 +106,15 @@ def test_results_that_the_query_cannot_give(frame):
     assert list(result) == list(COLUMNS)
 
 
+def test_classes_that_are_numbers():
+    rows = pd.DataFrame(
+        {"predicted": [1, 2, 2, 1], "confidence": [0.7, 0.6, 0.8, 0.9], "label": [1, 2, 1, 1]}
+    )
+    summary = scale.summary_of_counts(answered(scale.sql("duckdb"), rows))
+    assert summary.class_names == ("1", "2")
+    assert summary.true.tolist() == [3, 1]
+
+
 def test_command(frame, tmp_path, capsys):
     assert main(["sql", "--dialect", "duckdb"]) == 0
     result = answered(capsys.readouterr().out, frame)

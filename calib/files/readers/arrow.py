@@ -46,7 +46,7 @@ def read_parquet(source: Source, limits: Limits, progress: Progress | None = Non
     limits.check_expanded(max(8 * values, encoded), len(data))
     # Columns of other types are not decoded, and text stays dictionary-coded: repeats take no memory.
     usable = [field.name for field in schema if _is_usable(field.type)]
-    coded = [field.name for field in schema if _is_text(field.type)]
+    coded = [field.name for field in schema if is_text(field.type)]
     file = pq.ParquetFile(pa.BufferReader(data), read_dictionary=coded)
     batches = file.iter_batches(batch_size=65_536, use_threads=False, columns=usable)
     table = _table_of_batches(batches, usable, described.num_rows, "parquet", limits, progress)
@@ -99,7 +99,7 @@ def _table_of_usable(
     return replace(table, ignored=(*table.ignored, *(name for name in schema.names if name not in usable)))
 
 
-def _is_text(kind: pa.DataType) -> bool:
+def is_text(kind: pa.DataType) -> bool:
     return pa.types.is_string(kind) or pa.types.is_large_string(kind)
 
 
@@ -136,7 +136,7 @@ def _is_nested(kind: pa.DataType) -> bool:
         return _is_usable(kind.value_type)
     if pa.types.is_struct(kind):
         return all(_is_usable(kind.field(at).type) for at in range(kind.num_fields))
-    return bool(pa.types.is_map(kind)) and _is_text(kind.key_type) and _is_number(kind.item_type)
+    return bool(pa.types.is_map(kind)) and is_text(kind.key_type) and _is_number(kind.item_type)
 
 
 def _is_number(kind: pa.DataType) -> bool:
@@ -154,7 +154,7 @@ def _is_usable(kind: pa.DataType) -> bool:
         pa.types.is_temporal(kind) and not pa.types.is_duration(kind) and not pa.types.is_interval(kind)
     )
     scalar = pa.types.is_decimal(kind) or pa.types.is_null(kind) or pa.types.is_boolean(kind)
-    return temporal or scalar or _is_number(kind) or _is_text(kind)
+    return temporal or scalar or _is_number(kind) or is_text(kind)
 
 
 def _table_of_batches(
@@ -210,7 +210,7 @@ def _cells(array: Any) -> list[Any]:
 
 def _repeated_bytes(column: pa.Array) -> int:
     """Bytes of the text of a dictionary-coded column, written out row by row."""
-    if not pa.types.is_dictionary(column.type) or not _is_text(column.type.value_type):
+    if not pa.types.is_dictionary(column.type) or not is_text(column.type.value_type):
         return 0
     lengths = np.append(pc.binary_length(column.dictionary).fill_null(0).to_numpy(zero_copy_only=False), 0)
     rows = column.indices.fill_null(len(lengths) - 1).to_numpy(zero_copy_only=False)

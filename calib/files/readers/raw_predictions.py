@@ -14,9 +14,10 @@ import numpy as np
 import pandas as pd
 
 from calib.base.exceptions import InputError
+from calib.base.parallel import map_row_blocks
 from calib.data.equal_rows import counted_together
 from calib.data.kinds import KINDS
-from calib.data.matrices import highest, row_sums
+from calib.data.matrices import highest, row_sums, softmax_rows
 from calib.data.predictions import (
     Announcement,
     BinaryPrediction,
@@ -134,6 +135,17 @@ def read_raw(
     return raw if labels is None else with_labels(raw, labels, limits=limits)
 
 
+@dataclass(frozen=True)
+class Decided:
+    """What the first rows of a file decide about its other rows, which are read in batches."""
+
+    scale: str  #: Scale of the scores: "probabilities", "logits", "log_probabilities" or "percent"
+    #: Names of the classes; None if each row names its class ("top-label")
+    class_names: tuple[str, ...] | None
+    labels_are_names: bool  #: Whether labels that are numbers are names of classes
+    known: tuple[str, ...]  #: Words that are classes, although they can mean "no class" or "no answer"
+
+
 @dataclass(frozen=True, eq=False)
 class RawPredictions:
     """Scores and labels as the file has them."""
@@ -158,6 +170,7 @@ class RawPredictions:
     votes: Votes | None = None  #: Votes; `labels` are their majorities
     #: Every column except scores, predicted class, label and weights, (n,) each
     metadata: Mapping[str, np.ndarray] = field(default_factory=dict)
+    decided: Decided | None = None  #: What earlier rows of the same file decide; None if these are all rows
 
     @property
     def has(self) -> frozenset[str]:
@@ -195,13 +208,24 @@ class RawPredictions:
         if self.predicted is None:
             return np.zeros(self.n_samples, dtype=bool)
         named = None if self.roles is None else self.roles.abstentions
-        return abstaining(self.predicted, self.labels, named)
+        return abstaining(self.predicted, _true_words(self.labels, self.decided), named)
 
     def predicted_codes(self) -> np.ndarray | None:
         """Class codes of `predicted`, int64; -1 if there is none."""
         if self.predicted is None:
             return None
         return codes_of(self.predicted, self.names, self._names_are_listed)
+
+    def decisions(self, scores: str = "auto") -> Decided:
+        """Return what these rows, the first of a file, decide about its other rows."""
+        usable = self.proba[np.isfinite(self.proba).all(axis=1)]
+        texts = self.labels is not None and self.labels.dtype == object
+        return Decided(
+            scale=self.scale_of(usable, scores) if len(usable) else "probabilities",
+            class_names=self.names if self.kind in ("vectors", "binary") else None,
+            labels_are_names=texts or self.labels_are_names,
+            known=() if self.kind == "confidence" else self.names,
+        )
 
     @property
     def _names_are_listed(self) -> bool:
@@ -223,7 +247,9 @@ class RawPredictions:
         words = words_in(labels)[1]
         if labels.dtype != object and not self.labels_are_names:
             code_of = {str(code): code for code in range(self.n_classes)}
-        elif labels.dtype != object or (not set(words) <= code_of.keys() and _as_integers(words)):
+        elif labels.dtype != object or (
+            not set(words) <= code_of.keys() and _as_integers([word for word in words if word])
+        ):
             by_number = {number: code_of[name] for number, name in self._names_by_number().items()}
             numbers = {word: number for word in words for number in _as_integers([word])}
             code_of = {word: by_number.get(number, -1) for word, number in numbers.items()}
@@ -249,6 +275,8 @@ class RawPredictions:
     @property
     def labels_are_names(self) -> bool:
         """Whether numeric labels are names: all names are integers, and more labels are names than codes."""
+        if self.decided is not None:
+            return self.decided.labels_are_names
         numbers = _as_integers(self.class_names or ())
         if not numbers or self.labels is None or self.labels.dtype == object:
             return False
@@ -267,8 +295,6 @@ class RawPredictions:
     def predictions(self, scores: str = "auto") -> Predictions:
         """Check everything and return `Predictions`; "auto" trusts names unless values contradict."""
         self.check_columns()
-        if scores not in SCALES:
-            raise InputError(f"scores must be one of {', '.join(SCALES)}; got {scores!r}")
         if not self.has & {"vector", "event"}:
             raise InputError(
                 f"there is no probability for every class, only {KINDS[self.kind].title}; read it with "
@@ -282,12 +308,7 @@ class RawPredictions:
                 "fix",
                 "binary_input",
             )
-        labels = self._checked_labels()
-        scale = self.scale if scores == "auto" else scores
-        inside, off = _off_probabilities(self.proba)
-        probable = inside and off < LOG_SUM_TOLERANCE
-        if scores == "auto" and scale in ("logits", "log_probabilities") and probable:
-            scale = "probabilities"
+        labels, scale = self._checked_labels(), self.scale_of(self.proba, scores)
         make: Callable[..., Predictions] = Predictions
         proba = self.proba
         if scale == "logits":
@@ -414,20 +435,24 @@ class RawPredictions:
         )
         return fact, {str(number): str(number - less) for number in second}
 
-    def _ones_of(self, values: np.ndarray, scores: str) -> np.ndarray:
+    def scale_of(self, values: np.ndarray, scores: str = "auto") -> str:
+        """Return the scale of scores; "auto" trusts the names of the file unless the values contradict."""
         if scores not in SCALES:
             raise InputError(f"scores must be one of {', '.join(SCALES)}; got {scores!r}")
-        scale = self.scale if scores == "auto" else scores
-        inside = bool(np.isfinite(values).all() and is_within(values))
-        if scale == "logits" and (scores != "auto" or not inside):
-            return from_log_odds(values)
-        if scale == "log_probabilities" and (scores != "auto" or not inside):
-            return np.exp(np.minimum(values.astype(np.float64), 0.0))
-        if inside:
-            rounded: np.ndarray = values.clip(0.0, 1.0) if is_outside(values) else values
-            return rounded
-        sure = scores == "auto" and not points_of(values) and are_single_percentages(values)
-        return values / values.dtype.type(100.0) if sure else values
+        if scores != "auto":
+            return scores
+        named = self.scale if self.scale in ("logits", "log_probabilities") else "probabilities"
+        if self.kind == "vectors":
+            return "probabilities" if named == "probabilities" or most_sum_to_one(values) else named
+        if named != "probabilities" or is_within(values):
+            return "probabilities" if is_within(values) else named
+        return "percent" if not points_of(values) and are_single_percentages(values) else "probabilities"
+
+    def _ones_of(self, values: np.ndarray, scores: str) -> np.ndarray:
+        scale = self.scale_of(values, scores)
+        if scale == "probabilities" and is_within(values) and is_outside(values):
+            return values.clip(0.0, 1.0)
+        return ones_on(values, scale)
 
     def _further(self) -> dict[str, Any]:
         table = pd.DataFrame(dict(self.metadata)) if self.metadata else None
@@ -496,6 +521,15 @@ def from_log_odds(values: np.ndarray) -> np.ndarray:
         return 1.0 / (1.0 + np.exp(-values.astype(np.float64)))
 
 
+def ones_on(values: np.ndarray, scale: str) -> np.ndarray:
+    """Return probabilities of single events from scores on a scale."""
+    if scale == "logits":
+        return from_log_odds(values)
+    if scale == "log_probabilities":
+        return np.exp(np.minimum(values.astype(np.float64), 0.0))
+    return values / values.dtype.type(100.0) if scale == "percent" else values
+
+
 def are_log_probabilities(matrix: np.ndarray) -> bool:
     """Whether no score is above 0 and exp of the rows sums to 1; minus infinity is allowed."""
     if np.isnan(matrix).any() or matrix.max() > 1e-6 or matrix.min() > -1e-6:
@@ -523,19 +557,30 @@ def points_of(values: np.ndarray) -> int:
     return 0 if not is_whole(values) else 5 if values.max() <= 5.0 else 10
 
 
+def vectors_on(block: np.ndarray, scale: str) -> np.ndarray:
+    """Return rows of probabilities from scores on a scale; a row that is not on it does not sum to 1."""
+    with np.errstate(over="ignore", invalid="ignore"):
+        if scale == "logits":
+            return softmax_rows(block)
+        proba: np.ndarray = np.exp(block.astype(np.float64))
+        sums = proba.sum(axis=1, keepdims=True)
+        return proba / np.where(np.abs(sums - 1.0) <= LOG_SUM_TOLERANCE, sums, 1.0)
+
+
 def exp_normalised(block: np.ndarray) -> np.ndarray:
     """Probabilities of log-probabilities; exp(-inf) = 0 is allowed, row sums are made exactly 1."""
-    if np.isnan(block).any() or (block > LOG_SUM_TOLERANCE).any():
-        raise InputError("log-probabilities must be 0 or less and not NaN; these are something else")
-    proba = np.exp(block.astype(np.float64))
-    sums = proba.sum(axis=1, keepdims=True)
-    if (np.abs(sums - 1.0) > LOG_SUM_TOLERANCE).any():
-        row = int(np.abs(sums - 1.0).argmax())
-        raise InputError(f"exp of the log-probabilities in row {row} sums to {sums[row, 0]:.6g}, not to 1")
-    return proba / sums
+    proba = vectors_on(block, "log_probabilities")
+    near = np.abs(proba.sum(axis=1) - 1.0) <= LOG_SUM_TOLERANCE
+    if not near.all():
+        row = int(near.argmin())
+        raise InputError(
+            f"exp of the log-probabilities in row {row} sums to {proba[row].sum():.6g}, not to 1"
+        )
+    return proba
 
 
-def raw_of(table: Table, roles: Roles) -> RawPredictions:
+def raw_of(table: Table, roles: Roles, decided: Decided | None = None) -> RawPredictions:
+    """Return the raw predictions of a table, or of a batch of rows, about which the first rows `decided`."""
     table = numbered(table, roles.words)
     cluster = None if roles.cluster is None else column_of_block(roles.cluster, table.columns)
     one_each = (roles.id, roles.fold, roles.weight, roles.group, cluster, roles.predicted, roles.correct)
@@ -569,12 +614,15 @@ def raw_of(table: Table, roles: Roles) -> RawPredictions:
     no_labels: tuple[str, ...] = ()
     if labels is not None:
         _check_one_per_row(labels, len(proba))
-        labels, no_labels = _without_empty(labels, roles, predicted if ranked is None else ranked)
+        known = () if decided is None else decided.known
+        labels, no_labels = _without_empty(labels, roles, predicted if ranked is None else ranked, known)
     seen = labels if votes is None else votes.classes
-    if "scores" in roles.has:
+    if decided is not None and decided.class_names is not None:
+        names: tuple[str, ...] | None = decided.class_names
+    elif "scores" in roles.has:
         names = names_that_fit(seen, roles, proba.shape[1])
     else:
-        names = _names_of(roles, seen, predicted if ranked is None else ranked)
+        names = _names_of(roles, seen, predicted if ranked is None else ranked, decided)
     check_words(names or (), "the class names")
     if "scores" in roles.has and names is not None and len(names) != proba.shape[1]:
         raise InputError(f"there are {len(names)} class names for {proba.shape[1]} columns of scores")
@@ -594,20 +642,21 @@ def raw_of(table: Table, roles: Roles) -> RawPredictions:
         ranked=ranked,
         votes=votes,
         metadata=_metadata(table, roles, len(proba)),
+        decided=decided,
     )
 
 
 def _without_empty(
-    labels: np.ndarray, roles: Roles, cells: np.ndarray | None
+    labels: np.ndarray, roles: Roles, cells: np.ndarray | None, further: Sequence[str] = ()
 ) -> tuple[np.ndarray, tuple[str, ...]]:
     """Return labels with "" in place of the words that mean "no class", and these words."""
     if labels.dtype != object or labels.ndim > 1:
         return labels, ()
     words = words_in(labels)[1]
-    known = {*(roles.class_names or ()), *classes_in(None if cells is None else cells.ravel())}
+    known = {*(roles.class_names or ()), *further, *classes_in(None if cells is None else cells.ravel())}
     none = no_classes(words, known)
     found = tuple(word for word in words if word in none and word)
-    return by_word(labels, lambda word: "" if word in none else word, object), found
+    return (by_word(labels, lambda word: "" if word in none else word, object) if found else labels), found
 
 
 def _ranks_of(table: Table, roles: Roles, scores: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -625,7 +674,7 @@ def _ranks_of(table: Table, roles: Roles, scores: np.ndarray) -> tuple[np.ndarra
 
 
 def _names_of(
-    roles: Roles, labels: np.ndarray | None, predicted: np.ndarray | None
+    roles: Roles, labels: np.ndarray | None, predicted: np.ndarray | None, decided: Decided | None = None
 ) -> tuple[str, ...] | None:
     if "classes" not in roles.has:
         return ConfidencePrediction.class_names
@@ -637,8 +686,13 @@ def _names_of(
         return roles.class_names
     assert predicted is not None
     first = predicted if predicted.ndim == 1 else predicted[:, 0]
-    answers = predicted[~abstaining(first, labels, roles.abstentions)]
+    answers = predicted[~abstaining(first, _true_words(labels, decided), roles.abstentions)]
     return classes_in(answers.ravel(), labels)
+
+
+def _true_words(labels: np.ndarray | None, decided: Decided | None) -> np.ndarray | None:
+    """Return cells of all true classes: the labels, or what the first rows decide for every batch."""
+    return labels if decided is None else np.array(decided.known, dtype=object)
 
 
 def _metadata(table: Table, roles: Roles, n_rows: int) -> dict[str, np.ndarray]:
@@ -868,8 +922,9 @@ def _stripped(values: np.ndarray, column: str) -> np.ndarray:
     """Return a column of labels, ids or groups with stripped text, checked so that it can be shown."""
     if values.dtype != object:
         return values
-    check_words(words_in(values)[1], f"column {column!r}")
-    return as_keys(values)
+    codes, words = words_in(values)
+    check_words(words, f"column {column!r}")
+    return np.array(words, dtype=object)[codes]
 
 
 def from_one_hot(matrix: np.ndarray) -> np.ndarray:
@@ -887,7 +942,12 @@ def _as_integers(names: Sequence[str] | np.ndarray) -> list[int]:
     return [int(text) for text in texts] if whole else []
 
 
-def _off_probabilities(matrix: np.ndarray) -> tuple[bool, float]:
-    """Return whether all scores lie in [0, 1], and the largest distance of a row's sum from 1."""
-    inside = matrix.min() >= 0.0 and matrix.max() <= 1.0 + 1e-6
-    return bool(inside), float(np.abs(row_sums(matrix) - 1.0).max())
+def most_sum_to_one(matrix: np.ndarray) -> bool:
+    """Whether at least 99 % of the rows are probabilities that sum to 1."""
+
+    def are_vectors(block: np.ndarray) -> np.ndarray:
+        with np.errstate(over="ignore", invalid="ignore"):  # inside: threads do not inherit it
+            inside = ((block >= 0.0) & (block <= 1.0 + 1e-6)).all(axis=1)
+            return inside & (np.abs(block.sum(axis=1, dtype=np.float64) - 1.0) < LOG_SUM_TOLERANCE)
+
+    return bool(map_row_blocks(are_vectors, matrix).mean() >= 0.99)

@@ -1,0 +1,477 @@
+"""Batches of rows, read as the raw predictions of the readers, with a mask of the refused rows.
+
+The first rows of a file decide the roles of columns and what else holds for all batches. Of each batch, the
+readers get only rows in which each distinct cell of words occurs; what they say about a cell holds for all
+rows with it. So no Python object is made for a row.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+
+from calib.base.exceptions import InputError
+from calib.data.kinds import KINDS
+from calib.data.matrices import ROW_SUM_TOLERANCE
+from calib.data.validation import MISSING, as_names
+from calib.files.readers.answers import ANOTHER, classes_in, missing_cells
+from calib.files.readers.arrow import column_values, table_of_batch
+from calib.files.readers.candidates import guess_roles
+from calib.files.readers.columns import ROUNDING
+from calib.files.readers.conventions import is_called
+from calib.files.readers.nested import writes_lists
+from calib.files.readers.raw_predictions import (
+    Decided,
+    RawPredictions,
+    decided_but_for_labels,
+    ones_on,
+    raw_of,
+    vectors_on,
+)
+from calib.files.readers.roles import Given, Roles, numbered, part_of
+from calib.files.readers.tables import Table, as_float_column, as_keys, by_word, some_names, words_in
+from calib.scale.sweep import Sweep
+
+#: Kinds of predictions that one pass of sums can describe.
+STREAMED = ("vectors", "top-label", "confidence", "binary")
+
+#: First rows from which the roles of columns are guessed.
+SAMPLE = 20_000
+
+#: Most codes of a column of whole numbers that are used as they are.
+MOST_CODES = 10_000
+
+#: Rows at the start of a batch that are first searched for every cell.
+FEW = 4_000
+
+#: A probability up to this much above 1 was rounded and counts as 1 (see `calib.data.validation`).
+ABOVE_ONE = 1e-6
+
+
+@dataclass(frozen=True)
+class Fault:
+    """Rows of a batch that cannot be used."""
+
+    code: str  #: Code of the finding (`calib.files.findings.codes.CODES`)
+    message: str  #: What is wrong in the first of them
+    row: int  #: The first of them, counted from 0
+    count: int  #: How many there are
+
+
+@dataclass(frozen=True, eq=False)
+class Batch:
+    """The usable rows of a batch."""
+
+    score: np.ndarray  #: (n,) float array: the one score of each row; of vectors the highest, at most 1
+    #: (n,) int arrays: predicted class ("vectors", "top-label"), and true class, -1 for another than `names`;
+    #: without classes, 1 if right ("confidence") or if the event happened ("binary")
+    predicted: np.ndarray | None
+    label: np.ndarray | None
+    names: tuple[str, ...] = ()  #: Names of the classes, in the order of the codes
+    columns: Sequence[np.ndarray] = ()  #: (n,) float arrays: scores of each class ("vectors")
+    squares: np.ndarray | None = None  #: (n,) float64 array: sum of squared scores ("vectors"), if asked for
+    weights: np.ndarray | None = None  #: (n,) float64 array, above 0
+    #: Code of the group of each row, and names of the groups, for each column of groups
+    groups: Sequence[tuple[np.ndarray, tuple[str, ...]]] = ()
+    index: np.ndarray | None = None  #: (n,) int64 array: places of the rows in the batch; None for all
+    faults: Sequence[Fault] = ()  #: Faults of the rows that were left out
+    n_abstained: int = 0  #: Rows of the part that counts whose prediction is no answer
+
+    @property
+    def n_rows(self) -> int:
+        return len(self.score)
+
+    @property
+    def matrix(self) -> np.ndarray:
+        """Scores of the classes, at most 1, (n, L) ("vectors")."""
+        matrix = np.stack(self.columns, axis=1)
+        return np.minimum(matrix, matrix.dtype.type(1.0))
+
+    @property
+    def outcome(self) -> np.ndarray:
+        """Whether the predicted class is right, or the event happened, (n,) bool."""
+        assert self.label is not None
+        found: np.ndarray = self.label == (1 if self.predicted is None else self.predicted)
+        return found
+
+
+class _Kept:
+    """Which rows of a batch are kept, and the faults of those that are refused."""
+
+    def __init__(self, n_rows: int) -> None:
+        self.rows = np.ones(n_rows, dtype=bool)
+        self.faults: list[Fault] = []
+
+    def refuse(self, code: str, bad: np.ndarray, message: Callable[[int], str]) -> None:
+        """Leave out the rows of a mask that are still in; `message` describes the first of them."""
+        bad = bad & self.rows
+        if bad.any():
+            row = int(bad.argmax())
+            self.faults.append(Fault(code, message(row), row, int(bad.sum())))
+            self.rows &= ~bad
+
+
+class _Words:
+    """Columns of words of a batch, and a few of its rows that hold all of their cells.
+
+    `groups` are names of columns; each combination of cells in the columns of a group is in one of the rows.
+    """
+
+    def __init__(self, batch: pa.RecordBatch, groups: Iterable[tuple[str, ...]], kept: _Kept) -> None:
+        self._kept = kept
+        coded = {names: _combinations(batch, names) for names in dict.fromkeys(groups) if names}
+        self._codes = {names: code for names, (code, _) in coded.items()}
+        #: The few rows, and the place of each combination among them
+        self.rows = np.unique(np.concatenate([[0], *(row for _, row in coded.values())]))
+        self._places = {names: np.searchsorted(self.rows, row) for names, (_, row) in coded.items()}
+        used = list(dict.fromkeys(name for names in coded for name in names))
+        few = batch.select(used).take(pa.array(self.rows))
+        self.columns = dict(zip(used, map(column_values, few.columns), strict=True))
+
+    def spread(self, names: tuple[str, ...], values: np.ndarray) -> np.ndarray:
+        """Return for each row of the batch the value of the few rows with the same cells."""
+        return values[self._places[names]].take(self._codes[names])
+
+    def refuse(
+        self, code: str, names: tuple[str, ...], bad: np.ndarray, before: str, after: str = ""
+    ) -> None:
+        """Refuse the rows whose cells are those of `bad` few rows; the message names the last cell."""
+        if bad.any():
+            cells = as_keys(self.columns[names[-1]])[self._places[names]]
+            codes = self._codes[names]
+            self._kept.refuse(
+                code, self.spread(names, bad), lambda row: f"{before} {cells[codes[row]]!r}{after}"
+            )
+
+
+@dataclass(frozen=True)
+class BatchReader:
+    """How batches are read: the roles of the columns, and what else the first rows decide."""
+
+    roles: Roles
+    decided: Decided
+    by: tuple[str, ...] = ()  #: Columns whose groups are read, too
+    part: str | None = None  #: With a column of parts: "calibration" or "evaluation", the rows that count
+    among_several: bool = False  #: Whether rows of other models are left out, or refused
+
+    @property
+    def kind(self) -> str:
+        return self.roles.kind
+
+    @property
+    def class_names(self) -> tuple[str, ...] | None:
+        """Names of the classes; None if each row names its class, or there are none."""
+        return self.decided.class_names
+
+    @property
+    def words(self) -> list[str]:
+        """Names of the columns of words or codes."""
+        roles = self.roles
+        single = (roles.predicted, roles.correct, roles.split, roles.model)
+        return list(dict.fromkeys([*roles.label, *(name for name in single if name), *self.by]))
+
+    @property
+    def columns(self) -> list[str]:
+        """Names of the columns that are read."""
+        return list(dict.fromkeys([*self._numeric, *self.words]))
+
+    @property
+    def _numeric(self) -> tuple[str, ...]:
+        """Names of the columns of numbers."""
+        weight = () if self.roles.weight is None else (self.roles.weight,)
+        return (*self.roles.probabilities, *weight)
+
+    def read(self, batch: pa.RecordBatch, *, squares: bool = False) -> Batch:
+        """Return the usable rows of a batch, and the faults of the others."""
+        roles, scale, kept = self.roles, self.decided.scale, _Kept(batch.num_rows)
+        numbers = {name: _numbers(batch, name, roles.words) for name in self._numeric}
+        predicted, label, names, n_abstained = self._read_words(batch, numbers, kept)
+        weights = None if roles.weight is None else _weights(numbers[roles.weight], kept)
+        groups = [_groups(batch, name) for name in self.by]
+        given = [numbers[name] for name in roles.probabilities]
+        columns = _class_scores(given, scale) if roles.kind == "vectors" else ()
+        score = None if columns else _one_score(given[0], scale, kept)
+        swept = Sweep.of(columns, squares=squares) if columns else None
+        if swept is not None and not swept.are_probabilities:
+            _refuse_vectors(columns, kept)
+        index = None if kept.rows.all() else np.flatnonzero(kept.rows)
+        if index is not None:
+            score, predicted, label, weights = (
+                None if values is None else values[index] for values in (score, predicted, label, weights)
+            )
+            columns = [column[index] for column in columns]
+            groups = [(codes[index], group_names) for codes, group_names in groups]
+            swept = Sweep.of(columns, squares=squares) if columns else None
+        squared = None
+        if swept is not None:
+            score, predicted, squared = swept.score, swept.label, swept.squares
+        assert score is not None
+        return Batch(
+            score, predicted, label, names, columns, squared, weights, groups, index, kept.faults, n_abstained
+        )
+
+    def _read_words(
+        self, batch: pa.RecordBatch, numbers: Mapping[str, np.ndarray], kept: _Kept
+    ) -> tuple[np.ndarray | None, np.ndarray | None, tuple[str, ...], int]:
+        """Return predicted and true classes, their names, and the number of rows without an answer."""
+        roles = self.roles
+        answer = tuple(name for name in (roles.predicted, roles.correct) if name is not None)
+        truth = (*answer, *roles.label) if roles.kind == "confidence" else roles.label or answer
+        chosen = [(name,) for name in (roles.model, roles.split) if name is not None]
+        words = _Words(batch, [*chosen, answer, truth], kept)
+        self._keep_part(words, kept)
+        few = words.columns | {name: values[words.rows] for name, values in numbers.items()}
+        raw = raw_of(_table(few), roles, self.decided)
+        n_abstained, predicted, label = 0, None, None
+        abstained = np.zeros(len(words.rows), dtype=bool) if roles.kind == "vectors" else raw.abstained
+        if abstained.any():
+            none = kept.rows & words.spread(answer, abstained)
+            n_abstained, kept.rows = int(none.sum()), kept.rows & ~none
+        if raw.labels is not None:
+            assert raw.codes is not None
+            missing = missing_cells(raw.labels)
+            listed = f" names no class; the classes are {some_names(raw.names)}"
+            words.refuse("labels_missing", truth, missing, "there is no label in")
+            are_names = self.decided.labels_are_names and roles.kind == "vectors"
+            code = "label_names_unmatched" if are_names else "label_out_of_range"
+            words.refuse(code, truth, (raw.codes < 0) & ~missing, "label", listed)
+            label = words.spread(truth, _codes(raw))
+        if roles.kind == "top-label":
+            codes = raw.predicted_codes()
+            assert codes is not None
+            predicted = words.spread(answer, codes)
+        return predicted, label, tuple(name for name in raw.names if name != ANOTHER), n_abstained
+
+    def _keep_part(self, words: _Words, kept: _Kept) -> None:
+        """Keep the rows of the model and of the part that count."""
+        roles = self.roles
+        if roles.model is not None:
+            models = as_keys(words.columns[roles.model])
+            others = models[models != roles.model_name]
+            if len(others) and not self.among_several:
+                raise InputError(
+                    f"column {roles.model!r} names {roles.model_name!r} and then {others[0]!r}: models below "
+                    f"each other; name one with model={others[0]!r}, or pass by or group={roles.model!r} if "
+                    "they are none"
+                )
+            kept.rows &= words.spread((roles.model,), models == roles.model_name)
+        if roles.split is not None:
+            names = (roles.split,)
+            parts = by_word(words.columns[roles.split], lambda word: part_of(word) or "", object)
+            words.refuse("labels_missing", names, parts == "", f"column {roles.split!r} holds", ", no part")
+            kept.rows &= words.spread(names, parts == self.part)
+
+
+def _table(arrays: Mapping[str, np.ndarray]) -> Table:
+    """Return arrays as the readers hold them."""
+    columns, matrices = (
+        {name: values for name, values in arrays.items() if values.ndim == axes} for axes in (1, 2)
+    )
+    return Table("parquet", columns, matrices)
+
+
+def _weights(given: np.ndarray, kept: _Kept) -> np.ndarray:
+    weights = given.astype(np.float64)
+    bad = ~(np.isfinite(weights) & (weights >= 0.0))
+    kept.refuse("weights_used", bad, lambda row: f"the weight is {weights[row]}")
+    kept.rows &= weights != 0.0
+    return weights
+
+
+def _codes(raw: RawPredictions) -> np.ndarray:
+    """Return the codes of the true classes, -1 for a class that is only known to be another."""
+    assert raw.codes is not None
+    codes = raw.codes.astype(np.min_scalar_type(-len(raw.names)))  # bytes are faster for few classes
+    if raw.names[-1:] == (ANOTHER,):
+        codes[codes == len(raw.names) - 1] = -1
+    return codes
+
+
+def _class_scores(given: Sequence[np.ndarray], scale: str) -> Sequence[np.ndarray]:
+    """Return the probabilities of each class, an array for each."""
+    columns = list(np.ascontiguousarray(given[0].T)) if given[0].ndim == 2 else given
+    if scale in ("logits", "log_probabilities"):
+        return list(np.ascontiguousarray(vectors_on(np.stack(columns, axis=1), scale).T))
+    same = len({column.dtype for column in columns}) == 1
+    return columns if same else [column.astype(np.float64) for column in columns]
+
+
+def _refuse_vectors(columns: Sequence[np.ndarray], kept: _Kept) -> None:
+    with np.errstate(invalid="ignore"):
+        matrix = np.stack(columns, axis=1).astype(np.float64)
+        lowest, highest, sums = matrix.min(axis=1), matrix.max(axis=1), matrix.sum(axis=1)
+        kept.refuse("not_finite", ~np.isfinite(sums), lambda row: "a score is missing or infinite")
+        kept.refuse(
+            "negative",
+            (lowest < 0.0) | (highest > 1.0 + ABOVE_ONE),
+            lambda row: f"scores run from {lowest[row]:.6g} to {highest[row]:.6g}, outside [0, 1]",
+        )
+        kept.refuse(
+            "rounding",
+            np.abs(sums - 1.0) > ROW_SUM_TOLERANCE,
+            lambda row: f"the scores sum to {sums[row]:.6g}, not to 1",
+        )
+
+
+def _one_score(given: np.ndarray, scale: str, kept: _Kept) -> np.ndarray:
+    """Return the probability of each row, in [0, 1]."""
+    with np.errstate(over="ignore", invalid="ignore"):
+        score = ones_on(given, scale)
+        if score.min() >= 0.0 and score.max() <= 1.0:
+            return score
+        kept.refuse("not_finite", np.isnan(given), lambda row: "the score is missing")
+        outside = (score < -ROUNDING) | (score > 1.0 + ROUNDING)
+        kept.refuse("negative", outside, lambda row: f"the score is {given[row]:.6g}, outside [0, 1]")
+        return score.clip(0.0, 1.0)
+
+
+def _numbers(batch: pa.RecordBatch, name: str, words: Sequence[str]) -> np.ndarray:
+    """Return a column of numbers (or `words`), (n,), or of lists of m, (n, m), as float32 or float64."""
+    column = batch.column(name)
+    if column.type in (pa.float32(), pa.float64()) and not column.null_count:
+        return column.to_numpy()
+    values = column_values(column)
+    if not isinstance(values, np.ndarray):
+        raise InputError(f"column {name!r} must hold numbers, or lists with a number for each class")
+    if values.ndim == 2:
+        return values
+    return as_float_column(numbered(_table({name: values}), words).columns[name], name)
+
+
+def _combinations(batch: pa.RecordBatch, names: Sequence[str]) -> tuple[np.ndarray, np.ndarray]:
+    """Return the code of the cells of some columns in each row, (n,), and a row with each code."""
+    (code, size), *others = (_coded(batch.column(name)) for name in names)
+    for own, n_cells in others:
+        code, size = code.astype(np.int64) * n_cells + own, size * n_cells
+        if size > len(code):
+            code, found = pd.factorize(code)
+            size = len(found)
+    row = np.full(size, -1)
+    for n_rows in (FEW, len(code)):  # mostly, few rows have every code
+        row[code[:n_rows]] = np.arange(min(n_rows, len(code)))
+        if row.min() >= 0:
+            break
+    return code, np.maximum(row, 0)  # row 0 for a code that does not occur
+
+
+def _coded(column: pa.Array) -> tuple[np.ndarray, int]:
+    """Return the code of each cell of a column, (n,), and the number of codes."""
+    is_flag = pa.types.is_boolean(column.type)
+    if (is_flag or pa.types.is_integer(column.type)) and not column.null_count:
+        values = column.to_numpy(zero_copy_only=False)
+        values = values.view(np.uint8) if is_flag else values
+        low, high = int(values.min()), int(values.max())
+        if low >= 0 and high < MOST_CODES:
+            return values, high + 1
+    coded = column if pa.types.is_dictionary(column.type) else column.dictionary_encode()
+    n_cells = len(coded.dictionary)
+    codes = coded.indices.fill_null(n_cells).to_numpy(zero_copy_only=False)
+    return codes, n_cells + bool(coded.null_count)
+
+
+def _groups(batch: pa.RecordBatch, name: str) -> tuple[np.ndarray, tuple[str, ...]]:
+    """Return the code of the group of each row, and the names of the groups."""
+    words = _Words(batch, [(name,)], _Kept(0))
+    place, names = words_in(words.columns[name])
+    return words.spread((name,), place), tuple(word or MISSING for word in names)
+
+
+def decide(
+    batch: pa.RecordBatch,
+    *,
+    by: Sequence[str] = (),
+    part: str = "evaluation",
+    weighted: bool = True,
+    scores: str = "auto",
+    class_names: Sequence[str] | None = None,
+    labelled: bool = True,
+    given: Given | None = None,
+) -> BatchReader:
+    """Return how all batches are read, by the first rows of the data."""
+    table, given = table_of_batch(batch.slice(0, SAMPLE)), given or Given()
+    _refuse_lists(table)
+    roles = _with_model(table, given, by, labelled)
+    raw = raw_of(table, roles)
+    raw = raw if labelled else decided_but_for_labels(raw)
+    if class_names is not None and raw.kind == "vectors":
+        raw = replace(raw, class_names=as_names(class_names, raw.n_classes))
+    raw.check_columns()
+    check_streamed(raw.kind)
+    if labelled:
+        _check_labels(raw, roles, class_names is not None)
+    unused: list[str] = ["id", "fold", "group", "cluster", "index"]
+    unused += ["correct", "weight", "split"] if not labelled else [] if weighted else ["weight"]
+    unused += ["predicted", "correct"] if raw.kind == "vectors" else ["correct"] if roles.label else []
+    without: dict[str, Any] = dict.fromkeys(unused) | ({} if labelled else {"label": ()})
+    roles = replace(roles, **without)
+    wanted = None if roles.split is None else part
+    reader = BatchReader(roles, raw.decisions(scores), tuple(by), wanted, given.model is not None)
+    if inside := [name for name in reader.columns if name not in batch.schema.names]:
+        raise InputError(
+            f"{some_names(inside)} are no columns of single values; the columns are "
+            f"{some_names(batch.schema.names)}. Read lists, objects and long tables with calib.read, on a "
+            "part that fits into memory"
+        )
+    return reader
+
+
+def check_streamed(kind: str, class_wise: bool = False) -> None:
+    """Refuse rows that one pass of sums cannot describe."""
+    if kind not in STREAMED:
+        raise InputError(
+            f"sums describe {', '.join(KINDS[name].title for name in STREAMED)}; these rows are "
+            f"{KINDS[kind].title}. Use calib.read on a part that fits into memory"
+        )
+    if class_wise and kind != "vectors":
+        raise InputError(f"class-wise sums need a score for every class; these rows are {KINDS[kind].title}")
+
+
+def _check_labels(raw: RawPredictions, roles: Roles, named: bool) -> None:
+    """Refuse labels that batches cannot hold; `named` are classes whose names the user gives."""
+    texts = raw.kind == "vectors" and raw.labels is not None and raw.labels.dtype == object
+    lacking = not roles.label and (roles.correct is None or raw.kind == "vectors")
+    one = "and sums over parts take one label a row; read a part with calib.read"
+    problems = {
+        f"columns hold votes, {one}": roles.votes,
+        f"the labels are in several columns, {one}, or write one column with the true class": roles.label[1:],
+        "the rows have no true labels; add a column 'label'": lacking,
+        "labels are texts, and the columns of scores name no classes; pass class_names in column order": (
+            texts and not named and roles.class_names is None
+        ),
+    }
+    for problem, is_so in problems.items():
+        if is_so:
+            raise InputError(problem)
+
+
+def _refuse_lists(table: Table) -> None:
+    for name, values in table.columns.items():
+        if values.dtype == object and writes_lists(name, values[:100].tolist()):
+            raise InputError(
+                f"column {name[:60]!r} holds lists as text, and sums over parts need a column for each class "
+                "or lists of Parquet; calib.read and commands such as `calib metrics` read this file as it is"
+            )
+
+
+def _with_model(table: Table, given: Given, by: Sequence[str], labelled: bool) -> Roles:
+    """Guess the roles; if the first rows name one model, other models may follow."""
+    called = [name for name in table.columns if is_called(name, "model")]
+    given = replace(given, group=given.group or next((name for name in called if name in by), None))
+    words = {name: words_in(table.columns[name])[1] for name in called if name not in (given.group, *by)}
+    column = next((name for name in words if len(words[name]) == 1), None)
+    if given.model is None and (column is None or not labelled):
+        return replace(guess_roles(table, given), model=None, model_name=None)
+    if column is None:
+        return guess_roles(table, given)
+    model = words[column][0] if given.model is None else given.model.rpartition("=")[2]
+    return replace(guess_roles(table, replace(given, model=None)), model=column, model_name=model)
+
+
+def in_order(words: Sequence[str]) -> tuple[str, ...]:
+    """Return names of classes in the order in which calib numbers them: numbers by size, then texts."""
+    return classes_in(np.array(list(words), dtype=object))
