@@ -214,3 +214,19 @@ def test_a_matrix_is_checked_once_in_a_fit(notion, binary):
     finally:
         sys.setprofile(None)
     assert callers == ["labelled", "announced", "announced", "announced"]
+
+
+def test_groups_are_compared_by_their_text():
+    for values in ([2, 10, 2, 1], [2.0, 10.0, 2.0, 1.0], ["2", "10", "2", "1"], [2, "10", 2.0, 1]):
+        code, names = validation.as_groups(values, 4)
+        assert (code.tolist(), names) == ([2, 1, 2, 0], ("1", "10", "2"))  # in the order of texts
+    code, names = validation.as_groups(["b", None, "", "a"], 4)
+    assert (code.tolist(), names) == ([2, 0, 0, 1], ("(missing)", "a", "b"))
+    code, names = validation.as_groups(pd.Series([0.5, np.nan], index=[7, 3]), 2)
+    assert (code.tolist(), names) == ([1, 0], ("(missing)", "0.5"))
+
+
+@pytest.mark.parametrize("values", [["a", "b"], [["a"], ["b"], ["c"]], "a"])
+def test_groups_that_are_not_a_value_per_row_are_refused(values):
+    with pytest.raises(InputError, match="one value per row"):
+        validation.as_groups(values, 3)
