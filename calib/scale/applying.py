@@ -92,8 +92,7 @@ def apply(
     if groups is None and getattr(calibrator, "has_groups", False):
         table = table_of_batch(first).columns
         groups = str(groups_in(calibrator, SimpleNamespace(metadata=pd.DataFrame(dict(table)))).name)
-    by = () if groups is None else (groups,)
-    reader = decide(first, by=by, scores=scores, labelled=False, given=given_columns(columns))
+    reader = decide(first, by=groups or (), scores=scores, labelled=False, given=given_columns(columns))
     digest = hashlib.blake2b(dumps(calibrator).split(b'"checksum"')[-1], digest_size=16).hexdigest()
     done = {
         path: _finished(target, _origin(path, digest)) for path, target in zip(inputs, targets, strict=True)

@@ -7,8 +7,9 @@ rows with it. So no Python object is made for a row.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -17,20 +18,22 @@ import pyarrow as pa
 
 from calib.base.exceptions import InputError
 from calib.data.kinds import KINDS
-from calib.data.matrices import ROW_SUM_TOLERANCE
 from calib.data.validation import MISSING, as_names
-from calib.files.readers.answers import ANOTHER, classes_in, missing_cells
+from calib.files.readers.answers import ANOTHER, classes_in
 from calib.files.readers.arrow import column_values, table_of_batch
 from calib.files.readers.candidates import guess_roles
-from calib.files.readers.columns import ROUNDING
 from calib.files.readers.conventions import is_called
 from calib.files.readers.nested import writes_lists
 from calib.files.readers.raw_predictions import (
     Decided,
     RawPredictions,
+    Refused,
     decided_but_for_labels,
     ones_on,
     raw_of,
+    refused_ones,
+    refused_vectors,
+    refused_weights,
     vectors_on,
 )
 from calib.files.readers.roles import Given, Roles, numbered, part_of
@@ -48,9 +51,6 @@ MOST_CODES = 10_000
 
 #: Rows at the start of a batch that are first searched for every cell.
 FEW = 4_000
-
-#: A probability up to this much above 1 was rounded and counts as 1 (see `calib.data.validation`).
-ABOVE_ONE = 1e-6
 
 
 @dataclass(frozen=True)
@@ -86,11 +86,11 @@ class Batch:
     def n_rows(self) -> int:
         return len(self.score)
 
-    @property
+    @cached_property
     def matrix(self) -> np.ndarray:
         """Scores of the classes, at most 1, (n, L) ("vectors")."""
         matrix = np.stack(self.columns, axis=1)
-        return np.minimum(matrix, matrix.dtype.type(1.0))
+        return np.minimum(matrix, matrix.dtype.type(1.0), out=matrix)
 
     @property
     def outcome(self) -> np.ndarray:
@@ -107,13 +107,15 @@ class _Kept:
         self.rows = np.ones(n_rows, dtype=bool)
         self.faults: list[Fault] = []
 
-    def refuse(self, code: str, bad: np.ndarray, message: Callable[[int], str]) -> None:
-        """Leave out the rows of a mask that are still in; `message` describes the first of them."""
-        bad = bad & self.rows
-        if bad.any():
-            row = int(bad.argmax())
-            self.faults.append(Fault(code, message(row), row, int(bad.sum())))
-            self.rows &= ~bad
+    def refuse(self, found: Iterable[Refused], places: np.ndarray | None = None) -> None:
+        """Leave out rows that are still in; with `places`, each has what is found at its place."""
+        for code, bad, message in found:
+            bad = (bad if places is None else bad[places]) & self.rows
+            if bad.any():
+                row = int(bad.argmax())
+                text = message(row if places is None else int(places[row]))
+                self.faults.append(Fault(code, text, row, int(bad.sum())))
+                self.rows &= ~bad
 
 
 class _Words:
@@ -129,24 +131,18 @@ class _Words:
         #: The few rows, and the place of each combination among them
         self.rows = np.unique(np.concatenate([[0], *(row for _, row in coded.values())]))
         self._places = {names: np.searchsorted(self.rows, row) for names, (_, row) in coded.items()}
-        used = list(dict.fromkeys(name for names in coded for name in names))
-        few = batch.select(used).take(pa.array(self.rows))
-        self.columns = dict(zip(used, map(column_values, few.columns), strict=True))
+        few, used = pa.array(self.rows), {name for names in coded for name in names}
+        self.columns = {name: column_values(batch.column(name).take(few)) for name in used}
 
     def spread(self, names: tuple[str, ...], values: np.ndarray) -> np.ndarray:
         """Return for each row of the batch the value of the few rows with the same cells."""
         return values[self._places[names]].take(self._codes[names])
 
-    def refuse(
-        self, code: str, names: tuple[str, ...], bad: np.ndarray, before: str, after: str = ""
-    ) -> None:
-        """Refuse the rows whose cells are those of `bad` few rows; the message names the last cell."""
-        if bad.any():
-            cells = as_keys(self.columns[names[-1]])[self._places[names]]
-            codes = self._codes[names]
-            self._kept.refuse(
-                code, self.spread(names, bad), lambda row: f"{before} {cells[codes[row]]!r}{after}"
-            )
+    def refuse(self, names: tuple[str, ...], found: Iterable[Refused]) -> None:
+        """Refuse the rows of the batch with the cells of few rows that are refused."""
+        bad = [each for each in found if each[1].any()]
+        if bad:
+            self._kept.refuse(bad, self._places[names].take(self._codes[names]))
 
 
 @dataclass(frozen=True)
@@ -191,14 +187,17 @@ class BatchReader:
         roles, scale, kept = self.roles, self.decided.scale, _Kept(batch.num_rows)
         numbers = {name: _numbers(batch, name, roles.words) for name in self._numeric}
         predicted, label, names, n_abstained = self._read_words(batch, numbers, kept)
-        weights = None if roles.weight is None else _weights(numbers[roles.weight], kept)
+        weights = None if roles.weight is None else numbers[roles.weight].astype(np.float64)
+        if weights is not None:
+            kept.refuse(refused_weights(weights))
+            kept.rows &= weights != 0.0
         groups = [_groups(batch, name) for name in self.by]
         given = [numbers[name] for name in roles.probabilities]
         columns = _class_scores(given, scale) if roles.kind == "vectors" else ()
         score = None if columns else _one_score(given[0], scale, kept)
         swept = Sweep.of(columns, squares=squares) if columns else None
         if swept is not None and not swept.are_probabilities:
-            _refuse_vectors(columns, kept)
+            kept.refuse(refused_vectors(columns))
         index = None if kept.rows.all() else np.flatnonzero(kept.rows)
         if index is not None:
             score, predicted, label, weights = (
@@ -233,13 +232,7 @@ class BatchReader:
             none = kept.rows & words.spread(answer, abstained)
             n_abstained, kept.rows = int(none.sum()), kept.rows & ~none
         if raw.labels is not None:
-            assert raw.codes is not None
-            missing = missing_cells(raw.labels)
-            listed = f" names no class; the classes are {some_names(raw.names)}"
-            words.refuse("labels_missing", truth, missing, "there is no label in")
-            are_names = self.decided.labels_are_names and roles.kind == "vectors"
-            code = "label_names_unmatched" if are_names else "label_out_of_range"
-            words.refuse(code, truth, (raw.codes < 0) & ~missing, "label", listed)
+            words.refuse(truth, raw.refused_labels())
             label = words.spread(truth, _codes(raw))
         if roles.kind == "top-label":
             codes = raw.predicted_codes()
@@ -261,9 +254,18 @@ class BatchReader:
                 )
             kept.rows &= words.spread((roles.model,), models == roles.model_name)
         if roles.split is not None:
-            names = (roles.split,)
-            parts = by_word(words.columns[roles.split], lambda word: part_of(word) or "", object)
-            words.refuse("labels_missing", names, parts == "", f"column {roles.split!r} holds", ", no part")
+            names, cells = (roles.split,), as_keys(words.columns[roles.split])
+            parts = by_word(cells, lambda word: part_of(word) or "", object)
+            words.refuse(
+                names,
+                [
+                    (
+                        "labels_missing",
+                        parts == "",
+                        lambda at: f"{cells[at]!r} in column {names[0]!r} is no part",
+                    )
+                ],
+            )
             kept.rows &= words.spread(names, parts == self.part)
 
 
@@ -273,14 +275,6 @@ def _table(arrays: Mapping[str, np.ndarray]) -> Table:
         {name: values for name, values in arrays.items() if values.ndim == axes} for axes in (1, 2)
     )
     return Table("parquet", columns, matrices)
-
-
-def _weights(given: np.ndarray, kept: _Kept) -> np.ndarray:
-    weights = given.astype(np.float64)
-    bad = ~(np.isfinite(weights) & (weights >= 0.0))
-    kept.refuse("weights_used", bad, lambda row: f"the weight is {weights[row]}")
-    kept.rows &= weights != 0.0
-    return weights
 
 
 def _codes(raw: RawPredictions) -> np.ndarray:
@@ -301,32 +295,13 @@ def _class_scores(given: Sequence[np.ndarray], scale: str) -> Sequence[np.ndarra
     return columns if same else [column.astype(np.float64) for column in columns]
 
 
-def _refuse_vectors(columns: Sequence[np.ndarray], kept: _Kept) -> None:
-    with np.errstate(invalid="ignore"):
-        matrix = np.stack(columns, axis=1).astype(np.float64)
-        lowest, highest, sums = matrix.min(axis=1), matrix.max(axis=1), matrix.sum(axis=1)
-        kept.refuse("not_finite", ~np.isfinite(sums), lambda row: "a score is missing or infinite")
-        kept.refuse(
-            "negative",
-            (lowest < 0.0) | (highest > 1.0 + ABOVE_ONE),
-            lambda row: f"scores run from {lowest[row]:.6g} to {highest[row]:.6g}, outside [0, 1]",
-        )
-        kept.refuse(
-            "rounding",
-            np.abs(sums - 1.0) > ROW_SUM_TOLERANCE,
-            lambda row: f"the scores sum to {sums[row]:.6g}, not to 1",
-        )
-
-
 def _one_score(given: np.ndarray, scale: str, kept: _Kept) -> np.ndarray:
     """Return the probability of each row, in [0, 1]."""
     with np.errstate(over="ignore", invalid="ignore"):
         score = ones_on(given, scale)
         if score.min() >= 0.0 and score.max() <= 1.0:
             return score
-        kept.refuse("not_finite", np.isnan(given), lambda row: "the score is missing")
-        outside = (score < -ROUNDING) | (score > 1.0 + ROUNDING)
-        kept.refuse("negative", outside, lambda row: f"the score is {given[row]:.6g}, outside [0, 1]")
+        kept.refuse(refused_ones(score))
         return score.clip(0.0, 1.0)
 
 
@@ -384,7 +359,7 @@ def _groups(batch: pa.RecordBatch, name: str) -> tuple[np.ndarray, tuple[str, ..
 def decide(
     batch: pa.RecordBatch,
     *,
-    by: Sequence[str] = (),
+    by: str | Sequence[str] = (),
     part: str = "evaluation",
     weighted: bool = True,
     scores: str = "auto",
@@ -394,6 +369,7 @@ def decide(
 ) -> BatchReader:
     """Return how all batches are read, by the first rows of the data."""
     table, given = table_of_batch(batch.slice(0, SAMPLE)), given or Given()
+    by = (by,) if isinstance(by, str) else tuple(by)
     _refuse_lists(table)
     roles = _with_model(table, given, by, labelled)
     raw = raw_of(table, roles)
@@ -410,7 +386,7 @@ def decide(
     without: dict[str, Any] = dict.fromkeys(unused) | ({} if labelled else {"label": ()})
     roles = replace(roles, **without)
     wanted = None if roles.split is None else part
-    reader = BatchReader(roles, raw.decisions(scores), tuple(by), wanted, given.model is not None)
+    reader = BatchReader(roles, raw.decisions(scores), by, wanted, given.model is not None)
     if inside := [name for name in reader.columns if name not in batch.schema.names]:
         raise InputError(
             f"{some_names(inside)} are no columns of single values; the columns are "

@@ -154,9 +154,8 @@ def fit(
     """
     chosen = clone(MulticlassToBinary() if calibrator is None else calibrator)
     workers = WORKERS if workers is None else check_count(workers, "workers")
-    by = () if groups is None else (groups,)
     given = given_columns(columns)
-    scan = Scan.of(paths, by=by, part=part, scores=scores, class_names=class_names, given=given)
+    scan = Scan.of(paths, by=groups or (), part=part, scores=scores, class_names=class_names, given=given)
     if scan.reader.roles.weight is not None:
         raise InputError("fits at scale count every row once; leave out the column of weights")
     passes = _Passes(scan, engine or Threads(workers), progress)
@@ -437,7 +436,7 @@ def _begin_scaling(calibrator: BaseEstimator, passes: _Passes) -> int:
 
 def _slopes(rows: Batch, floor: float, b: float) -> Slopes:
     assert rows.label is not None
-    return log_loss_slopes(rows.matrix, rows.label, floor, b)
+    return log_loss_slopes(rows.matrix, rows.label.astype(np.int64), floor, b)
 
 
 def _fit_temperature(calibrator: TemperatureScaling, passes: _Passes) -> int:

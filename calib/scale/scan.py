@@ -107,7 +107,7 @@ def summarize(
     workers = WORKERS if workers is None else check_count(workers, "workers")
     scan = Scan.of(
         paths,
-        by=(by,) if isinstance(by, str) else tuple(by),
+        by=by,
         part=part,
         weighted=weighted,
         scores=scores,

@@ -39,12 +39,10 @@ def summarize_spark(
         If the rows cannot be summed. A row that cannot be used ends the work; Spark's error names its
         place in the partition.
     """
-    columns = (by,) if isinstance(by, str) else tuple(by)
     first = frame.limit(SAMPLE).toArrow().combine_chunks().to_batches()
     if not first:
         raise InputError("the data frame has no rows")
-    options = {"part": part, "weighted": weighted, "scores": scores, "class_names": class_names}
-    reader = decide(first[0], by=columns, **options)  # type: ignore[arg-type]
+    reader = decide(first[0], by=by, part=part, weighted=weighted, scores=scores, class_names=class_names)
     check_streamed(reader.kind, class_wise)
 
     def sum_partition(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
@@ -32,17 +31,6 @@ _TYPES = {
 DIALECTS = tuple(_TYPES)
 
 
-def _values(rows: str) -> str:
-    return f"(VALUES\n{rows}\n  ) AS steps (step, first_cell, edge)"
-
-
-def _structs(rows: str) -> str:
-    return f"UNNEST(ARRAY<STRUCT<step INT64, first_cell INT64, edge FLOAT64>>[\n{rows}\n  ]) AS steps"
-
-
-_TABLES: Mapping[str, Callable[[str], str]] = {name: _values for name in DIALECTS} | {"bigquery": _structs}
-
-
 def sql(
     dialect: str,
     *,
@@ -69,6 +57,10 @@ def sql(
         f"    ({step}, {first[step]}, {'2e0' if np.isinf(edge[step]) else f'{edge[step]:.17e}'})"
         for step in range(n_steps + 1)
     )
+    steps = f"(VALUES\n{rows}\n  ) AS steps (step, first_cell, edge)"
+    if dialect == "bigquery":
+        struct = "ARRAY<STRUCT<step INT64, first_cell INT64, edge FLOAT64>>"
+        steps = f"UNNEST({struct}[\n{rows}\n  ]) AS steps"
     score = f"CAST(p.{confidence} AS {real})"
     units = f"CAST(FLOOR({{}} * {UNITS:.0f}e0 + 0.5e0) AS {whole})"
     right = f"p.{predicted} = p.{label}"
@@ -86,7 +78,7 @@ def sql(
         f"  SUM({units.format(f'{score} * {score}')}) AS square_units,\n"
         f"  SUM(-LN(GREATEST({chance}, {TINY!r}))) AS log_loss\n"
         f"FROM {table} AS p\n"
-        f"JOIN {_TABLES[dialect](rows)}\n"
+        f"JOIN {steps}\n"
         f"  ON steps.step = CAST(FLOOR({score} * {n_steps}e0) AS {integer})\n"
         f"WHERE p.{predicted} IS NOT NULL AND p.{label} IS NOT NULL\n"
         f"  AND p.{confidence} >= 0 AND p.{confidence} <= 1\n"

@@ -17,7 +17,7 @@ from calib.base.exceptions import InputError
 from calib.base.parallel import map_row_blocks
 from calib.data.equal_rows import counted_together
 from calib.data.kinds import KINDS
-from calib.data.matrices import highest, row_sums, softmax_rows
+from calib.data.matrices import ROW_SUM_TOLERANCE, highest, row_sums, softmax_rows
 from calib.data.predictions import (
     Announcement,
     BinaryPrediction,
@@ -46,7 +46,7 @@ from calib.files.readers.answers import (
     two_classes,
 )
 from calib.files.readers.candidates import guess_roles
-from calib.files.readers.columns import is_whole, is_within, one_hot_values
+from calib.files.readers.columns import ROUNDING, is_whole, is_within, one_hot_values
 from calib.files.readers.conventions import LABELS, is_called, normalised
 from calib.files.readers.reading import read_table, table_from
 from calib.files.readers.roles import (
@@ -69,6 +69,10 @@ LOG_SUM_TOLERANCE = 0.02
 PERCENT_TOLERANCE = 1.5
 #: The largest label that is compared as a number.
 MOST_INT64 = np.iinfo(np.int64).max
+
+
+#: Rows that cannot be used: code of the finding, mask of the rows, and what is wrong with one of them.
+Refused = tuple[str, np.ndarray, Callable[[int], str]]
 
 
 class RemedyError(InputError):
@@ -254,6 +258,24 @@ class RawPredictions:
             numbers = {word: number for word in words for number in _as_integers([word])}
             code_of = {word: by_number.get(number, -1) for word, number in numbers.items()}
         return by_word(labels, lambda word: code_of.get(word, -1), np.int64)
+
+    def refused_labels(self) -> list[Refused]:
+        """Return the rows without a label, and the rows whose label names no class."""
+        labels, codes = self.labels, self.codes
+        if labels is None or codes is None:
+            return []
+        missing, roles = missing_cells(labels), self.roles or Roles(())
+        graded = f", and {roles.correct!r} says neither right nor wrong" if roles.correct else ""
+        named = self.kind == "vectors" and (labels.dtype == object or self.labels_are_names)
+        listed = some_names(self.names)
+        return [
+            ("labels_missing", missing, lambda row: f"there is no label{graded}"),
+            (
+                "label_names_unmatched" if named else "label_out_of_range",
+                (codes < 0) & ~missing,
+                lambda row: f"label {label_text(labels[row])!r} names no class; the classes are {listed}",
+            ),
+        ]
 
     @cached_property
     def highest(self) -> tuple[np.ndarray, np.ndarray]:
@@ -528,6 +550,38 @@ def ones_on(values: np.ndarray, scale: str) -> np.ndarray:
     if scale == "log_probabilities":
         return np.exp(np.minimum(values.astype(np.float64), 0.0))
     return values / values.dtype.type(100.0) if scale == "percent" else values
+
+
+def refused_vectors(columns: Sequence[np.ndarray]) -> list[Refused]:
+    """Return the rows that are no probabilities of classes, given an array for each class."""
+    with np.errstate(invalid="ignore", over="ignore"):
+        matrix = np.stack(columns, axis=1).astype(np.float64)
+        low, high, sums = matrix.min(axis=1), matrix.max(axis=1), matrix.sum(axis=1)
+        off = np.abs(sums - 1.0) > ROW_SUM_TOLERANCE
+    return [
+        ("not_finite", ~np.isfinite(sums), lambda row: "a score is missing or infinite"),
+        (
+            "negative",
+            (low < 0.0) | (high > 1.0 + 1e-6),
+            lambda row: f"scores run from {low[row]:.6g} to {high[row]:.6g}, outside [0, 1]",
+        ),
+        ("rounding", off, lambda row: f"the scores sum to {sums[row]:.6g}, not to 1"),
+    ]
+
+
+def refused_ones(values: np.ndarray) -> list[Refused]:
+    """Return the rows whose probability of an event is missing or outside [0, 1], up to rounding."""
+    outside = (values < -ROUNDING) | (values > 1.0 + ROUNDING)
+    return [
+        ("not_finite", np.isnan(values), lambda row: "the score is missing"),
+        ("negative", outside, lambda row: f"the score is {values[row]:.6g}, outside [0, 1]"),
+    ]
+
+
+def refused_weights(weights: np.ndarray) -> list[Refused]:
+    """Return the rows whose weight is negative, missing or infinite."""
+    bad = ~(np.isfinite(weights) & (weights >= 0.0))
+    return [("weights_used", bad, lambda row: f"the weight is {weights[row]}")]
 
 
 def are_log_probabilities(matrix: np.ndarray) -> bool:
