@@ -8,11 +8,11 @@ from typing import Any
 
 import numpy as np
 
-from calib.base.parallel import map_row_blocks, map_threads, row_blocks
+from calib.base.parallel import BLOCK, map_row_blocks, map_threads, row_blocks
 
 #: Largest distance of a row's sum from 1; softmax in float16 over 1,000 classes misses by about 5e-4.
 ROW_SUM_TOLERANCE = 1e-3
-#: Up to so many columns the highest score is found column by column: this is faster for short rows.
+#: Most columns for which the highest score is searched column by column, which is faster for short rows.
 NARROW = 24
 
 
@@ -36,7 +36,8 @@ def highest(scores: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
             is_highest |= np.isnan(columns)
         label[rows] = n_columns - (is_highest.view(np.uint8) * backwards).max(axis=0)
 
-    map_threads(look, row_blocks(len(scores), n_columns))
+    # A block and its transposed copy share the cache.
+    map_threads(look, row_blocks(len(scores), n_columns, BLOCK // 2))
     return label, top
 
 

@@ -118,7 +118,7 @@ class Announcement:
     def _of(cls, **state: Any) -> Self:
         """Return predictions without checking the values."""
         new = object.__new__(cls)
-        new.__setstate__({"columns": {}, **state})
+        new.__setstate__({"columns": {}} | state)
         return new
 
     def _with(self, **changes: Any) -> Self:
@@ -931,35 +931,40 @@ def labelled(
     Weights and clusters replace those of predictions, if given.
     """
     check_order(y_true, scores)
-    rows = scores if isinstance(scores, Announcement) else announced(scores, y_true, what)
     if isinstance(y_true, Announcement):  # unlabelled predictions, and their labels second
         raise InputError("labels come first, as in ece(y_true, scores)")
-    rows = rows.with_labels(y_true)
+    if isinstance(scores, Announcement):
+        rows: Announcement = scores.with_labels(y_true)
+    else:
+        rows = announced(scores, y_true, what)
     if sample_weight is not None:
         rows = rows.with_weights(sample_weight)
     return rows if cluster is None else rows.with_cluster(cluster)
 
 
 def announced(scores: Values, y_true: Values | None = None, what: str = "scores") -> Announcement:
-    """Return scores as predictions without labels: P(Y = 1) of (n,), else a score for every class.
+    """Return scores as predictions: P(Y = 1) of (n,), else a score for every class; with labels, if given.
 
-    Rows need not sum to 1. Classes without names have the names of the labels, if these are L texts.
+    Rows need not sum to 1. Classes without names have the names of the labels, if these are L texts. Arrays
+    are not copied.
     """
     names, array = opened(scores)
-    given: Values = () if y_true is None else y_true
-    texts = _texts_of(given)
+    texts = () if y_true is None else _texts_of(y_true)
     if names is None and n_axes(array) == 1:
         score = as_scores(array, ndim=1, what=what)
-        if len(texts) not in (0, 2):
-            binary_outcomes(given, len(score))
-        return BinaryPrediction._of(score=score, class_names=texts or ("0", "1"))
+        names = texts if len(texts) == 2 else ("0", "1")
+        happened = None
+        if y_true is not None:
+            happened = binary_outcomes(label_codes(y_true, names), len(score)).astype(np.int64)
+        return BinaryPrediction._of(score=score.view(), labels=happened, class_names=names)
     matrix = as_class_scores(array, what)
     if names is None:
         names = as_names(None, matrix.shape[1])
-        if not set(texts) <= set(names):
-            as_labels(given, *matrix.shape)
+        if y_true is not None and texts and not set(texts) <= set(names):
+            as_labels(y_true, *matrix.shape)
             names = texts
-    return Predictions._of(proba=matrix.view(), class_names=names)
+    codes = None if y_true is None else as_labels(label_codes(y_true, names), *matrix.shape).view()
+    return Predictions._of(proba=matrix.view(), labels=codes, class_names=names)
 
 
 def _texts_of(values: Values) -> tuple[str, ...]:

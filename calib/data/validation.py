@@ -24,6 +24,8 @@ _PREFIXED = re.compile(
 
 def plain(values: Any) -> Any:
     """Convert a tensor (with gradient, bfloat16), a sparse matrix or an Arrow table for NumPy."""
+    if type(values) is np.ndarray:
+        return values
     if hasattr(values, "detach"):
         values = values.detach().cpu()
         return (values.float() if "bfloat16" in str(values.dtype) else values).numpy()
@@ -89,7 +91,7 @@ def as_scores(values: Any, *, ndim: int, what: str) -> np.ndarray:
     array = as_floats(values, ndim=ndim, what=what, column=True)
     blocks = row_blocks(len(array), array[:1].size)
     extremes = map_threads(lambda rows: (array[rows].min(), array[rows].max()), blocks)
-    low, high = np.min(extremes), np.max(extremes)  # NaN if any is
+    low, high = extremes[0] if len(extremes) == 1 else (np.min(extremes), np.max(extremes))  # NaN if any is
     if low >= 0.0 and high <= 1.0:
         return array
     if not (np.isfinite(low) and np.isfinite(high)):

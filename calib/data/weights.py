@@ -11,6 +11,8 @@ from calib.data.validation import as_weights
 
 Number = TypeVar("Number", float, np.ndarray)
 
+_ONE = np.float64(1.0).tobytes()
+
 
 class RowWeights(NamedTuple):
     """Weights of the rows that count: those of weight above 0."""
@@ -37,7 +39,7 @@ def row_weights(sample_weight: ArrayLike | None, n_samples: int) -> RowWeights:
 
 def equal_weights(n: int) -> np.ndarray:
     """Return n times 1.0, without the memory."""
-    return np.broadcast_to(np.float64(1.0), n)
+    return np.ndarray(n, np.float64, _ONE, strides=(0,))
 
 
 def effective_rows(weight: Number, square: Number) -> Number:

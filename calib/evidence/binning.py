@@ -339,7 +339,7 @@ def bin_columns(
 
     def sums(rows: slice) -> list[np.ndarray]:
         block = np.ascontiguousarray(matrix[rows])
-        true_at = _true_places(true[rows], n_columns)
+        true_at = true_places(true[rows], n_columns)
         high = block >= second
         low = np.where(high, block.dtype.type(0), block)
         at = np.flatnonzero(high)
@@ -368,7 +368,7 @@ def bin_columns(
     return replace(cells, variance=(score_sums[0] - score_sums[1])[np.flatnonzero(counts)])
 
 
-def _true_places(true: np.ndarray, n_columns: int) -> np.ndarray:
+def true_places(true: np.ndarray, n_columns: int) -> np.ndarray:
     """Return the flat positions of the events in an (n, L) matrix, by (n,) or (n, L) `true`."""
     return np.flatnonzero(true) if true.ndim == 2 else np.arange(0, len(true) * n_columns, n_columns) + true
 

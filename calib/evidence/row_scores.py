@@ -18,6 +18,7 @@ from calib.data.predictions import (
 )
 from calib.data.validation import check_choice
 from calib.data.weights import effective_rows
+from calib.evidence.binning import true_places
 from calib.evidence.clusters import Clusters
 from calib.evidence.reductions import event_scores, outcomes_of, top_label
 
@@ -65,7 +66,7 @@ def vector_values(labels: np.ndarray, matrix: np.ndarray, metrics: Iterable[str]
 
     def fill(rows: slice) -> None:
         block = matrix[rows]
-        at_true = block[np.arange(len(block)), labels[rows]].astype(np.float64)
+        at_true = block.take(true_places(labels[rows], block.shape[1])).astype(np.float64, copy=False)
         if "log_loss" in values:
             values["log_loss"][rows] = -np.log(np.maximum(at_true, TINY))
         if "brier" in values:  # sum_l (h_l - y_l)^2 = sum_l h_l^2 - 2 h_Y + 1
