@@ -17,6 +17,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
+import pandas as pd
 from scipy.special import ndtr, ndtri, owens_t
 
 from calib.data.likeness import MIN_CLUSTERS, Residuals, sum_of_pairs
@@ -53,15 +54,16 @@ def even_clusters_of(sums: np.ndarray, away: np.ndarray, cluster: np.ndarray) ->
 class Clusters:
     """Which rows belong together: each row is a cluster of its own if all are independent."""
 
-    code: np.ndarray  #: (n,) int64 array: number of the cluster of each row, 0..G-1
+    #: (n,) int64 array: number of the cluster of each row, 0..G-1, by first appearance
+    code: np.ndarray
     n_clusters: int  #: Clusters G
 
     @classmethod
     def of(cls, ids: np.ndarray | None, n_samples: int) -> Clusters:
-        """Return the clusters that (n,) ids give; None for independent rows."""
+        """Return the clusters that (n,) ids give, numbered by first appearance; None for independent rows."""
         if ids is None:
             return cls(np.arange(n_samples), n_samples)
-        values, code = np.unique(ids, return_inverse=True)
+        code, values = pd.factorize(ids)
         return cls(code, len(values))
 
     @property

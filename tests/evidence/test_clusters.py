@@ -135,6 +135,21 @@ def test_clusters_of_one_row_are_independent_rows():
     assert effective_sample(labels, proba, cluster=np.arange(300)).effective == pytest.approx(300)
 
 
+def test_numbers_do_not_depend_on_how_clusters_are_called():
+    rng = np.random.default_rng(6)
+    proba, labels, cluster = perfect(rng, "", 20, 30, 0.3)
+    order = rng.permutation(len(labels))
+    proba, labels, cluster = proba[order], labels[order], cluster[order]
+    names = np.array([f"patient {code * 7 % 20}" for code in range(20)])
+    found, told = [], set()
+    for ids in (cluster, -5 * cluster, names[cluster], rng.permutation(names)[cluster]):
+        floor = noise_floor(labels, proba, cluster=ids, n_resamples=50, random_state=0)
+        found.append(floor.samples.tolist())
+        told.add(conclude(labels, proba, cluster=ids).words())
+    assert found == found[:1] * 4
+    assert len(told) == 1
+
+
 def test_few_clusters_do_not_tell():
     proba, labels, cluster = perfect(np.random.default_rng(5), "", 6, 50, 0.3)
     floor = noise_floor(labels, proba, cluster=cluster, n_resamples=50, random_state=0)
