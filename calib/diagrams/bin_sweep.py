@@ -39,7 +39,7 @@ def ece_sweep(
     y_true: Source,
     scores: Scores | None = None,
     *,
-    notion: Notion = "top-label",
+    notion: Notion | None = None,
     n_bins: Iterable[int] = range(5, 26),
     strategy: Strategy | None = None,
     metric: str = "ece",

@@ -239,7 +239,7 @@ def validity_curve(
     y_true: Source,
     scores: Scores | None = None,
     *,
-    notion: Notion = "top-label",
+    notion: Notion | None = None,
     reference: Scores | Known | None = None,
     label: int | Sequence[int] | None = None,
     n_bins: int = N_BINS,

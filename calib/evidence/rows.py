@@ -593,7 +593,7 @@ def known_rows(
 def reduce_to_binary(
     y_true: Source,
     scores: Scores | None = None,
-    notion: Notion = "top-label",
+    notion: Notion | None = None,
     *,
     top_k: int | None = None,
     sample_weight: Values | None = None,
@@ -619,8 +619,8 @@ def reduce_to_binary(
         Scores in [0, 1]; rows need not sum to 1. A `TopLabelPrediction` serves "confidence" and "top-label"
         only, a `ConfidencePrediction` "confidence" only, a `MultilabelPrediction` "class-wise" only. 1-D
         scores and a `BinaryPrediction` are one problem for every notion but the top-K notions.
-    notion : str
-        One of the table above.
+    notion : str, optional
+        One of the table above; by default as for `calib.ece`.
     top_k : int, optional
         K for the top-K notions (default min(L, 5), or all ranks of a `TopKPrediction`).
     sample_weight, cluster

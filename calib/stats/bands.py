@@ -54,10 +54,8 @@ def consistency_band(
 
     Parameters
     ----------
-    y_true, scores, n_bins, strategy, sample_weight, cluster
+    y_true, scores, notion, n_bins, strategy, sample_weight, cluster
         As for `calib.ece`; or `BinaryProblems` alone.
-    notion : str, optional
-        By default the notion that is looked at first for these predictions.
     level : float in (0, 1)
         Probability that a perfect model's point is inside, for each cell separately.
     n_resamples, random_state

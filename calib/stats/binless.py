@@ -20,7 +20,7 @@ from calib.data.predictions import Scores, Values, score_matrix
 from calib.data.validation import check_choice, check_count, check_level
 from calib.evidence.binning import BinaryProblems
 from calib.evidence.clusters import too_few
-from calib.evidence.rows import ReducedRows, Rows, Source, as_evidence
+from calib.evidence.rows import Rows, Source, as_evidence
 from calib.evidence.sampling import draw_sums, resample
 from calib.evidence.sums import SummedRows
 from calib.stats.floors import SIGNIFICANCE
@@ -152,7 +152,7 @@ def calibration_test(
     scores: Scores | None = None,
     *,
     test: Test = "kuiper",
-    notion: Notion = "top-label",
+    notion: Notion | None = None,
     sample_weight: Values | None = None,
     cluster: Values | None = None,
     n_resamples: int | None = None,
@@ -168,8 +168,9 @@ def calibration_test(
         "kuiper" and "ks" (Kolmogorov-Smirnov): range and largest absolute value of the cumulative sums of
         outcome minus score in the order of the scores. "spiegelhalter": the Brier score against its
         expectation. "skce": the whole vector; it needs unweighted, independent rows that sum to 1.
-    notion : {"confidence", "top-label"}
-        For "top-label", cumulative sums run through one predicted class after the other.
+    notion : {"confidence", "top-label"}, optional
+        By default as for `calib.ece`. For "top-label", cumulative sums run through one predicted class after
+        the other.
     n_resamples : int, optional
         Redraws of the outcomes. Default: 999 (199 for "skce"), or none for more than 20,000 distinct scores.
         0 gives the p-value of the limit for many rows; "skce" has none.
@@ -213,13 +214,13 @@ def calibration_test(
             )
         redraws = 199 if n_resamples is None else n_resamples
         return _kernel_test(evidence, redraws, random_state)
-    found = _redrawn_tests(evidence, _notion_of(evidence, notion), [test], n_resamples, random_state)
+    found = _redrawn_tests(evidence, notion, [test], n_resamples, random_state)
     return found[test]
 
 
 def _redrawn_tests(
     evidence: Rows | SummedRows,
-    notion: Notion,
+    notion: Notion | None,
     tests: Sequence[Test],
     n_resamples: int | None,
     random_state: int | np.random.Generator | None,
@@ -271,8 +272,7 @@ def calibration_tests(
     evidence = as_evidence(y_true, scores, sample_weight, cluster)
     sums: list[Test] = [check_choice(test, get_args(Test), "test") for test in tests if test != "skce"]
     if sums:
-        notion = _notion_of(evidence, "top-label")
-        results = _redrawn_tests(evidence, notion, sums, None, random_state)
+        results = _redrawn_tests(evidence, None, sums, None, random_state)
     if "skce" in tests and _has_pairs(evidence):
         results["skce"] = _kernel_test(evidence, 199, random_state)
     return [results[test] for test in tests if test in results]
@@ -382,7 +382,7 @@ def calibration_slope(
     (0.0, 0.323, True)
     """
     evidence = as_evidence(y_true, scores, sample_weight, cluster)
-    problems = _one_claim(evidence, _notion_of(evidence, notion))
+    problems = _one_claim(evidence, notion)
     z = ndtri((1.0 + check_level(level)) / 2.0)
     usable = _inside_rounding(problems.scores)
     clipped = np.clip(problems.scores[usable].astype(np.float64), CLIP, 1.0 - CLIP)
@@ -505,15 +505,9 @@ def range_tail(x: float) -> float:
 _LIMITS = {"kuiper": range_tail, "ks": largest_tail, "spiegelhalter": lambda z: 2.0 * ndtr(-z)}
 
 
-def _notion_of(evidence: Rows | SummedRows, notion: Notion) -> Notion:
-    """Return the notion of the tests: of ready problems their own, and of a confidence "confidence"."""
-    if isinstance(evidence, ReducedRows):
-        return evidence.notion
-    check_choice(notion, TOP_NOTIONS, "notion")
-    return "confidence" if evidence.kind == "confidence" else notion
-
-
-def _one_claim(evidence: Rows | SummedRows, notion: Notion) -> BinaryProblems:
+def _one_claim(evidence: Rows | SummedRows, notion: Notion | None) -> BinaryProblems:
+    if notion is not None:
+        check_choice(notion, TOP_NOTIONS, "notion")
     problems = evidence.problems(notion)
     if problems.n_claims > 1:
         raise InputError(

@@ -121,7 +121,7 @@ def decomposition(
     scores: Scores | None = None,
     *,
     rule: str = "brier",
-    notion: Notion = "top-label",
+    notion: Notion | None = None,
     n_bins: int = N_BINS,
     strategy: Strategy | None = None,
     top_k: int | None = None,

@@ -69,7 +69,7 @@ def paired_difference(
     scores_a: Scores | Known,
     scores_b: Scores | None = None,
     *,
-    notion: Notion = "top-label",
+    notion: Notion | None = None,
     n_bins: int = N_BINS,
     strategy_a: Strategy | None = None,
     strategy_b: Strategy | None = None,
@@ -108,7 +108,7 @@ def paired_difference(
     """
     alpha = 1.0 - check_level(level)
     rows_a, rows_b = as_pair(y_true, scores_a, scores_b, sample_weight, cluster)
-    clusters = rows_a.clusters
+    clusters, notion = rows_a.clusters, notion or rows_a.notion
     a = _Side.of(rows_a, notion, n_bins, strategy_a, top_k)
     b = _Side.of(rows_b, notion, n_bins, strategy_b, top_k)
     difference = a.squared - b.squared

@@ -17,7 +17,7 @@ def ece(
     y_true: Source,
     scores: Scores | None = None,
     *,
-    notion: Notion = "top-label",
+    notion: Notion | None = None,
     n_bins: int = N_BINS,
     strategy: Strategy | None = None,
     norm: float = 1,
@@ -39,8 +39,9 @@ def ece(
         the greater is the event. Predictions that hold their labels come alone: ``ece(predictions)``.
     scores : (n, L) or (n,) array_like, or predictions of any kind
         Scores in [0, 1]. 1-D scores are one binary problem: P(Y = 1), or confidence with correct or not.
-    notion : {"confidence", "top-label", "class-wise", "top-k-confidence", "top-k-label"}
-        What to condition on; see `reduce_to_binary`.
+    notion : {"confidence", "top-label", "class-wise", "top-k-confidence", "top-k-label"}, optional
+        What to condition on; see `reduce_to_binary`. By default "top-label" if rows have a predicted class,
+        "confidence" for a `ConfidencePrediction`, "class-wise" for P(Y = 1) and a `MultilabelPrediction`.
     n_bins : int
         Bins B per binary problem.
     strategy : {"uniform", "quantile", "discrete"} or PerClass, optional
@@ -85,7 +86,7 @@ def mce(
     y_true: Source,
     scores: Scores | None = None,
     *,
-    notion: Notion = "top-label",
+    notion: Notion | None = None,
     n_bins: int = N_BINS,
     strategy: Strategy | None = None,
     aggregate: str = "cell",
@@ -112,7 +113,7 @@ def sharpness(
     y_true: Source,
     scores: Scores | None = None,
     *,
-    notion: Notion = "top-label",
+    notion: Notion | None = None,
     n_bins: int = N_BINS,
     strategy: Strategy | None = None,
     top_k: int | None = None,
@@ -194,6 +195,6 @@ def log_loss(
 
 
 def _cells(
-    evidence: Evidence, notion: Notion, n_bins: int, strategy: Strategy | None, top_k: int | None
+    evidence: Evidence, notion: Notion | None, n_bins: int, strategy: Strategy | None, top_k: int | None
 ) -> BinStatistics:
     return evidence.cells(notion, n_bins=n_bins, strategy=strategy, top_k=top_k, effects=False)

@@ -164,7 +164,7 @@ def noise_floor(
     y_true: Source,
     scores: Scores | None = None,
     *,
-    notion: Notion = "top-label",
+    notion: Notion | None = None,
     n_bins: int = N_BINS,
     strategy: Strategy | None = None,
     metric: str = "ece",
@@ -232,7 +232,7 @@ def noise_floors(
     evidence: Evidence,
     measures: Mapping[str, Mapping[str, Any]],
     *,
-    notion: Notion = "top-label",
+    notion: Notion | None = None,
     n_bins: int = N_BINS,
     strategy: Strategy | None = None,
     top_k: int | None = None,
@@ -316,10 +316,8 @@ def problem_floors(
 
     Parameters
     ----------
-    y_true, scores, n_bins, strategy, sample_weight, cluster, n_resamples, random_state, progress
+    y_true, scores, notion, n_bins, strategy, sample_weight, cluster, n_resamples, random_state, progress
         As for `noise_floor`.
-    notion : str, optional
-        By default the notion that is looked at first for these predictions.
     owner : (P,) int array, optional
         Owner of each problem: floors are then the owners', of the ECE over all their problems.
     level

@@ -65,7 +65,7 @@ def error_interval(
     y_true: Source,
     scores: Scores | None = None,
     *,
-    notion: Notion = "top-label",
+    notion: Notion | None = None,
     n_bins: int = N_BINS,
     strategy: Strategy | None = None,
     norm: int = 1,
@@ -229,8 +229,7 @@ def measure_interval(
     if measure.metric == "mce" or measure.norm not in (1, 2):
         return interval_of_all_cells(evidence, **measure.options, **options)
     if measure.metric == "ece":
-        notion = measure.notion or "top-label"
-        interval = error_interval(evidence, notion=notion, norm=int(measure.norm), **options)
+        interval = error_interval(evidence, notion=measure.notion, norm=int(measure.norm), **options)
         return interval.lower, interval.upper
     if measure.metric == "accuracy":
         return share_limits(evidence, 1.0 - check_level(level))
