@@ -9,10 +9,24 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
+from sklearn.base import clone
+from sklearn.linear_model import LogisticRegression
 
-from calib import BinaryPrediction, Predictions, TopLabelPrediction, calibrated_scores, reliability_diagram
+from calib import (
+    BinaryPrediction,
+    ConfidencePrediction,
+    Predictions,
+    TopKPrediction,
+    TopLabelPrediction,
+    calibrated_scores,
+    reliability_diagram,
+)
 from calib.base.exceptions import InputError
+from calib.calibrators.catalogue import BINARY, SCHEMES, make_calibrator, named_methods
+from calib.calibrators.foreign import ForeignCalibrator
+from calib.calibrators.label_shift import CorrectedCalibrator, LabelShiftCorrection
 from calib.calibrators.scaling import TemperatureScaling
+from calib.data.notions import PerClass
 from calib.evidence.rows import Rows
 from tests.populations import drawn
 from tests.public import public_functions
@@ -169,9 +183,93 @@ def test_a_predicted_class_keeps_what_came_with_its_row():
         cluster=CLUSTER,
         sample_weight=WEIGHTS,
     )
-    top = TemperatureScaling().fit(rows, LABELS).predict_top(rows)
-    assert isinstance(top, TopLabelPrediction)
-    for kept in (rows.top, top, rows[::2].top, rows.with_strategy("discrete").top):
+    for kept in (rows.top, rows[::2].top, rows.with_strategy("discrete").top):
         assert (kept.columns, kept.class_names) == ({"id": "row"}, ("x", "y", "z"))
         assert kept.metadata is not None
         assert len({len(kept.cluster), len(kept.sample_weight), len(kept.labels), len(kept.metadata)}) == 1
+
+
+#: Unfitted calibrators of every class, by their short name.
+CALIBRATORS = {
+    **named_methods(n_bins=5),
+    **{name: make_calibrator(name) for name in SCHEMES},
+    "Top-K": make_calibrator(notion="top-k-label", points_per_bin=20),
+    "completed": make_calibrator(complete="rescale"),
+    "by site": make_calibrator(by="group"),
+    "other shares": CorrectedCalibrator(TemperatureScaling(), np.array([1.0, 2.0, 0.5])),
+    "label shift": LabelShiftCorrection(target_shares=[0.2, 0.3, 0.5]),
+    "foreign": ForeignCalibrator(LogisticRegression()),
+}
+TABLE = pd.DataFrame({"row": np.arange(N), "site": np.repeat(["a", "b"], N // 2), "fold": np.arange(N) % 5})
+CARRIED = {
+    "metadata": TABLE,
+    "columns": {"id": "row", "fold": "fold"},
+    "sample_weight": WEIGHTS,
+    "cluster": CLUSTER,
+    "coverage": 0.9,
+}
+ROWS = Predictions(PROBA, LABELS, ("x", "y", "z"), **CARRIED)
+
+
+def predicting(calibrator: Any) -> dict[str, Any]:
+    return {
+        name: getattr(calibrator, name)
+        for name in dir(calibrator)
+        if name.startswith("predict") and hasattr(calibrator, name)
+    }
+
+
+def assert_carried(after: Any, rows: Any) -> None:
+    for name in ("metadata", "columns", "sample_weight", "cluster", "coverage", "labels", "class_names"):
+        assert getattr(after, name) is getattr(rows, name) or np.array_equal(
+            getattr(after, name), getattr(rows, name)
+        )
+
+
+@pytest.mark.filterwarnings("ignore::calib.TooManyParametersWarning")
+@pytest.mark.parametrize("name", CALIBRATORS)
+def test_every_predict_of_predictions_keeps_what_came_with_the_rows(name):
+    calibrator = clone(CALIBRATORS[name])
+    by_site = {"groups": TABLE["site"]} if name == "by site" else {}
+    calibrator.fit(PROBA, LABELS, **by_site)
+    kinds = {"predict_proba": Predictions, "predict_top": TopLabelPrediction, "predict_top_k": TopKPrediction}
+    for method, predict in predicting(calibrator).items():
+        after, array = predict(ROWS), predict(PROBA, **by_site if method != "predict" else {})
+        assert_carried(after, ROWS)
+        if method == "predict":
+            if name != "completed":  # whose array has the classes of the model
+                np.testing.assert_array_equal(after.label, array)
+            assert_carried(calibrated_scores(calibrator, ROWS), ROWS)
+            continue
+        assert isinstance(after, kinds[method])
+        expected = array if method == "predict_proba" else getattr(array, "confidence", array[1:])
+        scores = after.confidence if method == "predict_top" else getattr(after, after.scored_by)
+        np.testing.assert_array_equal(scores, np.reshape(expected, scores.shape))
+        whole = method == "predict_proba"
+        assert after.strategy == calibrator.strategy_for(ROWS, whole=whole)
+        if name.startswith(("TL-HB", "CW-HB", *SCHEMES)):
+            assert isinstance(after.strategy, PerClass)
+    assert calibrator.predict(ROWS).strategy == calibrated_scores(calibrator, ROWS).strategy
+
+
+@pytest.mark.parametrize("name", BINARY)
+def test_every_calibrator_of_one_score_keeps_what_came_with_the_rows(name):
+    happened = LABELS == 1
+    calibrator = BINARY[name].make().fit(PROBA[:, 1], happened)
+    for rows in (
+        BinaryPrediction(PROBA[:, 1], happened, ("no", "yes"), **CARRIED),
+        ConfidencePrediction(PROBA[:, 1], happened, **CARRIED),
+        ROWS.top,
+    ):
+        after = calibrator.predict(rows)
+        assert type(after) is type(rows)
+        assert_carried(after, rows)
+        scores = (getattr(each, rows.scored_by) for each in (rows, after))
+        np.testing.assert_array_equal(calibrator.predict(next(scores)), next(scores))
+        assert after.strategy == ("discrete" if name == "histogram" else "uniform")
+
+
+def test_a_completed_confidence_is_assessed_at_its_values_and_the_completed_row_is_not():
+    calibrator = make_calibrator(complete="rescale", points_per_bin=20).fit(PROBA, LABELS)
+    assert calibrator.predict_proba(ROWS).strategy == "uniform"
+    assert calibrator.predict_top(ROWS).strategy == PerClass()

@@ -9,7 +9,7 @@ from __future__ import annotations
 import pytest
 
 import calib
-from calib.answers.calibrated import assessment_strategy, calibrated_scores
+from calib.answers.calibrated import calibrated_scores
 from calib.answers.metric_tables import metrics
 
 BINNED = calib.HistogramBinning(n_bins=15)
@@ -45,7 +45,7 @@ def test_every_number_of_the_row(rows, calibrator, printed):
     scores, strategy = test, "uniform"
     if calibrator is not None:
         scores = calibrated_scores(calibrator.fit(calibration, calibration.labels), test)
-        strategy = assessment_strategy(test, calibrator)
+        strategy = calibrator.strategy_for(test)
     found = metrics(test.labels, scores, n_bins=15, strategy=strategy)
     for value, digits, scale, wanted in (
         (found.tl_ece, 3, 1, printed[0]),

@@ -3,21 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import pandas as pd
 from sklearn.base import BaseEstimator
 
-from calib.base.exceptions import InputError
 from calib.base.parallel import map_threads, row_blocks
 from calib.calibrators.binary import BinaryCalibrator
-from calib.calibrators.catalogue import check_calibrates
+from calib.calibrators.calibrator import check_calibrates
 from calib.calibrators.completed_rows import completed, normalised
 from calib.calibrators.multiclass import fit_rows
 from calib.data.kinds import kind_of
-from calib.data.notions import POOLED_NOTIONS, PerClass, Strategy
 from calib.data.predictions import (
     Announcement,
     BinaryPrediction,
@@ -29,12 +26,10 @@ from calib.data.predictions import (
     TopLabelPrediction,
     Values,
     announced,
-    check_same_classes,
     names_given,
     score_matrix,
-    top_of,
 )
-from calib.data.validation import as_groups, as_names
+from calib.data.validation import as_names
 from calib.evidence.reductions import top_label
 from calib.evidence.row_scores import error_share, row_values, vector_values, weighted_mean, wrong_rows
 from calib.evidence.rows import Rows
@@ -52,7 +47,7 @@ def calibrated_scores(
     predictions : predictions of any kind, or (n, L) or (n,) array_like
         Base predictions; arrays count as unlabelled predictions.
     groups : (n,) array_like, optional
-        Group of each row, if the calibrator conditions on it; by default `groups_in` finds the column.
+        Group of each row, if the calibrator conditions on it; by default the column that holds the groups.
 
     Returns
     -------
@@ -61,56 +56,8 @@ def calibrated_scores(
         confidence (rank 1 for the top-K notions). Labels, weights, clusters, columns and names stay, and
         `strategy` is the binning that assesses the new scores.
     """
-    check_same_classes(calibrator, predictions)
     rows = predictions if isinstance(predictions, Announcement) else announced(predictions, what="proba")
-    return _calibrated(calibrator, rows, groups).with_strategy(assessment_strategy(rows, calibrator))
-
-
-def _calibrated(calibrator: BaseEstimator, rows: Announcement, groups: Values | None) -> Announcement:
-    if isinstance(calibrator, BinaryCalibrator):
-        if isinstance(rows, BinaryPrediction):
-            return replace(rows, score=calibrator.predict(rows.score))
-        top = rows.top if isinstance(rows, TopKPrediction) else rows
-        if isinstance(top, (ConfidencePrediction, TopLabelPrediction)):
-            return replace(top, confidence=calibrator.predict(top.confidence))
-        raise InputError(
-            f"{type(calibrator).__name__} calibrates one score per row; got a {type(rows).__name__}. Use "
-            "MulticlassToBinary for several classes"
-        )
-    check_calibrates(calibrator, kind_of(rows))
-    groups = groups_in(calibrator, rows) if groups is None else groups
-    given = {} if groups is None else {"groups": groups}
-    if isinstance(rows, TopKPrediction) and hasattr(calibrator, "predict_top_k"):
-        ranked, scores = calibrator.predict_top_k(rows)
-        return replace(rows, ranked=ranked, scores=scores)
-    if isinstance(rows, MultilabelPrediction):
-        return replace(rows, scores=calibrator.predict_proba(rows.scores))
-    if isinstance(rows, Predictions) and hasattr(calibrator, "predict_proba"):
-        return rows.with_scores(calibrator.predict_proba(rows.proba, **given))
-    if hasattr(calibrator, "predict_top"):
-        top = calibrator.predict_top(rows, **given)
-        return top_of(rows, top.label, top.confidence)
-    labels, confidences = calibrator.predict_top_k(rows)
-    return top_of(rows, labels[:, 0], confidences[:, 0])
-
-
-def groups_in(calibrator: BaseEstimator, rows: Any) -> Any:
-    """Return the column of predictions that mostly holds a calibrator's groups; None if there is none."""
-    table = getattr(rows, "metadata", None)
-    if not getattr(calibrator, "has_groups", False) or table is None:
-        return None
-    shares = {}
-    for name in table.columns:
-        code, texts = as_groups(table[name], len(table))
-        shares[name] = float(np.isin(texts, calibrator.groups_)[code].mean())
-    best = max(shares, key=lambda name: shares[name], default=None)
-    if best is None or shares[best] < 0.5:
-        listed = ", ".join(map(repr, calibrator.groups_[:3])) + ", ..." * (len(calibrator.groups_) > 3)
-        raise InputError(
-            f"the calibrator conditions on the groups {listed}, and no further column of rows has them; "
-            "add the column of the fit, or pass groups="
-        )
-    return table[best]
+    return calibrator.predict(rows) if groups is None else calibrator.predict(rows, groups=groups)
 
 
 def fit_on(calibrator: BaseEstimator, rows: Announcement, *, groups: Values | None = None) -> Any:
@@ -170,39 +117,6 @@ def losses_if_wrong(rows: Announcement, before: Announcement) -> dict[str, float
     return {metric: float(values.mean()) for metric, values in losses.items()}
 
 
-def assessment_strategy(rows: Announcement, calibrator: BaseEstimator) -> Strategy:
-    """Choose the bins in which a fitted calibrator's scores of base predictions are assessed.
-
-    "discrete" for calibrators that predict one value per bin along one curve for all classes; `PerClass` if
-    each class has its own, with equal-width bins for classes that are not binned and for pooled classes
-    (conf-ECE). "uniform" for all others, and for normalised and completed scores, as the paper does for N-HB.
-    Stated scores keep few values: one bin per value, by class if the calibrator is.
-    """
-    strategy = _strategy_after(calibrator)
-    if strategy != "uniform" or rows.strategy == "uniform":
-        return strategy
-    return "discrete" if getattr(calibrator, "notion", "confidence") in POOLED_NOTIONS else PerClass()
-
-
-def _strategy_after(calibrator: BaseEstimator) -> Strategy:
-    if isinstance(calibrator, BinaryCalibrator):
-        return "discrete" if calibrator.is_binned else "uniform"
-    if not hasattr(calibrator, "notion"):
-        return PerClass() if hasattr(calibrator, "scheme") else "uniform"
-    if calibrator.normalize or calibrator.complete is not None:
-        return "uniform"
-    binned: list[bool] = [getattr(binary, "is_binned", False) for binary in calibrator.everyone_]
-    if calibrator.has_groups:  # a class is binned if it is in every group
-        shape = calibrator.shape_
-        if not shape.by_class:
-            return PerClass() if all(binned) else "uniform"
-        binned = [all(binned[label :: shape.n_classes]) for label in range(shape.n_classes)]
-    if calibrator.notion in POOLED_NOTIONS:
-        return "discrete" if binned[0] else "uniform"
-    others = tuple(label for label in range(calibrator.n_classes_) if not binned[label])
-    return PerClass(others) if len(others) < calibrator.n_classes_ else "uniform"
-
-
 def applied_frame(
     calibrator: BaseEstimator, predictions: Announcement, class_names: Sequence[str] | None = None
 ) -> pd.DataFrame:
@@ -237,10 +151,10 @@ def applied_frame(
         if predictions.labels is not None:
             columns["true"] = names[predictions.labels]
         if hasattr(calibrator, "predict_top_k"):
-            labels, ranked = calibrator.predict_top_k(getattr(predictions, "proba", predictions))
-            for rank in range(labels.shape[1]):
-                columns[f"label_{rank + 1}"] = names[labels[:, rank]]
-                columns[f"calibrated_{rank + 1}"] = ranked[:, rank]
+            listed = calibrator.predict_top_k(predictions)
+            for rank in range(listed.n_ranks):
+                columns[f"label_{rank + 1}"] = names[listed.ranked[:, rank]]
+                columns[f"calibrated_{rank + 1}"] = listed.scores[:, rank]
         elif isinstance(scores, (TopLabelPrediction, TopKPrediction)):
             columns["calibrated"] = scores.confidence
         else:

@@ -149,7 +149,7 @@ def _sum_to_one(rows: Announcement) -> bool:
 
 
 def how_assessed(n_bins: int, kind: Kind | str = "vectors") -> str:
-    """Say in which bins the methods of a table are assessed; `assessment_strategy` decides for each."""
+    """Say in which bins the methods of a table are assessed; `strategy_for` of each calibrator decides."""
     words = (
         "Histogram-binned scores and few stated values are assessed at each value, other scores in "
         f"{n_bins} equal-width bins (Remark 1 of the paper)"

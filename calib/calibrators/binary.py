@@ -2,21 +2,32 @@
 
 from __future__ import annotations
 
-from typing import Self
+from typing import Self, overload
 
 import numpy as np
-from sklearn.base import BaseEstimator
 from sklearn.isotonic import IsotonicRegression
 from sklearn.utils.validation import check_is_fitted
 
+from calib.base.exceptions import InputError
+from calib.calibrators.calibrator import Calibrator
 from calib.calibrators.curves import SCORE_CLIP, Curve, Lines, Logistic, clipped_logs
 from calib.calibrators.likelihood import logistic_fit
-from calib.data.predictions import Values
+from calib.data.notions import Strategy
+from calib.data.predictions import (
+    Announcement,
+    BinaryPrediction,
+    ConfidencePrediction,
+    Scores,
+    TopKPrediction,
+    TopLabelPrediction,
+    Values,
+    check_same_classes,
+)
 from calib.data.validation import as_scores, check_binary
 from calib.data.weights import RowWeights, row_weights
 
 
-class BinaryCalibrator(BaseEstimator):
+class BinaryCalibrator(Calibrator):
     """Base class: `fit` learns a curve from score to probability, `predict` follows it.
 
     A subclass defines `_fit`, which sets the attributes that files hold, and `curve_`, from which exports are
@@ -30,6 +41,9 @@ class BinaryCalibrator(BaseEstimator):
     def curve_(self) -> Curve:
         """The fitted curve: Steps, Lines, Logistic or Spline."""
         raise NotImplementedError
+
+    def _strategy(self, whole: bool) -> Strategy:
+        return "discrete" if self.is_binned else "uniform"
 
     def fit(self, scores: Values, outcomes: Values, sample_weight: Values | None = None) -> Self:
         """Fit to scores and outcomes of one event.
@@ -48,10 +62,26 @@ class BinaryCalibrator(BaseEstimator):
         self._fit(scores[weights.counts], outcomes[weights.counts], weights)
         return self
 
-    def predict(self, scores: Values) -> np.ndarray:
-        """Calibrated probabilities, (n,) float64, of (n,) scores in [0, 1]."""
+    @overload
+    def predict(self, scores: Announcement) -> Announcement: ...
+    @overload
+    def predict(self, scores: Values) -> np.ndarray: ...
+    def predict(self, scores: Scores) -> np.ndarray | Announcement:
+        """Calibrated probabilities, (n,) float64, of (n,) scores in [0, 1].
+
+        Predictions of P(Y = 1), a confidence or a predicted class give the same rows with calibrated scores.
+        """
         check_is_fitted(self)
-        return self.curve_(as_scores(scores, ndim=1, what="scores").astype(np.float64, copy=False))
+        if not isinstance(scores, Announcement):
+            return self.curve_(as_scores(scores, ndim=1, what="scores").astype(np.float64, copy=False))
+        check_same_classes(self, scores)
+        rows = scores.top if isinstance(scores, TopKPrediction) else scores
+        if not isinstance(rows, (BinaryPrediction, ConfidencePrediction, TopLabelPrediction)):
+            raise InputError(
+                f"{type(self).__name__} calibrates one score per row; got a {type(rows).__name__}. Use "
+                "MulticlassToBinary for several classes"
+            )
+        return self._given_back(rows, self.predict(getattr(rows, rows.scored_by)))
 
     def _fit(self, scores: np.ndarray, outcomes: np.ndarray, weights: RowWeights) -> None:
         raise NotImplementedError

@@ -13,16 +13,10 @@ from sklearn.utils.validation import check_is_fitted
 import calib.calibrators.simplex_cells as simplex_cells
 from calib.base.exceptions import InputError
 from calib.base.parallel import map_row_blocks
-from calib.calibrators.completed_rows import VectorCalibrator
+from calib.calibrators.calibrator import VectorCalibrator
 from calib.data.kinds import check_equal_rows
-from calib.data.predictions import (
-    Predictions,
-    Scores,
-    Values,
-    check_same_classes,
-    names_given,
-    score_matrix,
-)
+from calib.data.notions import PerClass, Strategy
+from calib.data.predictions import Predictions, Scores, Values, names_given, score_matrix
 from calib.data.validation import as_finite, check_choice, check_columns, check_count
 
 #: Most cells of a scheme: they are numbered in int64.
@@ -321,9 +315,8 @@ class CanonicalBinning(VectorCalibrator):
 
     def assign(self, proba: Scores) -> np.ndarray:
         """Return the cell of each row, (n,) int64 in 0..n_bins_-1."""
-        check_is_fitted(self, "values_")
-        check_same_classes(self, proba)
-        return self.scheme_.assign(getattr(proba, "proba", proba))
+        matrix = self._checked(proba)
+        return self.scheme_.assign(matrix)
 
     def value_of(self, cells: np.ndarray) -> np.ndarray:
         """Return the vectors predicted in the (n,) numbered cells, (n, L)."""
@@ -343,9 +336,11 @@ class CanonicalBinning(VectorCalibrator):
         check_is_fitted(self, "values_")
         return simplex_cells.find_cells(np.asarray(cells), self.cells_)
 
-    def predict_proba(self, proba: Scores) -> np.ndarray:
-        """Return calibrated vectors, (n, L) float64; rows sum to 1."""
-        return self.value_of(self.assign(proba))
+    def _proba(self, matrix: np.ndarray) -> np.ndarray:
+        return self.value_of(self.scheme_.assign(matrix))
+
+    def _strategy(self, whole: bool) -> Strategy:
+        return PerClass()
 
 
 def _bounded_sums(width: int, largest: int) -> int:

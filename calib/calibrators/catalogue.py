@@ -14,6 +14,7 @@ from sklearn.base import BaseEstimator
 
 from calib.base.exceptions import InputError
 from calib.calibrators.binary import BetaCalibration, BinaryCalibrator, IsotonicCalibration, PlattScaling
+from calib.calibrators.calibrator import check_calibrates
 from calib.calibrators.canonical import CanonicalBinning, GridScheme, ProjectionScheme, SierpinskiScheme
 from calib.calibrators.ensemble import EnsembleTemperatureScaling
 from calib.calibrators.foreign import ForeignCalibrator
@@ -175,22 +176,6 @@ def for_kind(calibrator: BaseEstimator, kind: Kind | str) -> Any:
     if not isinstance(calibrator, BinaryCalibrator):
         check_calibrates(calibrator, kind)
     return calibrator
-
-
-def check_calibrates(calibrator: BaseEstimator, kind: Kind) -> None:
-    """Refuse a calibrator of several classes, fitted or not, that needs more than this kind of rows has."""
-    notion = getattr(calibrator, "notion", None)
-    if notion is None:
-        missing = lacks(kind, "calibrator:whole vector")
-    elif kind.scored:
-        missing = lacks(kind, "notion:top-label")
-    else:
-        missing = lacks(kind, f"notion:{notion}")
-        whole = getattr(calibrator, "complete", None) is not None or getattr(calibrator, "normalize", False)
-        if missing is None and whole:
-            missing = lacks(kind, "calibrator:whole vector")
-    if missing is not None:
-        raise InputError(missing)
 
 
 def default_calibrator(kind: Kind | str) -> Any:

@@ -1,35 +1,12 @@
 """Whole rows from calibrated scores: divided by their sums, or completed around the predicted class."""
 
 import numpy as np
-from sklearn.base import BaseEstimator
-from sklearn.utils.validation import check_is_fitted
-
-from calib.data.matrices import highest
-from calib.data.predictions import Scores, TopLabelPrediction, check_same_classes, score_matrix, top_of
-from calib.data.validation import check_columns
 
 #: Rows of smaller calibrated scores count as zeros: histogram binning separates bins of value 0 by less.
 NOTHING = 1e-9
 
 #: Least sum of the other classes that their shares are taken from.
 LEAST_REST = 1e-300
-
-
-class VectorCalibrator(BaseEstimator):
-    """A calibrator with `predict_proba`: it predicts the class with the largest calibrated probability."""
-
-    def predict(self, proba: Scores) -> np.ndarray:
-        """Class codes with the largest calibrated probability, (n,) int64."""
-        return self.predict_top(proba).label
-
-    def predict_top(self, proba: Scores) -> TopLabelPrediction:
-        """Return that class and its calibrated probability."""
-        return top_of(proba, *highest(self.predict_proba(proba)))
-
-    def _checked(self, proba: Scores) -> np.ndarray:
-        check_is_fitted(self)
-        check_same_classes(self, proba)
-        return check_columns(score_matrix(proba, "proba"), self.n_classes_)
 
 
 def normalised(scores: np.ndarray) -> np.ndarray:

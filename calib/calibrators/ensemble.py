@@ -10,7 +10,6 @@ import numpy as np
 from calib.base.parallel import map_row_blocks, map_threads, row_blocks
 from calib.calibrators.scaling import LogScaling, log_floored, log_loss_temperature, searched_temperature
 from calib.calibrators.softmax import softmax
-from calib.data.predictions import Scores, TopLabelPrediction, top_of
 from calib.data.validation import check_choice
 
 
@@ -74,11 +73,9 @@ class EnsembleTemperatureScaling(LogScaling):
         first, second, uniform = self.mixture_
         return np.minimum(first * scaled + second * original + uniform / self.n_classes_, 1.0)
 
-    def predict_top(self, proba: Scores) -> TopLabelPrediction:
-        """Predicted class, the same as of `proba`, and its calibrated probability."""
-        label = map_row_blocks(lambda rows: rows.argmax(axis=1), self._checked(proba))
-        mixed = self.predict_proba(proba)
-        return top_of(proba, label, np.take_along_axis(mixed, label[:, None], axis=1)[:, 0])
+    def _top(self, matrix: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        label = map_row_blocks(lambda rows: rows.argmax(axis=1), matrix)  # as before, whatever is rounded
+        return label, np.take_along_axis(self._proba(matrix), label[:, None], axis=1)[:, 0]
 
 
 def _brier_temperature(proba: np.ndarray, codes: np.ndarray, floor: float, weights: np.ndarray) -> float:

@@ -9,7 +9,7 @@ import numpy as np
 from sklearn.base import BaseEstimator
 
 from calib.base.exceptions import InputError
-from calib.calibrators.completed_rows import VectorCalibrator
+from calib.calibrators.calibrator import VectorCalibrator
 from calib.data.predictions import Scores, Values, labelled, names_given, score_matrix
 from calib.data.validation import as_class_scores, plain
 
@@ -76,15 +76,7 @@ class ForeignCalibrator(VectorCalibrator):
         self.calibrator_ = fitted
         return self
 
-    def predict_proba(self, proba: Scores) -> np.ndarray:
-        """Calibrated class probabilities, (n, L) float64.
-
-        Raises
-        ------
-        InputError
-            If it fails, or gives no probabilities of n rows and L classes that sum to 1.
-        """
-        matrix = self._checked(proba)
+    def _proba(self, matrix: np.ndarray) -> np.ndarray:
         method = next(name for name in METHODS if hasattr(self.calibrator_, name))
         given = np.array(matrix, dtype=np.float64)
         found = np.asarray(plain(self._asked(method, getattr(self.calibrator_, method), given)))

@@ -16,7 +16,7 @@ from sklearn.utils.validation import check_is_fitted
 from calib.base.exceptions import InputError
 from calib.base.results import Result
 from calib.calibrators.binary import BinaryCalibrator
-from calib.calibrators.completed_rows import VectorCalibrator
+from calib.calibrators.calibrator import VectorCalibrator, checked_matrix
 from calib.data.matrices import highest
 from calib.data.predictions import Scores, Values, score_matrix
 from calib.data.validation import (
@@ -132,10 +132,12 @@ class CorrectedCalibrator(VectorCalibrator):
         """Number of classes."""
         return len(self.weights)
 
-    def predict_proba(self, proba: Scores) -> np.ndarray:
-        """Corrected class probabilities, (n, L) float64."""
+    def _checked(self, proba: Scores) -> np.ndarray:
+        return checked_matrix(self if self.calibrator is None else self.calibrator, proba)
+
+    def _proba(self, matrix: np.ndarray) -> np.ndarray:
         return _reweighted(
-            proba if self.calibrator is None else self.calibrator.predict_proba(proba), self.weights
+            matrix if self.calibrator is None else self.calibrator.predict_proba(matrix), self.weights
         )
 
 
@@ -152,14 +154,15 @@ class CorrectedScores(BinaryCalibrator):
         if self.calibrator is not None:
             self.calibrator.fit(scores, outcomes, weights.each)
 
-    def predict(self, scores: Values) -> np.ndarray:
+    @property
+    def curve_(self) -> Any:
         """Corrected P(Y = 1), (n,) float64, of (n,) scores."""
-        return _reweighted(
+        return lambda scores: _reweighted(
             scores if self.calibrator is None else self.calibrator.predict(scores), self.weights
         )
 
 
-class LabelShiftCorrection(BaseEstimator):
+class LabelShiftCorrection(VectorCalibrator):
     """Correct probabilities for other shares of the classes, known or estimated from rows without labels.
 
     **Assumption.** The classes have other shares, but the rows of each class are as before: p(x | y) is
@@ -242,9 +245,8 @@ class LabelShiftCorrection(BaseEstimator):
         self.usual_ = self._seen(matrix)
         return self
 
-    def predict_proba(self, proba: Scores) -> np.ndarray:
-        """Return the corrected probabilities of new rows, (m, L) float64, as for `adapt`."""
-        return self.adapt(proba).correct(proba)
+    def _proba(self, matrix: np.ndarray) -> np.ndarray:
+        return self.adapt(matrix).correct(matrix)
 
     def adapt(self, proba: Scores) -> LabelShift:
         """Estimate the class shares of new rows, unless they are known.

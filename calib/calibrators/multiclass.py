@@ -7,9 +7,10 @@ from collections.abc import Callable, Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any
+from typing import Any, overload
 
 import numpy as np
+import pandas as pd
 from sklearn.base import BaseEstimator, clone
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted, has_fit_parameter
@@ -17,13 +18,23 @@ from sklearn.utils.validation import check_is_fitted, has_fit_parameter
 from calib.base.exceptions import InputError, LongFitWarning
 from calib.base.parallel import map_threads, row_blocks
 from calib.calibrators.binary import BinaryCalibrator
+from calib.calibrators.calibrator import Calibrator, Kinded, check_calibrates, checked_matrix
 from calib.calibrators.completed_rows import completed, normalised
-from calib.calibrators.curves import CurveSet
+from calib.calibrators.curves import Curve, CurveSet
 from calib.calibrators.effort import effort_words
 from calib.calibrators.histogram import HistogramBinning
 from calib.calibrators.shrinkage import moved_to, shrunken
+from calib.data.kinds import kind_of
 from calib.data.matrices import highest
-from calib.data.notions import TOP_K_NOTIONS, TOP_NOTIONS, Notion, NotionShape
+from calib.data.notions import (
+    POOLED_NOTIONS,
+    TOP_K_NOTIONS,
+    TOP_NOTIONS,
+    Notion,
+    NotionShape,
+    PerClass,
+    Strategy,
+)
 from calib.data.predictions import (
     Announcement,
     MultilabelPrediction,
@@ -36,12 +47,10 @@ from calib.data.predictions import (
     labelled,
     names_given,
     score_matrix,
-    top_of,
 )
 from calib.data.validation import (
     as_groups,
     check_choice,
-    check_columns,
     check_count,
 )
 from calib.evidence.binning import BinaryProblems, assign_bins
@@ -88,7 +97,8 @@ class ProblemCalibrators(tuple[Any, ...]):
         if any(getattr(kind, "predict", None) is not BinaryCalibrator.predict for kind in kinds):
             return None
         curves = [calibrator.curve_ for calibrator in calibrators]
-        return CurveSet(curves, index) if len({type(curve) for curve in curves}) == 1 else None
+        alike = len({type(curve) for curve in curves}) == 1 and isinstance(curves[0], Curve)
+        return CurveSet(curves, index) if alike else None
 
     def predict(self, scores: np.ndarray, problem: np.ndarray) -> np.ndarray:
         """Calibrate (n,) or (n, m) scores, each by the calibrator of its own, or its column's, problem."""
@@ -223,7 +233,7 @@ def _gives_proba(calibrator: MulticlassToBinary) -> bool:
     return calibrator.notion == "class-wise" or (_gives_top(calibrator) and calibrator.complete is not None)
 
 
-class MulticlassToBinary(BaseEstimator):
+class MulticlassToBinary(Calibrator):
     """Calibrate a multiclass model through the binary problems of an M2B notion (Algorithm 5).
 
     Each problem of `reduce_to_binary` gets a binary calibrator. Only class-wise calibration can change the
@@ -539,43 +549,74 @@ class MulticlassToBinary(BaseEstimator):
         places = {name: place for place, name in enumerate(self.groups_)}
         return np.array([places.get(name, -1) for name in names], dtype=np.int64)[code]
 
-    def predict(self, proba: Scores) -> np.ndarray:
-        """Predicted class codes, (n,) int64; only class-wise calibration can change them."""
-        matrix = self._checked(proba)
-        return highest(self._class_wise(matrix) if self.notion == "class-wise" else matrix)[0]
+    def _strategy(self, whole: bool) -> Strategy:
+        if self.normalize or (whole and self.complete is not None):
+            return "uniform"
+        binned: list[bool] = [getattr(binary, "is_binned", False) for binary in self.everyone_]
+        if self.has_groups:  # a class is binned if it is in every group
+            shape = self.shape_
+            if not shape.by_class:
+                return PerClass() if all(binned) else "uniform"
+            binned = [all(binned[label :: shape.n_classes]) for label in range(shape.n_classes)]
+        if self.notion in POOLED_NOTIONS:
+            return "discrete" if binned[0] else "uniform"
+        others = tuple(label for label in range(self.n_classes_) if not binned[label])
+        return PerClass(others) if len(others) < self.n_classes_ else "uniform"
+
+    @overload
+    def predict(self, proba: Announcement, *, groups: Values | None = None) -> Announcement: ...
+    @overload
+    def predict(self, proba: Values, *, groups: Values | None = None) -> np.ndarray: ...
+    def predict(self, proba: Scores, *, groups: Values | None = None) -> np.ndarray | Announcement:
+        """Predicted class codes, (n,) int64; only class-wise calibration can change them.
+
+        Predictions give the same rows with the scores that the calibrator has for them: of every class, of
+        the predicted class (for top-K notions, of rank 1), or of the K classes that each row lists.
+        """
+        if not isinstance(proba, Announcement):
+            matrix = self._checked(proba)
+            return highest(self._class_wise(matrix) if self.notion == "class-wise" else matrix)[0]
+        check_calibrates(self, kind_of(proba))
+        if _gives_proba(self):
+            return self.predict_proba(proba, groups=groups)
+        if _gives_top(self):
+            return self.predict_top(proba, groups=groups)
+        ranked = self.predict_top_k(proba)
+        return ranked if isinstance(proba, TopKPrediction) else ranked.top
 
     @available_if(_gives_top)
     def predict_top(self, proba: Scores, *, groups: Values | None = None) -> TopLabelPrediction:
-        """Predicted class and calibrated confidence (confidence, top-label); `groups` as in `fit`."""
-        check_same_classes(self, proba)
-        if isinstance(proba, TopKPrediction):
-            proba = proba.top
-        if isinstance(proba, TopLabelPrediction):
+        """Predicted class and calibrated confidence (confidence, top-label); `groups` as for `fit`.
+
+        For predictions, `groups` are by default the further column that holds the groups of the fit.
+        """
+        label, confidence = self._top(proba, groups)
+        return self._given_back(proba, confidence, label)
+
+    def _top(self, proba: Scores, groups: Values | None) -> tuple[np.ndarray, np.ndarray]:
+        if isinstance(proba, (TopKPrediction, TopLabelPrediction)):
             check_is_fitted(self)
+            check_same_classes(self, proba)
             label, confidence = proba.label, proba.confidence
             if label.max() >= self.n_classes_:
                 raise InputError(
                     f"this calibrator was fitted on {self.n_classes_} classes; got the predicted class "
                     f"{label.max()}"
                 )
-            problems = self._problems(label, groups, len(label))
-            return replace(proba, confidence=self.everyone_.predict(confidence, problems))
-        if isinstance(proba, Predictions):
-            self._checked(proba)
-            label, confidence = top_label(proba)
         else:
-            check_is_fitted(self)
-            label, confidence = highest(check_columns(score_matrix(proba, "proba"), self.n_classes_))
-        calibrated = self.everyone_.predict(confidence, self._problems(label, groups, len(label)))
-        return top_of(proba, label, calibrated)
+            matrix = self._checked(proba)
+            label, confidence = top_label(proba) if isinstance(proba, Predictions) else highest(matrix)
+        if groups is None and isinstance(proba, Announcement):
+            groups = groups_in(self, proba.metadata)
+        return label, self.everyone_.predict(confidence, self._problems(label, groups))
 
-    def _problems(self, label: np.ndarray, groups: Values | None, n_samples: int) -> np.ndarray:
+    def _problems(self, label: np.ndarray, groups: Values | None) -> np.ndarray:
         """Position in `everyone_` of the calibrator of each row."""
         shape = self.shape_
         if not self.has_groups:
-            self._grouped(groups, n_samples)
+            self._grouped(groups, len(label))
             return shape.problems_of(label)
-        code = self.group_codes(groups, n_samples)
+        code = self.group_codes(groups, len(label))
         other = shape.n_problems + (label if shape.by_class else 0)
         return np.where(code < 0, other, shape.problems_of(label, group=code))
 
@@ -586,8 +627,12 @@ class MulticlassToBinary(BaseEstimator):
             raise InputError('groups need by="group" or by=("class", "group"); got by="class"')
         return as_groups(groups, n_samples) if groups is not None else (np.empty(0, np.int64), ())
 
+    @overload
+    def predict_top_k(self, proba: Announcement) -> TopKPrediction: ...
+    @overload
+    def predict_top_k(self, proba: Values) -> tuple[np.ndarray, np.ndarray]: ...
     @available_if(_gives_top_k)
-    def predict_top_k(self, proba: Scores) -> tuple[np.ndarray, np.ndarray]:
+    def predict_top_k(self, proba: Scores) -> tuple[np.ndarray, np.ndarray] | TopKPrediction:
         """Return the K highest classes of each row and their calibrated scores, both (n, K)."""
         check_is_fitted(self)
         shape = self.shape_
@@ -596,7 +641,7 @@ class MulticlassToBinary(BaseEstimator):
         else:
             labels, scores = ranked_classes(self._checked(proba), shape.n_ranks)
         problem = shape.problems_of(labels, np.arange(shape.n_ranks))
-        return labels, self.calibrators_.predict(scores, problem)
+        return self._given_back(proba, self.calibrators_.predict(scores, problem), labels)
 
     def _listed(self, rows: TopKPrediction, n_ranks: int) -> tuple[np.ndarray, np.ndarray]:
         check_same_classes(self, rows)
@@ -611,17 +656,20 @@ class MulticlassToBinary(BaseEstimator):
             )
         return rows.ranked[:, :n_ranks], rows.scores[:, :n_ranks]
 
+    @overload
+    def predict_proba(self, proba: Kinded, *, groups: Values | None = None) -> Kinded: ...
+    @overload
+    def predict_proba(self, proba: Values, *, groups: Values | None = None) -> np.ndarray: ...
     @available_if(_gives_proba)
-    def predict_proba(self, proba: Scores, *, groups: Values | None = None) -> np.ndarray:
+    def predict_proba(self, proba: Scores, *, groups: Values | None = None) -> np.ndarray | Announcement:
         """Calibrated scores of every class, (n, L) float64.
 
         Rows sum to 1 with ``normalize=True`` (class-wise) or ``complete="rescale"`` (others).
         """
         matrix = self._checked(proba)
         if self.notion == "class-wise":
-            return self._class_wise(matrix)
-        top = self.predict_top(matrix, groups=groups)
-        return completed(matrix, top.label, top.confidence)
+            return self._given_back(proba, self._class_wise(matrix))
+        return self._given_back(proba, completed(matrix, *self._top(proba, groups)))
 
     def _fit_pooled(self, problems: BinaryProblems, claim: int, binary: Any, needed: int) -> Any:
         per_claim = problems.shape.problems_per_claim
@@ -653,14 +701,29 @@ class MulticlassToBinary(BaseEstimator):
         return listed
 
     def _checked(self, proba: Scores) -> np.ndarray:
-        if not hasattr(self, "n_classes_"):  # `check_is_fitted` takes longer than one row does
-            check_is_fitted(self)
-        check_same_classes(self, proba)
-        return check_columns(score_matrix(proba, "proba"), self.n_classes_)
+        return checked_matrix(self, proba)
 
     def _class_wise(self, matrix: np.ndarray) -> np.ndarray:
         result = self.calibrators_.predict(matrix, np.arange(self.n_classes_))
         return normalised(result) if self.normalize else result
+
+
+def groups_in(calibrator: Any, table: pd.DataFrame | None) -> pd.Series | None:
+    """Return the column of a table that mostly holds a calibrator's groups; None if it has none."""
+    if not getattr(calibrator, "has_groups", False) or table is None:
+        return None
+    shares = {}
+    for name in table.columns:
+        code, texts = as_groups(table[name], len(table))
+        shares[name] = float(np.isin(texts, calibrator.groups_)[code].mean())
+    best = max(shares, key=lambda name: shares[name], default=None)
+    if best is None or shares[best] < 0.5:
+        listed = ", ".join(map(repr, calibrator.groups_[:3])) + ", ..." * (len(calibrator.groups_) > 3)
+        raise InputError(
+            f"the calibrator conditions on the groups {listed}, and no further column of rows has them; "
+            "add the column of the fit, or pass groups="
+        )
+    return table[best]
 
 
 def as_multiclass(calibrator: BinaryCalibrator, rows: Any) -> MulticlassToBinary | None:

@@ -15,22 +15,14 @@ from scipy.special import expit, log_softmax
 
 from calib.base.exceptions import InputError, LongFitWarning, TooManyParametersWarning
 from calib.base.parallel import map_row_blocks, map_threads, row_blocks
-from calib.calibrators.completed_rows import VectorCalibrator
+from calib.calibrators.calibrator import VectorCalibrator
 from calib.calibrators.effort import effort_words
 from calib.calibrators.likelihood import LEAST_RIDGE
 from calib.calibrators.ridge_choice import CROSS_VALIDATED, best_strength, folds, search_strength
 from calib.calibrators.softmax import softmax
 from calib.calibrators.softmax_fit import DiagonalMap, FullMap, Map, SoftmaxFit, softmax_fit
 from calib.data.matrices import row_max
-from calib.data.predictions import (
-    Scores,
-    TopLabelPrediction,
-    Values,
-    labelled,
-    names_given,
-    score_matrix,
-    top_of,
-)
+from calib.data.predictions import Scores, Values, labelled, names_given, score_matrix
 from calib.data.validation import check_choice, check_not_negative
 from calib.data.weights import row_weights
 from calib.evidence.binning import assign_bins, uniform_edges
@@ -103,11 +95,8 @@ class LogScaling(VectorCalibrator):
             'TemperatureScaling, or let cross-validation choose a ridge: l2="cv".'
         )
 
-    def predict_proba(self, proba: Scores) -> np.ndarray:
-        """Calibrated class probabilities, (n, L) float64, of (n, L) probabilities."""
-        return map_row_blocks(
-            lambda rows: self.probabilities(log_floored(rows, self.floor_)), self._checked(proba)
-        )
+    def _proba(self, matrix: np.ndarray) -> np.ndarray:
+        return map_row_blocks(lambda rows: self.probabilities(log_floored(rows, self.floor_)), matrix)
 
     @property
     def _is_held(self) -> bool:
@@ -168,15 +157,13 @@ class TemperatureScaling(LogScaling):
     def _logits(self, log_p: Any) -> Any:
         return log_p / self.temperature_
 
-    def predict_top(self, proba: Scores) -> TopLabelPrediction:
-        """Predicted class, the same as of `proba`, and its calibrated probability."""
-        matrix = self._checked(proba)
-        label = map_row_blocks(lambda rows: rows.argmax(axis=1), matrix)
+    def _top(self, matrix: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        label = map_row_blocks(lambda rows: rows.argmax(axis=1), matrix)  # as before, whatever is rounded
 
         def top(rows: np.ndarray) -> np.ndarray:
             return 1.0 / np.exp(_below_top(rows, self.floor_) / self.temperature_).sum(axis=1)
 
-        return top_of(proba, label, map_row_blocks(top, matrix))
+        return label, map_row_blocks(top, matrix)
 
 
 class AffineScaling(LogScaling):

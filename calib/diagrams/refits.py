@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from sklearn.base import BaseEstimator, clone
 
-from calib.answers.calibrated import assessment_strategy, calibrated_scores, fit_on
+from calib.answers.calibrated import calibrated_scores, fit_on
 from calib.base.parallel import map_threads
 from calib.calibrators.multiclass import MulticlassToBinary
 from calib.data.notions import TOP_NOTIONS, Notion, NotionShape, Strategy
@@ -89,7 +89,7 @@ def _refit_sorted_scores(
     def refit(count: int) -> tuple[Callable[[Notion], Rows | BinaryProblems], Strategy]:
         refitted = clone(calibrator).set_params(binary__n_bins=count)
         refitted.fit_sorted(shape, sizes, fitted_on.__getitem__)
-        return partial(_calibrated, refitted, before), assessment_strategy(evaluation, refitted)
+        return partial(_calibrated, refitted, before), refitted.strategy_for(evaluation)
 
     return refit
 

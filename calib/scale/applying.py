@@ -7,7 +7,6 @@ import os
 from collections.abc import Iterator
 from contextlib import ExitStack
 from dataclasses import dataclass
-from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -16,9 +15,10 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from sklearn.base import BaseEstimator
 
-from calib.answers.calibrated import applied_frame, groups_in
+from calib.answers.calibrated import applied_frame
 from calib.base.exceptions import InputError
 from calib.base.outputs import atomic_write, check_output
+from calib.calibrators.multiclass import groups_in
 from calib.data.predictions import (
     Announcement,
     BinaryPrediction,
@@ -89,9 +89,9 @@ def apply(
     targets = _targets(inputs, os.fspath(output))
     parts = find_parts(inputs)
     first = first_rows(parts, SAMPLE)
-    if groups is None and getattr(calibrator, "has_groups", False):
-        table = table_of_batch(first).columns
-        groups = str(groups_in(calibrator, SimpleNamespace(metadata=pd.DataFrame(dict(table)))).name)
+    if groups is None:
+        column = groups_in(calibrator, pd.DataFrame(dict(table_of_batch(first).columns)))
+        groups = None if column is None else str(column.name)
     reader = decide(first, by=groups or (), scores=scores, labelled=False, given=given_columns(columns))
     digest = hashlib.blake2b(dumps(calibrator).split(b'"checksum"')[-1], digest_size=16).hexdigest()
     done = {

@@ -421,12 +421,11 @@ def held_out_accuracy(data: Dataset, key: str, _calibrator: Any) -> stats.Paired
 @kept()
 def ranks(before: Method, after: Method, n_bins: int) -> pd.DataFrame:
     rows = before.rows.predictions
-    labels, confidence = after.calibrator.predict_top_k(rows)
-    ranked = calib.TopKPrediction(labels, confidence, rows.labels, rows.class_names, **rows.carried)
-    of_ranks = before.rows.of_scores(ranked.with_strategy(after.evidence.strategy))
+    ranked = after.calibrator.predict_top_k(rows)
+    of_ranks = before.rows.of_scores(ranked)
     table = []
     for name, evidence in (("before", before.rows), ("after", of_ranks)):
-        binary = calib.reduce_to_binary(evidence, notion="top-k-confidence", top_k=labels.shape[1])
+        binary = calib.reduce_to_binary(evidence, notion="top-k-confidence", top_k=ranked.n_ranks)
         bins: dict[str, Any] = {"n_bins": n_bins, "strategy": evidence.strategy}
         found = compute(REDRAWING, problem_floors, binary, random_state=0, **bins)
         for at, problem in enumerate(found.problem):
@@ -606,8 +605,7 @@ def apply_scheme(view: ThreeClasses, scheme: SimplexScheme) -> SchemeResult:
 def _recalibrated(rows: Predictions, calibrator: calib.CanonicalBinning) -> dict[str, Rows]:
     """Return the evidence before and after recalibration."""
     before = Rows(rows)
-    after = before.of_scores(rows.with_scores(calibrator.predict_proba(rows.proba)))
-    return {BASE: before, "Recalibrated": after}
+    return {BASE: before, "Recalibrated": before.of_scores(calibrator.predict_proba(rows))}
 
 
 @kept()

@@ -19,10 +19,10 @@ from sklearn.base import BaseEstimator, clone
 
 from calib import InputError
 from calib.answers import cut_column
-from calib.answers.calibrated import calibrated_scores, groups_in
+from calib.answers.calibrated import calibrated_scores
 from calib.answers.metric_tables import BASE
 from calib.calibrators.binary import BinaryCalibrator
-from calib.calibrators.multiclass import as_multiclass
+from calib.calibrators.multiclass import as_multiclass, groups_in
 from calib.data.kinds import Kind, kind_of
 from calib.data.notions import Notion
 from calib.data.predictions import Announcement, assessed_as_stated
@@ -338,9 +338,7 @@ def _found(data: Dataset, source: Project | FurtherModel) -> list[Method]:
     for name, calibrator in source.calibrators.items():
         # By content: a file may hold other values under the settings that a fit here would have.
         key = f"{data.digest}/{hashlib.sha256(dumps(calibrator)).hexdigest()}"
-        groups = groups_in(calibrator, data.evaluation)
-        given = None if groups is None else np.asarray(groups, dtype=object)
-        scores = compute(f"Applying {name}", calibrated_scores, calibrator, data.evaluation, groups=given)
+        scores = compute(f"Applying {name}", calibrated_scores, calibrator, data.evaluation)
         evidence = _evidence_of(scores, data)
         found.append(Method(name, evidence, key, calibrator, source.choices.get(name, 1)))
     return found
@@ -522,7 +520,7 @@ def groups_of(method: Method, n_rows: int | None = None) -> np.ndarray | None:
     """Return the group of each row, or of the first, that a method's calibrator conditions on; else None."""
     if not getattr(method.calibrator, "has_groups", False):
         return None
-    return np.asarray(groups_in(method.calibrator, method.rows.predictions), dtype=object)[:n_rows]
+    return np.asarray(groups_in(method.calibrator, method.rows.predictions.metadata), dtype=object)[:n_rows]
 
 
 def add_model(name: str, pair: tuple[Any, Any]) -> None:

@@ -70,9 +70,9 @@ def test_scores_are_those_of_rows_left_out_of_the_fit():
             self.seen = {row.tobytes() for row in proba}
             return super().fit(proba, y)
 
-        def predict_proba(self, proba):
-            assert not any(row.tobytes() in self.seen for row in proba)
-            return super().predict_proba(proba)
+        def _proba(self, matrix):
+            assert not any(row.tobytes() in self.seen for row in matrix)
+            return super()._proba(matrix)
 
     seen = calib.recommend(proba, labels, methods={"TS": Remembering()}).table.set_index("method")
     assert seen.loc["none", "brier"] == pytest.approx(calib.brier_score(labels, proba))

@@ -18,7 +18,7 @@ from calib import (
     noise_floor,
     reduce_to_binary,
 )
-from calib.answers.calibrated import assessment_strategy, calibrated_scores
+from calib.answers.calibrated import calibrated_scores
 from calib.answers.metric_tables import metrics
 from calib.data.notions import PerClass
 from calib.data.predictions import announced, assessed_as_stated
@@ -42,7 +42,7 @@ def test_classes_that_fell_back_are_assessed_by_equal_width_and_no_others():
     """TL-ECE is the mean over classes of each one's own error, in its own kind of cells."""
     model, (proba, y) = fitted(), rows(1)
     assert [fallback.label for fallback in model.fallbacks_] == [3]
-    strategy = assessment_strategy(announced(proba), model)
+    strategy = model.strategy_for(announced(proba))
     assert strategy == PerClass((3,))
     top = calibrated_scores(model, proba)
     expected = 0.0
@@ -60,7 +60,7 @@ def test_classes_that_fell_back_are_assessed_by_equal_width_and_no_others():
 def test_confidence_error_of_values_per_class_is_that_of_equal_width_bins():
     """A cell of each value would hold one class: conf-ECE would be TL-ECE."""
     model, (proba, y) = fitted(fallback="pooled"), rows(1)
-    top, strategy = calibrated_scores(model, proba), assessment_strategy(announced(proba), model)
+    top, strategy = calibrated_scores(model, proba), model.strategy_for(announced(proba))
     assert strategy == PerClass()
     summary = metrics(y, top, strategy=strategy)
     pooled = ece(y, top, notion="confidence", strategy="uniform")
@@ -104,7 +104,7 @@ def test_cells_are_those_of_each_class_by_itself():
 )
 def test_each_kind_of_calibrator_has_its_cells(model, expected):
     proba, y = rows(0)
-    assert assessment_strategy(announced(proba), model.fit(proba, y)) == expected
+    assert model.fit(proba, y).strategy_for(announced(proba)) == expected
     assert calibrated_scores(model, proba).strategy == expected
 
 
@@ -115,7 +115,7 @@ def test_few_stated_values_are_a_bin_each(n_values, n_rows, expected):
     stated = np.linspace(0.80, 0.86, n_values)[np.arange(n_rows) % n_values]
     rows = assessed_as_stated(ConfidencePrediction(stated, np.arange(n_rows) % 3 > 0))
     assert rows.strategy == metrics(rows).strategy == expected
-    assert assessment_strategy(rows, PlattScaling().fit(stated, rows.labels)) == expected
+    assert PlattScaling().fit(stated, rows.labels).strategy_for(rows) == expected
     by_value = sum(abs(sum(rows.labels[stated == item] - item)) for item in np.unique(stated)) / n_rows
     if expected == "discrete":
         assert metrics(rows).conf_ece == pytest.approx(by_value)

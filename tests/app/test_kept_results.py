@@ -37,14 +37,14 @@ SITE = (("site", None),)
 class Identity(BaseEstimator):
     """A fitted calibrator that changes nothing."""
 
-    def predict_proba(self, proba):
-        return np.asarray(proba)
+    def predict(self, rows):
+        return rows
 
 
 class TopIdentity(BaseEstimator):
     """A fitted calibrator that changes nothing, and gives the confidence of the predicted class only."""
 
-    def predict_top(self, rows):
+    def predict(self, rows):
         return rows.top
 
 

@@ -7,7 +7,8 @@ import pandas as pd
 import pytest
 
 from calib import read, slices
-from calib.answers.calibrated import calibrated_scores, groups_in
+from calib.answers.calibrated import calibrated_scores
+from calib.calibrators.multiclass import groups_in
 from tests.app.running import open_page, open_tab, press, words
 
 
@@ -78,7 +79,9 @@ def test_a_column_leads_to_calibration_by_its_groups():
     fitted = list(app.session_state["methods"].values())[-1]
     assert fitted.name.endswith("by class and group: site (simulated)")
     assert fitted.calibrator.groups_ == ("east", "north", "south", "west")
-    assert set(groups_in(fitted.calibrator, fitted.evidence.predictions)) == set(fitted.calibrator.groups_)
+    assert set(groups_in(fitted.calibrator, fitted.evidence.predictions.metadata)) == set(
+        fitted.calibrator.groups_
+    )
     app.toggle(key="make-scorer").set_value(True).run()
     assert "largest difference from calib is 0.0e+00" in words(app).replace("\\", "")
     app.selectbox(key="calibrate-by").set_value("age (simulated)").run()

@@ -56,7 +56,10 @@ def refuses_other_orders(calibrator):
         for predict in (*predicting(calibrator), lambda given: calibrated_scores(calibrator, given)):
             with pytest.raises(InputError, match=words):
                 predict(rows)  # noqa: B023
-    expected = [np.asarray(getattr(predict(PROBA), "confidence", 0)) for predict in predicting(calibrator)]
+    expected = [
+        np.asarray(getattr(predict(Predictions(PROBA)), "confidence", 0))
+        for predict in predicting(calibrator)
+    ]
     found = [np.asarray(getattr(predict(ROWS), "confidence", 0)) for predict in predicting(calibrator)]
     assert all(np.array_equal(a, b) for a, b in zip(expected, found, strict=True))
 

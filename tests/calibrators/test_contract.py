@@ -95,8 +95,13 @@ def answers_of(calibrator, proba):
     answers = {}
     for method in ("predict", "predict_proba", "predict_top", "predict_top_k", "assign"):
         if hasattr(calibrator, method):
-            answer = getattr(calibrator, method)(proba)
-            if isinstance(answer, calib.TopLabelPrediction):
+            codes = method == "predict"  # of predictions, `predict` gives predictions
+            answer = getattr(calibrator, method)(getattr(proba, "proba", proba) if codes else proba)
+            if isinstance(answer, calib.Predictions):
+                answer = answer.proba
+            elif isinstance(answer, calib.TopKPrediction):
+                answer = (answer.ranked, answer.scores)
+            elif isinstance(answer, calib.TopLabelPrediction):
                 answer = (answer.label, answer.confidence)
             arrays = answer if isinstance(answer, tuple) else (answer,)
             answers |= {f"{method} {index}": array for index, array in enumerate(arrays)}

@@ -8,7 +8,7 @@ from sklearn.base import clone
 
 from calib import CalibratorFileError, HistogramBinning, InputError, MulticlassToBinary, PlattScaling
 from calib.answers import guarantee_card
-from calib.answers.calibrated import assessment_strategy, calibrated_scores
+from calib.answers.calibrated import calibrated_scores
 from calib.calibrators.catalogue import name_of
 from calib.calibrators.multiclass import fallback_records
 from calib.data.notions import PerClass
@@ -164,9 +164,9 @@ def test_guarantee_holds_in_every_class_and_group():
 
 def test_assessment_knows_what_is_binned():
     model = fitted(fallback="pooled")
-    assert assessment_strategy(announced(NEW), model) == PerClass()
-    assert assessment_strategy(announced(NEW), fitted("group", fallback="pooled")) == PerClass()
-    assert assessment_strategy(announced(NEW), fitted(binary=PlattScaling())) == "uniform"
+    assert model.strategy_for(announced(NEW)) == PerClass()
+    assert fitted("group", fallback="pooled").strategy_for(announced(NEW)) == PerClass()
+    assert fitted(binary=PlattScaling()).strategy_for(announced(NEW)) == "uniform"
     scores = calibrated_scores(model, NEW, groups=NEW_GROUPS)
     np.testing.assert_array_equal(scores.confidence, model.predict_top(NEW, groups=NEW_GROUPS).confidence)
 

@@ -186,7 +186,11 @@ def test_matrix_and_predictions_give_the_same_calibrator():
     for notion in oracles.NOTIONS:
         item = MulticlassToBinary(HistogramBinning(n_bins=3), notion=notion).fit(proba, y)
         other = MulticlassToBinary(HistogramBinning(n_bins=3), notion=notion).fit(Predictions(proba, y), y)
-        assert (outputs(item, test) == outputs(other, Predictions(test))).all()
+        after = other.predict(Predictions(test))
+        expected = outputs(item, test)[0] if notion != "class-wise" else outputs(item, test).T
+        scores = after.proba if notion == "class-wise" else after.confidence
+        assert (outputs(other, test) == outputs(item, test)).all()
+        assert (scores == expected).all()
 
 
 @pytest.mark.parametrize("notion", oracles.NOTIONS)

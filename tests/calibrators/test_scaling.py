@@ -466,7 +466,7 @@ def test_parameter_counts():
 def test_predictions_and_arrays_are_the_same_input(scaling):
     proba, labels = simulated(n=300)
     predictions = Predictions(proba, labels)
-    item = scaling.fit(predictions, labels).predict_proba(predictions)
+    item = scaling.fit(predictions, labels).predict_proba(predictions).proba
     np.testing.assert_array_equal(scaling.fit(proba, labels).predict_proba(proba), item)
 
 

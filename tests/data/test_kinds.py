@@ -318,7 +318,7 @@ def test_kinds_of_lists_hold_what_they_are_given(three):
         assert ece(y, rows, notion=notion) == pytest.approx(ece(y, proba, notion=notion, top_k=2))
     fitted = MulticlassToBinary(HistogramBinning(n_bins=3), notion="top-k-label", top_k=2).fit(rows, y)
     other = MulticlassToBinary(HistogramBinning(n_bins=3), notion="top-k-label", top_k=2).fit(proba, y)
-    np.testing.assert_array_equal(fitted.predict_top_k(rows)[1], other.predict_top_k(proba)[1])
+    np.testing.assert_array_equal(fitted.predict_top_k(rows).scores, other.predict_top_k(proba)[1])
     with pytest.raises(InputError, match="holds a class twice in row 0"):
         TopKPrediction([[0, 0]], [[0.5, 0.2]])
     with pytest.raises(InputError, match="needs a score for every class"):

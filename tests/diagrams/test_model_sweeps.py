@@ -9,7 +9,7 @@ import pytest
 
 import calib
 from calib import HistogramBinning, InputError, MulticlassToBinary, compare_models, sweep_models
-from calib.answers.calibrated import assessment_strategy, calibrated_scores
+from calib.answers.calibrated import calibrated_scores
 from calib.diagrams import draw_model_comparison
 from tests.answers.test_model_tables import Failing, models
 
@@ -43,7 +43,7 @@ def test_base_and_refitted_binning_are_assessed_for_each_number_of_bins(pairs, s
         for method, notion, key in (("CW-HB", "class-wise", "cw_ece"), ("TL-HB", "top-label", "tl_ece")):
             binned = MulticlassToBinary(HistogramBinning(n_bins=count), notion=notion)
             scores = calibrated_scores(binned.fit(fitting.proba, fitting.labels), unseen)
-            error = calib.ece(y, scores, notion=notion, strategy=assessment_strategy(None, binned))
+            error = calib.ece(y, scores, notion=notion, strategy=binned.strategy_for(unseen))
             assert value[method, key] == pytest.approx(error)
         assert ("TL-HB", "cw_ece") not in value
         floor = calib.noise_floor(y, unseen, n_bins=count, n_resamples=50, random_state=0)

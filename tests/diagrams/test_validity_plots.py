@@ -76,7 +76,7 @@ def test_base_model_in_the_calibrators_cells(notion):
     for code in range(3) if notion != "confidence" else [None]:
         if notion == "class-wise":
             member, base = np.ones(rows.n_samples, bool), rows.proba[:, code]
-            value, right = calibrated[:, code], rows.labels == code
+            value, right = calibrated.proba[:, code], rows.labels == code
         else:
             member = rows.label == code if code is not None else np.ones(rows.n_samples, bool)
             base, value, right = rows.confidence, calibrated.confidence, rows.labels == rows.label
