@@ -6,7 +6,6 @@ calibrator is a `BinaryCalibrator` with one line in `BINARY`, and one in `calib.
 
 from __future__ import annotations
 
-from functools import cache
 from inspect import signature
 from typing import Any, NamedTuple
 
@@ -42,12 +41,7 @@ class CatalogueEntry(NamedTuple):
 
     @property
     def options(self) -> tuple[str, ...]:
-        return _parameters(self.make)
-
-
-@cache
-def _parameters(make: type) -> tuple[str, ...]:
-    return tuple(signature(make).parameters)
+        return tuple(signature(self.make).parameters)
 
 
 class Reduction(NamedTuple):
@@ -151,8 +145,8 @@ def make_calibrator(method: str = "histogram", *, random_state: int | None = Non
         raise InputError(f"method must be one of {', '.join(METHODS)}; got {method!r}")
     options = {name: value for name, value in options.items() if value is not None and value is not False}
     own = METHODS[method].options
-    shared = set(_parameters(MulticlassToBinary)) - {"binary"} if method in BINARY else set()
-    wrong = [name for name in options if name not in own and name not in shared]
+    shared = signature(MulticlassToBinary).parameters if method in BINARY else {}
+    wrong = [name for name in options if name not in own and (name not in shared or name == "binary")]
     if wrong:
         raise InputError(f"{wrong[0]} does not belong to method {method!r}; leave it out")
     parameters = {name: options.pop(name) for name in own if name in options}
@@ -241,6 +235,11 @@ def method_of(calibrator: BaseEstimator) -> str | None:
     return next((name for name, method in METHODS.items() if method.make is type(calibrator)), None)
 
 
+def _reduction_of(calibrator: MulticlassToBinary) -> Reduction:
+    settings = (calibrator.notion, bool(calibrator.normalize))
+    return next(row for row in REDUCTIONS if (row.notion, row.normalize) == settings)
+
+
 def short_name(calibrator: BaseEstimator) -> str:
     """Return the name of a calibrator without its settings, such as "TL-HB" or "TS".
 
@@ -250,9 +249,7 @@ def short_name(calibrator: BaseEstimator) -> str:
     if isinstance(calibrator, CanonicalBinning):
         return short_name(calibrator.scheme)
     if isinstance(calibrator, MulticlassToBinary):
-        settings = (calibrator.notion, bool(calibrator.normalize))
-        reduction = next(row for row in REDUCTIONS if (row.notion, row.normalize) == settings)
-        return f"{reduction.short}-{short_name(calibrator.binary_calibrator)}"
+        return f"{_reduction_of(calibrator).short}-{short_name(calibrator.binary_calibrator)}"
     if isinstance(calibrator, (CorrectedCalibrator, CorrectedScores)):
         inner = calibrator.calibrator
         return "Known shares" if inner is None else f"{short_name(inner)}, other shares"
@@ -278,9 +275,7 @@ def full_name(calibrator: BaseEstimator) -> str:
     if isinstance(calibrator, CanonicalBinning):
         return f"Canonical binning, {full_name(calibrator.scheme)}"
     if isinstance(calibrator, MulticlassToBinary):
-        settings = (calibrator.notion, bool(calibrator.normalize))
-        title = next(row.title for row in REDUCTIONS if (row.notion, row.normalize) == settings)
-        notion, _, normalised = title.partition(", ")
+        notion, _, normalised = _reduction_of(calibrator).title.partition(", ")
         binary = full_name(calibrator.binary_calibrator)
         binary = binary if binary.startswith(("Platt", "Venn")) else binary[:1].lower() + binary[1:]
         return ", ".join(filter(None, [f"{notion} {binary}", normalised]))

@@ -31,13 +31,10 @@ class EnsembleTemperatureScaling(LogScaling):
         Weights of the temperature-scaled, the given and the uniform probabilities.
     """
 
+    parameters = 0, 0, 3
+
     def __init__(self, *, objective: str = "log_loss") -> None:
         self.objective = objective
-
-    @staticmethod
-    def n_parameters(n_classes: int) -> int:
-        """Return 3: T and two of the weights."""
-        return 3
 
     def _check_params(self) -> None:
         check_choice(self.objective, ("log_loss", "brier"), "objective")

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from scipy.optimize import brentq
@@ -48,10 +48,13 @@ SINGLE_PRECISION = 5_000_000
 class LogScaling(VectorCalibrator):
     """The softmax of a map of the log-probabilities, given by `_logits`."""
 
-    @staticmethod
-    def n_parameters(n_classes: int) -> int:
+    #: Number of parameters for L classes, as coefficients of L**2, L and 1.
+    parameters: ClassVar[tuple[int, int, int]]
+
+    @classmethod
+    def n_parameters(cls, n_classes: int) -> int:
         """Return the number of parameters of a fit with `n_classes` classes."""
-        raise NotImplementedError
+        return int(np.polyval(cls.parameters, n_classes))
 
     def fit(self, proba: Scores, y: Values, sample_weight: Values | None = None) -> Self:
         """Fit to (n, L) probabilities, (n,) class codes and optional (n,) weights.
@@ -104,7 +107,8 @@ class LogScaling(VectorCalibrator):
         return False
 
     def _check_params(self) -> None:
-        raise NotImplementedError
+        for name, strength in self.get_params().items():
+            check_not_negative(strength, name)
 
     def _fit(self, matrix: np.ndarray, codes: np.ndarray, weights: np.ndarray) -> None:
         raise NotImplementedError
@@ -139,13 +143,10 @@ class TemperatureScaling(LogScaling):
     n_classes_ : int
     """
 
+    parameters = 0, 0, 1
+
     def __init__(self, *, objective: str = "log_loss") -> None:
         self.objective = objective
-
-    @staticmethod
-    def n_parameters(n_classes: int) -> int:
-        """Return 1: T."""
-        return 1
 
     def _check_params(self) -> None:
         check_choice(self.objective, tuple(_SEARCHES), "objective")
@@ -257,10 +258,7 @@ class VectorScaling(AffineScaling):
         As for `DirichletScaling`.
     """
 
-    @staticmethod
-    def n_parameters(n_classes: int) -> int:
-        """Return 2 (L - 1)."""
-        return 2 * (n_classes - 1)
+    parameters = 0, 2, -2
 
     def _features(self, matrix: np.ndarray) -> np.ndarray:
         kind = np.float32 if matrix.size > SINGLE_PRECISION else np.float64
@@ -318,14 +316,11 @@ class DirichletScaling(AffineScaling):
         As for `TemperatureScaling`.
     """
 
+    parameters = 1, 1, 0
+
     def __init__(self, *, l2: float | str = 0.0, off_diagonal: float | str | None = None) -> None:
         super().__init__(l2=l2)
         self.off_diagonal = off_diagonal
-
-    @staticmethod
-    def n_parameters(n_classes: int) -> int:
-        """Return L (L + 1)."""
-        return n_classes * (n_classes + 1)
 
     @property
     def _ridges(self) -> dict[str, float | str]:

@@ -11,7 +11,6 @@ from calib.calibrators.likelihood import LEAST_RIDGE
 from calib.calibrators.scaling import LogScaling, log_floored, log_loss_temperature
 from calib.calibrators.softmax import softmax
 from calib.calibrators.softmax_fit import DiagonalMap, FullMap, softmax_fit
-from calib.data.validation import check_not_negative
 
 
 class StructuredScaling(LogScaling):
@@ -32,10 +31,6 @@ class StructuredScaling(LogScaling):
     @property
     def _is_held(self) -> bool:
         return True
-
-    def _check_params(self) -> None:
-        for name, strength in self.get_params().items():
-            check_not_negative(strength, name)
 
     def _fit(self, matrix: np.ndarray, codes: np.ndarray, weights: np.ndarray) -> None:
         self.n_samples_ = len(codes)
@@ -80,14 +75,11 @@ class StructuredVectorScaling(StructuredScaling):
         As for `DirichletScaling`.
     """
 
+    parameters = 0, 2, 1
+
     def __init__(self, *, lambda_intercept: float = 1.0, lambda_diagonal: float = 1.0) -> None:
         self.lambda_intercept = lambda_intercept
         self.lambda_diagonal = lambda_diagonal
-
-    @staticmethod
-    def n_parameters(n_classes: int) -> int:
-        """Return 2 L + 1."""
-        return 2 * n_classes + 1
 
     def _penalty(self, n_classes: int) -> tuple[DiagonalMap | FullMap, np.ndarray]:
         return DiagonalMap(n_classes, n_classes), np.array([self.lambda_diagonal, self.lambda_intercept])
@@ -118,6 +110,8 @@ class StructuredMatrixScaling(StructuredScaling):
         As for `StructuredVectorScaling`.
     """
 
+    parameters = 1, 1, 1
+
     def __init__(
         self,
         *,
@@ -128,11 +122,6 @@ class StructuredMatrixScaling(StructuredScaling):
         self.lambda_intercept = lambda_intercept
         self.lambda_diagonal = lambda_diagonal
         self.lambda_off_diagonal = lambda_off_diagonal
-
-    @staticmethod
-    def n_parameters(n_classes: int) -> int:
-        """Return L (L + 1) + 1."""
-        return n_classes * (n_classes + 1) + 1
 
     def _penalty(self, n_classes: int) -> tuple[DiagonalMap | FullMap, np.ndarray]:
         kind = FullMap(n_classes)

@@ -12,7 +12,6 @@ from calib.base.parallel import map_row_blocks, map_threads, one_blas_thread, ro
 from calib.calibrators.likelihood import LEAST_RIDGE, newton, newton_step, warn_early
 from calib.calibrators.scaling import LogScaling, log_floored, top_versus_all_temperature
 from calib.calibrators.softmax_fit import GAP
-from calib.data.validation import check_not_negative
 
 #: Least logit below the highest of the others: denormal numbers take a hundred times as long.
 _LEAST_LOGIT = -300.0
@@ -44,20 +43,14 @@ class TopVersusAllScaling(LogScaling):
     since the authors' loss jumps if that class changes; weights multiply log-probabilities, not logits.
     """
 
+    parameters = 0, 1, 0
+
     weights_: np.ndarray
     loss_gap_: float
     gradient_norm_: float
 
     def __init__(self, *, l2: float = 0.1) -> None:
         self.l2 = l2
-
-    @staticmethod
-    def n_parameters(n_classes: int) -> int:
-        """Return L."""
-        return n_classes
-
-    def _check_params(self) -> None:
-        check_not_negative(self.l2, "l2")
 
     def _fit(self, matrix: np.ndarray, codes: np.ndarray, weights: np.ndarray) -> None:
         temperature = top_versus_all_temperature(matrix, codes, self.floor_, weights)

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from types import MappingProxyType
 
 import numpy as np
 from scipy.special import expit, logit, softmax
@@ -23,6 +24,17 @@ FOREST_TYPES = ("spruce/fir", "lodgepole pine", "other")
 CIFAR10 = ("airplane", "automobile", "bird", "cat", "deer", "dog", "frog", "horse", "ship", "truck")
 
 
+def _example(
+    name: str,
+    calibration: Predictions,
+    evaluation: Predictions,
+    description: str,
+    truth: np.ndarray | None = None,
+    models: Mapping[str, tuple[Predictions, Predictions]] = MappingProxyType({}),
+) -> Example:
+    return Example(name, EXAMPLE_TITLES[name], description, True, calibration, evaluation, truth, models)
+
+
 def two_patients() -> Example:
     """Build Example 1 of Gupta & Ramdas (2022), in exact proportions: conf-ECE 0, TL-ECE 0.4.
 
@@ -34,16 +46,12 @@ def two_patients() -> Example:
     proba = np.tile([[0.6, 0.2, 0.2], [0.2, 0.6, 0.2]], (500, 1))
     labels = np.tile([0, 1, 1, 1, 1, 1, 2, 1, 2, 1], 100)
     rows = Predictions(proba, labels, ("disease 1", "disease 2", "other disease"))
-    return Example(
-        name="two-patients",
-        title=EXAMPLE_TITLES["two-patients"],
-        description=(
-            "Example 1 of the paper in exact proportions: confidence 0.6 is right 60 % of the time overall, "
-            "yet 20 % of the time for one predicted disease and always for the other."
-        ),
-        simulated=True,
-        calibration=rows,
-        evaluation=rows,
+    return _example(
+        "two-patients",
+        rows,
+        rows,
+        "Example 1 of the paper in exact proportions: confidence 0.6 is right 60 % of the time overall, "
+        "yet 20 % of the time for one predicted disease and always for the other.",
         truth=np.tile([0.2, 1.0], 500),
     )
 
@@ -76,16 +84,12 @@ def resnet_shaped(
 
     calibration, _ = _population(draw, n_calibration, CIFAR10, (random_state, 0))
     evaluation, truth = _population(draw, n_evaluation, CIFAR10, (random_state, 1))
-    return Example(
-        name="resnet",
-        title=EXAMPLE_TITLES["resnet"],
-        description=(
-            "Simulated in the shape of CIFAR-10 with a ResNet: confidence is nearly calibrated overall, but "
-            "at 0.5-0.6 a predicted airplane is right about 20 % of the time and a predicted horse 90 %."
-        ),
-        simulated=True,
-        calibration=calibration,
-        evaluation=evaluation,
+    return _example(
+        "resnet",
+        calibration,
+        evaluation,
+        "Simulated in the shape of CIFAR-10 with a ResNet: confidence is nearly calibrated overall, but "
+        "at 0.5-0.6 a predicted airplane is right about 20 % of the time and a predicted horse 90 %.",
         truth=truth,
     )
 
@@ -115,16 +119,12 @@ def perfect(
         return Predictions(proba, draw_labels(proba, rng))
 
     evaluation = draw(n_samples)
-    return Example(
-        name="perfect",
-        title=EXAMPLE_TITLES["perfect"],
-        description=(
-            f"Simulated: {n_samples:,} rows and {n_classes:,} classes whose labels are drawn from the "
-            "predicted probabilities themselves, so every deviation that shows is sampling noise."
-        ),
-        simulated=True,
-        calibration=draw(max(n_samples // 2, 1)),
-        evaluation=evaluation,
+    return _example(
+        "perfect",
+        draw(max(n_samples // 2, 1)),
+        evaluation,
+        f"Simulated: {n_samples:,} rows and {n_classes:,} classes whose labels are drawn from the "
+        "predicted probabilities themselves, so every deviation that shows is sampling noise.",
         truth=evaluation.confidence,
     )
 
@@ -157,16 +157,12 @@ def many_classes(
     names = tuple(f"class {code:0{len(str(n_classes - 1))}d}" for code in range(n_classes))
     calibration, _ = _population(draw, n_samples // 2, names, (random_state, 0), np.float32)
     evaluation, truth = _population(draw, n_samples, names, (random_state, 1), np.float32)
-    return Example(
-        name="many-classes",
-        title=EXAMPLE_TITLES["many-classes"],
-        description=(
-            f"Simulated: {n_classes:,} classes in families of ten, of very different frequency and each with "
-            "its own miscalibration; most classes are predicted too rarely to tell it from noise."
-        ),
-        simulated=True,
-        calibration=calibration,
-        evaluation=evaluation,
+    return _example(
+        "many-classes",
+        calibration,
+        evaluation,
+        f"Simulated: {n_classes:,} classes in families of ten, of very different frequency and each with "
+        "its own miscalibration; most classes are predicted too rarely to tell it from noise.",
         truth=truth,
     )
 
@@ -192,16 +188,12 @@ def three_classes(
         edges = softmax(true_logits, axis=1).cumsum(axis=1)[:, :2]
         labels = (rng.random(n_rows)[:, None] >= edges).sum(axis=1)
         sets.append(Predictions(softmax(logits, axis=1), labels, FOREST_TYPES))
-    return Example(
-        name="three-classes",
-        title=EXAMPLE_TITLES["three-classes"],
-        description=(
-            "Simulated in the shape of a logistic regression on three forest types: it is too extreme, "
-            "predicts too little pine, and misses the other types where it is surest of spruce/fir."
-        ),
-        simulated=True,
-        calibration=sets[0],
-        evaluation=sets[1],
+    return _example(
+        "three-classes",
+        sets[0],
+        sets[1],
+        "Simulated in the shape of a logistic regression on three forest types: it is too extreme, "
+        "predicts too little pine, and misses the other types where it is surest of spruce/fir.",
     )
 
 
@@ -242,16 +234,12 @@ def four_networks(
             pairs[name].append(Predictions(softmax(logits, axis=1), labels))
     models = {name: (fitting, unseen) for name, (fitting, unseen) in pairs.items()}
     calibration, evaluation = models["good"]
-    return Example(
-        name="networks",
-        title=EXAMPLE_TITLES["networks"],
-        description=(
-            "Simulated: four networks on the same rows, of which one is well calibrated, one over-confident, "
-            "one under-confident, and one bad for a single class."
-        ),
-        simulated=True,
-        calibration=calibration,
-        evaluation=evaluation,
+    return _example(
+        "networks",
+        calibration,
+        evaluation,
+        "Simulated: four networks on the same rows, of which one is well calibrated, one over-confident, "
+        "one under-confident, and one bad for a single class.",
         models=models,
     )
 
@@ -312,16 +300,12 @@ def covtype_simulated(
 
     calibration, _ = draw(n_calibration, np.random.default_rng((random_state, 0)))
     evaluation, truth = draw(n_evaluation, np.random.default_rng((random_state, 1)))
-    return Example(
-        name="covtype-simulated",
-        title=EXAMPLE_TITLES["covtype-simulated"],
-        description=(
-            "Simulated in the shape of COVTYPE with a random forest: 7 classes, one 100 times as frequent as "
-            "another, and confidences in steps of 0.01 that are too low for every predicted class."
-        ),
-        simulated=True,
-        calibration=calibration,
-        evaluation=evaluation,
+    return _example(
+        "covtype-simulated",
+        calibration,
+        evaluation,
+        "Simulated in the shape of COVTYPE with a random forest: 7 classes, one 100 times as frequent as "
+        "another, and confidences in steps of 0.01 that are too low for every predicted class.",
         truth=truth,
     )
 

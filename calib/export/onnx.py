@@ -29,8 +29,8 @@ def to_onnx(
     calibrator : fitted calibrator
         Any that `calib.save` can store.
     opset : int or ONNX model, optional
-        Version of the operators, from 13 on. Default: the newest that the installed onnx writes and
-        onnxruntime runs. A model (or its bytes) stands for its opset and IR version.
+        Version of the operators, from 13 on; by default 21, which onnxruntime runs from 1.20 on. A model (or
+        its bytes) stands for its opset and IR version.
     prefix : str, optional
         Put before every name. Default: ``"calibrated_"`` if `opset` is a model, else none.
     logits : bool

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from functools import cache
 from typing import Any
 
 import numpy as np
@@ -11,7 +10,7 @@ from sklearn.base import BaseEstimator
 from calib.base.exceptions import InputError, not_installed
 from calib.export.program import Program, Value
 
-#: Oldest operator set of a model, and the newest that every onnxruntime allowed by `pyproject.toml` runs.
+#: Oldest operator set of a model, and the default: the newest that every supported onnxruntime runs.
 OLDEST, EVERYWHERE = 13, 21
 #: Prefix of the names of a calibrator that follows a classifier.
 BEHIND = "calibrated_"
@@ -76,34 +75,6 @@ def to_go_before(model: BaseEstimator) -> Any:
     return copy
 
 
-@cache
-def newest_opset() -> int:
-    """Return the newest operator set that onnx writes and onnxruntime runs; without it, `EVERYWHERE`."""
-    onnx = _onnx()
-    known: int = onnx.defs.onnx_opset_version()
-    try:
-        import onnxruntime
-    except ImportError:
-        return min(known, EVERYWHERE)
-    options = onnxruntime.SessionOptions()
-    options.log_severity_level = 4
-    refused = onnxruntime.capi.onnxruntime_pybind11_state
-    ends = [onnx.helper.make_tensor_value_info(name, onnx.TensorProto.FLOAT, [1]) for name in ("x", "y")]
-    nodes = [  # operators that are renewed most often
-        onnx.helper.make_node("Cast", ["x"], ["z"], to=onnx.TensorProto.FLOAT),
-        onnx.helper.make_node("Identity", ["z"], ["y"]),
-    ]
-    graph = onnx.helper.make_graph(nodes, "trial", ends[:1], ends[1:])
-    for opset in range(known, EVERYWHERE, -1):  # onnxruntime names no newest one; it refuses what is too new
-        trial = _model_with_versions(graph, opset).SerializeToString()
-        try:
-            onnxruntime.InferenceSession(trial, options, providers=["CPUExecutionProvider"])
-        except (refused.Fail, refused.InvalidArgument, refused.NotImplemented):
-            continue
-        return opset
-    return min(known, EVERYWHERE)
-
-
 def _model_with_versions(graph: Any, opset: int, ir_version: int | None = None) -> Any:
     """Return a model of a graph, with the lowest IR version that its operators allow, or a given version."""
     helper = _onnx().helper
@@ -157,13 +128,13 @@ class Graph:
         onnx = _onnx()
         self._helper, self._stored = onnx.helper, onnx.numpy_helper.from_array
         self._ir_version = None
+        known = onnx.defs.onnx_opset_version()
         if opset is None:
-            opset = newest_opset()
+            opset = min(EVERYWHERE, known)
         elif not isinstance(opset, (int, np.integer)):
             model = as_model(opset)
             opset, self._ir_version = opset_of(model), model.ir_version
             prefix = BEHIND if prefix is None else prefix
-        known = onnx.defs.onnx_opset_version()
         if not OLDEST <= opset <= known:
             raise InputError(
                 f"opset must be from {OLDEST} to {known}, which the installed onnx knows; got {opset}"

@@ -78,22 +78,11 @@ def _softmax(logits):
 
 
 #: Functions of NumPy that steps are made of.
-NUMPY = (
-    *("absolute", "add", "ceil", "divide", "equal", "greater", "greater_equal", "less", "less_equal", "log"),
-    *(
-        "log1p",
-        "logical_and",
-        "matmul",
-        "maximum",
-        "minimum",
-        "multiply",
-        "negative",
-        "rint",
-        "subtract",
-        "where",
-    ),
-)
-FUNCTIONS = {name: getattr(np, name) for name in NUMPY} | {
+NUMPY = """
+    absolute add ceil divide equal greater greater_equal less less_equal log log1p logical_and matmul maximum
+    minimum multiply negative rint subtract where
+"""
+FUNCTIONS = {name: getattr(np, name) for name in NUMPY.split()} | {
     "along": lambda matrix, columns: np.take_along_axis(matrix, columns, axis=1),
     "column": lambda vector: vector[:, None],
     "columns": lambda matrix, start, stop: matrix[:, start:stop],

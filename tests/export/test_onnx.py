@@ -16,7 +16,7 @@ pytest.importorskip("onnxruntime", reason="the onnx extra is not installed")
 
 from calib import HistogramBinning, InputError, MulticlassToBinary  # noqa: E402
 from calib.export import onnx_behind, to_onnx, verify_onnx  # noqa: E402
-from calib.export.onnx_graph import EVERYWHERE, newest_opset  # noqa: E402
+from calib.export.onnx_graph import EVERYWHERE  # noqa: E402
 
 
 @pytest.mark.parametrize("name", MULTICLASS)
@@ -96,21 +96,8 @@ def test_every_operator_set_gives_the_same(name, opset):
     calibrator = fitted(name)
     model = to_onnx(calibrator, opset=opset)
     (version,) = [item.version for item in onnx.load_from_string(model).opset_import]
-    assert version == (opset or newest_opset())
+    assert version == (opset or EVERYWHERE)
     assert verify_onnx(model, calibrator, rows(5, 500)[0]) <= (1e-9 if is_smooth(calibrator) else 1e-15)
-
-
-def test_the_default_operator_set_is_the_newest_that_is_written_and_run(monkeypatch):
-    known = onnx.defs.onnx_opset_version()
-    newest = newest_opset()
-    assert EVERYWHERE <= newest <= known
-    for opset in range(EVERYWHERE, newest + 1):
-        assert verify_onnx(to_onnx(fitted("TS"), opset=opset), fitted("TS"), rows(5, 100)[0]) <= 1e-9
-    for opset in range(newest + 1, known + 1):
-        with pytest.raises(Exception, match=r"(?i)opset|not.?implemented"):
-            verify_onnx(to_onnx(fitted("TS"), opset=opset), fitted("TS"), rows(5, 100)[0])
-    monkeypatch.setitem(sys.modules, "onnxruntime", None)
-    assert newest_opset.__wrapped__() == min(EVERYWHERE, known)
 
 
 def test_operator_sets_that_are_not_known_are_refused():

@@ -14,7 +14,6 @@ from calib.calibrators.binary import BinaryCalibrator
 from calib.data.kinds import lacks
 from calib.evidence.reductions import event_scores
 from calib.export import scorer, to_onnx, verify_onnx, verify_scorer
-from calib.export.onnx_graph import EVERYWHERE
 from calib.files.saved import dumps
 from pages.shared import widgets as ui
 from pages.shared.kept import kept
@@ -99,5 +98,5 @@ def _scorer(method: Method, _proba: np.ndarray) -> tuple[str, float]:
 
 @kept(rows=True)
 def _graph(method: Method, _proba: np.ndarray) -> tuple[bytes, float]:
-    graph = to_onnx(method.calibrator, opset=EVERYWHERE)
+    graph = to_onnx(method.calibrator)
     return graph, verify_onnx(graph, method.calibrator, _proba, groups=groups_of(method, len(_proba)))
