@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
+from functools import partial
+from itertools import repeat
 from typing import Any
 
 import numpy as np
@@ -17,11 +19,10 @@ from calib.base.exceptions import InputError
 from calib.base.results import Drawn
 from calib.calibrators.catalogue import PAPER
 from calib.data.defaults import N_BINS, N_RESAMPLES, RANDOM_STATE
-from calib.data.kinds import KINDS, kind_of
+from calib.data.kinds import kind_of
 from calib.data.predictions import Announcement, Predictions
 from calib.data.several_models import pairs_of_models, rows_to_fit
-from calib.diagrams.bin_sweep import ece_sweep
-from calib.diagrams.refits import binned_sweeps
+from calib.diagrams.bin_sweep import refitted_rows
 from calib.diagrams.style import (
     Figure,
     Properties,
@@ -35,7 +36,7 @@ from calib.diagrams.style import (
     shorten,
 )
 from calib.evidence.rows import Rows
-from calib.stats.floors import noise_floors
+from calib.stats.floors import noise_floor
 from calib.stats.measures import MEASURES, Measure, ece_of
 
 #: Errors of the paper's Figures 2 and 5 to 8, in their order.
@@ -51,12 +52,12 @@ class SweptNumber:
     measure: str  #: Key of the error in `calib.stats.measures.MEASURES`
     title: str  #: Name of the error in tables
     n_bins: int
-    value: float
-    #: Mean, 5 and 95 % quantile of a perfect model's errors with the base scores
-    floor: float
-    floor_lower: float
-    floor_upper: float
     failure: str | None  #: Why the method could not be fitted; None if it could
+    value: float = np.nan
+    #: Mean, 5 and 95 % quantile of a perfect model's errors with the base scores
+    floor: float = np.nan
+    floor_lower: float = np.nan
+    floor_upper: float = np.nan
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -121,85 +122,58 @@ def sweep_models(
         raise InputError(f"n_bins must be numbers of bins of 1 or more; got {counts[:10]}")
     pairs = pairs_of_models(models, calibration, random_state)
     chosen = methods_to_compare(methods, kind_of(next(iter(pairs.values()))[1]), N_BINS)
-    redraws: dict[str, Any] = {"n_resamples": n_resamples, "random_state": random_state}
-    found: list[pd.DataFrame] = []
-    sides = {model: _Swept(model, *pair, counts) for model, pair in pairs.items()}
+    redrawn = partial(_with_floor, n_resamples=n_resamples, random_state=random_state)
     steps = [(model, method) for model in pairs for method in (BASE, *chosen)]
+    numbers: list[SweptNumber] = []
+    scored: Iterable[Rows]
+    values: Callable[[Rows, Measure, int], tuple[float, ...]]
     for position, (model, method) in enumerate(steps):
         if progress:
             progress(position / len(steps), f"{model}: {method}")
+        number, (fitting, rows) = partial(SweptNumber, model, method), pairs[model]
         try:
-            side = sides[model]
-            values = side.base(redraws) if method == BASE else side.method(method, chosen[method])
-        except InputError as error:
-            values = [{"measure": key, "n_bins": b, "failure": str(error)} for key in SWEPT for b in counts]
-        found.append(pd.DataFrame(values).assign(model=model, method=method))
-    table = pd.concat(found, ignore_index=True)
-    table["title"] = table["measure"].map(lambda key: MEASURES[key].title)
-    return ModelSweeps(table.reindex(columns=[each.name for each in fields(SweptNumber)]))
-
-
-class _Swept:
-    """Rows of a model, and errors of its methods for each number of bins."""
-
-    def __init__(
-        self, model: str, calibration: Announcement | None, evaluation: Announcement, counts: list[int]
-    ) -> None:
-        self.model, self.calibration, self.counts = model, calibration, counts
-        self.rows = Rows(evaluation)
-
-    def base(self, redraws: Mapping[str, Any]) -> list[dict[str, Any]]:
-        values = self._values(self.rows)
-        for value in values:
-            measure = MEASURES[value["measure"]]
-            wanted = {"it": {part: measure.options[part] for part in ("metric", "norm", "aggregate")}}
-            options = {"notion": measure.notion, "n_bins": value["n_bins"], **redraws}
-            floor = noise_floors(self.rows, wanted, **options)["it"]
-            low, high = float(floor.quantile(0.05)), float(floor.quantile(0.95))
-            value |= {"floor": floor.mean, "floor_lower": low, "floor_upper": high}
-        return values
-
-    def method(self, name: str, calibrator: BaseEstimator) -> list[dict[str, Any]]:
-        calibration, rows = rows_to_fit(self.model, self.calibration), self.rows.predictions
-        by_bins = getattr(getattr(calibrator, "binary", None), "n_bins", None) is not None
-        if by_bins and isinstance(rows, Predictions):
-            return self._refitted(calibrator, calibration, rows)
-        fitted, _ = timed_fit(name, calibrator, calibration)
-        return self._values(self.rows.of_scores(calibrated_scores(fitted, rows)))
-
-    def _refitted(
-        self, calibrator: BaseEstimator, calibration: Predictions, rows: Predictions
-    ) -> list[dict[str, Any]]:
-        every_class = calibrator.notion == "class-wise"
-        found = []
-        for metric in ("ece", "mce"):
-            measures = [measure for measure in self._measures(every_class) if measure.metric == metric]
-            notions = [measure.notion for measure in measures if measure.notion is not None]
-            options: dict[str, Any] = {"notions": notions, "metric": metric}
-            swept = binned_sweeps(calibrator, calibration, rows, self.counts, **options)
-            found += [
-                self._lines(measure.key, swept[notion].ece)
-                for measure, notion in zip(measures, notions, strict=True)
+            if method == BASE:
+                scored, values = repeat(Rows(rows)), redrawn
+            else:
+                scored = _recalibrated(method, chosen[method], rows_to_fit(model, fitting), rows, counts)
+                values = _error
+            numbers += [
+                number(measure.key, measure.title, count, None, *values(evidence, measure, count))
+                for count, evidence in zip(counts, scored, strict=False)
+                for measure in _measures(evidence)
             ]
-        return sum(found, [])
+        except InputError as error:
+            left_out = [(key, count) for key in SWEPT for count in counts]
+            numbers += [number(key, MEASURES[key].title, count, str(error)) for key, count in left_out]
+    return ModelSweeps(pd.DataFrame(numbers))
 
-    def _values(self, rows: Rows) -> list[dict[str, Any]]:
-        found = []
-        for measure in self._measures("scores" in KINDS[rows.kind].has):
-            options: dict[str, Any] = {"notion": measure.notion, "metric": measure.metric}
-            found.append(self._lines(measure.key, ece_sweep(rows, n_bins=self.counts, **options).ece))
-        return sum(found, [])
 
-    def _measures(self, every_class: bool) -> list[Measure]:
-        known = [MEASURES[key] for key in SWEPT if MEASURES[key].missing(self.rows) is None]
-        found = [measure for measure in known if every_class or measure.notion != "class-wise"]
-        return found or list(ece_of(self.rows.kind).values())
+def _recalibrated(
+    name: str, calibrator: BaseEstimator, calibration: Announcement, rows: Announcement, counts: list[int]
+) -> Iterable[Rows]:
+    """Return the rows with calibrated scores for each number of bins."""
+    by_bins = getattr(getattr(calibrator, "binary", None), "n_bins", None) is not None
+    if by_bins and isinstance(rows, Predictions):
+        return map(partial(refitted_rows, calibrator, calibration, rows), counts)
+    fitted, _ = timed_fit(name, calibrator, calibration)
+    return repeat(Rows(rows).of_scores(calibrated_scores(fitted, rows)))
 
-    def _lines(self, key: str, values: np.ndarray) -> list[dict[str, Any]]:
-        return [
-            {"measure": key, "n_bins": count, "value": float(value)}
-            for count, value in zip(self.counts, values, strict=True)
-        ]
+
+def _measures(rows: Rows) -> list[Measure]:
+    known = [MEASURES[key] for key in SWEPT if MEASURES[key].missing(rows) is None]
+    return known or list(ece_of(rows.kind).values())
+
+
+def _error(rows: Rows, measure: Measure, n_bins: int) -> tuple[float, ...]:
+    return (measure.value(rows, cells=rows.cells(measure.notion, n_bins=n_bins, effects=False)),)
+
+
+def _with_floor(
+    rows: Rows, measure: Measure, n_bins: int, *, n_resamples: int, random_state: int | None
+) -> tuple[float, ...]:
+    redraws: dict[str, Any] = {"n_resamples": n_resamples, "random_state": random_state}
+    floor = noise_floor(rows, **measure.options, n_bins=n_bins, **redraws)
+    return floor.observed, floor.mean, float(floor.quantile(0.05)), float(floor.quantile(0.95))
 
 
 def draw_model_sweeps(sweeps: ModelSweeps) -> Figure:

@@ -27,8 +27,8 @@ from calib.data.equal_rows import overlap
 from calib.data.kinds import KINDS
 from calib.data.notions import TOP_NOTIONS, Notion, PerClass, Strategy
 from calib.data.splits import units_of
+from calib.diagrams.bin_sweep import binned_sweeps
 from calib.diagrams.monitoring import OverTime, watch_rows
-from calib.diagrams.refits import binned_sweeps
 from calib.diagrams.row_lists import cell_order
 from calib.diagrams.slice_maps import slice_class_heat, slice_heat
 from calib.diagrams.three_class_views import rows_of_classes

@@ -17,8 +17,8 @@ from calib import HistogramBinning, InputError, MulticlassToBinary, Predictions,
 from calib.answers.calibrated import calibrated_scores
 from calib.answers.cuts import cut_column
 from calib.answers.decision_curves import risk_coverage
+from calib.diagrams.bin_sweep import binned_sweeps
 from calib.diagrams.monitoring import watch_rows
-from calib.diagrams.refits import binned_sweeps
 from calib.diagrams.row_lists import cell_order
 from calib.diagrams.slice_maps import slice_class_heat, slice_heat
 from calib.evidence.rows import Rows

@@ -26,9 +26,9 @@ from calib.base.parallel import WORKERS
 from calib.calibrators.effort import fit_seconds
 from calib.data.notions import TOP_NOTIONS
 from calib.data.predictions import Announcement
+from calib.diagrams.bin_sweep import binned_sweeps
 from calib.diagrams.class_sizes import class_binning, plan_bins
 from calib.diagrams.monitoring import watch_rows
-from calib.diagrams.refits import binned_sweeps
 from calib.diagrams.scheme_comparison import compare_schemes
 from calib.evidence.binning import BinaryProblems
 from calib.evidence.rows import Rows
