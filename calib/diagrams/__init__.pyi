@@ -46,8 +46,8 @@ from .slice_maps import draw_slice_gaps as draw_slice_gaps, draw_slice_panels as
 from .style import FEW_ROWS as FEW_ROWS, MAX_NAMED as MAX_NAMED, OKABE_ITO as OKABE_ITO
 from .three_class_views import merge_classes as merge_classes, renormalise_classes as renormalise_classes
 from .validity_plots import (
-    DOTTED as DOTTED, CanonicalValidity as CanonicalValidity, ValidityCells as ValidityCells,
+    DOTTED as DOTTED, ValidityCells as ValidityCells,
     ValidityCurve as ValidityCurve, canonical_validity as canonical_validity,
-    draw_canonical_validity as draw_canonical_validity, draw_validity as draw_validity,
+    draw_validity as draw_validity,
     validity_cells as validity_cells, validity_curve as validity_curve, validity_words as validity_words,
 )

@@ -35,6 +35,7 @@ from calib.diagrams.style import (
     width_of,
 )
 from calib.diagrams.validity_plots import ValidityCurve
+from calib.evidence.binning import BinStatistics
 from calib.evidence.rows import Rows
 from calib.stats.errors import ece
 from calib.stats.floors import noise_floor, problem_floors
@@ -64,33 +65,14 @@ class ClassBinning(Result):
     #: (L,) float64: Mean TL-ECE that a perfect model with the same scores would show on the same cells
     base_floor: np.ndarray
     floor: np.ndarray
-    #: (C,) int64: Class and evaluation rows of each cell
-    label: np.ndarray
-    count: np.ndarray
-    #: (C,) float64: Mean base confidence, calibrated confidence and accuracy of each cell
-    base_confidence: np.ndarray
-    confidence: np.ndarray
-    accuracy: np.ndarray
+    cells: BinStatistics  #: Cells of the calibrated confidence
+    base_cells: BinStatistics  #: The same cells with the base model's confidence
 
     @property
     def points_per_bin(self) -> np.ndarray:
         """Mean calibration rows per bin of each class, (L,) float64; NaN without bins."""
         empty = np.full(len(self.n_bins), np.nan)
         return np.divide(self.n_calibration, self.n_bins, out=empty, where=self.n_bins > 0)
-
-    def validity(self, label: int | None = None, *, base: bool = False) -> tuple[np.ndarray, np.ndarray]:
-        """Return the validity plot V(eps): share of rows whose cell's ``|accuracy - confidence|`` <= eps.
-
-        Eps and share, (C + 1,) float64, are steps that start at (0, 0): of the class with code `label`, or of
-        all; if `base`, of the base model.
-        """
-        shown = np.ones(len(self.label), bool) if label is None else self.label == label
-        confidence = self.base_confidence if base else self.confidence
-        count = self.count[shown]
-        curve = ValidityCurve.of_cells(
-            "top-label", self.label[shown], count, count, confidence[shown], self.accuracy[shown]
-        )
-        return curve.steps(max_points=len(curve.gap) + 1)
 
     def frame(self, class_names: tuple[str, ...] | None = None) -> pd.DataFrame:
         """Return one row per class, with its name if there are `class_names`."""
@@ -112,11 +94,11 @@ class ClassBinning(Result):
         """Return one row per cell."""
         return pd.DataFrame(
             {
-                "class": [class_names[code] for code in self.label],
-                "rows": self.count,
-                "base confidence": self.base_confidence,
-                "HB confidence": self.confidence,
-                "accuracy": self.accuracy,
+                "class": [class_names[code] for code in self.cells.label],
+                "rows": self.cells.count,
+                "base confidence": self.base_cells.mean_score,
+                "HB confidence": self.cells.mean_score,
+                "accuracy": self.cells.mean_outcome,
             }
         )
 
@@ -209,11 +191,8 @@ def class_binning(
         ece=by_class(found.observed),
         base_floor=by_class(of_base.mean),
         floor=by_class(found.mean),
-        label=cells.label,
-        count=cells.count,
-        base_confidence=before.mean_score,
-        confidence=cells.mean_score,
-        accuracy=cells.mean_outcome,
+        cells=cells,
+        base_cells=before,
     )
 
 
@@ -339,24 +318,25 @@ def draw_class_panels(
     x_axes, y_axes = axes(layout, "x"), axes(layout, "y")
     layout["shapes"] = [diagonal(2 * row + 1) for row in range(len(codes))]
     for row, code in enumerate(codes):
-        cells = side.label == code
-        for name, colour, symbol, score in (
-            ("base model", _BASE, "circle", side.base_confidence[cells]),
-            ("HB", _HB, "diamond", side.confidence[cells]),
+        own = side.cells.label == code
+        for name, colour, symbol, every in (
+            ("base model", _BASE, "circle", side.base_cells),
+            ("HB", _HB, "diamond", side.cells),
         ):
+            cells = every.of(own)
             data += scatter(
-                x=score,
-                y=side.accuracy[cells],
-                marker=marks(faint(colour, side.count[cells]), 7, symbol),
+                x=cells.mean_score,
+                y=cells.mean_outcome,
+                marker=marks(faint(colour, cells.count), 7, symbol),
                 name=name,
                 legendgroup=name,
                 showlegend=row == 0,
-                customdata=(side.count[cells],),
+                customdata=(cells.count,),
                 hovertemplate="confidence %{x:.3f}, accuracy %{y:.3f}<br>%{customdata[0]:,} rows"
                 f"<extra>{name}</extra>",
                 **at(2 * row + 1),
             )
-            steps, share = side.validity(code, base=name == "base model")
+            steps, share = ValidityCurve.of_cells(cells).steps()
             data += scatter(
                 x=np.append(steps, max(1.0, steps[-1])),
                 y=np.append(share, share[-1]),

@@ -24,12 +24,7 @@ from calib.diagrams.noise_floors import draw_decompositions, draw_floors
 from calib.diagrams.reliability_diagrams import BinZoom, ReliabilityDiagram, draw_reliability, draw_zoom
 from calib.diagrams.slice_maps import draw_slice_gaps
 from calib.diagrams.style import Figure, plotted
-from calib.diagrams.validity_plots import (
-    CanonicalValidity,
-    ValidityCurve,
-    draw_canonical_validity,
-    draw_validity,
-)
+from calib.diagrams.validity_plots import ValidityCurve, draw_validity
 from calib.stats.decompositions import Decomposition
 from calib.stats.floors import NoiseFloor
 
@@ -66,7 +61,6 @@ ALONE: dict[type, Callable[..., Figure]] = {
 }
 #: Functions that draw results by the name of their method.
 TOGETHER: dict[type, Callable[..., Figure]] = {
-    CanonicalValidity: draw_canonical_validity,
     DecisionCurve: draw_decision_curves,
     Decomposition: draw_decompositions,
     NoiseFloor: draw_floors,
@@ -95,8 +89,8 @@ def plot(
     Parameters
     ----------
     result : a result with a figure, or mapping of method to results of one type
-        Types of results by method: `CanonicalValidity`, `DecisionCurve`, `Decomposition`, `NoiseFloor`,
-        `RiskCoverage`, `ValidityCurve`.
+        Types of results by method: `DecisionCurve`, `Decomposition`, `NoiseFloor`, `RiskCoverage`,
+        `ValidityCurve`.
     name : str
         Name of the method of a single such result.
     backend : {"plotly", "matplotlib"}

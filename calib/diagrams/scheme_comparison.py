@@ -14,7 +14,7 @@ from calib.base.results import Result
 from calib.calibrators.canonical import CanonicalBinning, SimplexScheme
 from calib.data.kinds import check_equal_rows
 from calib.data.predictions import Announcement, Predictions
-from calib.diagrams.validity_plots import CanonicalValidity
+from calib.diagrams.validity_plots import ValidityCurve
 from calib.evidence.rows import Rows
 from calib.stats.errors import accuracy
 from calib.stats.simplex_errors import cell_means
@@ -28,7 +28,7 @@ class SchemeComparison(Result):
     calibrators: tuple[CanonicalBinning, ...]  #: Fitted, in the order of `names`
     epsilon: float  #: Distance at which V is reported
     table: pd.DataFrame  #: One row per scheme of `names`; see `frame`
-    curves: dict[str, CanonicalValidity]  #: V(eps) of the recalibrated vectors, by scheme
+    curves: dict[str, ValidityCurve]  #: V(eps) of the recalibrated vectors, by scheme
     #: Schemes that could not be fitted, for example on too few rows, with the reason
     left_out: dict[str, str]
 
@@ -57,7 +57,7 @@ def compare_schemes(
     that cannot be fitted is left out, with the reason.
     """
     calibrators: dict[str, CanonicalBinning] = {}
-    curves: dict[str, CanonicalValidity] = {}
+    curves: dict[str, ValidityCurve] = {}
     left_out: dict[str, str] = {}
     rows = []
     for given in (calibration, evaluation):
@@ -82,8 +82,8 @@ def compare_schemes(
         sides = ("before", evaluation, scores_before), ("after", after, _scores(after))
         for when, predictions, scores in sides:
             means = cell_means(predictions, cells)
-            curves[name] = CanonicalValidity.of_cells(means)  # the last is after
-            row[f"V({epsilon:g}) {when}"] = float(curves[name].at(epsilon))
+            curves[name] = ValidityCurve.of_cells(means)  # the last is after
+            row[f"V({epsilon:g}) {when}"] = curves[name].at(epsilon)
             row[f"canonical-ECE {when}"] = means.error()
             row |= {f"{name} {when}": value for name, value in scores.items()}
         calibrators[name] = calibrator

@@ -7,7 +7,6 @@ from dataclasses import dataclass
 
 import numpy as np
 import pandas as pd
-from numpy.typing import ArrayLike
 
 from calib.answers.guarantee_cards import Promise
 from calib.base.exceptions import InputError
@@ -50,16 +49,13 @@ PERFECT_GRID = np.linspace(0.0, 1.0, 501)
 
 @dataclass(frozen=True, eq=False, repr=False)
 class ValidityCurve(Drawn):
-    """V(epsilon) of one predictor (Gupta & Ramdas 2021; Figure 3 and Appendix F of the paper)."""
+    """V(epsilon) of one predictor (Gupta & Ramdas 2021; Figure 3 and Appendices F and G.4 of the paper)."""
 
-    notion: str  #: Notion of the cells
-    gap: np.ndarray  #: (C,) float64: ``|outcome frequency - mean score|`` of every cell, ascending
-    label: np.ndarray  #: (C,) int64: Class code of each cell, -1 if classes are pooled
-    count: np.ndarray  #: (C,) int64: Entries (rows; for "class-wise", rows times classes) of each cell
-    weight: np.ndarray  #: (C,): Sum of their weights; `count` if rows are unweighted
-    #: (C,) float64: Mean score and outcome frequency of the cell
-    mean_score: np.ndarray
-    mean_outcome: np.ndarray
+    #: (C,) float64: Gap of every cell, ascending: ``|outcome frequency - mean score|``, or the L1 distance of
+    #: label frequencies and mean vector
+    gap: np.ndarray
+    weight: np.ndarray  #: (C,): Weight of the entries (rows; "class-wise": rows times classes) of each cell
+    cells: pd.DataFrame  #: One row per cell, in the order of `gap`
     #: (G,) float64: The mean curve of a perfect model with these cells; empty without redraws
     perfect_epsilon: np.ndarray
     perfect_share: np.ndarray
@@ -67,20 +63,16 @@ class ValidityCurve(Drawn):
 
     @classmethod
     def of_cells(
-        cls,
-        notion: str,
-        label: np.ndarray,
-        count: np.ndarray,
-        weight: np.ndarray,
-        mean_score: np.ndarray,
-        mean_outcome: np.ndarray,
-        perfect: Sequence[np.ndarray] = (np.empty(0),) * 3,
+        cls, cells: BinStatistics | CellMeans, perfect: Sequence[np.ndarray] = (np.empty(0),) * 3
     ) -> ValidityCurve:
         """Order cells by their gap; `perfect` is the last three fields."""
-        gap = np.abs(mean_outcome - mean_score)
+        if isinstance(cells, CellMeans):
+            gap, table = cells.distance(1), pd.DataFrame({"cell": cells.cell, "count": cells.count})
+        else:
+            gap, names = np.abs(cells.gap), ("label", "count", "mean_score", "mean_outcome")
+            table = pd.DataFrame({name: getattr(cells, name) for name in names})
         order = np.argsort(gap, kind="stable")
-        arrays = (array[order] for array in (gap, label, count, weight, mean_score, mean_outcome))
-        return cls(notion, *arrays, *perfect)
+        return cls(gap[order], cells.weight[order], table.iloc[order].reset_index(drop=True), *perfect)
 
     @property
     def share(self) -> np.ndarray:
@@ -133,10 +125,7 @@ class ValidityCurve(Drawn):
 
     def frame(self) -> pd.DataFrame:
         """Return one row per cell, smallest gap first, with the curve."""
-        names = ("label", "count", "mean_score", "mean_outcome", "gap", "share", "cell_share")
-        return pd.DataFrame({name: getattr(self, name) for name in names}).rename(
-            columns={"gap": "epsilon", "share": "validity", "cell_share": "cell_validity"}
-        )
+        return self.cells.assign(epsilon=self.gap, validity=self.share, cell_validity=self.cell_share)
 
 
 @dataclass(frozen=True)
@@ -212,29 +201,6 @@ def validity_words(
     return f"The prediction is within {epsilon:.3f} of the observed frequency in {', '.join(found)}."
 
 
-@dataclass(frozen=True, eq=False, repr=False)
-class CanonicalValidity(Drawn):
-    """Validity curve V(eps) with the L1 distance between vectors (Fig. 12, left)."""
-
-    epsilon: np.ndarray  #: (s,) float64: Distances at which the curve steps up, ascending, in [0, 2]
-    share: np.ndarray  #: (s,) float64: Share of the rows in cells at most that far off; the last is 1
-
-    @classmethod
-    def of_cells(cls, means: CellMeans) -> CanonicalValidity:
-        """Return the curve of cells whose mean predictions and label frequencies are known."""
-        distance = means.distance(1)
-        order = np.argsort(distance)
-        return cls(distance[order], np.cumsum(means.weight[order]) / means.weight.sum())
-
-    def at(self, epsilon: ArrayLike) -> np.ndarray:
-        """Return V at the given distances."""
-        steps = np.searchsorted(self.epsilon, epsilon, side="right")
-        return np.concatenate(([0.0], self.share))[steps]
-
-    def frame(self) -> pd.DataFrame:
-        return pd.DataFrame({"epsilon": self.epsilon, "share": self.share})
-
-
 def validity_curve(
     y_true: Source,
     scores: Scores | None = None,
@@ -279,8 +245,7 @@ def validity_curve(
     cells = cells.of(shown)
     if drawing is not None:
         perfect = _perfect_curve(cells, drawing, n_resamples, random_state)
-    arrays = cells.label, cells.count, cells.weight, cells.mean_score, cells.mean_outcome
-    return ValidityCurve.of_cells(cells.notion, *arrays, perfect)
+    return ValidityCurve.of_cells(cells, perfect)
 
 
 def canonical_validity(
@@ -290,7 +255,7 @@ def canonical_validity(
     *,
     sample_weight: Values | None = None,
     cluster: Values | None = None,
-) -> CanonicalValidity:
+) -> ValidityCurve:
     """Estimate V(eps) = P(||E[Y | cell] - E[g(X) | cell]||_1 <= eps) over rows (App. G.4).
 
     Base model and calibrated model are both judged on the calibrated model's cells. Parameters as for
@@ -299,7 +264,7 @@ def canonical_validity(
     rows = (
         y_true.predictions if isinstance(y_true, Rows) else known_rows(y_true, proba, sample_weight, cluster)
     )
-    return CanonicalValidity.of_cells(cell_means(rows, cells))
+    return ValidityCurve.of_cells(cell_means(rows, cells))
 
 
 def _perfect_curve(
@@ -336,9 +301,10 @@ def draw_validity(
     shown = [promise.epsilon for promise in promises] + [
         curve.gap[np.searchsorted(curve.share, 0.99)] for curve in curves.values()
     ]
-    reach = min(1.0, 1.1 * max(shown) + 0.01)
+    farthest = max(1.0, *(curve.worst for curve in curves.values()))
+    reach = min(farthest, 1.1 * max(shown) + 0.01)
     for position, (method, curve) in enumerate(curves.items()):
-        data += _drawn_curve(curve, method, method_colour(position), conditional)
+        data += _drawn_curve(curve, method, method_colour(position), conditional, farthest)
         notes += _names_of(curve, method, position, reach, conditional)
     for position, (colour, promise) in enumerate(zip(("blue", "purple"), promises, strict=False)):
         data += scatter(
@@ -362,7 +328,9 @@ def draw_validity(
     )
 
 
-def _drawn_curve(curve: ValidityCurve, method: str, colour: str, conditional: bool) -> list[Properties]:
+def _drawn_curve(
+    curve: ValidityCurve, method: str, colour: str, conditional: bool, farthest: float
+) -> list[Properties]:
     epsilon, share = curve.steps(conditional=conditional)
     within = f"%{{y:.1%}} of {'cells' if conditional else 'rows'} within %{{x:.3f}}"
     data, has_perfect = [], len(curve.perfect_epsilon) > 0
@@ -375,7 +343,7 @@ def _drawn_curve(curve: ValidityCurve, method: str, colour: str, conditional: bo
             hovertemplate=f"A perfect model: {within}",
         )
     return data + scatter(
-        x=np.append(epsilon, 1.0),
+        x=np.append(epsilon, farthest),
         y=np.append(share, 1.0),
         line={"color": colour, "width": 3, "shape": "hv"},
         fill="tonexty" if has_perfect else "none",
@@ -400,23 +368,3 @@ def _names_of(
         dotted = note(curve.perfect_epsilon[near], 1.01, "dotted: if it were perfect", xanchor="left")
         notes.insert(0, dotted | {"yanchor": "bottom"})
     return notes
-
-
-def draw_canonical_validity(curves: Mapping[str, CanonicalValidity]) -> Figure:
-    """Draw V(eps) of several predictors as steps (Fig. 12, left)."""
-    data = []
-    reach = max(float(np.interp(0.995, curve.share, curve.epsilon)) for curve in curves.values())
-    for position, (name, curve) in enumerate(curves.items()):
-        data += scatter(
-            x=np.concatenate(([0.0], curve.epsilon, [2.0])),
-            y=np.concatenate(([0.0], curve.share, [1.0])),
-            line={"shape": "hv", "width": 2.5, "color": method_colour(position)},
-            name=escape(name),
-            hovertemplate=f"{escape(name)}<br>%{{y:.1%}} of rows within %{{x:.3f}}",
-        )
-    return figure(
-        data,
-        height=440,
-        xaxis={"title": "Distance \u03b5 (L1)", "range": [0, reach * 1.08]},
-        yaxis={"title": "Share of rows within \u03b5", "range": [-0.01, 1.03], "tickformat": ".0%"},
-    )

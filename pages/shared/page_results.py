@@ -590,7 +590,7 @@ class SchemeResult:
 
     calibrator: calib.CanonicalBinning
     arrows: diagrams.RecalibrationMap
-    curves: dict[str, diagrams.CanonicalValidity]
+    curves: dict[str, diagrams.ValidityCurve]
 
 
 @kept(rows=True)

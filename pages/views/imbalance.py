@@ -123,9 +123,7 @@ with st.expander("Reliability and validity of single classes", key="imbalance-pa
         key=f"panels-{data.evaluation.fingerprint}",
     )
     if chosen:
-        gaps = [
-            np.abs(side.accuracy - side.base_confidence)[np.isin(side.label, chosen)].max() for side in sides
-        ]
+        gaps = [np.abs(side.base_cells.gap)[np.isin(side.cells.label, chosen)].max() for side in sides]
         eps = float(np.clip(1.1 * max(gaps), 0.05, 1.0))
         for column, side, key in zip(st.columns(2, gap="large"), sides, ("points", "bins"), strict=True):
             with column:

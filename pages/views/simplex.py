@@ -135,13 +135,13 @@ ui.next_line("Simplex")
 
 
 def show_distances() -> None:
-    before, after = (float(curve.at(results.EPSILON)) for curve in result.curves.values())
+    before, after = (curve.at(results.EPSILON) for curve in result.curves.values())
     st.markdown(
         f"**{before:.1%}** of the rows are within an L1 distance of {results.EPSILON} before recalibration, "
         f"**{after:.1%}** after it, both assessed on the same bins."
     )
     ui.chart(
-        diagrams.draw_canonical_validity(result.curves),
+        diagrams.draw_validity(result.curves),
         "canonical-validity",
         table=lambda: ui.stacked(result.curves, "vectors"),
         alt="Share of rows whose bin is within a distance of its label frequencies, before and after",
@@ -185,7 +185,7 @@ def show_schemes() -> None:
         st.caption(f"{other}: not compared. {refusal(schemes[other], view.calibration.n_samples, reason)}.")
     ui.download(comparison.frame(), "schemes")
     ui.chart(
-        diagrams.draw_canonical_validity(comparison.curves),
+        diagrams.draw_validity(comparison.curves),
         "schemes-validity",
         table=lambda: ui.stacked(comparison.curves, "scheme"),
         alt="Validity curves of the recalibrated vectors, by scheme",

@@ -17,11 +17,12 @@ from pages.shared.session import Method, dataset, described_calibrator, methods,
 
 def worst_cell(method: Method, curve: ValidityCurve) -> str:
     """Say which cell has the largest gap."""
-    code = int(curve.label[-1])
+    last = curve.cells.iloc[-1]
+    code = int(last["label"])
     scope = "All classes pooled" if code < 0 else f"Class {ui.literal(names[code])}"
     if data.kind.scored:
         scope = "All rows pooled"
-    cell = curve.mean_score[-1], curve.mean_outcome[-1], curve.count[-1]
+    cell = last["mean_score"], last["mean_outcome"], int(last["count"])
     return (
         f"{ui.literal(method.name)}: worst cell off by **{curve.worst:.3f}** ({scope}: "
         f"{cell_words(*cell, event=ui.event_of(dataset()))})"

@@ -3,6 +3,7 @@ import pytest
 
 from calib import HistogramBinning, InputError, MulticlassToBinary, Predictions, datasets, diagrams, ece
 from calib.diagrams.class_sizes import class_binning, plan_bins
+from calib.diagrams.validity_plots import ValidityCurve
 from tests.figures import accepted
 
 
@@ -35,7 +36,7 @@ def test_calibrated_classes_have_the_discrete_tl_ece(covtype, options):
         assert side.n_bins[code] == len(fitted.calibrators_[code].values_)
     np.testing.assert_array_equal(side.n_calibration, np.bincount(covtype.calibration.label, minlength=7))
     np.testing.assert_array_equal(side.n_evaluation, np.bincount(rows.label, minlength=7))
-    assert side.count.sum() == 20_000
+    assert side.cells.count.sum() == 20_000
 
 
 def top_of(top, rows):
@@ -55,11 +56,16 @@ def test_classes_without_bins_are_left_alone(sparse):
     assert len(side.frame(sparse.evaluation.class_names)) == 100
 
 
+def curve_of(side, label, *, base=False):
+    cells = side.base_cells if base else side.cells
+    return ValidityCurve.of_cells(cells if label is None else cells.of(cells.label == label)).steps()
+
+
 def test_validity_is_the_share_of_rows_within_eps(covtype):
     side = class_binning(covtype.calibration, covtype.evaluation, points_per_bin=100)
     for base in (False, True):
         for label in (None, 3):
-            eps, share = side.validity(label, base=base)
+            eps, share = curve_of(side, label, base=base)
             assert (eps[0], share[0], share[-1]) == (0.0, 0.0, pytest.approx(1.0))
             assert (np.diff(eps) >= 0).all()
             # The area above V is the mean gap, so the TL-ECE.
@@ -140,13 +146,13 @@ def test_panels_show_cells_and_validity(covtype):
     figure = accepted(diagrams.draw_class_panels(side, [0, 6], covtype.evaluation.class_names, 0.3))
     assert len(figure.data) == 8
     for start, code in ((0, 0), (4, 6)):
-        own = side.label == code
+        own = side.cells.label == code
         base, base_validity, hb, validity = figure.data[start : start + 4]
-        np.testing.assert_array_equal(base.x, side.base_confidence[own])
-        np.testing.assert_array_equal(hb.x, side.confidence[own])
-        np.testing.assert_array_equal(hb.y, side.accuracy[own])
-        np.testing.assert_array_equal(validity.y[:-1], side.validity(code)[1])
-        np.testing.assert_array_equal(base_validity.x[:-1], side.validity(code, base=True)[0])
+        np.testing.assert_array_equal(base.x, side.base_cells.mean_score[own])
+        np.testing.assert_array_equal(hb.x, side.cells.mean_score[own])
+        np.testing.assert_array_equal(hb.y, side.cells.mean_outcome[own])
+        np.testing.assert_array_equal(validity.y[:-1], curve_of(side, code)[1])
+        np.testing.assert_array_equal(base_validity.x[:-1], curve_of(side, code, base=True)[0])
     assert [trace.showlegend for trace in figure.data] == [True, False, True, False, *[False] * 4]
 
 

@@ -279,8 +279,8 @@ def test_all_points_are_drawn_when_few_and_a_fixed_sample_when_many():
 def test_validity_steps():
     data = Predictions([[0.8, 0.1, 0.1]] * 3 + [[0.0, 0.0, 1.0]], [0, 0, 1, 2])
     curve = canonical_validity(data.labels, data.proba, [0, 0, 0, 1])
-    figure = accepted(diagrams.draw_canonical_validity({"base": curve}))
-    np.testing.assert_allclose(figure.data[0].x, [0, 0, 7 / 15, 2])
+    figure = accepted(diagrams.draw_validity({"base": curve}))
+    np.testing.assert_allclose(figure.data[0].x, [0, 0, 7 / 15, 1])
     np.testing.assert_allclose(figure.data[0].y, [0, 0.25, 1, 1])
     assert figure.data[0].line.shape == "hv"
 

@@ -49,7 +49,7 @@ def test_by_hand():
     assert curve.cell_share == pytest.approx([0.5, 1.0])
     assert (curve.at(0.5), curve.cells_at(0.5)) == (0.75, 0.5)
     only = validity_curve([0, 1, 1, 0], top, strategy="discrete", label=1)
-    assert only.count.tolist() == [1]
+    assert only.cells["count"].tolist() == [1]
     assert list(curve.frame().columns[-3:]) == ["epsilon", "validity", "cell_validity"]
 
 
@@ -83,7 +83,7 @@ def test_base_model_in_the_calibrators_cells(notion):
         for level in np.unique(value[member]):
             in_cell = member & (value == level)
             expected.append((abs(right[in_cell].mean() - base[in_cell].mean()), in_cell.sum()))
-    assert sorted(zip(curve.gap.round(10), curve.count, strict=True)) == sorted(
+    assert sorted(zip(curve.gap.round(10), curve.cells["count"], strict=True)) == sorted(
         (round(gap, 10), count) for gap, count in expected
     )
 
@@ -95,7 +95,7 @@ def test_the_calibrator_beats_the_base_model():
     calibrated = MulticlassToBinary().fit(calibration, calibration.labels).predict_top(rows)
     base = validity_curve(rows.labels, rows, reference=calibrated)
     after = validity_curve(rows.labels, calibrated, strategy="discrete")
-    assert np.array_equal(np.sort(base.count), np.sort(after.count))
+    assert np.array_equal(*(np.sort(curve.cells["count"]) for curve in (base, after)))
     assert after.at(0.1) > base.at(0.1) + 0.3
 
 
@@ -137,7 +137,7 @@ def test_perfect_curve_of_one_class_in_reference_cells():
     calibration, rows = model_of(1000, seed=5).split(random_state=0)
     calibrated = MulticlassToBinary().fit(calibration, calibration.labels).predict_top(rows)
     curve = validity_curve(rows.labels, rows, reference=calibrated, label=1, n_resamples=50, random_state=0)
-    assert set(curve.label) == {1}
+    assert set(curve.cells["label"]) == {1}
     assert curve.perfect_share[-1] == pytest.approx(1.0)
     assert np.all(np.diff(curve.perfect_share) >= 0)
 
@@ -160,8 +160,8 @@ def test_errors_say_what_to_do():
 def test_several_classes():
     model = model_of(300, n_classes=4, seed=2)
     both = validity_curve(model.labels, model, label=[1, 3])
-    assert set(both.label) == {1, 3}
-    assert both.count.sum() == np.isin(model.label, [1, 3]).sum()
+    assert set(both.cells["label"]) == {1, 3}
+    assert both.cells["count"].sum() == np.isin(model.label, [1, 3]).sum()
 
 
 @pytest.mark.parametrize("conditional", [False, True])
@@ -182,6 +182,6 @@ def test_canonical_validity_by_hand():
     # Cell 0 (3 rows): frequencies (2/3, 1/3, 0) against (0.8, 0.1, 0.1) -> 7/15; cell 1 (1 row) exact.
     proba = np.array([[0.8, 0.1, 0.1]] * 3 + [[0.0, 0.0, 1.0]])
     curve = canonical_validity([0, 0, 1, 2], proba, [0, 0, 0, 1])
-    np.testing.assert_allclose(curve.epsilon, [0.0, 7 / 15])
-    np.testing.assert_allclose(curve.at([0.0, 0.46, 0.47, 2.0]), [0.25, 0.25, 1.0, 1.0])
-    assert curve.frame()["share"].tolist() == [0.25, 1.0]
+    np.testing.assert_allclose(curve.gap, [0.0, 7 / 15])
+    assert [curve.at(epsilon) for epsilon in (0.0, 0.46, 0.47, 2.0)] == [0.25, 0.25, 1.0, 1.0]
+    assert curve.frame()["validity"].tolist() == [0.25, 1.0]
