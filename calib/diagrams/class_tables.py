@@ -21,6 +21,7 @@ from calib.diagrams.style import (
     OKABE_ITO,
     Figure,
     bar,
+    bin_span,
     escape,
     faint,
     figure,
@@ -33,6 +34,7 @@ from calib.diagrams.style import (
     span,
     unit_axes,
 )
+from calib.evidence.binning import BinStatistics
 from calib.evidence.rows import ReducedRows, Rows, Source, as_evidence
 from calib.evidence.sums import SummedRows
 from calib.stats.floors import (
@@ -44,7 +46,7 @@ from calib.stats.floors import (
     perfect_words,
     problem_floors,
 )
-from calib.stats.frequencies import wilson_interval
+from calib.stats.intervals import frequency_interval
 
 #: Columns of `ClassTable.frame` with the head and the meaning that tables print.
 CLASS_COLUMNS = {
@@ -208,22 +210,17 @@ class ClassDiagram(Drawn):
 
     label: int  #: The class
     notion: str  #: "top-label": rows predicted as the class, with h(x); "class-wise": all rows, h_l(x)
-    ece: float  #: Calibration error of the class over these bins
-    #: float64: Edges of the bins
-    lower: np.ndarray
-    upper: np.ndarray
-    count: np.ndarray  #: int64: Rows in each
-    #: float64: Mean score, and how often the class is the true one
-    mean_score: np.ndarray
-    frequency: np.ndarray
-    #: float64: 95 % Wilson interval of the frequency, of the effective rows
+    cells: BinStatistics  #: Its bins with rows
+    #: float64: 95 % Wilson interval of how often the class is the true one, of the effective rows
     frequency_lower: np.ndarray
     frequency_upper: np.ndarray
 
     def frame(self) -> pd.DataFrame:
         """Return one row per bin."""
-        names = ("lower", "upper", "count", "mean_score", "frequency", "frequency_lower", "frequency_upper")
-        return pd.DataFrame({"notion": self.notion} | {name: getattr(self, name) for name in names})
+        table = self.cells.frame()[["lower", "upper", "count", "mean_score", "mean_outcome"]]
+        table.insert(0, "notion", self.notion)
+        ends = {"frequency_lower": self.frequency_lower, "frequency_upper": self.frequency_upper}
+        return table.rename(columns={"mean_outcome": "frequency"}).assign(**ends)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -279,19 +276,7 @@ def class_diagram(
     evidence = as_evidence(y_true, scores, sample_weight, cluster)
     code = _class_code(evidence, label)
     cells = evidence.of_class(code, notion).cells(n_bins=n_bins, strategy="uniform")
-    lower, upper = wilson_interval(cells.mean_outcome, cells.effective)
-    return ClassDiagram(
-        label=code,
-        notion=notion,
-        ece=cells.ece(),
-        lower=cells.lower,
-        upper=cells.upper,
-        count=cells.count,
-        mean_score=cells.mean_score,
-        frequency=cells.mean_outcome,
-        frequency_lower=lower,
-        frequency_upper=upper,
-    )
+    return ClassDiagram(code, notion, cells, *frequency_interval(cells))
 
 
 def confusions(
@@ -338,17 +323,17 @@ def draw_class(
     Marks carry the ends of their bin first in their customdata; `chosen` of `n_bins` bins is marked.
     """
     top = diagram.notion == "top-label"
-    low, high = diagram.frequency_lower, diagram.frequency_upper
-    custom = diagram.lower, diagram.upper, diagram.count, low, high
+    cells, low, high = diagram.cells, diagram.frequency_lower, diagram.frequency_upper
+    custom = cells.lower, cells.upper, cells.count, low, high
     hover = "%{customdata[0]:.3g} to %{customdata[1]:.3g}: %{customdata[2]:,} rows"
-    bars = share_bars(diagram.lower, diagram.upper, diagram.count / diagram.count.sum(), custom, hover)
+    bars = share_bars(cells, custom, hover)
     dots = scatter(
-        x=diagram.mean_score,
-        y=diagram.frequency,
+        x=cells.mean_score,
+        y=cells.mean_outcome,
         marker=marks(
-            faint(OKABE_ITO["vermillion" if top else "purple"], diagram.count), 11, None if top else "square"
+            faint(OKABE_ITO["vermillion" if top else "purple"], cells.count), 11, None if top else "square"
         ),
-        error_y=interval(diagram.frequency, low, high),
+        error_y=interval(cells.mean_outcome, low, high),
         name="rows predicted as the class" if top else "all rows",
         customdata=custom,
         hovertemplate=(
@@ -357,7 +342,7 @@ def draw_class(
             "%{customdata[2]:,} rows"
         ),
     )
-    marked = [] if chosen is None else [span(chosen / n_bins, (chosen + 1) / n_bins)]
+    marked = [] if chosen is None else [bin_span(chosen, n_bins)]
     x_title = "Confidence of rows predicted as the class" if top else "Score of the class, all rows"
     axes = unit_axes(bars + dots, x_title, "Accuracy" if top else "Frequency", height, marked=marked)
     return figure(bars + dots, barmode="overlay", **axes)

@@ -115,7 +115,7 @@ class ReliabilityDisplay:
     def plot(self, ax: Axes | None = None, *, name: str | None = None, **kwargs: Any) -> ReliabilityDisplay:
         """Draw the diagram; parameters as for `from_predictions`."""
         diagram, name = self.diagram, self.estimator_name if name is None else name
-        score = diagram.mean_confidence
+        score, accuracy = diagram.pooled.mean_score, diagram.pooled.mean_outcome
         with matplotlib_pyplot() as plt:
             ax = plt.subplots()[1] if ax is None else ax
             floor, _ = diagram.perfect_gaps
@@ -123,14 +123,10 @@ class ReliabilityDisplay:
             self.band_ = ax.fill_between(
                 score, score - floor, score + floor, color="grey", alpha=0.25, linewidth=0, label="_"
             )
-            error = f"{'ECE' if diagram.one_event else 'conf-ECE'} {diagram.conf_ece:.3g}"
+            error = f"{'ECE' if diagram.one_event else 'conf-ECE'} {diagram.pooled.ece():.3g}"
             style = {"marker": "s", "label": error if name is None else f"{name} ({error})", **kwargs}
-            ends = np.abs(
-                np.stack(
-                    [diagram.accuracy - diagram.accuracy_lower, diagram.accuracy_upper - diagram.accuracy]
-                )
-            )
-            self.line_ = ax.errorbar(score, diagram.accuracy, yerr=ends, **style)
+            ends = np.abs(np.stack([diagram.accuracy_lower, diagram.accuracy_upper]) - accuracy)
+            self.line_ = ax.errorbar(score, accuracy, yerr=ends, **style)
             what = ("Mean score", "Share of events") if diagram.one_event else ("Confidence", "Accuracy")
             ax.set(xlabel=what[0], ylabel=what[1], xlim=(0, 1), ylim=(0, 1))
             ax.legend(loc="upper left")

@@ -10,7 +10,7 @@ import pandas as pd
 
 from calib.base.exceptions import InputError
 from calib.base.results import Drawn
-from calib.diagrams.reliability_diagrams import beyond_noise, with_class_names
+from calib.diagrams.reliability_diagrams import with_class_names
 from calib.diagrams.style import (
     FEW_ROWS,
     OKABE_ITO,
@@ -26,7 +26,7 @@ from calib.diagrams.style import (
     sizes,
 )
 from calib.evidence.binning import BinStatistics
-from calib.stats.frequencies import wilson_interval
+from calib.stats.intervals import beyond_noise, frequency_interval
 
 #: Orange-red is overconfident, blue underconfident; the grey between is seen on light and dark pages.
 GAP_COLOURS = [(0.0, OKABE_ITO["vermillion"]), (0.5, "#B9BEC4"), (1.0, OKABE_ITO["blue"])]
@@ -50,43 +50,38 @@ class ClassHeat(Drawn):
     label: np.ndarray  #: (R,) int64: Classes, most contribution first
     contribution: np.ndarray  #: (R,) float64: Contribution of each class to the TL-ECE
     edges: np.ndarray  #: (B + 1,) float64: Edges of the equal-width bins
-    count: np.ndarray  #: (R, B) int64: Rows in each cell
-    #: (R, B) float64: Mean confidence and accuracy of each cell; NaN if it is empty
-    confidence: np.ndarray
-    accuracy: np.ndarray
-    #: (R, B) float64: 95 % Wilson interval of the accuracy, of the effective rows
+    cells: BinStatistics  #: The C cells with rows, row by row
+    #: (C,) int64: Row and column of each cell
+    row: np.ndarray
+    column: np.ndarray
+    #: (C,) float64: 95 % Wilson interval of the accuracy, of the effective rows
     accuracy_lower: np.ndarray
     accuracy_upper: np.ndarray
-    #: (R, B) bool: Cells of at least 20 rows whose accuracy is beyond noise, all together at 5 %
+    #: (C,) bool: Cells of at least 20 rows whose accuracy is beyond noise, all together at 5 %
     beyond_noise: np.ndarray
-
-    @property
-    def gap(self) -> np.ndarray:
-        """Accuracy minus confidence, (R, B): positive is underconfident; NaN if empty."""
-        return self.accuracy - self.confidence
 
     @property
     def limit(self) -> float:
         """End of a colour scale for `gap`: 95 % of cells of 20 rows or more are inside; a multiple of 0.1."""
-        gaps = np.abs(self.gap[self.count >= FEW_ROWS])
+        gaps = np.abs(self.cells.gap[self.cells.count >= FEW_ROWS])
         return float(np.clip(np.ceil(10 * np.quantile(gaps, 0.95)) / 10, 0.1, 1.0)) if len(gaps) else 1.0
 
     def frame(self, class_names: tuple[str, ...] | None = None) -> pd.DataFrame:
         """Return one row per cell with rows in it."""
-        row, bin_ = np.nonzero(self.count)
+        cells = self.cells
         table = pd.DataFrame(
             {
-                "label": self.label[row],
-                "bin": bin_,
-                "lower": self.edges[bin_],
-                "upper": self.edges[bin_ + 1],
-                "count": self.count[row, bin_],
-                "mean_confidence": self.confidence[row, bin_],
-                "accuracy": self.accuracy[row, bin_],
-                "accuracy_lower": self.accuracy_lower[row, bin_],
-                "accuracy_upper": self.accuracy_upper[row, bin_],
-                "gap": self.gap[row, bin_],
-                "beyond_noise": self.beyond_noise[row, bin_],
+                "label": self.label[self.row],
+                "bin": self.column,
+                "lower": self.edges[self.column],
+                "upper": self.edges[self.column + 1],
+                "count": cells.count,
+                "mean_confidence": cells.mean_score,
+                "accuracy": cells.mean_outcome,
+                "accuracy_lower": self.accuracy_lower,
+                "accuracy_upper": self.accuracy_upper,
+                "gap": cells.gap,
+                "beyond_noise": self.beyond_noise,
             }
         )
         return with_class_names(table, class_names)
@@ -117,27 +112,18 @@ def heat_of_cells(
     n_codes = 1 + max(int(row.max(initial=0)), int(chosen.max(initial=0)))
     row_of = np.full(n_codes, -1)
     row_of[chosen] = np.arange(len(chosen))
-    shown = row_of[row] >= 0
-
-    def placed(values: np.ndarray, empty: float) -> np.ndarray:
-        table = np.full((len(chosen), len(edges) - 1), empty, dtype=values.dtype)
-        table[row_of[row[shown]], column[shown]] = values[shown]
-        return table
-
-    ends = wilson_interval(cells.mean_outcome, cells.effective)
-    confidence, accuracy, lower, upper = (
-        placed(values, np.nan) for values in (cells.mean_score, cells.mean_outcome, *ends)
-    )
+    order = np.lexsort((column, row_of[row]))
+    order = order[row_of[row[order]] >= 0]
+    shown = cells.of(order)
     return ClassHeat(
-        label=chosen,
-        contribution=np.bincount(row, cells.share * np.abs(cells.gap), n_codes)[chosen],
-        edges=edges,
-        count=placed(cells.count, 0),
-        confidence=confidence,
-        accuracy=accuracy,
-        accuracy_lower=lower,
-        accuracy_upper=upper,
-        beyond_noise=placed(beyond_noise(cells, FEW_ROWS), False),
+        chosen,
+        np.bincount(row, cells.share * np.abs(cells.gap), n_codes)[chosen],
+        edges,
+        shown,
+        row_of[row[order]],
+        column[order],
+        *frequency_interval(shown),
+        beyond_noise(cells, FEW_ROWS)[order],
     )
 
 
@@ -169,33 +155,25 @@ def draw_heat(
     scale: a map of some rows gets the limit of all rows.
     """
     limit = diagram.limit if limit is None else limit
-    n_rows, n_bins = diagram.count.shape
-    middles = np.arange(n_bins) if columns else (diagram.edges[:-1] + diagram.edges[1:]) / 2
-    row, bin_ = np.nonzero(diagram.count)
-    count, beyond = diagram.count[row, bin_], diagram.beyond_noise[row, bin_]
-    height = 0.92 * sizes(count, count.max(initial=1))
+    cells, row, column = diagram.cells, diagram.row, diagram.column
+    names = [escape(class_names[code]) for code in diagram.label]
+    middles, xaxis, labels = _named_columns(columns) if columns else _confidence_bins(diagram)
+    height = 0.92 * sizes(cells.count, cells.count.max(initial=1))
     data = bar(
-        x=middles[bin_],
+        x=middles[column],
         y=height,
         base=row - height / 2,
         width=0.94 * np.diff(middles)[0] if len(middles) > 1 else 0.94,
         marker={
-            "color": gap_colours(diagram.gap[row, bin_], limit),
-            "line": {"width": np.where(beyond, 2.5, 0), "color": OUTLINE},
+            "color": gap_colours(cells.gap, limit),
+            "line": {"width": np.where(diagram.beyond_noise, 2.5, 0), "color": OUTLINE},
         },
     )
     code, at = chosen or (None, None)
-    is_chosen = (diagram.label[row] == code) & (bin_ == at)
-    names = [escape(class_names[code]) for code in diagram.label]
-    shown = "confidence", "accuracy", "gap", "count", "accuracy_lower", "accuracy_upper"
-    values = [getattr(diagram, name)[row, bin_] for name in shown]
-    if columns:
-        column_words = [f"predicted {escape(columns[b])}" for b in bin_.tolist()]
-    else:
-        ends = zip(diagram.edges[bin_], diagram.edges[bin_ + 1], strict=True)
-        column_words = [f"{low:.3g} to {high:.3g}" for low, high in ends]
+    is_chosen = (diagram.label[row] == code) & (column == at)
+    means = cells.mean_score, cells.mean_outcome, cells.gap, cells.count
     data += scatter(
-        x=middles[bin_],
+        x=middles[column],
         y=row,
         # A click shows the frame of its cell, without another drawing.
         marker={**marks(OKABE_ITO["orange"], ROW - 2, "square-open", width=3), "opacity": 0},
@@ -203,7 +181,10 @@ def draw_heat(
         unselected={"marker": {"opacity": 0}},
         selectedpoints=np.flatnonzero(is_chosen).tolist(),
         hoverlabel={"bgcolor": "#5B6670"},  # white text on the orange of the frame would be hard to read
-        customdata=(diagram.label[row], bin_, [names[r] for r in row], column_words, *values),
+        customdata=(
+            *(diagram.label[row], column, [names[r] for r in row], [labels[c] for c in column]),
+            *(*means, diagram.accuracy_lower, diagram.accuracy_upper),
+        ),
         hovertemplate=(
             f"{rows} %{{customdata[2]}} at %{{customdata[3]}}<br>"
             "confidence %{customdata[4]:.3f}, accuracy %{customdata[5]:.3f} (%{customdata[6]:+.3f})<br>"
@@ -213,19 +194,10 @@ def draw_heat(
     )
     # an invisible trace that carries the scale of colours
     data += scatter(x=[None], y=[None], marker={"color": [0], "coloraxis": "coloraxis"})
-    pixels = TOOLS_HEIGHT + 60 + SCALE_HEIGHT + ROW * max(n_rows, 3)
-    if columns:
-        short = [shorten(name, 12) for name in columns]
-        upright = n_bins > SIDE_BY_SIDE
-        pixels += 7 * max(map(len, short)) if upright else 0
-        xaxis = {"title": "Predicted class", "range": [-0.5, n_bins - 0.5], "tickvals": middles}
-        xaxis |= {"ticktext": short, "tickangle": 90 if upright else 0}
-    else:  # left of the lowest bin with rows there is nothing to see
-        lowest = diagram.edges[bin_.min()] if len(bin_) else 0.0
-        xaxis = {"title": "Confidence", "range": [lowest, 1], "tickformat": ".0%"}
+    n_rows, upright = len(names), 7 * max(map(len, xaxis["ticktext"])) if xaxis.get("tickangle") else 0
     return figure(
         data,
-        height=pixels,
+        height=TOOLS_HEIGHT + 60 + SCALE_HEIGHT + ROW * max(n_rows, 3) + upright,
         barmode="overlay",
         hoverdistance=40,
         coloraxis=_scale_of_colours(limit),
@@ -237,6 +209,24 @@ def draw_heat(
             ticks="",
         ),
     )
+
+
+def _confidence_bins(diagram: ClassHeat) -> tuple[np.ndarray, Properties, list[str]]:
+    """Return the middle of each column, the axis, and the words of each column."""
+    edges, ends = diagram.edges, diagram.edges[:-1]
+    # left of the lowest bin with rows there is nothing to see
+    lowest = ends[diagram.column.min(initial=len(ends) - 1)] if len(diagram.column) else 0.0
+    words = [f"{low:.3g} to {high:.3g}" for low, high in zip(ends, edges[1:], strict=True)]
+    axis = {"title": "Confidence", "range": [lowest, 1], "tickformat": ".0%"}
+    return (ends + edges[1:]) / 2, axis, words
+
+
+def _named_columns(names: Sequence[str]) -> tuple[np.ndarray, Properties, list[str]]:
+    """Return what `_confidence_bins` does, of columns with names."""
+    middles, ticks = np.arange(len(names)), [shorten(name, 12) for name in names]
+    axis: Properties = {"title": "Predicted class", "range": [-0.5, len(names) - 0.5], "tickvals": middles}
+    axis |= {"ticktext": ticks, "tickangle": 90 if len(names) > SIDE_BY_SIDE else 0}
+    return middles, axis, [f"predicted {escape(name)}" for name in names]
 
 
 def _scale_of_colours(limit: float) -> Properties:

@@ -36,7 +36,8 @@ def _with_classes(draw: Callable[..., Figure]) -> Callable[..., Figure]:
     """Return a function that draws a result with the names of classes, by default their codes."""
 
     def drawn(result: Any, class_names: Sequence[str] | None = None, **options: Any) -> Figure:
-        codes = range(int(result.label.max(initial=0)) + 1)
+        labels = result.cells.label if isinstance(result, BinZoom) else result.label
+        codes = range(int(labels.max(initial=0)) + 1)
         return draw(result, list(map(str, codes)) if class_names is None else class_names, **options)
 
     return drawn

@@ -27,6 +27,8 @@ from calib.diagrams.style import (
     at,
     axes,
     bar,
+    bin_span,
+    columns_of,
     diagonal,
     escape,
     faint,
@@ -47,8 +49,8 @@ from calib.diagrams.style import (
 from calib.evidence.binning import BinStatistics, assign_bins, uniform_edges
 from calib.evidence.rows import Source, as_evidence
 from calib.stats.bands import CalibrationBand
-from calib.stats.frequencies import chance_of_gap, expected_gap, wilson_interval
-from calib.stats.intervals import outcome_limits
+from calib.stats.frequencies import chance_of_gap, expected_gap
+from calib.stats.intervals import beyond_noise, frequency_interval, outcome_limits
 
 Panel = Literal["pooled", "classes"]
 PANELS: dict[Panel, str] = {"pooled": "All classes together", "classes": "Each predicted class on its own"}
@@ -63,36 +65,17 @@ MAX_DOTS = 400
 class ReliabilityDiagram(Drawn):
     """Confidence and top-label reliability over the same equal-width bins (Figure 1a of the paper).
 
-    Arrays have one entry per non-empty bin, ascending. For scores of one event, such as P(Y = 1),
-    `mean_confidence` is the mean score, `accuracy` how often the event happened, and `top_label` and `tl_ece`
-    repeat them.
+    Arrays have one entry per non-empty bin, ascending. For scores of one event, such as P(Y = 1), bins and
+    cells are the same, and `top_label` repeats the frequency of the event.
     """
 
-    #: Rows, and bins asked for
-    n_samples: int
-    n_bins: int
-    bin: np.ndarray  #: int64: Index of the bin, 0..n_bins-1
-    #: float64: Edges of the bin
-    lower: np.ndarray
-    upper: np.ndarray
-    count: np.ndarray  #: int64: Rows in the bin
-    #: Sum of their weights, which have mean 1 over all rows; `count` if rows are unweighted
-    weight: np.ndarray
-    effective: np.ndarray  #: float64: Independent rows of equal weight that its means are worth
-    #: float64: conf_b and acc_b: the star of Figure 1a; weighted if rows are
-    mean_confidence: np.ndarray
-    accuracy: np.ndarray
+    pooled: BinStatistics  #: Bins with rows: their mean outcome is the accuracy, the star of Figure 1a
+    cells: BinStatistics  #: The (predicted class, bin) cells
     #: float64: 95 % Wilson interval of the accuracy, of the effective rows
     accuracy_lower: np.ndarray
     accuracy_upper: np.ndarray
     #: float64: Delta_b, the share-weighted mean over predicted classes of ``|accuracy - confidence|``
     delta: np.ndarray
-    #: float64: conf_b + Delta_b if acc_b > conf_b, else conf_b - Delta_b: the red plus of Figure 1a
-    top_label: np.ndarray
-    #: The two errors over these bins
-    conf_ece: float
-    tl_ece: float
-    cells: BinStatistics  #: The (predicted class, bin) cells behind `delta`
 
     @property
     def one_event(self) -> bool:
@@ -100,17 +83,17 @@ class ReliabilityDiagram(Drawn):
         return self.cells.n_classes == 1
 
     @property
-    def share(self) -> np.ndarray:
-        """Share of all rows, or of their weight, in each bin."""
-        return self.weight / self.n_samples
+    def top_label(self) -> np.ndarray:
+        """conf_b + Delta_b if acc_b > conf_b, else conf_b - Delta_b: the red plus of Figure 1a."""
+        return self.pooled.mean_score + np.where(self.pooled.gap > 0, self.delta, -self.delta)
 
     @property
     def perfect_gaps(self) -> tuple[np.ndarray, np.ndarray]:
         """Mean gap of a perfect model of this size in each bin: pooled, and averaged over classes."""
-        cells = self.cells
+        pooled, cells = self.pooled, self.cells
         each = cells.weight * expected_gap(cells.mean_score, cells.effective)
-        gaps = np.bincount(cells.bin, weights=each, minlength=self.n_bins)[self.bin]
-        return expected_gap(self.mean_confidence, self.effective), gaps / self.weight
+        gaps = np.bincount(cells.bin, weights=each, minlength=pooled.n_bins)[pooled.bin]
+        return expected_gap(pooled.mean_score, pooled.effective), gaps / pooled.weight
 
     @property
     def clearest(self) -> np.ndarray:
@@ -130,64 +113,56 @@ class ReliabilityDiagram(Drawn):
     @property
     def adds_most(self) -> int:
         """Index of the bin with the largest share of TL-ECE, among bins of `FEW_ROWS` rows if any."""
-        enough = self.count >= min(FEW_ROWS, self.count.max())
-        return int(np.argmax(np.where(enough, self.delta * self.weight, -1.0)))
+        enough = self.pooled.count >= min(FEW_ROWS, self.pooled.count.max())
+        return int(np.argmax(np.where(enough, self.delta * self.pooled.weight, -1.0)))
 
     def words(self, event: str | None = None) -> str:
         """Say which bin adds most to TL-ECE, and how far off it is; `event` names a binary score's event."""
-        at = self.adds_most
+        at, pooled = self.adds_most, self.pooled
+        where = f"{pooled.lower[at]:.2f} to {pooled.upper[at]:.2f}"
+        confidence, accuracy, count = pooled.mean_score[at], pooled.mean_outcome[at], pooled.count[at]
         if self.one_event:
-            return (
-                f"The bin that adds most to the error is {self.lower[at]:.2f} to {self.upper[at]:.2f}: "
-                f"{cell_words(self.mean_confidence[at], self.accuracy[at], self.count[at], event=event)}."
-            )
+            words = cell_words(confidence, accuracy, count, event=event)
+            return f"The bin that adds most to the error is {where}: {words}."
         return (
-            f"The bin that adds most to TL-ECE is {self.lower[at]:.2f} to {self.upper[at]:.2f}: "
-            f"confidence {self.mean_confidence[at]:.3f}, accuracy {self.accuracy[at]:.3f}; class by class it "
-            f"is off by {self.delta[at]:.3f} on average (n = {self.count[at]:,})."
+            f"The bin that adds most to TL-ECE is {where}: confidence {confidence:.3f}, accuracy "
+            f"{accuracy:.3f}; class by class it is off by {self.delta[at]:.3f} on average (n = {count:,})."
         )
 
     def means(self, confidence: np.ndarray, values: np.ndarray) -> np.ndarray:
         """Average a value of unweighted rows in each bin, (bins,), given their confidence."""
         if self.cells.is_weighted:
             raise InputError("means over bins cannot use sample_weight; average with numpy in each bin")
-        bins = assign_bins(confidence, uniform_edges(self.n_bins))
-        return np.bincount(bins, weights=values, minlength=self.n_bins)[self.bin] / self.count
+        pooled = self.pooled
+        bins = assign_bins(confidence, uniform_edges(pooled.n_bins))
+        return np.bincount(bins, weights=values, minlength=pooled.n_bins)[pooled.bin] / pooled.count
 
     def zoom(self, bin_: int | None) -> BinZoom:
         """Return the predicted classes inside one bin; see `bin_zoom`."""
-        at = np.flatnonzero(self.bin == bin_)
-        if not len(at):
-            raise InputError(f"bin {bin_} holds no rows; the bins with rows are {self.bin.tolist()}")
-        first = int(at[0])
+        pooled = self.pooled
+        if bin_ not in pooled.bin:
+            raise InputError(f"bin {bin_} holds no rows; the bins with rows are {pooled.bin.tolist()}")
         own = self.cells.of(np.flatnonzero(self.cells.bin == bin_))
         own = own.of(np.lexsort((-own.count, _chances(own))))
-        lower, upper = wilson_interval(own.mean_outcome, own.effective)
-        prior = np.full(len(own.count), self.accuracy[first])
+        star = pooled.of(pooled.bin == bin_)
+        prior = np.full(len(own.count), star.mean_outcome)
         shrunk, strength = shrunken(own.mean_outcome * own.effective, own.effective, prior)
-        return BinZoom(
-            bin=int(self.bin[first]),
-            lower=float(self.lower[first]),
-            upper=float(self.upper[first]),
-            count=int(self.count[first]),
-            mean_confidence=float(self.mean_confidence[first]),
-            accuracy=float(self.accuracy[first]),
-            label=own.label,
-            class_count=own.count,
-            class_confidence=own.mean_score,
-            class_accuracy=own.mean_outcome,
-            class_lower=lower,
-            class_upper=upper,
-            class_shrunken=shrunk,
-            strength=strength,
-            beyond_noise=beyond_noise(own),
-        )
+        return BinZoom(star, own, *frequency_interval(own), shrunk, strength, beyond_noise(own))
 
     def frame(self) -> pd.DataFrame:
         """Return one row per non-empty bin."""
-        names = ("bin", "lower", "upper", "count", "share", "mean_confidence", "accuracy")
-        more = ("accuracy_lower", "accuracy_upper", "delta", "top_label")
-        return pd.DataFrame({name: getattr(self, name) for name in names + more})
+        pooled = self.pooled
+        return pd.DataFrame(
+            {
+                **{name: getattr(pooled, name) for name in ("bin", "lower", "upper", "count", "share")},
+                "mean_confidence": pooled.mean_score,
+                "accuracy": pooled.mean_outcome,
+                "accuracy_lower": self.accuracy_lower,
+                "accuracy_upper": self.accuracy_upper,
+                "delta": self.delta,
+                "top_label": self.top_label,
+            }
+        )
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -198,25 +173,21 @@ class BinZoom(Drawn):
     less evidence than a small gap of 400 rows.
     """
 
-    bin: int  #: Index of the bin
-    lower: float
-    upper: float
-    count: int  #: Rows in the bin
-    mean_confidence: float
-    accuracy: float
-    label: np.ndarray  #: (C,) int64: Predicted classes that occur in the bin
-    class_count: np.ndarray  #: (C,) int64: Rows of each
-    #: (C,) float64: Mean confidence and accuracy of each
-    class_confidence: np.ndarray
-    class_accuracy: np.ndarray
+    pooled: BinStatistics  #: The bin, all classes pooled
+    cells: BinStatistics  #: The C predicted classes that occur in it
     #: (C,) float64: 95 % Wilson interval of each accuracy
-    class_lower: np.ndarray
-    class_upper: np.ndarray
+    accuracy_lower: np.ndarray
+    accuracy_upper: np.ndarray
     #: (C,) float64: Each accuracy, shrunk towards all classes' (`calib.calibrators.shrinkage`)
-    class_shrunken: np.ndarray
-    strength: float  #: Weight of the accuracy of all classes in `shrunken`, as a number of rows
+    accuracy_shrunken: np.ndarray
+    strength: float  #: Weight of the accuracy of all classes in `accuracy_shrunken`, as a number of rows
     #: (C,) bool: Whether the interval of the accuracy excludes the confidence, all at once at 5 %
     beyond_noise: np.ndarray
+
+    @property
+    def star(self) -> tuple[float, float, int]:
+        """Mean confidence, accuracy and rows of the bin."""
+        return self.pooled.mean_score.item(), self.pooled.mean_outcome.item(), self.pooled.count.item()
 
     @property
     def alike(self) -> bool:
@@ -228,34 +199,32 @@ class BinZoom(Drawn):
 
         `class_names` must already be escaped; `strong` as for `cell_words`.
         """
-        where = f"{self.lower:.3g} to {self.upper:.3g}"
+        cells, where = self.cells, f"{self.pooled.lower.item():.3g} to {self.pooled.upper.item():.3g}"
         at = int(np.argmax(self.beyond_noise))
         if self.beyond_noise[at]:
-            cell = self.class_confidence[at], self.class_accuracy[at], self.class_count[at]
-            clearest = f"Predicted {class_names[self.label[at]]} at {where}: {cell_words(*cell, strong)}"
-            if self.class_count[at] < FEW_ROWS:
-                clearest += f"; shrunk towards all classes, about {self.class_shrunken[at]:.3f}"
+            cell = cells.mean_score[at], cells.mean_outcome[at], cells.count[at]
+            clearest = f"Predicted {class_names[cells.label[at]]} at {where}: {cell_words(*cell, strong)}"
+            if cells.count[at] < FEW_ROWS:
+                clearest += f"; shrunk towards all classes, about {self.accuracy_shrunken[at]:.3f}"
         else:
-            least, most = int(self.class_count.min()), int(self.class_count.max())
-            rows = f"{least:,}" if least == most else f"{least:,} to {most:,}"
+            ends = dict.fromkeys(f"{count:,}" for count in (cells.count.min(), cells.count.max()))
             clearest = (
-                f"None of the {len(self.label):,} predicted classes at {where} is distinguishable from noise "
-                f"by itself ({rows} rows each)"
+                f"None of the {len(cells.label):,} predicted classes at {where} is distinguishable from "
+                f"noise by itself ({' to '.join(ends)} rows each)"
             )
-        together = cell_words(self.mean_confidence, self.accuracy, self.count)
-        return f"{clearest}. All classes together: {together}."
+        return f"{clearest}. All classes together: {cell_words(*self.star)}."
 
     def frame(self, class_names: tuple[str, ...] | None = None) -> pd.DataFrame:
         """Return one row per predicted class, with its name if there are `class_names`."""
         table = pd.DataFrame(
             {
-                "label": self.label,
-                "count": self.class_count,
-                "mean_confidence": self.class_confidence,
-                "accuracy": self.class_accuracy,
-                "accuracy_lower": self.class_lower,
-                "accuracy_upper": self.class_upper,
-                "accuracy_shrunken": self.class_shrunken,
+                "label": self.cells.label,
+                "count": self.cells.count,
+                "mean_confidence": self.cells.mean_score,
+                "accuracy": self.cells.mean_outcome,
+                "accuracy_lower": self.accuracy_lower,
+                "accuracy_upper": self.accuracy_upper,
+                "accuracy_shrunken": self.accuracy_shrunken,
                 "beyond_noise": self.beyond_noise,
             }
         )
@@ -284,7 +253,7 @@ def reliability_diagram(
     Examples
     --------
     >>> diagram = reliability_diagram([0, 1, 1], [[0.9, 0.1], [0.3, 0.7], [0.6, 0.4]], n_bins=2)
-    >>> diagram.mean_confidence.round(3).tolist(), diagram.accuracy.round(3).tolist()
+    >>> diagram.pooled.mean_score.round(3).tolist(), diagram.pooled.mean_outcome.round(3).tolist()
     ([0.733], [0.667])
     """
     evidence = as_evidence(y_true, scores, sample_weight, cluster)
@@ -293,27 +262,7 @@ def reliability_diagram(
         evidence.cells(notion, n_bins=n_bins, strategy="uniform") for notion in ("confidence", by_class)
     )
     delta = cells.bin_deltas()[0][pooled.bin]
-    direction = np.where(pooled.gap > 0, 1.0, -1.0)
-    lower, upper = wilson_interval(pooled.mean_outcome, pooled.effective)
-    return ReliabilityDiagram(
-        n_samples=pooled.n_samples,
-        n_bins=pooled.n_bins,
-        bin=pooled.bin,
-        lower=pooled.lower,
-        upper=pooled.upper,
-        count=pooled.count,
-        weight=pooled.weight,
-        effective=pooled.effective,
-        mean_confidence=pooled.mean_score,
-        accuracy=pooled.mean_outcome,
-        accuracy_lower=lower,
-        accuracy_upper=upper,
-        delta=delta,
-        top_label=pooled.mean_score + direction * delta,
-        conf_ece=pooled.ece(),
-        tl_ece=cells.ece(),
-        cells=cells,
-    )
+    return ReliabilityDiagram(pooled, cells, *frequency_interval(pooled), delta)
 
 
 def bin_zoom(
@@ -389,13 +338,6 @@ def worst_cells(cells: BinStatistics, n_cells: int = 3, min_count: int = FEW_ROW
     return table.sort_values("contribution", ascending=False, kind="stable").head(n_cells)
 
 
-def beyond_noise(cells: BinStatistics, least: int = 1) -> np.ndarray:
-    """Return which cells of `least` rows or more are off beyond noise, all tested together at 5 %."""
-    enough = cells.count >= least
-    low, high = outcome_limits(cells, 0.05 / max(int(enough.sum()), 1))
-    return enough & ((cells.mean_score < low) | (cells.mean_score > high))
-
-
 def _chances(cells: BinStatistics) -> np.ndarray:
     return chance_of_gap(cells.mean_outcome, cells.effective, cells.mean_score)
 
@@ -450,7 +392,7 @@ def draw_reliability(
     coloured = _class_colours(diagram, diagram.clearest if named is None else named)
     beside = [diagram, *same_axis]
     every = [*beside, *(() if other is None else other[1:])]
-    lowest = 0.0 if event is not None else np.floor(10 * min(each.lower.min() for each in every)) / 10
+    lowest = 0.0 if event is not None else np.floor(10 * min(each.pooled.lower.min() for each in every)) / 10
     room = 0.22 * (1.0 - lowest) if coloured else 0.03
     data, notes, marked = [], [], []
     for place, panel in enumerate(shown, start=1):
@@ -468,9 +410,8 @@ def draw_reliability(
             notes += _class_labels(diagram, coloured, names, place)
         data += _gap_bars(diagram, panel, at(strip))
         marked.append(diagonal(place))
-        if chosen is not None and chosen in diagram.bin:
-            ends = chosen / diagram.n_bins, (chosen + 1) / diagram.n_bins
-            marked += [span(*ends, place=place), span(*ends, place=strip)]
+        if chosen is not None and chosen in diagram.pooled.bin:
+            marked += [bin_span(chosen, diagram.pooled.n_bins, where) for where in (place, strip)]
             notes.append(
                 _chosen_note(diagram, chosen, coloured if panel == "classes" else None, names, place, name)
             )
@@ -486,11 +427,7 @@ def draw_reliability(
     right, left = axes(layout, "y")[0], axes(layout, "y")[len(shown)]
     right["title"] = "Accuracy" if event is None else f"How often it is {name}"
     left["title"] = "Gap"
-    gaps = [
-        gap
-        for each in beside
-        for gap in (np.abs(each.accuracy - each.mean_confidence), each.delta, *each.perfect_gaps)
-    ]
+    gaps = [gap for each in beside for gap in (np.abs(each.pooled.gap), each.delta, *each.perfect_gaps)]
     most = float(np.concatenate(gaps).max())
     for number, axis in enumerate(axes(layout, "y")):
         main = {"range": [-0.03, 1.07], "dtick": 0.25}
@@ -502,7 +439,7 @@ def draw_reliability(
         above["legend"]["y"] = 1.1
     layout["annotations"] = [*layout.get("annotations", ()), *notes]
     # For assets/session.js; a bare number, because plotly.js draws each copy of an object again.
-    meta = diagram.n_bins
+    meta = diagram.pooled.n_bins
     return figure(data, **layout, **above, shapes=marked, barmode="overlay", bargap=0, meta=meta)
 
 
@@ -516,10 +453,8 @@ def _chosen_note(
 ) -> Properties:
     cells = diagram.cells
     if coloured is None:
-        confidence, accuracy = (
-            values[diagram.bin == bin_][0] for values in (diagram.mean_confidence, diagram.accuracy)
-        )
-        text = f"{accuracy:.0%} {event or 'right'} at {confidence:.0%}"
+        star = diagram.pooled.of(diagram.pooled.bin == bin_)
+        text = f"{star.mean_outcome[0]:.0%} {event or 'right'} at {star.mean_score[0]:.0%}"
     else:
         inside = np.flatnonzero((cells.bin == bin_) & np.isin(cells.label, list(coloured)))
         accuracies = zip(cells.label[inside].tolist(), cells.mean_outcome[inside], strict=True)
@@ -542,14 +477,14 @@ def _class_colours(diagram: ReliabilityDiagram, named: Iterable[int]) -> dict[in
 
 def _pooled_dots(diagram: ReliabilityDiagram, event: str | None, on: Properties) -> list[Properties]:
     what = f"P({escape(shorten(event))})" if event is not None else "Confidence"
-    blue = OKABE_ITO["blue"]
+    blue, bins = OKABE_ITO["blue"], diagram.pooled
     return scatter(
-        x=diagram.mean_confidence,
-        y=diagram.accuracy,
+        x=bins.mean_score,
+        y=bins.mean_outcome,
         line={"color": blue, "width": 1.5},
-        marker=marks(faint(blue, diagram.count), 24 * sizes(diagram.count, diagram.count.max()), width=0),
-        error_y=interval(diagram.accuracy, diagram.accuracy_lower, diagram.accuracy_upper, BLUE_WHISKERS),
-        customdata=(diagram.bin, diagram.lower, diagram.upper, diagram.count, 100 * diagram.share),
+        marker=marks(faint(blue, bins.count), 24 * sizes(bins.count, bins.count.max()), width=0),
+        error_y=_whiskers(diagram),
+        customdata=(bins.bin, bins.lower, bins.upper, bins.count, 100 * bins.share),
         hovertemplate=what
         + " %{customdata[1]:.3g} to %{customdata[2]:.3g}<br>mean %{x:.3f}, frequency %{y:.3f}"
         "<br>%{customdata[3]:,} rows, %{customdata[4]:.1f} % of all",
@@ -557,11 +492,16 @@ def _pooled_dots(diagram: ReliabilityDiagram, event: str | None, on: Properties)
     )
 
 
+def _whiskers(diagram: ReliabilityDiagram) -> Properties:
+    ends = diagram.accuracy_lower, diagram.accuracy_upper
+    return interval(diagram.pooled.mean_outcome, *ends, BLUE_WHISKERS)
+
+
 def _class_dots(
     diagram: ReliabilityDiagram, colours: dict[int, str], names: Sequence[str], on: Properties
 ) -> list[Properties]:
     cells = diagram.cells
-    lower, upper = wilson_interval(cells.mean_outcome, cells.effective)
+    lower, upper = frequency_interval(cells)
     other = np.flatnonzero(~np.isin(cells.label, list(colours)))
     other = other[np.argsort(-cells.count[other], kind="stable")[:MAX_DOTS]]
     own = [np.flatnonzero(cells.label == code) for code in reversed(colours)]
@@ -617,7 +557,7 @@ def _class_labels(
 def _gap_bars(diagram: ReliabilityDiagram, panel: Panel, on: Properties) -> list[Properties]:
     """Draw the gap of each bin in front of the mean gap of a perfect model of this size."""
     pooled = panel == "pooled"
-    gap = np.abs(diagram.accuracy - diagram.mean_confidence) if pooled else diagram.delta
+    gap = np.abs(diagram.pooled.gap) if pooled else diagram.delta
     perfect = diagram.perfect_gaps[0 if pooled else 1]
     hover = "gap %{customdata[2]:.3f}<br>a perfect model of this size: %{customdata[1]:.3f}"
     data = []
@@ -626,11 +566,10 @@ def _gap_bars(diagram: ReliabilityDiagram, panel: Panel, on: Properties) -> list
         (gap, OKABE_ITO["blue" if pooled else "vermillion"], 0.5),
     ):
         data += bar(
-            x=(diagram.lower + diagram.upper) / 2,
+            **columns_of(diagram.pooled, share),
             y=values,
-            width=(diagram.upper - diagram.lower) * share,
             marker={"color": colour, "line": {"width": 0}},
-            customdata=(diagram.bin, perfect, gap),
+            customdata=(diagram.pooled.bin, perfect, gap),
             hovertemplate=hover,
             **on,
         )
@@ -641,10 +580,9 @@ def _band_of_perfect(
     diagram: ReliabilityDiagram, band: tuple[np.ndarray, np.ndarray], on: Properties
 ) -> list[Properties]:
     return bar(
-        x=(diagram.lower + diagram.upper) / 2,
+        **columns_of(diagram.pooled),
         y=band[1] - band[0],
         base=band[0],
-        width=(diagram.upper - diagram.lower) * 0.94,
         marker={"color": "rgba(86,180,233,0.28)", "line": {"width": 0}},
         name="range of a perfect model (95 %)",
         **on,
@@ -683,7 +621,7 @@ def _without_bins(curve: tuple[np.ndarray, np.ndarray], on: Properties) -> list[
 
 def _true_dots(diagram: ReliabilityDiagram, truth: np.ndarray, on: Properties) -> list[Properties]:
     return scatter(
-        x=diagram.mean_confidence,
+        x=diagram.pooled.mean_score,
         y=truth,
         marker=marks(OKABE_ITO["green"], 13, "diamond-open", width=2),
         name="true accuracy (simulated)",
@@ -693,14 +631,13 @@ def _true_dots(diagram: ReliabilityDiagram, truth: np.ndarray, on: Properties) -
 
 
 def _other_dots(name: str, diagram: ReliabilityDiagram, on: Properties) -> list[Properties]:
+    bins = diagram.pooled
     return scatter(
-        x=diagram.mean_confidence,
-        y=diagram.accuracy,
-        marker=marks(
-            OKABE_ITO["orange"], 24 * sizes(diagram.count, diagram.count.max()), "circle-open", width=2
-        ),
+        x=bins.mean_score,
+        y=bins.mean_outcome,
+        marker=marks(OKABE_ITO["orange"], 24 * sizes(bins.count, bins.count.max()), "circle-open", width=2),
         name=escape(shorten(name)),
-        customdata=(diagram.bin, diagram.count),
+        customdata=(bins.bin, bins.count),
         hovertemplate=f"{escape(name)}: mean %{{x:.3f}}, frequency %{{y:.3f}}<br>%{{customdata[1]:,}} rows",
         **on,
     )
@@ -708,31 +645,31 @@ def _other_dots(name: str, diagram: ReliabilityDiagram, on: Properties) -> list[
 
 def draw_stars(diagram: ReliabilityDiagram, *, chosen: int | None = None) -> Figure:
     """Draw Figure 1a of the paper: stars for all classes pooled, red pluses, and bars for shares of rows."""
-    ends = diagram.lower, diagram.upper
-    custom = diagram.bin, *ends, diagram.count, 100 * diagram.share, diagram.delta
+    bins = diagram.pooled
+    custom = bins.bin, bins.lower, bins.upper, bins.count, 100 * bins.share, diagram.delta
     where = "Confidence %{customdata[1]:.3g} to %{customdata[2]:.3g}<br>"
     rows = "%{customdata[3]:,} rows, %{customdata[4]:.1f} % of all"
-    data = share_bars(diagram.lower, diagram.upper, diagram.share, custom, where + rows)
+    data = share_bars(bins, custom, where + rows)
     red, blue = OKABE_ITO["vermillion"], OKABE_ITO["blue"]
     if not diagram.one_event:
         data += scatter(
-            x=diagram.mean_confidence,
+            x=bins.mean_score,
             y=diagram.top_label,
-            marker=marks(red, 13, "cross-thin", width=3, color=faint(red, diagram.count)),
+            marker=marks(red, 13, "cross-thin", width=3, color=faint(red, bins.count)),
             name="top-label: each class on its own",
             customdata=custom,
             hovertemplate=f"{where}mean gap of the classes %{{customdata[5]:.3f}}<br>{rows}",
         )
     data += scatter(
-        x=diagram.mean_confidence,
-        y=diagram.accuracy,
-        marker=marks(faint(blue, diagram.count), 15, "star"),
-        error_y=interval(diagram.accuracy, diagram.accuracy_lower, diagram.accuracy_upper, BLUE_WHISKERS),
+        x=bins.mean_score,
+        y=bins.mean_outcome,
+        marker=marks(faint(blue, bins.count), 15, "star"),
+        error_y=_whiskers(diagram),
         name="rows of each bin" if diagram.one_event else "confidence: all classes pooled",
         customdata=custom,
         hovertemplate=f"{where}confidence %{{x:.3f}}, accuracy %{{y:.3f}}<br>{rows}",
     )
-    marked = [] if chosen is None else [span(chosen / diagram.n_bins, (chosen + 1) / diagram.n_bins)]
+    marked = [] if chosen is None else [bin_span(chosen, bins.n_bins)]
     layout = unit_axes(data, "Confidence in the predicted class", "How often it is right", 520, marked=marked)
     if not diagram.one_event and len(diagram.top_label):
         # confidence less its gap can lie below 0, and above 1
@@ -755,27 +692,25 @@ def draw_zoom(
     colours. Marks carry the class code last in their customdata; `chosen` is the code of a class to be
     marked; `shrunk` adds diamonds at the shrunken accuracies.
     """
-    shown = np.arange(len(diagram.label))[:most]
-    shown = shown[np.argsort(diagram.class_accuracy[shown] - diagram.class_confidence[shown], kind="stable")]
-    fields = ("label", "class_count", "class_confidence", "class_accuracy", "class_lower", "class_upper")
-    label, count, confidence, accuracy, low, high = (getattr(diagram, name)[shown] for name in fields)
-    gap = accuracy - confidence
+    shown = np.arange(len(diagram.cells.label))[:most]
+    shown = shown[np.argsort(diagram.cells.gap[shown], kind="stable")]
+    cells, low, high = diagram.cells.of(shown), diagram.accuracy_lower[shown], diagram.accuracy_upper[shown]
+    label, count, confidence, gap = cells.label, cells.count, cells.mean_score, cells.gap
     # Shortened names may be equal: lines are placed by position.
     lines = np.arange(1, len(label) + 1)
     names = [escape(shorten(class_names[code], 18)) for code in label]
     colours = [OKABE_ITO["grey"], OKABE_ITO["vermillion"], OKABE_ITO["blue"]]
     side = np.where(diagram.beyond_noise[shown], np.where(gap < 0, 1, 2), 0)
-    custom = names, confidence, accuracy, low, high, count, label
+    custom = names, confidence, cells.mean_outcome, low, high, count, label
     hover = (
         "Predicted %{customdata[0]}<br>confidence %{customdata[1]:.3f}, accuracy %{customdata[2]:.3f}<br>"
         "95 % interval %{customdata[3]:.4g} to %{customdata[4]:.4g}<br>%{customdata[5]:,} rows"
     )
     data = scatter(
-        x=[diagram.accuracy - diagram.mean_confidence],
+        x=diagram.pooled.gap,
         y=[0],
         marker=marks(OKABE_ITO["blue"], 14),
-        hovertemplate=f"All classes: confidence {diagram.mean_confidence:.3f}, accuracy "
-        f"{diagram.accuracy:.3f}<br>{diagram.count:,} rows",
+        hovertemplate="All classes: confidence {:.3f}, accuracy {:.3f}<br>{:,} rows".format(*diagram.star),
     )
     data += scatter(
         x=gap,
@@ -787,7 +722,7 @@ def draw_zoom(
     )
     if shrunk:
         data += scatter(
-            x=diagram.class_shrunken[shown] - confidence,
+            x=diagram.accuracy_shrunken[shown] - confidence,
             y=lines,
             marker=marks(OKABE_ITO["purple"], 11, "diamond-open", width=2),
             customdata=custom,

@@ -22,6 +22,7 @@ from calib.diagrams.style import (
     Figure,
     at,
     axes,
+    bin_span,
     diagonal,
     escape,
     faint,
@@ -32,7 +33,6 @@ from calib.diagrams.style import (
     scatter,
     shorten,
     small_multiples,
-    span,
 )
 from calib.evidence.rows import Source, as_evidence
 
@@ -107,21 +107,17 @@ def draw_slice_panels(
     layout, data = small_multiples(names, across, 0.09), []
     down = -(-len(names) // across)
     for row, label in enumerate(diagram.label.tolist()):
-        used = diagram.count[row] > 0
-        confidence, accuracy, count = (
-            values[row][used] for values in (diagram.confidence, diagram.accuracy, diagram.count)
-        )
-        low, high = diagram.accuracy_lower[row][used], diagram.accuracy_upper[row][used]
+        own = np.flatnonzero(diagram.row == row)
+        cells, low, high = diagram.cells.of(own), diagram.accuracy_lower[own], diagram.accuracy_upper[own]
         layout["shapes"].append(diagonal(row + 1))
         if chosen is not None and chosen[0] == label:
-            ends = diagram.edges[chosen[1] : chosen[1] + 2].tolist()
-            layout["shapes"].append(span(*ends, place=row + 1))
+            layout["shapes"].append(bin_span(chosen[1], len(diagram.edges) - 1, row + 1))
         data += scatter(
-            x=confidence,
-            y=accuracy,
-            marker={"size": 7, "color": faint(OKABE_ITO["vermillion"], count)},
-            error_y=interval(accuracy, low, high),
-            customdata=(np.full(len(count), label), np.flatnonzero(used), count, low, high),
+            x=cells.mean_score,
+            y=cells.mean_outcome,
+            marker={"size": 7, "color": faint(OKABE_ITO["vermillion"], cells.count)},
+            error_y=interval(cells.mean_outcome, low, high),
+            customdata=(np.full(len(own), label), diagram.column[own], cells.count, low, high),
             hovertemplate="confidence %{x:.3f}, accuracy %{y:.3f}<br>95 % interval %{customdata[3]:.4g} to "
             f"%{{customdata[4]:.4g}}<br>%{{customdata[2]:,}} rows<extra>{names[row]}</extra>",
             **at(row + 1),

@@ -16,6 +16,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from calib.evidence.binning import BinStatistics
+
 if TYPE_CHECKING:
     from calib.base.results import PlotlyFigure
 
@@ -312,6 +314,11 @@ def span(low: float, high: float, *, across: bool = False, place: int = 1) -> Pr
     return {"type": "rect", **ends, **refs, **look}
 
 
+def bin_span(bin_: int, n_bins: int, place: int = 1) -> Properties:
+    """Mark an equal-width bin."""
+    return span(bin_ / n_bins, (bin_ + 1) / n_bins, place=place)
+
+
 def method_colour(position: int) -> str:
     return OKABE_ITO[METHOD_COLOURS[position % len(METHOD_COLOURS)]]
 
@@ -337,19 +344,21 @@ def interval(value: np.ndarray, lower: np.ndarray, upper: np.ndarray, colour: st
     return {**ends, "color": colour, "thickness": 1.5, "width": 0}
 
 
-def share_bars(
-    lower: np.ndarray, upper: np.ndarray, share: np.ndarray, custom: Any, hover: str
-) -> list[Properties]:
-    """Return the grey bars of a reliability diagram: the share of rows between neighbouring edges."""
+def share_bars(bins: BinStatistics, custom: Sequence[np.ndarray], hover: str) -> list[Properties]:
+    """Return the grey bars of a reliability diagram: the share of rows in each bin."""
     return bar(
-        x=(lower + upper) / 2,
-        y=share,
-        width=(upper - lower) * 0.94,
+        **columns_of(bins),
+        y=bins.weight / bins.weight.sum(),
         marker={"color": BARS, "line": {"width": 0}},
         name="share of rows",
         customdata=custom,
         hovertemplate=hover,
     )
+
+
+def columns_of(bins: BinStatistics, share: float = 0.94) -> Properties:
+    """Place bars at these bins, as wide as a share of them."""
+    return {"x": (bins.lower + bins.upper) / 2, "width": (bins.upper - bins.lower) * share}
 
 
 @cache

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from functools import cached_property
 from operator import attrgetter
 from typing import Any
@@ -159,6 +159,12 @@ class BinStatistics(_Shaped):
     #: (C,) float64 or None: Variance of a perfect model's outcome sum, w^2 s (1 - s) over entries
     variance: np.ndarray | None = None
 
+    @property
+    def columns(self) -> dict[str, np.ndarray]:
+        """The fields with a value for each cell."""
+        values = {each.name: getattr(self, each.name) for each in fields(self)}
+        return {name: value for name, value in values.items() if isinstance(value, np.ndarray)}
+
     @cached_property
     def of_entries(self) -> np.ndarray:
         """Cell of each entry of the binary problems, (m,) int64."""
@@ -166,8 +172,7 @@ class BinStatistics(_Shaped):
 
     def of(self, chosen: np.ndarray) -> BinStatistics:
         """Return the cells in the mask `chosen`."""
-        arrays = {name: value[chosen] for name, value in vars(self).items() if isinstance(value, np.ndarray)}
-        return replace(self, **arrays)
+        return replace(self, **{name: values[chosen] for name, values in self.columns.items()})
 
     @property
     def is_weighted(self) -> bool:
@@ -227,9 +232,7 @@ def stack_problems(tables: Sequence[BinStatistics], shape: NotionShape) -> BinSt
     first = tables[0]
     problem = np.repeat(np.arange(len(tables)), [len(table.count) for table in tables])
     joined: dict[str, Any] = {
-        name: np.concatenate([getattr(table, name) for table in tables])
-        for name, value in vars(first).items()
-        if isinstance(value, np.ndarray)
+        name: np.concatenate([getattr(table, name) for table in tables]) for name in first.columns
     }
     joined |= {"problem": problem, "claim": shape.claims_of(problem), "label": shape.labels_of(problem)}
     for name in ("start", "stop"):

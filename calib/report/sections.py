@@ -348,7 +348,7 @@ def reliability_section(about: ReportInput) -> list[str]:
             figure_html(drawn, f"reliability-{position}", words),
         ]
         if name == BASE and not diagram.one_event:
-            zoomed = diagram.zoom(int(diagram.bin[diagram.adds_most]))
+            zoomed = diagram.zoom(int(diagram.pooled.bin[diagram.adds_most]))
             drawn = diagrams.draw_zoom(zoomed, about.names)
             blocks += [
                 paragraph(f"Inside that bin: {zoomed.words(list(map(text, about.names)))}"),

@@ -28,6 +28,7 @@ from calib.evidence.sums import SummedRows
 from calib.stats.bootstrap import bootstrap_interval, with_unseen_errors
 from calib.stats.cluster_squares import MAX_SKEWNESS, ClusterSquares
 from calib.stats.floors import CellMetric
+from calib.stats.frequencies import wilson_interval
 from calib.stats.measures import MEASURES, Measure
 
 #: Fewest expected outcomes of either kind in a cell that may show a gap beyond noise.
@@ -325,6 +326,18 @@ def outcome_limits(
     all.
     """
     return mean_limits(cells.mean_outcome[at], cells.effective[at], alpha, weighted=cells.is_weighted)
+
+
+def beyond_noise(cells: BinStatistics, least: int = 1) -> np.ndarray:
+    """Return which cells of `least` rows or more are off beyond noise, all tested together at 5 %."""
+    enough = cells.count >= least
+    low, high = outcome_limits(cells, 0.05 / max(int(enough.sum()), 1))
+    return enough & ((cells.mean_score < low) | (cells.mean_score > high))
+
+
+def frequency_interval(cells: BinStatistics) -> tuple[np.ndarray, np.ndarray]:
+    """Return the ends of each frequency's 95 % Wilson interval, of the effective rows."""
+    return wilson_interval(cells.mean_outcome, cells.effective)
 
 
 def mean_limits(

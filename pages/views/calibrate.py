@@ -91,7 +91,9 @@ def pick_bin(which: str, name: str) -> None:
 def show_diagrams(*shown: Method) -> None:
     """Show the base model, and a calibrator beside it; and the rows of the bin that was clicked."""
     diagrams_shown = {method.name: results.reliability(method, n_bins=n_bins) for method in shown}
-    drawn_bins = [(name, bin_) for name, diagram in diagrams_shown.items() for bin_ in diagram.bin.tolist()]
+    drawn_bins = [
+        (name, bin_) for name, diagram in diagrams_shown.items() for bin_ in diagram.pooled.bin.tolist()
+    ]
     behind = st.session_state.get("calibrate-bin")
     behind = behind if behind in drawn_bins else None
     for column, method in zip(st.columns(2), shown, strict=False):

@@ -89,7 +89,7 @@ def show_signature() -> None:
         return
     if options["named"]:
         st.caption("Reddish classes are overconfident, bluish ones underconfident.")
-    if bin_ in diagram.bin:
+    if bin_ in diagram.pooled.bin:
         st.markdown(diagram.zoom(bin_).words([ui.literal(name) for name in names], strong="**{}**"))
         what = "All classes" if label is None else f"Predicted {ui.literal(names[label])}"
         what += f" at {ui.range_of(bin_, n_bins)}"

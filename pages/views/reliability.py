@@ -101,7 +101,7 @@ def show_bins(
     as_in_paper: bool,
 ) -> None:
     """Show the diagram, the bin that was chosen there, and its rows; then assess them, first in `answer`."""
-    keep_in_address("bin", diagram.bin.tolist(), diagram.clearest_bin)
+    keep_in_address("bin", diagram.pooled.bin.tolist(), diagram.clearest_bin)
     at = st.session_state["bin"]
     if diagram.one_event:
         main, side = ui.beside("bin", (3, 2))
@@ -113,7 +113,7 @@ def show_bins(
         if diagram.one_event:
             show_panel(diagram, "pooled", as_in_paper, chosen=at, **options)
             st.caption(ui.shortfall(dataset().kind, "notion:top-label"))
-        edges = {b: ui.range_of(b, n_bins) for b in diagram.bin.tolist()}
+        edges = {b: ui.range_of(b, n_bins) for b in diagram.pooled.bin.tolist()}
     with side if diagram.one_event else main:
         # The browser keeps the words of another model, so they hold no counts.
         label = "Score bin" if dataset().event is not None else "Confidence bin"
@@ -170,7 +170,7 @@ def show_panel(diagram: ReliabilityDiagram, panel: Panel, as_in_paper: bool, **o
 def show_zoom(zoom: BinZoom) -> int | None:
     names = dataset().evaluation.class_names
     st.markdown(zoom.words([ui.literal(name) for name in names], strong="**{}**"))
-    bin_classes = [None, *zoom.label.tolist()]
+    bin_classes = [None, *zoom.cells.label.tolist()]
     if st.session_state.get("bin-class") not in bin_classes:
         st.session_state["bin-class"] = None
     figure = st.container()
@@ -194,8 +194,8 @@ def show_zoom(zoom: BinZoom) -> int | None:
             on_select=pick_class,
             alt="Accuracy minus confidence of every predicted class in the chosen bin",
         )
-        if len(zoom.label) > MOST_CLASSES:
-            st.caption(f"{MOST_CLASSES} of {len(zoom.label):,} classes, by evidence.")
+        if len(zoom.cells.label) > MOST_CLASSES:
+            st.caption(f"{MOST_CLASSES} of {len(zoom.cells.label):,} classes, by evidence.")
     code: int | None = st.selectbox(
         "Rows of",
         bin_classes,

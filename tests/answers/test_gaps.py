@@ -81,21 +81,22 @@ def test_maps_hold_the_cells_of_each_group(weights):
     by_bin = slice_heat(Y, TOP, cut, n_bins=5, sample_weight=weights)
     by_class = slice_class_heat(Y, TOP, cut, groups=[2, 0], classes=[1, 0], sample_weight=weights)
     assert by_class.label.tolist() == [2, 0]
-    for row, group in enumerate(by_bin.label):
+    bins, classes = (each.frame().set_index(["label", "bin"]) for each in (by_bin, by_class))
+    for group in by_bin.label:
         for bin_ in range(5):
             mask = (cut.code == group) & (np.minimum((TOP.confidence * 5).astype(int), 4) == bin_)
-            assert by_bin.count[row, bin_] == mask.sum()
+            assert ((group, bin_) in bins.index) == mask.any()
             if mask.any():
-                assert by_bin.accuracy[row, bin_] == pytest.approx(
-                    np.average(RIGHT[mask], weights=each[mask])
-                )
-                assert by_bin.accuracy_lower[row, bin_] <= by_bin.accuracy[row, bin_]
-    for row, group in enumerate([2, 0]):
+                cell = bins.loc[group, bin_]
+                assert cell["count"] == mask.sum()
+                assert cell["accuracy"] == pytest.approx(np.average(RIGHT[mask], weights=each[mask]))
+                assert cell["accuracy_lower"] <= cell["accuracy"]
+    for group in (2, 0):
         for column, label in enumerate([1, 0]):
             mask = (cut.code == group) & (TOP.label == label)
-            assert by_class.count[row, column] == mask.sum()
+            assert classes["count"][group, column] == mask.sum()
             says = np.average(TOP.confidence[mask], weights=each[mask])
-            assert by_class.confidence[row, column] == pytest.approx(says)
+            assert classes["mean_confidence"][group, column] == pytest.approx(says)
 
 
 def test_weights_that_predictions_came_with_are_used():

@@ -31,7 +31,7 @@ def results():
     return {
         "floor": calib.noise_floor(Y, PROBA, n_resamples=1000, random_state=0),
         "diagram": diagram,
-        "zoom": diagram.zoom(int(diagram.bin[-1])),
+        "zoom": diagram.zoom(int(diagram.pooled.bin[-1])),
         "sweep": calib.ece_sweep(Y, PROBA, n_bins=range(5, 26)),
         "classes": calib.class_table(Y, PROBA, n_resamples=20),
         "interval": calib.error_interval(Y, PROBA),

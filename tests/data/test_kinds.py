@@ -90,7 +90,7 @@ def test_everything_about_an_error_takes_one_event(event):
     assert summary.conf_ece is None
     diagram = reliability_diagram(y, rows, n_bins=15)
     assert diagram.one_event
-    assert diagram.conf_ece == pytest.approx(expected)
+    assert diagram.pooled.ece() == pytest.approx(expected)
     better = np.clip(p**1.5, 0, 1)
     assert paired_difference(y, better, p, notion="confidence").verdict == "lower"
     assert metrics(y, ConfidencePrediction(p, y)).conf_ece == pytest.approx(expected)

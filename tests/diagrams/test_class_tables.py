@@ -126,22 +126,22 @@ def test_few_clear_classes_are_found_among_many():
 def test_heat_places_every_cell(uneven):
     cells = bin_statistics(reduce_to_binary(uneven.labels, uneven, "top-label"), n_bins=10)
     heat = class_heat(cells)
-    assert heat.count.sum() == 600
+    table = heat.frame().set_index(["label", "bin"])
+    assert heat.cells.count.sum() == 600
     assert heat.contribution.sum() == pytest.approx(cells.ece())
     assert (np.diff(heat.contribution) <= 0).all()
-    for row, code in enumerate(heat.label):
+    for code in heat.label:
         for b in range(10):
             in_cell = (uneven.label == code) & (np.floor(uneven.confidence * 10) == b)
-            assert heat.count[row, b] == in_cell.sum()
+            assert ((code, b) in table.index) == in_cell.any()
             if in_cell.any():
+                assert table["count"][code, b] == in_cell.sum()
                 gap = (uneven.labels[in_cell] == code).mean() - uneven.confidence[in_cell].mean()
-                assert heat.gap[row, b] == pytest.approx(gap)
-            else:
-                assert np.isnan(heat.gap[row, b])
+                assert table["gap"][code, b] == pytest.approx(gap)
     assert len(heat.frame(uneven.class_names)) == len(cells.count)
     few = class_heat(cells, [5, 3, 35])
     assert few.label.tolist() == [5, 3, 35]  # in the order given; 35 is never predicted
-    assert few.count[-1].sum() == 0
+    assert set(few.label[few.row]) == {5, 3}
     with pytest.raises(InputError, match="needs equal-width top-label bins"):
         class_heat(bin_statistics(reduce_to_binary(uneven.labels, uneven, "confidence"), n_bins=10))
 
@@ -150,15 +150,17 @@ def test_diagrams_of_one_class(uneven):
     code = 4
     table = class_table(uneven.labels, uneven, n_resamples=10)
     top = class_diagram(uneven.labels, uneven, code)
-    assert top.ece == pytest.approx(table.class_ece[code])
-    assert top.count.sum() == (uneven.label == code).sum()
-    assert ((top.frequency_lower <= top.frequency) & (top.frequency <= top.frequency_upper)).all()
+    assert top.cells.ece() == pytest.approx(table.class_ece[code])
+    assert top.cells.count.sum() == (uneven.label == code).sum()
+    assert (
+        (top.frequency_lower <= top.cells.mean_outcome) & (top.cells.mean_outcome <= top.frequency_upper)
+    ).all()
     wise = class_diagram(uneven.labels, uneven, code, notion="class-wise")
-    assert wise.count.sum() == 600
-    mean = (wise.count * wise.frequency).sum() / 600
+    assert wise.cells.count.sum() == 600
+    mean = (wise.cells.count * wise.cells.mean_outcome).sum() / 600
     assert mean == pytest.approx((uneven.labels == code).mean())
     # CW-ECE is the mean over classes of these.
-    each = [class_diagram(uneven.labels, uneven.proba, c, notion="class-wise").ece for c in range(40)]
+    each = [class_diagram(uneven.labels, uneven.proba, c, notion="class-wise").cells.ece() for c in range(40)]
     assert np.mean(each) == pytest.approx(ece(uneven.labels, uneven, notion="class-wise"))
     with pytest.raises(InputError, match="class 35 is never predicted"):
         class_diagram(uneven.labels, uneven, 35)
@@ -187,8 +189,8 @@ def test_heat_shows_every_cell_once_and_answers_clicks(rows):
     names = ["<b>%{x}</b>", *rows.class_names[1:]]
     figure = accepted(diagrams.draw_heat(heat, names))
     cells, squares, scale = figure.data
-    row, bin_ = np.nonzero(heat.count)
-    share = np.clip((heat.gap[row, bin_] / heat.limit + 1) / 2, 0, 1)
+    held, row = heat.cells, heat.row
+    share = np.clip((held.gap / heat.limit + 1) / 2, 0, 1)
     stops = figure.layout.coloraxis.colorscale
     scale_of_colours = [[place, f"rgb{hex_to_rgb(colour)}"] for place, colour in stops]
     expected = sample_colorscale(scale_of_colours, share.tolist())
@@ -196,33 +198,32 @@ def test_heat_shows_every_cell_once_and_answers_clicks(rows):
     channels = np.array([[colour[4:-1].split(",") for colour in colours] for colours in both])
     np.testing.assert_allclose(*channels.astype(float), atol=1)
     np.testing.assert_allclose(np.asarray(cells.base) + cells.y / 2, row)
-    count = heat.count[row, bin_]
+    count = held.count
     tall = np.asarray(cells.y)[np.argsort(count)]
     assert (np.diff(tall) >= 0).all()
     assert tall[-1] < 1
     beyond = np.asarray(cells.marker.line.width) > 0
-    np.testing.assert_array_equal(beyond, heat.beyond_noise[row, bin_])
+    np.testing.assert_array_equal(beyond, heat.beyond_noise)
     test = [
         binomtest(round(n * right), n, says).pvalue
-        for n, right, says in zip(count, heat.accuracy[row, bin_], heat.confidence[row, bin_], strict=True)
+        for n, right, says in zip(count, held.mean_outcome, held.mean_score, strict=True)
     ]
     # Clopper-Pearson intervals exclude a confidence if twice its smaller tail is small enough.
-    surely = (np.array(test) < 0.02 / (heat.count >= 20).sum()) & (count >= 20)
+    surely = (np.array(test) < 0.02 / (count >= 20).sum()) & (count >= 20)
     assert surely.any()
     assert beyond[surely].all()
-    assert not beyond[np.array(test) > 0.05 / (heat.count >= 20).sum()].any()
+    assert not beyond[np.array(test) > 0.05 / (count >= 20).sum()].any()
     assert figure.layout.coloraxis.cmax == -figure.layout.coloraxis.cmin == heat.limit
     assert scale.marker.coloraxis == "coloraxis"
     assert accepted(diagrams.draw_heat(heat, names, limit=0.7)).layout.coloraxis.cmax == 0.7
-    assert len(squares.x) == np.count_nonzero(heat.count)
+    assert len(squares.x) == len(count)
     assert squares.selectedpoints == ()
     code, bin_ = squares.customdata[7][:2]
     assert accepted(diagrams.draw_heat(heat, names, chosen=(code, bin_))).data[1].selectedpoints == (7,)
     assert (squares.marker.opacity, squares.selected.marker.opacity) == (0, 1)
     first = squares.customdata[0]
-    row = heat.label.tolist().index(first[0])
-    assert squares.y[0] == row
-    assert first[6] == pytest.approx(heat.gap[row, first[1]])
+    assert squares.y[0] == heat.label.tolist().index(first[0])
+    assert (first[1], first[6]) == pytest.approx((heat.column[0], held.gap[0]))
     airplane = next(custom for custom in squares.customdata if custom[0] == 0)
     assert airplane[2].startswith("&lt;b&gt;")
     assert "%{x}" not in airplane[2]
@@ -230,7 +231,7 @@ def test_heat_shows_every_cell_once_and_answers_clicks(rows):
 
 def test_limit_of_colours_covers_most_cells(rows):
     heat = class_heat(bin_statistics(reduce_to_binary(rows.labels, rows, "top-label"), n_bins=10))
-    gaps = np.abs(heat.gap[heat.count >= 20])
+    gaps = np.abs(heat.cells.gap[heat.cells.count >= 20])
     assert (gaps <= heat.limit).mean() >= 0.95
     assert heat.limit == pytest.approx(round(heat.limit, 1))
 
@@ -240,11 +241,11 @@ def test_class_diagram_is_drawn_as_computed(rows, notion):
     diagram = class_diagram(rows.labels, rows, 3, notion=notion)
     bars, marks = accepted(diagrams.draw_class(diagram)).data
     assert sum(bars.y) == pytest.approx(1.0)
-    np.testing.assert_array_equal(marks.x, diagram.mean_score)
-    np.testing.assert_array_equal(marks.y, diagram.frequency)
+    np.testing.assert_array_equal(marks.x, diagram.cells.mean_score)
+    np.testing.assert_array_equal(marks.y, diagram.cells.mean_outcome)
     np.testing.assert_allclose(marks.y + marks.error_y.array, diagram.frequency_upper)
     paler = [colour.startswith("rgba") for colour in marks.marker.color]
-    np.testing.assert_array_equal(paler, diagram.count < 20)
+    np.testing.assert_array_equal(paler, diagram.cells.count < 20)
 
 
 def test_confusions_are_cut_to_a_few(rows):

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import fields, is_dataclass
 from functools import partial
+from itertools import product
 from typing import Any
 
 import numpy as np
@@ -21,6 +22,7 @@ from calib.diagrams.bin_sweep import binned_sweeps
 from calib.diagrams.monitoring import watch_rows
 from calib.diagrams.row_lists import cell_order
 from calib.diagrams.slice_maps import slice_class_heat, slice_heat
+from calib.evidence.binning import BinStatistics
 from calib.evidence.rows import Rows
 
 
@@ -78,8 +80,8 @@ DIAGRAMS: dict[str, Callable[..., Any]] = {
 
 #: The numbers of each that show noise, the ends of intervals last.
 NOISE: dict[str, tuple[str, ...]] = {
-    "reliability": ("effective", "perfect_gaps", "accuracy_lower", "accuracy_upper"),
-    "zoom": ("class_lower", "class_upper"),
+    "reliability": ("perfect_gaps", "accuracy_lower", "accuracy_upper"),
+    "zoom": ("accuracy_lower", "accuracy_upper"),
     "class table": ("p_value", "floor", "floor_upper"),
     "top-label diagram of a class": ("frequency_lower", "frequency_upper"),
     "class-wise diagram of a class": ("frequency_lower", "frequency_upper"),
@@ -89,7 +91,9 @@ NOISE: dict[str, tuple[str, ...]] = {
     "groups by class": ("accuracy_lower", "accuracy_upper"),
 }
 #: Numbers that do not depend on clusters.
-MEANS = ("mean_confidence", "accuracy", "count", "delta", "gap", "share", "class_ece", "frequency")
+MEANS = ("delta", "gap", "share", "class_ece", "mean_score", "mean_outcome", "count")
+#: Cells of a result, whose means do not depend on clusters either.
+CELLS_OF = ("pooled", "cells")
 
 
 def flat(value: Any) -> list[Any]:
@@ -138,9 +142,13 @@ def test_noise_allows_for_clusters_and_means_do_not_depend_on_them(name):
     if high.endswith("upper"):  # a floor is higher, and an interval wider
         width = [np.nansum(numbers_of(each, high) - numbers_of(each, low)) for each in (together, apart)]
         assert width[0] > width[1]
-    for part in MEANS:
-        if hasattr(together, part):
-            check_equal(getattr(together, part), getattr(apart, part))
+    compared = [(together, apart)]
+    for name in CELLS_OF:
+        pair = getattr(together, name, None), getattr(apart, name, None)
+        compared += [pair] if isinstance(pair[0], BinStatistics) else []
+    for (found, expected), part in product(compared, MEANS):
+        if hasattr(found, part):
+            check_equal(getattr(found, part), getattr(expected, part))
 
 
 def test_no_class_of_a_perfect_model_is_off_beyond_noise_after_calibration():

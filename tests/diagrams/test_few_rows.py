@@ -25,7 +25,7 @@ def test_no_class_of_four_rows_makes_the_headline():
     for seed in range(20):
         top, y = few(seed)
         zoom = reliability_diagram(y, top, n_bins=15).zoom(3)
-        assert np.abs(zoom.class_accuracy - zoom.class_confidence).max() > 0.7
+        assert np.abs(zoom.cells.gap).max() > 0.7
         named += "None of the" not in zoom.words(NAMES)
     assert named <= 2
 
@@ -35,13 +35,13 @@ def test_a_class_with_evidence_comes_before_one_that_is_farther_off():
     top = TopLabelPrediction(label, np.full(404, 0.22))
     y = np.where(np.arange(404) < 4, 0, np.where(np.arange(404) < 164, 1, 0))  # 4 of 4; 160 of 400
     zoom = reliability_diagram(y, top, n_bins=15).zoom(3)
-    assert zoom.label.tolist() == [1, 0]
+    assert zoom.cells.label.tolist() == [1, 0]
     assert zoom.words(["rare", "frequent"]).startswith(
         "Predicted frequent at 0.2 to 0.267: confidence 0.220, accuracy 0.4"
     )
     # The four rows that are all right: 0.22^4 = 0.0023, 0.0047 two-sided, is below 0.05 / 2.
     assert zoom.beyond_noise.tolist() == [True, True]
-    assert zoom.accuracy < zoom.class_shrunken[1] <= 1.0
+    assert zoom.star[1] < zoom.accuracy_shrunken[1] <= 1.0
     assert zoom.frame(["rare", "frequent"])["beyond_noise"].tolist() == [True, True]
 
 
@@ -52,15 +52,17 @@ def test_shrunken_estimates_are_nearer_to_the_truth():
     top = TopLabelPrediction(label, np.full(1_200, 0.62))
     y = np.where(random.random(1_200) < chance[label], label, (label + 1) % 300)
     zoom = reliability_diagram(y, top, n_bins=15).zoom(9)
-    truth = chance[zoom.label]
-    raw, shrunken = (np.mean((item - truth) ** 2) for item in (zoom.class_accuracy, zoom.class_shrunken))
+    truth = chance[zoom.cells.label]
+    raw, shrunken = (
+        np.mean((item - truth) ** 2) for item in (zoom.cells.mean_outcome, zoom.accuracy_shrunken)
+    )
     assert shrunken < 0.5 * raw
     assert not zoom.alike
     *_, diamonds = accepted(diagrams.draw_zoom(zoom, NAMES, shrunk=True)).data
     codes = [custom[-1] for custom in diamonds.customdata]
     drawn = dict(zip(codes, diamonds.x, strict=True))
-    gaps = zoom.class_shrunken - zoom.class_confidence
-    assert drawn == pytest.approx(dict(zip(zoom.label[:30].tolist(), gaps[:30], strict=True)))
+    gaps = zoom.accuracy_shrunken - zoom.cells.mean_score
+    assert drawn == pytest.approx(dict(zip(zoom.cells.label[:30].tolist(), gaps[:30], strict=True)))
 
 
 def test_classes_that_differ_no_more_than_chance_get_the_accuracy_of_the_bin():
@@ -68,7 +70,7 @@ def test_classes_that_differ_no_more_than_chance_get_the_accuracy_of_the_bin():
     y = np.where(np.arange(60) % 20 < 12, label, (label + 1) % 3)  # 12 of 20 in each
     zoom = reliability_diagram(y, TopLabelPrediction(label, np.full(60, 0.62)), n_bins=15).zoom(9)
     assert zoom.alike
-    np.testing.assert_allclose(zoom.class_shrunken, 0.6, atol=1e-4)
+    np.testing.assert_allclose(zoom.accuracy_shrunken, 0.6, atol=1e-4)
 
 
 def test_classes_are_named_by_evidence():

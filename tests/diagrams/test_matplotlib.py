@@ -64,15 +64,15 @@ def test_a_display_shows_the_diagram_with_intervals_and_floor():
     assert display.ax_ is axes
     points, _, (bars,) = display.line_
     np.testing.assert_array_equal(
-        points.get_xydata(), np.column_stack([diagram.mean_confidence, diagram.accuracy])
+        points.get_xydata(), np.column_stack([diagram.pooled.mean_score, diagram.pooled.mean_outcome])
     )
     ends = np.array([segment[:, 1] for segment in bars.get_segments()])
     np.testing.assert_allclose(ends, np.column_stack([diagram.accuracy_lower, diagram.accuracy_upper]))
     floor = diagram.perfect_gaps[0]
     assert display.band_.get_datalim(axes.transData).y1 == pytest.approx(
-        (diagram.mean_confidence + floor).max()
+        (diagram.pooled.mean_score + floor).max()
     )
-    assert axes.get_legend().get_texts()[0].get_text() == f"a $model (conf-ECE {diagram.conf_ece:.3g})"
+    assert axes.get_legend().get_texts()[0].get_text() == f"a $model (conf-ECE {diagram.pooled.ece():.3g})"
     display.figure_.canvas.draw()
 
 
@@ -83,17 +83,19 @@ def test_a_display_of_an_estimator_keeps_its_order_of_classes():
     model = LogisticRegression().fit(features, names)
     display = ReliabilityDisplay.from_estimator(model, features, names)
     theirs = CalibrationDisplay.from_estimator(model, features, names, n_bins=15)
-    np.testing.assert_allclose(display.diagram.accuracy, theirs.prob_true)
-    np.testing.assert_allclose(display.diagram.mean_confidence, theirs.prob_pred)
+    np.testing.assert_allclose(display.diagram.pooled.mean_outcome, theirs.prob_true)
+    np.testing.assert_allclose(display.diagram.pooled.mean_score, theirs.prob_pred)
     assert display.estimator_name == "LogisticRegression"
     other = ReliabilityDisplay.from_estimator(model, features, names, pos_label="no")
-    np.testing.assert_allclose(other.diagram.accuracy, 1.0 - display.diagram.accuracy[::-1])
+    np.testing.assert_allclose(
+        other.diagram.pooled.mean_outcome, 1.0 - display.diagram.pooled.mean_outcome[::-1]
+    )
     classes = np.array(list("cab"))[features.argmax(axis=1) + (features[:, 0] > 1)]
     model = LogisticRegression().fit(features, classes)
     display = ReliabilityDisplay.from_estimator(model, features, classes)
     codes = np.searchsorted(model.classes_, classes)
     expected = calib.reliability_diagram(codes, model.predict_proba(features))
-    np.testing.assert_array_equal(display.diagram.accuracy, expected.accuracy)
+    np.testing.assert_array_equal(display.diagram.pooled.mean_outcome, expected.pooled.mean_outcome)
     with pytest.raises(InputError, match="two classes"):
         ReliabilityDisplay.from_estimator(model, features, classes, pos_label="a")
     with pytest.raises(InputError, match="'maybe' is none of the classes"):

@@ -28,7 +28,7 @@ def test_gaps_of_a_perfect_model_are_its_noise_floor():
     top = TopLabelPrediction(label, confidence)
     diagram = reliability_diagram(y, top, n_bins=10)
     apart = noise_floor(y, top, notion="top-label", n_bins=10, n_resamples=4_000, random_state=0)
-    found = diagram.share @ diagram.perfect_gaps[1]
+    found = diagram.pooled.share @ diagram.perfect_gaps[1]
     assert found == pytest.approx(apart.mean, abs=5 * apart.samples.std() / np.sqrt(4_000))
     # Pooled, 20 rows of 0.7 and 0.72 count as 20 of their mean, 0.705.
     expected = expected_gap(np.array([0.705, 0.9]), np.array([20, 40]))
@@ -38,10 +38,10 @@ def test_gaps_of_a_perfect_model_are_its_noise_floor():
 def test_both_panels_and_their_gaps_are_drawn_as_computed(diagram, rows):
     drawn = accepted(diagrams.draw_reliability(diagram, rows.class_names, named=[3], chosen=8))
     pooled, perfect, gap, line, dots, perfect_apart, apart = drawn.data
-    np.testing.assert_array_equal(pooled.x, diagram.mean_confidence)
-    np.testing.assert_array_equal(pooled.y, diagram.accuracy)
+    np.testing.assert_array_equal(pooled.x, diagram.pooled.mean_score)
+    np.testing.assert_array_equal(pooled.y, diagram.pooled.mean_outcome)
     np.testing.assert_allclose(pooled.y + pooled.error_y.array, diagram.accuracy_upper)
-    np.testing.assert_allclose(gap.y, np.abs(diagram.accuracy - diagram.mean_confidence))
+    np.testing.assert_allclose(gap.y, np.abs(diagram.pooled.gap))
     np.testing.assert_array_equal(apart.y, diagram.delta)
     np.testing.assert_array_equal((perfect.y, perfect_apart.y), diagram.perfect_gaps)
     cells = diagram.cells
@@ -60,8 +60,8 @@ def test_both_panels_and_their_gaps_are_drawn_as_computed(diagram, rows):
     assert coloured == {3}
     texts = [note.text for note in drawn.layout.annotations]
     assert f"<b>{rows.class_names[3]}</b>" in texts
-    at = diagram.bin.tolist().index(8)
-    assert f"{diagram.accuracy[at]:.0%} right at {diagram.mean_confidence[at]:.0%}" in texts
+    at = diagram.pooled.bin.tolist().index(8)
+    assert f"{diagram.pooled.mean_outcome[at]:.0%} right at {diagram.pooled.mean_score[at]:.0%}" in texts
     ranges = [drawn.layout[name].range for name in ("xaxis", "xaxis2", "xaxis3", "xaxis4")]
     assert len(set(ranges)) == 1
 
@@ -91,6 +91,12 @@ def test_clearest_classes_and_bin(diagram):
     assert diagram.clearest_bin == cells.bin[np.argmax(np.where(cells.count >= 20, z, 0))]
 
 
+def test_a_bin_can_be_opened_after_its_rows_were_listed(rows):
+    listed = reliability_diagram(rows, n_bins=15)
+    diagrams.rows_behind(rows, cells=listed.cells, bin=8)
+    assert listed.zoom(8).cells.count.sum() == listed.zoom(8).star[2]
+
+
 def test_names_are_escaped(diagram, rows):
     names = ["<b>%{x}</b>", *rows.class_names[1:]]
     drawn = diagrams.draw_reliability(diagram, names, named=[0])
@@ -101,7 +107,7 @@ def test_one_event_has_one_panel():
     score = np.linspace(0.05, 0.95, 40)
     item = reliability_diagram(np.arange(40) % 3 == 0, BinaryPrediction(score), n_bins=5)
     pooled, perfect, gap = accepted(diagrams.draw_reliability(item, event="Y")).data
-    np.testing.assert_array_equal(pooled.y, item.accuracy)
+    np.testing.assert_array_equal(pooled.y, item.pooled.mean_outcome)
     np.testing.assert_array_equal(gap.y, item.delta)
     np.testing.assert_array_equal(perfect.y, item.perfect_gaps[0])
 
@@ -109,10 +115,12 @@ def test_one_event_has_one_panel():
 def test_bin_in_detail_is_sorted_by_the_gap(diagram, rows):
     zoom = diagram.zoom(8)
     _, dots = accepted(diagrams.draw_zoom(zoom, rows.class_names)).data
-    order = np.argsort(zoom.class_accuracy - zoom.class_confidence, kind="stable")
-    np.testing.assert_allclose(dots.x, (zoom.class_accuracy - zoom.class_confidence)[order])
-    np.testing.assert_allclose(dots.x + dots.error_x.array, (zoom.class_upper - zoom.class_confidence)[order])
-    assert [custom[-1] for custom in dots.customdata] == zoom.label[order].tolist()
+    order = np.argsort(zoom.cells.gap, kind="stable")
+    np.testing.assert_allclose(dots.x, zoom.cells.gap[order])
+    np.testing.assert_allclose(
+        dots.x + dots.error_x.array, (zoom.accuracy_upper - zoom.cells.mean_score)[order]
+    )
+    assert [custom[-1] for custom in dots.customdata] == zoom.cells.label[order].tolist()
     beyond = np.array(dots.marker.color) != "#8A9099"
     np.testing.assert_array_equal(beyond, zoom.beyond_noise[order])
 
@@ -124,5 +132,8 @@ def test_the_axis_of_stars_reaches_down_to_marks_below_zero():
     diagram = reliability_diagram([2, 2, 2, 1], np.array([first, first, first, second]), n_bins=10)
     assert diagram.top_label.tolist() == pytest.approx([-0.1])
     _, plus, star = (drawn := accepted(diagrams.draw_stars(diagram))).data
-    assert (plus.y.tolist(), star.y.tolist()) == (diagram.top_label.tolist(), diagram.accuracy.tolist())
+    assert (plus.y.tolist(), star.y.tolist()) == (
+        diagram.top_label.tolist(),
+        diagram.pooled.mean_outcome.tolist(),
+    )
     assert drawn.layout.yaxis.range == pytest.approx((-0.12, 1.04))

@@ -31,7 +31,7 @@ NAMES = ["<cat>", "dog"]
 def test_reliability_names_the_bin_that_adds_most():
     diagram = reliability_diagram(LABELS, SCORES, n_bins=4)
     # Bin 2 is off by 0.4 in 100 rows, bin 3 by 0.95 in 10: 40 against 9.5.
-    assert diagram.bin[diagram.adds_most] == 2
+    assert diagram.pooled.bin[diagram.adds_most] == 2
     assert diagram.words().startswith(
         "The bin that adds most to TL-ECE is 0.50 to 0.75: confidence 0.600, accuracy"
     )

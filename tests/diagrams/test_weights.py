@@ -19,12 +19,12 @@ AGAIN, Y_AGAIN = PROBA[REPEATED], Y[REPEATED]
 def test_diagram_counts_rows_and_widens_by_effective_rows():
     found = calib.reliability_diagram(Y, PROBA, n_bins=10, sample_weight=WEIGHTS)
     expected = calib.reliability_diagram(Y_AGAIN, AGAIN, n_bins=10)
-    assert found.count.sum() == np.count_nonzero(WEIGHTS)
+    assert found.pooled.count.sum() == np.count_nonzero(WEIGHTS)
     top = PROBA.max(axis=1)
-    for at, bin_ in enumerate(found.bin):
+    for at, bin_ in enumerate(found.pooled.bin):
         inside = WEIGHTS[(top >= bin_ / 10) & (top < (bin_ + 1) / 10 + (bin_ == 9))].astype(float)
         rows = inside.sum() ** 2 / (inside**2).sum()
-        ends = wilson_interval(found.accuracy[at], rows)
+        ends = wilson_interval(found.pooled.mean_outcome[at], rows)
         assert (found.accuracy_lower[at], found.accuracy_upper[at]) == pytest.approx(ends)
     with pytest.raises(InputError, match="cannot use sample_weight"):
         found.means(top, top)

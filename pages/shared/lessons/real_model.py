@@ -9,7 +9,7 @@ import streamlit as st
 
 from calib.diagrams import FEW_ROWS, BinZoom, draw_zoom, reliability_diagram
 from calib.diagrams.reliability_diagrams import ReliabilityDiagram
-from calib.diagrams.style import OKABE_ITO, Figure, escape, figure, scatter, span, unit_axes, with_layout
+from calib.diagrams.style import OKABE_ITO, Figure, bin_span, escape, figure, scatter, unit_axes, with_layout
 from pages.shared.lessons import interaction as step
 from pages.shared.session import from_example
 from pages.shared.widgets import literal
@@ -21,25 +21,25 @@ def one_bin(diagram: ReliabilityDiagram, bin_: int, names: Sequence[str], *, spl
     Dots that are not split yet lie under the star, so that the browser can move them.
     """
     inside = diagram.zoom(bin_)
-    count = len(inside.label)
-    star = (inside.mean_confidence, inside.accuracy)
-    low, high = bin_ / diagram.n_bins, (bin_ + 1) / diagram.n_bins
-    frame = {**span(low, high), "line": {"color": OKABE_ITO["orange"], "width": 3, "dash": "solid"}}
+    cells, (confidence, accuracy, _) = inside.cells, inside.star
+    count = len(cells.label)
+    frame = {
+        **bin_span(bin_, diagram.pooled.n_bins),
+        "line": {"color": OKABE_ITO["orange"], "width": 3, "dash": "solid"},
+    }
     data = scatter(
-        x=diagram.mean_confidence,
-        y=diagram.accuracy,
+        x=diagram.pooled.mean_score,
+        y=diagram.pooled.mean_outcome,
         line={"color": OKABE_ITO["blue"], "width": 2},
         marker={"symbol": "star", "size": 14, "color": OKABE_ITO["blue"]},
         hovertemplate="all classes: confidence %{x:.2f}, accuracy %{y:.2f}",
     )
     data += scatter(
-        x=inside.class_confidence if split else np.full(count, star[0]),
-        y=inside.class_accuracy if split else np.full(count, star[1]),
+        x=cells.mean_score if split else np.full(count, confidence),
+        y=cells.mean_outcome if split else np.full(count, accuracy),
         marker={"size": 13, "color": OKABE_ITO["vermillion"], "line": {"width": 1, "color": step.INK}},
         opacity=1.0 if split else 0.0,
-        customdata=[
-            [escape(names[code]), n] for code, n in zip(inside.label, inside.class_count, strict=True)
-        ],
+        customdata=([escape(names[code]) for code in cells.label], cells.count),
         hovertemplate="%{customdata[0]}: confidence %{x:.2f}, accuracy %{y:.2f}, %{customdata[1]:,} rows",
     )
     layout = unit_axes(data, "Confidence", "Accuracy", step.LESSON_HEIGHT, marked=[frame])
@@ -54,16 +54,17 @@ def show() -> None:
     rows = from_example("resnet").evaluation
     names = rows.class_names
     diagram = reliability_diagram(rows.labels, rows, n_bins=N_BINS)
-    bins = [int(b) + 1 for b in diagram.bin]
+    bins = [int(b) + 1 for b in diagram.pooled.bin]
     step.listen({"look": step.nearest(bins, lambda bin_: (bin_ - 0.5) / N_BINS)})
     bin_ = int(st.session_state.get("look") or st.query_params.get("look") or 6)
     inside = diagram.zoom((bin_ if bin_ in bins else 6) - 1)
-    codes = sorted(inside.label.tolist())
+    confidence, accuracy, _ = inside.star
+    codes = sorted(inside.cells.label.tolist())
     listed = [names[code] for code in codes]
     chosen = step.guess(
         "trust",
-        f"In the framed bin the model says **{inside.mean_confidence:.2f}** and is right "
-        f"**{inside.accuracy:.2f}** of the time. **Which predicted class would you trust most?**",
+        f"In the framed bin the model says **{confidence:.2f}** and is right "
+        f"**{accuracy:.2f}** of the time. **Which predicted class would you trust most?**",
         listed,
     )
     with st.container(horizontal=True, vertical_alignment="center"):
@@ -79,7 +80,7 @@ def show() -> None:
         st.badge("Simulated, in the shape of a ResNet on CIFAR-10", color="orange")
     drawn, side = st.columns(2, gap="medium")
     with drawn:
-        centre = step.handle("look", (look - 0.5) / N_BINS, inside.accuracy, "x")
+        centre = step.handle("look", (look - 0.5) / N_BINS, accuracy, "x")
         step.picture(
             step.draggable(one_bin(diagram, look - 1, names, split=chosen is not None), [centre]),
             "real-model",
@@ -104,14 +105,15 @@ def show() -> None:
 
 def answer(inside: BinZoom, names: Sequence[str], chosen: int) -> str:
     """Say how often the chosen class is right, and which classes are right most and least often."""
-    enough = np.flatnonzero(inside.class_count >= FEW_ROWS)
-    ranked = (enough if len(enough) else np.arange(len(inside.label))).tolist()
-    ranked.sort(key=lambda position: inside.class_accuracy[position])
-    position = int(np.flatnonzero(inside.label == chosen)[0])
+    cells = inside.cells
+    enough = np.flatnonzero(cells.count >= FEW_ROWS)
+    ranked = (enough if len(enough) else np.arange(len(cells.label))).tolist()
+    ranked.sort(key=lambda position: cells.mean_outcome[position])
+    position = int(np.flatnonzero(cells.label == chosen)[0])
 
     def words(position: int) -> str:
-        name = literal(names[inside.label[position]])
-        return f"{name} **{inside.class_accuracy[position]:.2f}** (n = {inside.class_count[position]:,})"
+        name = literal(names[cells.label[position]])
+        return f"{name} **{cells.mean_outcome[position]:.2f}** (n = {cells.count[position]:,})"
 
     return (
         f"{words(position)} of the time. Most often right is {words(ranked[-1])}, least often "

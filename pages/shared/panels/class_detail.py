@@ -83,7 +83,7 @@ def show_diagram(method: Method, code: int, notion: Notion, n_bins: int, chosen:
     floor = ""
     if notion == "class-wise" and dataset().has_rows:  # the other notion's is in the sentence above
         floor = f" (a perfect model: {results.class_floor(method, code, n_bins).mean:.4f})"
-    st.markdown(f"**{notion.capitalize()}**, ECE {diagram.ece:.4f}{floor}")
+    st.markdown(f"**{notion.capitalize()}**, ECE {diagram.cells.ece():.4f}{floor}")
     ui.chart(
         diagrams.draw_class(diagram, chosen=chosen, n_bins=n_bins, height=300),
         f"class-{notion}",
