@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -85,12 +84,6 @@ class Batch:
     @property
     def n_rows(self) -> int:
         return len(self.score)
-
-    @cached_property
-    def matrix(self) -> np.ndarray:
-        """Scores of the classes, at most 1, (n, L) ("vectors")."""
-        matrix = np.stack(self.columns, axis=1)
-        return np.minimum(matrix, matrix.dtype.type(1.0), out=matrix)
 
     @property
     def outcome(self) -> np.ndarray:
@@ -387,10 +380,11 @@ def decide(
     roles = replace(roles, **without)
     wanted = None if roles.split is None else part
     reader = BatchReader(roles, raw.decisions(scores), by, wanted, given.model is not None)
-    if inside := [name for name in reader.columns if name not in batch.schema.names]:
+    stored = dict.fromkeys(batch.schema.names)
+    if inside := [name for name in reader.columns if name not in stored]:
         raise InputError(
             f"{some_names(inside)} are no columns of single values; the columns are "
-            f"{some_names(batch.schema.names)}. Read lists, objects and long tables with calib.read, on a "
+            f"{some_names(stored)}. Read lists, objects and long tables with calib.read, on a "
             "part that fits into memory"
         )
     return reader

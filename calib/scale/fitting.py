@@ -6,7 +6,7 @@ fixed cells, which shows the cells that can hold a cut; a second pass collects t
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
@@ -15,7 +15,7 @@ import numpy as np
 from sklearn.base import BaseEstimator, clone
 
 from calib.base.exceptions import InputError
-from calib.base.parallel import WORKERS
+from calib.base.parallel import WORKERS, row_blocks
 from calib.base.version import __version__
 from calib.calibrators.histogram import HistogramBinning
 from calib.calibrators.likelihood import LEAST_RIDGE, newton, warn_early
@@ -49,6 +49,12 @@ SHIFT = 2**32
 
 #: Most counts of a part, of cells or of scores around cuts: each takes 32 bytes.
 MOST_COUNTED = 40_000_000
+
+#: Scores of a block of vectors. The memory of larger blocks is returned to the system after each.
+BLOCK_SCORES = 65_536
+
+#: Fewest rows of a block: with 1,000 classes, adding up the Hessians of blocks takes as long as 100 rows.
+LEAST_BLOCK = 512
 
 
 @dataclass(frozen=True, eq=False)
@@ -190,12 +196,21 @@ class _Passes:
         return timed(self.engine.map(work, self.scan.parts), self.scan.parts, self.progress)
 
     def total(self, function: Callable[..., Sequence[Any]], **options: Any) -> Sequence[Any]:
-        """Return the sums, over all batches, of the values that a function of a batch gives."""
+        """Return the sums, over all blocks of rows, of what a function of scores and true classes gives."""
         return _added(self.over(_sum_part, function=partial(function, **options)))
 
 
-def _sum_part(part: Part, reader: BatchReader, function: Callable[[Batch], Sequence[Any]]) -> Sequence[Any]:
-    return _added(map(function, _rows_of(part, reader)))
+def _sum_part(part: Part, reader: BatchReader, function: Callable[..., Sequence[Any]]) -> Sequence[Any]:
+    return _added(function(*block) for rows in _rows_of(part, reader) for block in _blocks(rows))
+
+
+def _blocks(rows: Batch) -> Iterator[tuple[np.ndarray, np.ndarray]]:
+    """Yield the scores of all classes, at most 1, and the true classes of blocks of rows."""
+    assert rows.label is not None
+    n_classes = len(rows.columns)
+    for block in row_blocks(rows.n_rows, n_classes, max(BLOCK_SCORES, LEAST_BLOCK * n_classes)):
+        matrix = np.stack([column[block] for column in rows.columns], axis=1)
+        yield np.minimum(matrix, matrix.dtype.type(1.0), out=matrix), rows.label[block].astype(np.int64)
 
 
 def _added(each: Iterable[Sequence[Any]]) -> Sequence[Any]:
@@ -416,7 +431,7 @@ def _fit_problems(
 
 def _least_positive(part: Part, reader: BatchReader) -> tuple[int, float]:
     """Return the rows of a part, and its smallest positive probability (1 if there is none)."""
-    found = [(rows.n_rows, least_positive(rows.matrix)) for rows in _rows_of(part, reader)]
+    found = [(rows.n_rows, min(map(least_positive, rows.columns))) for rows in _rows_of(part, reader)]
     return sum(n_rows for n_rows, _ in found), min((least for _, least in found), default=1.0)
 
 
@@ -434,59 +449,56 @@ def _begin_scaling(calibrator: BaseEstimator, passes: _Passes) -> int:
     return n_rows
 
 
-def _slopes(rows: Batch, floor: float, b: float) -> Slopes:
-    assert rows.label is not None
-    return log_loss_slopes(rows.matrix, rows.label.astype(np.int64), floor, b)
-
-
 def _fit_temperature(calibrator: TemperatureScaling, passes: _Passes) -> int:
     if calibrator.objective != "log_loss":
         raise InputError(f'temperature at scale has the objective "log_loss"; got {calibrator.objective!r}')
     n_rows = _begin_scaling(calibrator, passes)
 
     def slopes(b: float) -> Slopes:
-        first, second, third = passes.total(_slopes, floor=calibrator.floor_, b=b)
+        first, second, third = passes.total(log_loss_slopes, floor=calibrator.floor_, b=b)
         return first, second, third
 
     calibrator.temperature_ = temperature_of_slopes(slopes)
     return n_rows
 
 
-def _log_odds(rows: Batch, floor: float) -> np.ndarray:
-    log_p = log_floored(rows.matrix, floor)
+def _log_odds(proba: np.ndarray, floor: float) -> np.ndarray:
+    log_p = log_floored(proba, floor)
     return log_p[:, :-1] - log_p[:, -1:]
 
 
-def _sum_log_odds(rows: Batch, floor: float) -> tuple[np.ndarray]:
-    return (_log_odds(rows, floor).sum(axis=0),)
+def _sum_log_odds(proba: np.ndarray, _: np.ndarray, floor: float) -> tuple[np.ndarray]:
+    return (_log_odds(proba, floor).sum(axis=0),)
 
 
 def _vector_sums(
-    rows: Batch, floor: float, shift: np.ndarray, theta: np.ndarray
+    proba: np.ndarray, label: np.ndarray, floor: float, shift: np.ndarray, theta: np.ndarray
 ) -> tuple[float, np.ndarray, np.ndarray]:
     """Return sums over rows: log loss, its gradient (2, L-1) and its Hessian.
 
     Features are the log-odds minus `shift`; logits are ``theta[0] * x + theta[1]``, and 0 for the last class.
     """
-    assert rows.label is not None
-    m, x = len(shift), _log_odds(rows, floor) - shift
-    own = np.arange(m)
-    z = np.zeros((len(x), m + 1))
-    z[:, :m] = x * theta[0] + theta[1]
+    m, x = len(shift), _log_odds(proba, floor)
+    x -= shift
+    own, z = np.arange(m), np.zeros(proba.shape)
+    np.multiply(x, theta[0], out=z[:, :m])
+    z[:, :m] += theta[1]
     z -= row_max(z)[:, None]
-    p = np.exp(z)
-    norm = p.sum(axis=1)
-    loss = float(np.log(norm).sum() - z[np.arange(len(z)), rows.label].sum())
-    p = p[:, :m] / norm[:, None]
-    left = p - (rows.label[:, None] == own)
+    at_true = float(z[np.arange(len(z)), label].sum())
+    np.exp(z, out=z)
+    norm, ones = z.sum(axis=1), np.ones(len(z))
+    p = z[:, :m]
+    p /= norm[:, None]
     both = np.concatenate([p * x, p], axis=1)
+    expected = (ones @ both).reshape(2, m)
+    rows = np.flatnonzero(label < m)
+    happened = [np.bincount(label[rows], of, m) for of in (x[rows, label[rows]], ones[rows])]
     hessian = -(both.T @ both).reshape(2, m, 2, m)
-    squares = (p * x * x).sum(axis=0), (p * x).sum(axis=0), p.sum(axis=0)
-    hessian[0, own, 0, own] += squares[0]
-    hessian[0, own, 1, own] += squares[1]
-    hessian[1, own, 0, own] += squares[1]
-    hessian[1, own, 1, own] += squares[2]
-    return loss, np.stack([(left * x).sum(axis=0), left.sum(axis=0)]), hessian
+    hessian[0, own, 0, own] += np.einsum("ij,ij->j", both[:, :m], x)
+    hessian[0, own, 1, own] += expected[0]
+    hessian[1, own, 0, own] += expected[0]
+    hessian[1, own, 1, own] += expected[1]
+    return float(np.log(norm).sum()) - at_true, expected - happened, hessian
 
 
 def _fit_vector(calibrator: VectorScaling, passes: _Passes) -> int:

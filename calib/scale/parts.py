@@ -165,4 +165,4 @@ def first_rows(parts: Sequence[Part], n_rows: int) -> pa.RecordBatch:
             break
     if not sum(map(len, found)):
         raise InputError("the files have no rows")
-    return pa.concat_batches(found).slice(0, n_rows)
+    return (found[0] if len(found) == 1 else pa.concat_batches(found)).slice(0, n_rows)
