@@ -62,7 +62,7 @@ from calib.scale.engines import Threads
 RUNS = {
     "plain scan": Work("sum(batch.num_rows for batch in scanner.to_batches())", SCANNER),
     "summarize": Work("scale.summarize(pattern, workers=workers)", CALIB),
-    "processes": Work("scale.summarize(pattern, engine=Threads(workers, processes=True))", CALIB),
+    "processes": Work("scale.summarize(pattern, workers=Threads(workers, processes=True))", CALIB),
 }
 
 

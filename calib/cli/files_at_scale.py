@@ -5,11 +5,10 @@ from __future__ import annotations
 import math
 import sys
 from argparse import Namespace
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-from calib.base.exceptions import InputError
+from calib.base.exceptions import InputError, not_installed
 from calib.base.interval_words import with_interval
 from calib.base.results import parts
 from calib.calibrators.catalogue import make_calibrator, name_of
@@ -21,11 +20,10 @@ from calib.files.readers.reading import read_table
 from calib.files.saved.document import dumps, load_calibrator
 from calib.scale.applying import Applied
 from calib.scale.applying import apply as apply_files
-from calib.scale.engines import DaskCluster, Engine, engine_of
+from calib.scale.engines import DaskCluster
 from calib.scale.files import dumps as summary_bytes
 from calib.scale.files import load
 from calib.scale.fitting import fit as fit_files
-from calib.scale.scan import Progress
 from calib.scale.scan import summarize as summarize_files
 from calib.scale.summary import Summary
 from calib.scale.warehouse import sql as warehouse_query
@@ -64,16 +62,16 @@ class AppliedData:
 
 def summarize(options: Namespace) -> Output[SummaryData]:
     """Summarize files, and write the summary."""
-    engine = _engine(options)
-    with _shown_progress() as progress:
+    workers = _workers(options)
+    with progress_line() as progress:
         summary = summarize_files(
             options.files,
             weighted=not options.unweighted,
             class_names=options.class_names.split(",") if options.class_names else None,
             faults="drop" if options.drop else "stop",
-            engine=engine,
+            workers=workers,
             progress=progress,
-            **chosen(options, "by class_wise part scores workers"),
+            **chosen(options, "by class_wise part scores"),
             **columns(options),
         )
     deliver(options.output, summary_bytes(summary))
@@ -108,10 +106,9 @@ def fit(options: Namespace) -> Output[FitData]:
     part = options.part or "calibration"
     if part not in ("calibration", "evaluation"):
         raise InputError(f"for many files, --part must be calibration or evaluation; got {part!r}")
-    given = {"groups": groups, "part": part, "engine": _engine(options), **columns(options)}
-    with _shown_progress() as progress:
-        given |= {"progress": progress, **chosen(options, "scores workers")}
-        fitted = fit_files(options.file, calibrator, **given)
+    given = {"groups": groups, "part": part, "workers": _workers(options), **columns(options)}
+    with progress_line() as progress:
+        fitted = fit_files(options.file, calibrator, scores=options.scores, progress=progress, **given)
     deliver(options.output, dumps(fitted))
     n_rows = fitted.fitted_on_.n_samples
     lines = [f"{name_of(fitted)} fitted on {n_rows:,} rows", f"wrote {options.output}"]
@@ -129,7 +126,7 @@ def apply(options: Namespace) -> Output[AppliedData]:
             "apply it to the folder"
         )
     calibrator = load_calibrator(options.calibrator)
-    with _shown_progress() as progress:
+    with progress_line() as progress:
         asked = {"scores": options.scores, "progress": progress, **columns(options)}
         done = apply_files(calibrator, options.file, options.output, **asked)
     files = counted(len(done.files), "file")
@@ -138,28 +135,20 @@ def apply(options: Namespace) -> Output[AppliedData]:
     return Output(f"wrote {done.n_rows:,} rows to {files}{resumed}", data)
 
 
-def _engine(options: Namespace) -> Engine | None:
+def _workers(options: Namespace) -> int | DaskCluster | None:
+    """Return the number of threads, or the Dask cluster that --scheduler names or starts."""
     if options.scheduler is None:
-        return None
-    engine = engine_of(options.workers or 2, options.scheduler, processes=False)
-    if isinstance(engine, DaskCluster):
-        show(f"Dask shows what it does at {engine.dashboard}", sys.stderr)
-    return engine
-
-
-@contextmanager
-def _shown_progress() -> Iterator[Progress | None]:
-    """Return a callback that shows rows, rows a second and the time left; None without a terminal."""
-    with progress_line() as show:
-        if show is None:
-            yield None
-            return
-
-        def progress(done: int, total: int, seconds: float) -> None:
-            rate = done / max(seconds, 1e-9)
-            show(done / total, f"{done:,} rows, {rate:,.0f} a second, {(total - done) / rate:,.0f} s left")
-
-        yield progress
+        return options.workers
+    try:
+        from distributed import Client, LocalCluster
+    except ImportError:
+        raise not_installed("Dask, for --scheduler,", "dask") from None
+    address = options.scheduler
+    if address == "local":
+        address = LocalCluster(n_workers=options.workers or 2, threads_per_worker=1)
+    cluster = DaskCluster(Client(address))
+    show(f"Dask shows what it does at {cluster.dashboard}", sys.stderr)
+    return cluster
 
 
 def _summary_output(summary: Summary, options: Namespace) -> Output[SummaryData]:

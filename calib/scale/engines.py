@@ -12,11 +12,11 @@ from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Executor, Future, ProcessPoolExecutor, ThreadPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
 from multiprocessing import get_context
-from typing import Any, Protocol, TypeVar
+from typing import Any, Protocol, TypeVar, runtime_checkable
 
 import pyarrow as pa
 
-from calib.base.exceptions import InputError, not_installed
+from calib.base.exceptions import InputError
 from calib.scale.parts import Part
 
 Found = TypeVar("Found")
@@ -28,6 +28,7 @@ ATTEMPTS = 3
 PAUSE = 0.2
 
 
+@runtime_checkable
 class Engine(Protocol):
     """A way to call a function on every part."""
 
@@ -121,16 +122,3 @@ class DaskCluster:
             except Exception as error:
                 raise _failed(part, error) from error
             future.release()
-
-
-def engine_of(workers: int, scheduler: str | None, processes: bool) -> Engine:
-    """Return the engine that options name: threads, a Dask scheduler, or "local" for one started here."""
-    if scheduler is None:
-        return Threads(workers, processes=processes)
-    try:
-        from distributed import Client, LocalCluster
-    except ImportError:
-        raise not_installed("Dask, for --scheduler,", "dask") from None
-    if scheduler == "local":
-        return DaskCluster(Client(LocalCluster(n_workers=workers, threads_per_worker=1)))
-    return DaskCluster(Client(scheduler))

@@ -15,7 +15,7 @@ import numpy as np
 from sklearn.base import BaseEstimator, clone
 
 from calib.base.exceptions import InputError
-from calib.base.parallel import WORKERS, row_blocks
+from calib.base.parallel import row_blocks
 from calib.base.version import __version__
 from calib.calibrators.histogram import HistogramBinning
 from calib.calibrators.likelihood import LEAST_RIDGE, newton, warn_early
@@ -32,14 +32,13 @@ from calib.calibrators.scaling import (
 )
 from calib.data.matrices import row_max
 from calib.data.notions import NotionShape
-from calib.data.validation import check_count
 from calib.files.readers.roles import given_columns
 from calib.files.saved.origin import FittedOn, today
 from calib.scale.batches import Batch, BatchReader, in_order
-from calib.scale.engines import Engine, Threads
+from calib.scale.engines import Engine
 from calib.scale.partial import read_batches
 from calib.scale.parts import Part, Paths
-from calib.scale.scan import NO_ROWS, Progress, Scan, timed
+from calib.scale.scan import NO_ROWS, Progress, Scan
 
 #: Equal-width cells of the first pass: a power of two, so that the cell of a score is exact.
 FIRST_CELLS = 2**18
@@ -119,8 +118,7 @@ def fit(
     part: str = "calibration",
     scores: str = "auto",
     class_names: Sequence[str] | None = None,
-    workers: int | None = None,
-    engine: Engine | None = None,
+    workers: int | Engine | None = None,
     progress: Progress | None = None,
     **columns: Any,
 ) -> Any:
@@ -138,7 +136,7 @@ def fit(
         Column of the groups, for a calibrator that conditions on them.
     part : {"calibration", "evaluation"}
         Rows to fit on, if a column says which are which.
-    scores, class_names, workers, engine, progress, columns
+    scores, class_names, workers, progress, columns
         As for `calib.scale.summarize`; each pass over the data reports its own progress.
 
     Returns
@@ -159,21 +157,27 @@ def fit(
     ([0.5, 1.0], ('a', 'b'))
     """
     chosen = clone(MulticlassToBinary() if calibrator is None else calibrator)
-    workers = WORKERS if workers is None else check_count(workers, "workers")
-    given = given_columns(columns)
-    scan = Scan.of(paths, by=groups or (), part=part, scores=scores, class_names=class_names, given=given)
+    scan = Scan.of(
+        paths,
+        workers=workers,
+        progress=progress,
+        by=groups or (),
+        part=part,
+        scores=scores,
+        class_names=class_names,
+        given=given_columns(columns),
+    )
     if scan.reader.roles.weight is not None:
         raise InputError("fits at scale count every row once; leave out the column of weights")
-    passes = _Passes(scan, engine or Threads(workers), progress)
     names = scan.reader.class_names
     if isinstance(chosen, TemperatureScaling):
-        n_rows = _fit_temperature(chosen, passes)
+        n_rows = _fit_temperature(chosen, scan)
     elif isinstance(chosen, VectorScaling):
-        n_rows = _fit_vector(chosen, passes)
+        n_rows = _fit_vector(chosen, scan)
     elif isinstance(chosen, HistogramBinning):
-        n_rows = _fit_one_score(chosen, passes)
+        n_rows = _fit_one_score(chosen, scan)
     elif isinstance(chosen, MulticlassToBinary):
-        names, n_rows = _fit_problems(chosen, passes, groups)
+        names, n_rows = _fit_problems(chosen, scan, groups)
     else:
         raise InputError(
             f"a {type(chosen).__name__} cannot be fitted by sums over parts; choose HistogramBinning, "
@@ -184,20 +188,9 @@ def fit(
     return chosen
 
 
-@dataclass(frozen=True)
-class _Passes:
-    scan: Scan
-    engine: Engine
-    progress: Progress | None
-
-    def over(self, work: Callable[..., Any], **options: Any) -> Iterable[Any]:
-        """Return what a function of a part and its reader gives for each part."""
-        work = partial(work, reader=self.scan.reader, **options)
-        return timed(self.engine.map(work, self.scan.parts), self.scan.parts, self.progress)
-
-    def total(self, function: Callable[..., Sequence[Any]], **options: Any) -> Sequence[Any]:
-        """Return the sums, over all blocks of rows, of what a function of scores and true classes gives."""
-        return _added(self.over(_sum_part, function=partial(function, **options)))
+def _total(scan: Scan, function: Callable[..., Sequence[Any]], **options: Any) -> Sequence[Any]:
+    """Return the sums, over all blocks of rows, of what a function of scores and true classes gives."""
+    return _added(scan.over(_sum_part, function=partial(function, **options)))
 
 
 def _sum_part(part: Part, reader: BatchReader, function: Callable[..., Sequence[Any]]) -> Sequence[Any]:
@@ -295,7 +288,7 @@ def _joined(found: Sequence[_Found], names: tuple[str, ...] | None) -> _Found:
 
 
 def _collect(
-    passes: _Passes,
+    scan: Scan,
     names: tuple[str, ...] | None,
     bins_for: Callable[[int], int],
     divisions: Callable[[tuple[str, ...], tuple[str, ...]], list[np.ndarray]],
@@ -306,7 +299,7 @@ def _collect(
     """
 
     def counted(advice: str, **options: Any) -> _Found:
-        found = list(passes.over(_count_scores, most=MOST_COUNTED, **options))
+        found: list[Any] = list(scan.over(_count_scores, most=MOST_COUNTED, **options))
         if any(part is None for part in found):
             raise InputError(f"there are more than {MOST_COUNTED:,} counts to keep; {advice}")
         return _joined(found, names)
@@ -357,22 +350,22 @@ def _check_binning(binary: Any) -> HistogramBinning:
     return binary
 
 
-def _fit_one_score(binning: HistogramBinning, passes: _Passes) -> int:
+def _fit_one_score(binning: HistogramBinning, scan: Scan) -> int:
     _check_binning(binning)
 
     def one_problem(classes: tuple[str, ...], groups: tuple[str, ...]) -> list[np.ndarray]:
         return [np.zeros(len(classes) * len(groups), dtype=np.int64)]
 
-    found = _collect(passes, None, binning.bins_for, one_problem)
+    found = _collect(scan, None, binning.bins_for, one_problem)
     pooled = found.counts.pooled(*one_problem(found.classes, found.groups))
     binning.fit_counts(pooled.score, pooled.count, pooled.happened)
     return found.n_rows
 
 
 def _fit_problems(
-    calibrator: MulticlassToBinary, passes: _Passes, groups: str | None
+    calibrator: MulticlassToBinary, scan: Scan, groups: str | None
 ) -> tuple[tuple[str, ...], int]:
-    binning, reader = _check_binning(calibrator.binary_calibrator), passes.scan.reader
+    binning, reader = _check_binning(calibrator.binary_calibrator), scan.reader
     if reader.kind not in ("vectors", "top-label"):
         raise InputError("these rows have one score each; fit HistogramBinning itself")
     if calibrator.notion not in ("confidence", "top-label") or calibrator.fallback == "shrink":
@@ -398,7 +391,7 @@ def _fit_problems(
         used = [by_class] if shape.n_groups and shape.by_class else []
         return [own, *used, *([together] if calibrator.fallback == "pooled" else [])]
 
-    found = _collect(passes, reader.class_names, binning.bins_for, divisions)
+    found = _collect(scan, reader.class_names, binning.bins_for, divisions)
     shape = shape_of(found.classes, found.groups)
     own, by_class, together = (found.counts.pooled(keys) for keys in keys_of(found.classes, found.groups))
 
@@ -435,12 +428,12 @@ def _least_positive(part: Part, reader: BatchReader) -> tuple[int, float]:
     return sum(n_rows for n_rows, _ in found), min((least for _, least in found), default=1.0)
 
 
-def _begin_scaling(calibrator: BaseEstimator, passes: _Passes) -> int:
+def _begin_scaling(calibrator: BaseEstimator, scan: Scan) -> int:
     """Set the number of classes and the floor of the probabilities; return the number of rows."""
-    if passes.scan.reader.kind != "vectors":
+    if scan.reader.kind != "vectors":
         raise InputError(f"{type(calibrator).__name__} needs a probability for every class")
-    n_classes = len(passes.scan.reader.class_names or ())
-    each = list(passes.over(_least_positive))
+    n_classes = len(scan.reader.class_names or ())
+    each = list(scan.over(_least_positive))
     n_rows = sum(count for count, _ in each)
     if not n_rows:
         raise InputError(NO_ROWS)
@@ -449,13 +442,13 @@ def _begin_scaling(calibrator: BaseEstimator, passes: _Passes) -> int:
     return n_rows
 
 
-def _fit_temperature(calibrator: TemperatureScaling, passes: _Passes) -> int:
+def _fit_temperature(calibrator: TemperatureScaling, scan: Scan) -> int:
     if calibrator.objective != "log_loss":
         raise InputError(f'temperature at scale has the objective "log_loss"; got {calibrator.objective!r}')
-    n_rows = _begin_scaling(calibrator, passes)
+    n_rows = _begin_scaling(calibrator, scan)
 
     def slopes(b: float) -> Slopes:
-        first, second, third = passes.total(log_loss_slopes, floor=calibrator.floor_, b=b)
+        first, second, third = _total(scan, log_loss_slopes, floor=calibrator.floor_, b=b)
         return first, second, third
 
     calibrator.temperature_ = temperature_of_slopes(slopes)
@@ -501,18 +494,18 @@ def _vector_sums(
     return float(np.log(norm).sum()) - at_true, expected - happened, hessian
 
 
-def _fit_vector(calibrator: VectorScaling, passes: _Passes) -> int:
+def _fit_vector(calibrator: VectorScaling, scan: Scan) -> int:
     if not isinstance(calibrator.l2, (int, float)):
         raise InputError(f"vector scaling at scale needs a number as l2; got {calibrator.l2!r}")
-    n_rows = _begin_scaling(calibrator, passes)
+    n_rows = _begin_scaling(calibrator, scan)
     floor, ridge = calibrator.floor_, max(float(calibrator.l2), LEAST_RIDGE)
-    mean = passes.total(_sum_log_odds, floor=floor)[0] / n_rows
+    mean = _total(scan, _sum_log_odds, floor=floor)[0] / n_rows
     m = len(mean)
     target = np.stack([np.ones(m), mean])  # the unchanged model, for log-odds minus their mean
 
     def objective(flat: np.ndarray) -> tuple[float, np.ndarray, Callable[[np.ndarray], np.ndarray]]:
         theta = flat.reshape(2, m)
-        loss, gradient, hessian = passes.total(_vector_sums, floor=floor, shift=mean, theta=theta)
+        loss, gradient, hessian = _total(scan, _vector_sums, floor=floor, shift=mean, theta=theta)
         away = theta - target
         curvature = hessian.reshape(2 * m, 2 * m) / n_rows + ridge * np.eye(2 * m)
         value = loss / n_rows + 0.5 * ridge * float((away**2).sum())

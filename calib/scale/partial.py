@@ -227,13 +227,12 @@ def listed(found: Iterable[tuple[str, str]]) -> tuple[str, ...]:
 
 
 def sum_part(
-    part: Part, reader: BatchReader, *, class_wise: bool = False, faults: str = "stop"
+    part: Part, reader: BatchReader, *, class_wise: bool = False, drop: bool = False
 ) -> tuple[SummedRows, list[tuple[str, str]]]:
     """Return the sums over the rows of a part, and the codes and lines of its findings and omitted rows."""
     sums, found = Accumulator.of(reader, class_wise=class_wise), []
-    options: dict[str, Any] = {"drop": faults == "drop", "squares": True}
     batches = part.batches(reader.columns)
-    for row, batch, rows in read_batches(batches, reader, part.name, part.first, **options):
+    for row, batch, rows in read_batches(batches, reader, part.name, part.first, drop=drop, squares=True):
         sums.add(rows)
         found += [(fault.code, placed_fault(part.name, fault, row)) for fault in rows.faults]
         if -row % EVERY < batch.num_rows:

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
@@ -20,8 +20,8 @@ from calib.scale.parts import Part, Paths, find_files, find_parts, first_rows
 from calib.scale.streaming import Sums
 from calib.scale.summary import Summary
 
-#: Called with the number of rows done, of all rows, and the seconds since the start.
-Progress = Callable[[int, int, float], None]
+#: Called with the share of the rows that are done, and words on their number, speed and the time left.
+Progress = Callable[[float, str], None]
 
 #: The error if no row is left to sum.
 NO_ROWS = "no row can be used: all are of another part, without an answer, or faulty"
@@ -32,20 +32,36 @@ FAULTS = ("stop", "drop")
 
 @dataclass(frozen=True)
 class Scan:
-    """Files with how their batches are read."""
+    """Files with how their batches are read, and who works on them."""
 
     parts: list[Part]  #: Row groups of all files, in order
     reader: BatchReader
+    engine: Engine
+    progress: Progress | None = None
 
     @classmethod
-    def of(cls, paths: Paths, **options: Any) -> Scan:
+    def of(
+        cls,
+        paths: Paths,
+        *,
+        workers: int | Engine | None = None,
+        progress: Progress | None = None,
+        **options: Any,
+    ) -> Scan:
         """Find the files, and decide how they are read by the first rows; options as for `decide`."""
+        n_threads = WORKERS if workers is None else workers
+        engine = workers if isinstance(workers, Engine) else Threads(check_count(n_threads, "workers"))
         files = find_files(paths)
         parts = find_parts(files)
         first = first_rows(parts, SAMPLE)
         reader = decide(first, **options)
         texts = [name for name in reader.words if is_text(first.schema.field(name).type)]
-        return cls(find_parts(files, texts) if texts else parts, reader)
+        return cls(find_parts(files, texts) if texts else parts, reader, engine, progress)
+
+    def over(self, work: Callable[..., Found], **options: Any) -> Iterable[Found]:
+        """Yield what a function of a part and the reader gives for each part, in their order."""
+        work = partial(work, reader=self.reader, **options)
+        return timed(self.engine.map(work, self.parts), self.parts, self.progress)
 
 
 def summarize(
@@ -58,8 +74,7 @@ def summarize(
     scores: str = "auto",
     class_names: Sequence[str] | None = None,
     faults: str = "stop",
-    workers: int | None = None,
-    engine: Engine | None = None,
+    workers: int | Engine | None = None,
     progress: Progress | None = None,
     **columns: Any,
 ) -> Summary:
@@ -85,10 +100,10 @@ def summarize(
         In the order of the columns of scores.
     faults : {"stop", "drop"}
         Whether a row that cannot be used ends the work, or is left out and listed in `Summary.findings`.
-    workers, engine : int, Engine, optional
-        Threads, by default one per processor; or another engine of `calib.scale.engines`.
+    workers : int or Engine, optional
+        Number of threads, by default one per processor; or an engine of `calib.scale.engines`.
     progress : callable, optional
-        Called with the rows done, all rows and the seconds since the start.
+        Called with the share of the rows that are done, and words.
     **columns
         Roles of columns, as for `calib.read`: label, score and the like.
 
@@ -104,9 +119,10 @@ def summarize(
     (100, 0.25, 0.5)
     """
     check_choice(faults, FAULTS, "faults")
-    workers = WORKERS if workers is None else check_count(workers, "workers")
     scan = Scan.of(
         paths,
+        workers=workers,
+        progress=progress,
         by=by,
         part=part,
         weighted=weighted,
@@ -116,22 +132,24 @@ def summarize(
     )
     check_streamed(scan.reader.kind, class_wise)
     digests, findings, total = [], [], Sums()
-    work = partial(sum_part, reader=scan.reader, class_wise=class_wise, faults=faults)
-    for sums, found in timed((engine or Threads(workers)).map(work, scan.parts), scan.parts, progress):
+    for sums, found in scan.over(sum_part, class_wise=class_wise, drop=faults == "drop"):
         digests.append(sums.fingerprint)
         findings += found
         total.merge(sums)
     if not total.n_samples:
         raise InputError(NO_ROWS)
     source = ", ".join(dict.fromkeys(piece.path for piece in scan.parts))[:1000]
-    return total.summary(tuple(sorted(digests)), listed(findings), source)
+    parts = tuple(sorted(digests))
+    return replace(total.summary(), parts=parts, findings=listed(findings), source=source)
 
 
 def timed(results: Iterator[Found], parts: Sequence[Part], progress: Progress | None) -> Iterator[Found]:
-    """Yield the results, and report the number of rows done."""
+    """Yield the results, and report progress."""
     total, done, start = sum(part.n_rows for part in parts), 0, time.monotonic()
     for part, result in zip(parts, results, strict=True):
         done += part.n_rows
         if progress is not None:
-            progress(done, total, time.monotonic() - start)
+            seconds = max(time.monotonic() - start, 1e-9)
+            left = seconds * (total - done) / max(done, 1)
+            progress(done / total, f"{done:,} rows, {done / seconds:,.0f} a second, {left:,.0f} s left")
         yield result

@@ -108,18 +108,16 @@ class Sums:
         """
         return metrics(self.summary(), n_bins=n_bins)
 
-    def summary(
-        self, parts: tuple[str, ...] | None = None, findings: tuple[str, ...] = (), source: str = ""
-    ) -> Summary:
+    def summary(self) -> Summary:
         """Return the summary of all rows so far: for noise floors, diagrams, gates and files.
 
-        Parameters as for `Summary`; raises `InputError` if no rows were added yet.
+        Raises `InputError` if no rows were added yet.
         """
         if not self._kept:
             raise InputError("no rows were added yet; call update(y_true, scores) first")
         self._kept = [combined(self._kept)]
         (total,) = self._kept
-        return Summary.of(total, (total.fingerprint,) if parts is None else parts, findings, source)
+        return Summary.of(total, (total.fingerprint,))
 
 
 def _summed(y_true: Any, scores: Any, sample_weight: Any, class_wise: bool) -> SummedRows:

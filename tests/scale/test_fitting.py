@@ -82,9 +82,9 @@ def test_every_division_order_and_number_of_workers_gives_the_same_fit(rows, tmp
 def test_a_worker_that_is_killed_while_it_fits_changes_nothing(rows, tmp_path):
     calibrator = MulticlassToBinary(HistogramBinning(n_bins=12))
     folder = write(rows, tmp_path / "d", 2)
-    engine = Ending(Threads(2, processes=True))
-    mine = scale.fit(folder, calibrator, engine=engine)
-    assert engine.ended
+    workers = Ending(Threads(2, processes=True))
+    mine = scale.fit(folder, calibrator, workers=workers)
+    assert workers.ended
     for item, other in zip(mine.calibrators_, calibrator.fit(*rows).calibrators_, strict=True):
         assert_same(item, other)
 
