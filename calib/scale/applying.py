@@ -191,7 +191,7 @@ def _predictions(rows: Batch, reader: BatchReader) -> Announcement:
         return Predictions(np.stack(rows.columns, axis=1), None, rows.names, metadata=table)
     if reader.kind == "binary":
         return BinaryPrediction(rows.score, None, rows.names, metadata=table)
-    if rows.predicted is None:
+    if reader.kind == "confidence":
         return ConfidencePrediction(rows.score, None, metadata=table)
     used, label = np.unique(rows.predicted, return_inverse=True)
     names = tuple(rows.names[at] for at in used)

@@ -67,10 +67,10 @@ class Batch:
     """The usable rows of a batch."""
 
     score: np.ndarray  #: (n,) float array: the one score of each row; of vectors the highest, at most 1
-    #: (n,) int arrays: predicted class ("vectors", "top-label"), and true class, -1 for another than `names`;
-    #: without classes, 1 if right ("confidence") or if the event happened ("binary")
-    predicted: np.ndarray | None
-    label: np.ndarray | None
+    predicted: np.ndarray  #: (n,) int array: predicted class; 1 without classes
+    #: (n,) int array: true class, -1 for another than `names` or an unknown one; without classes, 1 if right
+    #: ("confidence") or if the event happened ("binary")
+    label: np.ndarray
     names: tuple[str, ...] = ()  #: Names of the classes, in the order of the codes
     columns: Sequence[np.ndarray] = ()  #: (n,) float arrays: scores of each class ("vectors")
     squares: np.ndarray | None = None  #: (n,) float64 array: sum of squared scores ("vectors"), if asked for
@@ -85,11 +85,21 @@ class Batch:
     def n_rows(self) -> int:
         return len(self.score)
 
+    def at(self, index: np.ndarray) -> Batch:
+        """Return the rows at some places."""
+        arrays = {name: getattr(self, name) for name in ("score", "predicted", "label", "squares", "weights")}
+        return replace(
+            self,
+            **{name: values[index] for name, values in arrays.items() if values is not None},
+            columns=[column[index] for column in self.columns],
+            groups=[(codes[index], names) for codes, names in self.groups],
+            index=index,
+        )
+
     @property
     def outcome(self) -> np.ndarray:
         """Whether the predicted class is right, or the event happened, (n,) bool."""
-        assert self.label is not None
-        found: np.ndarray = self.label == (1 if self.predicted is None else self.predicted)
+        found: np.ndarray = self.label == self.predicted
         return found
 
 
@@ -186,30 +196,24 @@ class BatchReader:
             kept.rows &= weights != 0.0
         groups = [_groups(batch, name) for name in self.by]
         given = [numbers[name] for name in roles.probabilities]
-        columns = _class_scores(given, scale) if roles.kind == "vectors" else ()
-        score = None if columns else _one_score(given[0], scale, kept)
-        swept = Sweep.of(columns, squares=squares) if columns else None
-        if swept is not None and not swept.are_probabilities:
-            kept.refuse(refused_vectors(columns))
-        index = None if kept.rows.all() else np.flatnonzero(kept.rows)
-        if index is not None:
-            score, predicted, label, weights = (
-                None if values is None else values[index] for values in (score, predicted, label, weights)
-            )
-            columns = [column[index] for column in columns]
-            groups = [(codes[index], group_names) for codes, group_names in groups]
-            swept = Sweep.of(columns, squares=squares) if columns else None
+        columns: Sequence[np.ndarray] = ()
         squared = None
-        if swept is not None:
+        if roles.kind == "vectors":
+            columns = _class_scores(given, scale)
+            swept = Sweep.of(columns, squares=squares)
+            if not swept.are_probabilities:
+                kept.refuse(refused_vectors(columns))
             score, predicted, squared = swept.score, swept.label, swept.squares
-        assert score is not None
-        return Batch(
-            score, predicted, label, names, columns, squared, weights, groups, index, kept.faults, n_abstained
+        else:
+            score = _one_score(given[0], scale, kept)
+        rows = Batch(
+            score, predicted, label, names, columns, squared, weights, groups, None, kept.faults, n_abstained
         )
+        return rows if kept.rows.all() else rows.at(np.flatnonzero(kept.rows))
 
     def _read_words(
         self, batch: pa.RecordBatch, numbers: Mapping[str, np.ndarray], kept: _Kept
-    ) -> tuple[np.ndarray | None, np.ndarray | None, tuple[str, ...], int]:
+    ) -> tuple[np.ndarray, np.ndarray, tuple[str, ...], int]:
         """Return predicted and true classes, their names, and the number of rows without an answer."""
         roles = self.roles
         answer = tuple(name for name in (roles.predicted, roles.correct) if name is not None)
@@ -219,7 +223,8 @@ class BatchReader:
         self._keep_part(words, kept)
         few = words.columns | {name: values[words.rows] for name, values in numbers.items()}
         raw = raw_of(_table(few), roles, self.decided)
-        n_abstained, predicted, label = 0, None, None
+        n_abstained, n_rows = 0, len(kept.rows)
+        predicted, label = np.ones(n_rows, dtype=np.int8), np.full(n_rows, -1, dtype=np.int8)
         abstained = np.zeros(len(words.rows), dtype=bool) if roles.kind == "vectors" else raw.abstained
         if abstained.any():
             none = kept.rows & words.spread(answer, abstained)

@@ -199,7 +199,6 @@ def _sum_part(part: Part, reader: BatchReader, function: Callable[..., Sequence[
 
 def _blocks(rows: Batch) -> Iterator[tuple[np.ndarray, np.ndarray]]:
     """Yield the scores of all classes, at most 1, and the true classes of blocks of rows."""
-    assert rows.label is not None
     n_classes = len(rows.columns)
     for block in row_blocks(rows.n_rows, n_classes, max(BLOCK_SCORES, LEAST_BLOCK * n_classes)):
         matrix = np.stack([column[block] for column in rows.columns], axis=1)
@@ -222,11 +221,10 @@ def _rows_of(part: Part, reader: BatchReader) -> Iterable[Batch]:
 def _points(rows: Batch) -> tuple[tuple[str, ...], np.ndarray, np.ndarray, np.ndarray]:
     """Return names of classes, and the predicted class, score and outcome of each row."""
     score, outcome = rows.score.astype(np.float64), rows.outcome
-    if rows.predicted is None:
+    if not rows.names:
         return ("",), np.zeros(len(score), np.int64), score, outcome
     if len(rows.columns):
         return rows.names, rows.predicted.astype(np.int64), score, outcome
-    assert rows.label is not None
     used = np.union1d(rows.predicted, rows.label[rows.label >= 0])
     return tuple(rows.names[at] for at in used), np.searchsorted(used, rows.predicted), score, outcome
 

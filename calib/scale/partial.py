@@ -1,4 +1,4 @@
-"""From batches of rows to partial sums, and from partial sums to totals."""
+"""The sums of batches of rows, and the total of several sums."""
 
 from __future__ import annotations
 
@@ -111,8 +111,6 @@ class Accumulator:
     def _add_vectors(self, rows: Batch, outcome: np.ndarray) -> None:
         """Add rows in blocks few enough for the cache, and many enough for threads not to wait."""
         assert self.adder is not None
-        assert rows.predicted is not None
-        assert rows.label is not None
         assert rows.squares is not None
         truth = rows.label.astype(rows.predicted.dtype)
         self.true += np.bincount(truth, minlength=len(rows.columns))
@@ -136,7 +134,6 @@ class Accumulator:
             if self.kind == "binary":
                 self.true += np.bincount(outcome, minlength=2)
         else:
-            assert rows.label is not None
             place = self.named.places(rows.names)
             self.named.add(place[rows.predicted], rows, outcome)
             true = np.bincount(place[rows.label[rows.label >= 0]], minlength=len(self.named.keys))

@@ -29,7 +29,7 @@ TEXTS = (*DELIMITED, *JSON_LINES)
 #: Endings of the files that are read in folders; texts are read only if there are no others.
 ENDINGS = (".parquet", ".pq", *FEATHER)
 
-#: Called with the number of rows done and of all rows.
+#: A file, an address, a pattern or a folder, or several of these.
 Paths = str | os.PathLike[str] | Sequence[str | os.PathLike[str]]
 
 

@@ -134,7 +134,7 @@ def _summed(y_true: Any, scores: Any, sample_weight: Any, class_wise: bool) -> S
         kept = weights > 0.0
         weights = weights[kept]
     columns: Any = ()
-    predicted = squares = None
+    predicted, squares = np.ones(rows.n_samples, dtype=np.int8)[kept], None
     words: Any = rows.class_names
     if isinstance(rows, Predictions):
         columns = list(np.ascontiguousarray(rows.proba[kept].T))
