@@ -17,9 +17,11 @@ from collections.abc import Callable, Mapping
 from functools import wraps
 from typing import Any, TypeVar
 
+import numpy as np
 import streamlit as st
 
 from calib import InputError
+from calib.data.matrices import digest_of
 from calib.data.predictions import Announcement
 from calib.evidence.rows import Rows
 from pages.shared.isolation.objects import n_bytes
@@ -272,7 +274,10 @@ def _once(owner: Kept, key: Any, compute: Callable[[], Any]) -> Any:
 def digest(value: Any) -> Any:
     """Return a small hashable key that identifies an argument."""
     if isinstance(value, (Announcement, Rows)):
-        return (value.predictions if isinstance(value, Rows) else value).fingerprint
+        rows = value.predictions if isinstance(value, Rows) else value
+        return f"{rows.fingerprint}/{rows.strategy!r}"
+    if isinstance(value, np.ndarray):
+        return digest_of((value.shape, str(value.dtype)), [value])
     if hasattr(value, "digest"):
         return value.digest
     if isinstance(value, Mapping):

@@ -7,9 +7,9 @@ Results that contain rows are kept per session and end with it; shared ones cont
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, replace
-from functools import reduce, wraps
-from typing import Any, TypeVar
+from dataclasses import dataclass
+from functools import reduce
+from typing import Any, TypeVar, cast
 
 import numpy as np
 import pandas as pd
@@ -17,15 +17,13 @@ import pandas as pd
 import calib
 from calib import Predictions, answers, diagrams, stats
 from calib.answers.calibrated import vector_losses
-from calib.answers.change import change
 from calib.answers.costly_actions import choose_actions
 from calib.answers.cuts import LEAST_ROWS, cross_cuts
-from calib.answers.decision_curves import ActionCounts, action_counts
 from calib.calibrators.canonical import SimplexScheme
 from calib.data.defaults import N_BINS
 from calib.data.equal_rows import overlap
 from calib.data.kinds import KINDS
-from calib.data.notions import TOP_NOTIONS, Notion, PerClass, Strategy
+from calib.data.notions import TOP_NOTIONS, Notion
 from calib.data.splits import units_of
 from calib.diagrams.bin_sweep import binned_sweeps
 from calib.diagrams.monitoring import OverTime, watch_rows
@@ -36,11 +34,9 @@ from calib.evidence import BinStatistics
 from calib.evidence.reductions import top_label
 from calib.evidence.rows import Rows
 from calib.scale.summary import Summary
-from calib.stats.bands import consistency_band
 from calib.stats.binless import compared_rows, kernel_test
 from calib.stats.decompositions import corp_curve
-from calib.stats.effective import dependence_words
-from calib.stats.floors import canonical_noise_floors, noise_floors, problem_floors
+from calib.stats.floors import noise_floors, problem_floors
 from calib.stats.intervals import interval_needs_rows, measure_interval
 from calib.stats.measures import MEASURES, Measure
 from pages.shared.isolation import computing
@@ -52,13 +48,18 @@ Result = TypeVar("Result")
 
 #: Redraws for the curve of a perfect model: its shares are averages, which 200 redraws give to within 1 %.
 CURVE_REDRAWS = 200
-#: Redraws of the canonical noise floors.
-SIMPLEX_REDRAWS = 200
 #: Distance at which sentences and tables report V(eps) of the simplex.
 EPSILON = 0.1
 #: Words shown while `advice` and noise floors are computed.
 TRYING = "Trying every calibrator"
 REDRAWING = "Redrawing outcomes for the noise floor"
+#: Functions without a notion that need the scores of all classes; the others need the predicted class.
+OF_ALL_CLASSES = frozenset({calib.metrics, choose_actions})
+#: Functions whose results hold rows.
+HOLDING_ROWS = frozenset(
+    {cell_order, corp_curve, calib.compare_models, calib.risk_coverage, calib.sweep_models}
+    | {diagrams.class_binning}
+)
 #: Views of many classes as three.
 MERGE, RENORMALISE = "Two classes, all others merged", "Three classes, renormalised"
 
@@ -94,27 +95,40 @@ def _about(method: Method, top: bool) -> Rows | Summary:
     return rows.of_scores(rows.predictions.with_metadata(None).with_cluster(found))
 
 
-def _result(
-    function: Callable[..., Result], words: str, *, whole: bool = False, rows: bool = False, **fixed: Any
-) -> Callable[..., Result]:
-    """Return a kept function like a function of calib, with methods in place of their evidence.
+def ask(function: Callable[..., Result], *of: Any, **options: Any) -> Result:
+    """Return the kept result of a function of calib, with methods in place of their evidence.
 
-    `whole` says whether it needs the scores of all classes; if it has a notion, the notion decides. `rows`
-    says that the result holds rows.
+    Weights and clusters are part of the evidence. The notion, or the measure, decides whether the evidence
+    has the scores of all classes. A function of `computing.FUNCTIONS` is called in a worker if it takes long.
     """
+    answer, *arguments = question(function, *of, **options)
+    return cast(Result, answer(*arguments))
 
-    @kept(rows=rows)
-    @wraps(function)
-    def result(*of: Any, **options: Any) -> Result:
-        given = fixed | options
-        top = given["notion"] in TOP_NOTIONS if "notion" in given else not whole
 
-        def known(value: Any) -> Any:
-            return _about(value, top) if isinstance(value, Method) else value
+def question(function: Callable[..., Any], *of: Any, **options: Any) -> tuple[Any, ...]:
+    """Return the kept function that `ask` calls, and its arguments, for `ahead`."""
+    return _own if function in HOLDING_ROWS else _shared, function, of, options
 
-        return compute(words, function, *map(known, of), **{name: known(x) for name, x in given.items()})
 
-    return result
+def _asked(function: Callable[..., Any], of: tuple[Any, ...], options: Mapping[str, Any]) -> Any:
+    if "notion" in options:
+        top = options["notion"] in TOP_NOTIONS
+    elif "key" in options:
+        top = MEASURES[options["key"]].notion in TOP_NOTIONS
+    else:
+        top = function not in OF_ALL_CLASSES
+
+    def known(value: Any) -> Any:
+        return _about(value, top) if isinstance(value, Method) else value
+
+    given = [known(value) for value in of]
+    named = {name: known(value) for name, value in options.items()}
+    if function.__name__ not in computing.FUNCTIONS:
+        return function(*given, **named)
+    return compute(function.__name__.replace("_", " ").capitalize(), function, *given, **named)
+
+
+_shared, _own = kept()(_asked), kept(rows=True)(_asked)
 
 
 @kept()
@@ -123,49 +137,7 @@ def cells(method: Method, notion: Notion, n_bins: int) -> BinStatistics:
 
 
 def metrics(method: Method, n_bins: int) -> answers.Metrics:
-    return replace(_metrics(method, n_bins=n_bins, class_wise=class_wise()), method=method.name)
-
-
-_metrics = _result(calib.metrics, "Computing metrics", whole=True)
-reliability = _result(calib.reliability_diagram, "Drawing the diagram")
-classes = _result(calib.class_table, "Assessing every class", random_state=0)
-class_diagram = _result(diagrams.class_diagram, "Assessing the class")
-class_floors = _result(
-    problem_floors, "Redrawing outcomes for every class", notion="class-wise", random_state=0
-)
-conclusion = _result(calib.conclude, "Looking for the clearest evidence")
-band = _result(
-    consistency_band,
-    "Redrawing outcomes for the band",
-    **{"notion": "confidence", "strategy": "uniform", "random_state": 0},
-)
-bounds_of = _result(calib.calibration_band, "Bounding the true curve", notion="confidence")
-isotonic = _result(corp_curve, "Fitting a curve", rows=True, notion="confidence")
-score_terms = _result(calib.decomposition, "Decomposing the score")
-_sweep = _result(calib.ece_sweep, "Computing errors")
-_curve = _result(calib.validity_curve, "Computing validity", n_resamples=CURVE_REDRAWS, random_state=0)
-error_difference = _result(calib.paired_difference, "Comparing on the same rows")
-score_difference = _result(calib.paired_interval, "Comparing on the same rows")
-effect = _result(change, "Comparing with before")
-costs_of = _result(choose_actions, "Choosing actions", whole=True)
-points_per_bin = _result(calib.choose_points_per_bin, "Trying numbers of points per bin")
-plan = _result(diagrams.plan_bins, "Trying k = 20 to 200")
-binning = _result(diagrams.class_binning, "Calibrating every class", rows=True)
-model_comparison = _result(calib.compare_models, "Comparing the models", rows=True)
-model_sweeps = _result(
-    calib.sweep_models, "Computing errors for 5 to 25 bins", rows=True, n_resamples=CURVE_REDRAWS
-)
-_refitted = _result(binned_sweeps, "Refitting for each number of bins")
-scheme_comparison = _result(diagrams.compare_schemes, "Comparing the schemes", epsilon=EPSILON)
-worth_of = kept()(dependence_words)
-
-
-@kept()
-def class_floor(method: Method, label: int, n_bins: int) -> stats.NoiseFloor:
-    alone = method.evidence.of_class(label, "class-wise")
-    options: dict[str, Any] = {"notion": "confidence", "strategy": "uniform", "random_state": 0}
-    measures = {"ece": {"metric": "ece"}}
-    return compute(REDRAWING, noise_floors, alone, measures, n_bins=n_bins, **options)["ece"]
+    return ask(calib.metrics, method, method=method.name, n_bins=n_bins, class_wise=class_wise())
 
 
 @kept(rows=True)
@@ -198,19 +170,6 @@ def rows_of_group(
         return np.flatnonzero(inside)
     pooled = rows_of(method, "confidence", n_bins, bin_=bin_)
     return pooled[inside[pooled]]
-
-
-@kept(rows=True)
-def rows_adding_most(method: Method, notion: Notion, n_bins: int) -> np.ndarray:
-    """Return a sort key of the evaluation rows: the rows of the cells that add most to an error first."""
-    return cell_order(about(method, notion), notion=notion, n_bins=n_bins)
-
-
-@kept(rows=True)
-def how_wrong(method: Method) -> np.ndarray:
-    """Return the distance between score and outcome of each evaluation row."""
-    _, score, right = method.rows.claims()
-    return np.abs(score.astype(np.float64) - right)
 
 
 # Noise: by the keys of `MEASURES`.
@@ -246,15 +205,10 @@ def judged(method: Method) -> list[Measure]:
 
 def interval(method: Method, key: str, n_bins: int) -> tuple[float, float]:
     """Return the ends of the 95 % interval of a reported number of a method; NaN if sums give none."""
-    return _interval(method, key, n_bins if MEASURES[key].is_error else N_BINS)  # others have no bins
-
-
-@kept()
-def _interval(method: Method, key: str, n_bins: int) -> tuple[float, float]:
-    evidence = about(method, MEASURES[key].notion)
-    if interval_needs_rows(evidence, MEASURES[key]):
+    measure = MEASURES[key]
+    if interval_needs_rows(about(method, measure.notion), measure):
         return np.nan, np.nan
-    return compute("Computing intervals", measure_interval, evidence, key, n_bins=n_bins)
+    return ask(measure_interval, method, key=key, n_bins=n_bins if measure.is_error else N_BINS)
 
 
 def intervals(method: Method, n_bins: int) -> dict[str, tuple[float, float]]:
@@ -266,23 +220,13 @@ def intervals(method: Method, n_bins: int) -> dict[str, tuple[float, float]]:
 
 def guilty_first(method: Method, n_bins: int, codes: Iterable[int]) -> list[int]:
     """Return class codes; the classes that the verdict names come first, in its order."""
-    named = [code for code in conclusion(method, n_bins=n_bins).headline if code in codes]
+    named = [code for code in ask(calib.conclude, method, n_bins=n_bins).headline if code in codes]
     return [*named, *(int(code) for code in codes if code not in named)]
 
 
 @kept()
 def advice(data: Dataset) -> answers.Recommendation:
     return compute(TRYING, calib.recommend, data.calibration, confirm=data.evaluation)
-
-
-@kept()
-def binless(method: Method) -> tuple[list[stats.CalibrationTest], stats.CalibrationSlope]:
-    """Return the tests that need no bins, and slope and intercept of the confidence."""
-    evidence = about(method, "top-label")
-    line = compute("Fitting a line", calib.calibration_slope, evidence, notion="confidence")
-    tests = compute("Testing without bins", stats.calibration_tests, evidence)
-    compared = pairs(method)
-    return tests if compared is None else [*tests, compared], line
 
 
 @kept()
@@ -388,25 +332,7 @@ def watched(method: Method, time: str | None, tolerance: float) -> OverTime:
     return compute("Looking at the rows over time", watch_rows, about(method, "top-label"), **options)
 
 
-# Two methods on the same rows.
-
-
-def in_equal_cells(
-    before: Method, after: Method, notion: Notion, n_bins: int
-) -> tuple[diagrams.ValidityCurve, diagrams.ValidityCurve] | None:
-    """Return the gaps before and after in the same cells; None if predicted classes differ.
-
-    The cells are the values of histogram binning if every problem has it, else the bins of `before`.
-    """
-    by_value = after.evidence.strategy in ("discrete", PerClass())
-    options = {"notion": notion, "n_bins": n_bins, "strategy": "discrete" if by_value else "uniform"}
-    try:
-        return (
-            _curve(before, reference=after if by_value else None, **options),
-            _curve(after, reference=None if by_value else before, **options),
-        )
-    except calib.InputError:
-        return None
+# Calibrators.
 
 
 @kept()
@@ -469,42 +395,17 @@ def half_of(method: Method, *, checks: bool) -> Rows:
 
 
 @kept()
-def decision(
-    method: Method,
-    target: str,
-    value: float,
-    by: Any,
-    promise: Any,
-    alpha: float,
-    choices: int,
-    recall: float | None,
-) -> tuple[answers.DecisionRule, answers.RuleEffect]:
+def decision(method: Method, **options: Any) -> tuple[answers.DecisionRule, answers.RuleEffect]:
     """Choose a rule on one half of the evaluation rows; return it and its effect on the other half."""
-    options: dict[str, Any] = {target: value, "by": by, "promise": promise, "alpha": alpha}
     data = dataset()
     if method.calibrator is not None and data.calibration is not None:
         options["overlap"] = overlap(data.evaluation, data.calibration)
-    rule = calib.decide(half_of(method, checks=False), choices=choices, recall=recall, **options)
+    rule = calib.decide(half_of(method, checks=False), **options)
     return rule, rule.evaluate(half_of(method, checks=True))
 
 
-@kept(rows=True)
-def risk_curve(method: Method, label: int | None = None) -> answers.RiskCoverage:
-    return calib.risk_coverage(half_of(method, checks=True), label=label)
-
-
-@kept()
-def benefit(method: Method) -> answers.DecisionCurve:
-    return calib.decision_curve(_second(method))
-
-
-@kept()
-def actions(method: Method, threshold: float) -> ActionCounts:
-    return action_counts(_second(method), threshold)
-
-
-def _second(method: Method) -> Rows:
-    """Return the evidence of P(Y = 1) of two classes, one of which is predicted."""
+def second(method: Method) -> Rows:
+    """Return the evidence of the probability of the second of two classes."""
     rows = method.rows.predictions
     label, confidence = top_label(rows)
     second = np.where(label == 1, confidence, 1 - confidence)
@@ -512,43 +413,22 @@ def _second(method: Method) -> Rows:
     return method.rows.of_scores(binary)
 
 
-@kept()
-def estimates(method: Method, notion: Notion) -> dict[str, float]:
-    evidence = about(method, notion)
-    strategy: Strategy = "quantile" if evidence.strategy == "uniform" else evidence.strategy
-    if isinstance(strategy, PerClass):
-        strategy = replace(strategy, other_strategy="quantile")
-    cells = evidence.cells(notion, strategy=strategy, effects=False)
-    words = "Estimating without bins"
-    sweep = compute(words, stats.monotone_ece, evidence, notion=notion).value
-    smooth = compute(words, calib.smooth_ece, evidence, notion=notion).value
-    return {
-        "Plug-in l2 error": float(np.sqrt(cells.share @ cells.gap**2)),
-        "Debiased l2 error (Kumar et al. 2019)": calib.debiased_l2(
-            evidence, notion=notion, strategy=strategy
-        ),
-        "ECE-sweep (Roelofs et al. 2022)": sweep,
-        "SmoothECE (B\u0142asiok & Nakkiran 2024)": smooth,
-    }
-
-
-def cells_of(method: Method, notion: Notion, label: int | None) -> diagrams.ValidityCells:
-    """Return the cells in which a validity curve compares the base model and a method."""
-    if isinstance(method.evidence, Summary):
-        return diagrams.ValidityCells(calibrators_own=False, labels=None if label is None else (label,))
-    return diagrams.validity_cells(methods()[BASE].rows, method.evidence, notion=notion, label=label)
-
-
 def validity(
-    method: Method, notion: Notion, cells: diagrams.ValidityCells, n_bins: int
-) -> dict[str, diagrams.ValidityCurve]:
-    base, own = methods()[BASE], cells.calibrators_own
+    method: Method, notion: Notion, label: int | None, n_bins: int
+) -> tuple[diagrams.ValidityCells, dict[str, diagrams.ValidityCurve]]:
+    """Return the cells in which the base model and a method are compared, and the curves of both."""
+    base = methods()[BASE]
+    if isinstance(method.evidence, Summary):
+        cells = diagrams.ValidityCells(calibrators_own=False, labels=None if label is None else (label,))
+    else:
+        cells = diagrams.validity_cells(base.rows, method.evidence, notion=notion, label=label)
     options: dict[str, Any] = {"notion": notion, "label": cells.labels, "n_bins": n_bins}
-    options["strategy"] = "discrete" if own else "uniform"
-    curves = {}
-    if method.name != BASE:
-        curves[BASE] = _curve(base, reference=method if own else None, **options)
-    return {**curves, method.name: _curve(method, **options)}
+    options |= {"strategy": "discrete" if cells.calibrators_own else "uniform", "n_resamples": CURVE_REDRAWS}
+    curves = {method.name: ask(calib.validity_curve, method, **options)}
+    if method.name == BASE:
+        return cells, curves
+    reference = method if cells.calibrators_own else None
+    return cells, {BASE: ask(calib.validity_curve, base, reference=reference, **options), **curves}
 
 
 def sweeps(
@@ -559,8 +439,8 @@ def sweeps(
     by_bins = method.evidence.strategy != "uniform" and getattr(binary, "n_bins", None) is not None
     if by_bins and "vector" in data.kind.has and data.calibration is not None:
         arguments = (method.calibrator, data.calibration, data.evaluation)
-        return _refitted(*arguments, notions=notions, metric=metric)
-    return {notion: _sweep(method, notion=notion, metric=metric) for notion in notions}
+        return ask(binned_sweeps, *arguments, notions=notions, metric=metric)
+    return {notion: ask(calib.ece_sweep, method, notion=notion, metric=metric) for notion in notions}
 
 
 @kept(rows=True)
@@ -590,31 +470,23 @@ class SchemeResult:
 
     calibrator: calib.CanonicalBinning
     arrows: diagrams.RecalibrationMap
-    curves: dict[str, diagrams.ValidityCurve]
+    evidence: dict[str, Rows]  #: Before and after recalibration
+    cells: np.ndarray  #: (n,) array: the bin of each row
+
+    @property
+    def curves(self) -> dict[str, diagrams.ValidityCurve]:
+        return {
+            name: diagrams.canonical_validity(rows, cells=self.cells) for name, rows in self.evidence.items()
+        }
 
 
 @kept(rows=True)
 def apply_scheme(view: ThreeClasses, scheme: SimplexScheme) -> SchemeResult:
     rows = view.evaluation
     calibrator = calib.CanonicalBinning(scheme).fit(view.calibration.proba, view.calibration.labels)
-    both, cells = _recalibrated(rows, calibrator), calibrator.assign(rows.proba)
-    curves = {name: diagrams.canonical_validity(evidence, cells=cells) for name, evidence in both.items()}
-    return SchemeResult(calibrator, calib.recalibration_map(calibrator, rows), curves)
-
-
-def _recalibrated(rows: Predictions, calibrator: calib.CanonicalBinning) -> dict[str, Rows]:
-    """Return the evidence before and after recalibration."""
     before = Rows(rows)
-    return {BASE: before, "Recalibrated": before.of_scores(calibrator.predict_proba(rows))}
-
-
-@kept()
-def scheme_floors(view: ThreeClasses, scheme: SimplexScheme) -> dict[str, stats.NoiseFloor]:
-    """Return the noise floor of the canonical-ECE before and after recalibration."""
-    rows, calibrator = view.evaluation, apply_scheme(view, scheme).calibrator
-    options: dict[str, Any] = {"norms": (1,), "n_resamples": SIMPLEX_REDRAWS, "random_state": 0}
-    options["cells"] = calibrator.assign(rows.proba)
-    return {
-        name: compute("Redrawing labels", canonical_noise_floors, evidence, **options)[1]
-        for name, evidence in _recalibrated(rows, calibrator).items()
-    }
+    after = before.of_scores(rows.with_scores(calibrator.predict_proba(rows.proba)))
+    arrows = calib.recalibration_map(calibrator, rows)
+    return SchemeResult(
+        calibrator, arrows, {BASE: before, "Recalibrated": after}, calibrator.assign(rows.proba)
+    )

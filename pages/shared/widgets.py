@@ -13,6 +13,7 @@ import streamlit as st
 from streamlit.column_config import Column, NumberColumn
 from streamlit.delta_generator import DeltaGenerator
 
+from calib import conclude
 from calib.answers.metric_tables import HOW_SURE, Intervals, Metrics, interval_frame, interval_texts
 from calib.data.defaults import N_BINS
 from calib.data.kinds import Kind, lacks
@@ -20,6 +21,7 @@ from calib.data.predictions import effective_words
 from calib.diagrams.style import CONFIG, Figure, figure_html, plotly_script, theme, with_layout, with_swatches
 from calib.files.readers import write_csv
 from calib.report.html import page, paragraph, text
+from calib.stats.effective import dependence_words
 from pages.shared import page_results as results
 from pages.shared.address import SHARED, keep_in_address, presenting
 from pages.shared.isolation.computing import write_table
@@ -102,7 +104,7 @@ def next_line(page: str) -> None:
         "Overview": ("pages/views/overview.py", "Verdict", {})
     }
     if page != "Calibrate" and lacks(data.kind, "notion:top-label") is None:
-        named = results.conclusion(base, n_bins=int(st.session_state.get("bins", N_BINS))).headline
+        named = results.ask(conclude, base, n_bins=int(st.session_state.get("bins", N_BINS))).headline
         worst = {"class": str(named[0])} if named else {}
         words = f"Predicted {literal(data.evaluation.class_names[named[0]])}" if named else "Classes"
         steps["Classes"] = ("pages/views/classes.py", words, worst)
@@ -153,7 +155,7 @@ def show_dataset(data: Dataset | None) -> None:
         rows += f", {data.calibration.n_samples:,} calibration rows"
     if data.evidence.is_weighted:
         rows += f"; every number is {effective_words(data.evidence.effective_samples, evaluation.n_samples)}"
-    if worth := results.worth_of(evaluation):
+    if worth := results.ask(dependence_words, evaluation):
         rows += f"; {escaped(worth)}"
     with st.container(horizontal=True, vertical_alignment="center", gap="small", key="about-data"):
         if data.simulated:

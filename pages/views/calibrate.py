@@ -9,7 +9,8 @@ import numpy as np
 import pandas as pd
 import streamlit as st
 
-from calib import InputError, diagrams
+from calib import InputError, conclude, diagrams, reliability_diagram
+from calib.answers.change import change
 from calib.answers.metric_tables import how_assessed
 from calib.base.interval_words import interval_words
 from calib.calibrators.catalogue import full_name, name_of
@@ -17,7 +18,7 @@ from calib.calibrators.multiclass import FALLBACK_WORDS, fallback_records
 from calib.calibrators.softmax_fit import fit_words
 from calib.data.defaults import N_BINS
 from calib.data.kinds import lacks
-from calib.data.notions import TOP_K_NOTIONS, PerClass
+from calib.data.notions import TOP_K_NOTIONS
 from calib.evidence.reductions import top_label
 from calib.stats import verdict
 from calib.stats.measures import MEASURES, ece_of
@@ -90,7 +91,9 @@ def pick_bin(which: str, name: str) -> None:
 
 def show_diagrams(*shown: Method) -> None:
     """Show the base model, and a calibrator beside it; and the rows of the bin that was clicked."""
-    diagrams_shown = {method.name: results.reliability(method, n_bins=n_bins) for method in shown}
+    diagrams_shown = {
+        method.name: results.ask(reliability_diagram, method, n_bins=n_bins) for method in shown
+    }
     drawn_bins = [
         (name, bin_) for name, diagram in diagrams_shown.items() for bin_ in diagram.pooled.bin.tolist()
     ]
@@ -104,7 +107,7 @@ def show_diagrams(*shown: Method) -> None:
                 diagrams.draw_reliability(
                     diagrams_shown[method.name],
                     data.evaluation.class_names,
-                    named=None if scored else results.conclusion(base, n_bins=n_bins).headline,
+                    named=None if scored else results.ask(conclude, base, n_bins=n_bins).headline,
                     panels=None if scored else ("classes",),
                     event=data.event,
                     chosen=behind[1] if behind and behind[0] == method.name else None,
@@ -184,7 +187,7 @@ if recommendation and is_recommended:
 elif looked_at is not None:
     title = MEASURES[looked_at].title
     st.markdown(
-        results.effect(base, chosen, notion=base.evidence.notion, n_bins=n_bins).words(
+        results.ask(change, base, chosen, notion=base.evidence.notion, n_bins=n_bins).words(
             title, f"Brier score of {SCORED[looked_at]}", "**{}**"
         )
     )
@@ -216,18 +219,10 @@ def show_numbers() -> None:
             for when, method in (("before", base), ("after", chosen))
         ]
         if is_recommended:
-            words = results.effect(base, chosen, notion=base.evidence.notion, n_bins=n_bins).words(
+            words = results.ask(change, base, chosen, notion=base.evidence.notion, n_bins=n_bins).words(
                 title, f"Brier score of {SCORED[looked_at]}"
             )
             lines.insert(0, words)
-        if (curves := results.in_equal_cells(base, chosen, base.evidence.notion, n_bins)) is not None:
-            by_value = chosen.evidence.strategy in ("discrete", PerClass())
-            whose = "the calibrator's" if by_value else "the base model's"
-            lines.append(
-                f"In the same cells ({whose}): {title} **{curves[0].error:.4f}** before (a perfect model "
-                f"shows {curves[0].perfect_error:.4f}), **{curves[1].error:.4f}** after "
-                f"({curves[1].perfect_error:.4f})"
-            )
         st.markdown("\n".join(f"- {line}" for line in lines))
     if getattr(chosen.calibrator, "notion", None) in TOP_K_NOTIONS:
         show_ranks(results.ranks(base, chosen, n_bins))

@@ -7,7 +7,7 @@ from functools import partial
 import numpy as np
 import streamlit as st
 
-from calib import diagrams
+from calib import class_table, diagrams
 from calib.diagrams.class_tables import CLASS_COLUMNS, ClassTable
 from calib.diagrams.heat import class_heat
 from pages.shared import page_results as results
@@ -105,6 +105,6 @@ def show_classes(method: Method, by_class: ClassTable, n_bins: int) -> None:
 ui.heading("Classes", "Which predicted classes are miscalibrated by more than noise explains?")
 need_kind("Classes")
 n_bins, method = ui.bins_and_method()
-by_class = results.classes(method, n_bins=n_bins)
+by_class = results.ask(class_table, method, n_bins=n_bins)
 st.markdown(f"{by_class.words('**{}**')}. The TL-ECE is **{by_class.tl_ece:.4f}**.")
 show_classes(method, by_class, n_bins)

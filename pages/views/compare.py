@@ -16,6 +16,7 @@ from calib.calibrators.effort import effort_words
 from calib.data.kinds import lacks, notions_of
 from calib.data.notions import Notion
 from calib.diagrams.bin_sweep import sweep_words
+from calib.diagrams.row_lists import cell_order
 from calib.stats.measures import ECES
 from pages.shared import page_results as results
 from pages.shared import widgets as ui
@@ -190,7 +191,7 @@ def show_against_bins() -> None:
         )
         point = st.session_state.get("curve-point")
         name, notion, count = point if point is not None and point[:2] in drawn else (*drawn[0], n_bins)
-        by = results.rows_adding_most(fitted[name], notion, count)
+        by = results.ask(cell_order, fitted[name], notion=notion, n_bins=count)
         what = ECES[notion].title if error == PAIR else error
         list_most(fitted[name], by, f"{what} in {count} bins", "curve-rows", CELLS_FIRST)
 

@@ -8,8 +8,10 @@ import numpy as np
 import pandas as pd
 import streamlit as st
 
-from calib import InputError, diagrams
+from calib import InputError, decision_curve, diagrams, risk_coverage
 from calib.answers import DecisionRule
+from calib.answers.costly_actions import choose_actions
+from calib.answers.decision_curves import action_counts
 from calib.answers.decision_rules import ACCURACIES, RuleEffect
 from calib.base.interval_words import interval_words
 from calib.data.kinds import lacks
@@ -40,7 +42,9 @@ MOST_COMPARED = 4
 def rules_for(value: float) -> dict[str, tuple[DecisionRule, RuleEffect]]:
     choices = n_models * (len(ACCURACIES) if target == "accuracy" and value in ACCURACIES else 1)
     return {
-        name: results.decision(model, target, value, by, promise, alpha, choices, recall)
+        name: results.decision(
+            model, choices=choices, recall=recall, by=by, promise=promise, alpha=alpha, **{target: value}
+        )
         for name, model in models.items()
     }
 
@@ -118,7 +122,7 @@ def show_curves(
     names_shown: list[str], effects: dict[str, RuleEffect], risk: float | None, rows: str
 ) -> None:
     few = {
-        name: results.risk_curve(models[name], shown_class)
+        name: results.ask(risk_coverage, results.half_of(models[name], checks=True), label=shown_class)
         for name in names_shown
         if shown_class is None or (top_label(models[name].rows.predictions)[0] == shown_class).any()
     }
@@ -140,7 +144,7 @@ def show_curves(
 
 def show_benefit(few: list[str]) -> None:
     st.header("Is it worth acting on the score?", anchor=False)
-    curves = {name: results.benefit(models[name]) for name in few}
+    curves = {name: results.ask(decision_curve, results.second(models[name])) for name in few}
     ui.chart(
         diagrams.draw_decision_curves(curves),
         "decision-curve",
@@ -163,7 +167,7 @@ def show_benefit(few: list[str]) -> None:
         bind="query-params",
     )
     threshold = 1.0 / (1.0 + ratio)
-    counted = {name: results.actions(models[name], threshold) for name in few}
+    counted = {name: results.ask(action_counts, results.second(models[name]), threshold) for name in few}
     st.markdown(
         f"A calibrated model acts if P(Y = {ui.literal(names[1])}) is at least **{threshold:.3f}**. On the "
         f"{data.evaluation.n_samples:,} evaluation rows that costs "
@@ -211,7 +215,8 @@ def show_cost_matrix() -> None:
     costs = tuple(map(tuple, given.to_numpy(dtype=float).tolist()))
     try:
         found = {
-            name: results.costs_of(model, costs=costs, actions=actions) for name, model in scored_all.items()
+            name: results.ask(choose_actions, model, costs=costs, actions=actions)
+            for name, model in scored_all.items()
         }
     except InputError as error:
         st.info(f"Nothing to decide: {ui.escaped(error)}.")
@@ -365,7 +370,7 @@ table = pd.DataFrame(
             "right, lower": checked[name].lower if checked[name].n_accepted else np.nan,
             "right, upper": checked[name].upper if checked[name].n_accepted else np.nan,
             "reviews": checked[name].n_reviews,
-            "AURC": results.risk_curve(method).aurc,
+            "AURC": results.ask(risk_coverage, results.half_of(method, checks=True)).aurc,
         }
         | ({"cost per row": checked[name].cost} if target == "cost" else {})
         for name, method in models.items()

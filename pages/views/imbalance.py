@@ -46,7 +46,10 @@ names = data.evaluation.class_names
 k = left.slider("Points per bin k", 10, 500, 100, 10, key="k", bind="query-params")
 n_bins = right.slider("Bins per class B", 2, 100, 50, 1, key="B", bind="query-params")
 both = data.calibration, data.evaluation
-sides = (results.binning(*both, points_per_bin=k), results.binning(*both, n_bins=n_bins))
+sides = (
+    results.ask(diagrams.class_binning, *both, points_per_bin=k),
+    results.ask(diagrams.class_binning, *both, n_bins=n_bins),
+)
 
 shares = np.bincount(data.evaluation.labels, minlength=len(names)) / data.evaluation.n_samples
 predicted = np.flatnonzero((sides[0].n_evaluation > 0) & (sides[0].n_calibration > 0))

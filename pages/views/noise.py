@@ -7,23 +7,22 @@ from typing import Any
 import pandas as pd
 import streamlit as st
 
-from calib import diagrams
-from calib.stats import verdict
+from calib import calibration_slope, decomposition, diagrams
+from calib.diagrams.row_lists import cell_order
+from calib.stats import calibration_tests, verdict
 from calib.stats.binless import calibration_frame, combined_test, recalibration_words
 from calib.stats.measures import MEASURES
 from pages.shared import page_results as results
 from pages.shared import widgets as ui
 from pages.shared.kept import ahead
 from pages.shared.needs import need_kind, say_rows_needed, weights_refused
-from pages.shared.panels.rows_panel import CELLS_FIRST, WRONG_FIRST, list_most
-from pages.shared.session import BASE, Method, dataset, methods, notions
+from pages.shared.panels.rows_panel import CELLS_FIRST, list_most
+from pages.shared.session import BASE, Method, dataset, methods
 
 #: Beyond this many rows the intervals are computed only when asked for.
 AT_ONCE = 20_000
 SHOWN = 6
 RULES = {"Brier score": "brier", "log loss": "log_loss"}
-#: Parts of a score that the figure draws, in the order of its traces.
-PARTS = ("refinement", "calibration")
 
 
 def p_words(p: Any) -> str:
@@ -33,35 +32,16 @@ def p_words(p: Any) -> str:
 
 def pick_error() -> None:
     if point := ui.clicked("noise-floors"):
-        st.session_state["noise-behind"] = ("error", list(by_error)[round(point["y"])])
+        st.session_state["noise-behind"] = list(floors)[round(point["y"])]
         st.session_state["noise-rows-open"] = True
 
 
-def pick_part() -> None:
-    if point := ui.clicked("score-parts"):
-        st.session_state["noise-behind"] = (PARTS[point["curve_number"]], shown[round(point["y"])])
-        st.session_state["noise-rows-open"] = True
-
-
-def list_behind(*places: str) -> None:
-    what, subject = st.session_state.get("noise-behind", ("", ""))
-    if what not in places or not data.has_rows:
-        return
-    if what == "error" and subject in by_error:
-        notion = MEASURES[
-            next(key for key in results.floors(method, n_bins) if MEASURES[key].title == subject)
-        ].notion
-        list_most(
-            method, results.rows_adding_most(method, notion, n_bins), subject, "noise-rows", CELLS_FIRST
-        )
-    elif subject in models:
-        model = models[subject]
-        by, order = (
-            (results.rows_adding_most(model, model.evidence.notion, n_bins), CELLS_FIRST)
-            if what == "calibration"
-            else (results.how_wrong(model), WRONG_FIRST)
-        )
-        list_most(model, by, what, "noise-rows", order)
+def list_behind() -> None:
+    """List the rows of the cells that add most to the error that was clicked."""
+    key = st.session_state.get("noise-behind")
+    if key in floors and data.has_rows:
+        by = results.ask(cell_order, method, notion=MEASURES[key].notion, n_bins=n_bins)
+        list_most(method, by, MEASURES[key].title, "noise-rows", CELLS_FIRST)
 
 
 def intervals(method: Method) -> pd.DataFrame:
@@ -69,7 +49,7 @@ def intervals(method: Method) -> pd.DataFrame:
     rows = []
     numbers = results.metrics(method, n_bins)
     for measure in measures:
-        floor = by_error.get(measure.title)
+        floor = floors.get(measure.key)
         value = floor.observed if floor else getattr(numbers, measure.key)
         lower, upper = results.interval(method, measure.key, n_bins)  # NaN if sums give none
         rows.append(
@@ -93,7 +73,8 @@ need_kind("Noise")
 data, models = dataset(), methods()
 n_bins, method = ui.bins_and_method()
 shown = list(models)[:SHOWN]
-by_error = {MEASURES[key].title: floor for key, floor in results.floors(method, n_bins).items()}
+floors = results.floors(method, n_bins)
+by_error = {MEASURES[key].title: floor for key, floor in floors.items()}
 st.markdown(
     "\n".join("- " + verdict(floor, name) for name, floor in by_error.items() if floor.metric == "ece")
 )
@@ -104,7 +85,7 @@ ui.chart(
     alt="Observed calibration errors against a perfect model's of the same size",
     on_select=pick_error,
 )
-list_behind("error")
+list_behind()
 ui.next_line("Noise")
 
 
@@ -136,8 +117,8 @@ def show_intervals() -> None:
 def show_parts() -> None:
     rule = st.segmented_control("Score", list(RULES), default="Brier score", required=True, key="rule")
     terms = {
-        name: results.score_terms(
-            models[name], rule=RULES[rule], notion=models[name].evidence.notion, n_bins=n_bins
+        name: results.ask(
+            decomposition, models[name], rule=RULES[rule], notion=models[name].evidence.notion, n_bins=n_bins
         )
         for name in shown
     }
@@ -158,36 +139,24 @@ def show_parts() -> None:
         "score-parts",
         table=lambda: ui.stacked(terms, "model"),
         alt="Calibration and refinement of each model's score",
-        on_select=pick_part,
     )
     if len(models) > SHOWN:
         st.caption(f"The first {SHOWN} of {len(models)} models.")
-    list_behind(*PARTS)
 
 
 def show_without_bins() -> None:
-    if say_rows_needed("A test or an estimate without bins"):
+    if say_rows_needed("A test without bins"):
         st.stop()
     ahead((results.pairs, method))  # shown last, and computed elsewhere
     scored = data.kind.scored
-    table = pd.DataFrame({scored or notion: results.estimates(method, notion) for notion in notions(method)})
-    table = table.rename_axis("Estimate").reset_index()
-    st.dataframe(
-        table.style.format(dict.fromkeys(table.columns[1:], "{:.4f}")),
-        hide_index=True,
-        column_config={"Estimate": st.column_config.TextColumn(width="medium")},
-    )
-    ui.download(table, "estimates")
-    st.caption(
-        "The l2 errors use 15 equal-mass bins, or one per value for histogram-binned scores; the debiased "
-        "one subtracts the noise of each bin. ECE-sweep uses as many bins as stay monotone, SmoothECE none."
-    )
-
-    tests, line = results.binless(method)
+    tests = results.ask(calibration_tests, method)
+    line = results.ask(calibration_slope, method, notion="confidence")
+    if (compared := results.pairs(method)) is not None:
+        tests = [*tests, compared]
     tested = calibration_frame(tests, scored)
-    chances = [floor.p_value for floor in by_error.values() if floor.metric == "ece"]
+    chances = [floor.p_value for floor in floors.values() if floor.metric == "ece"]
     chances += [*(test.p_value for test in tests), line.p_value]
-    together = combined_test(chances, next(iter(by_error.values())).untold)
+    together = combined_test(chances, next(iter(floors.values())).untold)
     st.markdown(f"{together.words}, with the noise floors above.")
     st.dataframe(
         tested.drop(columns="Redraws").assign(p=tested["p"].map(p_words, na_action="ignore")),

@@ -7,7 +7,7 @@ from typing import Any
 
 import streamlit as st
 
-from calib import diagrams
+from calib import conclude, diagrams, reliability_diagram
 from calib.answers.metric_tables import HOW_SURE, how_assessed, interval_frame, interval_texts
 from calib.data.defaults import N_BINS
 from calib.data.kinds import lacks
@@ -42,7 +42,7 @@ def pick() -> None:
 
 
 def show_verdict() -> None:
-    result = results.conclusion(base, n_bins=n_bins)
+    result = results.ask(conclude, base, n_bins=n_bins)
     sure = None if result.pooled or result.classes else results.floor(base, main_error, n_bins)
     st.header(
         result.words([ui.literal(name) for name in data.evaluation.class_names], sure),
@@ -61,18 +61,18 @@ def show_verdict() -> None:
 
 def show_signature() -> None:
     """Show the reliability diagram, and the rows of the mark that was clicked in it or in the map below."""
-    diagram = results.reliability(base, n_bins=n_bins)
+    diagram = results.ask(reliability_diagram, base, n_bins=n_bins)
     models = {name: scores for name, scores in base_models().items() if name != data.model}
     other = ui.choose_beside(models) if models and by_class else None
     label, bin_ = st.session_state.get("looked-at", (None, None))
     names = data.evaluation.class_names
     options: dict[str, Any] = {
-        "named": results.conclusion(base, n_bins=n_bins).headline if by_class else (),
+        "named": results.ask(conclude, base, n_bins=n_bins).headline if by_class else (),
         "event": data.event,
         "chosen": bin_,
     }
     if other is not None:
-        options["other"] = (other.name, results.reliability(other, n_bins=n_bins))
+        options["other"] = (other.name, results.ask(reliability_diagram, other, n_bins=n_bins))
     panels: tuple[Panel, ...] = ("pooled", "classes") if by_class else ("pooled",)
     for column, panel in zip(st.columns(len(panels)), panels, strict=True):
         with column:

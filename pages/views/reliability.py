@@ -8,13 +8,14 @@ from typing import Any
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
-from calib import InputError, diagrams
+from calib import InputError, calibration_band, conclude, corp_curve, diagrams, reliability_diagram
 from calib.data.kinds import lacks
 from calib.data.notions import Notion
 from calib.diagrams import BinZoom, ReliabilityDiagram
 from calib.diagrams.reliability_diagrams import MAX_DOTS, PANELS, Panel
 from calib.evidence.reductions import top_label
 from calib.stats import NoiseFloor
+from calib.stats.bands import consistency_band
 from calib.stats.measures import ece_of
 from pages.shared import page_results as results
 from pages.shared import widgets as ui
@@ -70,14 +71,16 @@ def show() -> None:
         st.caption(ui.escaped(weights_refused("The band of the true curve")))
     elif clusters is not None:
         st.caption(f"The band of the true curve is for independent rows; these are {clusters:,} clusters.")
-    diagram = results.reliability(method, n_bins=n_bins)
+    diagram = results.ask(reliability_diagram, method, n_bins=n_bins)
     truth = diagram.means(top_label(method.rows.predictions)[1], data.truth) if show_truth else None
-    fitted = results.isotonic(method) if show_curve else None
+    fitted = results.ask(corp_curve, method, notion="confidence") if show_curve else None
     curve = None if fitted is None else fitted.steps()
-    bounds = results.bounds_of(method) if show_bounds else None
+    bounds = results.ask(calibration_band, method, notion="confidence") if show_bounds else None
     band = None
     if show_band:
-        perfect = results.band(method, n_bins=n_bins)
+        perfect = results.ask(
+            consistency_band, method, notion="confidence", n_bins=n_bins, strategy="uniform"
+        )
         band = (perfect.lower, perfect.upper)
 
     answer = st.container()  # filled last: the figures need no redraws
@@ -86,7 +89,7 @@ def show() -> None:
     options: dict[str, Any] = {"truth": truth, "band": band, "curve": curve, "bounds": bounds}
     options["event"] = data.event
     if other is not None:
-        options["other"] = (other.name, results.reliability(other, n_bins=n_bins))
+        options["other"] = (other.name, results.ask(reliability_diagram, other, n_bins=n_bins))
     show_bins(method, n_bins, diagram, options, other, answer, as_in_paper)
 
 
@@ -141,7 +144,7 @@ def show_signature(
         return
     names = {
         "class_names": dataset().evaluation.class_names,
-        "named": results.conclusion(method, n_bins=n_bins).headline,
+        "named": results.ask(conclude, method, n_bins=n_bins).headline,
     }
     for column, panel in zip(st.columns(2), PANELS, strict=True):
         with column:

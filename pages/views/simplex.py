@@ -11,6 +11,7 @@ from streamlit.column_config import TextColumn
 from calib import InputError, diagrams
 from calib.diagrams import cell_outlines, recalibration_map
 from calib.diagrams.simplex_maps import sample_rows
+from calib.stats.floors import canonical_noise_floors
 from pages.shared import page_results as results
 from pages.shared import widgets as ui
 from pages.shared.kept import ahead
@@ -23,6 +24,8 @@ from pages.shared.panels.take_away import offer_calibrator
 TRIANGLE, LOG_RATIOS = "Triangle", "Log scale"
 #: Median confidence from which the corners are opened at first.
 IN_CORNER = 0.97
+#: Redraws of the noise floors.
+REDRAWS = 200
 
 
 def list_bin(cell: int) -> None:
@@ -84,7 +87,8 @@ except InputError as error:
     st.error(f"Not shown: {refusal(scheme, view.calibration.n_samples, error)}.")
     st.stop()
 compared = view.calibration, view.evaluation, schemes
-ahead((results.scheme_comparison, *compared))  # shown last, and computed elsewhere
+# Shown last, and computed elsewhere.
+ahead(results.question(diagrams.compare_schemes, *compared, epsilon=results.EPSILON))
 rows, arrows, calibrator = view.evaluation, result.arrows, result.calibrator
 names = [ui.literal(class_name) for class_name in rows.class_names]
 
@@ -135,20 +139,26 @@ ui.next_line("Simplex")
 
 
 def show_distances() -> None:
-    before, after = (curve.at(results.EPSILON) for curve in result.curves.values())
+    curves = result.curves
+    before, after = (curve.at(results.EPSILON) for curve in curves.values())
     st.markdown(
         f"**{before:.1%}** of the rows are within an L1 distance of {results.EPSILON} before recalibration, "
         f"**{after:.1%}** after it, both assessed on the same bins."
     )
     ui.chart(
-        diagrams.draw_validity(result.curves),
+        diagrams.draw_validity(curves),
         "canonical-validity",
-        table=lambda: ui.stacked(result.curves, "vectors"),
+        table=lambda: ui.stacked(curves, "vectors"),
         alt="Share of rows whose bin is within a distance of its label frequencies, before and after",
     )
+    options: dict[str, Any] = {"cells": result.cells, "norms": (1,), "n_resamples": REDRAWS}
+    floors = {
+        when: results.ask(canonical_noise_floors, evidence, **options)[1]
+        for when, evidence in result.evidence.items()
+    }
     errors = [
         f"{when} L1 **{floor.observed:.3f}** ({floor.mean:.3f}; {floor.verdict})"
-        for when, floor in results.scheme_floors(view, scheme).items()
+        for when, floor in floors.items()
     ]
     st.markdown(f"Canonical-ECE, in brackets a perfect model's: {', '.join(errors)}.")
 
@@ -176,7 +186,7 @@ def show_bins() -> None:
 
 
 def show_schemes() -> None:
-    comparison = results.scheme_comparison(*compared)
+    comparison = results.ask(diagrams.compare_schemes, *compared, epsilon=results.EPSILON)
     st.markdown("The scheme above uses its settings, the others the paper's. All use the same rows.")
     formatted = comparison_table(comparison)
     alignment = dict.fromkeys(formatted.columns[1:], TextColumn(alignment="right"))

@@ -62,9 +62,8 @@ if not data.kind.scored:
 conditional = middle.toggle("Count cells, not rows", key="cells", bind="query-params")
 n_bins = 15
 
-cells = results.cells_of(chosen, notion, shown_class)
 try:
-    curves = results.validity(chosen, notion, cells, n_bins)
+    cells, curves = results.validity(chosen, notion, shown_class, n_bins)
 except InputError as error:
     st.info(f"Nothing to show: {ui.escaped(error)}.")
     st.stop()

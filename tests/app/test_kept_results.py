@@ -5,9 +5,11 @@ The results are found by introspection, so that a new one cannot be forgotten he
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cache
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -18,9 +20,18 @@ from scipy.special import ndtr
 from sklearn.base import BaseEstimator
 
 import calib
-from calib import Predictions
+from calib import Predictions, diagrams, stats
 from calib.answers.calibrated import calibrated_scores, fit_on
+from calib.answers.change import change
+from calib.answers.costly_actions import choose_actions
+from calib.answers.decision_curves import action_counts
 from calib.data.notions import PerClass
+from calib.diagrams.refits import binned_sweeps
+from calib.diagrams.row_lists import cell_order
+from calib.stats.bands import consistency_band
+from calib.stats.effective import dependence_words
+from calib.stats.floors import canonical_noise_floors, problem_floors
+from calib.stats.intervals import measure_interval
 from pages.shared import kept, page_results, work
 from pages.shared.isolation.computing import Job
 from pages.shared.isolation.objects import n_bytes
@@ -120,73 +131,96 @@ def view(w: World) -> page_results.ThreeClasses:
 
 SCHEME = calib.GridScheme(2)
 COSTS = tuple(map(tuple, 1.0 - np.eye(3)))
-DECISION = ("accuracy", 0.75, None, "overall", 0.1, 1, None)
+DECISION = {"accuracy": 0.75, "by": None, "promise": "overall", "alpha": 0.1, "choices": 1, "recall": None}
+FINE: dict[str, Any] = {"notion": "confidence", "n_bins": B, "strategy": "uniform"}
+Call = Callable[[Any, World, Method], Any]
+
+
+def asked(function: Callable[..., Any], **options: Any) -> Call:
+    """A question about one method."""
+    return lambda ask, w, m: ask(function, m, **options)
+
+
 #: A call of every kept result with a method.
-CALLS: dict[str, Callable[[Any, World, Method], Any]] = {
+KEPT: dict[str, Call] = {
     "_about": lambda f, w, m: f(m, True),
     "_floors": lambda f, w, m: f(m, "top-label", B),
-    "_interval": lambda f, w, m: f(m, "tl_ece", B),
-    "_metrics": lambda f, w, m: f(m, n_bins=B, class_wise=True),
-    "_sweep": lambda f, w, m: f(m, notion="top-label", metric="ece"),
-    "_curve": lambda f, w, m: f(m, notion="top-label", reference=w.other, n_bins=B),
-    "actions": lambda f, w, m: f(m, 0.2),
     "advice": lambda f, w, m: f(w.data),
     "apply_scheme": lambda f, w, m: (f(view(w), SCHEME).arrows, f(view(w), SCHEME).curves),
-    "band": lambda f, w, m: f(m, n_bins=B),
-    "benefit": lambda f, w, m: f(m),
-    "binless": lambda f, w, m: f(m),
-    "binning": lambda f, w, m: f(w.data.calibration, w.data.evaluation, n_bins=3),
-    "bounds_of": lambda f, w, m: refusal(f, m),
     "cells": lambda f, w, m: f(m, "top-label", B),
-    "class_diagram": lambda f, w, m: f(m, label=1, notion="class-wise", n_bins=B),
-    "class_floor": lambda f, w, m: f(m, 1, B),
-    "class_floors": lambda f, w, m: f(m, n_bins=B),
-    "classes": lambda f, w, m: f(m, n_bins=B),
-    "conclusion": lambda f, w, m: f(m, n_bins=B),
-    "costs_of": lambda f, w, m: f(m, costs=COSTS),
     "cuts": lambda f, w, m: f(w.data.evaluation, SITE),
-    "decision": lambda f, w, m: f(m, *DECISION),
-    "effect": lambda f, w, m: f(w.other, m, notion="top-label", n_bins=B),
-    "error_difference": lambda f, w, m: f(w.other, m, notion="top-label", n_bins=B),
-    "estimates": lambda f, w, m: f(m, "top-label"),
+    "decision": lambda f, w, m: f(m, **DECISION),
     "gaps": lambda f, w, m: f(m, SITE, ("north",), B),
     "half_of": lambda f, w, m: f(m, checks=True),
     "halves": lambda f, w, m: f(m.rows),
     "held_out_accuracy": lambda f, w, m: f(w.data, "", calib.MulticlassToBinary(notion="class-wise")),
-    "how_wrong": lambda f, w, m: f(m),
-    "isotonic": lambda f, w, m: f(m),
     "losses": lambda f, w, m: f(m),
-    "model_comparison": lambda f, w, m: f(w.data.models, {}, n_bins=B),
-    "model_sweeps": lambda f, w, m: f(w.data.models, {}),
     "pairs": lambda f, w, m: f(m),
-    "plan": lambda f, w, m: f(w.data.calibration, w.data.evaluation),
-    "points_per_bin": lambda f, w, m: f(m),
     "ranks": lambda f, w, m: f(m, w.ranked, B),
-    "_refitted": lambda f, w, m: f(HISTOGRAM, w.data.calibration, w.data.evaluation),
-    "reliability": lambda f, w, m: f(m, n_bins=B),
-    "risk_curve": lambda f, w, m: f(m),
-    "rows_adding_most": lambda f, w, m: f(m, "top-label", B),
     "rows_of": lambda f, w, m: f(m, "top-label", B, 1, B - 1),
     "rows_of_group": lambda f, w, m: f(m, SITE, 1, B),
-    "scheme_comparison": lambda f, w, m: f(w.data.calibration, w.data.evaluation, {"grid": SCHEME}),
-    "scheme_floors": lambda f, w, m: f(view(w), SCHEME),
-    "score_difference": lambda f, w, m: f(w.other, m, metric="brier"),
-    "score_terms": lambda f, w, m: f(m, rule="brier", notion="top-label", n_bins=B),
     "slice_maps": lambda f, w, m: f(m, SITE, (0, 1), (0, 1, 2), B),
     "slice_table": lambda f, w, m: f(m, SITE, B),
     "three_class_view": lambda f, w, m: view(w).evaluation,
     "watched": lambda f, w, m: f(m, "day", 0.0),
-    "worth_of": lambda f, w, m: f(m.rows.predictions),
 }
+#: A call of every question of the pages, by the name of the function that is asked.
+ASKED: dict[str, Call] = {
+    "action_counts": lambda ask, w, m: ask(action_counts, page_results.second(m), 0.2),
+    "binned_sweeps": lambda ask, w, m: ask(binned_sweeps, HISTOGRAM, w.data.calibration, w.data.evaluation),
+    "calibration_band": lambda ask, w, m: refusal(lambda one: ask(calib.calibration_band, one), m),
+    "calibration_slope": asked(calib.calibration_slope, notion="confidence"),
+    "calibration_tests": asked(stats.calibration_tests),
+    "canonical_noise_floors": lambda ask, w, m: ask(
+        canonical_noise_floors, m.rows, cells=(m.rows.predictions.proba[:, 0] > 0.5).astype(int)
+    ),
+    "cell_order": asked(cell_order, notion="top-label", n_bins=B),
+    "change": lambda ask, w, m: ask(change, w.other, m, notion="top-label", n_bins=B),
+    "choose_actions": asked(choose_actions, costs=COSTS),
+    "choose_points_per_bin": asked(calib.choose_points_per_bin),
+    "class_binning": lambda ask, w, m: ask(
+        diagrams.class_binning, w.data.calibration, w.data.evaluation, n_bins=3
+    ),
+    "class_diagram": asked(calib.class_diagram, label=1, notion="class-wise", n_bins=B),
+    "class_table": asked(calib.class_table, n_bins=B),
+    "compare_models": lambda ask, w, m: ask(calib.compare_models, w.data.models, {}, n_bins=B),
+    "compare_schemes": lambda ask, w, m: ask(
+        diagrams.compare_schemes, w.data.calibration, w.data.evaluation, {"grid": SCHEME}
+    ),
+    "conclude": asked(calib.conclude, n_bins=B),
+    "consistency_band": asked(consistency_band, **FINE),
+    "corp_curve": asked(calib.corp_curve, notion="confidence"),
+    "decision_curve": lambda ask, w, m: ask(calib.decision_curve, page_results.second(m)),
+    "decomposition": asked(calib.decomposition, rule="brier", notion="top-label", n_bins=B),
+    "dependence_words": lambda ask, w, m: ask(dependence_words, m.rows.predictions),
+    "ece_sweep": asked(calib.ece_sweep, notion="top-label", metric="ece"),
+    "measure_interval": asked(measure_interval, key="tl_ece", n_bins=B),
+    "metrics": asked(calib.metrics, n_bins=B, class_wise=True),
+    "noise_floor": lambda ask, w, m: ask(calib.noise_floor, m.rows.of_class(1, "class-wise"), **FINE),
+    "paired_difference": lambda ask, w, m: ask(
+        calib.paired_difference, w.other, m, notion="top-label", n_bins=B
+    ),
+    "paired_interval": lambda ask, w, m: ask(calib.paired_interval, w.other, m, metric="brier"),
+    "plan_bins": lambda ask, w, m: ask(diagrams.plan_bins, w.data.calibration, w.data.evaluation),
+    "problem_floors": asked(problem_floors, notion="class-wise", n_bins=B),
+    "reliability_diagram": asked(calib.reliability_diagram, n_bins=B),
+    "risk_coverage": lambda ask, w, m: ask(calib.risk_coverage, page_results.half_of(m, checks=True)),
+    "sweep_models": lambda ask, w, m: ask(calib.sweep_models, w.data.models, {}),
+    "validity_curve": lambda ask, w, m: ask(
+        calib.validity_curve, m, notion="top-label", reference=w.other, n_bins=B, n_resamples=20
+    ),
+}
+CALLS = {**KEPT, **ASKED}
 #: Results that show no noise: means, and lists of rows.
-PLAIN = {"_metrics", "_sweep", "actions", "benefit", "cuts", "estimates", "how_wrong"}
-PLAIN |= {"isotonic", "losses", "_refitted", "rows_adding_most", "rows_of", "rows_of_group"}
-PLAIN |= {"scheme_comparison", "score_terms"}
+PLAIN = {"metrics", "ece_sweep", "action_counts", "decision_curve", "cuts", "corp_curve", "losses"}
+PLAIN |= {"binned_sweeps", "cell_order", "rows_of", "rows_of_group", "compare_schemes", "decomposition"}
 #: Results that need the scores of all classes.
-WHOLE = {"_metrics", "class_diagram", "class_floor", "class_floors", "costs_of", "losses", "pairs"}
-WHOLE |= {"binless", "ranks"}
+WHOLE = {"metrics", "class_diagram", "noise_floor", "problem_floors", "choose_actions", "losses", "pairs"}
+WHOLE |= {"ranks", "canonical_noise_floors"}
 #: Results of two classes.
-OF_TWO = {"actions", "benefit"}
+OF_TWO = {"action_counts", "decision_curve"}
+#: What a page names first when it asks.
+QUESTION = re.compile(r"(?:results\.|(?<![\w.]))(?:ask|question)\(\s*(?:\w+\.)?(\w+),")
 
 
 def refusal(function: Callable[[Method], Any], method: Method) -> Any:
@@ -201,18 +235,28 @@ def world_of(name: str, *, clustered: bool = True) -> World:
     return world(clustered=clustered, n_classes=2 if name in OF_TWO else 3)
 
 
+def result_of(name: str, shown: World, method: Method) -> Any:
+    return CALLS[name](getattr(page_results, name) if name in KEPT else page_results.ask, shown, method)
+
+
 def test_every_kept_result_is_called_here():
-    assert CALLS.keys() == {name for name, found in vars(page_results).items() if hasattr(found, "key_of")}
+    found = {name for name, kept_one in vars(page_results).items() if hasattr(kept_one, "key_of")}
+    assert KEPT.keys() == found - {"_shared", "_own"}
+
+
+def test_every_question_of_a_page_is_asked_here():
+    pages = Path(page_results.__file__).parents[1].rglob("*.py")
+    texts = [page.read_text(encoding="utf-8") for page in pages if page.parent.name != "isolation"]
+    assert ASKED.keys() == {name for text in texts for name in QUESTION.findall(text)} - {"function"}
 
 
 @pytest.mark.parametrize("name", CALLS)
 def test_results_are_the_same_after_a_calibrator_that_changes_nothing(show, name):
     shown = show(world_of(name))
-    result, call = getattr(page_results, name), CALLS[name]
-    wanted = call(result, shown, shown.base)
-    same(call(result, shown, shown.after(Identity())), wanted)
+    wanted = result_of(name, shown, shown.base)
+    same(result_of(name, shown, shown.after(Identity())), wanted)
     if name not in WHOLE:
-        same(call(result, shown, shown.after(TopIdentity())), wanted)
+        same(result_of(name, shown, shown.after(TopIdentity())), wanted)
 
 
 @pytest.mark.parametrize("name", CALLS)
@@ -220,7 +264,7 @@ def test_results_that_show_noise_know_the_clusters(show, name):
     found = []
     for clustered in (True, False):
         shown = show(world_of(name, clustered=clustered))
-        found.append(CALLS[name](getattr(page_results, name), shown, shown.base))
+        found.append(result_of(name, shown, shown.base))
     assert is_same(*found) == (name in PLAIN)
 
 
@@ -238,7 +282,7 @@ def test_a_perfect_model_is_called_so_before_and_after_a_calibrator(show, cluste
     shown = show(world(clustered=clustered, seed=3, sharpened=1.0))
     scaled = fit_on(calib.TemperatureScaling(), shown.data.calibration)
     for method in (shown.base, *map(shown.after, (Identity(), TopIdentity(), scaled))):
-        assert (len(page_results.reliability(method, n_bins=B).clearest) > 0) != clustered
+        assert (len(page_results.ask(calib.reliability_diagram, method, n_bins=B).clearest) > 0) != clustered
         assert page_results.watched(method, None, 0.0).alarm != clustered
 
 

@@ -37,7 +37,6 @@ from calib.files.readers.source import Progress
 from calib.files.readers.writing import write_csv
 from calib.stats.bands import consistency_band
 from calib.stats.binless import MOST_REDRAWN, calibration_tests, kernel_test
-from calib.stats.debiased import monotone_ece
 from calib.stats.floors import canonical_noise_floors, noise_floors, problem_floors
 from calib.stats.intervals import measure_interval
 from pages.shared.isolation.objects import Packer, n_bytes_used
@@ -118,13 +117,14 @@ PAIRS, MINUTES = 2.5e-5, 30.0
 FUNCTIONS: dict[str, tuple[Callable[..., Any], float | Callable[..., float]]] = {
     function.__name__: (function, cost)
     for cost, functions in (
-        (PASSES, (calib.calibrated_scores, calib.conclude, calib.metrics, calib.smooth_ece)),
+        (PASSES, (calib.calibrated_scores, calib.conclude, calib.metrics)),
         (PASSES, (calib.class_diagram, calib.corp_curve, calib.decomposition, calib.paired_interval)),
-        (PASSES, (calib.reliability_diagram, choose_actions, measure_interval, monotone_ece, vector_losses)),
+        (PASSES, (calib.reliability_diagram, choose_actions, measure_interval, vector_losses)),
         (REDRAWS, (calib.calibration_band, calib.calibration_slope, calib.class_table, calib.ece_sweep)),
         (REDRAWS, (calib.paired_difference, calib.slice_gaps, calib.slices, calib.validity_curve)),
         (REDRAWS, (binned_sweeps, canonical_noise_floors, change, class_binning, compare_schemes)),
-        (REDRAWS, (consistency_band, metric_intervals, noise_floors, plan_bins, problem_floors, watch_rows)),
+        (REDRAWS, (consistency_band, metric_intervals, plan_bins, watch_rows)),
+        (REDRAWS, (calib.noise_floor, noise_floors, problem_floors)),
         (SEARCHES, (calib.choose_points_per_bin, write_table)),
         (_seconds_to_fit, (fit,)),
         (_seconds_to_redraw, (calibration_tests,)),

@@ -6,7 +6,7 @@ import pandas as pd
 import streamlit as st
 
 from calib import diagrams
-from pages.shared.page_results import plan
+from pages.shared.page_results import ask
 from pages.shared.session import dataset
 from pages.shared.widgets import chart, download
 
@@ -15,7 +15,7 @@ from pages.shared.widgets import chart, download
 def planner() -> None:
     if not st.toggle("Plan bins for sparse classes", key="show-plan"):
         return
-    bin_plan = plan(dataset().calibration, dataset().evaluation)
+    bin_plan = ask(diagrams.plan_bins, dataset().calibration, dataset().evaluation)
     names = dataset().evaluation.class_names
     table = bin_plan.frame()
     k = st.select_slider("Points per bin k to show", bin_plan.points_per_bin.tolist(), 60, key="plan-k")

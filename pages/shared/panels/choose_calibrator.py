@@ -8,7 +8,7 @@ import streamlit as st
 from sklearn.base import BaseEstimator
 from streamlit.delta_generator import DeltaGenerator
 
-from calib import HistogramBinning, MulticlassToBinary, diagrams
+from calib import HistogramBinning, MulticlassToBinary, choose_points_per_bin, diagrams
 from calib.answers import Cut
 from calib.calibrators.catalogue import BINARY, REDUCTIONS, VECTOR
 from calib.calibrators.effort import effort_words
@@ -56,7 +56,7 @@ def choose_bins(column: DeltaGenerator, notion: Notion, top_k: int | None = None
         help="Proposed: by the cross-validated Brier score on the calibration rows.",
     )
     if by == PROPOSED:
-        choice = results.points_per_bin(data.calibration, notion=notion, top_k=top_k)
+        choice = results.ask(choose_points_per_bin, data.calibration, notion=notion, top_k=top_k)
         column.markdown(f"**k = {choice.chosen}** points per bin")
         return HistogramBinning(points_per_bin=choice.chosen)
     if by == POINTS:
@@ -68,7 +68,7 @@ def show_proposal(binary: Any, notion: Notion, top_k: int | None = None) -> int:
     """Show why k is proposed, if so, and its effect on the guarantee; return the number of tried k."""
     if st.session_state.get("bins-by") != PROPOSED or not isinstance(binary, HistogramBinning):
         return 1
-    choice = results.points_per_bin(dataset().calibration, notion=notion, top_k=top_k)
+    choice = results.ask(choose_points_per_bin, dataset().calibration, notion=notion, top_k=top_k)
     st.markdown(choice.words())
     st.caption(
         f"The guarantee below divides \u03b1 among these {len(choice.points_per_bin)} numbers of points, so "

@@ -7,7 +7,7 @@ from functools import partial
 import numpy as np
 import streamlit as st
 
-from calib import diagrams
+from calib import class_diagram, diagrams, noise_floor
 from calib.data.notions import Notion
 from calib.data.predictions import score_matrix
 from calib.diagrams import ClassTable, confusions
@@ -79,10 +79,12 @@ def show_class(method: Method, table: ClassTable, n_bins: int) -> None:
 
 
 def show_diagram(method: Method, code: int, notion: Notion, n_bins: int, chosen: int | None) -> None:
-    diagram = results.class_diagram(method, label=code, notion=notion, n_bins=n_bins)
+    diagram = results.ask(class_diagram, method, label=code, notion=notion, n_bins=n_bins)
     floor = ""
     if notion == "class-wise" and dataset().has_rows:  # the other notion's is in the sentence above
-        floor = f" (a perfect model: {results.class_floor(method, code, n_bins).mean:.4f})"
+        alone = method.rows.of_class(code, "class-wise")
+        noise = results.ask(noise_floor, alone, notion="confidence", n_bins=n_bins, strategy="uniform")
+        floor = f" (a perfect model: {noise.mean:.4f})"
     st.markdown(f"**{notion.capitalize()}**, ECE {diagram.cells.ece():.4f}{floor}")
     ui.chart(
         diagrams.draw_class(diagram, chosen=chosen, n_bins=n_bins, height=300),

@@ -10,6 +10,7 @@ import pandas as pd
 import streamlit as st
 from streamlit.column_config import Column
 
+from calib import paired_difference, paired_interval
 from calib.answers.leaderboard import HOW_RANKED, RANKING, Leaderboard
 from calib.answers.metric_tables import how_assessed
 from calib.base.interval_words import interval_words
@@ -149,7 +150,7 @@ def show_pair(candidates: list[Method], n_bins: int, proposed: str) -> None:
 def difference_sentence(first: Method, second: Method, key: str, n_bins: int) -> str:
     names = ui.literal(first.name), ui.literal(second.name)
     if MEASURES[key].is_error:
-        errors = results.error_difference(first, second, notion=MEASURES[key].notion, n_bins=n_bins)
+        errors = results.ask(paired_difference, first, second, notion=MEASURES[key].notion, n_bins=n_bins)
         return errors.words(*names, f"l2 {MEASURES[key].title}")
-    scores = results.score_difference(second, first, metric=MEASURES[key].metric)
+    scores = results.ask(paired_interval, second, first, metric=MEASURES[key].metric)
     return f"{MEASURES[key].title}: {scores.words(*reversed(names))}."

@@ -7,7 +7,7 @@ from typing import Any
 
 import streamlit as st
 
-from calib import diagrams
+from calib import compare_models, diagrams, sweep_models
 from calib.stats.measures import MEASURES
 from pages.shared import page_results as results
 from pages.shared import widgets as ui
@@ -15,7 +15,7 @@ from pages.shared.session import dataset
 
 
 def show_models(calibrators: Mapping[str, Any], n_bins: int) -> None:
-    found = results.model_comparison(dataset().models, calibrators, n_bins=n_bins)
+    found = results.ask(compare_models, dataset().models, calibrators, n_bins=n_bins)
     st.header("Which model is better", anchor=False)
     st.markdown(found.words(ui.literal))
     st.dataframe(found.texts(), hide_index=True, height="content")
@@ -41,7 +41,7 @@ def show_models(calibrators: Mapping[str, Any], n_bins: int) -> None:
 
 
 def show_sweeps(calibrators: Mapping[str, Any]) -> None:
-    found = results.model_sweeps(dataset().models, calibrators)
+    found = results.ask(sweep_models, dataset().models, calibrators, n_resamples=results.CURVE_REDRAWS)
     st.header("Errors against the number of bins", anchor=False)
     st.markdown(
         "A column is a model, a row an error; the panels of a row have the same axis. Grey: what a perfect "

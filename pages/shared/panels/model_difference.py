@@ -6,8 +6,9 @@ import numpy as np
 import pandas as pd
 import streamlit as st
 
+from calib import class_table
 from calib.evidence.reductions import top_label
-from pages.shared.page_results import classes
+from pages.shared.page_results import ask
 from pages.shared.session import Method, dataset
 from pages.shared.widgets import download, literal
 
@@ -19,7 +20,7 @@ def show_difference(first: Method, second: Method, n_bins: int) -> None:
     """Compare two models class by class; classes whose confidence moves most come first."""
     st.header("The two models class by class", anchor=False)
     names = dataset().evaluation.class_names
-    tables = [classes(method, n_bins=n_bins) for method in (first, second)]
+    tables = [ask(class_table, method, n_bins=n_bins) for method in (first, second)]
     columns: dict[str, object] = {"Predicted class": np.array(names, dtype=object)}
     for method, table in zip((first, second), tables, strict=True):
         columns |= {

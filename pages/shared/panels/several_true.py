@@ -7,14 +7,15 @@ import pandas as pd
 import streamlit as st
 
 from calib.data.predictions import score_matrix
-from pages.shared.page_results import class_floors
+from calib.stats.floors import problem_floors
+from pages.shared.page_results import ask
 from pages.shared.session import Method
 from pages.shared.widgets import download
 
 
 def show_several_true(method: Method, n_bins: int) -> None:
     rows = method.rows.predictions
-    each = class_floors(method, n_bins=n_bins)
+    each = ask(problem_floors, method, notion="class-wise", n_bins=n_bins)
     order = np.lexsort((-each.observed, each.p_value))
     table = pd.DataFrame(
         {

@@ -22,7 +22,7 @@ from calib.data.notions import PerClass
 from calib.evidence.clusters import Clusters
 from calib.evidence.rows import Rows
 from calib.report import ReportInput
-from calib.stats import calibration_tests, monotone_ece
+from calib.stats import calibration_tests
 from calib.stats.floors import noise_floors
 from pages.shared.isolation import computing
 from pages.shared.isolation.computing import FUNCTIONS, Computer, Job, fit
@@ -76,10 +76,9 @@ CALLS = {
     "reliability_diagram": ((EVIDENCE,), {}),
     "slice_gaps": ((TOPS[1],), {"groups": SITES, "only": ["north"]}),
     "slices": ((TOPS[1],), {"groups": [SITES], "n_resamples": 20, "random_state": 0}),
-    "smooth_ece": ((EVIDENCE,), {}),
     "metrics": ((EVIDENCE,), {}),
     "metric_intervals": ((EVIDENCE, calib.metrics(EVIDENCE)), {}),
-    "monotone_ece": ((EVIDENCE,), {}),
+    "noise_floor": ((EVIDENCE,), {"n_resamples": 50, "random_state": 0}),
     "validity_curve": ((EVIDENCE,), {"n_resamples": 20, "random_state": 0}),
     "vector_losses": ((ROWS, ROWS), {}),
     "watch_rows": ((EVIDENCE,), {"time": np.arange(400), "notion": "confidence"}),
@@ -170,7 +169,7 @@ def test_size_decides_where():
     assert Job(calib.metrics, (Rows(wide),), {}).is_short  # it takes as long as to send 200 MB
     rare = Rows(Predictions(np.full((3_000, 100), 0.01), np.zeros(3_000, dtype=int)))
     assert Job(noise_floors, (rare, ERROR), {}).is_short  # sums of cells are drawn
-    assert Job(monotone_ece, (rare,), {}).is_short
+    assert Job(calib.decomposition, (rare,), {}).is_short
     many = np.zeros(10_000)
     large = Predictions(np.full((20_000, 10), 0.1), np.zeros(20_000, dtype=int))
     assert Job(fit, (HISTOGRAM, large, large), {}).is_short
@@ -312,7 +311,7 @@ def test_a_session_that_used_workers_lets_others_go_first(pool):
             pool.idle.append(taken)
             pool.turn.notify_all()
 
-    head, arrays = Job(monotone_ece, (EVIDENCE,), {}).message
+    head, arrays = Job(calib.decomposition, (EVIDENCE,), {}).message
     busy = threading.Thread(target=pool.ask, args=(head, (), arrays), name="busy")
     busy.start()
     busy.join(60)
