@@ -13,7 +13,6 @@ from scipy.special import ndtr
 from calib import diagrams, reliability_diagram
 from calib.base.exceptions import InputError
 from calib.data.predictions import Predictions
-from calib.data.validation import as_labels
 from calib.datasets.simulated import draw_labels
 from calib.diagrams.style import OKABE_ITO, Figure, figure, scatter, with_layout
 from calib.stats.errors import ece
@@ -53,10 +52,9 @@ def perfect_rows(n_samples: int, n_classes: int) -> Predictions:
 def perfect_curve(n_classes: int, *, n_bins: int = 10, n_resamples: int = 100) -> pd.DataFrame:
     """Return mean and 95 % quantile of a perfect model's TL-ECE, and its mean conf-ECE, for `ROW_COUNTS`."""
     rows = perfect_rows(max(ROW_COUNTS), n_classes)
-    labels = as_labels(rows.labels, rows.n_samples, n_classes)
     floors = {
         (n, notion): noise_floor(
-            labels[:n], rows.proba[:n], notion=notion, n_bins=n_bins, n_resamples=n_resamples, random_state=0
+            rows.take(slice(0, n)), notion=notion, n_bins=n_bins, n_resamples=n_resamples
         )
         for n in ROW_COUNTS
         for notion in ("top-label", "confidence")
@@ -244,7 +242,7 @@ def game() -> None:
         if answers:
             score(answers)
     with left:
-        diagram = reliability_diagram(round_.predictions.labels, round_.predictions, n_bins=N_BINS)
+        diagram = reliability_diagram(round_.predictions, n_bins=N_BINS)
         step.picture(
             with_layout(diagrams.draw_stars(diagram), font={"size": step.TEXT}, height=step.LESSON_HEIGHT),
             "noise-round",
@@ -299,6 +297,4 @@ def _redraws(n_samples: int, n_classes: int, n_draws: int) -> np.ndarray:
 @kept()
 def _round(number: int, level: int) -> tuple[GameRound, NoiseFloor]:
     round_ = game_round(number, level=level)
-    rows = round_.predictions
-    floor = noise_floor(rows.labels, rows, n_bins=N_BINS, n_resamples=500, random_state=0)
-    return round_, floor
+    return round_, noise_floor(round_.predictions, n_bins=N_BINS, n_resamples=500)

@@ -53,7 +53,7 @@ N_BINS = 10
 def show() -> None:
     rows = from_example("resnet").evaluation
     names = rows.class_names
-    diagram = reliability_diagram(rows.labels, rows, n_bins=N_BINS)
+    diagram = reliability_diagram(rows, n_bins=N_BINS)
     bins = [int(b) + 1 for b in diagram.pooled.bin]
     step.listen({"look": step.nearest(bins, lambda bin_: (bin_ - 0.5) / N_BINS)})
     bin_ = int(st.session_state.get("look") or st.query_params.get("look") or 6)

@@ -66,7 +66,7 @@ def binary_tables(predictions: Predictions, notion: str, *, top_k: int = 2) -> d
     "score" and "outcome" (0 or 1). Problems without points are left out.
     """
     ranks = top_k if notion in TOP_K_NOTIONS else None
-    problems = reduce_to_binary(predictions.labels, predictions, notion, top_k=ranks)
+    problems = reduce_to_binary(predictions, notion=notion, top_k=ranks)
     tables = {}
     for index in range(problems.n_problems):
         entries = slice(problems.offsets[index], problems.offsets[index + 1])
