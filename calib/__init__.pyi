@@ -6,7 +6,7 @@ from .answers import (
     decide as decide, fold_errors as fold_errors,
     decision_curve as decision_curve, guarantee as guarantee,
     guarantee_card as guarantee_card, recommend as recommend, risk_coverage as risk_coverage,
-    slice_gaps as slice_gaps, slices as slices, metrics as metrics,
+    slices as slices, metrics as metrics,
 )
 from .base.exceptions import (
     CalibratorFileError as CalibratorFileError, InputError as InputError, LongFitWarning as LongFitWarning,

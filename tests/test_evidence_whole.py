@@ -55,7 +55,6 @@ FURTHER: dict[str, dict[str, Any]] = {
     "report": {"n_resamples": 50},
     "row_table": {"which": np.arange(5)},
     "rows_behind": {"cells": reliability_diagram(LABELS, PROBA).cells, "bin": 7},
-    "slice_gaps": {"groups": np.arange(N) % 2},
     "slices": {"groups": np.arange(N) % 2},
 }
 #: Functions of P(Y = 1) alone.

@@ -55,9 +55,9 @@ OF_COUNTS = {
 }
 COLUMNS_OF_COUNTS = {
     *("Distinct scores", "above_noise", "accuracy_lower", "accuracy_shrunken", "accuracy_upper"),
-    *("beyond_noise", "bias_lower", "bias_upper", "chosen", "corp_curve.weight", "count"),
+    *("beyond_noise", "chosen", "corp_curve.weight", "count"),
     "error_interval.estimate",
-    *("error_lower", "error_of_rest", "error_upper", "flagged", "floor", "floor_upper"),
+    *("flagged", "floor", "floor_upper"),
     *("frequency_lower", "frequency_upper", "in_the_large_lower", "in_the_large_upper"),
     *("intercept_lower", "intercept_upper", "least", "lower", "most", "n_distinct", "n_samples", "p"),
     *(
@@ -66,9 +66,6 @@ COLUMNS_OF_COUNTS = {
         "perfect_q05",
         "perfect_q95",
         "predicted",
-        "rest",
-        "slice_gaps.error",
-        "slice_gaps.smallest",
         "smallest",
     ),
     *("slope_lower", "slope_upper", "standard_error", "true", "upper", "validity_curve.validity"),

@@ -12,7 +12,6 @@ from .decision_curves import (
     risk_coverage as risk_coverage,
 )
 from .decision_rules import DecisionRule as DecisionRule, RuleEffect as RuleEffect, decide as decide
-from .gaps import SliceGaps as SliceGaps, slice_gaps as slice_gaps
 from .guarantee_cards import GuaranteeCard as GuaranteeCard, guarantee_card as guarantee_card
 from .folds import (
     CrossCalibration as CrossCalibration, cross_calibrate as cross_calibrate, fold_errors as fold_errors,

@@ -17,8 +17,8 @@ from calib.evidence.sums import SummedRows
 from calib.stats.bootstrap import paired_intervals_of
 from calib.stats.differences import paired_difference
 from calib.stats.intervals import (
+    combined_difference,
     error_interval,
-    independent_difference,
     interval_needs_rows,
     measure_interval,
 )
@@ -65,7 +65,7 @@ def compare_with_baseline(
     """Compare accuracy, Brier score and calibration error with a baseline's.
 
     On the same rows, scores use `paired_interval` and the ECE `paired_difference`. On different rows, scores
-    use `independent_difference`. The ECE then uses the farthest ends of two intervals that each miss half as
+    use `combined_difference`. The ECE then uses the farthest ends of two intervals that each miss half as
     often (Bonferroni), also if rows have clusters.
     """
     now, before = evidence, as_evidence(baseline)
@@ -149,7 +149,7 @@ def _unpaired_change(
     )
     if measure.is_error:  # unseen errors, which the ends allow for, do not average out
         return a - b, low_a - high_b, high_a - low_b
-    return independent_difference((a, low_a, high_a), (b, low_b, high_b))
+    return combined_difference((a, low_a, high_a), (b, low_b, high_b))
 
 
 def _interval(

@@ -264,7 +264,7 @@ def _parts(evidence: Rows | SummedRows, groups: Mapping[str, Any]) -> Iterator[_
         for name in groups:
             found = evidence.groups(name)
             for place in found.present.tolist():
-                yield _Part(f"{name} = {found.names[place]}", found.side(place, False))
+                yield _Part(f"{name} = {found.names[place]}", found.evidence.of_class(place))
         return
     for name, values in groups.items():
         code, names = as_groups(values, evidence.n_given)

@@ -1,9 +1,9 @@
-"""The table of slices: groups of rows with their calibration error, its noise floor, and what is above it."""
+"""The table of slices: which groups of rows are off by more or less than all other rows."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import combinations
 from typing import Any, TypeAlias
 
@@ -13,16 +13,19 @@ from numpy.typing import NDArray
 
 from calib.answers.cuts import Cut, cross_cuts, cut_column
 from calib.base.exceptions import InputError
-from calib.base.results import Result
+from calib.base.interval_words import interval_words, smallest_difference, would_show
+from calib.base.results import Drawn
 from calib.data.defaults import FDR, N_BINS, N_RESAMPLES, RANDOM_STATE
 from calib.data.kinds import needs_rows
 from calib.data.notions import TOP_NOTIONS, Notion, Strategy
 from calib.data.predictions import Scores, Values
 from calib.data.validation import check_choice, check_share
 from calib.evidence.evidence import Groups
+from calib.evidence.group_shares import Shares
 from calib.evidence.rows import Rows, Source, as_evidence
 from calib.evidence.sums import SummedRows
-from calib.stats.floors import ProblemFloors, above_noise_words, discoveries, problem_floors
+from calib.stats.floors import ProblemFloors, discoveries, problem_floors
+from calib.stats.intervals import binomial_limits, combined_difference, few_clusters_factor
 
 #: What groups are cut from: a column or its name, a table, or cuts.
 Grouping: TypeAlias = str | Values | Cut | Sequence[Cut] | Sequence[str]
@@ -33,29 +36,53 @@ SLICE_COLUMNS = {
     "group": ("Group", "Value, range or month of the group"),
     "count": ("Rows", "Rows of the group"),
     "share": ("Share", "Share of all rows, or of their weight"),
+    "gap": ("Gap", "Accuracy (frequency of the event) minus mean score in the group"),
+    "gap_of_rest": ("Gap of others", "The same in all other rows"),
+    "difference": ("Difference", "Gap of the group minus gap of all other rows"),
+    "lower": ("Lower", "Lower end of the interval of the difference"),
+    "upper": ("Upper", "Upper end of the interval of the difference"),
+    "smallest": ("Would show", "Difference that would be found in 80 of 100 such samples"),
+    "p": ("p", "Chance of such a difference if the group is off as much as all other rows"),
+    "differs": ("Differs", "From all other rows, at the false discovery rate over all groups"),
     "accuracy": ("Accuracy", "How often the outcome happens"),
     "confidence": ("Confidence", "Mean score"),
     "error": ("Error", "Calibration error of the group alone"),
     "floor": ("Floor", "Mean error of a perfect model of this size"),
     "floor_upper": ("Floor, 95 %", "Error that a perfect model stays below in 95 of 100 cases"),
-    "smallest": ("Would show", "True error that would exceed the floor (95 %) in 80 of 100 such samples"),
-    "p": ("p", "Chance that a perfect model shows as much"),
-    "above_noise": ("Above noise", "At the false discovery rate over all groups"),
+    "above_noise": ("Above noise", "Whether the group by itself is above noise, at the same rate"),
 }
+
+#: Smallest p-value that is told apart from 0.
+_SMALLEST_P = 1e-15
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class SliceTable(Result):
-    """Groups of rows, the clearest evidence of miscalibration first; one entry per group in use."""
+class SliceTable(Drawn):
+    """Groups of rows against all other rows, the clearest difference first; one entry per group in use."""
 
-    notion: str  #: What the error conditions on, besides the group
+    notion: str  #: What `error` conditions on, besides the group
     n_bins: int  #: Bins per class (or group)
-    fdr: float  #: False discovery rate of `above_noise`
+    fdr: float  #: False discovery rate of `differs` and of `above_noise`
+    level: float  #: Coverage of each interval; those that exclude 0 are the groups that differ
     #: (G,): Column the group was cut from, and its name
     column: NDArray[np.object_]
     group: NDArray[np.object_]
     count: NDArray[np.int64]  #: (G,): Rows
     share: NDArray[np.float64]  #: (G,): Share of all rows, or of their weight; sums to 1 for each column
+    #: (G,): How often the outcome happens minus the mean score, in the group and in all other rows (NaN if
+    #: there are none): negative is overconfident
+    gap: NDArray[np.float64]
+    gap_of_rest: NDArray[np.float64]
+    #: (G,): `gap` minus `gap_of_rest`, and its interval
+    difference: NDArray[np.float64]
+    lower: NDArray[np.float64]
+    upper: NDArray[np.float64]
+    smallest: NDArray[
+        np.float64
+    ]  #: (G,): Difference whose interval would exclude 0 in 80 of 100 such samples
+    p: NDArray[np.float64]  #: (G,): Smallest alpha at which an interval of coverage 1 - alpha excludes 0
+    #: (G,): By the procedure of Benjamini & Hochberg (1995) over all groups of all columns
+    differs: NDArray[np.bool_]
     #: (G,): How often the outcome happens in the group, and its mean score
     accuracy: NDArray[np.float64]
     confidence: NDArray[np.float64]
@@ -63,10 +90,7 @@ class SliceTable(Result):
     #: (G,): Mean and 95 % quantile of the error of a perfect model with these scores
     floor: NDArray[np.float64]
     floor_upper: NDArray[np.float64]
-    smallest: NDArray[np.float64]  #: (G,): True error that would pass `floor_upper` in 80 of 100 such samples
-    p: NDArray[np.float64]  #: (G,): Chance that such a model shows `error` or more
-    #: (G,): By the procedure of Benjamini & Hochberg (1995) over all groups of all columns
-    above_noise: NDArray[np.bool_]
+    above_noise: NDArray[np.bool_]  #: (G,): Whether `error` is above noise by itself, as `differs`
 
     def __len__(self) -> int:
         return len(self.count)
@@ -76,13 +100,38 @@ class SliceTable(Result):
         return getattr(self, check_choice(name, tuple(SLICE_COLUMNS), "a column of the table"))
 
     def words(self, strong: str = "{}") -> str:
-        """Say how many groups are above noise; `strong` as for `calib.diagrams.cell_words`."""
-        return above_noise_words(self.above_noise, len(self), "groups", self.fdr, strong)
+        """Say how many groups differ; `strong` as for `calib.diagrams.cell_words`."""
+        n_found, among = int(self.differs.sum()), len(self)
+        counted = strong.format(f"{n_found:,} of {among:,}" if n_found else f"None of {among:,}")
+        rate = f"false discovery rate {100 * self.fdr:g}%"
+        if n_found:
+            return f"{counted} groups {'differs' if n_found == 1 else 'differ'} from all other rows ({rate})"
+        hidden = np.nanmin(self.smallest, initial=np.inf)
+        shown = f"; {would_show(hidden, decimals=3)}" if np.isfinite(hidden) else ""
+        return f"{counted} groups differs from all other rows ({rate}{shown})"
+
+    def differences(self, strong: str = "{}") -> dict[tuple[str, str], str]:
+        """Say how each group differs that does, by column and group; `strong` formats the direction."""
+        found = {}
+        for at in np.flatnonzero(self.differs):
+            direction = _direction(self.gap[at], self.difference[at])
+            ends = interval_words(self.lower[at] * 100, self.upper[at] * 100, least=1, sign="+")
+            found[self.column[at], str(self.group[at])] = (
+                f"{strong.format(direction)} than all other rows (gap {_points(self.gap[at])} points, "
+                f"theirs {_points(self.gap_of_rest[at])}, difference {ends})"
+            )
+        return found
+
+    def first(self, n_groups: int) -> SliceTable:
+        """Return the first groups, with the verdicts and intervals they have among all."""
+        kept = {name: getattr(self, name)[:n_groups] for name in SLICE_COLUMNS}
+        return replace(self, **kept)
 
     def texts(self) -> pd.DataFrame:
         """Return `frame` as texts, under the heads of `SLICE_COLUMNS`."""
         digits = {np.dtype(np.float64): "{:.4f}", np.dtype(np.int64): "{:,}"}
-        own = {"share": "{:.1%}", "p": "{:.2g}"}
+        signed = ("gap", "gap_of_rest", "difference", "lower", "upper")
+        own = {"share": "{:.1%}", "p": "{:.2g}", **dict.fromkeys(signed, "{:+.4f}")}
         return pd.DataFrame(
             {
                 head: map(own.get(name, digits.get(self[name].dtype, "{}")).format, self[name])
@@ -91,7 +140,7 @@ class SliceTable(Result):
         )
 
     def frame(self) -> pd.DataFrame:
-        """Return one row per group, the clearest evidence first."""
+        """Return one row per group, the clearest difference first."""
         return pd.DataFrame({name: getattr(self, name) for name in SLICE_COLUMNS})
 
 
@@ -111,7 +160,7 @@ def slices(
     n_resamples: int = N_RESAMPLES,
     random_state: int | np.random.Generator | None = RANDOM_STATE,
 ) -> SliceTable:
-    """Find out which groups of rows are miscalibrated beyond noise.
+    """Find out which groups of rows are off by more, or by less, than all other rows.
 
     Parameters
     ----------
@@ -122,30 +171,35 @@ def slices(
         further columns. Whole numbers of a single column are codes. For a summary, names of summed columns,
         or None for all.
     notion : {"top-label", "confidence"}
-        Whether each predicted class has its own cells within a group.
+        Whether each predicted class has its own cells within a group, for the group's own error.
     cuts : int, sequence of float, str, or mapping of column to one of these, optional
         Edges of numbers and dates, as `at` of `cut_column`.
     pairs : bool
         Whether to assess the groups of every two columns at once, too, such as "north, 40 to 60".
     fdr : float in (0, 1)
-        False discovery rate of `above_noise`, over all groups.
+        False discovery rate of `differs` and of `above_noise`, over all groups.
     n_resamples, random_state
         As for `calib.noise_floor`; the clearest groups get more redraws if p-values are too coarse.
 
     Notes
     -----
-    Noise raises plug-in errors of small groups: groups are ranked by p-value, not by error. Groups of several
-    columns overlap, which is harmless to the false discovery rate if p-values are positively dependent
-    (Benjamini & Yekutieli 2001).
+    A group is compared with all other rows, because a model that is off everywhere is off in each group, also
+    in groups drawn at random. The interval of a difference combines the Clopper-Pearson intervals of the two
+    accuracies (with weights and clusters for the effective number of rows, Korn & Graubard 1998) as
+    estimates (Zou & Donner 2008), correlated (Zou 2007) if clusters
+    have rows on both sides. Its coverage is 1 - max(R, 1) fdr / G if R of G groups differ:
+    then it excludes 0 for these and for no others, and of the intervals of groups that differ a share `fdr`
+    misses (Benjamini & Yekutieli 2005). Groups of several columns overlap, which is harmless to the false
+    discovery rate if p-values are positively dependent (Benjamini & Yekutieli 2001).
 
     Examples
     --------
     >>> from calib.data.predictions import TopLabelPrediction
-    >>> top = TopLabelPrediction(np.zeros(400, int), np.full(400, 0.8))
-    >>> y = np.concatenate([np.repeat([0, 1], [160, 40]), np.repeat([0, 1], [100, 100])])
-    >>> table = slices(y, top, np.repeat(["north", "south"], 200), random_state=0)
-    >>> table.group.tolist(), table.error.round(2).tolist(), table.above_noise.tolist()
-    (['south', 'north'], [0.3, 0.0], [True, False])
+    >>> top = TopLabelPrediction(np.zeros(600, int), np.full(600, 0.8))
+    >>> y = np.concatenate([np.repeat([0, 1], [160, 40])] * 2 + [np.repeat([0, 1], [100, 100])])
+    >>> table = slices(y, top, np.repeat(["north", "west", "south"], 200), random_state=0)
+    >>> table.group.tolist(), table.difference.round(2).tolist(), table.differs.tolist()
+    (['south', 'north', 'west'], [-0.3, 0.15, 0.15], [True, True, True])
     """
     check_choice(notion, TOP_NOTIONS, "notion")
     check_share(fdr, "fdr", 0.05)
@@ -155,23 +209,90 @@ def slices(
     options: dict[str, Any] = {"n_bins": n_bins, "strategy": strategy, "fdr": fdr, "n_resamples": n_resamples}
     options["among"] = sum(len(part.present) for part in parts)
     tables = [
-        _lines_of_column(
-            part, problem_floors(part.evidence, owner=part.owner, random_state=random, **options)
-        )
+        _own_errors(part, problem_floors(part.evidence, owner=part.owner, random_state=random, **options))
         for part in parts
     ]
-    return _ranked_groups(tables, notion=notion, n_bins=n_bins, fdr=fdr)
-
-
-def _ranked_groups(tables: Sequence[pd.DataFrame], *, notion: Notion, n_bins: int, fdr: float) -> SliceTable:
-    """Return the table of the groups of all columns, given one table without `above_noise` of each."""
     table = pd.concat(tables, ignore_index=True)
-    table["above_noise"] = discoveries(table["p"], fdr)
-    spread = np.maximum(table["floor_upper"] - table["floor"], 1e-12)
-    table["excess"] = (table["error"] - table["floor"]) / spread
-    table = table.sort_values(["p", "excess"], ascending=[True, False], kind="stable")
+    table["above_noise"] = discoveries(table["p_noise"], fdr)
+    found = [(part.present, *part.shares()) for part in parts]
+    own = Shares.joined([side.of(present) for present, side, _, _ in found])
+    rest = Shares.joined([side.of(present) for present, _, side, _ in found])
+    together = np.concatenate([correlation[present] for present, _, _, correlation in found])
+    table = table.assign(count=own.count, gap=own.gap, gap_of_rest=rest.gap, difference=own.gap - rest.gap)
+    table = table.assign(accuracy=own.happened, confidence=own.score)
+    table["share"] = own.weight / (own.weight + rest.weight)
+    level = _compare(table, own, rest, together, fdr)
+    rank = pd.DataFrame({"p": np.log(table["p"]).round(4), "size": -table["difference"].abs().round(9)})
+    table = table.loc[rank.sort_values(["p", "size"], kind="stable").index]  # equal but for rounding: stable
     fields = {name: table[name].to_numpy() for name in SLICE_COLUMNS}
-    return SliceTable(notion=notion, n_bins=n_bins, fdr=fdr, **fields)
+    return SliceTable(notion=notion, n_bins=n_bins, fdr=fdr, level=level, **fields)
+
+
+def _own_errors(part: Groups, floors: ProblemFloors) -> pd.DataFrame:
+    """Return the error of each group by itself, with its noise floor."""
+    names = np.array(part.names, dtype=object)[floors.problem]
+    return pd.DataFrame(
+        {
+            "column": np.full(len(names), part.column, dtype=object),
+            "group": names,
+            "error": floors.observed,
+            "floor": floors.mean,
+            "floor_upper": floors.upper,
+            "p_noise": floors.p_value,
+        }
+    )
+
+
+def _compare(table: pd.DataFrame, own: Shares, rest: Shares, together: np.ndarray, fdr: float) -> float:
+    """Write p, `differs` and the intervals of the differences into the table; return the level of these."""
+    compared = rest.count > 0
+    own, rest, together = own.of(compared), rest.of(compared), together[compared]
+    n_compared = max(int(compared.sum()), 1)
+    p_value, differs = np.ones(len(compared)), np.zeros(len(compared), dtype=bool)
+    lower, upper = np.full((2, len(compared)), np.nan)
+    if compared.any():
+        p_value[compared] = _p_values(own, rest, together)
+        differs[compared] = discoveries(p_value[compared], fdr)
+    alpha = fdr * max(int(differs.sum()), 1) / n_compared
+    lower[compared], upper[compared] = _limits(own, rest, together, np.full(int(compared.sum()), alpha))
+    smallest = [smallest_difference(*ends, 1.0 - alpha) for ends in zip(lower, upper, strict=True)]
+    for name, values in {"p": p_value, "differs": differs, "lower": lower, "upper": upper}.items():
+        table[name] = values
+    table["smallest"] = smallest
+    return 1.0 - alpha
+
+
+def _limits(
+    own: Shares, rest: Shares, together: np.ndarray, alpha: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
+    """Return the ends of the intervals of coverage 1 - alpha of the gaps of groups minus those of others."""
+    ends = []
+    for side in (own, rest):
+        rows = side.rows * few_clusters_factor(side.even, alpha)
+        low, high = binomial_limits(side.happened * rows, rows, alpha)
+        ends.append((side.gap, low - side.score, high - side.score))
+    return combined_difference(ends[0], ends[1], together)[1:]
+
+
+def _p_values(own: Shares, rest: Shares, together: np.ndarray) -> np.ndarray:
+    """Return the smallest alpha, to a relative 1e-6, at which each interval excludes 0."""
+    least, most = np.full(len(own.gap), np.log(_SMALLEST_P)), np.zeros(len(own.gap))
+    for _ in range(25):
+        middle = (least + most) / 2.0
+        lower, upper = _limits(own, rest, together, np.exp(middle))
+        excludes = (lower > 0.0) | (upper < 0.0)
+        least, most = np.where(excludes, least, middle), np.where(excludes, middle, most)
+    return np.exp(most)
+
+
+def _points(gap: float) -> str:
+    return f"{round(100.0 * gap, 1) + 0.0:+.1f}"
+
+
+def _direction(gap: float, difference: float) -> str:
+    if difference < 0:
+        return "more overconfident" if gap < 0 else "less underconfident"
+    return "more underconfident" if gap > 0 else "less overconfident"
 
 
 def _cut_all(groups: Any, cuts: Any) -> list[Cut]:
@@ -230,28 +351,3 @@ def _further_column(evidence: Rows, name: str) -> pd.Series:
         held = "none" if table is None else ", ".join(map(repr, table.columns[:5]))
         raise InputError(f"the predictions have no further column {name!r}; they have {held}")
     return table[name]
-
-
-def _lines_of_column(part: Groups, floors: ProblemFloors) -> pd.DataFrame:
-    cells = part.evidence.cells()
-    owner = part.owner[cells.problem]
-    weight, scores, outcomes = (
-        np.bincount(owner, weights=cells.weight * values, minlength=len(part.names) + 1)[floors.problem]
-        for values in (1.0, cells.mean_score, cells.mean_outcome)
-    )
-    names = np.array(part.names, dtype=object)[floors.problem]
-    return pd.DataFrame(
-        {
-            "column": np.full(len(names), part.column, dtype=object),
-            "group": names,
-            "count": floors.count,
-            "share": weight / cells.weight.sum(),
-            "accuracy": outcomes / weight,
-            "confidence": scores / weight,
-            "error": floors.observed,
-            "floor": floors.mean,
-            "floor_upper": floors.upper,
-            "smallest": floors.smallest,
-            "p": floors.p_value,
-        }
-    )

@@ -23,14 +23,13 @@ from calib.answers.cuts import MOST_CODES, Cut, cut_column, parse_cuts
 from calib.answers.decision_rules import DecisionRule, RuleEffect
 from calib.answers.decision_rules import decide as choose_rule
 from calib.answers.folds import FoldNumber, fold_errors, fold_texts
-from calib.answers.gaps import SliceGaps, slice_gaps
 from calib.answers.gate import GateResult
 from calib.answers.gate import gate as compare_with_limits
 from calib.answers.leaderboard import Leaderboard, entry_of
 from calib.answers.metric_tables import BASE, HOW_SURE, Metrics, interval_texts, metric_intervals
 from calib.answers.model_tables import ModelComparison, ModelNumber, compare_models
 from calib.answers.noise_tests import BinlessTests, FloorNumbers, noise_tests
-from calib.answers.slice_tables import SliceTable
+from calib.answers.slice_tables import SLICE_COLUMNS, SliceTable
 from calib.answers.slice_tables import slices as assess_slices
 from calib.base.exceptions import InputError
 from calib.base.interval_words import with_interval
@@ -487,42 +486,46 @@ def _costs(
     return Output("\n".join([*notes, found.sentence, "", table.rename_axis("class").to_string()]), data)
 
 
+#: Columns of the table of groups that fit in a terminal.
+_SLICES_SHOWN = ("column", "group", "count", "gap", "gap_of_rest", "lower", "upper", "differs", "above_noise")
+
+
 @dataclass(frozen=True)
 class SlicesData:
     file: str
     n_samples: int
     weighted: bool  #: Whether rows have weights
-    about: SliceTable = field(metadata=parts("notion fdr"))
-    groups: SliceTable  #: The clearest evidence of miscalibration first
-    gaps: Mapping[str, SliceGaps]  #: Each group against all other rows, by column
+    about: SliceTable = field(metadata=parts("notion fdr level"))
+    groups: SliceTable  #: The clearest difference from all other rows first
 
 
 def slices(options: Namespace) -> Output[SlicesData]:
     """Assess the groups of further columns of the evaluation rows, and compare the groups of each column."""
     found = assessed(options)
     evidence = found.evidence
-    columns: list[Any]
-    several: dict[str, Any]
-    if isinstance(evidence, SummedRows):
-        columns = _summed_columns(evidence, options)
-        several = {name: name for name in columns if len(evidence.groups(name).present) > 1}
-    else:
-        columns = _cut_columns(evidence, options.by, options.cut)
-        several = {cut.name: cut for cut in columns if len(np.unique(cut.code)) > 1}
+    columns: list[Any] = (
+        _summed_columns(evidence, options)
+        if isinstance(evidence, SummedRows)
+        else _cut_columns(evidence, options.by, options.cut)
+    )
     by_class = isinstance(evidence, Rows) and evidence.notion == "top-label"
     about: dict[str, Any] = {"notion": "top-label" if by_class else "confidence", "n_bins": options.n_bins}
     redraws = chosen(options, "fdr pairs n_resamples random_state")
     table = assess_slices(evidence, groups=columns, **about, **redraws)
-    gaps = {name: slice_gaps(evidence, groups=column, **about) for name, column in several.items()}
-    texts = table.texts().head(options.rows)
-    lines = [*found.notes, f"{table.words()}.", "", *texts.to_string(index=False).splitlines()]
-    lines += [f"{len(table) - len(texts):,} more groups: --rows"] if len(table) > len(texts) else []
-    for name, rest in gaps.items():
-        apart = [f"{name} {group}: {words}" for group, words in rest.words().items()]
-        none = f"{name}: no group has a gap that is distinguishable from all other rows'; {rest.hidden}"
-        lines += ["", *(apart[: options.rows] or [none])]
-    data = SlicesData(str(options.file), evidence.n_samples, evidence.is_weighted, table, table, gaps)
-    return Output("\n".join(lines), data)
+    texts = table.texts()[[head for name, (head, _) in SLICE_COLUMNS.items() if name in _SLICES_SHOWN]]
+    lines = [
+        *found.notes,
+        f"{table.words()}.",
+        "",
+        *texts.head(options.rows).to_string(index=False).splitlines(),
+    ]
+    lines += [f"{len(table) - options.rows:,} more groups: --rows"] if len(table) > options.rows else []
+    apart = [f"{column} {group}: {words}" for (column, group), words in table.differences().items()]
+    lines += ["", *apart[: options.rows]] if apart else []
+    return Output(
+        "\n".join(lines),
+        SlicesData(str(options.file), evidence.n_samples, evidence.is_weighted, table, table),
+    )
 
 
 @dataclass(frozen=True)

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any, Literal, overload
 
 from calib.answers.advice import PointsPerBinChoice
 from calib.answers.decision_curves import DecisionCurve, RiskCoverage
-from calib.answers.gaps import SliceGaps
 from calib.answers.model_tables import ModelComparison
+from calib.answers.slice_tables import SliceTable
 from calib.base.results import Drawn
 from calib.data.validation import check_choice
 from calib.diagrams.bin_sweep import EceSweep, draw_ece_sweeps, draw_points_per_bin
@@ -58,7 +58,7 @@ ALONE: dict[type, Callable[..., Figure]] = {
     OverTime: draw_over_time,
     PointsPerBinChoice: draw_points_per_bin,
     ReliabilityDiagram: draw_reliability,
-    SliceGaps: draw_slice_gaps,
+    SliceTable: draw_slice_gaps,
 }
 #: Functions that draw results by the name of their method.
 TOGETHER: dict[type, Callable[..., Figure]] = {

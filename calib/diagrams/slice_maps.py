@@ -8,8 +8,7 @@ from dataclasses import replace
 import numpy as np
 
 from calib.answers.cuts import Cut
-from calib.answers.gaps import SliceGaps
-from calib.answers.slice_tables import Grouping, groups_of
+from calib.answers.slice_tables import Grouping, SliceTable, groups_of
 from calib.base.exceptions import InputError
 from calib.data.defaults import N_BINS
 from calib.data.notions import NotionShape
@@ -129,34 +128,46 @@ def draw_slice_panels(
     return figure(data, **layout)
 
 
-def draw_slice_gaps(gaps: SliceGaps, kind: str = "bias") -> Figure:
-    """Draw each group's difference from all other rows with its interval; `kind` is "bias" or "error"."""
-    low, high = getattr(gaps, f"{kind}_lower"), getattr(gaps, f"{kind}_upper")
-    own, rest = getattr(gaps, kind), getattr(gaps, f"{kind}_of_rest")
-    place = np.arange(len(gaps))
-    middle = np.clip(own - rest, low, high)
-    clear = (low > 0) | (high < 0)
+def draw_slice_gaps(table: SliceTable) -> Figure:
+    """Draw each group's gap minus the gap of all other rows, with its interval; coloured if it differs."""
+    shown = np.flatnonzero(np.isfinite(table.lower))
+    low, high, place = table.lower[shown], table.upper[shown], np.arange(len(shown))
+    middle = table.difference[shown]
+    colour = np.where(middle < 0, OKABE_ITO["vermillion"], OKABE_ITO["blue"])
+    several = len(set(table.column.tolist())) > 1
+    names = [
+        escape(f"{column} {group}" if several else str(group))
+        for column, group in zip(table.column[shown], table.group[shown], strict=True)
+    ]
     dots = scatter(
-        x=middle,
+        x=100 * middle,
         y=place,
-        marker=marks(np.where(clear, OKABE_ITO["vermillion"], OKABE_ITO["grey"]), 10),
-        error_x=interval(middle, low, high),
-        customdata=([escape(str(name)) for name in gaps.group], own, rest, low, high, gaps.count),
-        hovertemplate="%{customdata[0]}: %{customdata[1]:+.3f}, all others %{customdata[2]:+.3f}<br>"
-        "interval of the difference %{customdata[3]:+.4g} to %{customdata[4]:+.4g}<br>"
+        marker=marks(np.where(table.differs[shown], colour, OKABE_ITO["grey"]), 10),
+        error_x=interval(100 * middle, 100 * low, 100 * high),
+        customdata=(
+            names,
+            100 * table.gap[shown],
+            100 * table.gap_of_rest[shown],
+            100 * low,
+            100 * high,
+            table.count[shown],
+            table.column[shown],
+            table.group[shown].astype(str),
+        ),
+        hovertemplate="%{customdata[0]}: %{customdata[1]:+.1f} points, all others %{customdata[2]:+.1f}<br>"
+        "difference %{x:+.1f}, interval %{customdata[3]:+.1f} to %{customdata[4]:+.1f}<br>"
         "%{customdata[5]:,} rows",
     )
     line = {"color": WHISKERS, "width": 1}
-    what = "accuracy \u2212 confidence" if kind == "bias" else "error"
     return figure(
         dots,
-        height=120 + 30 * max(len(gaps), 2),
+        height=120 + 30 * max(len(shown), 2),
         shapes=[{"type": "line", "x0": 0, "x1": 0, "y0": 0, "y1": 1, "yref": "paper", "line": line}],
-        xaxis={"title": f"{what},<br>minus all other rows'"},
+        xaxis={"title": "gap minus the gap of all other rows,<br>percentage points"},
         **named_rows(
-            [shorten(str(name)) for name in gaps.group],
+            [shorten(name) for name in names],
             margin={"b": 86},  # a title of two lines
-            range=[len(gaps) - 0.5, -0.5],
+            range=[len(shown) - 0.5, -0.5],
             ticks="",
         ),
     )

@@ -12,6 +12,7 @@ import numpy as np
 from calib.data.defaults import N_BINS
 from calib.data.notions import Notion, Strategy
 from calib.evidence.binning import BinaryProblems, BinStatistics
+from calib.evidence.group_shares import Shares
 from calib.evidence.ranking import Area
 from calib.evidence.sampling import Draw, Sampler
 
@@ -38,8 +39,8 @@ class Groups:
     evidence: Evidence  #: Evidence with a binary problem for each group, or for each group and class
     owner: np.ndarray  #: (P,) int64 array: group of each of these problems
     present: np.ndarray  #: (G,) int64 array: groups that have rows, ascending
-    #: ``side(group, others)`` gives the evidence of one group, or of all others
-    side: Callable[[int, bool], Evidence]
+    #: Gives the shares of each of the names, of all other rows, and the correlation of both
+    shares: Callable[[], tuple[Shares, Shares, np.ndarray]]
 
 
 class Evidence(Protocol):

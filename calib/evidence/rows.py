@@ -45,6 +45,7 @@ from calib.evidence.binning import (
 )
 from calib.evidence.clusters import Clusters, Dependence, latent_correlation
 from calib.evidence.evidence import Evidence, Groups, Mean
+from calib.evidence.group_shares import Shares, shares_of_groups
 from calib.evidence.ranking import Area, mean_area
 from calib.evidence.reductions import (
     bin_each_class,
@@ -414,24 +415,21 @@ class Rows:
         width = int(label.max()) + 1
         pair, problem = np.unique(code * width + label, return_inverse=True)
 
-        def evidence_of(classes: np.ndarray, wrong: Any, bins: Strategy) -> Rows:
-            tops = {"label": classes, "confidence": score, "labels": np.where(right, classes, wrong)}
-            carried = {**self.predictions.carried, "strategy": bins}
-            return self.of_scores(TopLabelPrediction._of(**tops, **carried))
-
-        alone = evidence_of(label, label + 1, strategy)
-
-        def side(group: int, others: bool) -> Rows:
-            return alone.take(np.flatnonzero((code == group) != others))
-
         if isinstance(strategy, PerClass):
             others = np.flatnonzero(np.isin(pair % width, strategy.others))
             strategy = replace(strategy, others=tuple(others.tolist()))
-        evidence = evidence_of(problem, len(pair), strategy)
+        tops = {"label": problem, "confidence": score, "labels": np.where(right, problem, len(pair))}
+        carried = {**self.predictions.carried, "strategy": strategy}
+        evidence = self.of_scores(TopLabelPrediction._of(**tops, **carried))
         if self.dependence is not None:  # one correlation for the whole file
             evidence.dependence = self.dependence
+
+        def shares() -> tuple[Shares, Shares, np.ndarray]:
+            correlation = 0.0 if self.dependence is None else self.dependence.correlation
+            return shares_of_groups(code, len(names), self.weights, right, score, self.clusters, correlation)
+
         owner = np.append(pair // width, len(names))
-        return Groups(column, tuple(names), evidence, owner, np.unique(code), side)
+        return Groups(column, tuple(names), evidence, owner, np.unique(code), shares)
 
     def claims(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Return class, score and outcome of the one claim about each row, all (n,)."""

@@ -18,6 +18,7 @@ from calib.data.weights import effective_rows
 from calib.evidence.binning import BinaryProblems, BinStatistics, assign_bins, uniform_cells, uniform_edges
 from calib.evidence.cell_sums import EDGES, MOST_BINS, CellSums
 from calib.evidence.evidence import Groups, Mean
+from calib.evidence.group_shares import Shares, ShareSums
 from calib.evidence.ranking import Area
 from calib.evidence.sampling import Draw, Sampler, draw_sums_of
 
@@ -249,10 +250,23 @@ class SummedRows(Result):
         names, sums = self.by[column]
         changed = replace(self._alone(sums), kind="top-label", class_names=names)
 
-        def side(group: int, others: bool) -> SummedRows:
-            return self._alone(sums.of((sums.key == group) != others))
+        def shares() -> tuple[Shares, Shares, np.ndarray]:
+            def per_group(values: np.ndarray) -> np.ndarray:
+                return np.bincount(sums.key, values, len(names))
 
-        return Groups(column, names, changed, np.arange(len(names)), np.unique(sums.key), side)
+            right, squares = sums.outcome == 1, sums.total("weight_square")
+            weight, count = sums.total("weight"), sums.count.astype(np.float64)
+            own = ShareSums(
+                count=per_group(count),
+                weight=per_group(weight),
+                happened=per_group(weight * right),
+                score=per_group(sums.total("score")),
+                square=np.stack([per_group(squares * right)] * 2 + [per_group(squares)]),
+            )
+            whole = {name: each.sum(axis=-1, keepdims=True) for name, each in vars(own).items()}
+            return own.shares(), ShareSums(**whole).minus(own).shares(), np.zeros(len(names))
+
+        return Groups(column, names, changed, np.arange(len(names)), np.unique(sums.key), shares)
 
     def _alone(self, own: CellSums) -> SummedRows:
         right = float(own.total("weight")[own.outcome == 1].sum())

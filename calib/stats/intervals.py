@@ -8,8 +8,9 @@ shares and means are weighted, and (sum w)^2 / sum w^2 rows are effective (Kish 
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 from scipy.special import betaincinv, gammaln, ndtr, ndtri, stdtrit, xlogy
@@ -60,6 +61,9 @@ class ErrorInterval(Result):
     lower: float
     upper: float
     level: float  #: Its coverage
+
+
+_Number = TypeVar("_Number", float, np.ndarray)
 
 
 def error_interval(
@@ -243,16 +247,20 @@ def measure_interval(
     return mean.lower, mean.upper
 
 
-def independent_difference(
-    a: tuple[float, float, float], b: tuple[float, float, float]
-) -> tuple[float, float, float]:
-    """Return a - b with the ends of its interval, of two independent numbers (value, lower, upper).
+def combined_difference(
+    a: Sequence[_Number], b: Sequence[_Number], correlation: Any = 0.0
+) -> tuple[_Number, _Number, _Number]:
+    """Return a - b with the ends of its interval, of numbers or arrays (value, lower, upper).
 
-    MOVER (Zou & Donner, Statistics in Medicine 27, 2008): the lower end is
-    a - b - sqrt((a - lower_a)^2 + (upper_b - b)^2).
+    MOVER (Zou & Donner, Statistics in Medicine 27, 2008; correlated: Zou, Psychological Methods 12, 2007):
+    the lower end is a - b - sqrt(s^2 + t^2 - 2 r s t), s = a - lower_a and t = upper_b - b.
     """
-    below, above = np.hypot(a[0] - a[1], b[2] - b[0]), np.hypot(a[2] - a[0], b[0] - b[1])
-    return a[0] - b[0], float(a[0] - b[0] - below), float(a[0] - b[0] + above)
+
+    def reach(s: Any, t: Any) -> Any:
+        return np.sqrt(np.maximum(s * s + t * t - 2.0 * correlation * s * t, 0.0))
+
+    below, above = reach(a[0] - a[1], b[2] - b[0]), reach(a[2] - a[0], b[0] - b[1])
+    return a[0] - b[0], a[0] - b[0] - below, a[0] - b[0] + above
 
 
 def interval_needs_rows(evidence: Evidence, measure: Measure) -> bool:
@@ -265,12 +273,15 @@ def interval_needs_rows(evidence: Evidence, measure: Measure) -> bool:
     return not measure.is_error or (measure.metric == "ece" and several_claims)
 
 
-def few_clusters_factor(n_clusters: float | None, alpha: float) -> float:
-    """Factor on effective rows, for few clusters (Korn & Graubard 1998)."""
-    if n_clusters is None:
+def few_clusters_factor(n_clusters: Any, alpha: Any) -> Any:
+    """Factor on effective rows, for few clusters (Korn & Graubard 1998): a number, or an array of each.
+
+    1 without clusters, of which there are None or infinitely many.
+    """
+    if n_clusters is None or np.isinf(n_clusters).all():
         return 1.0
-    normal, student = ndtri(alpha / 2.0), stdtrit(max(n_clusters - 1, 1), alpha / 2.0)
-    return float((normal / student) ** 2)
+    normal, student = ndtri(alpha / 2.0), stdtrit(np.maximum(n_clusters - 1, 1), alpha / 2.0)
+    return (normal / student) ** 2
 
 
 def share_limits(evidence: Evidence, alpha: float) -> tuple[float, float]:

@@ -305,13 +305,6 @@ def _groups_of(method: Method, column: CutsAt) -> answers.Cut | str:
 
 
 @kept()
-def gaps(method: Method, column: CutsAt, only: tuple[str, ...], n_bins: int) -> answers.SliceGaps:
-    groups = _groups_of(method, column)
-    options: dict[str, Any] = {"groups": groups, "only": list(only), **_grouping(method, n_bins)}
-    return compute("Comparing groups", answers.slice_gaps, about(method, "top-label"), **options)
-
-
-@kept()
 def slice_maps(
     method: Method, column: CutsAt, groups: tuple[int, ...], classes: tuple[int, ...], n_bins: int
 ) -> tuple[diagrams.ClassHeat, diagrams.ClassHeat | None]:

@@ -1,4 +1,4 @@
-"""Slices: which groups of rows are miscalibrated beyond noise, and how far they differ from the others."""
+"""Slices: which groups of rows are off by more, or by less, than all other rows."""
 
 from __future__ import annotations
 
@@ -7,7 +7,6 @@ from itertools import combinations
 from typing import Any
 
 import numpy as np
-import pandas as pd
 import streamlit as st
 
 from calib import InputError, diagrams
@@ -21,15 +20,18 @@ from pages.shared import page_results as results
 from pages.shared import widgets as ui
 from pages.shared.needs import need_kind, say_rows_needed
 from pages.shared.panels.rows_panel import rows_panel
-from pages.shared.session import BY, base_models, dataset
+from pages.shared.session import BY, dataset
 
-#: Columns chosen at first, rows of a map, columns of the class map, small diagrams, and gaps drawn.
-FIRST, MAP_ROWS, MAP_CLASSES, PANELS, GAPS = 6, 20, 15, 9, 12
-FORMATS = {"count": "localized", "share": "percent", "accuracy": "%.3f", "confidence": "%.3f"}
-FORMATS |= {"error": "%.4f", "floor": "%.4f", "floor_upper": "%.4f", "smallest": "%.4f", "p": "%.2g"}
+#: Columns chosen at first, rows of a map, columns of the class map, small diagrams, and differences drawn.
+FIRST, MAP_ROWS, MAP_CLASSES, PANELS, DRAWN = 6, 20, 15, 9, 10
+#: Groups that the first sentence names.
+MOST_SAID = 2
+FORMATS = {"count": "localized", "share": "percent", "accuracy": "%.3f", "confidence": "%.3f", "p": "%.2g"}
+FORMATS |= dict.fromkeys(("gap", "gap_of_rest", "difference", "lower", "upper"), "%+.3f")
+FORMATS |= dict.fromkeys(("smallest", "error", "floor", "floor_upper"), "%.3f")
 COLUMNS = ui.columns_of(SLICE_COLUMNS, FORMATS)
 #: Columns of the table that are on the screen before one scrolls to the others.
-SEEN = ("column", "group", "count", "error", "floor", "smallest", "above_noise")
+SEEN = ("column", "group", "count", "gap", "gap_of_rest", "difference", "differs", "above_noise")
 
 
 def open_group(group: str, bin_: int | None = None, predicted: int | None = None) -> None:
@@ -55,9 +57,10 @@ def pick_class_cell() -> None:
         open_group(cut.groups[int(custom[0])], predicted=int(classes[int(custom[1])]))
 
 
-def pick_gap() -> None:
-    if custom := ui.clicked("slice-gaps").get("customdata"):
-        open_group(custom[0])
+def pick_difference() -> None:
+    if custom := ui.clicked("slice-differences").get("customdata"):
+        st.session_state["slice-column"] = custom[6]
+        open_group(custom[7])
 
 
 def edges_of(name: str, cut: Cut) -> Any:
@@ -79,9 +82,7 @@ def edges_of(name: str, cut: Cut) -> Any:
         return None
 
 
-ui.heading(
-    "Slices", "Which groups of rows are miscalibrated by more than noise explains, and how do they differ?"
-)
+ui.heading("Slices", "Which groups of rows are off by more, or by less, than all other rows?")
 need_kind("Slices")
 data = dataset()
 rows = data.evaluation
@@ -138,45 +139,34 @@ if reasons:
     st.caption(f"Columns without groups: {'; '.join(map(ui.escaped, reasons[:3]))}.")
 
 table = results.slice_table(method, at, n_bins, pairs=pairs)
-worst = [
-    f"{ui.literal(table.column[group_place])} {ui.literal(table.group[group_place])} "
-    + cell_words(
-        table.confidence[group_place],
-        table.accuracy[group_place],
-        table.count[group_place],
-        event=ui.event_of(data),
-    )
-    for group_place in range(min(3, len(table)))
-    if table.above_noise[group_place]
+apart = [
+    f"{ui.literal(column)} {ui.literal(group)} is {words}"
+    for (column, group), words in table.differences("**{}**").items()
 ]
-st.markdown(
-    f"{table.words('**{}**')}."
-    + (f" The evidence is clearest for these: {'; '.join(worst)}." if worst else " None stands out.")
-)
-if models := base_models():
-    with st.expander("Groups beyond noise, model by model"):
-        tables = {name: results.slice_table(model, at, n_bins, pairs=pairs) for name, model in models.items()}
-        st.dataframe(
-            pd.DataFrame(
-                {
-                    "Model": list(tables),
-                    "Groups": [len(found) for found in tables.values()],
-                    "Above noise": [int(np.count_nonzero(found.above_noise)) for found in tables.values()],
-                    "Clearest": [f"{found.column[0]} {found.group[0]}" for found in tables.values()],
-                }
-            ),
-            hide_index=True,
-            height="content",
-        )
+more = f"; and {len(apart) - MOST_SAID} more" if len(apart) > MOST_SAID else ""
+st.markdown(f"{table.words('**{}**')}." + (f" {'; '.join(apart[:MOST_SAID])}{more}." if apart else ""))
 main, side = ui.beside("slice")
 with main:
+    ui.chart(
+        diagrams.draw_slice_gaps(table.first(DRAWN)),
+        "slice-differences",
+        table=table.frame,
+        alt="Gap of each group minus the gap of all other rows, with its interval",
+        on_select=pick_difference,
+    )
+    signed = "frequency \u2212 score" if data.kind.scored else "accuracy \u2212 confidence"
+    st.caption(
+        f"Gap: {signed}. Orange-red: lower than in all other rows; blue: higher; grey: not distinguishable. "
+        f"Intervals have {100 * table.level:.3g} % coverage each: those of groups that differ exclude 0."
+        + (f" The first {DRAWN} of {len(table):,} groups." if len(table) > DRAWN else "")
+    )
     left, right = st.columns([2, 1], vertical_alignment="bottom")
     search = left.text_input("Search groups", key="slice-search", placeholder="part of a name")
-    above = right.toggle("Only above noise", key="slice-above")
+    only = right.toggle("Only groups that differ", key="slice-differs")
     whole = table.frame()
     matches = whole["group"].astype(str).str.contains(search, case=False, regex=False)
-    if above:
-        matches &= whole["above_noise"]
+    if only:
+        matches &= whole["differs"]
     shown = whole[matches].reset_index(drop=True)
     st.dataframe(
         shown,
@@ -188,11 +178,10 @@ with main:
         on_select=pick_row,
         selection_mode=["single-row", "single-cell"],
     )
-    pooled = "ECE" if data.kind.scored else "conf-ECE"
+    error = "TL-ECE" if table.notion == "top-label" else "ECE" if data.kind.scored else "conf-ECE"
     st.caption(
-        f"Error: {'TL-ECE' if table.notion == 'top-label' else pooled} of the group's rows alone, in "
-        f"{n_bins} equal-width bins for every model. Groups with few rows show larger errors by noise alone: "
-        "compare with the floor. Groups are ranked by p, then by how far they are above their floor."
+        f"Above noise: whether the {error} of the group alone, in {n_bins} equal-width bins, exceeds "
+        "a perfect model's. A model that is off everywhere is above noise in every group."
     )
     ui.download(whole, "slices")
 
@@ -230,10 +219,7 @@ with main:
     opened = None if bin_ is None else (place[group], bin_)
     predicted_as = st.session_state.get("slice-predicted")
     predicted_as = predicted_as if predicted_as in classes else None
-    score, gap = (
-        ("Score", "Frequency minus score") if is_binary else ("Confidence", "Accuracy minus confidence")
-    )
-    signed = gap.lower().replace(" minus ", " \u2212 ")
+    score = "Score" if is_binary else "Confidence"
 
 
 def show_maps() -> None:
@@ -289,49 +275,11 @@ def show_panels() -> None:
         st.caption(f"The first {PANELS} of {len(ranked):,} groups in the order of the table.")
 
 
-def show_gaps() -> None:
-    if len(np.unique(cut.code)) < 2:
-        st.info("This column has one group, so there is nothing to compare.")
-        return
-    listed = tuple(cut.groups[code] for code in visible[:GAPS])
-    between = results.gaps(method, column_cuts, listed, n_bins)
-    apart = [f"{ui.literal(group)} is {words}" for group, words in between.words("**{}**").items()]
-    st.markdown(
-        f"{'; '.join(apart)}."
-        if apart
-        else f"No group shown has a gap that is distinguishable from all other rows'; {between.hidden}."
-    )
-    kind = st.segmented_control(
-        "What differs",
-        [gap, "Error"],
-        default=gap,
-        required=True,
-    )
-    differences = diagrams.draw_slice_gaps(between, "error" if kind == "Error" else "bias")
-    if kind == gap:
-        differences = with_layout(
-            differences, xaxis={"title": {"text": f"{signed},<br>minus all other rows'"}}
-        )
-    ui.chart(
-        differences,
-        "slice-gaps",
-        table=between.frame,
-        alt="Difference of each group from all other rows, with its interval",
-        on_select=pick_gap,
-    )
-    st.caption(
-        f"All intervals of the {len(np.unique(cut.code)):,} groups of this column hold at once in 95 of "
-        "100 samples, so that you may choose a group after looking. Errors have wider intervals than "
-        "biases: noise adds a different amount to each."
-    )
-
-
 with main:
     ui.show_tabs(
         {
             "Bins and classes": show_maps,
             "Reliability of each group": show_panels,
-            "Gaps between groups": show_gaps,
         },
         "about-groups",
     )
@@ -347,7 +295,7 @@ with side:
     cell_text = cell_words(*cell, "**{}**", ui.event_of(data))
     st.markdown(
         f"{cell_text[0].upper()}{cell_text[1:]}; error **{table.error[line]:.4f}** against a noise floor of "
-        f"{table.floor[line]:.4f} (p = {table.p[line]:.2g})."
+        f"{table.floor[line]:.4f}."
     )
     opened_maps, _ = results.slice_maps(method, column_cuts, (place[group],), (), n_bins)
     ui.chart(
@@ -358,7 +306,7 @@ with side:
         on_select=partial(pick_mark, "slice-one"),
     )
     rows_panel((method,), behind, what, "slice-rows")
-    st.caption("A click on a row of the table, a cell, a mark of a small diagram or a gap opens it here.")
+    st.caption("A click on a row of the table, a cell, a mark of a diagram opens it here.")
 
 ui.next_line("Slices")
 st.header("What to do about it", anchor=False)

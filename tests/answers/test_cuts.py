@@ -8,6 +8,7 @@ import pytest
 
 from calib import InputError
 from calib.answers import cut_column
+from calib.answers.cuts import parse_cuts
 
 
 def rows(cut):
@@ -71,3 +72,28 @@ def test_numbers_are_cut_at_quartiles_or_where_one_says():
 def test_what_cannot_be_cut_is_refused(values, at, words):
     with pytest.raises(InputError, match=words):
         cut_column(values, at=at)
+
+
+@pytest.mark.parametrize(
+    ("part", "expected"),
+    [
+        ("year", ("2024", "2025")),
+        ("quarter", ("2024-Q1", "2024-Q4", "2025-Q1")),
+        ("month", ("2024-02", "2024-12", "2025-01")),
+        ("week", ("2024-W05", "2025-W01", "2025-W03")),
+        ("day", ("2024-02-01", "2024-12-31", "2025-01-16")),
+        ("weekday", ("2 Tue", "4 Thu")),
+        ("hour", ("00:00", "13:00")),
+    ],
+)
+def test_dates_are_cut_by_part(part, expected):
+    days = ["2024-02-01T13:20", "2024-12-31", "2025-01-16"]
+    assert cut_column(days, at=part).groups == expected
+    assert cut_column(np.array(days, dtype="datetime64[m]"), at=part).groups == expected
+
+
+def test_cuts_are_read():
+    assert parse_cuts(["a=b=3,4"], ["a=b"]) == {"a=b": (3.0, 4.0)}
+    for text in ("age=x", "size=3", "age"):
+        with pytest.raises(InputError):
+            parse_cuts([text], ["age"])

@@ -1,16 +1,19 @@
-"""Slices: errors against a literal loop, floors against single runs, false discoveries and power."""
+"""Slices: differences and errors against literal code, floors against single runs, false discoveries."""
 
 import time
 
 import numpy as np
 import pandas as pd
 import pytest
+from scipy import stats
 
 import calib
 from calib import InputError, TopLabelPrediction, slices
 from calib.answers.slice_tables import SLICE_COLUMNS
+from calib.evidence.clusters import even_clusters
+from calib.evidence.rows import as_evidence
+from calib.stats.intervals import binomial_limits, few_clusters_factor
 from tests import oracles
-from tests.populations import drawn
 
 N = 600
 RANDOM = np.random.default_rng(0)
@@ -58,7 +61,7 @@ def test_columns_of_a_table_are_cut_each_and_judged_together():
     assert texts["Rows"].tolist() == [f"{count:,}" for count in found.count]
     assert texts["Error"].tolist() == [f"{error:.4f}" for error in found.error]
     assert texts["Share"].tolist() == [f"{share:.1%}" for share in found.share]
-    assert texts["Above noise"].tolist() == [str(flag) for flag in found.above_noise]
+    assert texts["Differs"].tolist() == [str(flag) for flag in found.differs]
 
 
 def test_scores_of_one_event_have_slices():
@@ -68,32 +71,123 @@ def test_scores_of_one_event_have_slices():
     table = slices(happened, score, GROUPS, **QUICK)
     assert table.group[0] == "south"
     assert table.above_noise.tolist() == [True, False, False]
-    assert table.words() == "1 of 3 groups is above noise (false discovery rate 5%)"
+    assert table.differs[0]
+    assert table.differences()["group", "south"].startswith("more overconfident than all other rows")
 
 
 @pytest.mark.parametrize(("n_groups", "n_wrong"), [(3, 1), (50, 5)])
-def test_wrong_groups_are_found_and_few_others(n_groups, n_wrong):
-    random, found, false = np.random.default_rng(n_groups), [], []
+def test_wrong_groups_are_found(n_groups, n_wrong):
+    random, found = np.random.default_rng(n_groups), []
     for _ in range(8):
         group = random.integers(0, n_groups, 300 * n_groups)
         score = random.uniform(0.5, 1.0, len(group))
         right = random.random(len(group)) < np.where(group < n_wrong, score - 0.15, score)
         top = TopLabelPrediction(np.zeros(len(group), int), score)
         table = slices(np.where(right, 0, 1), top, group.astype(str), n_resamples=200, random_state=random)
-        wrong = table.group[table.above_noise].astype(int) < n_wrong
-        found.append(wrong.sum() / n_wrong)
-        false.append((~wrong).sum() / max(len(wrong), 1))
+        found.append((table.differs & (table.group.astype(int) < n_wrong)).sum() / n_wrong)
     assert np.mean(found) > 0.9
-    assert np.mean(false) < 0.12  # 5 % expected; the standard error of 8 tables is about 3 %
 
 
-def test_calibrated_groups_are_seldom_flagged():
-    random, flagged = np.random.default_rng(5), 0
-    for _ in range(30):
-        y = drawn(PROBA / PROBA.sum(axis=1, keepdims=True), random)
-        proba = PROBA / PROBA.sum(axis=1, keepdims=True)
-        flagged += slices(y, proba, GROUPS, n_resamples=99, random_state=random).above_noise.any()
-    assert flagged <= 6  # 1.5 expected
+@pytest.mark.parametrize("off", [0.0, 0.15])
+def test_random_groups_seldom_differ_whether_or_not_the_model_is_off(off):
+    """By itself each group is above noise if the model is."""
+    random, differ, above = np.random.default_rng(5), 0, []
+    for _ in range(40):
+        score = random.uniform(0.5, 1.0, 2_000)
+        right = random.random(2_000) < score - off
+        top = TopLabelPrediction(np.zeros(2_000, int), score)
+        group = random.integers(0, 4, 2_000)
+        table = slices(np.where(right, 0, 1), top, group.astype(str), n_resamples=99, random_state=random)
+        differ += table.differs.any()
+        above.append(table.above_noise.mean())
+    assert differ <= 6  # 2 expected at most
+    assert np.mean(above) == pytest.approx(1.0 if off else 0.0, abs=0.1)
+
+
+@pytest.mark.parametrize("weights", [None, np.random.default_rng(1).choice([1.0, 4.0], N)])
+@pytest.mark.parametrize("clusters", [None, np.random.default_rng(2).integers(0, 60, N)])
+def test_differences_and_their_intervals_are_those_of_the_two_sides(weights, clusters):
+    """Each side alone gives the same gap and the same ends, by an independent path through its own rows."""
+    rows = calib.Predictions(PROBA, Y, sample_weight=weights, cluster=clusters)
+    table = slices(rows, groups=GROUPS, **QUICK)
+    evidence, alpha = as_evidence(rows), 1.0 - table.level
+    for at, name in enumerate(table.group):
+        ends = []
+        for mask in (name == GROUPS, name != GROUPS):
+            side = evidence.take(np.flatnonzero(mask))
+            says = np.average(PROBA[mask].max(axis=1), weights=None if weights is None else weights[mask])
+            accuracy = side.mean("accuracy")
+            n_rows = accuracy.value * (1.0 - accuracy.value) / accuracy.variance
+            if not evidence.clusters.independent:  # declared, or copies of rows
+                sizes = np.bincount(np.unique(evidence.clusters.code[mask], return_inverse=True)[1])
+                n_rows = min(n_rows, mask.sum())
+                n_rows *= few_clusters_factor(even_clusters(sizes, evidence.dependence.correlation), alpha)
+            low, high = binomial_limits(np.array([accuracy.value * n_rows]), np.array([n_rows]), alpha)
+            ends.append((accuracy.value - says, low[0] - says, high[0] - says))
+        (own, low, high), (rest, low_rest, high_rest) = ends
+        right = (evidence.labels == PROBA.argmax(axis=1)).astype(float)
+        each = np.ones(N) if weights is None else weights
+        sums = np.zeros((2, evidence.clusters.n_clusters))  # residuals of the clusters on both sides
+        for side, mask in enumerate((name == GROUPS, name != GROUPS)):
+            away = each * (right - np.average(right[mask], weights=each[mask])) * mask
+            sums[side] = evidence.clusters.sums(away)
+        r = sums[0] @ sums[1] / np.sqrt((sums[0] @ sums[0]) * (sums[1] @ sums[1]))
+        n_sides = [evidence.clusters.n_among(mask) for mask in (name == GROUPS, name != GROUPS)]
+        if not evidence.clusters.independent:
+            r /= np.sqrt(np.prod([n / (n - 1.0) for n in n_sides]))
+        s, t = own - low, high_rest - rest
+        assert table.gap[at] == pytest.approx(own)
+        assert table.gap_of_rest[at] == pytest.approx(rest)
+        assert table.lower[at] == pytest.approx(own - rest - np.sqrt(s * s + t * t - 2 * r * s * t))
+        s, t = high - own, rest - low_rest
+        assert table.upper[at] == pytest.approx(own - rest + np.sqrt(s * s + t * t - 2 * r * s * t))
+
+
+def test_an_interval_excludes_0_where_the_group_differs_and_nowhere_else():
+    random = np.random.default_rng(8)
+    for seed in range(10):
+        group = random.integers(0, 12, 4_000)
+        score = random.uniform(0.5, 1.0, 4_000)
+        right = random.random(4_000) < score - np.where(group < 3, 0.08, 0.0)
+        table = slices(
+            np.where(right, 0, 1),
+            TopLabelPrediction(np.zeros(4_000, int), score),
+            group.astype(str),
+            n_resamples=20,
+            random_state=seed,
+        )
+        assert (((table.lower > 0) | (table.upper < 0)) == table.differs).all()
+        assert table.level == pytest.approx(1.0 - 0.05 * max(table.differs.sum(), 1) / 12)
+
+
+def test_p_values_are_where_the_interval_touches_0():
+    """12 of 20 against 15 of 20 at a score of 0.5: the same two Clopper-Pearson intervals, by scipy."""
+    y = np.concatenate([np.repeat([1, 0], [12, 8]), np.repeat([1, 0], [15, 5])])
+    table = slices(y, np.full(40, 0.5), np.repeat(["a", "b"], 20), notion="confidence", n_resamples=20)
+    intervals = [
+        stats.binomtest(right, 20).proportion_ci(1.0 - table.p[0], method="exact") for right in (12, 15)
+    ]
+    touches = 0.15 - np.hypot(0.75 - intervals[1].low, intervals[0].high - 0.6)
+    assert touches == pytest.approx(0.0, abs=1e-5)
+
+
+def test_a_column_with_one_group_has_nothing_to_be_compared_with():
+    table = slices(Y, PROBA, np.repeat("one", N), **QUICK)
+    assert np.isnan(table.difference[0])
+    assert not table.differs[0]
+    assert table.p[0] == 1.0
+
+
+def test_a_group_that_is_less_underconfident_is_not_called_overconfident():
+    """Both sides are right more often than they say, and less often: the words follow the group itself."""
+    group, other = np.repeat([0, 1], 2_000), np.tile(np.arange(100), 40)
+    for right in (70, 90), (10, 40):
+        happened = other < np.where(group == 0, *right)
+        table = slices(happened, np.full(4_000, 0.5), group.astype(str), n_resamples=20)
+        said = {group: words.split(" than")[0] for (_, group), words in table.differences().items()}
+        wanted = ["less underconfident", "more underconfident"]
+        wanted = wanted if right[0] > 50 else ["more overconfident", "less overconfident"]
+        assert [said["0"], said["1"]] == wanted
 
 
 def test_2000_groups_are_quick_and_the_clearest_stand_out():
@@ -106,8 +200,9 @@ def test_2000_groups_are_quick_and_the_clearest_stand_out():
     table = slices(np.where(right, label, (label + 1) % 10), top, group, random_state=0, n_bins=5)
     assert time.perf_counter() - started < 60
     assert set(table.group[table.above_noise].astype(int)) >= set(range(10))
-    assert table.above_noise.sum() <= 14
-    assert table.p[0] < 1 / 1_001  # from more redraws than were asked for
+    assert table.above_noise.sum() <= 14  # from more redraws than were asked for
+    assert set(table.group[table.differs].astype(int)) >= set(range(10))
+    assert table.differs.sum() <= 14
 
 
 def test_pairs_of_columns_show_what_either_alone_hides():
@@ -121,8 +216,10 @@ def test_pairs_of_columns_show_what_either_alone_hides():
     apart = slices(y, np.full(4_000, 0.6), table, notion="confidence", **QUICK)
     found = slices(y, np.full(4_000, 0.6), table, notion="confidence", pairs=True, **QUICK)
     assert not apart.above_noise.any()
+    assert not apart.differs.any()
     both = found.column == "region, sex"
     assert sorted(found.group[both]) == ["north, f", "north, m", "south, f", "south, m"]
+    assert found.differs[both].all()
     assert found.above_noise[both].all()
     assert not found.above_noise[~both].any()
     expected = slices(y, np.full(4_000, 0.6), np.char.add(region, sex), notion="confidence", **QUICK)
@@ -144,12 +241,20 @@ def test_what_cannot_be_sliced_is_refused():
         slices(Y, PROBA, GROUPS, **QUICK)["size"]
 
 
-def test_groups_of_equal_p_are_ranked_by_how_far_they_exceed_their_floors():
-    """Both gaps, 0.2 and 0.5 of 400 rows, are above every redraw: their p-values are the least there is."""
+def test_groups_are_ranked_by_p_then_by_the_size_of_the_difference():
     top = TopLabelPrediction(np.zeros(1_200, int), np.full(1_200, 0.8))
     y = np.repeat([0, 1, 0, 1, 0, 1], [240, 160, 120, 280, 320, 80])  # accuracies of 0.6, 0.3 and 0.8
     table = slices(y, top, np.repeat(["less", "most", "none"], 400), **QUICK)
-    assert table.group.tolist() == ["most", "less", "none"]
-    assert table.p[0] == table.p[1] < 0.05 < table.p[2]
-    assert table.error == pytest.approx([0.5, 0.2, 0.0])
-    assert table.above_noise.tolist() == [True, True, False]
+    assert table.group.tolist() == ["most", "none", "less"]
+    assert table.gap == pytest.approx([-0.5, 0.0, -0.2])
+    assert table.gap_of_rest == pytest.approx([-0.1, -0.35, -0.25])
+    assert table.differs.tolist() == [True, True, False]
+    assert table.error == pytest.approx([0.5, 0.0, 0.2])
+    assert table.above_noise.tolist() == [True, False, True]
+
+
+def test_weights_that_predictions_came_with_are_used():
+    weights = np.random.default_rng(1).choice([1.0, 4.0], N)
+    given = slices(Y, PROBA, GROUPS, sample_weight=weights, **QUICK)
+    own = slices(calib.Predictions(PROBA, Y, sample_weight=weights), groups=GROUPS, **QUICK)
+    pd.testing.assert_frame_equal(own.frame(), given.frame())

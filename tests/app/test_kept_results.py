@@ -16,6 +16,7 @@ import numpy as np
 import pandas as pd
 import pytest
 import streamlit as st
+from calib.diagrams.refits import binned_sweeps
 from scipy.special import ndtr
 from sklearn.base import BaseEstimator
 
@@ -26,7 +27,6 @@ from calib.answers.change import change
 from calib.answers.costly_actions import choose_actions
 from calib.answers.decision_curves import action_counts
 from calib.data.notions import PerClass
-from calib.diagrams.refits import binned_sweeps
 from calib.diagrams.row_lists import cell_order
 from calib.stats.bands import consistency_band
 from calib.stats.effective import dependence_words
@@ -150,7 +150,6 @@ KEPT: dict[str, Call] = {
     "cells": lambda f, w, m: f(m, "top-label", B),
     "cuts": lambda f, w, m: f(w.data.evaluation, SITE),
     "decision": lambda f, w, m: f(m, **DECISION),
-    "gaps": lambda f, w, m: f(m, SITE, ("north",), B),
     "half_of": lambda f, w, m: f(m, checks=True),
     "halves": lambda f, w, m: f(m.rows),
     "held_out_accuracy": lambda f, w, m: f(w.data, "", calib.MulticlassToBinary(notion="class-wise")),

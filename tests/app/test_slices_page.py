@@ -9,7 +9,7 @@ import pytest
 from calib import read, slices
 from calib.answers.calibrated import calibrated_scores
 from calib.calibrators.multiclass import groups_in
-from tests.app.running import open_page, open_tab, press, words
+from tests.app.running import open_page, press, words
 
 
 def upload(frame: pd.DataFrame):
@@ -53,7 +53,6 @@ def test_groups_are_ranked_searched_and_compared(n_groups):
     assert "Columns without groups: column 'name' has" in said.replace("\\", "")
     if n_groups < 1_000:
         assert table["group"][0] == "region 0"
-        open_tab(app, "about-groups", "Gaps between groups")
         assert "`` region 0 `` is **more overconfident** than all other rows" in words(app)
     app.text_input(key="slice-search").set_value("region 1").run()
     assert all("region 1" in name for name in app.dataframe[0].value["group"])

@@ -70,7 +70,7 @@ def fitted_scores(rows):
 
 def slices_of(rows):
     groups = {"groups": FURTHER["site"]}
-    return as_json([calib.slices(rows, **groups, **DRAWS), calib.slice_gaps(rows, **groups)])
+    return as_json(calib.slices(rows, **groups, **DRAWS))
 
 
 def effect_of(rows):
@@ -92,7 +92,7 @@ COMMANDS = {
     ),
     "slices": (
         ["--by", "site", "--resamples", 20],
-        lambda data: [data["groups"], data["gaps"]["site"]],
+        lambda data: data["groups"],
         slices_of,
     ),
     "decide": (

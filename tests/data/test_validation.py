@@ -54,7 +54,7 @@ NEEDING = {
     "confusions": ("label",),
     **dict.fromkeys(("canonical_ece", "canonical_noise_floor", "canonical_validity"), ("cells",)),
     "choose_actions": ("costs",),
-    **dict.fromkeys(("slices", "slice_gaps"), ("groups",)),
+    "slices": ("groups",),
     "row_table": ("which",),
 }
 

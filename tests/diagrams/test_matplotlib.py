@@ -25,7 +25,7 @@ RESULTS = {
     "risk": lambda: calib.risk_coverage(Y, ROWS),
     "decisions": lambda: calib.decision_curve(Y == 0, ROWS.proba[:, 0]),
     "sweep": lambda: calib.ece_sweep(Y, ROWS, n_bins=range(5, 8)),
-    "gaps": lambda: calib.slice_gaps(Y, ROWS, np.arange(800) % 3),
+    "gaps": lambda: calib.slices(Y, ROWS, np.arange(800) % 3, n_resamples=20),
     "class": lambda: calib.class_diagram(Y, ROWS, label=2),
     "validity": lambda: calib.validity_curve(Y, ROWS),
 }

@@ -121,7 +121,7 @@ FUNCTIONS: dict[str, tuple[Callable[..., Any], float | Callable[..., float]]] = 
         (PASSES, (calib.class_diagram, calib.corp_curve, calib.decomposition, calib.paired_interval)),
         (PASSES, (calib.reliability_diagram, choose_actions, measure_interval, vector_losses)),
         (REDRAWS, (calib.calibration_band, calib.calibration_slope, calib.class_table, calib.ece_sweep)),
-        (REDRAWS, (calib.paired_difference, calib.slice_gaps, calib.slices, calib.validity_curve)),
+        (REDRAWS, (calib.paired_difference, calib.slices, calib.validity_curve)),
         (REDRAWS, (binned_sweeps, canonical_noise_floors, change, class_binning, compare_schemes)),
         (REDRAWS, (consistency_band, metric_intervals, plan_bins, watch_rows)),
         (REDRAWS, (calib.noise_floor, noise_floors, problem_floors)),

@@ -74,7 +74,6 @@ CALLS = {
     "problem_floors": ((EVIDENCE,), {"n_resamples": 20, "random_state": 0}),
     "recommend": ((ROWS,), {"methods": {"TL-HB": HISTOGRAM}}),
     "reliability_diagram": ((EVIDENCE,), {}),
-    "slice_gaps": ((TOPS[1],), {"groups": SITES, "only": ["north"]}),
     "slices": ((TOPS[1],), {"groups": [SITES], "n_resamples": 20, "random_state": 0}),
     "metrics": ((EVIDENCE,), {}),
     "metric_intervals": ((EVIDENCE, calib.metrics(EVIDENCE)), {}),

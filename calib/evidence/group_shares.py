@@ -1,0 +1,151 @@
+"""How often outcomes happen in each group of rows and in all other rows, and how precise these shares are."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from calib.evidence.clusters import Clusters
+
+
+@dataclass(frozen=True, eq=False)
+class Shares:
+    """Shares of outcomes that happen, and mean scores, of G sets of rows."""
+
+    count: np.ndarray  #: (G,) int64: Rows
+    weight: np.ndarray  #: (G,) float64: Sum of their weights
+    happened: np.ndarray  #: (G,) float64: Weighted share of outcomes that happen
+    score: np.ndarray  #: (G,) float64: Weighted mean score
+    rows: np.ndarray  #: (G,) float64: Independent rows whose share has the same variance
+    even: (
+        np.ndarray
+    )  #: (G,) float64: Equal-sized clusters with as precise a variance; infinite if independent
+    variance: np.ndarray  #: (G,) float64: Variance of `happened`
+
+    @property
+    def gap(self) -> np.ndarray:
+        """How often the outcome happens minus the mean score, (G,) float64."""
+        return self.happened - self.score
+
+    def of(self, chosen: np.ndarray) -> Shares:
+        """Return the chosen sets."""
+        return Shares(*(values[chosen] for values in vars(self).values()))
+
+    @classmethod
+    def joined(cls, parts: Sequence[Shares]) -> Shares:
+        """Return the sets of all parts."""
+        return cls(*map(np.concatenate, zip(*(vars(part).values() for part in parts), strict=True)))
+
+
+@dataclass(frozen=True, eq=False)
+class ShareSums:
+    """Sums over the rows of G sets, of which `Shares` are made; `square` are sums over units of rows.
+
+    A unit is a row, or the rows of one cluster in the set; a and b are its sums of weights times outcomes,
+    and of weights.
+    """
+
+    count: np.ndarray
+    weight: np.ndarray
+    happened: np.ndarray
+    score: np.ndarray
+    #: (3, G): Sums over units of a^2, a b and b^2
+    square: np.ndarray
+
+    def shares(self, units: np.ndarray | None = None, even: np.ndarray | None = None) -> Shares:
+        """Return the shares; `units` and `even` are the clusters of each set, None for independent rows."""
+        with np.errstate(invalid="ignore", divide="ignore"):
+            happened, score = self.happened / self.weight, self.score / self.weight
+            variance = self.square[0] - 2.0 * happened * self.square[1] + happened**2 * self.square[2]
+            variance /= self.weight**2
+            if units is not None:
+                variance *= units / np.maximum(units - 1.0, 1.0)
+            rows = happened * (1.0 - happened) / variance
+            known = variance > 1e-12 * happened * (1.0 - happened)
+            if units is None:
+                rows = np.where(known, rows, self.weight**2 / self.square[2])
+            else:
+                rows = np.where(known, np.minimum(rows, self.count), units)
+        even = np.full(len(rows), np.inf) if even is None else even
+        return Shares(self.count.astype(np.int64), self.weight, happened, score, rows, even, variance)
+
+    def minus(self, own: ShareSums) -> ShareSums:
+        """Return the sums of all rows, which are the only set here, without each set's own."""
+        names = ("count", "weight", "happened", "score", "square")
+        return ShareSums(*(getattr(self, name) - getattr(own, name) for name in names))
+
+
+def shares_of_groups(
+    group: np.ndarray,
+    n_groups: int,
+    weight: np.ndarray,
+    happened: np.ndarray,
+    score: np.ndarray,
+    clusters: Clusters,
+    correlation: float = 0.0,
+) -> tuple[Shares, Shares, np.ndarray]:
+    """Return the shares of each group, of all rows outside it, and the correlation of both, (G,) float64.
+
+    It is 0 unless clusters have rows in several groups.
+
+    Parameters
+    ----------
+    group : (n,) int array
+        Group of each row, 0..n_groups - 1.
+    weight, happened, score : (n,) arrays
+        Weight, outcome (0 or 1) and score of each row.
+    clusters : Clusters
+        Which rows belong together; a cluster can have rows in several groups.
+    correlation : float
+        Correlation inside clusters, for the degrees of freedom.
+    """
+
+    def per_group(values: np.ndarray) -> np.ndarray:
+        return np.bincount(group, values, n_groups)
+
+    weighed = weight * happened
+    names = ("count", "weight", "happened", "score")
+    values = (np.ones(len(group)), weight, weighed, weight * score)
+    sums = {name: per_group(each) for name, each in zip(names, values, strict=True)}
+    totals = {name: np.array([each.sum()]) for name, each in sums.items()}
+    if clusters.independent:
+        square = np.stack([per_group(weight * weighed)] * 2 + [per_group(weight**2)])
+        own = ShareSums(**sums, square=square)
+        whole = ShareSums(**totals, square=square.sum(axis=1, keepdims=True))
+        return own.shares(), whole.minus(own).shares(), np.zeros(n_groups)
+    pair, at = np.unique(clusters.code * n_groups + group, return_inverse=True)
+    cluster, place = np.divmod(pair, n_groups)
+    a, b, size = (np.bincount(at, values) for values in (weighed, weight, np.ones(len(group))))
+
+    def per_pair(values: np.ndarray) -> np.ndarray:
+        return np.bincount(place, values, n_groups)
+
+    def sides(
+        values: list[np.ndarray], outside: list[np.ndarray], whole: list[np.ndarray]
+    ) -> list[np.ndarray]:
+        """Return sums over the clusters of each group, and over those of all rows outside it."""
+        own = [per_pair(value) for value in values]
+        rest = [
+            total.sum() + per_pair(value - total[cluster])
+            for value, total in zip(outside, whole, strict=True)
+        ]
+        return [np.stack(own), np.stack(rest)]
+
+    def terms(a: np.ndarray, b: np.ndarray, size: np.ndarray) -> list[np.ndarray]:
+        spread = size * (1.0 + np.maximum(size - 1.0, 0.0) * correlation)
+        return [a * a, a * b, b * b, (size > 0).astype(np.float64), spread, spread**2]
+
+    wholes = [np.bincount(cluster, values) for values in (a, b, size)]
+    apart = [whole[cluster] - value for whole, value in zip(wholes, (a, b, size), strict=True)]
+    inside, outside = sides(terms(a, b, size), terms(*apart), terms(*wholes))
+    own = ShareSums(**sums, square=inside[:3])
+    rest = ShareSums(**{name: totals[name] - sums[name] for name in names}, square=outside[:3])
+    with np.errstate(invalid="ignore", divide="ignore"):
+        first = own.shares(inside[3], inside[4] ** 2 / inside[5])
+        second = rest.shares(outside[3], outside[4] ** 2 / outside[5])
+        away = (a - first.happened[place] * b) * (apart[0] - second.happened[place] * apart[1])
+        together = per_pair(away) / (first.weight * second.weight)
+        correlation = together / np.sqrt(first.variance * second.variance)
+    return first, second, np.nan_to_num(np.clip(correlation, -1.0, 1.0), posinf=0.0, neginf=0.0)
