@@ -49,7 +49,7 @@ from calib.diagrams.style import (
 from calib.evidence.binning import BinStatistics, assign_bins, uniform_edges
 from calib.evidence.rows import Source, as_evidence
 from calib.stats.bands import CalibrationBand
-from calib.stats.frequencies import chance_of_gap, expected_gap
+from calib.stats.frequencies import binomial_deviation, chance_of_gap
 from calib.stats.intervals import beyond_noise, frequency_interval, outcome_limits
 
 Panel = Literal["pooled", "classes"]
@@ -91,9 +91,9 @@ class ReliabilityDiagram(Drawn):
     def perfect_gaps(self) -> tuple[np.ndarray, np.ndarray]:
         """Mean gap of a perfect model of this size in each bin: pooled, and averaged over classes."""
         pooled, cells = self.pooled, self.cells
-        each = cells.weight * expected_gap(cells.mean_score, cells.effective)
+        each = cells.weight * binomial_deviation(cells.effective, cells.mean_score)
         gaps = np.bincount(cells.bin, weights=each, minlength=pooled.n_bins)[pooled.bin]
-        return expected_gap(pooled.mean_score, pooled.effective), gaps / pooled.weight
+        return binomial_deviation(pooled.effective, pooled.mean_score), gaps / pooled.weight
 
     @property
     def clearest(self) -> np.ndarray:

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from scipy.special import ndtr, ndtri
+from scipy.special import ndtri
 
 from calib.base.exceptions import InputError
 from calib.base.interval_words import POWER, would_show
@@ -32,6 +32,7 @@ from calib.evidence.sampling import (
     resample,
 )
 from calib.evidence.sums import SummedRows
+from calib.stats.frequencies import folded_inverse
 from calib.stats.simplex_errors import cell_means, vectors_of
 
 #: Largest p-value of an error "above noise".
@@ -497,15 +498,7 @@ def smallest_errors(samples: np.ndarray, upper: Any, n_rows: Any, *, largest: bo
     if largest:
         return np.maximum(target, least)
     spread = np.maximum(samples.mean(axis=-1) * math.sqrt(math.pi / 2.0), TIE)
-    low, high = np.zeros_like(target), target
-    for _ in range(50):
-        middle = (low + high) / 2.0
-        ratio = middle / spread
-        size = spread * math.sqrt(2.0 / math.pi) * np.exp(-(ratio**2) / 2.0) + middle * (
-            2.0 * ndtr(ratio) - 1.0
-        )
-        low, high = np.where(size < target, middle, low), np.where(size < target, high, middle)
-    return np.maximum(high, least)
+    return np.maximum(spread * folded_inverse(target / spread), least)
 
 
 def error_would_show(least: float) -> str:

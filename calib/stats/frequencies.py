@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
-from scipy.special import betainc, gammaln, ndtri, xlog1py, xlogy
+from scipy.special import betainc, gammaln, ndtr, ndtri, xlogy
 
 from calib.data.defaults import LEVEL
 
@@ -32,16 +32,29 @@ def wilson_interval(
     return np.maximum(centre - half, 0.0), np.minimum(centre + half, 1.0)
 
 
-def expected_gap(score: np.ndarray, count: np.ndarray) -> np.ndarray:
-    """Mean gap between score and frequency in cells of a perfect model.
+def binomial_deviation(count: np.ndarray, mean: np.ndarray) -> np.ndarray:
+    """Mean of |Y/n - p| of a binomial Y: the mean gap of a perfect model's cell whose scores are all p.
 
-    The mean absolute deviation of a binomial (de Moivre 1730; Diaconis & Zabell 1991), as if all rows of a
-    cell had its mean score. Scores that differ inside a bin make it a little smaller.
+    De Moivre's 2 p (1 - p) P(Bin(n - 1, p) = floor(n p)) (Diaconis & Zabell 1991); counts may be fractions.
     """
-    n = np.maximum(np.rint(count), 1.0)
-    above = np.minimum(np.floor(n * score) + 1.0, n)
-    return 2.0 * above * (1.0 - score) * np.exp(_log_binomial(above, n, score)) / n
+    count, mean = np.maximum(count, 1.0), np.clip(mean, 0.0, 1.0)
+    k = np.minimum(np.floor(count * mean), count - 1.0)
+    log_chance = gammaln(count) - gammaln(k + 1.0) - gammaln(count - k)
+    log_chance += xlogy(k, mean) + xlogy(count - 1.0 - k, 1.0 - mean)
+    return 2.0 * mean * (1.0 - mean) * np.exp(log_chance)
 
 
-def _log_binomial(k: np.ndarray, n: np.ndarray, p: np.ndarray) -> np.ndarray:
-    return gammaln(n + 1) - gammaln(k + 1) - gammaln(n - k + 1) + xlogy(k, p) + xlog1py(n - k, -p)
+def folded_mean(distance: np.ndarray) -> np.ndarray:
+    """Mean of |N(d, 1)|."""
+    density = np.exp(-distance * distance / 2.0) / np.sqrt(2.0 * np.pi)
+    return 2.0 * density + distance * (2.0 * ndtr(distance) - 1.0)
+
+
+#: Distances d, and the mean of |N(d, 1)| there, to invert it by interpolation.
+_DISTANCES = np.linspace(0.0, 6.0, 3001)
+_FOLDED_MEANS = folded_mean(_DISTANCES)
+
+
+def folded_inverse(mean: np.ndarray) -> np.ndarray:
+    """Distance d >= 0 at which |N(d, 1)| has this mean; 0 below its smallest mean, sqrt(2 / pi)."""
+    return np.where(mean >= _FOLDED_MEANS[-1], mean, np.interp(mean, _FOLDED_MEANS, _DISTANCES))

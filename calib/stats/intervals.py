@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import Any, TypeVar
 
 import numpy as np
-from scipy.special import betaincinv, gammaln, ndtr, ndtri, stdtrit, xlogy
+from scipy.special import betaincinv, ndtr, ndtri, stdtrit
 
 from calib.base.exceptions import InputError
 from calib.base.results import Result
@@ -29,7 +29,7 @@ from calib.evidence.sums import SummedRows
 from calib.stats.bootstrap import bootstrap_interval, with_unseen_errors
 from calib.stats.cluster_squares import MAX_SKEWNESS, ClusterSquares
 from calib.stats.floors import CellMetric
-from calib.stats.frequencies import wilson_interval
+from calib.stats.frequencies import binomial_deviation, folded_inverse, wilson_interval
 from calib.stats.measures import MEASURES, Measure
 
 #: Fewest expected outcomes of either kind in a cell that may show a gap beyond noise.
@@ -37,9 +37,6 @@ _ENOUGH = 3.0
 
 #: Shares of the outcomes' variance that differences between the chances of a cell's rows may cause.
 BETWEEN_ROWS = (0.0, 0.25, 0.5, 0.75, 1.0)
-
-#: Distances d, and the mean of |N(d, 1)| there, to invert it by interpolation.
-_DISTANCES = np.linspace(0.0, 6.0, 3001)
 
 
 @dataclass(frozen=True, repr=False)
@@ -190,7 +187,7 @@ def _l1_limits(
     def behind(shown: float, left: float = 1.0) -> float:
         """Find the true error that gives this mean observed error, if all cells have equal gaps."""
         scale = noise * np.sqrt(left)
-        return float(scale * _folded_inverse(shown / scale)) if scale > 0 else shown
+        return float(scale * folded_inverse(shown / scale)) if scale > 0 else shown
 
     def most(between: float) -> float:
         left = 1.0 - between
@@ -402,15 +399,6 @@ def interval_of_all_cells(
     return lower, upper
 
 
-def binomial_deviation(count: np.ndarray, mean: np.ndarray) -> np.ndarray:
-    """Mean of |Y/n - p| of a binomial Y, De Moivre's 2 p (1 - p) P(Bin(n - 1, p) = floor(n p))."""
-    count, mean = np.maximum(count, 1.0), np.clip(mean, 0.0, 1.0)
-    k = np.minimum(np.floor(count * mean), count - 1.0)
-    log_chance = gammaln(count) - gammaln(k + 1.0) - gammaln(count - k)
-    log_chance += xlogy(k, mean) + xlogy(count - 1.0 - k, 1.0 - mean)
-    return 2.0 * mean * (1.0 - mean) * np.exp(log_chance)
-
-
 def unseen(n_samples: float, n_claims: int, z: float) -> float:
     """Variance with z^2 additional, unseen outcomes, as in Wilson's interval of a share."""
     return min(n_claims, 2) * (z / (n_samples * n_claims)) ** 2
@@ -419,19 +407,6 @@ def unseen(n_samples: float, n_claims: int, z: float) -> float:
 def _folded_variance(distance: np.ndarray) -> np.ndarray:
     """Variance of |N(d, 1)|, nearly: 1 - 2 / pi at 0, and 1 far from it."""
     return np.asarray(1.0 - 2.0 / np.pi * np.sqrt(2.0) * np.exp(-distance * distance / 2.0))
-
-
-def _folded_mean(distance: np.ndarray) -> np.ndarray:
-    density = np.exp(-distance * distance / 2.0) / np.sqrt(2.0 * np.pi)
-    return 2.0 * density + distance * (2.0 * ndtr(distance) - 1.0)
-
-
-_FOLDED_MEANS = _folded_mean(_DISTANCES)
-
-
-def _folded_inverse(mean: float) -> float:
-    """Distance d >= 0 at which |N(d, 1)| has this mean; 0 below its smallest mean, sqrt(2 / pi)."""
-    return mean if mean >= _FOLDED_MEANS[-1] else float(np.interp(mean, _FOLDED_MEANS, _DISTANCES))
 
 
 def _l2_limits(

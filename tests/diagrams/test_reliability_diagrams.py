@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from calib import BinaryPrediction, TopLabelPrediction, datasets, diagrams, noise_floor, reliability_diagram
-from calib.stats.frequencies import expected_gap
+from calib.stats.frequencies import binomial_deviation
 from tests.figures import accepted
 
 
@@ -31,7 +31,7 @@ def test_gaps_of_a_perfect_model_are_its_noise_floor():
     found = diagram.pooled.share @ diagram.perfect_gaps[1]
     assert found == pytest.approx(apart.mean, abs=5 * apart.samples.std() / np.sqrt(4_000))
     # Pooled, 20 rows of 0.7 and 0.72 count as 20 of their mean, 0.705.
-    expected = expected_gap(np.array([0.705, 0.9]), np.array([20, 40]))
+    expected = binomial_deviation(np.array([20, 40]), np.array([0.705, 0.9]))
     np.testing.assert_allclose(diagram.perfect_gaps[0], expected)
 
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy.stats import binom, binomtest
 
-from calib.stats.frequencies import chance_of_gap, expected_gap, wilson_interval
+from calib.stats.frequencies import binomial_deviation, chance_of_gap, wilson_interval
 
 
 @pytest.mark.parametrize(("right", "count"), [(0, 5), (3, 3), (7, 20), (250, 400)])
@@ -30,4 +30,4 @@ def test_p_value_is_twice_the_smaller_tail(right, count, score):
 def test_gap_of_a_perfect_cell_is_the_mean_of_the_binomial(score, count):
     hits = np.arange(count + 1)
     expected = binom.pmf(hits, count, score) @ np.abs(hits / count - score)
-    assert expected_gap(np.array([score]), np.array([count]))[0] == pytest.approx(expected, abs=1e-12)
+    assert binomial_deviation(np.array([count]), np.array([score]))[0] == pytest.approx(expected, abs=1e-12)

@@ -28,7 +28,8 @@ from benchmarks.simulation import means
 from calib import ConfidencePrediction, InputError, Predictions, ece, error_interval, reduce_to_binary
 from calib.evidence.binning import bin_statistics
 from calib.evidence.rows import as_evidence
-from calib.stats.intervals import SquaredGaps, binomial_deviation, measure_interval
+from calib.stats.frequencies import binomial_deviation
+from calib.stats.intervals import SquaredGaps, measure_interval
 from tests import oracles
 
 
