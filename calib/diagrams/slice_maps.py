@@ -58,7 +58,7 @@ def slice_heat(
     cells = part.evidence.cells(n_bins=n_bins, strategy="uniform")
     owner = part.owner[cells.problem]
     shape = NotionShape("top-label", len(part.names))
-    return class_heat(replace(cells, shape=shape, problem=owner, label=owner), groups)
+    return class_heat(replace(cells, shape=shape, problem=owner), groups)
 
 
 def slice_class_heat(

@@ -141,11 +141,7 @@ class BinStatistics(_Shaped):
     #: (C,) int64: Which problem and which bin of it, 0-based
     problem: np.ndarray
     bin: np.ndarray
-    label: np.ndarray  #: (C,) int64: Class code of the problem, -1 if classes are pooled
-    claim: np.ndarray  #: (C,) int64: Claim of the problem
-    #: (C,) int64: The cell's entries ``start:stop`` in the sorted arrays
-    start: np.ndarray
-    stop: np.ndarray
+    start: np.ndarray  #: (C,) int64: First of the cell's `count` entries in the sorted arrays
     #: (C,) float64: Bin edges ("uniform"), or the smallest and largest score in the cell
     lower: np.ndarray
     upper: np.ndarray
@@ -165,7 +161,22 @@ class BinStatistics(_Shaped):
         values = {each.name: getattr(self, each.name) for each in fields(self)}
         return {name: value for name, value in values.items() if isinstance(value, np.ndarray)}
 
-    @cached_property
+    @property
+    def stop(self) -> np.ndarray:
+        """End of each cell's entries ``start:stop`` in the sorted arrays, (C,) int64."""
+        return self.start + self.count
+
+    @property
+    def label(self) -> np.ndarray:
+        """Class code of the problem of each cell, (C,) int64; -1 if classes are pooled."""
+        return self.shape.labels_of(self.problem)
+
+    @property
+    def claim(self) -> np.ndarray:
+        """Claim of the problem of each cell, (C,) int64."""
+        return self.shape.claims_of(self.problem)
+
+    @property
     def of_entries(self) -> np.ndarray:
         """Cell of each entry of the binary problems, (m,) int64."""
         return np.repeat(np.arange(len(self.count)), self.count)
@@ -234,9 +245,7 @@ def stack_problems(tables: Sequence[BinStatistics], shape: NotionShape) -> BinSt
     joined: dict[str, Any] = {
         name: np.concatenate([getattr(table, name) for table in tables]) for name in first.columns
     }
-    joined |= {"problem": problem, "claim": shape.claims_of(problem), "label": shape.labels_of(problem)}
-    for name in ("start", "stop"):
-        joined[name] += problem * first.n_samples
+    joined |= {"problem": problem, "start": joined["start"] + problem * first.n_samples}
     strategies = {table.strategy for table in tables}
     joined["strategy"] = strategies.pop() if len(strategies) == 1 else "mixed"
     return replace(first, shape=shape, n_bins=max(table.n_bins for table in tables), **joined)
@@ -302,10 +311,7 @@ def bin_statistics(
         n_samples=problems.n_samples,
         problem=problem,
         bin=bin_,
-        label=problems.shape.labels_of(problem),
-        claim=problems.shape.claims_of(problem),
         start=start,
-        stop=stop,
         lower=lower,
         upper=upper,
         count=count,
@@ -427,7 +433,6 @@ def uniform_cells(
 ) -> BinStatistics:
     """Return the cells of equal-width bins; `cell` is problem times B plus bin, ascending."""
     problem, bin_ = cell // n_bins, cell % n_bins
-    stop = np.cumsum(count)
     return BinStatistics(
         shape=shape,
         strategy="uniform",
@@ -435,10 +440,7 @@ def uniform_cells(
         n_samples=n_samples,
         problem=problem,
         bin=bin_,
-        label=shape.labels_of(problem),
-        claim=shape.claims_of(problem),
-        start=stop - count,
-        stop=stop,
+        start=np.cumsum(count) - count,
         lower=bin_ / n_bins,
         upper=(bin_ + 1) / n_bins,
         count=count,
