@@ -15,8 +15,7 @@ from calib.data.defaults import LEVEL, N_BINS
 from calib.data.predictions import Scores, Values
 from calib.data.validation import check_count, check_level
 from calib.evidence.binning import BinStatistics
-from calib.evidence.evidence import Evidence
-from calib.evidence.rows import Rows, Source, as_evidence
+from calib.evidence.rows import Evidence, Rows, Source, as_evidence
 from calib.stats.floors import ABOVE_NOISE, WITHIN_NOISE, NoiseFloor
 from calib.stats.intervals import few_clusters_factor, mean_limits
 

@@ -22,8 +22,7 @@ from calib.data.equal_rows import Overlap
 from calib.data.notions import Strategy
 from calib.data.predictions import Scores, Values
 from calib.data.validation import as_groups
-from calib.evidence.evidence import Evidence
-from calib.evidence.rows import Known, Rows, Source, as_evidence
+from calib.evidence.rows import Evidence, Known, Rows, Source, as_evidence
 from calib.evidence.sums import SummedRows
 from calib.stats.floors import NoiseFloor, noise_floor
 from calib.stats.intervals import measure_interval, share_of_rows

@@ -20,9 +20,9 @@ from calib.data.kinds import needs_rows
 from calib.data.notions import TOP_NOTIONS, Notion, Strategy
 from calib.data.predictions import Scores, Values
 from calib.data.validation import check_choice, check_share
-from calib.evidence.evidence import Groups
 from calib.evidence.group_shares import Shares
-from calib.evidence.rows import Rows, Source, as_evidence
+from calib.evidence.parts import Groups
+from calib.evidence.rows import Evidence, Rows, Source, as_evidence
 from calib.evidence.sums import SummedRows
 from calib.stats.floors import ProblemFloors, discoveries, problem_floors
 from calib.stats.intervals import binomial_limits, combined_difference, few_clusters_factor
@@ -228,7 +228,7 @@ def slices(
     return SliceTable(notion=notion, n_bins=n_bins, fdr=fdr, level=level, **fields)
 
 
-def _own_errors(part: Groups, floors: ProblemFloors) -> pd.DataFrame:
+def _own_errors(part: Groups[Evidence], floors: ProblemFloors) -> pd.DataFrame:
     """Return the error of each group by itself, with its noise floor."""
     names = np.array(part.names, dtype=object)[floors.problem]
     return pd.DataFrame(
@@ -318,7 +318,7 @@ def groups_of(
     cuts: Any,
     notion: Notion,
     pairs: bool = False,
-) -> list[Groups]:
+) -> Sequence[Groups[Evidence]]:
     """Return the evidence of the groups of every column; for a summary, of the columns that it holds."""
     if isinstance(evidence, SummedRows):
         if pairs:

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import cast
 
 import numpy as np
 
 from calib.base.exceptions import InputError
 from calib.data.defaults import N_BINS
 from calib.data.notions import Notion, Strategy
-from calib.data.predictions import Announcement, Scores, Values, announced
+from calib.data.predictions import Announcement, Scores, announced
 from calib.evidence.binning import BinaryProblems, BinStatistics, bin_statistics
 from calib.evidence.rows import Known, ReducedRows, Rows, as_evidence
 from calib.evidence.sums import SummedRows
@@ -73,7 +72,7 @@ def _evidence_of(reference: Scores | Known, scores: Rows) -> Rows | SummedRows:
     if isinstance(reference, (Rows, SummedRows, BinaryProblems)):
         return as_evidence(reference)
     if not isinstance(reference, Announcement):
-        reference = announced(cast(Values, reference), what="reference")
+        reference = announced(reference, what="reference")
     rows = reference.take(scores.counts) if isinstance(scores.counts, np.ndarray) else reference
     if rows.labels is None:
         rows = rows.with_labels(scores.labels)

@@ -44,8 +44,8 @@ from calib.evidence.binning import (
     uniform_edges,
 )
 from calib.evidence.clusters import Clusters, Dependence, latent_correlation
-from calib.evidence.evidence import Evidence, Groups, Mean
 from calib.evidence.group_shares import Shares, shares_of_groups
+from calib.evidence.parts import Groups, Mean
 from calib.evidence.ranking import Area, mean_area
 from calib.evidence.reductions import (
     bin_each_class,
@@ -150,6 +150,7 @@ class Rows:
 
     @property
     def even_clusters(self) -> float | None:
+        """Equal-sized clusters with as precise a variance (Satterthwaite 1946); None without clusters."""
         return None if self.dependence is None else self.dependence.even_clusters()
 
     def first_claims(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
@@ -163,6 +164,7 @@ class Rows:
 
     @property
     def effective_samples(self) -> float:
+        """Rows of equal weight that means over all rows would need (Kish 1965)."""
         return effective_rows(float(self.weights.sum()), float(self.weights @ self.weights))
 
     @property
@@ -170,6 +172,7 @@ class Rows:
         return np.bincount(self.labels, minlength=self.problems(self.notion).n_classes)
 
     def lacks(self, what: str) -> str | None:
+        """Say in one sentence what something in `calib.data.kinds.NEEDS` lacks; None if nothing."""
         return lacks(self.kind, what)
 
     def take(self, rows: np.ndarray) -> Rows:
@@ -405,7 +408,7 @@ class Rows:
             f'the notion must be "top-label", or "class-wise" with a score for every class; got {notion!r}'
         )
 
-    def groups(self, column: str, names: Sequence[str], code: np.ndarray, notion: Notion) -> Groups:
+    def groups(self, column: str, names: Sequence[str], code: np.ndarray, notion: Notion) -> Groups[Rows]:
         code = code[self.counts]
         label, score, right = self.claims()
         strategy = self.strategy
@@ -494,6 +497,8 @@ class ReducedRows(Rows):
         return mean_area([self._ready], self.clusters)
 
 
+#: The source of every number: rows, or merged sums of rows.
+Evidence: TypeAlias = Rows | SummedRows
 #: What knows its outcomes: labelled predictions, reduced problems, or evidence.
 Known: TypeAlias = Announcement | BinaryProblems | Evidence
 #: The first argument of a function of (y_true, scores): labels, or one thing that knows its outcomes.
@@ -505,7 +510,7 @@ def as_evidence(
     scores: Scores | None = None,
     sample_weight: Values | None = None,
     cluster: Values | None = None,
-) -> Rows | SummedRows:
+) -> Evidence:
     """Return the evidence of labels and scores, or of one thing that knows its outcomes.
 
     Parameters

@@ -17,8 +17,8 @@ from calib.data.validation import check_count
 from calib.data.weights import effective_rows
 from calib.evidence.binning import BinaryProblems, BinStatistics, assign_bins, uniform_cells, uniform_edges
 from calib.evidence.cell_sums import EDGES, MOST_BINS, CellSums
-from calib.evidence.evidence import Groups, Mean
 from calib.evidence.group_shares import Shares, ShareSums
+from calib.evidence.parts import Groups, Mean
 from calib.evidence.ranking import Area
 from calib.evidence.sampling import Draw, Sampler, draw_sums_of
 
@@ -235,7 +235,7 @@ class SummedRows(Result):
             raise InputError(f"class {label} is never predicted, so it has no top-label diagram")
         return self._alone(own)
 
-    def groups(self, column: str, notion: Notion = "confidence") -> Groups:
+    def groups(self, column: str, notion: Notion = "confidence") -> Groups[SummedRows]:
         """Return evidence of each group of a column that was summed."""
         if column not in self.by:
             held = ", ".join(map(repr, self.by)) or "none"

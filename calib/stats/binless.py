@@ -20,9 +20,8 @@ from calib.data.predictions import Scores, Values, score_matrix
 from calib.data.validation import check_choice, check_count, check_level
 from calib.evidence.binning import BinaryProblems
 from calib.evidence.clusters import too_few
-from calib.evidence.rows import Rows, Source, as_evidence
+from calib.evidence.rows import Evidence, Rows, Source, as_evidence
 from calib.evidence.sampling import draw_sums, resample
-from calib.evidence.sums import SummedRows
 from calib.stats.floors import SIGNIFICANCE
 
 Test = Literal["kuiper", "ks", "spiegelhalter", "skce"]
@@ -219,7 +218,7 @@ def calibration_test(
 
 
 def _redrawn_tests(
-    evidence: Rows | SummedRows,
+    evidence: Evidence,
     notion: Notion | None,
     tests: Sequence[Test],
     n_resamples: int | None,
@@ -505,7 +504,7 @@ def range_tail(x: float) -> float:
 _LIMITS = {"kuiper": range_tail, "ks": largest_tail, "spiegelhalter": lambda z: 2.0 * ndtr(-z)}
 
 
-def _one_claim(evidence: Rows | SummedRows, notion: Notion | None) -> BinaryProblems:
+def _one_claim(evidence: Evidence, notion: Notion | None) -> BinaryProblems:
     if notion is not None:
         check_choice(notion, TOP_NOTIONS, "notion")
     problems = evidence.problems(notion)
@@ -565,13 +564,13 @@ def _newton(design: np.ndarray, offset: np.ndarray, outcomes: np.ndarray, weight
     return _Fit(theta, inverse, covariance, min(loss, reached), converged)
 
 
-def _has_pairs(evidence: Rows | SummedRows) -> bool:
+def _has_pairs(evidence: Evidence) -> bool:
     """Whether "skce" applies: its rows are unweighted and independent, and each is a whole vector."""
     apart = not evidence.is_weighted and evidence.n_clusters is None
     return evidence.n_samples > 1 and apart and _vectors_of(evidence) is not None
 
 
-def _vectors_of(evidence: Rows | SummedRows) -> np.ndarray | None:
+def _vectors_of(evidence: Evidence) -> np.ndarray | None:
     """Return the vectors of probabilities of rows; None if rows have none that sum to 1."""
     if type(evidence) is not Rows or evidence.kind != "vectors":
         return None
@@ -580,7 +579,7 @@ def _vectors_of(evidence: Rows | SummedRows) -> np.ndarray | None:
 
 
 def _kernel_test(
-    evidence: Rows | SummedRows, n_resamples: int, random_state: int | np.random.Generator | None
+    evidence: Evidence, n_resamples: int, random_state: int | np.random.Generator | None
 ) -> CalibrationTest:
     if n_resamples < 1:
         raise InputError('test="skce" has no limit distribution here; n_resamples must be at least 1')
@@ -596,7 +595,7 @@ def _kernel_test(
 
 
 def compared_rows(
-    evidence: Rows | SummedRows, *, random_state: int = RANDOM_STATE
+    evidence: Evidence, *, random_state: int = RANDOM_STATE
 ) -> tuple[np.ndarray, np.ndarray] | None:
     """Return labels and vectors of the rows that "skce" compares; None if it does not apply."""
     if not _has_pairs(evidence):

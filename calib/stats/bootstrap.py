@@ -18,9 +18,8 @@ from calib.data.predictions import Scores, Values
 from calib.data.validation import check_level
 from calib.evidence.clusters import even_clusters_of
 from calib.evidence.row_scores import TINY, row_values, weighted_mean
-from calib.evidence.rows import Known, Rows, Source, as_evidence, as_pair
+from calib.evidence.rows import Evidence, Known, Rows, Source, as_evidence, as_pair
 from calib.evidence.sampling import Progress, resample
-from calib.evidence.sums import SummedRows
 
 Metric = Literal["accuracy", "brier", "log_loss"]
 
@@ -157,7 +156,7 @@ def paired_intervals_of(
     return [PairedInterval(metric, a, b, *change) for b, change in zip(means_b, changes, strict=True)]
 
 
-def _single_rows(evidence: Rows | SummedRows) -> Rows:
+def _single_rows(evidence: Evidence) -> Rows:
     if type(evidence) is not Rows:
         raise InputError("the interval of a mean over rows needs the rows; got sums or binary problems")
     return evidence

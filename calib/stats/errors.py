@@ -9,8 +9,7 @@ from calib.data.notions import Notion, Strategy
 from calib.data.predictions import Announcement, Scores, TopLabelPrediction, Values
 from calib.data.validation import check_norm, check_order, n_axes, plain
 from calib.evidence.binning import BinStatistics
-from calib.evidence.evidence import Evidence
-from calib.evidence.rows import Source, as_evidence
+from calib.evidence.rows import Evidence, Source, as_evidence
 
 
 def ece(

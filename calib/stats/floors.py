@@ -21,8 +21,7 @@ from calib.data.predictions import Scores, Values
 from calib.data.validation import check_choice, check_level, check_norm
 from calib.evidence.binning import BinStatistics
 from calib.evidence.clusters import too_few
-from calib.evidence.evidence import Evidence
-from calib.evidence.rows import Rows, Source, as_evidence, known_rows
+from calib.evidence.rows import Evidence, Rows, Source, as_evidence, known_rows
 from calib.evidence.sampling import (
     Draw,
     Progress,

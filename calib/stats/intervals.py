@@ -23,8 +23,7 @@ from calib.data.predictions import ConfidencePrediction, Scores, Values
 from calib.data.validation import check_level
 from calib.evidence.binning import BinaryProblems, BinStatistics
 from calib.evidence.clusters import Clusters
-from calib.evidence.evidence import Evidence
-from calib.evidence.rows import Rows, Source, as_evidence
+from calib.evidence.rows import Evidence, Rows, Source, as_evidence
 from calib.evidence.sums import SummedRows
 from calib.stats.bootstrap import bootstrap_interval, with_unseen_errors
 from calib.stats.cluster_squares import MAX_SKEWNESS, ClusterSquares
@@ -140,9 +139,7 @@ def _interval(
     )
 
 
-def _l1_limits(
-    evidence: Rows | SummedRows, cells: BinStatistics, z: float
-) -> tuple[float, float, float, float]:
+def _l1_limits(evidence: Evidence, cells: BinStatistics, z: float) -> tuple[float, float, float, float]:
     count, share, score, outcome = cells.effective, cells.share, cells.mean_score, cells.mean_outcome
     gap = np.abs(cells.gap)
     observed = float(share @ gap)
@@ -410,7 +407,7 @@ def _folded_variance(distance: np.ndarray) -> np.ndarray:
 
 
 def _l2_limits(
-    evidence: Rows | SummedRows, problems: BinaryProblems, cells: BinStatistics, z: float
+    evidence: Evidence, problems: BinaryProblems, cells: BinStatistics, z: float
 ) -> tuple[float, float, float, float]:
     if isinstance(evidence, Rows) and not evidence.clusters.independent:
         return _l2_limits_of_clusters(ClusterSquares.of(problems, cells, evidence.clusters), z)

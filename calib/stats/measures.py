@@ -11,7 +11,7 @@ from calib.data.notions import Notion
 from calib.evidence.binning import BinStatistics
 
 if TYPE_CHECKING:
-    from calib.evidence.evidence import Evidence  # and with it SciPy, which `calib gate --help` needs not
+    from calib.evidence.rows import Evidence  # and with it SciPy, which `calib gate --help` needs not
 
 Metric = Literal["ece", "mce", "accuracy", "auc", "brier", "log_loss"]
 
