@@ -539,24 +539,28 @@ def as_pair(
     sample_weight: Values | None = None,
     cluster: Values | None = None,
 ) -> tuple[Rows, Rows]:
-    """Return the evidence of two models for the same rows: of (y_true, a, b), or of (a, b) with outcomes.
+    """Return the evidence of two models for the same rows.
 
-    Weights and clusters of the first hold for both; if the first has no clusters, those of the second.
+    The arguments are labels and the scores of both models, or two sets of labelled predictions. Rows belong
+    to one cluster if both models' clusters say so; a model without clusters does not count. Both models need
+    the same weights.
     """
     if scores_b is None:
-        given = as_evidence(y_true, None, sample_weight, cluster), as_evidence(scores_a)
+        given = as_evidence(y_true, None, sample_weight, cluster), as_evidence(scores_a, None, sample_weight)
     else:
         first = as_evidence(y_true, cast(Scores, scores_a), sample_weight, cluster)
         given = first, as_evidence(y_true, scores_b, sample_weight, cluster)
     a, b = given
-    if not isinstance(a, Rows) or not isinstance(b, Rows):
-        raise InputError("two models are compared row by row; a summary holds only sums")
+    if type(a) is not Rows or type(b) is not Rows:
+        raise InputError("two models are compared row by row; sums and binary problems hold no labels")
     if a.n_samples != b.n_samples:
         raise InputError(
             f"both models need scores for the same rows; got {a.n_samples:,} and {b.n_samples:,} rows"
         )
     if not np.array_equal(a.labels, b.labels):
         raise InputError("both models need the same rows in the same order, and their true labels differ")
+    if not np.array_equal(a.weights, b.weights):
+        raise InputError("both models need the same weights of the same rows, and theirs differ")
     a, b = copy(a), copy(b)
     a.clusters = b.clusters = a.clusters.within(b.clusters)
     return a, b

@@ -15,6 +15,7 @@ from benchmarks.populations import Population, decided, draw_labels, scores
 from benchmarks.simulation import means
 from calib import (
     InputError,
+    Predictions,
     error_interval,
     paired_difference,
 )
@@ -98,3 +99,19 @@ def test_a_model_that_knows_what_another_does_not_has_less_noise_between_rows():
     result = means(pair_coverage(*models), 40)
     assert result["coverage (95 %)"] >= 0.93
     assert result["wrong direction"] == 0.0
+
+
+def test_weights_are_both_models_weights():
+    """From labels and scores, and from two sets of labelled predictions."""
+    generator = np.random.default_rng(8)
+    a, y = oracles.random_predictions(generator, 200, 3)
+    b, weights = generator.dirichlet(np.ones(3), 200), generator.random(200)
+    expected = paired_difference(y, a, b, sample_weight=weights)
+    found = paired_difference(Predictions(a, y), Predictions(b, y), sample_weight=weights)
+    assert (found.difference, found.lower, found.upper) == (
+        expected.difference,
+        expected.lower,
+        expected.upper,
+    )
+    with pytest.raises(InputError, match="same weights"):
+        paired_difference(Predictions(a, y, sample_weight=weights), Predictions(b, y))
