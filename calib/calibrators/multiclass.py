@@ -371,8 +371,7 @@ class MulticlassToBinary(Calibrator):
         if self.has_groups:
             self.groups_ = group_names
             shape = self.shape_for(n_classes, len(self.groups_))
-            weights = rows.weights if rows.is_weighted else None
-            problems = grouped_problems(scores, shape, code[rows.counts], weights)
+            problems = rows.weighted(grouped_problems(scores, shape, code[rows.counts]))
         else:
             problems = rows.problems(self.notion, top_k)
         long = effort_words(self, problems.n_samples, shape.n_classes)

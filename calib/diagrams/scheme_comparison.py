@@ -16,7 +16,6 @@ from calib.data.kinds import check_equal_rows
 from calib.data.predictions import Announcement, Predictions
 from calib.diagrams.validity_plots import ValidityCurve
 from calib.evidence.rows import Rows
-from calib.stats.errors import accuracy
 from calib.stats.simplex_errors import cell_means
 
 
@@ -94,5 +93,6 @@ def compare_schemes(
 
 
 def _scores(predictions: Announcement) -> dict[str, float]:
-    losses = Rows(predictions).losses()
-    return {"log loss": losses["log_loss"], "Brier": losses["brier"], "accuracy": accuracy(predictions)}
+    names = {"log loss": "log_loss", "Brier": "brier", "accuracy": "accuracy"}
+    rows = Rows(predictions)
+    return {title: rows.mean(name).value for title, name in names.items()}

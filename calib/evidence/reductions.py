@@ -36,29 +36,27 @@ from calib.evidence.binning import BinaryProblems
 Fitted = TypeVar("Fitted")
 
 
-def problems_of(
-    rows: Announcement, notion: Notion, top_k: int | None = None, weights: np.ndarray | None = None
-) -> BinaryProblems:
-    """Reduce labelled predictions, with weights of mean 1 if these differ."""
+def problems_of(rows: Announcement, notion: Notion, top_k: int | None = None) -> BinaryProblems:
+    """Reduce labelled predictions, without weights."""
     check_serves(rows, notion)
     if (event := event_scores(rows)) is not None:
         shape = NotionShape.of(notion, 1, top_k)
         if notion in TOP_K_NOTIONS:
             raise InputError(str(lacks("binary", f"notion:{notion}")))
-        return _sorted_problems(shape, len(event), None, event, outcomes_of(rows), weights)
+        return _sorted_problems(shape, len(event), None, event, outcomes_of(rows))
     labels = rows.truth
     if isinstance(rows, TopKPrediction) and notion in TOP_K_NOTIONS:
-        return _ranked_problems(rows, notion, top_k, weights)
+        return _ranked_problems(rows, notion, top_k)
     if isinstance(rows, (TopLabelPrediction, TopKPrediction)):
         shape = NotionShape.of(notion, n_classes_of(rows), top_k)
-        return _top_problems(shape, labels, rows.label, rows.confidence, weights)
+        return _top_problems(shape, labels, rows.label, rows.confidence)
     matrix = score_matrix(rows)
     shape = NotionShape.of(notion, matrix.shape[1], top_k)
     if notion == "class-wise":
-        return _class_wise_problems(shape, labels, matrix, weights)
+        return _class_wise_problems(shape, labels, matrix)
     if notion not in TOP_K_NOTIONS:
-        return _top_problems(shape, labels, *top_label(rows), weights)
-    return _problems_of_ranks(shape, labels, *ranked_classes(matrix, shape.n_ranks), weights)
+        return _top_problems(shape, labels, *top_label(rows))
+    return _problems_of_ranks(shape, labels, *ranked_classes(matrix, shape.n_ranks))
 
 
 def n_classes_of(rows: TopLabelPrediction | TopKPrediction) -> int:
@@ -84,14 +82,12 @@ def _together_by_scores(rows: Announcement) -> np.ndarray | None:
     return found if found is None or len(some) == len(matrix) else noticeable(together_by_scores(rows))
 
 
-def _ranked_problems(
-    rows: TopKPrediction, notion: Notion, top_k: int | None, weights: np.ndarray | None
-) -> BinaryProblems:
+def _ranked_problems(rows: TopKPrediction, notion: Notion, top_k: int | None) -> BinaryProblems:
     if top_k is not None and top_k > rows.n_ranks:
         raise InputError(f"top_k must be at most {rows.n_ranks}, the number of ranks; got {top_k}")
     n_ranks = rows.n_ranks if top_k is None else top_k
     shape = NotionShape.of(notion, n_classes_of(rows), n_ranks)
-    return _problems_of_ranks(shape, rows.truth, rows.ranked[:, :n_ranks], rows.scores[:, :n_ranks], weights)
+    return _problems_of_ranks(shape, rows.truth, rows.ranked[:, :n_ranks], rows.scores[:, :n_ranks])
 
 
 def _problems_of_ranks(
@@ -99,21 +95,18 @@ def _problems_of_ranks(
     labels: np.ndarray,
     ranked: np.ndarray,
     confidences: np.ndarray,
-    weights: np.ndarray | None,
 ) -> BinaryProblems:
     owner = shape.problems_of(ranked, np.arange(shape.n_ranks))
     outcome = ranked == labels[:, None]
     flat_owner, flat_score, flat_outcome = (array.T.ravel() for array in (owner, confidences, outcome))
-    return _sorted_problems(shape, len(labels), flat_owner, flat_score, flat_outcome, weights)
+    return _sorted_problems(shape, len(labels), flat_owner, flat_score, flat_outcome)
 
 
-def grouped_problems(
-    rows: Announcement, shape: NotionShape, group: np.ndarray, weights: np.ndarray | None
-) -> BinaryProblems:
+def grouped_problems(rows: Announcement, shape: NotionShape, group: np.ndarray) -> BinaryProblems:
     """Reduce to the top-label problems of a shape with groups; `group` is the code of each row's group."""
     label, confidence = top_label(rows)
     owner = shape.problems_of(label, group=group)
-    return _sorted_problems(shape, len(label), owner, confidence, label == rows.truth, weights)
+    return _sorted_problems(shape, len(label), owner, confidence, label == rows.truth)
 
 
 def check_serves(rows: Announcement, notion: str) -> None:
@@ -209,10 +202,9 @@ def _top_problems(
     labels: np.ndarray,
     predicted: np.ndarray,
     confidence: np.ndarray,
-    weights: np.ndarray | None,
 ) -> BinaryProblems:
     owner = shape.problems_of(predicted) if shape.n_problems > 1 else None
-    return _sorted_problems(shape, len(labels), owner, confidence, predicted == labels, weights)
+    return _sorted_problems(shape, len(labels), owner, confidence, predicted == labels)
 
 
 def _sorted_problems(
@@ -221,7 +213,6 @@ def _sorted_problems(
     owner: np.ndarray | None,
     scores: np.ndarray,
     outcomes: np.ndarray,
-    weights: np.ndarray | None,
 ) -> BinaryProblems:
     """Sort entries and cut them into problems; each n entries are one claim about the n rows."""
     if owner is None:
@@ -231,7 +222,7 @@ def _sorted_problems(
         offsets = np.concatenate(([0], np.cumsum(counts))).astype(np.int64)
     ordered, entries, happened = _sorted_entries(scores, outcomes, owner, offsets)
     rows = entries % n_samples if len(scores) > n_samples else entries
-    return BinaryProblems(shape, n_samples, offsets, ordered, rows, happened, weights)
+    return BinaryProblems(shape, n_samples, offsets, ordered, rows, happened)
 
 
 def _sorted_entries(
@@ -285,9 +276,7 @@ def _sorted_entries(
     return ordered, entries, happened
 
 
-def _class_wise_problems(
-    shape: NotionShape, labels: np.ndarray, matrix: np.ndarray, weights: np.ndarray | None
-) -> BinaryProblems:
+def _class_wise_problems(shape: NotionShape, labels: np.ndarray, matrix: np.ndarray) -> BinaryProblems:
     n_samples, n_classes = matrix.shape
     scores = np.empty(n_samples * n_classes, dtype=matrix.dtype)
     rows = np.empty(n_samples * n_classes, dtype=np.int32)
@@ -301,7 +290,7 @@ def _class_wise_problems(
 
     _each_class(sort_class, labels, matrix)
     offsets = np.arange(n_classes + 1, dtype=np.int64) * n_samples
-    return BinaryProblems(shape, n_samples, offsets, scores, rows, outcomes, weights)
+    return BinaryProblems(shape, n_samples, offsets, scores, rows, outcomes)
 
 
 def _each_class(
@@ -332,7 +321,6 @@ def bin_each_class(
     function: Callable[[int, BinaryProblems], Fitted],
     labels: np.ndarray,
     matrix: np.ndarray,
-    weights: np.ndarray | None,
 ) -> list[Fitted]:
     """Apply a function to the class-wise problem of each class, sorted class by class."""
     n_samples, n_classes = matrix.shape
@@ -340,7 +328,7 @@ def bin_each_class(
 
     def bin_class(code: int, column: np.ndarray, happened: np.ndarray) -> Fitted:
         entries = _sorted_entries(column, happened, None, whole)
-        return function(code, BinaryProblems(single, n_samples, whole, *entries, weights))
+        return function(code, BinaryProblems(single, n_samples, whole, *entries))
 
     return _each_class(bin_class, labels, matrix)
 

@@ -58,7 +58,7 @@ from calib.evidence.reductions import (
     problems_of,
     top_label,
 )
-from calib.evidence.row_scores import row_values, unseen_error, vector_values, weighted_mean
+from calib.evidence.row_scores import row_values, unseen_error, weighted_mean
 from calib.evidence.sampling import (
     CORRELATION_CLAIMS,
     MAX_CORRELATED_CELLS,
@@ -201,9 +201,12 @@ class Rows:
     def problems(self, notion: Notion | None = None, top_k: int | None = None) -> BinaryProblems:
         key = notion or self.notion, top_k
         if key not in self._problems:
-            weights = self.weights if self.is_weighted else None
-            self._problems[key] = problems_of(self.predictions, *key, weights)
+            self._problems[key] = self.weighted(problems_of(self.predictions, *key))
         return self._problems[key]
+
+    def weighted(self, problems: BinaryProblems) -> BinaryProblems:
+        """Return problems of these rows with their weights."""
+        return replace(problems, row_weights=self.weights) if self.is_weighted else problems
 
     def cells(
         self,
@@ -257,10 +260,10 @@ class Rows:
 
             def bin_class(code: int, problem: BinaryProblems) -> BinStatistics:
                 class_strategy = strategy.of_class(code) if isinstance(strategy, PerClass) else strategy
+                problem = self.weighted(problem)
                 return bin_statistics(problem, n_bins=n_bins, strategy=class_strategy, variance=variance)
 
-            weights = self.weights if self.is_weighted else None
-            return stack_problems(bin_each_class(bin_class, rows.truth, matrix, weights), shape)
+            return stack_problems(bin_each_class(bin_class, rows.truth, matrix), shape)
         has_top = has_columns(rows) or isinstance(rows, TopLabelPrediction)
         if not has_top or notion not in TOP_NOTIONS or strategy != "uniform" or self.is_weighted or variance:
             return None
@@ -362,9 +365,8 @@ class Rows:
     def _area(self, notion: Notion) -> Area:
         if notion != "class-wise" or not has_columns(self.predictions):
             return mean_area([self.problems(notion)], self.clusters)
-        weights = self.weights if self.is_weighted else None
         events = (
-            problems_of(self._event_of(code), "confidence", None, weights)
+            self.weighted(problems_of(self._event_of(code), "confidence"))
             for code in range(score_matrix(self.predictions).shape[1])
         )
         return mean_area(events, self.clusters)
@@ -388,12 +390,6 @@ class Rows:
         """
         predicted = self.predictions if before is None else before.predictions
         return unseen_error(self.predictions, predicted, metric, self.weights, self.clusters)
-
-    def losses(self) -> dict[str, float]:
-        """Return the Brier score and the log loss of whole vectors, from one pass."""
-        matrix = score_matrix(self.predictions)
-        values = vector_values(self.labels, matrix, ("brier", "log_loss"))
-        return {name: weighted_mean(row_values, self.weights) for name, row_values in values.items()}
 
     def of_class(self, label: int, notion: str = "top-label") -> Rows:
         if notion == "top-label":
