@@ -16,7 +16,7 @@ import numpy as np
 Item = TypeVar("Item")
 Result = TypeVar("Result")
 
-#: Elements of a block of rows: it fits a processor's cache and outweighs the hand-over between threads.
+#: Elements of a block of rows: it fits a processor's cache, and thread switching costs little beside it.
 BLOCK = 131_072
 
 #: Bytes of a line of a processor's cache.
@@ -100,7 +100,7 @@ def blas_libraries() -> Any:
 
 
 def row_blocks(n_rows: int, row_width: int = 1, n_elements: int = BLOCK) -> list[slice]:
-    """Cut `n_rows` into blocks of so many elements, or of one row; at least one block."""
+    """Cut `n_rows` into blocks of at most `n_elements` elements, at least one row each; never no block."""
     step = max(1, n_elements // max(row_width, 1))
     return [slice(first, min(first + step, n_rows)) for first in range(0, max(n_rows, 1), step)]
 

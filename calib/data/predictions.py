@@ -925,10 +925,10 @@ def labelled(
     cluster: Values | None = None,
     what: str = "scores",
 ) -> Announcement:
-    """Return scores as predictions with these labels; refuse swapped arguments.
+    """Return scores and labels as labelled predictions, or raise `InputError` if they are swapped.
 
-    Class names among the labels become codes. Names come from predictions, or from the columns of a frame.
-    Weights and clusters replace those of predictions, if given.
+    Labels may be names of classes, which predictions or the columns of a frame have. Weights and clusters
+    replace the predictions' own.
     """
     check_order(y_true, scores)
     if isinstance(y_true, Announcement):  # unlabelled predictions, and their labels second

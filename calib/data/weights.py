@@ -15,11 +15,11 @@ _ONE = np.float64(1.0).tobytes()
 
 
 class RowWeights(NamedTuple):
-    """Weights of the rows that count: those of weight above 0."""
+    """Which rows have a weight above 0, and these weights."""
 
-    counts: np.ndarray | slice  #: Mask of the rows that count, (n,); a slice if all do
-    each: np.ndarray  #: (m,) float64: Weight of each of these, with mean 1
-    differ: bool  #: Whether weights differ; else `each` is 1
+    counts: np.ndarray | slice  #: (n,) bool: Whether the weight is above 0; a slice if it is in all rows
+    each: np.ndarray  #: (m,) float64: Weights above 0, divided by their mean
+    differ: bool  #: Whether the weights differ; if not, `each` is 1
 
 
 def row_weights(sample_weight: ArrayLike | None, n_samples: int) -> RowWeights:
