@@ -15,7 +15,6 @@ from calib.data.notions import Strategy
 from calib.data.predictions import Scores, Values
 from calib.data.validation import check_share
 from calib.diagrams.reliability_diagrams import with_class_names
-from calib.diagrams.row_lists import single_rows
 from calib.diagrams.style import (
     MAX_NAMED,
     OKABE_ITO,
@@ -35,7 +34,7 @@ from calib.diagrams.style import (
     unit_axes,
 )
 from calib.evidence.binning import BinStatistics
-from calib.evidence.rows import ReducedRows, Rows, Source, as_evidence
+from calib.evidence.rows import ReducedRows, Rows, Source, as_evidence, single_rows
 from calib.evidence.sums import SummedRows
 from calib.stats.floors import (
     ABOVE_NOISE,

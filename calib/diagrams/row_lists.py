@@ -9,25 +9,11 @@ import pandas as pd
 
 from calib.base.exceptions import InputError
 from calib.data.defaults import N_BINS
-from calib.data.kinds import needs_rows
 from calib.data.notions import Notion, Strategy
 from calib.data.predictions import BinaryPrediction, Scores, Values
 from calib.evidence.binning import BinStatistics
 from calib.evidence.reductions import event_scores, top_label
-from calib.evidence.rows import ReducedRows, Rows, Source, as_evidence
-from calib.evidence.sums import SummedRows
-
-
-def single_rows(
-    y_true: Source, scores: Scores | None, sample_weight: Values | None, cluster: Values | None, what: str
-) -> Rows:
-    """Return the evidence of labelled predictions, which `what` needs."""
-    evidence = as_evidence(y_true, scores, sample_weight, cluster)
-    if isinstance(evidence, SummedRows):
-        raise InputError(needs_rows(what))
-    if isinstance(evidence, ReducedRows):
-        raise InputError(f"{what} needs labelled predictions; BinaryProblems hold only scores and outcomes")
-    return evidence
+from calib.evidence.rows import Rows, Source, as_evidence, single_rows
 
 
 def rows_behind(

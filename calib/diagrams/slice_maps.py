@@ -14,7 +14,6 @@ from calib.data.defaults import N_BINS
 from calib.data.notions import NotionShape
 from calib.data.predictions import Scores, Values
 from calib.diagrams.heat import ClassHeat, class_heat, heat_of_cells
-from calib.diagrams.row_lists import single_rows
 from calib.diagrams.style import (
     OKABE_ITO,
     WHISKERS,
@@ -33,7 +32,7 @@ from calib.diagrams.style import (
     shorten,
     small_multiples,
 )
-from calib.evidence.rows import Source, as_evidence
+from calib.evidence.rows import Source, as_evidence, single_rows
 
 #: Small diagrams in a row.
 ACROSS = 3

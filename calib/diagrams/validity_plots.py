@@ -261,9 +261,7 @@ def canonical_validity(
     Base model and calibrated model are both judged on the calibrated model's cells. Parameters as for
     `calib.stats.canonical_ece`.
     """
-    rows = (
-        y_true.predictions if isinstance(y_true, Rows) else known_rows(y_true, proba, sample_weight, cluster)
-    )
+    rows = known_rows(y_true, proba, sample_weight, cluster)
     return ValidityCurve.of_cells(cell_means(rows, cells))
 
 

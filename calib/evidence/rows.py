@@ -12,7 +12,7 @@ import numpy as np
 
 from calib.base.exceptions import InputError
 from calib.data.defaults import N_BINS
-from calib.data.kinds import KINDS, lacks
+from calib.data.kinds import KINDS, lacks, needs_rows
 from calib.data.notions import (
     POOLED_NOTIONS,
     TOP_K_NOTIONS,
@@ -526,6 +526,18 @@ def as_evidence(
             )
         return ReducedRows(y_true) if isinstance(y_true, BinaryProblems) else y_true
     return Rows(known_rows(y_true, scores, sample_weight, cluster))
+
+
+def single_rows(
+    y_true: Source, scores: Scores | None, sample_weight: Values | None, cluster: Values | None, what: str
+) -> Rows:
+    """Return the evidence of labelled predictions, which `what` needs."""
+    evidence = as_evidence(y_true, scores, sample_weight, cluster)
+    if isinstance(evidence, SummedRows):
+        raise InputError(needs_rows(what))
+    if isinstance(evidence, ReducedRows):
+        raise InputError(f"{what} needs labelled predictions; BinaryProblems hold only scores and outcomes")
+    return evidence
 
 
 def as_pair(

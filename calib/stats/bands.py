@@ -141,10 +141,6 @@ class CalibrationBand(Result):
         corner[[0, -1]] = True
         return self.score[corner], bound[corner]
 
-    def frame(self) -> pd.DataFrame:
-        """Return one row per score."""
-        return pd.DataFrame({"score": self.score, "lower": self.lower, "upper": self.upper})
-
 
 def calibration_band(
     y_true: Source,

@@ -18,7 +18,7 @@ from calib.data.predictions import Scores, Values
 from calib.data.validation import check_level
 from calib.evidence.clusters import even_clusters_of
 from calib.evidence.row_scores import TINY, row_values, weighted_mean
-from calib.evidence.rows import Evidence, Known, Rows, Source, as_evidence, as_pair
+from calib.evidence.rows import Known, Rows, Source, as_pair, single_rows
 from calib.evidence.sampling import Progress, resample
 
 Metric = Literal["accuracy", "brier", "log_loss"]
@@ -104,7 +104,7 @@ def bootstrap_interval(
         As for `calib.noise_floor`; about `samples` alone.
     """
     options: dict[str, Any] = {"n_resamples": n_resamples, "random_state": random_state, "progress": progress}
-    rows = _single_rows(as_evidence(y_true, scores, sample_weight, cluster))
+    rows = single_rows(y_true, scores, sample_weight, cluster, "The interval of a mean over rows")
     losses = _checked_losses(rows, metric)
     unseen = np.array([rows.unseen_error(metric)])
     (found,) = limits_of_means(losses[None], level, MOST[metric], rows, unseen, **options)
@@ -129,7 +129,7 @@ def paired_interval(
 
     Parameters as for `bootstrap_interval`. Calibration errors have `paired_difference`.
     """
-    a, b = map(_single_rows, as_pair(y_true, scores_a, scores_b, sample_weight, cluster))
+    a, b = as_pair(y_true, scores_a, scores_b, sample_weight, cluster)
     options: dict[str, Any] = {"n_resamples": n_resamples, "random_state": random_state, "progress": progress}
     losses_a, losses_b = _checked_losses(a, metric), _checked_losses(b, metric)
     options["unseen"] = np.array([b.unseen_error(metric, a) - a.unseen_error(metric)])
@@ -154,12 +154,6 @@ def paired_intervals_of(
     a, *means_b = (weighted_mean(losses, rows.weights) for losses in (losses_a, *losses_b))
     changes = limits_of_means(losses_b - losses_a, level, MOST[metric], rows, unseen, **options)
     return [PairedInterval(metric, a, b, *change) for b, change in zip(means_b, changes, strict=True)]
-
-
-def _single_rows(evidence: Evidence) -> Rows:
-    if type(evidence) is not Rows:
-        raise InputError("the interval of a mean over rows needs the rows; got sums or binary problems")
-    return evidence
 
 
 def _checked_losses(rows: Rows, metric: str) -> np.ndarray:

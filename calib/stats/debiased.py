@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-import pandas as pd
 from scipy.fft import dct, idct
 
 from calib.base.parallel import WORKERS, map_threads
@@ -37,10 +36,6 @@ class MonotoneEstimate(Result):
     n_bins: np.ndarray  #: (Q,) int64: Bins chosen for each
     ece: np.ndarray  #: (Q,) float64: Error of each problem
 
-    def frame(self) -> pd.DataFrame:
-        """Return one row per problem."""
-        return pd.DataFrame({"problem": self.problem, "n_bins": self.n_bins, "ece": self.ece})
-
 
 @dataclass(frozen=True, eq=False, repr=False)
 class SmoothEstimate(Result):
@@ -51,10 +46,6 @@ class SmoothEstimate(Result):
     problem: np.ndarray  #: (Q,) int64: Problems that have entries
     #: (Q,) float64: SmoothECE of each problem, which is also the width of the kernel it was smoothed with
     ece: np.ndarray
-
-    def frame(self) -> pd.DataFrame:
-        """Return one row per problem."""
-        return pd.DataFrame({"problem": self.problem, "smooth_ece": self.ece})
 
 
 def debiased_l2(

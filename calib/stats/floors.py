@@ -427,11 +427,8 @@ def canonical_noise_floors(
     random_state: int | np.random.Generator | None = RANDOM_STATE,
 ) -> dict[int, NoiseFloor]:
     """Return the `canonical_noise_floor` of each norm, from the same redrawn labels."""
-    if isinstance(y_true, Rows):
-        rows, evidence = y_true.predictions, y_true
-    else:
-        rows = known_rows(y_true, proba, sample_weight, cluster)
-        evidence = Rows(rows)
+    rows = known_rows(y_true, proba, sample_weight, cluster)
+    evidence = y_true if isinstance(y_true, Rows) else Rows(rows)
     means, matrix = cell_means(rows, cells), vectors_of(evidence.predictions)
     n_cells, n_classes = means.predicted.shape
     places = means.position * n_classes + np.arange(n_classes)[:, None]

@@ -116,13 +116,9 @@ def error_interval(
     z = float(ndtri(1.0 - alpha / 2.0) / np.sqrt(few_clusters_factor(evidence.even_clusters, alpha)))
     cells = evidence.cells(notion, n_bins=n_bins, strategy=strategy, top_k=top_k)
     if norm == 1:
-        return _interval(cells, norm, level, _l1_limits(evidence, cells, z))
-    return _interval(cells, norm, level, _l2_limits(evidence, evidence.problems(notion, top_k), cells, z))
-
-
-def _interval(
-    cells: BinStatistics, norm: int, level: float, limits: tuple[float, float, float, float]
-) -> ErrorInterval:
+        limits = _l1_limits(evidence, cells, z)
+    else:
+        limits = _l2_limits(evidence, evidence.problems(notion, top_k), cells, z)
     observed, estimate, lower, upper = limits
     lower, upper = min(max(lower, 0.0), 1.0), min(upper, 1.0)
     return ErrorInterval(
