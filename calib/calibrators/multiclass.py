@@ -133,31 +133,6 @@ class ProblemCalibrators(tuple[Any, ...]):
         map_threads(calibrate, [index for index in fitted if len(flat[entries[index]])])
 
 
-def find_fallbacks(
-    shape: NotionShape,
-    n_points: np.ndarray,
-    needed: int,
-    calibrators: Sequence[Any],
-    by_class: Sequence[Any] = (),
-    shrunk: bool = False,
-) -> tuple[Fallback, ...]:
-    """List the problems with fewer than `needed` points, and what each uses."""
-    short = np.flatnonzero(n_points < needed)
-    columns = (short, shape.labels_of(short), shape.claims_of(short), n_points[short], shape.groups_of(short))
-
-    def used(index: int) -> str:
-        if calibrators[index] is None:
-            return "identity"
-        if any(calibrators[index] is shared for shared in by_class):
-            return "class"
-        return "shrunk" if shrunk else "pooled"
-
-    return tuple(
-        Fallback(index, label, rank, points, needed, used(index), group)
-        for index, label, rank, points, group in zip(*(column.tolist() for column in columns), strict=True)
-    )
-
-
 #: How problems that fell back are calibrated, by `Fallback.used`.
 FALLBACK_WORDS = {
     "identity": "left uncalibrated",
@@ -204,17 +179,21 @@ def fit_rows(calibrator: BaseEstimator, inputs: Any, outcomes: Values, sample_we
     return calibrator.fit(inputs, outcomes, sample_weight=sample_weight)
 
 
-def with_values(binning: HistogramBinning, values: np.ndarray) -> HistogramBinning:
-    other = clone(binning)
-    other.edges_, other.values_, other.counts_ = binning.edges_, values, binning.counts_
-    other.misplaced_ = other.effective_ = None
-    return other
+def with_shrunken(
+    calibrators: Sequence[Any], pooled: HistogramBinning, shrunk: Sequence[np.ndarray | None]
+) -> ProblemCalibrators:
+    """Replace the calibrators of problems with shrunken values by the pooled bins with these values."""
 
+    def with_values(values: np.ndarray) -> HistogramBinning:
+        other = clone(pooled)
+        other.edges_, other.values_, other.counts_ = pooled.edges_, values, pooled.counts_
+        other.misplaced_ = other.effective_ = None
+        return other
 
-def _classes_of(rows: Any) -> int:
-    if "one score" in rows.has:
-        raise InputError(f"proba must be scores of several classes; got a {type(rows).__name__}")
-    return rows.n_classes
+    return ProblemCalibrators(
+        own if values is None else with_values(values)
+        for own, values in zip(calibrators, shrunk, strict=True)
+    )
 
 
 def _bins_distinct(binary: Any) -> bool:
@@ -275,8 +254,6 @@ class MulticlassToBinary(Calibrator):
         With ``fallback="shrink"``: values of the pooled bins for each problem that fell back, else None.
     n_points_ : (P,) int64 array
         Calibration rows of each problem.
-    fallbacks_ : tuple of Fallback
-        The problems that fell back, and why.
     groups_, by_class_ : tuple of str, tuple
         Names of the groups, ascending; with ``by=("class", "group")`` a calibrator per class, or None.
     n_classes_ : int
@@ -338,21 +315,58 @@ class MulticlassToBinary(Calibrator):
         LongFitWarning
             Before a fit of more than a minute, with an estimate and advice.
         """
-        names = names_given(proba)
         rows = Rows(labelled(y, proba, sample_weight, what="proba"))
         scores = rows.predictions
         if not isinstance(proba, Announcement):
             score_matrix(scores, "proba")
-        n_classes = _classes_of(scores)
-        binary = self.binary_calibrator
-        by_counts = _bins_distinct(binary) and not rows.is_weighted
-        by_rows = self.bins_top_alone and isinstance(scores, Predictions)
-        shape = self.shape_for(n_classes)
+        shape, top_k = self._shape_of_rows(scores)
+        for name in ("groups_", "by_class_", "everyone_", "shrunk_"):
+            self.__dict__.pop(name, None)
+        self.class_names_, self.n_clusters_ = names_given(proba), rows.n_clusters
+        code, group_names = self._grouped(groups, rows.n_given)
+        by_counts = _bins_distinct(self.binary_calibrator) and not rows.is_weighted
+        if by_counts and self.notion == "class-wise":
+            return self._fit_classes(scores, shape)
+        if by_counts and self.bins_top_alone and isinstance(scores, Predictions):
+            return self.fit_sorted(shape, *separate_problems(scores, shape))
+        if self.has_groups:
+            self.groups_ = group_names
+            shape = self.shape_for(shape.n_classes, len(group_names))
+            problems = rows.weighted(grouped_problems(scores, shape, code[rows.counts]))
+        else:
+            problems = rows.problems(self.notion, top_k)
+        long = effort_words(self, problems.n_samples, shape.n_classes)
+        if long:
+            warnings.warn(long, LongFitWarning, stacklevel=2)
+
+        def fit_entries(source: BinaryProblems, index: int) -> Any:
+            fitted = clone(self.binary_calibrator)
+            if by_counts:
+                return fitted.fit_sorted(*source.problem(index))
+            weights = source.weights_of(index) if source.is_weighted else None
+            return fit_rows(fitted, *source.problem(index), weights)
+
+        classes = rows.problems("top-label") if shape.n_groups and shape.by_class else problems
+        self.fit_problems(
+            shape,
+            np.diff(problems.offsets),
+            lambda index: fit_entries(problems, index),
+            lambda claim: self._fit_pooled(problems, claim),
+            lambda label: fit_entries(classes, label),
+        )
+        if self.fallback == "shrink" and self.pooled_[0] is not None:
+            self._shrink(problems)
+        return self
+
+    def _shape_of_rows(self, scores: Any) -> tuple[NotionShape, int | None]:
+        """Return the problems of rows to fit on, and the number of ranks, or raise `InputError`."""
+        if "one score" in scores.has:
+            raise InputError(f"proba must be scores of several classes; got a {type(scores).__name__}")
+        shape, top_k = self.shape_for(scores.n_classes), self.top_k
         if isinstance(scores, MultilabelPrediction) and self.normalize:
             raise InputError(
                 "normalize=True makes rows sum to 1, which multilabel scores need not; leave it out"
             )
-        top_k = self.top_k
         if isinstance(scores, TopKPrediction) and self.notion in TOP_K_NOTIONS and top_k is None:
             if scores.n_ranks != shape.n_ranks:
                 raise InputError(
@@ -360,52 +374,7 @@ class MulticlassToBinary(Calibrator):
                     f"pass top_k={scores.n_ranks}"
                 )
             top_k = shape.n_ranks
-        for name in ("groups_", "by_class_", "everyone_", "shrunk_"):
-            self.__dict__.pop(name, None)
-        self.class_names_ = names
-        self.n_clusters_ = rows.n_clusters
-        needed = self.least_points
-        code, group_names = self._grouped(groups, rows.n_given)
-        if by_counts and (by_rows or self.notion == "class-wise"):
-            return self._fit_by_counts(scores, shape, binary)
-        if self.has_groups:
-            self.groups_ = group_names
-            shape = self.shape_for(n_classes, len(self.groups_))
-            problems = rows.weighted(grouped_problems(scores, shape, code[rows.counts]))
-        else:
-            problems = rows.problems(self.notion, top_k)
-        long = effort_words(self, problems.n_samples, shape.n_classes)
-        if long:
-            warnings.warn(long, LongFitWarning, stacklevel=2)
-        sizes = np.diff(problems.offsets)
-
-        def fit_entries(source: BinaryProblems, index: int) -> Any:
-            fitted = clone(binary)
-            if by_counts:
-                return fitted.fit_sorted(*source.problem(index))
-            weights = source.weights_of(index) if source.is_weighted else None
-            return fit_rows(fitted, *source.problem(index), weights)
-
-        classes = problems
-        if shape.n_groups and shape.by_class:
-            classes = rows.problems("top-label")
-        self.fit_problems(
-            shape,
-            sizes,
-            lambda index: fit_entries(problems, index),
-            lambda claim: self._fit_pooled(problems, claim, binary, needed),
-            np.diff(classes.offsets),
-            lambda label: fit_entries(classes, label),
-        )
-        if self.fallback == "shrink" and self.pooled_[0] is not None:
-            self.shrunk_ = self._shrunk(problems, sizes < needed, self.pooled_[0])
-            each = (
-                own if size >= needed else with_values(self.pooled_[0], values)
-                for own, size, values in zip(self.calibrators_, sizes, self.shrunk_, strict=True)
-            )
-            self.calibrators_ = ProblemCalibrators(each)
-            self.fallbacks_ = find_fallbacks(shape, sizes, needed, self.calibrators_, (), True)
-        return self
+        return shape, top_k
 
     @property
     def bins_top_alone(self) -> bool:
@@ -413,17 +382,11 @@ class MulticlassToBinary(Calibrator):
         alone = _gives_top(self) and self.fallback == "identity" and not self.has_groups
         return alone and _bins_distinct(self.binary_calibrator)
 
-    def _fit_by_counts(self, scores: Announcement, shape: NotionShape, binary: Any) -> MulticlassToBinary:
-        """Fit histogram binning of unweighted rows, with few problems sorted at a time."""
-        if self.notion != "class-wise":
-            return self.fit_sorted(shape, *separate_problems(scores, shape))
-        unfitted = clone(binary)
-        assert isinstance(scores, (Predictions, MultilabelPrediction))
+    def _fit_classes(self, scores: Any, shape: NotionShape) -> MulticlassToBinary:
+        """Fit class-wise histogram binning of unweighted rows, with few classes sorted at a time."""
+        unfitted = clone(self.binary_calibrator)
         fitted = fit_classes(lambda *problem: copy(unfitted).fit_sorted(*problem), scores)
-        sizes = np.full(shape.n_classes, len(scores))
-        return self.fit_problems(
-            shape, sizes, fitted.__getitem__, lambda claim: None, sizes, fitted.__getitem__
-        )
+        return self.fit_problems(shape, np.full(shape.n_classes, len(scores)), fitted.__getitem__)
 
     def fit_sorted(
         self,
@@ -436,30 +399,27 @@ class MulticlassToBinary(Calibrator):
         `problem(index)` returns ascending scores and (m,) bool outcomes, in any thread.
         """
         unfitted = clone(self.binary_calibrator)  # once: scikit-learn reads the signature for every clone
-
-        def fit(index: int) -> Any:
-            return copy(unfitted).fit_sorted(*problem(index))
-
-        return self.fit_problems(shape, sizes, fit, lambda claim: None, sizes, fit)
+        return self.fit_problems(shape, sizes, lambda index: copy(unfitted).fit_sorted(*problem(index)))
 
     def fit_problems(
         self,
         shape: NotionShape,
         sizes: np.ndarray,
         fit_problem: Callable[[int], Any],
-        fit_pooled: Callable[[int], Any],
-        class_sizes: np.ndarray,
-        fit_class: Callable[[int], Any],
+        fit_pooled: Callable[[int], Any] = lambda claim: None,
+        fit_class: Callable[[int], Any] = lambda label: None,
     ) -> MulticlassToBinary:
         """Fit all problems by functions that fit one problem each, called on threads.
 
-        `sizes`, (P,), and `class_sizes`, (L,), are calibration rows. The functions return the fitted binary
-        calibrator of a problem, of a claim (or None), and, with groups and classes, of a class.
+        `sizes`, (P,), are calibration rows. The functions return the fitted binary calibrator of a problem,
+        of a claim (or None), and, with groups and classes, of a class.
         """
         needed = self.least_points
-        pooled = [fit_pooled(claim) for claim in range(shape.n_claims)]
+        self.n_points_, self.n_classes_ = sizes, shape.n_classes
+        self.pooled_ = tuple(fit_pooled(claim) for claim in range(shape.n_claims))
         by_class: list[Any] = []
         if shape.n_groups and shape.by_class:
+            class_sizes = sizes.reshape(-1, shape.n_classes).sum(axis=0)
             by_class = map_threads(
                 lambda label: fit_class(label) if class_sizes[label] >= needed else None,
                 range(shape.n_classes),
@@ -471,15 +431,32 @@ class MulticlassToBinary(Calibrator):
                 return fit_problem(index)
             if by_class and by_class[index % shape.n_classes] is not None:
                 return by_class[index % shape.n_classes]
-            return pooled[index // shape.problems_per_claim]
+            return self.pooled_[index // shape.problems_per_claim]
 
         self.calibrators_ = ProblemCalibrators(map_threads(fit_or_fall_back, range(shape.n_problems)))
-        self.pooled_ = tuple(pooled)
-        self.n_points_ = sizes
-        self.n_classes_ = shape.n_classes
-        fitted = [calibrator for calibrator in by_class if calibrator is not None]
-        self.fallbacks_ = find_fallbacks(shape, sizes, needed, self.calibrators_, fitted)
         return self
+
+    @property
+    def fallbacks_(self) -> tuple[Fallback, ...]:
+        """The problems that fell back, and what each uses."""
+        shape, needed, by_class = self.shape_, self.least_points, getattr(self, "by_class_", ())
+        short = np.flatnonzero(self.n_points_ < needed)
+        shared = {id(calibrator) for calibrator in by_class if calibrator is not None}
+
+        def used(index: int) -> str:
+            if self.calibrators_[index] is None:
+                return "identity"
+            if id(self.calibrators_[index]) in shared:
+                return "class"
+            return "shrunk" if hasattr(self, "shrunk_") else "pooled"
+
+        columns = (short, shape.labels_of(short), shape.claims_of(short), self.n_points_[short])
+        return tuple(
+            Fallback(index, label, rank, points, needed, used(index), group)
+            for index, label, rank, points, group in zip(
+                *(column.tolist() for column in (*columns, shape.groups_of(short))), strict=True
+            )
+        )
 
     @property
     def binary_calibrator(self) -> Any:
@@ -670,34 +647,35 @@ class MulticlassToBinary(Calibrator):
             return self._given_back(proba, self._class_wise(matrix))
         return self._given_back(proba, completed(matrix, *self._top(proba, groups)))
 
-    def _fit_pooled(self, problems: BinaryProblems, claim: int, binary: Any, needed: int) -> Any:
+    def _fit_pooled(self, problems: BinaryProblems, claim: int) -> Any:
         per_claim = problems.shape.problems_per_claim
         if self.fallback == "identity" or per_claim == 1:
             return None
         entries = slice(*problems.offsets[[claim * per_claim, (claim + 1) * per_claim]])
         scores, outcomes = problems.scores[entries], problems.outcomes[entries]
+        if len(scores) < self.least_points:
+            return None
         weights = problems.weights[entries] if problems.is_weighted else None
-        return fit_rows(clone(binary), scores, outcomes, weights) if len(scores) >= needed else None
+        return fit_rows(clone(self.binary_calibrator), scores, outcomes, weights)
 
-    def _shrunk(self, problems: BinaryProblems, short: np.ndarray, pooled: Any) -> list[Any]:
-        """Values of the pooled bins for each problem with too few rows, None for the others."""
+    def _shrink(self, problems: BinaryProblems) -> None:
+        """Move the pooled bins of each problem with too few rows, unless it has none."""
         problems.check_unweighted('fallback="shrink"', 'use fallback="pooled"')
-        count = np.diff(problems.offsets)
+        (pooled,), count = self.pooled_, self.n_points_
         problem = np.repeat(np.arange(problems.n_problems), count)
         value = pooled.values_[assign_bins(problems.scores, pooled.edges_)]
         happened, prior = (
             np.bincount(problem, weights=each, minlength=problems.n_problems)
             for each in (problems.outcomes, value)
         )
-        listed: list[Any] = [None] * problems.n_problems
-        for index in np.flatnonzero(short).tolist():
-            listed[index] = pooled.values_
+        short = count < self.least_points
         chosen = np.flatnonzero(short & (count > 0))
         means = prior[chosen] / count[chosen]
         estimate = shrunken(happened[chosen], count[chosen], means)[0]
+        self.shrunk_ = [pooled.values_ if few else None for few in short]
         for index, share, mean in zip(chosen.tolist(), estimate.tolist(), means.tolist(), strict=True):
-            listed[index] = moved_to(share, mean, pooled.values_)
-        return listed
+            self.shrunk_[index] = moved_to(share, mean, pooled.values_)
+        self.calibrators_ = with_shrunken(self.calibrators_, pooled, self.shrunk_)
 
     def _checked(self, proba: Scores) -> np.ndarray:
         return checked_matrix(self, proba)
@@ -729,13 +707,12 @@ def as_multiclass(calibrator: BinaryCalibrator, rows: Any) -> MulticlassToBinary
     """Return a fitted calibrator of one score as a `MulticlassToBinary` with one pooled problem."""
     if rows is None:
         return None
-    reduction = MulticlassToBinary(calibrator, notion="confidence")
+    reduction = MulticlassToBinary(calibrator, notion="confidence", min_points=1)
     reduction.calibrators_ = ProblemCalibrators([calibrator])
     reduction.pooled_ = (None,)
     reduction.n_points_ = np.array([rows.n_samples])
     reduction.n_classes_ = 2
     reduction.n_clusters_ = clusters_of_fit(rows)
-    reduction.fallbacks_ = ()
     return reduction
 
 

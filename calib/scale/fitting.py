@@ -414,7 +414,6 @@ def _fit_problems(
         sizes(own, shape.n_problems),
         lambda index: fit_one(own.of_key(index)),
         fit_pooled,
-        sizes(by_class, len(found.classes)),
         lambda label: fit_one(by_class.of_key(label)),
     )
     return found.classes, found.n_rows

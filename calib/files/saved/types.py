@@ -15,7 +15,7 @@ from calib.calibrators.canonical import CanonicalBinning, GridScheme, Sierpinski
 from calib.calibrators.catalogue import BINARY, SCHEMES, VECTOR, CatalogueEntry
 from calib.calibrators.curves import MOST_ODDS
 from calib.calibrators.label_shift import CorrectedCalibrator, CorrectedScores
-from calib.calibrators.multiclass import MulticlassToBinary, ProblemCalibrators, find_fallbacks, with_values
+from calib.calibrators.multiclass import MulticlassToBinary, ProblemCalibrators, with_shrunken
 from calib.calibrators.ridge_choice import CROSS_VALIDATED
 from calib.calibrators.scaling import LEAST_FLOOR, MOST_FLOOR
 from calib.calibrators.venn_abers import VennAbersCalibration
@@ -440,18 +440,13 @@ class _MulticlassLayout(Layout):
         if shrinks:
             shrunk = _shrunk_values(raw["shrunk_"], f"{where}.shrunk_", n_points < needed, pooled[0])
             groups |= {"shrunk_": shrunk}
-            calibrators = ProblemCalibrators(
-                calibrator if values is None else with_values(pooled[0], values)
-                for calibrator, values in zip(calibrators, shrunk, strict=True)
-            )
+            calibrators = with_shrunken(calibrators, pooled[0], shrunk)
         groups |= {"by_class_": tuple(by_class)} if both else {}
-        own = [calibrator for calibrator in by_class if calibrator is not None]
         return groups | {
             "calibrators_": calibrators,
             "pooled_": tuple(pooled),
             "n_points_": n_points,
             "n_classes_": n_classes,
-            "fallbacks_": find_fallbacks(shape, n_points, needed, calibrators, own, shrinks),
         }
 
     @property
