@@ -25,9 +25,8 @@ from sklearn.utils.validation import (
 )
 
 from calib.base.exceptions import InputError
-from calib.calibrators.completed_rows import completed
+from calib.calibrators.completed_rows import completed, softmax
 from calib.calibrators.multiclass import MulticlassToBinary, fit_rows
-from calib.calibrators.softmax import softmax
 from calib.data.defaults import RANDOM_STATE
 from calib.data.matrices import highest
 from calib.data.predictions import TopLabelPrediction, Values

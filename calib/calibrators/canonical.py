@@ -127,16 +127,12 @@ class GridScheme(SimplexScheme):
     Examples
     --------
     >>> scheme = GridScheme(cells=5).fit([[1.0, 0.0, 0.0]])
-    >>> scheme.n_bins_, scheme.tuples([[0.2, 0.4, 0.4], [1.0, 0.0, 0.0]]).tolist()
-    (25, [[1, 2, 3], [5, 1, 1]])
+    >>> scheme.n_bins_, scheme.assign([[0.2, 0.4, 0.4], [1.0, 0.0, 0.0]]).tolist()
+    (25, [2, 24])
     """
 
     def __init__(self, cells: int = 5) -> None:
         self.cells = cells
-
-    def tuples(self, proba: Scores) -> np.ndarray:
-        """Return the tuple k of each row's cell, (n, L) int64."""
-        return map_row_blocks(lambda rows: simplex_cells.grid_tuples(rows, self.cells), self._checked(proba))
 
     def rank(self, tuples: np.ndarray) -> np.ndarray:
         """Return the cell numbers, (n,) int64, of (n, L) tuples k."""

@@ -1,12 +1,28 @@
-"""Whole rows from calibrated scores: divided by their sums, or completed around the predicted class."""
+"""Whole rows from scores: softmax, divided by their sums, or completed around the predicted class."""
 
 import numpy as np
+
+from calib.data.matrices import row_max
 
 #: Rows of smaller calibrated scores count as zeros: histogram binning separates bins of value 0 by less.
 NOTHING = 1e-9
 
 #: Least sum of the other classes that their shares are taken from.
 LEAST_REST = 1e-300
+
+
+def softmax(z: np.ndarray) -> np.ndarray:
+    """Return exp(z) of (n, L) floats divided by the sums of its rows, of the type of z.
+
+    >>> softmax(np.log([[1.0, 3.0]])).tolist()
+    [[0.25, 0.75]]
+    """
+    if not isinstance(z, np.ndarray):  # a value of a program of calib.export
+        return z.softmax()
+    p = z - row_max(z)[:, None]
+    np.exp(p, out=p)
+    p /= p.sum(axis=1, keepdims=True)
+    return p
 
 
 def normalised(scores: np.ndarray) -> np.ndarray:

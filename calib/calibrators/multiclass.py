@@ -18,7 +18,7 @@ from sklearn.utils.validation import check_is_fitted, has_fit_parameter
 from calib.base.exceptions import InputError, LongFitWarning
 from calib.base.parallel import map_threads, row_blocks
 from calib.calibrators.binary import BinaryCalibrator
-from calib.calibrators.calibrator import Calibrator, Kinded, check_calibrates, checked_matrix
+from calib.calibrators.calibrator import Calibrator, check_calibrates, checked_matrix
 from calib.calibrators.completed_rows import completed, normalised
 from calib.calibrators.curves import Curve, CurveSet
 from calib.calibrators.effort import effort_words
@@ -603,10 +603,6 @@ class MulticlassToBinary(Calibrator):
             raise InputError('groups need by="group" or by=("class", "group"); got by="class"')
         return as_groups(groups, n_samples) if groups is not None else (np.empty(0, np.int64), ())
 
-    @overload
-    def predict_top_k(self, proba: Announcement) -> TopKPrediction: ...
-    @overload
-    def predict_top_k(self, proba: Values) -> tuple[np.ndarray, np.ndarray]: ...
     @available_if(_gives_top_k)
     def predict_top_k(self, proba: Scores) -> tuple[np.ndarray, np.ndarray] | TopKPrediction:
         """Return the K highest classes of each row and their calibrated scores, both (n, K)."""
@@ -632,10 +628,6 @@ class MulticlassToBinary(Calibrator):
             )
         return rows.ranked[:, :n_ranks], rows.scores[:, :n_ranks]
 
-    @overload
-    def predict_proba(self, proba: Kinded, *, groups: Values | None = None) -> Kinded: ...
-    @overload
-    def predict_proba(self, proba: Values, *, groups: Values | None = None) -> np.ndarray: ...
     @available_if(_gives_proba)
     def predict_proba(self, proba: Scores, *, groups: Values | None = None) -> np.ndarray | Announcement:
         """Calibrated scores of every class, (n, L) float64.

@@ -16,10 +16,10 @@ from scipy.special import expit, log_softmax
 from calib.base.exceptions import InputError, LongFitWarning, TooManyParametersWarning
 from calib.base.parallel import map_row_blocks, map_threads, row_blocks
 from calib.calibrators.calibrator import VectorCalibrator
+from calib.calibrators.completed_rows import softmax
 from calib.calibrators.effort import effort_words
 from calib.calibrators.likelihood import LEAST_RIDGE
 from calib.calibrators.ridge_choice import CROSS_VALIDATED, best_strength, folds, search_strength
-from calib.calibrators.softmax import softmax
 from calib.calibrators.softmax_fit import DiagonalMap, FullMap, Map, SoftmaxFit, softmax_fit
 from calib.data.matrices import row_max
 from calib.data.predictions import Scores, Values, labelled, names_given, score_matrix

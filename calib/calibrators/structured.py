@@ -7,9 +7,9 @@ from typing import Any
 import numpy as np
 
 from calib.base.parallel import map_row_blocks
+from calib.calibrators.completed_rows import softmax
 from calib.calibrators.likelihood import LEAST_RIDGE
 from calib.calibrators.scaling import LogScaling, log_floored, log_loss_temperature
-from calib.calibrators.softmax import softmax
 from calib.calibrators.softmax_fit import DiagonalMap, FullMap, softmax_fit
 
 

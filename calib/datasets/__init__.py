@@ -2,7 +2,7 @@
 
 from calib.datasets.built_in import load_example
 from calib.datasets.example import EXAMPLE_TITLES, Example
-from calib.datasets.real import Stopped, covtype, digits
+from calib.datasets.real import covtype, digits
 from calib.datasets.simulated import (
     covtype_simulated,
     four_networks,
@@ -16,7 +16,6 @@ from calib.datasets.simulated import (
 __all__ = [
     "EXAMPLE_TITLES",
     "Example",
-    "Stopped",
     "covtype",
     "covtype_simulated",
     "digits",

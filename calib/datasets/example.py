@@ -9,7 +9,6 @@ from types import MappingProxyType
 import numpy as np
 import pandas as pd
 
-from calib.calibrators.completed_rows import completed
 from calib.data.predictions import Predictions
 from calib.data.validation import as_scores
 
@@ -50,7 +49,9 @@ class Example:
     #: Rows to fit calibrators on; None if the example has evaluation rows only
     calibration: Predictions | None
     evaluation: Predictions  #: Rows to assess models on
-    truth: np.ndarray | None = None  #: (n,) float64 array: P(Y = c(x) | x) of each evaluation row, if known
+    #: (n,) float64 array: P(Y = c(x) | x) of each evaluation row, if known; the other classes share the rest
+    #: in proportion to their scores
+    truth: np.ndarray | None = None
     #: All models on these rows; the fields above describe the first. Empty if there is only one
     models: Mapping[str, tuple[Predictions, Predictions]] = field(default_factory=dict)
 
@@ -59,14 +60,6 @@ class Example:
             truth = as_scores(self.truth, ndim=1, what="truth").view()
             truth.flags.writeable = False
             object.__setattr__(self, "truth", truth)
-
-    def true_proba(self) -> np.ndarray | None:
-        """Known conditional probabilities P(Y = l | x), (n, L) float64; None if they are unknown.
-
-        In every simulated example the other classes share 1 - `truth` in proportion to their scores.
-        """
-        rows = self.evaluation
-        return None if self.truth is None else completed(rows.proba, rows.label, self.truth)
 
 
 #: Columns that `simulated_columns` makes.

@@ -6,7 +6,6 @@ import gzip
 import hashlib
 import os
 import warnings
-from collections.abc import Callable
 from io import BytesIO
 from pathlib import Path
 from typing import IO, Any
@@ -33,10 +32,6 @@ MAX_BYTES = 300_000_000
 _WHERE = "https://archive.ics.uci.edu/dataset/31/covertype"
 
 Arrays = dict[str, np.ndarray]
-
-
-class Stopped(Exception):
-    """Raised if the caller's `stop` returned True before the work was done."""
 
 
 def digits(*, random_state: int = RANDOM_STATE) -> Example:
@@ -73,7 +68,6 @@ def covtype(
     data_home: str | Path | None = None,
     cache: bool = True,
     progress: Progress | None = None,
-    stop: Callable[[], bool] | None = None,
 ) -> Example:
     """Predict COVTYPE's cover types as the paper does, and cache the predictions on disk.
 
@@ -93,16 +87,13 @@ def covtype(
     data_home, cache : path, bool
         Folder of downloads and cached predictions; whether to read and write these.
     progress : callable(float, str), optional
-        Called with the share of the work that is done, from 0 to 1, and what is being done.
-    stop : callable() -> bool, optional
-        Ends the work if it returns True.
+        Called with the share of the work that is done, from 0 to 1, and what is being done. An exception that
+        it raises ends the work.
 
     Raises
     ------
     InputError
         If the data can be neither found nor downloaded, or are not COVTYPE.
-    Stopped
-        If `stop` returned True.
 
     Notes
     -----
@@ -131,7 +122,7 @@ def covtype(
     file = home / "calib" / f"covtype-{model}-{key.hexdigest()}.npz"
     arrays = _load(file) if cache else None
     if arrays is None:
-        arrays = _predict(features, labels, model, random_state, report, stop or (lambda: False))
+        arrays = _predict(features, labels, model, random_state, report)
         if cache:
             _store(file, arrays)
     report(1.0, "Done")
@@ -214,12 +205,7 @@ def _unpack(raw: bytes) -> bytes:
 
 
 def _predict(
-    features: np.ndarray,
-    labels: np.ndarray,
-    model: str,
-    random_state: int,
-    report: Progress,
-    stop: Callable[[], bool],
+    features: np.ndarray, labels: np.ndarray, model: str, random_state: int, report: Progress
 ) -> Arrays:
     from sklearn.model_selection import train_test_split
 
@@ -232,14 +218,13 @@ def _predict(
     if len(np.unique(labels[train])) < 2:
         raise InputError("the training rows hold a single cover type; pass a file with more rows")
     fit = _grow_forest if model == "forest" else _fit_logistic
-    fitted = fit(features[train], labels[train], random_state, report, stop)
+    fitted = fit(features[train], labels[train], random_state, report)
     arrays: Arrays = {}
     done, total = 0, len(calibration) + len(evaluation)
     for name, rows in (("calibration", calibration), ("evaluation", evaluation)):
         # Columns by class code: a class without training rows has a column of zeros.
         proba = np.zeros((len(rows), n_classes))
         for block in np.array_split(np.arange(len(rows)), max(len(rows) // 20_000, 1)):
-            _check(stop)
             report(0.9 + 0.1 * done / total, f"Predicting the {name} rows")
             done += len(block)
             proba[block[:, None], fitted.classes_] = fitted.predict_proba(features[rows[block]])
@@ -249,36 +234,25 @@ def _predict(
     return arrays
 
 
-def _grow_forest(
-    features: np.ndarray, labels: np.ndarray, random_state: int, report: Progress, stop: Callable[[], bool]
-) -> Any:
+def _grow_forest(features: np.ndarray, labels: np.ndarray, random_state: int, report: Progress) -> Any:
     from sklearn.ensemble import RandomForestClassifier
 
     forest = RandomForestClassifier(n_jobs=-1, random_state=random_state)
     n_trees, step = forest.n_estimators, 2 * (os.cpu_count() or 1)
     forest.set_params(warm_start=True)
     for trees in [*range(step, n_trees, step), n_trees]:
-        _check(stop)
         forest.set_params(n_estimators=trees).fit(features, labels)
         report(0.9 * trees / n_trees, f"Growing the forest: {trees} of {n_trees} trees")
     return forest
 
 
-def _fit_logistic(
-    features: np.ndarray, labels: np.ndarray, random_state: int, report: Progress, stop: Callable[[], bool]
-) -> Any:
+def _fit_logistic(features: np.ndarray, labels: np.ndarray, random_state: int, report: Progress) -> Any:
     from sklearn.linear_model import LogisticRegression
     from sklearn.pipeline import make_pipeline
     from sklearn.preprocessing import StandardScaler
 
-    _check(stop)
     report(0.1, "Fitting the logistic regression")
     return make_pipeline(StandardScaler(), LogisticRegression(solver="newton-cholesky")).fit(features, labels)
-
-
-def _check(stop: Callable[[], bool]) -> None:
-    if stop():
-        raise Stopped("stopped before the predictions were complete")
 
 
 def _load(file: Path) -> Arrays | None:

@@ -11,7 +11,7 @@ from sklearn.base import BaseEstimator
 
 from calib.calibrators.binary import BinaryCalibrator
 from calib.data.notions import TOP_NOTIONS
-from calib.data.predictions import TopLabelPrediction
+from calib.data.predictions import BinaryPrediction, ConfidencePrediction, TopLabelPrediction
 
 #: Rows replayed at a time.
 BLOCK = 10_000
@@ -42,54 +42,42 @@ def replay(
 
 def outputs(calibrator: BaseEstimator, proba: np.ndarray, groups: Any = None) -> dict[str, np.ndarray]:
     """Return the outputs of the calibrator itself, under the names of `calib.export.to_onnx`."""
-    values, rule = _fitted_outputs(calibrator, proba, groups), getattr(calibrator, "rule_", None)
-    if rule is None:
-        return values
-    if "scores" in values:
-        score = values["scores"]
-        both = np.column_stack([1.0 - score, score])
-        announced: Any = both if rule.of_event else score
-    elif "labels" in values:
-        announced = TopLabelPrediction(values["labels"][:, 0], values["confidences"][:, 0])
-    elif "confidence" in values:
-        announced = TopLabelPrediction(values["label"], values["confidence"])
-    else:
-        announced = values["probabilities"]
-    return values | {"accept": rule.accept(announced)}
-
-
-def _fitted_outputs(calibrator: BaseEstimator, proba: np.ndarray, groups: Any) -> dict[str, np.ndarray]:
+    given = {} if groups is None else {"groups": groups}
+    rule = getattr(calibrator, "rule_", None)
+    values: dict[str, np.ndarray] = {}
+    rows: Any = None
     if isinstance(calibrator, BinaryCalibrator):
-        return {"scores": calibrator.predict(proba)}
-    if hasattr(calibrator, "predict_top_k"):
-        labels, confidences = calibrator.predict_top_k(proba)
-        return {"labels": labels, "confidences": confidences}
-    values, given = {}, {} if groups is None else {"groups": groups}
-    if hasattr(calibrator, "predict_proba"):
-        values["probabilities"] = calibrator.predict_proba(proba, **given)
-        values["label"] = values["probabilities"].argmax(axis=1)
-    if getattr(calibrator, "notion", None) in TOP_NOTIONS:
-        top = calibrator.predict_top(proba, **given)
-        values |= {"label": top.label, "confidence": top.confidence}
-    return values
+        values["scores"] = calibrator.predict(proba)
+        of_event = rule is not None and rule.of_event
+        rows = BinaryPrediction(values["scores"]) if of_event else ConfidencePrediction(values["scores"])
+    elif hasattr(calibrator, "predict_top_k"):
+        values["labels"], values["confidences"] = calibrator.predict_top_k(proba)
+        rows = TopLabelPrediction(values["labels"][:, 0], values["confidences"][:, 0])
+    else:
+        if hasattr(calibrator, "predict_proba"):
+            rows = values["probabilities"] = calibrator.predict_proba(proba, **given)
+            values["label"] = rows.argmax(axis=1)
+        if getattr(calibrator, "notion", None) in TOP_NOTIONS:
+            rows = calibrator.predict_top(proba, **given)
+            values |= {"label": rows.label, "confidence": rows.confidence}
+    return values if rule is None else values | {"accept": rule.accept(rows)}
 
 
 def largest_difference(actual: dict[str, np.ndarray], expected: dict[str, np.ndarray]) -> float:
     """Return the largest absolute difference between two sets of outputs, infinite if they disagree."""
     if actual.keys() != expected.keys() or any(actual[name].shape != expected[name].shape for name in actual):
         return float("inf")
-    largest = 0.0
-    for name, values in expected.items():
-        if name in ("label", "labels"):
-            rows = np.flatnonzero((actual[name] != values).reshape(len(values), -1).any(axis=1))
-            if len(rows) and ("probabilities" not in expected or "confidence" in expected):
-                return float("inf")
-            if len(rows):
-                matrix = expected["probabilities"]
-                gaps = matrix[rows, values[rows]] - matrix[rows, actual[name][rows]]
-                largest = max(largest, float(gaps.max()))
-        elif name == "accept":
-            largest = max(largest, float((actual[name].astype(bool) != values).any()))
-        elif values.size:
-            largest = max(largest, float(np.abs(actual[name] - values).max()))
-    return largest
+    return max(_difference(name, actual[name], values, expected) for name, values in expected.items())
+
+
+def _difference(name: str, actual: np.ndarray, values: np.ndarray, expected: dict[str, np.ndarray]) -> float:
+    """Compare an output; of predicted classes, by their probabilities if these are an output."""
+    if name not in ("label", "labels"):
+        return float(np.abs(actual.astype(np.float64) - values).max(initial=0.0))
+    rows = np.flatnonzero((actual != values).reshape(len(values), -1).any(axis=1))
+    if not len(rows):
+        return 0.0
+    if "probabilities" not in expected or "confidence" in expected:
+        return float("inf")
+    matrix = expected["probabilities"]
+    return max(0.0, float((matrix[rows, values[rows]] - matrix[rows, actual[rows]]).max()))

@@ -9,6 +9,7 @@ from sklearn.ensemble import RandomForestClassifier
 from sklearn.model_selection import train_test_split
 
 from calib import HistogramBinning, InputError, MulticlassToBinary, datasets
+from calib.calibrators.completed_rows import completed
 from calib.datasets import real
 
 
@@ -151,7 +152,11 @@ def test_without_network_one_sentence_says_what_to_do(monkeypatch, tmp_path):
         datasets.covtype(model="svm")
 
 
-def test_progress_rises_and_stop_ends_the_work(tmp_path):
+class Stop(Exception):
+    """A user's wish to stop."""
+
+
+def test_progress_rises_and_an_exception_in_it_ends_the_work(tmp_path):
     source, told = as_bytes(small_table()), []
     datasets.covtype(source, data_home=tmp_path, progress=lambda done, what: told.append((done, what)))
     shares = [done for done, _ in told]
@@ -160,13 +165,14 @@ def test_progress_rises_and_stop_ends_the_work(tmp_path):
     assert sum("trees" in what for _, what in told) >= 3
 
     told.clear()
-    with pytest.raises(datasets.Stopped):
-        datasets.covtype(
-            source,
-            cache=False,
-            progress=lambda done, what: told.append(what),
-            stop=lambda: any("trees" in what for what in told),
-        )
+
+    def report(done, what):
+        told.append(what)
+        if "trees" in what:
+            raise Stop
+
+    with pytest.raises(Stop):
+        datasets.covtype(source, cache=False, progress=report)
     assert sum("trees" in what for what in told) == 1
 
 
@@ -217,7 +223,7 @@ def test_simulated_sizes_shares_and_scores(simulated):
     hit = rows.label == rows.labels
     sd = np.sqrt((simulated.truth * (1 - simulated.truth)).sum())
     assert abs(hit.sum() - simulated.truth.sum()) < 4 * sd
-    full = simulated.true_proba()
+    full = completed(rows.proba, rows.label, simulated.truth)
     np.testing.assert_allclose(full.sum(axis=1), 1.0, atol=1e-9)
     counts = np.bincount(rows.labels)
     assert (abs(counts - full.sum(axis=0)) < 4.5 * np.sqrt((full * (1 - full)).sum(axis=0))).all()

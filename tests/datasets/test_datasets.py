@@ -2,6 +2,7 @@ import numpy as np
 import pytest
 
 from calib import InputError, datasets, ece
+from calib.calibrators.completed_rows import completed
 
 
 def in_bin(predictions, low, high):
@@ -17,14 +18,14 @@ def test_two_patients_are_example_1_in_exact_proportions():
         assert [hit[rows.label == code].mean() for code in (0, 1)] == [0.2, 1.0]
         assert [(rows.label == code).mean() for code in range(3)] == [0.5, 0.5, 0.0]
     # Patient a: 0.2, and 0.8 shared by two classes of equal score; patient b: certain.
-    assert example.true_proba()[:2].tolist() == [[0.2, 0.4, 0.4], [0.0, 1.0, 0.0]]
+    full = completed(rows.proba, rows.label, example.truth)
+    assert full[:2].tolist() == [[0.2, 0.4, 0.4], [0.0, 1.0, 0.0]]
 
 
 def test_digits_are_out_of_fold_and_overconfident():
     example = datasets.digits()
     assert not example.simulated
     assert example.truth is None
-    assert example.true_proba() is None
     both = (example.calibration, example.evaluation)
     assert sum(rows.n_samples for rows in both) == 1797
     assert all(rows.class_names == tuple("0123456789") for rows in both)
@@ -56,7 +57,7 @@ def test_perfect_population_has_its_scores_for_truth(n_classes):
     rows = example.evaluation
     assert rows.n_classes == n_classes
     np.testing.assert_array_equal(example.truth, rows.confidence)
-    np.testing.assert_allclose(example.true_proba(), rows.proba, atol=1e-12)
+    np.testing.assert_allclose(completed(rows.proba, rows.label, example.truth), rows.proba, atol=1e-12)
     # Accuracy misses the mean confidence by less than four standard errors.
     assert abs((rows.label == rows.labels).mean() - rows.confidence.mean()) < 4 * 0.5 / np.sqrt(20_000)
 
@@ -109,7 +110,7 @@ def test_outcomes_follow_the_known_truth(example):
     hit = rows.label == rows.labels
     sd = np.sqrt((truth * (1 - truth)).sum())
     assert abs(hit.sum() - truth.sum()) < 4 * sd
-    full = example.true_proba()
+    full = completed(rows.proba, rows.label, truth)
     np.testing.assert_allclose(full.sum(axis=1), 1.0, atol=1e-6)
     # Class counts: a sum of independent indicators per class, within 4.5 standard deviations.
     counts = np.bincount(rows.labels, minlength=rows.n_classes)

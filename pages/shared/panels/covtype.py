@@ -9,7 +9,7 @@ import numpy as np
 import streamlit as st
 
 from calib import InputError
-from calib.datasets import Example, Stopped, covtype
+from calib.datasets import Example, covtype
 from pages.shared.isolation.reader import read_covtype
 from pages.shared.session import as_dataset, dataset, use
 from pages.shared.uploads import logged
@@ -30,6 +30,10 @@ TEXTS = {
         "Fetch the real data and fit the regression",
     ),
 }
+
+
+class Stopped(Exception):
+    """Raised in a job that a user has stopped."""
 
 
 @dataclass
@@ -61,6 +65,8 @@ class Training:
 
     def _report(self, progress: float, step: str) -> None:
         self.progress, self.step = progress, step
+        if self.stop.is_set():
+            raise Stopped
 
     def _work(self) -> None:
         # Predictions of an upload are saved nowhere; predictions of the public data are cached on disk.
@@ -70,7 +76,6 @@ class Training:
                 model=self.model,
                 cache=self.source is None,
                 progress=self._report,
-                stop=self.stop.is_set,
             )
         except Stopped:
             self.error = "Stopped. Nothing was changed."
