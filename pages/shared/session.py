@@ -338,7 +338,9 @@ def _found(data: Dataset, source: Project | FurtherModel) -> list[Method]:
     for name, calibrator in source.calibrators.items():
         # By content: a file may hold other values under the settings that a fit here would have.
         key = f"{data.digest}/{hashlib.sha256(dumps(calibrator)).hexdigest()}"
-        scores = compute(f"Applying {name}", calibrated_scores, calibrator, data.evaluation)
+        groups = groups_in(calibrator, data.evaluation.metadata)  # a worker gets no further columns
+        given = None if groups is None else np.asarray(groups, dtype=object)
+        scores = compute(f"Applying {name}", calibrated_scores, calibrator, data.evaluation, groups=given)
         evidence = _evidence_of(scores, data)
         found.append(Method(name, evidence, key, calibrator, source.choices.get(name, 1)))
     return found
