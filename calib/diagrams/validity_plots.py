@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import pandas as pd
@@ -45,6 +45,7 @@ ROUNDING = 1e-12
 
 #: Values of epsilon at which the curve of a perfect model is computed.
 PERFECT_GRID = np.linspace(0.0, 1.0, 501)
+NONE_DRAWN = np.empty(0), np.empty(0), np.empty(0)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -60,12 +61,13 @@ class ValidityCurve(Drawn):
     perfect_epsilon: np.ndarray
     perfect_share: np.ndarray
     perfect_cell_share: np.ndarray
+    unit: str = "rows"  #: What `share` counts: "rows", or "cells"
 
     @classmethod
     def of_cells(
-        cls, cells: BinStatistics | CellMeans, perfect: Sequence[np.ndarray] = (np.empty(0),) * 3
+        cls, cells: BinStatistics | CellMeans, perfect: tuple[np.ndarray, np.ndarray, np.ndarray] = NONE_DRAWN
     ) -> ValidityCurve:
-        """Order cells by their gap; `perfect` is the last three fields."""
+        """Order cells by their gap; `perfect` are the fields of its name."""
         if isinstance(cells, CellMeans):
             gap, table = cells.distance(1), pd.DataFrame({"cell": cells.cell, "count": cells.count})
         else:
@@ -74,15 +76,16 @@ class ValidityCurve(Drawn):
         order = np.argsort(gap, kind="stable")
         return cls(gap[order], cells.weight[order], table.iloc[order].reset_index(drop=True), *perfect)
 
+    def by_cells(self) -> ValidityCurve:
+        """Return the conditional curve: shares of cells, not of entries."""
+        return replace(
+            self, weight=np.ones(len(self.gap)), perfect_share=self.perfect_cell_share, unit="cells"
+        )
+
     @property
     def share(self) -> np.ndarray:
         """V at each `gap`: share of entries in cells with at most this gap; it ends at 1."""
         return np.cumsum(self.weight) / self.weight.sum()
-
-    @property
-    def cell_share(self) -> np.ndarray:
-        """Conditional version: share of cells, not of entries, with at most this gap."""
-        return np.arange(1, len(self.gap) + 1) / len(self.gap)
 
     @property
     def worst(self) -> float:
@@ -101,14 +104,12 @@ class ValidityCurve(Drawn):
             return float("nan")
         return float(np.trapezoid(1.0 - self.perfect_share, self.perfect_epsilon))
 
-    def steps(self, *, conditional: bool = False, max_points: int = 1000) -> tuple[np.ndarray, np.ndarray]:
+    def steps(self, max_points: int = 1000) -> tuple[np.ndarray, np.ndarray]:
         """Return the curve from epsilon = 0 for drawing: epsilon and the share of entries up to it.
 
-        `conditional` counts cells, not entries. More than `max_points` cells are read off an even grid of
-        epsilon.
+        More than `max_points` cells are read off an even grid of epsilon.
         """
-        share = np.concatenate(([0.0], self.cell_share if conditional else self.share))
-        epsilon = np.concatenate(([0.0], self.gap))
+        epsilon, share = np.append(0.0, self.gap), np.append(0.0, self.share)
         if len(epsilon) > max_points:
             grid = np.linspace(0.0, self.worst, max_points)
             return grid, share[np.searchsorted(epsilon, grid, side="right") - 1]
@@ -119,13 +120,9 @@ class ValidityCurve(Drawn):
         within = np.searchsorted(self.gap, epsilon + ROUNDING, side="right")
         return float(self.weight[:within].sum() / self.weight.sum())
 
-    def cells_at(self, epsilon: float) -> float:
-        """Share of cells that are off by at most `epsilon`."""
-        return float(np.searchsorted(self.gap, epsilon + ROUNDING, side="right") / len(self.gap))
-
     def frame(self) -> pd.DataFrame:
         """Return one row per cell, smallest gap first, with the curve."""
-        return self.cells.assign(epsilon=self.gap, validity=self.share, cell_validity=self.cell_share)
+        return self.cells.assign(epsilon=self.gap, validity=self.share, cell_validity=self.by_cells().share)
 
 
 @dataclass(frozen=True)
@@ -182,22 +179,16 @@ def validity_cells(
     return ValidityCells(True, binned, len(left_out)) if binned else ValidityCells(False)
 
 
-def validity_words(
-    curves: Mapping[str, ValidityCurve], epsilon: float, *, conditional: bool = False, strong: str = "{}"
-) -> str:
-    """Say which share of rows (cells if `conditional`) is within epsilon, for each curve by its escaped name.
-
-    `strong` as for `cell_words`.
-    """
-    what = "cells" if conditional else "rows"
+def validity_words(curves: Mapping[str, ValidityCurve], epsilon: float, *, strong: str = "{}") -> str:
+    """Say which share is within epsilon, for each curve by its escaped name; `strong` as for `cell_words`."""
     found = []
     for name, curve in curves.items():
-        share = curve.cells_at(epsilon) if conditional else curve.at(epsilon)
-        perfect, noise = curve.perfect_cell_share if conditional else curve.perfect_share, ""
-        if len(perfect):
+        noise = ""
+        if len(curve.perfect_share):
             at = np.searchsorted(curve.perfect_epsilon, epsilon + ROUNDING, side="right") - 1
-            noise = f" ({100 * perfect[at]:.0f} if it were perfect)"
-        found.append(f"{strong.format(f'{100 * share:.0f}')} of 100 {what} for {name}{noise}")
+            noise = f" ({100 * curve.perfect_share[at]:.0f} if it were perfect)"
+        share = strong.format(f"{100 * curve.at(epsilon):.0f}")
+        found.append(f"{share} of 100 {curve.unit} for {name}{noise}")
     return f"The prediction is within {epsilon:.3f} of the observed frequency in {', '.join(found)}."
 
 
@@ -240,12 +231,11 @@ def validity_curve(
     shown = np.ones(len(cells.count), dtype=bool) if label is None else np.isin(cells.label, label)
     if not shown.any():
         raise InputError(f"no cell is about class {label!r} with notion {cells.notion!r}")
-    perfect: Sequence[np.ndarray] = (np.empty(0),) * 3
     drawing = evidence.draw_each(cells, None if shown.all() else shown) if n_resamples else None
     cells = cells.of(shown)
-    if drawing is not None:
-        perfect = _perfect_curve(cells, drawing, n_resamples, random_state)
-    return ValidityCurve.of_cells(cells, perfect)
+    if drawing is None:
+        return ValidityCurve.of_cells(cells)
+    return ValidityCurve.of_cells(cells, _perfect_curve(cells, drawing, n_resamples, random_state))
 
 
 def canonical_validity(
@@ -286,24 +276,21 @@ def _perfect_curve(
     return PERFECT_GRID, curves[0] / weight.sum(), curves[1] / len(weight)
 
 
-def draw_validity(
-    curves: Mapping[str, ValidityCurve], *, conditional: bool = False, promises: Sequence[Promise] = ()
-) -> Figure:
+def draw_validity(curves: Mapping[str, ValidityCurve], *, promises: Sequence[Promise] = ()) -> Figure:
     """Draw V(epsilon) of each method, a perfect model's curve dotted, and the theorem's epsilons.
 
-    The shortfall from the perfect model is shaded. `conditional` draws shares of cells; `promises` are
-    vertical lines up to the promised share.
+    The shortfall from the perfect model is shaded; `promises` are vertical lines up to the promised share.
     """
     data, notes = [], []
-    what = "cells" if conditional else "rows"
+    what = next(iter(curves.values())).unit
     shown = [promise.epsilon for promise in promises] + [
         curve.gap[np.searchsorted(curve.share, 0.99)] for curve in curves.values()
     ]
     farthest = max(1.0, *(curve.worst for curve in curves.values()))
     reach = min(farthest, 1.1 * max(shown) + 0.01)
     for position, (method, curve) in enumerate(curves.items()):
-        data += _drawn_curve(curve, method, method_colour(position), conditional, farthest)
-        notes += _names_of(curve, method, position, reach, conditional)
+        data += _drawn_curve(curve, method, method_colour(position), farthest)
+        notes += _names_of(curve, method, position, reach)
     for position, (colour, promise) in enumerate(zip(("blue", "purple"), promises, strict=False)):
         data += scatter(
             x=[promise.epsilon, promise.epsilon],
@@ -326,16 +313,14 @@ def draw_validity(
     )
 
 
-def _drawn_curve(
-    curve: ValidityCurve, method: str, colour: str, conditional: bool, farthest: float
-) -> list[Properties]:
-    epsilon, share = curve.steps(conditional=conditional)
-    within = f"%{{y:.1%}} of {'cells' if conditional else 'rows'} within %{{x:.3f}}"
+def _drawn_curve(curve: ValidityCurve, method: str, colour: str, farthest: float) -> list[Properties]:
+    epsilon, share = curve.steps()
+    within = f"%{{y:.1%}} of {curve.unit} within %{{x:.3f}}"
     data, has_perfect = [], len(curve.perfect_epsilon) > 0
     if has_perfect:
         data += scatter(
             x=curve.perfect_epsilon,
-            y=curve.perfect_cell_share if conditional else curve.perfect_share,
+            y=curve.perfect_share,
             line={"color": colour, "width": 2, "dash": "dot"},
             name=f"{escape(method)}, if it were perfect",
             hovertemplate=f"A perfect model: {within}",
@@ -351,11 +336,9 @@ def _drawn_curve(
     )
 
 
-def _names_of(
-    curve: ValidityCurve, method: str, position: int, reach: float, conditional: bool
-) -> list[Properties]:
+def _names_of(curve: ValidityCurve, method: str, position: int, reach: float) -> list[Properties]:
     """Return the name of a curve beside it, and above the first one what the dotted line is."""
-    (epsilon, share), level = curve.steps(conditional=conditional), 0.7 - 0.2 * position
+    (epsilon, share), level = curve.steps(), 0.7 - 0.2 * position
     reached = epsilon[np.searchsorted(share, level)]
     at_right = reached > 0.6 * reach  # to the right of it, a narrow figure would cut its name
     name = {"x": reached, "y": level, "text": f"<b>{escape(shorten(method))}</b>", "ay": 24, "standoff": 3}

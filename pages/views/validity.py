@@ -74,9 +74,10 @@ if hasattr(described, "fallbacks_"):
 promised = card is not None and (data.kind.scored or card.notion == notion)
 promises = card.promises(shown_class) if card is not None and promised else []
 epsilon = promises[0].epsilon if promises else 0.05
-named = {ui.literal(name): curve for name, curve in curves.items()}
+shown = {name: curve.by_cells() if conditional else curve for name, curve in curves.items()}
+named = {ui.literal(name): curve for name, curve in shown.items()}
 st.markdown(
-    validity_words(named, epsilon, conditional=conditional, strong="**{}**")
+    validity_words(named, epsilon, strong="**{}**")
     + (
         f" The theorem promises at least {1 - alpha:.0%} at \u03b5\u2081 for new rows and exact frequencies, "
         "whatever the distribution."
@@ -85,7 +86,7 @@ st.markdown(
     )
 )
 ui.chart(
-    diagrams.draw_validity(curves, conditional=conditional, promises=promises),
+    diagrams.draw_validity(shown, promises=promises),
     "validity",
     table=lambda: ui.stacked(curves, "model"),
     alt="Validity curves of the base model and the calibrator, with the theorem's epsilon",
@@ -98,8 +99,8 @@ grid = [0.01, 0.02, 0.05, 0.1, 0.2, 0.3]
 shares = pd.DataFrame(
     [
         {"model": name, "worst cell": curve.worst, "cells": len(curve.gap)}
-        | {f"V({eps:g})": curve.cells_at(eps) if conditional else curve.at(eps) for eps in grid}
-        for name, curve in curves.items()
+        | {f"V({eps:g})": curve.at(eps) for eps in grid}
+        for name, curve in shown.items()
     ]
 )
 st.dataframe(

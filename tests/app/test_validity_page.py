@@ -56,8 +56,8 @@ def test_cells_count_cells(resnet):
     labels, epsilon = example.evaluation.labels, guarantee_card(fitted).worst_marginal
     base = validity_curve(labels, example.evaluation, reference=calibrated)
     after = validity_curve(labels, calibrated, strategy="discrete")
-    assert f"**{100 * base.cells_at(epsilon):.0f}** of 100 cells for `` Base model ``" in words(app)
-    assert f"**{100 * after.cells_at(epsilon):.0f}** of 100 cells for `` TL-HB, k = 50 ``" in words(app)
+    assert f"**{100 * base.by_cells().at(epsilon):.0f}** of 100 cells for `` Base model ``" in words(app)
+    assert f"**{100 * after.by_cells().at(epsilon):.0f}** of 100 cells for `` TL-HB, k = 50 ``" in words(app)
 
 
 def test_alpha_and_class_move_the_promise(resnet):

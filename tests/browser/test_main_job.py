@@ -110,7 +110,7 @@ def test_main_job(open_page, upload, tmp_path):
     assert shown == pytest.approx((diagram.pooled.ece(), diagram.cells.ece()), abs=5.1e-5)
 
     opened = diagram.clearest_bin
-    bin_ = next(int(b) for b in diagram.bin[diagram.count >= 20][::-1] if b != opened)
+    bin_ = next(int(b) for b in diagram.pooled.bin[diagram.pooled.count >= 20][::-1] if b != opened)
     chart = page.get_by_test_id("stPlotlyChart").first
     chart.scroll_into_view_if_needed()
     page.mouse.click(*page.evaluate(MARK_OF_BIN, [chart.element_handle(), bin_]))

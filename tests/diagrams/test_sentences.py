@@ -93,8 +93,7 @@ def test_a_direction_is_said_only_of_gaps_beyond_noise():
 def test_validity_is_said_for_each_curve():
     curve = validity_curve(LABELS, SCORES, n_bins=4)
     assert validity_words({"a": curve}, 0.5, strong="**{}**").endswith("in **91** of 100 rows for a.")
-    assert "cells" in validity_words({"a": curve}, 0.5, conditional=True)
-    assert "50 of 100 cells for a" in validity_words({"a": curve}, 0.5, conditional=True)
+    assert "50 of 100 cells for a" in validity_words({"a": curve.by_cells()}, 0.5)
 
 
 def test_cells_are_the_calibrators_where_both_can_share_them():

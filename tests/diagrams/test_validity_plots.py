@@ -46,8 +46,8 @@ def test_by_hand():
     curve = validity_curve([0, 1, 1, 0], top, strategy="discrete")
     assert curve.gap == pytest.approx([1 / 6, 0.9])
     assert curve.share == pytest.approx([0.75, 1.0])
-    assert curve.cell_share == pytest.approx([0.5, 1.0])
-    assert (curve.at(0.5), curve.cells_at(0.5)) == (0.75, 0.5)
+    assert curve.by_cells().share == pytest.approx([0.5, 1.0])
+    assert (curve.at(0.5), curve.by_cells().at(0.5)) == (0.75, 0.5)
     only = validity_curve([0, 1, 1, 0], top, strategy="discrete", label=1)
     assert only.cells["count"].tolist() == [1]
     assert list(curve.frame().columns[-3:]) == ["epsilon", "validity", "cell_validity"]
@@ -168,14 +168,14 @@ def test_several_classes():
 def test_steps_are_the_curve(conditional):
     model = model_of(300, seed=4)
     curve = validity_curve(model.labels, model)
-    epsilon, share = curve.steps(conditional=conditional)
+    curve = curve.by_cells() if conditional else curve
+    epsilon, share = curve.steps()
     assert (epsilon[0], share[0]) == (0.0, 0.0)
-    assert share[1:] == pytest.approx(curve.cell_share if conditional else curve.share)
-    few_epsilon, few_share = curve.steps(conditional=conditional, max_points=10)
+    assert share[1:] == pytest.approx(curve.share)
+    few_epsilon, few_share = curve.steps(max_points=10)
     assert len(few_epsilon) == 10
-    at = curve.cells_at if conditional else curve.at
     assert few_share[-1] == pytest.approx(1.0)
-    assert few_share == pytest.approx([at(value) for value in few_epsilon], abs=1e-12)
+    assert few_share == pytest.approx([curve.at(value) for value in few_epsilon], abs=1e-12)
 
 
 def test_canonical_validity_by_hand():
