@@ -25,9 +25,7 @@ from calib.stats.measures import ECES
 class EceSweep(Drawn):
     """The plug-in ECE, or MCE, of one notion for several numbers of bins (Figure 2, Appendix E)."""
 
-    #: What the error conditions on, and how scores were binned
-    notion: Notion
-    strategy: Strategy
+    notion: Notion  #: What the error conditions on
     n_bins: np.ndarray  #: (S,) int64: Numbers of bins B
     ece: np.ndarray  #: (S,) float64: The estimate for each B
     #: {"ece", "mce"}; the MCE averages classes inside bins, as in the paper's tables
@@ -64,7 +62,7 @@ def ece_sweep(
         evidence.cells(notion, n_bins=count, strategy=strategy, effects=False) for count in counts.tolist()
     ]
     values = [cells.ece() if metric == "ece" else cells.mce("bin") for cells in tables]
-    return EceSweep(tables[0].notion, strategy, counts, np.array(values), metric)
+    return EceSweep(tables[0].notion, counts, np.array(values), metric)
 
 
 def refitted_rows(
@@ -94,7 +92,7 @@ def binned_sweeps(
     swept = map_threads(sweep, counts)
     errors = np.array([[float(each.ece[0]) for each in by_notion] for by_notion in swept])
     return {
-        notion: EceSweep(notion, "discrete", np.array(counts), by_notion, metric)
+        notion: EceSweep(notion, np.array(counts), by_notion, metric)
         for notion, by_notion in zip(notions, errors.T, strict=True)
     }
 

@@ -17,6 +17,7 @@ from calib.diagrams.style import (
     Figure,
     Properties,
     bar,
+    codes_of,
     escape,
     figure,
     marks,
@@ -140,7 +141,7 @@ def gap_colours(gap: np.ndarray, limit: float) -> list[str]:
 
 def draw_heat(
     diagram: ClassHeat,
-    class_names: Sequence[str],
+    class_names: Sequence[str] | None = None,
     *,
     rows: str = "Predicted",
     columns: Sequence[str] | None = None,
@@ -156,7 +157,8 @@ def draw_heat(
     """
     limit = diagram.limit if limit is None else limit
     cells, row, column = diagram.cells, diagram.row, diagram.column
-    names = [escape(class_names[code]) for code in diagram.label]
+    named = class_names or codes_of(diagram.label)
+    names = [named[code] for code in diagram.label]
     middles, xaxis, labels = _named_columns(columns) if columns else _confidence_bins(diagram)
     height = 0.92 * sizes(cells.count, cells.count.max(initial=1))
     data = bar(
@@ -182,7 +184,7 @@ def draw_heat(
         selectedpoints=np.flatnonzero(is_chosen).tolist(),
         hoverlabel={"bgcolor": "#5B6670"},  # white text on the orange of the frame would be hard to read
         customdata=(
-            *(diagram.label[row], column, [names[r] for r in row], [labels[c] for c in column]),
+            *(diagram.label[row], column, [escape(names[r]) for r in row], [labels[c] for c in column]),
             *(*means, diagram.accuracy_lower, diagram.accuracy_upper),
         ),
         hovertemplate=(
@@ -203,7 +205,7 @@ def draw_heat(
         coloraxis=_scale_of_colours(limit),
         xaxis={**xaxis, "showgrid": False},
         **named_rows(
-            [shorten(class_names[code]) for code in diagram.label],
+            [*map(shorten, names)],
             margin={"t": TOOLS_HEIGHT, "b": 60 + SCALE_HEIGHT},
             range=[n_rows - 0.5, -0.5],
             ticks="",

@@ -26,6 +26,7 @@ from calib.diagrams.bin_sweep import refitted_rows
 from calib.diagrams.style import (
     Figure,
     Properties,
+    area,
     at,
     axes,
     escape,
@@ -213,12 +214,11 @@ def _panel(
 ) -> list[Properties]:
     """Draw the range of a perfect model, and the line of each method that the model has."""
     base, first = lines[BASE], place == 1
-    data = scatter(
-        x=np.concatenate([base["n_bins"], base["n_bins"][::-1]]),
-        y=np.concatenate([base["floor_upper"], base["floor_lower"][::-1]]),
-        line={"width": 0},
-        fill="toself",
-        fillcolor="rgba(128,128,128,0.3)",
+    ends = base["floor_lower"].to_numpy(), base["floor_upper"].to_numpy()
+    data = area(
+        base["n_bins"].tolist(),
+        *ends,
+        "rgba(128,128,128,0.3)",
         name="a perfect model, 90 of 100 cases",
         legendgroup="floor",
         showlegend=first,

@@ -15,11 +15,13 @@ from calib.diagrams.style import (
     OKABE_ITO,
     Figure,
     Properties,
+    area,
     at,
     axes,
     escape,
     figure,
     grid,
+    level,
     scatter,
     shorten,
     small_multiples,
@@ -92,10 +94,7 @@ def draw_over_time(result: OverTime) -> Figure:
         **at(2),
     )
     limit = result.log_threshold / np.log(10.0)
-    layout["shapes"] = [
-        {"type": "line", "xref": "x domain", "x0": 0, "x1": 1, "y0": 0, "y1": 0},
-        {"type": "line", "xref": "x2 domain", "yref": "y2", "x0": 0, "x1": 1, "y0": limit, "y1": limit},
-    ]
+    layout["shapes"] = [level(0, 1), level(limit, 2)]
     top, bottom = axes(layout, "y")
     top["title"], bottom["title"] = "Outcomes minus scores", "log10 evidence"
     return figure(data, **layout, height=460)
@@ -109,11 +108,7 @@ def draw_units_over_time(result: OverTime, shown: Sequence[int]) -> Figure:
         axis["nticks"] = 3
     for place, shown_curve in enumerate(shown, start=1):
         data += _gaps(result.curves[shown_curve], place)
-        where = at(place)
-        layout["shapes"].append(
-            {"type": "line", "xref": f"{where['xaxis']} domain", "yref": where["yaxis"], "x0": 0, "x1": 1}
-            | {"y0": 0, "y1": 0}
-        )
+        layout["shapes"].append(level(0, place))
     return figure(data, **layout)
 
 
@@ -125,14 +120,8 @@ def _times(curve: pd.DataFrame) -> list[str] | list[float]:
 def _gaps(curve: pd.DataFrame, place: int) -> list[Properties]:
     known = curve[curve["rows"].cumsum() > 0]
     times = _times(known)
-    band = scatter(
-        x=[*times, *times[::-1]],
-        y=[*known["upper"], *known["lower"][::-1]],
-        fill="toself",
-        line={"width": 0},
-        fillcolor="rgba(0,114,178,0.18)",
-        **at(place),
-    )
+    ends = known["lower"].to_numpy(), known["upper"].to_numpy()
+    band = area(times, *ends, "rgba(0,114,178,0.18)", **at(place))
     line = scatter(
         x=times,
         y=known["gap_so_far"].to_numpy(),
@@ -143,9 +132,9 @@ def _gaps(curve: pd.DataFrame, place: int) -> list[Properties]:
     together = np.arange(len(known)) * MOST_MARKS // max(len(known), MOST_MARKS)
     sums = pd.DataFrame({"rows": known["rows"], "total": known["rows"] * known["gap"].fillna(0.0)})
     sums = sums.groupby(together).sum()
-    ends = pd.Series(times).groupby(together).last()
+    last = pd.Series(times).groupby(together).last()
     marks = scatter(
-        x=ends.tolist(),
+        x=last.tolist(),
         y=(sums["total"] / sums["rows"].where(sums["rows"] > 0)).to_numpy(),
         marker={"size": 7, "color": OKABE_ITO["vermillion"]},
         customdata=(sums["rows"].to_numpy(),),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, Literal, overload
 
 from calib.answers.advice import PointsPerBinChoice
@@ -32,25 +32,14 @@ if TYPE_CHECKING:
     from calib.base.results import MatplotlibFigure, PlotlyFigure
 
 
-def _with_classes(draw: Callable[..., Figure]) -> Callable[..., Figure]:
-    """Return a function that draws a result with the names of classes, by default their codes."""
-
-    def drawn(result: Any, class_names: Sequence[str] | None = None, **options: Any) -> Figure:
-        labels = result.cells.label if isinstance(result, BinZoom) else result.label
-        codes = range(int(labels.max(initial=0)) + 1)
-        return draw(result, list(map(str, codes)) if class_names is None else class_names, **options)
-
-    return drawn
-
-
 #: Libraries that can draw.
 BACKENDS = ("plotly", "matplotlib")
 #: Functions that draw a result.
 ALONE: dict[type, Callable[..., Figure]] = {
     BinPlan: draw_bin_plan,
-    BinZoom: _with_classes(draw_zoom),
+    BinZoom: draw_zoom,
     ClassDiagram: draw_class,
-    ClassHeat: _with_classes(draw_heat),
+    ClassHeat: draw_heat,
     NoiseFloor: lambda floor: draw_floors({f"{floor.notion} {floor.metric.upper()}": floor}),
     ModelComparison: draw_model_comparison,
     ModelSweeps: draw_model_sweeps,

@@ -28,6 +28,7 @@ from calib.diagrams.style import (
     axes,
     bar,
     bin_span,
+    codes_of,
     columns_of,
     diagonal,
     escape,
@@ -36,6 +37,7 @@ from calib.diagrams.style import (
     grid,
     interval,
     marks,
+    named_rows,
     names_above,
     note,
     scatter,
@@ -44,7 +46,6 @@ from calib.diagrams.style import (
     sizes,
     span,
     unit_axes,
-    width_of,
 )
 from calib.evidence.binning import BinStatistics, assign_bins, uniform_edges
 from calib.evidence.rows import Source, as_evidence
@@ -308,23 +309,20 @@ def worst_cells_words(
     The direction is given if the interval of the outcome excludes the mean score, at 5 % for all cells that
     could have been chosen (`outcome_limits`); else the gap is within noise.
     """
-    worst = worst_cells(cells, n_cells)
-    choosable = max(int(np.sum(cells.count >= FEW_ROWS)), 1)
-    low, high = outcome_limits(cells, 0.05 / choosable, worst.index.to_numpy())
-    rows: list[dict[Any, Any]] = worst.assign(low=low, high=high).to_dict("records")
-
-    def direction(cell: dict[Any, Any]) -> str:
-        if cell["low"] <= cell["mean_score"] <= cell["high"]:
-            hidden = hidden_words(cell["low"], cell["high"], 1.0 - 0.05 / choosable, "a gap")
-            return f"within noise; {hidden}"
-        return "overconfident" if cell["mean_score"] > cell["high"] else "underconfident"
-
-    return [
-        f"Predicted {class_names[cell['label']]} at {cell['lower']:.2f} to {cell['upper']:.2f}: "
-        + cell_words(cell["mean_score"], cell["mean_outcome"], cell["count"], strong)
-        + f" ({direction(cell)})"
-        for cell in rows
-    ]
+    alpha = 0.05 / max(int(np.sum(cells.count >= FEW_ROWS)), 1)
+    worst = worst_cells(cells, n_cells).index.to_numpy()
+    found = []
+    for cell, low, high in zip(worst.tolist(), *outcome_limits(cells, alpha, worst), strict=True):
+        score = cells.mean_score[cell]
+        direction = "overconfident" if score > high else "underconfident"
+        if low <= score <= high:
+            direction = f"within noise; {hidden_words(low, high, 1.0 - alpha, 'a gap')}"
+        words = cell_words(score, cells.mean_outcome[cell], cells.count[cell], strong)
+        found.append(
+            f"Predicted {class_names[cells.label[cell]]} at {cells.lower[cell]:.2f} to "
+            f"{cells.upper[cell]:.2f}: {words} ({direction})"
+        )
+    return found
 
 
 def worst_cells(cells: BinStatistics, n_cells: int = 3, min_count: int = FEW_ROWS) -> pd.DataFrame:
@@ -388,7 +386,7 @@ def draw_reliability(
     """
     name = "" if event is None else escape(shorten(event))
     shown = panels or (("pooled",) if diagram.one_event else ("pooled", "classes"))
-    names = [escape(shorten(name, 12)) for name in class_names or map(str, range(diagram.cells.n_classes))]
+    names = [escape(shorten(name, 12)) for name in class_names or codes_of(diagram.cells.label)]
     coloured = _class_colours(diagram, diagram.clearest if named is None else named)
     beside = [diagram, *same_axis]
     every = [*beside, *(() if other is None else other[1:])]
@@ -680,7 +678,7 @@ def draw_stars(diagram: ReliabilityDiagram, *, chosen: int | None = None) -> Fig
 
 def draw_zoom(
     diagram: BinZoom,
-    class_names: Sequence[str],
+    class_names: Sequence[str] | None = None,
     *,
     chosen: int | None = None,
     shrunk: bool = False,
@@ -692,16 +690,17 @@ def draw_zoom(
     colours. Marks carry the class code last in their customdata; `chosen` is the code of a class to be
     marked; `shrunk` adds diamonds at the shrunken accuracies.
     """
+    named = class_names or codes_of(diagram.cells.label)
     shown = np.arange(len(diagram.cells.label))[:most]
     shown = shown[np.argsort(diagram.cells.gap[shown], kind="stable")]
     cells, low, high = diagram.cells.of(shown), diagram.accuracy_lower[shown], diagram.accuracy_upper[shown]
     label, count, confidence, gap = cells.label, cells.count, cells.mean_score, cells.gap
     # Shortened names may be equal: lines are placed by position.
     lines = np.arange(1, len(label) + 1)
-    names = [escape(shorten(class_names[code], 18)) for code in label]
+    names = [shorten(named[code], 18) for code in label]
     colours = [OKABE_ITO["grey"], OKABE_ITO["vermillion"], OKABE_ITO["blue"]]
     side = np.where(diagram.beyond_noise[shown], np.where(gap < 0, 1, 2), 0)
-    custom = names, confidence, cells.mean_outcome, low, high, count, label
+    custom = [*map(escape, names)], confidence, cells.mean_outcome, low, high, count, label
     hover = (
         "Predicted %{customdata[0]}<br>confidence %{customdata[1]:.3f}, accuracy %{customdata[2]:.3f}<br>"
         "95 % interval %{customdata[3]:.4g} to %{customdata[4]:.4g}<br>%{customdata[5]:,} rows"
@@ -735,13 +734,6 @@ def draw_zoom(
         data,
         height=100 + 24 * (len(label) + 1),
         shapes=[zero, *(span(at - 0.5, at + 0.5, across=True) for at in lines[label == chosen].tolist())],
-        margin={"l": width_of(written)},
         xaxis={"title": "Accuracy minus confidence", "tickformat": "+.0%", "nticks": 6},
-        yaxis={
-            "tickvals": [0, *lines],
-            "ticktext": written,
-            "range": [len(label) + 0.6, -0.6],
-            "showgrid": False,
-            "ticks": "",
-        },
+        **named_rows(written, range=[len(label) + 0.6, -0.6], ticks=""),
     )

@@ -34,7 +34,7 @@ from calib.diagrams.style import (
     shorten,
 )
 from calib.evidence.rows import Rows
-from calib.stats.simplex_errors import cell_means
+from calib.stats.simplex_errors import CellMeans, cell_means
 
 #: Colours of cells, in turn. Yellow is pale on white.
 CELL_COLOURS = tuple(colour for name, colour in OKABE_ITO.items() if name != "yellow")
@@ -64,45 +64,40 @@ class RecalibrationMap(Result):
     class_names: tuple[str, ...]  #: L names in column order
     n_bins: int  #: Cells of the scheme, occupied or not
     alpha: float  #: Miscoverage of `bound`
-    cell: np.ndarray  #: (m,) int64: Numbers of the cells that hold evaluation rows, ascending
-    count: np.ndarray  #: (m,) int64: Evaluation rows in each
+    means: CellMeans  #: Of the base predictions in the m cells that hold evaluation rows
     #: (m,) int64: Calibration rows behind its recalibrated vector; 0 means the vector is 1/L
     fitted_count: np.ndarray
-    tail: np.ndarray  #: (m, L) float64: Mean base prediction of the evaluation rows
     head: np.ndarray  #: (m, L) float64: Recalibrated vector
-    #: (m, L) float64 or None: Label frequencies of the evaluation rows; None without labels
-    observed: np.ndarray | None
     #: (m,) float64: L1 distance from the truth that `head` stays within, see `multinomial_bound`; NaN if rows
     #: belong together, because it is for independent rows
     bound: np.ndarray
-    position: np.ndarray  #: (n,) int64: Index into these entries for every evaluation row
 
     @property
     def length(self) -> np.ndarray:
         """L1 length of every arrow, (m,), in [0, 2]."""
-        return np.abs(self.head - self.tail).sum(axis=1)
+        return np.abs(self.head - self.means.predicted).sum(axis=1)
 
     @property
     def error_share(self) -> np.ndarray | None:
         """Share of every cell in the canonical-ECE (L1) of the base model, (m,); None without labels."""
-        if self.observed is None:
+        if self.means.observed is None:
             return None
-        error = np.abs(self.observed - self.tail).sum(axis=1) * self.count
+        error = self.means.distance() * self.means.count
         return np.divide(error, error.sum(), out=np.zeros_like(error), where=error.sum() > 0.0)
 
     def frame(self) -> pd.DataFrame:
         """Return one row per occupied cell."""
         columns: dict[str, np.ndarray] = {
-            "bin": self.cell,
-            "evaluation_rows": self.count,
+            "bin": self.means.cell,
+            "evaluation_rows": self.means.count,
             "calibration_rows": self.fitted_count,
             "arrow_length_l1": self.length,
             f"bound_l1_alpha_{self.alpha:g}": self.bound,
         }
         if self.error_share is not None:
             columns["share_of_canonical_ece"] = self.error_share
-        by_kind = {"base_mean": self.tail, "recalibrated": self.head, "observed": self.observed}
-        for kind, vectors in by_kind.items():
+        by_kind = ("base_mean", self.means.predicted), ("recalibrated", self.head)
+        for kind, vectors in (*by_kind, ("observed", self.means.observed)):
             if vectors is not None:
                 names = [f"{kind}: {name}" for name in self.class_names]
                 columns |= dict(zip(names, vectors.T, strict=True))
@@ -132,14 +127,10 @@ def recalibration_map(
         class_names=evaluation.class_names,
         n_bins=calibrator.n_bins_,
         alpha=alpha,
-        cell=means.cell,
-        count=means.count,
+        means=means,
         fitted_count=fitted_count,
-        tail=means.predicted,
         head=calibrator.value_of(means.cell),
-        observed=means.observed,
         bound=bound if together is None else np.full(len(bound), np.nan),
-        position=means.position,
     )
 
 
@@ -267,10 +258,10 @@ def draw_recalibration(
         x=points[:, 0],
         y=points[:, 1],
         marker={
-            **marks(np.take(CELL_COLOURS, result.position[rows] % len(CELL_COLOURS)), 4),
+            **marks(np.take(CELL_COLOURS, result.means.position[rows] % len(CELL_COLOURS)), 4),
             "opacity": 0.55,
         },
-        customdata=(result.cell[result.position[rows]],),
+        customdata=(result.means.cell[result.means.position[rows]],),
         hovertemplate="A row of bin %{customdata[0]}",
         name="predictions",
     )
@@ -279,7 +270,7 @@ def draw_recalibration(
         line={"color": OKABE_ITO["grey"], "width": 1},
         name="cells",
     )
-    shown = np.flatnonzero(np.minimum(result.count, result.fitted_count) >= min_count)
+    shown = np.flatnonzero(np.minimum(result.means.count, result.fitted_count) >= min_count)
     known = shown[np.isfinite(result.bound[shown])]
     regions = [place(region) for region in _regions(result.head[known], result.fitted_count[known])]
     data += scatter(
@@ -289,7 +280,7 @@ def draw_recalibration(
         line={"color": LINES, "width": 1},
         name="95 % regions of tips",
     )
-    data += _arrows(result, shown, place(result.tail[shown]), place(result.head[shown]))
+    data += _arrows(result, shown, place(result.means.predicted[shown]), place(result.head[shown]))
     hidden = {"visible": False, "constrain": "domain"}
     notes = _corners(result.class_names) + _edge_values(LOG_EDGE_VALUES if log_ratios else EDGE_VALUES, place)
     if log_ratios:
@@ -332,7 +323,7 @@ def _arrows(
     result: RecalibrationMap, shown: np.ndarray, tails: np.ndarray, heads: np.ndarray
 ) -> list[Properties]:
     # A light line below the dark one keeps arrows readable over points and on dark pages.
-    data, rows = [], result.count[shown]
+    data, rows = [], result.means.count[shown]
     thirds = np.searchsorted(np.quantile(rows, [1 / 3, 2 / 3]) if len(rows) else [], rows)
     for third, width in enumerate(WIDTHS):
         drawn = thirds == third
@@ -382,10 +373,11 @@ def _unit(vectors: np.ndarray) -> np.ndarray:
 
 
 def _hover(result: RecalibrationMap, at: int) -> list[object]:
-    entries: list[object] = [int(result.cell[at]), int(result.count[at]), int(result.fitted_count[at])]
+    means = result.means
+    entries: list[object] = [int(means.cell[at]), int(means.count[at]), int(result.fitted_count[at])]
     for column, name in enumerate(result.class_names):
-        true = "not known" if result.observed is None else f"{result.observed[at, column]:.3f}"
-        entries += [escape(name), float(result.tail[at, column]), float(result.head[at, column]), true]
+        true = "not known" if means.observed is None else f"{means.observed[at, column]:.3f}"
+        entries += [escape(name), float(means.predicted[at, column]), float(result.head[at, column]), true]
     return entries
 
 

@@ -266,6 +266,11 @@ def escape(name: str) -> str:
     return html.escape(str(name), quote=False).replace("%{", "%\u200b{")
 
 
+def codes_of(label: np.ndarray) -> list[str]:
+    """Return the names of classes without names: their codes."""
+    return list(map(str, range(int(label.max(initial=0)) + 1)))
+
+
 def shorten(name: str, length: int = 22) -> str:
     return name if len(name) <= length else name[: length - 1] + "\u2026"
 
@@ -305,6 +310,12 @@ def diagonal(place: int) -> Properties:
     return {**DIAGONAL, "xref": at(place)["xaxis"], "yref": at(place)["yaxis"]}
 
 
+def level(y: float, place: int) -> Properties:
+    """Return a line across the axes at a place."""
+    x_axis, y_axis = at(place).values()
+    return {"type": "line", "xref": f"{x_axis} domain", "yref": y_axis, "x0": 0, "x1": 1, "y0": y, "y1": y}
+
+
 def span(low: float, high: float, *, across: bool = False, place: int = 1) -> Properties:
     """Return a shape that marks the chosen span of the x axis or, if `across`, of the y axis."""
     x, y = at(place).values()
@@ -317,6 +328,12 @@ def span(low: float, high: float, *, across: bool = False, place: int = 1) -> Pr
 def bin_span(bin_: int, n_bins: int, place: int = 1) -> Properties:
     """Mark an equal-width bin."""
     return span(bin_ / n_bins, (bin_ + 1) / n_bins, place=place)
+
+
+def area(x: Sequence[Any], low: np.ndarray, high: np.ndarray, colour: str, **more: Any) -> list[Properties]:
+    """Fill the area between two lines."""
+    outline = {"x": [*x, *x[::-1]], "y": [*high, *low[::-1]]}
+    return scatter(**outline, line={"width": 0}, fill="toself", fillcolor=colour, **more)
 
 
 def method_colour(position: int) -> str:

@@ -41,7 +41,7 @@ def pick_mark() -> None:
 
 def pick_row() -> None:
     if (row := ui.ticked("simplex-bins")) is not None:
-        list_bin(int(arrows.cell[row]))
+        list_bin(int(arrows.means.cell[row]))
 
 
 about = ui.heading(
@@ -92,14 +92,15 @@ ahead(results.question(diagrams.compare_schemes, *compared, epsilon=results.EPSI
 rows, arrows, calibrator = view.evaluation, result.arrows, result.calibrator
 names = [ui.literal(class_name) for class_name in rows.class_names]
 
-enough = np.minimum(arrows.count, arrows.fitted_count) >= min_rows
+enough = np.minimum(arrows.means.count, arrows.fitted_count) >= min_rows
 share = arrows.error_share
 worst = int(np.argmax(np.where(enough, share, -1.0)))
 if enough.any():
-    vectors = zip(names, arrows.tail[worst], arrows.head[worst], arrows.observed[worst], strict=True)
+    means, head = arrows.means, arrows.head[worst]
+    vectors = zip(names, means.predicted[worst], head, means.observed[worst], strict=True)
     entries = [f"{n} {a:.3f} becomes **{b:.3f}** (true {c:.3f})" for n, a, b, c in vectors]
     st.markdown(
-        f"Bin {arrows.cell[worst]} ({arrows.count[worst]:,} rows) adds most to the canonical-ECE, "
+        f"Bin {means.cell[worst]} ({means.count[worst]:,} rows) adds most to the canonical-ECE, "
         f"{share[worst]:.0%}: {', '.join(entries)}."
     )
 points, outlines = sample_rows(rows.n_samples), cell_outlines(calibrator.scheme_)
@@ -131,8 +132,8 @@ st.caption(
     "vector, wider with more rows; grey: 95 % region of the true frequencies."
     f"{left_out} Click one to list its rows."
 )
-if (behind := st.session_state.get("simplex-bin")) in arrows.cell:
-    in_bin = view.at[arrows.cell[arrows.position] == behind]
+if (behind := st.session_state.get("simplex-bin")) in arrows.means.cell:
+    in_bin = view.at[arrows.means.cell[arrows.means.position] == behind]
     bin_name = f"Bin {behind} of the triangle"
     rows_panel((), in_bin, bin_name, "simplex-rows", title="", rows=view.all_rows)
 ui.next_line("Simplex")

@@ -46,13 +46,13 @@ def test_arrows_by_hand():
         [[0.4, 0.3, 0.3], [0.9, 0.1, 0.0], [0.7, 0.1, 0.2]], [2, 0, 1], class_names=["a", "b", "c"]
     )
     result = recalibration_map(calibrator, evaluation)
-    assert result.cell.tolist() == [0, 3]
-    assert result.count.tolist() == [2, 1]
+    assert result.means.cell.tolist() == [0, 3]
+    assert result.means.count.tolist() == [2, 1]
     assert result.fitted_count.tolist() == [3, 0]
-    assert result.position.tolist() == [1, 0, 0]
-    np.testing.assert_allclose(result.tail, [[0.8, 0.1, 0.1], [0.4, 0.3, 0.3]])
+    assert result.means.position.tolist() == [1, 0, 0]
+    np.testing.assert_allclose(result.means.predicted, [[0.8, 0.1, 0.1], [0.4, 0.3, 0.3]])
     np.testing.assert_allclose(result.head, [[2 / 3, 1 / 3, 0], [1 / 3, 1 / 3, 1 / 3]])
-    np.testing.assert_allclose(result.observed, [[0.5, 0.5, 0], [0, 0, 1]])
+    np.testing.assert_allclose(result.means.observed, [[0.5, 0.5, 0], [0, 0, 1]])
     # |2/3 - 0.8| + |1/3 - 0.1| + 0.1 and |1/3 - 0.4| + 2 |1/3 - 0.3|
     np.testing.assert_allclose(result.length, [0.46667, 0.13333], atol=1e-5)
     frame = result.frame()
@@ -62,7 +62,7 @@ def test_arrows_by_hand():
     np.testing.assert_allclose(result.error_share, [1.6 / 3, 1.4 / 3])
     assert frame["share_of_canonical_ece"].sum() == pytest.approx(1.0)
     unlabelled = recalibration_map(calibrator, Predictions(evaluation.proba))
-    assert unlabelled.observed is None
+    assert unlabelled.means.observed is None
     assert unlabelled.error_share is None
 
 
@@ -209,13 +209,13 @@ def test_corners_of_the_plane():
 def test_arrows_go_from_the_mean_base_prediction_to_the_recalibrated_vector(min_count):
     figure, result, evaluation, _ = drawn(min_count)
     arrows = trace(figure, "arrows")
-    few = np.minimum(result.count, result.fitted_count) < min_count
+    few = np.minimum(result.means.count, result.fitted_count) < min_count
     assert few.any() == (min_count > 0)
     shown = np.flatnonzero(~few)
     assert len(arrows.x) == 3 * len(shown)
     h = np.sqrt(0.75)
     for place, at in enumerate(shown):
-        rows = result.position == at
+        rows = result.means.position == at
         tail = evaluation.proba[rows].mean(axis=0)
         assert arrows.x[3 * place] == pytest.approx(tail[1] + tail[2] / 2)
         assert arrows.y[3 * place] == pytest.approx(tail[2] * h)
@@ -224,7 +224,7 @@ def test_arrows_go_from_the_mean_base_prediction_to_the_recalibrated_vector(min_
         assert arrows.y[3 * place + 1] == pytest.approx(head[2] * h)
         assert np.isnan(arrows.x[3 * place + 2])
         hover = arrows.customdata[3 * place + 1]
-        assert list(hover[:3]) == [result.cell[at], rows.sum(), result.fitted_count[at]]
+        assert list(hover[:3]) == [result.means.cell[at], rows.sum(), result.fitted_count[at]]
         assert hover[8] == pytest.approx(tail[1])
         assert hover[9] == head[1]
         assert hover[10] == f"{(evaluation.labels[rows] == 1).mean():.3f}"
@@ -247,8 +247,8 @@ def test_points_are_rows_coloured_by_cell():
     points = trace(figure, "predictions")
     np.testing.assert_allclose(np.column_stack([points.x, points.y]), to_plane(evaluation.proba[rows]))
     colours = np.array(points.marker.color)
-    for position in range(len(result.cell)):
-        assert len(set(colours[result.position[rows] == position])) <= 1
+    for position in range(len(result.means.cell)):
+        assert len(set(colours[result.means.position[rows] == position])) <= 1
     assert len(set(colours)) == 7
     assert "#F0E442" not in colours
 
