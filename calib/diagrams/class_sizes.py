@@ -345,13 +345,11 @@ def draw_class_panels(
                 hovertemplate="%{y:.1%} of rows within %{x:.3f}" + f"<extra>{name}</extra>",
                 **at(2 * row + 2),
             )
-    for says_axis, right_axis, epsilon_axis, share_axis in zip(
-        x_axes[::2], y_axes[::2], x_axes[1::2], y_axes[1::2], strict=True
-    ):
-        says_axis.update(range=[-0.02, 1.02], dtick=0.5, tickformat=".0%")
-        right_axis.update(range=[-0.03, 1.05], dtick=0.5, tickformat=".0%", title="accuracy")
+    for axis in (*x_axes[::2], *y_axes):
+        axis.update(range=[-0.03, 1.05], dtick=0.5, tickformat=".0%")
+    for epsilon_axis, accuracy_axis in zip(x_axes[1::2], y_axes[::2], strict=True):
         epsilon_axis.update(range=[0, eps], nticks=4)
-        share_axis.update(range=[-0.03, 1.05], dtick=0.5, tickformat=".0%")
+        accuracy_axis["title"] = "accuracy"
     x_axes[-2]["title"], x_axes[-1]["title"] = "confidence", "\u03b5"
     legend = {"y": 1 + 34 / (210 * len(codes))}
     return figure(data, **layout, height=130 + 210 * len(codes), legend=legend, margin={"t": 80})
