@@ -54,25 +54,15 @@ def assert_calibrated(
     >>> assert_calibrated(rows, conf_ece=0.05)
     """
     evidence = as_evidence(y_true, scores, sample_weight, cluster)
+    asked: dict[str, Any] = {"n_bins": n_bins, "n_resamples": n_resamples, "random_state": random_state}
     if limits or baseline is not None:
-        least = {name: limit for name, limit in limits.items() if name in _LEAST}
-        most = {name: limit for name, limit in limits.items() if name not in _LEAST}
-        result = gate(
-            evidence,
-            most=most,
-            least=least,
-            baseline=baseline,
-            strict=strict,
-            level=level,
-            n_bins=n_bins,
-            n_resamples=n_resamples,
-            random_state=random_state,
-        )
+        least = {name: limits.pop(name) for name in _LEAST & limits.keys()}
+        asked |= {"baseline": baseline, "strict": strict, "level": level}
+        result = gate(evidence, most=limits, least=least, **asked)
         if not result.passed:
             raise AssertionError(result.sentence)
         return
-    draws: dict[str, Any] = {"n_resamples": n_resamples, "random_state": random_state}
-    floor = noise_floor(evidence, notion=evidence.notion, n_bins=n_bins, **draws)
+    floor = noise_floor(evidence, notion=evidence.notion, **asked)
     if floor.verdict == ABOVE_NOISE:
         raise AssertionError(
             f"calibration error (notion {floor.notion}) {floor.observed:.4g} of {floor.n_samples:,} rows is "

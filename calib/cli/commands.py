@@ -672,10 +672,4 @@ def _compared(methods: Mapping[str, Rows | SummedRows], n_bins: int) -> tuple[li
     texts = interval_texts(numbers, intervals)
     if len(numbers) > 1:
         texts = pd.concat([board.improvement_texts()[texts.columns], texts])
-    rows = [["", *texts.columns], *texts.itertuples()]
-    wide = [max(30, *(len(cell) + 2 for cell in cells)) for cells in list(zip(*rows, strict=True))[1:]]
-    lines = [
-        f"{head:<22}" + "".join(f"{cell:>{width}}" for cell, width in zip(cells, wide, strict=True))
-        for head, *cells in rows
-    ]
-    return found, [*lines, HOW_SURE]
+    return found, [*texts.to_string().splitlines(), HOW_SURE]
