@@ -382,9 +382,10 @@ def tables(command: ArgumentParser) -> None:
     calib tables resnet.npz densenet.npz --methods TS,TL-HB,spline -o tables.tex
     calib tables a.csv b.csv --split 0.3 -o tables.csv --json
 
-    Every FILE is a model, named after the file, on the same rows: matched by id, or in the same order;
-    classes in another order are matched by name. Files name their calibration rows, or all are split in the
-    same way. OUT is CSV, Markdown or LaTeX by its ending.
+    Each FILE holds the predictions of one model, or of several, for the same rows. Rows are matched by id, or
+    by position if there are no ids; classes are matched by name. Calibrators are fitted on the calibration
+    rows that the files name. If they name none, all files are split in the same way. The ending of OUT
+    chooses CSV, Markdown or LaTeX.
 
     methods: {methods}; and {binary}
     """
