@@ -169,22 +169,13 @@ def fit(
     )
     if scan.reader.roles.weight is not None:
         raise InputError("fits at scale count every row once; leave out the column of weights")
-    names = scan.reader.class_names
-    if isinstance(chosen, TemperatureScaling):
-        n_rows = _fit_temperature(chosen, scan)
-    elif isinstance(chosen, VectorScaling):
-        n_rows = _fit_vector(chosen, scan)
-    elif isinstance(chosen, HistogramBinning):
-        n_rows = _fit_one_score(chosen, scan)
-    elif isinstance(chosen, MulticlassToBinary):
-        names, n_rows = _fit_problems(chosen, scan, groups)
-    else:
+    if type(chosen) not in _FITS:
         raise InputError(
             f"a {type(chosen).__name__} cannot be fitted by sums over parts; choose HistogramBinning, "
             "TemperatureScaling or VectorScaling, or fit on a sample in memory"
         )
-    chosen.class_names_ = names
-    chosen.fitted_on_ = FittedOn(n_rows, None, today(), __version__)
+    chosen.class_names_ = scan.reader.class_names
+    chosen.fitted_on_ = FittedOn(_FITS[type(chosen)](chosen, scan), None, today(), __version__)
     return chosen
 
 
@@ -360,9 +351,7 @@ def _fit_one_score(binning: HistogramBinning, scan: Scan) -> int:
     return found.n_rows
 
 
-def _fit_problems(
-    calibrator: MulticlassToBinary, scan: Scan, groups: str | None
-) -> tuple[tuple[str, ...], int]:
+def _fit_problems(calibrator: MulticlassToBinary, scan: Scan) -> int:
     binning, reader = _check_binning(calibrator.binary_calibrator), scan.reader
     if reader.kind not in ("vectors", "top-label"):
         raise InputError("these rows have one score each; fit HistogramBinning itself")
@@ -371,7 +360,7 @@ def _fit_problems(
             'fits at scale have the notions "confidence" and "top-label", '
             'and the fallbacks "identity" and "pooled"'
         )
-    if calibrator.has_groups != (groups is not None):
+    if calibrator.has_groups != bool(reader.by):
         raise InputError("groups, the column of the groups, belongs to a calibrator whose `by` names groups")
 
     def shape_of(classes: tuple[str, ...], names: tuple[str, ...]) -> NotionShape:
@@ -416,7 +405,8 @@ def _fit_problems(
         fit_pooled,
         lambda label: fit_one(by_class.of_key(label)),
     )
-    return found.classes, found.n_rows
+    calibrator.class_names_ = found.classes
+    return found.n_rows
 
 
 def _least_positive(part: Part, reader: BatchReader) -> tuple[int, float]:
@@ -516,3 +506,12 @@ def _fit_vector(calibrator: VectorScaling, scan: Scan) -> int:
     calibrator.weights_, calibrator.biases_ = weights.copy(), biases - weights * mean
     calibrator.loss_gap_, calibrator.gradient_norm_ = optimum.loss_gap, optimum.gradient_norm
     return n_rows
+
+
+#: The fit of each calibrator, which returns the number of its rows.
+_FITS: dict[type, Callable[[Any, Scan], int]] = {
+    TemperatureScaling: _fit_temperature,
+    VectorScaling: _fit_vector,
+    HistogramBinning: _fit_one_score,
+    MulticlassToBinary: _fit_problems,
+}
