@@ -254,16 +254,12 @@ class BatchReader:
         if roles.split is not None:
             names, cells = (roles.split,), as_keys(words.columns[roles.split])
             parts = by_word(cells, lambda word: part_of(word) or "", object)
-            words.refuse(
-                names,
-                [
-                    (
-                        "labels_missing",
-                        parts == "",
-                        lambda at: f"{cells[at]!r} in column {names[0]!r} is no part",
-                    )
-                ],
+            found = (
+                "labels_missing",
+                parts == "",
+                lambda at: f"{cells[at]!r} in column {names[0]!r} is no part",
             )
+            words.refuse(names, [found])
             kept.rows &= words.spread(names, parts == self.part)
 
 

@@ -68,21 +68,11 @@ def find_files(paths: Paths) -> list[str]:
     """Return the files that paths, addresses, patterns (``data/*.parquet``) and folders name, in order."""
     listed = [paths] if isinstance(paths, (str, os.PathLike)) else list(paths)
     files: list[str] = []
-    for named in listed:
-        text = os.fspath(named)
-        if "://" in text:
-            found = [text]
-        elif os.path.isdir(text):
-            below = sorted(glob.glob(os.path.join(glob.escape(text), "**", "*"), recursive=True))
-            found = [name for name in below if name.endswith(ENDINGS)]
-            found = found or [name for name in below if name.removesuffix(".gz").endswith(TEXTS)]
-        elif os.path.exists(text):
-            found = [text]
-        else:
-            found = sorted(glob.glob(text, recursive=True))
+    for named in [os.fspath(each) for each in listed]:
+        found = _files_named(named)
         if not found:
             raise InputError(
-                f"{text!r} names no file; give files, a folder, or a pattern such as 'data/*.parquet'"
+                f"{named!r} names no file; give files, a folder, or a pattern such as 'data/*.parquet'"
             )
         files += found
     if not files:
@@ -91,6 +81,15 @@ def find_files(paths: Paths) -> list[str]:
     if twice is not None:
         raise InputError(f"{twice!r} is named twice; its rows would count twice")
     return files
+
+
+def _files_named(text: str) -> list[str]:
+    if os.path.isdir(text):
+        below = sorted(glob.glob(os.path.join(glob.escape(text), "**", "*"), recursive=True))
+        columnar = [name for name in below if name.endswith(ENDINGS)]
+        return columnar or [name for name in below if name.removesuffix(".gz").endswith(TEXTS)]
+    is_file = "://" in text or os.path.exists(text)
+    return [text] if is_file else sorted(glob.glob(text, recursive=True))
 
 
 def find_parts(files: Sequence[str], coded: Sequence[str] = ()) -> list[Part]:
