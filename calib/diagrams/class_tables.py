@@ -342,7 +342,7 @@ def draw_class(
         ),
     )
     marked = [] if chosen is None else [bin_span(chosen, n_bins)]
-    x_title = "Confidence of rows predicted as the class" if top else "Score of the class, all rows"
+    x_title = "Confidence" if top else "Score of the class"
     axes = unit_axes(bars + dots, x_title, "Accuracy" if top else "Frequency", height, marked=marked)
     return figure(bars + dots, barmode="overlay", **axes)
 

@@ -71,8 +71,8 @@ class Dataset:
     name: str  #: Title, from the example or the user's file name (user text: show it as text only)
     description: str  #: One sentence on where the numbers come from
     simulated: bool  #: Whether they were drawn from a simulated population
-    calibration: Any  #: Rows to fit calibrators on
-    evaluation: Any  #: Rows every number on screen is computed from, or their sums
+    calibration: Announcement | None  #: Rows to fit calibrators on
+    evaluation: Announcement | Summary  #: Rows every number on screen is computed from, or their sums
     truth: np.ndarray | None = None  #: (n,) array: known P(Y = c(x) | x) of the evaluation rows
     example: str | None = None  #: Key of the built-in example
     log: tuple[str, ...] = ()  #: Fixes to the uploaded file that the user accepted
@@ -135,7 +135,7 @@ class Method:
     #: Its predictions with outcomes, weights, clusters and how they are assessed; or their sums
     evidence: Rows | Summary
     key: str  #: Digest of data and settings: results are cached under it
-    calibrator: Any = None  #: The fitted calibrator; None for a base model
+    calibrator: BaseEstimator | None = None  #: The fitted calibrator; None for a base model
     choices: int = 1  #: Calibrators from which the labels of the calibration rows chose it, itself included
     unasked: bool = False  #: Whether a page fitted it by itself, as Compare does
 
@@ -211,7 +211,6 @@ def use(data: Dataset, found: Sequence[Method] = ()) -> None:
 
 
 def _put(data: Dataset, found: Sequence[Method] = ()) -> None:
-    st.session_state.pop("removed", None)
     if "dataset" in st.session_state:
         st.session_state["previous"] = tuple(st.session_state[name] for name in ON_SCREEN)
     st.session_state["dataset"], st.session_state["elsewhere"] = data, {}
@@ -230,7 +229,6 @@ def show_model(name: str) -> None:
     data: Dataset = st.session_state["dataset"]
     if name == data.model:
         return
-    st.session_state.pop("removed", None)
     elsewhere = {**st.session_state["elsewhere"], data.model: st.session_state["methods"]}
     found = elsewhere.pop(name, {})
     st.session_state["dataset"], st.session_state["elsewhere"] = data.of_model(name), elsewhere
@@ -375,11 +373,11 @@ def _check_limits(new: Dataset | Method, found: Sequence[Method] = ()) -> None:
         return
     stays, advice = list(ON_SCREEN), "load a built-in example first"
     if isinstance(new, Method):  # new data take the place of what could be undone
-        stays, advice = [*stays, "previous", "removed"], "remove a calibrator first"
+        stays, advice = [*stays, "previous"], "remove a calibrator first"
     limits.check([new, *found], held(stays), advice)
 
 
-def held(stays: Sequence[str] = (*ON_SCREEN, "previous", "removed")) -> list[Any]:
+def held(stays: Sequence[str] = (*ON_SCREEN, "previous")) -> list[Any]:
     """Return the objects of this session with these names, and the uploads."""
     further = [f"{FURTHER}{position}" for position in range(1, MOST_MODELS)]
     return [st.session_state.get(name) for name in (*stays, *READINGS, *further)]
@@ -392,7 +390,6 @@ def previous() -> Dataset | None:
 
 def undo() -> None:
     """Swap the data on screen and their fitted calibrators with the previous ones."""
-    st.session_state.pop("removed", None)
     current = tuple(st.session_state[name] for name in ON_SCREEN)
     for name, held_before in zip(ON_SCREEN, st.session_state["previous"], strict=True):
         st.session_state[name] = held_before
@@ -400,12 +397,8 @@ def undo() -> None:
 
 
 def from_example(name: str) -> Dataset:
-    """Return a built-in example as `Dataset`."""
-    return as_dataset(_example(name), name)
-
-
-def as_dataset(example: Example, key: str | None = None) -> Dataset:
-    """Return an example as `Dataset`, with simulated columns; `key` is its name if it is built in."""
+    """Return a built-in example as `Dataset`, with simulated columns."""
+    example = _example(name)
     rows = example.evaluation.with_metadata(simulated_columns(example.evaluation))
     calibration = example.calibration
     if calibration is not None:
@@ -415,7 +408,7 @@ def as_dataset(example: Example, key: str | None = None) -> Dataset:
         name: (fitting.with_metadata(calibration.metadata), unseen.with_metadata(rows.metadata))
         for name, (fitting, unseen) in example.models.items()
     }
-    data = Dataset(*about, truth=example.truth, example=key, models=models)
+    data = Dataset(*about, truth=example.truth, example=name, models=models)
     return (data.of_model(next(iter(models))) if models else data).changed(assessed_as_stated)
 
 
@@ -556,14 +549,11 @@ def described_calibrator(method: Method, data: Dataset) -> Any:
     return method.calibrator
 
 
-def remove(name: str) -> Method | None:
-    """Remove a stored method (never the base model) and return it, so that `store` can bring it back."""
-    if name == BASE:
-        return None
-    remaining = dict(st.session_state["methods"])
-    removed = remaining.pop(name, None)
-    st.session_state["methods"] = remaining
-    return removed
+def remove(name: str) -> None:
+    """Remove a stored method (never the base model)."""
+    if name != BASE:
+        found: dict[str, Method] = st.session_state["methods"]
+        st.session_state["methods"] = {other: method for other, method in found.items() if other != name}
 
 
 def class_wise() -> bool:

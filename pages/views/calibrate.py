@@ -17,15 +17,13 @@ from calib.calibrators.catalogue import full_name, name_of
 from calib.calibrators.multiclass import FALLBACK_WORDS, fallback_records
 from calib.calibrators.softmax_fit import fit_words
 from calib.data.defaults import N_BINS
-from calib.data.kinds import lacks
 from calib.data.notions import TOP_K_NOTIONS
 from calib.evidence.reductions import top_label
 from calib.stats import verdict
 from calib.stats.measures import MEASURES, ece_of
 from pages.shared import page_results as results
 from pages.shared import widgets as ui
-from pages.shared.needs import need_kind, weights_refused
-from pages.shared.panels.bin_planner import planner
+from pages.shared.needs import need_kind
 from pages.shared.panels.choose_calibrator import choose_calibrator
 from pages.shared.panels.guarantee import show_guarantee
 from pages.shared.panels.ranks import show_ranks
@@ -50,14 +48,6 @@ SCORED = {"tl_ece": "the predicted class being right", "conf_ece": "being right"
 def ask_for() -> None:
     """Note that the user asked for the chosen calibrator."""
     store(replace(methods(every=True)[st.session_state["chosen"]], unasked=False))
-
-
-def bring_back() -> None:
-    store(st.session_state.pop("removed"))
-
-
-def remove_calibrator(name: str) -> None:
-    st.session_state["removed"] = remove(name)
 
 
 ui.heading(
@@ -124,7 +114,7 @@ def show_diagrams(*shown: Method) -> None:
         method = next(method for method in shown if method.name == name)
         rows = results.rows_of(method, "confidence", n_bins, bin_=bin_)
         what = ui.escaped(f"{name} at {ui.range_of(bin_, n_bins)}")
-        rows_panel((method,), rows, what, "calibrate-rows", title="")
+        rows_panel((method,), rows, what, "calibrate-rows")
 
 
 base = methods()[BASE]
@@ -135,11 +125,6 @@ left, right = st.columns([3, 1], vertical_alignment="bottom")
 with right.popover("Fit another", width="stretch", icon=":material/tune:"):
     calibrator, choices, by = choose_calibrator()
     pressed = st.button("Fit")
-    if lacks(data.kind, "calibrator:whole vector") is None:
-        if data.calibration.sample_weight is None and not data.evidence.is_weighted:
-            planner()
-        else:
-            st.caption(ui.escaped(weights_refused("The plan of bins")))
 try:
     wanted = f"{data.digest}/{calibrator!r}"
     if pressed:
@@ -157,8 +142,6 @@ except InputError as error:
     st.error(f"Not fitted: {ui.escaped(error)}")
 
 fitted = {name: method for name, method in methods(every=True).items() if method.calibrator is not None}
-if "removed" in st.session_state:
-    st.button("Bring back the removed calibrator", on_click=bring_back, icon=":material/undo:")
 if recommendation and not proposed:
     st.markdown(recommendation_words(*recommendation))
 if not fitted:
@@ -254,5 +237,5 @@ ui.show_tabs(
     "about-calibrator",
 )
 if not is_recommended:
-    arguments = {"on_click": remove_calibrator, "args": (chosen.name,)}
-    st.button("Remove this calibrator", icon=":material/delete:", **arguments)
+    icon = ":material/delete:"
+    st.button("Remove this calibrator", on_click=remove, args=(chosen.name,), icon=icon)

@@ -25,7 +25,7 @@ COLUMNS = ui.columns_of(
     {name: head for name, head in CLASS_COLUMNS.items() if name != "floor_upper"}, FORMATS
 )
 #: Columns that are on the screen before one scrolls to the others.
-FIRST = ("class", "class_ece", "floor", "flagged", "smallest", "confidence", "accuracy", "predicted")
+FIRST = ("class", "class_ece", "floor", "flagged", "confidence", "accuracy", "predicted")
 
 
 def pick_row(labels: np.ndarray) -> None:

@@ -13,7 +13,8 @@ from calib.data.kinds import lacks
 from calib.data.predictions import assessed_as_stated
 from calib.datasets import EXAMPLE_TITLES
 from calib.diagrams import draw_class_shares
-from calib.evidence.reductions import event_scores
+from calib.diagrams.row_lists import row_table
+from calib.evidence.rows import Rows
 from pages.shared import widgets as ui
 from pages.shared.isolation import reader
 from pages.shared.isolation.limits import release
@@ -22,9 +23,8 @@ from pages.shared.panels.class_names import offer_class_names
 from pages.shared.panels.findings import show_faults, show_findings, show_roles
 from pages.shared.panels.preview import show_file
 from pages.shared.panels.project_panel import is_project_file, offer_project, show_origin, show_project
-from pages.shared.panels.rows_panel import rows_panel
 from pages.shared.panels.summary_panel import is_summary_file, show_summary
-from pages.shared.session import BASE, Dataset, dataset, from_example, methods, previous, undo, use
+from pages.shared.session import Dataset, dataset, from_example, previous, undo, use
 from pages.shared.uploads import (
     Reading,
     accepted,
@@ -39,27 +39,24 @@ from pages.shared.uploads import (
 )
 
 PREVIEW_ROWS = 100
-PREVIEW_CLASSES = 20
 #: Fields for files.
 UPLOADS = ("up", "up-labels", "up-calibration", "up-calibration-labels")
 #: Tables that can be read, each in three rows.
 LAYOUTS = {
-    "A probability for each class, and the label": {
+    "A probability per class, and the label": {
         "p_cat": [0.9, 0.2, 0.3],
         "p_dog": [0.1, 0.7, 0.3],
         "p_fox": [0.0, 0.1, 0.4],
         "label": ["cat", "dog", "cat"],
     },
-    "The predicted class, its confidence, and the label": {
+    "Predicted class, confidence, and label": {
         "predicted": ["cat", "dog", "fox"],
         "confidence": [0.9, 0.7, 0.4],
         "label": ["cat", "dog", "cat"],
     },
-    "One probability and a 0/1 label": {"score": [0.9, 0.2, 0.4], "label": [1, 0, 0]},
+    "One probability, and a 0/1 label": {"score": [0.9, 0.2, 0.4], "label": [1, 0, 0]},
 }
 SAMPLE_ROWS = 300
-#: Bars of the figure of the classes, in its order.
-SHARES = ("true", "predicted")
 
 
 def forget_removed() -> None:
@@ -79,23 +76,9 @@ def count_alike() -> None:
     use(dataset().changed(lambda rows: rows.unweighted()))
 
 
-def pick_share() -> None:
-    if point := ui.clicked("class-shares"):
-        st.session_state["share-shown"] = (SHARES[point["curve_number"]], int(point["customdata"][1]))
-        st.session_state["share-rows-open"] = True
-
-
 def look_at_class() -> None:
     shown, name = dataset(), st.session_state["one-class"]
     use(shown.changed(lambda rows: assessed_as_stated(rows.of_class(name)), name=f"{shown.name}: {name}"))
-
-
-def show_preview(preview: pd.DataFrame, rows: Any) -> None:
-    if rows.metadata is not None:
-        further = rows.metadata.head(PREVIEW_ROWS)
-        preview = pd.concat([preview, further.rename(columns=lambda name: f"{name} (metadata)")], axis=1)
-    st.dataframe(preview, hide_index=True)
-    st.caption(f"The first {len(preview)} evaluation rows.")
 
 
 def show_several(rows: Any) -> None:
@@ -103,18 +86,41 @@ def show_several(rows: Any) -> None:
     left, right = st.columns([3, 1], vertical_alignment="bottom")
     left.selectbox("Class", rows.class_names, key="one-class")
     right.button("Look at this class", on_click=look_at_class, icon=":material/filter_alt:")
-    st.header("Preview", anchor=False)
-    first = rows.take(slice(0, PREVIEW_ROWS))
-    scores = pd.DataFrame(first.scores, columns=[f"p({name})" for name in rows.class_names])
-    show_preview(scores.iloc[:, :PREVIEW_CLASSES], first)
 
 
-def show_one_score(data: Dataset) -> None:
+def show_shares(data: Dataset) -> None:
+    """Show how frequent each class is, and how often it is predicted."""
+    rows, names = data.evaluation, data.evaluation.class_names
+    if data.has_rows:
+        counted, each = data.evidence.predictions, data.evidence.weights
+        true, predicted = (
+            np.bincount(codes, weights=each, minlength=len(names)) / each.sum()
+            for codes in (counted.labels, counted.label)
+        )
+    else:
+        true, predicted = rows.true / rows.n_samples, rows.predicted / rows.n_samples
+    most = int(true.argmax())
+    st.markdown(
+        f"The most frequent class is {ui.literal(names[most])}: {true[most]:.1%} of the evaluation rows"
+        f"{', weighted' if data.evidence.is_weighted and data.has_rows else ''}, predicted for "
+        f"{predicted[most]:.1%}."
+    )
+    shares = {"true": true, "predicted": predicted}
+    ui.chart(
+        draw_class_shares(shares, names),
+        "class-shares",
+        table=lambda: pd.DataFrame({"class": names, **shares}),
+        alt="Share of evaluation rows per class, true and predicted",
+    )
+    if len(names) > 30:
+        st.caption(f"The figure shows the 30 most frequent of {len(names):,} classes; the CSV has all.")
+
+
+def show_preview(evidence: Rows) -> None:
     st.header("Preview", anchor=False)
-    top = data.evaluation.take(slice(0, PREVIEW_ROWS))
-    names = np.asarray(top.class_names, dtype=object)
-    head = "confidence" if data.event is None else f"p({data.event})"
-    show_preview(pd.DataFrame({head: event_scores(top), "outcome": names[top.labels]}), top)
+    first = np.arange(min(PREVIEW_ROWS, evidence.n_samples))
+    st.dataframe(row_table(evidence, which=first, by=-np.arange(evidence.n_samples)), hide_index=True)
+    st.caption(f"The first {len(first)} evaluation rows.")
 
 
 def show_uploads(data: Dataset) -> bool:
@@ -301,70 +307,8 @@ if data.has_rows:
     offer_model_upload()
 if "every label" in data.kind.has:
     show_several(rows)
-    offer_project()
-    st.stop()
-if lacks(data.kind, "notion:top-label") is not None:
-    if data.has_rows:
-        show_one_score(data)
-    offer_project()
-    st.stop()
-
-if data.has_rows:
-    counted, each = data.evidence.predictions, data.evidence.weights
-    true, predicted = (
-        np.bincount(codes, weights=each, minlength=rows.n_classes) / each.sum()
-        for codes in (counted.labels, counted.label)
-    )
-else:
-    true, predicted = rows.true / rows.n_samples, rows.predicted / rows.n_samples
-top_class = int(true.argmax())
-st.markdown(
-    f"The most frequent class is {ui.literal(rows.class_names[top_class])}: {true[top_class]:.1%} of the "
-    f"evaluation rows{', weighted' if data.evidence.is_weighted and data.has_rows else ''}, predicted for "
-    f"{predicted[top_class]:.1%}."
-)
-shares = pd.DataFrame({"class": rows.class_names, "true": true, "predicted": predicted})
-ui.chart(
-    draw_class_shares(dict(zip(SHARES, (true, predicted), strict=True)), rows.class_names),
-    "class-shares",
-    table=lambda: shares,
-    alt="Share of evaluation rows per class, true and predicted",
-    on_select=pick_share,
-)
-if rows.n_classes > 30:
-    st.caption(f"The figure shows the 30 most frequent of {rows.n_classes:,} classes; the CSV has all.")
-
-if not data.has_rows:
-    offer_project()
-    st.stop()
-by, code = st.session_state.get("share-shown", (SHARES[0], top_class))
-code = code if code < rows.n_classes else top_class
-rows_panel(
-    (methods()[BASE],),
-    np.flatnonzero((counted.labels if by == "true" else counted.label) == code),
-    f"{by.capitalize()} class {ui.literal(rows.class_names[code])}",
-    "share-rows",
-    title="",
-)
-st.header("Preview", anchor=False)
-top = slice(0, PREVIEW_ROWS)
-preview = pd.DataFrame(
-    {
-        "true class": [rows.class_names[code] for code in rows.labels[top]],
-        "predicted": [rows.class_names[code] for code in rows.label[top]],
-        "confidence": rows.confidence[top],
-    }
-)
-if "vector" in data.kind.has:
-    names = rows.class_names[:PREVIEW_CLASSES]
-    scores = pd.DataFrame(rows.proba[top, :PREVIEW_CLASSES], columns=[f"p({name})" for name in names])
-    st.dataframe(
-        pd.concat([preview, scores], axis=1).rename_axis("row").style.format(precision=4, subset=None)
-    )
-    st.caption(
-        f"The first {len(preview)} evaluation rows"
-        + (f", {PREVIEW_CLASSES} of {rows.n_classes:,} classes." if rows.n_classes > PREVIEW_CLASSES else ".")
-    )
-else:
-    show_preview(preview, rows)
+elif lacks(data.kind, "notion:top-label") is None:
+    show_shares(data)
+if data.has_rows and "every label" not in data.kind.has:
+    show_preview(data.evidence)
 offer_project()

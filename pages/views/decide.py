@@ -11,11 +11,10 @@ import streamlit as st
 from calib import InputError, decision_curve, diagrams, risk_coverage
 from calib.answers import DecisionRule
 from calib.answers.costly_actions import choose_actions
-from calib.answers.decision_curves import action_counts
+from calib.answers.decision_curves import RiskCoverage, action_counts
 from calib.answers.decision_rules import ACCURACIES, RuleEffect
 from calib.base.interval_words import interval_words
 from calib.data.kinds import lacks
-from calib.evidence.reductions import top_label
 from pages.shared import page_results as results
 from pages.shared import widgets as ui
 from pages.shared.needs import need_kind, weights_refused
@@ -106,40 +105,24 @@ def merit(name: str) -> float:
     return done.n_accepted - done.n_wrong if done.cost is None else -done.cost
 
 
-def choose_class() -> int | None:
-    if not classes:
-        return None
-    labels = top_label(results.half_of(models[BASE], checks=True).predictions)[0]
-    return st.selectbox(
-        "Curves of the rows predicted as",
-        [None, *np.flatnonzero(np.bincount(labels)).tolist()],
-        key="risk-class",
-        format_func=lambda code: "any class" if code is None else names[code],
-    )
-
-
 def show_curves(
     names_shown: list[str], effects: dict[str, RuleEffect], risk: float | None, rows: str
 ) -> None:
-    few = {
-        name: results.ask(risk_coverage, results.half_of(models[name], checks=True), label=shown_class)
-        for name in names_shown
-        if shown_class is None or (top_label(models[name].rows.predictions)[0] == shown_class).any()
-    }
+    few = {name: risk_of(name) for name in names_shown}
     ui.chart(
-        diagrams.draw_risk_coverage(few, effects={} if shown_class is not None else effects, risk=risk),
+        diagrams.draw_risk_coverage(few, effects=effects, risk=risk),
         "risk-coverage",
-        table=lambda: pd.concat([curve.frame().assign(model=name) for name, curve in few.items()]),
+        table=lambda: ui.stacked(few, "model"),
         alt="Share of accepted predictions that are wrong, against the share accepted, for every threshold",
         height=330,  # it ends on a first screen of 1280 x 800
     )
+    accepts = any(effect.n_accepted for effect in effects.values())
     areas = "; ".join(f"AURC of {ui.literal(name)}: {curve.aurc:.5f}" for name, curve in few.items())
-    if shown_class is not None:
-        st.caption(f"{rows}, only those with this predicted class. {areas}")
-    elif any(effect.n_accepted for effect in effects.values()):
-        st.caption(f"{rows}. Diamonds: the thresholds above.")
-    else:
-        st.caption(f"{rows}. {areas}")
+    st.caption(f"{rows}. {'Diamonds: the thresholds above.' if accepts else areas}")
+
+
+def risk_of(name: str) -> RiskCoverage:
+    return results.ask(risk_coverage, results.half_of(models[name], checks=True))
 
 
 def show_benefit(few: list[str]) -> None:
@@ -148,7 +131,7 @@ def show_benefit(few: list[str]) -> None:
     ui.chart(
         diagrams.draw_decision_curves(curves),
         "decision-curve",
-        table=lambda: pd.concat([curve.frame().assign(model=name) for name, curve in curves.items()]),
+        table=lambda: ui.stacked(curves, "model"),
         alt="Net benefit of acting if the score is above a threshold, always and never",
     )
     st.caption(
@@ -183,7 +166,7 @@ def show_benefit(few: list[str]) -> None:
             digits = dict.fromkeys((names[1], names[0]), "{:,.1f}" if data.evidence.is_weighted else "{:,}")
             st.dataframe(table.style.format(digits), hide_index=True, height="content")
     ui.download(
-        pd.concat([counts.frame().assign(model=name) for name, counts in counted.items()]).reset_index(),
+        ui.stacked(counted, "model").reset_index(),
         "confusion",
     )
 
@@ -200,7 +183,7 @@ def show_cost_matrix() -> None:
             "`calib.answers.choose_actions` takes any number."
         )
         return
-    words = st.text_input("Actions, separated by commas", ", ".join([*names, "ask a person"]), key="actions")
+    words = st.text_input("Actions, separated by commas", f"{', '.join(names)}, ask a person", key="actions")
     actions = tuple(dict.fromkeys(part.strip() for part in words.split(",") if part.strip()))
     start = [
         [0.0 if action == name else WRONG if action in names else LOOK for action in actions]
@@ -257,7 +240,6 @@ classes = binary or lacks(data.kind, "notion:top-label") is None
 if data.evidence.is_weighted:
     st.info(ui.escaped(weights_refused("A rule of acceptance")))
     compared = list(models)[:MOST_COMPARED]
-    shown_class = choose_class()
     show_curves(compared, {}, None, "All evaluation rows")
     if classes and len(names) == 2:
         show_benefit(compared)
@@ -306,7 +288,6 @@ with right.popover("Options", width="stretch"):
         words = "Share of the right predictions that is accepted, at least, %"
         recall = st.number_input(words, 1.0, 99.0, None, key="recall", placeholder="not asked for")
         recall = None if recall is None else round(recall / 100, 6)
-    shown_class = choose_class()
 by = "class" if by_class else None
 
 n_choose, n_check = (int(half.sum()) for half in results.halves(data.evidence))
@@ -370,10 +351,10 @@ table = pd.DataFrame(
             "right, lower": checked[name].lower if checked[name].n_accepted else np.nan,
             "right, upper": checked[name].upper if checked[name].n_accepted else np.nan,
             "reviews": checked[name].n_reviews,
-            "AURC": results.ask(risk_coverage, results.half_of(method, checks=True)).aurc,
+            "AURC": risk_of(name).aurc,
         }
         | ({"cost per row": checked[name].cost} if target == "cost" else {})
-        for name, method in models.items()
+        for name in models
     ]
 )
 st.dataframe(
@@ -389,10 +370,8 @@ st.dataframe(
 )
 ui.download(table, "decisions")
 st.caption(
-    "All on the rows left for checking, with 95 % Clopper-Pearson intervals. A calibrator for each "
-    "predicted class shifts each class by its own amount, so a threshold on the calibrated confidence is a "
-    "different threshold on the model's confidence for each class. AURC: mean share of wrong predictions "
-    "over all coverages; smaller is better."
+    "All on the rows left for checking, with 95 % Clopper-Pearson intervals. AURC: mean share of wrong "
+    "predictions over all coverages; smaller is better."
 )
 if len(models) == 1:
     st.page_link(

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from functools import partial
-
 import numpy as np
 import pandas as pd
 import streamlit as st
@@ -12,12 +10,10 @@ from calib import diagrams
 from pages.shared import page_results as results
 from pages.shared import widgets as ui
 from pages.shared.needs import need_kind
-from pages.shared.panels.covtype import covtype_panel
 from pages.shared.panels.rows_panel import rows_panel
 from pages.shared.session import base_of, dataset
 
 MAX_BARS = 12
-MAX_PANELS = 6
 #: Classes are about equally frequent if the most frequent has at most this many times the rows of the rarest,
 #: or exceeds it by at most this many standard errors of its share.
 EQUAL, SPREAD = 1.5, 6.0
@@ -114,39 +110,16 @@ if (behind := st.session_state.get("imbalance-class")) in by_frequency:
     base = base_of(data)
     predicted_as = f"Predicted {ui.literal(names[behind])}"
     which = results.rows_of(base, "top-label", 1, behind)
-    rows_panel((), which, predicted_as, "imbalance-rows", title="", rows=data.evaluation)
+    rows_panel((), which, predicted_as, "imbalance-rows", rows=data.evaluation)
+for side, needed in zip(sides, (k, n_bins), strict=True):
+    without = int((side.n_bins[predicted] == 0).sum())
+    if without:
+        st.caption(
+            f"{side.name}: {without:,} of {len(predicted):,} predicted classes have fewer than {needed} "
+            "calibration rows and keep their scores."
+        )
+st.caption(
+    "Base model and HB are assessed on the same cells, the rows of one class to which HB gives the same "
+    "value. If only the class shares of new rows differ, the Apply page offers a correction for label shift."
+)
 ui.next_line("Imbalance")
-with st.expander("Reliability and validity of single classes", key="imbalance-panels"):
-    chosen = st.multiselect(
-        "Classes",
-        by_frequency.tolist(),
-        default=list(dict.fromkeys([int(by_frequency[0]), *rarest.tolist()])),
-        format_func=lambda code: names[code],
-        max_selections=MAX_PANELS,
-        key=f"panels-{data.evaluation.fingerprint}",
-    )
-    if chosen:
-        gaps = [np.abs(side.base_cells.gap)[np.isin(side.cells.label, chosen)].max() for side in sides]
-        eps = float(np.clip(1.1 * max(gaps), 0.05, 1.0))
-        for column, side, key in zip(st.columns(2, gap="large"), sides, ("points", "bins"), strict=True):
-            with column:
-                st.markdown(f"**{side.name}**")
-                ui.chart(
-                    diagrams.draw_class_panels(side, chosen, names, eps),
-                    f"imbalance-panels-{key}",
-                    table=partial(side.cells_frame, names),
-                    alt=f"Reliability diagrams and validity plots of the chosen classes, {side.name}",
-                )
-    for side, needed in zip(sides, (k, n_bins), strict=True):
-        without = int((side.n_bins[predicted] == 0).sum())
-        if without:
-            st.caption(
-                f"{side.name}: {without:,} of {len(predicted):,} predicted classes have fewer than {needed} "
-                "calibration rows and keep their scores."
-            )
-    st.caption(
-        "Base model and HB are assessed on the same cells, the rows of one class to which HB gives the same "
-        "value. V(\u03b5) is the share of rows whose cell is off by at most \u03b5. If only the class shares "
-        "of new rows differ, the Apply page offers a correction for label shift."
-    )
-covtype_panel()

@@ -104,6 +104,7 @@ def show_intervals() -> None:
             placeholder="\u2013",
             column_config={
                 "Number": st.column_config.TextColumn(pinned=True),
+                "p": st.column_config.TextColumn(alignment="right"),
                 **dict.fromkeys(numbers, st.column_config.NumberColumn(format="%.4g")),
             },
         )

@@ -12,7 +12,6 @@ from calib.answers.metric_tables import HOW_SURE, how_assessed, interval_frame, 
 from calib.data.defaults import N_BINS
 from calib.data.kinds import lacks
 from calib.data.notions import Notion
-from calib.diagrams.heat import class_heat
 from calib.diagrams.reliability_diagrams import PANELS, Panel
 from calib.stats import verdict
 from calib.stats.measures import ece_of
@@ -24,20 +23,14 @@ from pages.shared.panels.rows_panel import rows_panel
 from pages.shared.panels.several_true import show_several_true
 from pages.shared.session import BASE, MANY_SCORES, base_models, dataset, methods, scored
 
-#: Classes in the map.
-MAP_ROWS = 12
 #: Pixels of the signature figure, so that it ends on a first screen of 1280 x 800.
 HEIGHT = 390
 
 
 def pick() -> None:
-    for key in ("overview-pooled", "overview-classes", "overview-map"):
+    for key in ("overview-pooled", "overview-classes"):
         if custom := ui.clicked(key).get("customdata"):
-            first, second = custom[:2]
-            if key == "overview-map":
-                first, second = second, first
-            by_class = key == "overview-map" or len(custom) == 6
-            st.session_state["looked-at"] = (int(second) if by_class else None, int(first))
+            st.session_state["looked-at"] = (int(custom[1]) if len(custom) == 6 else None, int(custom[0]))
             st.session_state["overview-rows-open"] = True
 
 
@@ -60,7 +53,7 @@ def show_verdict() -> None:
 
 
 def show_signature() -> None:
-    """Show the reliability diagram, and the rows of the mark that was clicked in it or in the map below."""
+    """Show the reliability diagram, and the rows of the mark that was clicked in it."""
     diagram = results.ask(reliability_diagram, base, n_bins=n_bins)
     models = {name: scores for name, scores in base_models().items() if name != data.model}
     other = ui.choose_beside(models) if models and by_class else None
@@ -94,9 +87,7 @@ def show_signature() -> None:
         what = "All classes" if label is None else f"Predicted {ui.literal(names[label])}"
         what += f" at {ui.range_of(bin_, n_bins)}"
         notion: Notion = "confidence" if label is None else "top-label"
-        rows_panel(
-            (base,), results.rows_of(base, notion, n_bins, label, bin_), what, "overview-rows", title=""
-        )
+        rows_panel((base,), results.rows_of(base, notion, n_bins, label, bin_), what, "overview-rows")
 
 
 def show_strip() -> None:
@@ -114,33 +105,6 @@ def show_strip() -> None:
         f"Error beside a perfect model of this size: {', '.join(times)}{shown}",
         help="1\u00d7 is what noise alone shows on average. "
         + " ".join(f"{name} {noise.observed:.4f}: {noise.words}." for name, noise in floors.items()),
-    )
-
-
-def show_map() -> None:
-    by_cell = results.cells(base, "top-label", n_bins)
-    everything = class_heat(by_cell)
-    shown = class_heat(by_cell, results.guilty_first(base, n_bins, everything.label)[:MAP_ROWS])
-    chosen = st.session_state.get("looked-at", (None, None))
-    names = data.evaluation.class_names
-    st.header("Each predicted class", anchor=False)
-    ui.chart(
-        diagrams.draw_heat(
-            shown, names, chosen=None if chosen[0] is None else chosen, limit=everything.limit
-        ),
-        "overview-map",
-        table=lambda: everything.frame(names),
-        alt="Accuracy minus confidence for the predicted classes that add most to the error, by bin",
-        on_select=pick,
-    )
-    st.caption(
-        "Orange-red: overconfident; blue: underconfident"
-        + (
-            f"; {len(shown.label)} of {len(everything.label):,} classes"
-            if len(everything.label) > MAP_ROWS
-            else ""
-        )
-        + ". A click lists rows below the first figure."
     )
 
 
@@ -196,17 +160,13 @@ else:
     show_signature()
     show_strip()
 ui.next_line("Overview")
-if by_class:
-    show_map()
 fold = st.expander("Numbers", key="numbers", on_change="rerun")
 if fold.open:  # else the first visit would wait for their intervals
     with fold:
         show_numbers()
-report = st.container()
 words, icon = "Use your own predictions", ":material/upload_file:"
-if data.example is not None and st.button(words, icon=icon):
+if data.example is not None and verdict_place.button(words, icon=icon):
     st.switch_page("pages/views/data.py")
 with proposed:  # after what needs no calibrator: to fit it takes longest
     show_recommendation()
-with report:
-    offer_report(n_bins)
+offer_report(n_bins)

@@ -22,7 +22,6 @@ from pages.shared import widgets as ui
 from pages.shared.address import keep_in_address
 from pages.shared.needs import need_kind, say_rows_needed, weights_refused
 from pages.shared.page_parts import part
-from pages.shared.panels.model_difference import show_difference
 from pages.shared.panels.rows_panel import rows_panel
 from pages.shared.session import BASE, Method, dataset, scored
 
@@ -65,7 +64,6 @@ def show() -> None:
         show_truth = data.truth is not None and method.name == BASE
         if show_truth:
             show_truth = st.toggle("True accuracy (simulated)", key="truth", bind="query-params")
-        as_in_paper = st.toggle("As in the paper: stars and pluses", key="stars", bind="query-params")
 
     if not say_rows_needed("A diagram or a band without bins") and weighted:
         st.caption(ui.escaped(weights_refused("The band of the true curve")))
@@ -90,7 +88,7 @@ def show() -> None:
     options["event"] = data.event
     if other is not None:
         options["other"] = (other.name, results.ask(reliability_diagram, other, n_bins=n_bins))
-    show_bins(method, n_bins, diagram, options, other, answer, as_in_paper)
+    show_bins(method, n_bins, diagram, options, answer)
 
 
 @part
@@ -99,22 +97,20 @@ def show_bins(
     n_bins: int,
     diagram: ReliabilityDiagram,
     options: dict[str, Any],
-    other: Method | None,
     answer: DeltaGenerator,
-    as_in_paper: bool,
 ) -> None:
     """Show the diagram, the bin that was chosen there, and its rows; then assess them, first in `answer`."""
     keep_in_address("bin", diagram.pooled.bin.tolist(), diagram.clearest_bin)
-    at = st.session_state["bin"]
+    options = {**options, "chosen": st.session_state["bin"]}
     if diagram.one_event:
         main, side = ui.beside("bin", (3, 2))
     else:
         above, (main, side) = st.container(), st.columns(2)
         with above:
-            show_signature(method, n_bins, diagram, options, as_in_paper)
+            show_signature(method, n_bins, diagram, options)
     with main:
         if diagram.one_event:
-            show_panel(diagram, "pooled", as_in_paper, chosen=at, **options)
+            show_panel(diagram, "pooled", options)
             st.caption(ui.shortfall(dataset().kind, "notion:top-label"))
         edges = {b: ui.range_of(b, n_bins) for b in diagram.pooled.bin.tolist()}
     with side if diagram.one_event else main:
@@ -131,38 +127,23 @@ def show_bins(
             show_rows(method, n_bins, chosen, code, edges[chosen])
     with main:
         show_assessment(method, n_bins, diagram, options, answer)
-        if other is not None:
-            show_difference(method, other, n_bins)
 
 
-def show_signature(
-    method: Method, n_bins: int, diagram: ReliabilityDiagram, options: dict[str, Any], as_in_paper: bool
-) -> None:
-    at = st.session_state["bin"]
-    if as_in_paper:
-        show_panel(diagram, "pooled", as_in_paper, chosen=at)
-        return
-    names = {
-        "class_names": dataset().evaluation.class_names,
-        "named": results.ask(conclude, method, n_bins=n_bins).headline,
-    }
+def show_signature(method: Method, n_bins: int, diagram: ReliabilityDiagram, options: dict[str, Any]) -> None:
+    headline = results.ask(conclude, method, n_bins=n_bins).headline
+    options = {"class_names": dataset().evaluation.class_names, "named": headline, **options}
     for column, panel in zip(st.columns(2), PANELS, strict=True):
         with column:
-            show_panel(diagram, panel, as_in_paper, chosen=at, **names, **options)
+            show_panel(diagram, panel, options)
     many = len(diagram.cells.count) > MAX_DOTS
     largest = f" Pale: the {MAX_DOTS} other cells with the most rows." if many else ""
     st.caption(f"In colour: classes miscalibrated beyond noise.{largest} Below: gaps; grey: a perfect model.")
 
 
-def show_panel(diagram: ReliabilityDiagram, panel: Panel, as_in_paper: bool, **options: Any) -> None:
+def show_panel(diagram: ReliabilityDiagram, panel: Panel, options: dict[str, Any]) -> None:
     key = "reliability" if panel == "pooled" else "reliability-classes"
-    drawn = (
-        diagrams.draw_stars(diagram, chosen=options["chosen"])
-        if as_in_paper
-        else diagrams.draw_reliability(diagram, panels=(panel,), **options)
-    )
     ui.chart(
-        drawn,
+        diagrams.draw_reliability(diagram, panels=(panel,), **options),
         key,
         table=diagram.frame,
         alt=f"Reliability diagram: accuracy against confidence. {PANELS[panel]}",

@@ -15,7 +15,6 @@ from calib.stats.floors import canonical_noise_floors
 from pages.shared import page_results as results
 from pages.shared import widgets as ui
 from pages.shared.kept import ahead
-from pages.shared.panels.covtype import covtype_panel
 from pages.shared.panels.rows_panel import rows_panel
 from pages.shared.panels.simplex_panel import SCHEMES, bins_table, choose_view, comparison_table, refusal
 from pages.shared.panels.take_away import offer_calibrator
@@ -24,6 +23,8 @@ from pages.shared.panels.take_away import offer_calibrator
 TRIANGLE, LOG_RATIOS = "Triangle", "Log scale"
 #: Median confidence from which the corners are opened at first.
 IN_CORNER = 0.97
+#: Arrows of fewer rows are left out.
+MIN_ROWS = 20
 #: Redraws of the noise floors.
 REDRAWS = 200
 
@@ -56,30 +57,7 @@ with menu:
     name = st.selectbox("Scheme", SCHEMES, key="scheme", bind="query-params")
     make, label, low, high, default = SCHEMES[name]
     size = st.slider(label, low, high, default, key=f"size{label[-1]}", bind="query-params")
-    options: dict[str, Any] = {}
-    if name == "Projection, random":
-        seed = st.number_input("Seed of the directions", 0, 9999, 0, key="seed", bind="query-params")
-        options["random_state"] = int(seed)
-    text = ""
-    if name == "Projection, rotating":
-        text = st.text_input(
-            "Directions of your own",
-            key="directions",
-            placeholder="-1 0 0; 0 -1 0; 0 0 -1",
-            help="Vectors of three numbers, separated by semicolons, taken in turn: more vectors -1 0 0 give "
-            "the first class more bins (App. G.3). Left empty, the directions rotate over the classes.",
-        )
-    min_rows = st.slider("Leave out arrows of fewer rows than", 0, 500, 20, 5, key="few", bind="query-params")
-if text.strip():
-    try:
-        options["directions"] = tuple(tuple(map(float, row.split())) for row in text.split(";"))
-    except ValueError:
-        st.error(
-            "Directions must be numbers separated by spaces, and vectors separated by semicolons: write "
-            f"for example -1 0 0; 0 -1 0. Got {ui.literal(text)}."
-        )
-        st.stop()
-scheme = make(size, **options)
+scheme = make(size)
 schemes = {other: make_other(paper) for other, (make_other, *_, paper) in SCHEMES.items()} | {name: scheme}
 try:
     result = results.apply_scheme(view, scheme)
@@ -92,7 +70,7 @@ ahead(results.question(diagrams.compare_schemes, *compared, epsilon=results.EPSI
 rows, arrows, calibrator = view.evaluation, result.arrows, result.calibrator
 names = [ui.literal(class_name) for class_name in rows.class_names]
 
-enough = np.minimum(arrows.means.count, arrows.fitted_count) >= min_rows
+enough = np.minimum(arrows.means.count, arrows.fitted_count) >= MIN_ROWS
 share = arrows.error_share
 worst = int(np.argmax(np.where(enough, share, -1.0)))
 if enough.any():
@@ -118,7 +96,7 @@ ui.chart(
         rows.proba,
         rows=points,
         outlines=outlines,
-        min_count=min_rows,
+        min_count=MIN_ROWS,
         log_ratios=drawn_as == LOG_RATIOS,
     ),
     "recalibration",
@@ -126,7 +104,8 @@ ui.chart(
     alt="Triangle of predicted vectors, coloured by bin, with an arrow per bin to its recalibrated vector",
     on_select=pick_mark,
 )
-left_out = f" {np.count_nonzero(~enough):,} arrows of few rows are left out." if not enough.all() else ""
+few = np.count_nonzero(~enough)
+left_out = f" {few:,} arrows of fewer than {MIN_ROWS} rows are left out." if few else ""
 st.caption(
     f"{len(points):,} of {rows.n_samples:,} rows. Arrows: from a bin's mean prediction to its recalibrated "
     "vector, wider with more rows; grey: 95 % region of the true frequencies."
@@ -135,7 +114,7 @@ st.caption(
 if (behind := st.session_state.get("simplex-bin")) in arrows.means.cell:
     in_bin = view.at[arrows.means.cell[arrows.means.position] == behind]
     bin_name = f"Bin {behind} of the triangle"
-    rows_panel((), in_bin, bin_name, "simplex-rows", title="", rows=view.all_rows)
+    rows_panel((), in_bin, bin_name, "simplex-rows", rows=view.all_rows)
 ui.next_line("Simplex")
 
 
@@ -212,4 +191,3 @@ ui.show_tabs(
     "about-simplex",
 )
 offer_calibrator(calibrator, view.calibration, rows.class_names)
-covtype_panel("logistic")

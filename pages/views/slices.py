@@ -22,8 +22,8 @@ from pages.shared.needs import need_kind, say_rows_needed
 from pages.shared.panels.rows_panel import rows_panel
 from pages.shared.session import BY, dataset
 
-#: Columns chosen at first, rows of a map, columns of the class map, small diagrams, and differences drawn.
-FIRST, MAP_ROWS, MAP_CLASSES, PANELS, DRAWN = 6, 20, 15, 9, 10
+#: Columns chosen at first, rows of a map, columns of the class map, and differences drawn.
+FIRST, MAP_ROWS, MAP_CLASSES, DRAWN = 6, 20, 15, 10
 #: Groups that the first sentence names.
 MOST_SAID = 2
 FORMATS = {"count": "localized", "share": "percent", "accuracy": "%.3f", "confidence": "%.3f", "p": "%.2g"}
@@ -262,24 +262,10 @@ def show_maps() -> None:
             st.caption(f"The {len(names)} classes that are predicted most often.")
 
 
-def show_panels() -> None:
-    small, _ = results.slice_maps(method, column_cuts, visible[:PANELS], (), n_bins)
-    ui.chart(
-        diagrams.draw_slice_panels(small, cut.groups, score, chosen=opened),
-        "slice-panels",
-        table=lambda: small.frame(cut.groups),
-        alt="A small reliability diagram of each group",
-        on_select=partial(pick_mark, "slice-panels"),
-    )
-    if len(ranked) > PANELS:
-        st.caption(f"The first {PANELS} of {len(ranked):,} groups in the order of the table.")
-
-
 with main:
     ui.show_tabs(
         {
             "Bins and classes": show_maps,
-            "Reliability of each group": show_panels,
         },
         "about-groups",
     )
@@ -306,7 +292,7 @@ with side:
         on_select=partial(pick_mark, "slice-one"),
     )
     rows_panel((method,), behind, what, "slice-rows")
-    st.caption("A click on a row of the table, a cell, a mark of a diagram opens it here.")
+    st.caption("A click on a row of the table, a cell or a difference opens it here.")
 
 ui.next_line("Slices")
 st.header("What to do about it", anchor=False)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import pandas as pd
 import streamlit as st
 
 from calib import InputError, diagrams
@@ -50,15 +49,19 @@ if not data.kind.scored:  # else there is nothing to choose
         required=True,
         key=f"validity-notion-{chosen.name}",
     )
-alpha = right.slider("Failure probability \u03b1", 0.01, 0.5, 0.1, 0.01, key="alpha", bind="query-params")
 shown_class = None
 if not data.kind.scored:
-    shown_class = left.selectbox(
+    codes: list[int | None] = [None, *range(0 if notion == "confidence" else len(names))]
+    shown_class = right.selectbox(
         "Class",
-        [None, *range(len(names))] if notion != "confidence" else [None],
+        codes,
         format_func=lambda code: "All classes" if code is None else str(names[code]),
         key="validity-class",
     )
+card = None
+if hasattr(described := described_calibrator(chosen, data), "fallbacks_"):
+    alpha = left.slider("Failure probability \u03b1", 0.01, 0.5, 0.1, 0.01, key="alpha", bind="query-params")
+    card = guarantee_card(described, alpha, choices=chosen.choices)
 conditional = middle.toggle("Count cells, not rows", key="cells", bind="query-params")
 n_bins = 15
 
@@ -67,10 +70,6 @@ try:
 except InputError as error:
     st.info(f"Nothing to show: {ui.escaped(error)}.")
     st.stop()
-card = None
-described = described_calibrator(chosen, data)
-if hasattr(described, "fallbacks_"):
-    card = guarantee_card(described, alpha, choices=chosen.choices)
 promised = card is not None and (data.kind.scored or card.notion == notion)
 promises = card.promises(shown_class) if card is not None and promised else []
 epsilon = promises[0].epsilon if promises else 0.05
@@ -94,21 +93,6 @@ ui.chart(
 st.caption(f"{diagrams.DOTTED} {cells.words(n_bins)}")
 for name, curve in curves.items():
     st.markdown("- " + worst_cell(models[name], curve))
-
-grid = [0.01, 0.02, 0.05, 0.1, 0.2, 0.3]
-shares = pd.DataFrame(
-    [
-        {"model": name, "worst cell": curve.worst, "cells": len(curve.gap)}
-        | {f"V({eps:g})": curve.at(eps) for eps in grid}
-        for name, curve in shown.items()
-    ]
-)
-st.dataframe(
-    shares.style.format({f"V({eps:g})": "{:.1%}" for eps in grid} | {"worst cell": "{:.3f}"}),
-    hide_index=True,
-    column_config={"model": "Model", "worst cell": "Worst cell", "cells": "Cells"},
-)
-ui.download(shares, "validity-shares")
 if card is None or not card.applies:
     reason = card.why_not if card is not None else "the theorems hold for histogram binning only"
     st.caption(f"No guarantee is drawn for {ui.literal(chosen.name)}: {reason}.")

@@ -200,7 +200,6 @@ ASKED: dict[str, Call] = {
         calib.paired_difference, w.other, m, notion="top-label", n_bins=B
     ),
     "paired_interval": lambda ask, w, m: ask(calib.paired_interval, w.other, m, metric="brier"),
-    "plan_bins": lambda ask, w, m: ask(diagrams.plan_bins, w.data.calibration, w.data.evaluation),
     "problem_floors": asked(problem_floors, notion="class-wise", n_bins=B),
     "reliability_diagram": asked(calib.reliability_diagram, n_bins=B),
     "risk_coverage": lambda ask, w, m: ask(calib.risk_coverage, page_results.half_of(m, checks=True)),

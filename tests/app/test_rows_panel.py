@@ -126,14 +126,6 @@ def test_a_cell_of_the_overview(app):
     same_rows(app, (TEST["predicted"] == "cat") & in_bin(12))
 
 
-@pytest.mark.parametrize(("by", "column"), [("true", "label"), ("predicted", "predicted")])
-def test_a_bar_of_the_data_page(app, by, column):
-    cat = app.session_state["dataset"].evaluation.class_names.index("cat")
-    app.session_state["share-shown"], app.session_state["share-rows-open"] = (by, cat), True
-    app.switch_page("pages/views/data.py").run()
-    same_rows(app, TEST[column] == "cat")
-
-
 def test_a_bar_of_imbalance(app):
     app.switch_page("pages/views/imbalance.py").run()
     dog = app.session_state["dataset"].evaluation.class_names.index("dog")

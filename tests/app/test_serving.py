@@ -20,8 +20,10 @@ from streamlit.testing.v1 import AppTest
 from streamlit.web.server.app_discovery import discover_asgi_app
 from streamlit.web.server.server_util import is_url_from_allowed_origins
 
+import calib
 import serve
 from calib import __version__
+from calib.diagrams.class_sizes import class_binning
 from pages.shared import housekeeping, kept, page_results
 from pages.shared.housekeeping import give_back, sweep
 from pages.shared.isolation import limits
@@ -143,11 +145,15 @@ def test_downloads_end_with_their_session(monkeypatch):
     assert {left} == set(media._files_by_session_and_coord["2"].values())
 
 
-@pytest.mark.parametrize(
-    "name", ["half_of", "losses", "risk_curve", "three_class_view", "apply_scheme", "binning"]
-)
+@pytest.mark.parametrize("name", ["half_of", "losses", "three_class_view", "apply_scheme"])
 def test_results_with_rows_belong_to_a_session(name):
     assert getattr(page_results, name).rows
+
+
+@pytest.mark.parametrize("function", [calib.risk_coverage, class_binning])
+def test_answers_with_rows_belong_to_a_session(function):
+    answer, *_ = page_results.question(function)
+    assert answer.rows
 
 
 def test_results_of_all_sessions_hold_no_rows():

@@ -79,20 +79,6 @@ def test_every_scheme_survives_its_file():
         np.testing.assert_array_equal(again.assign(rows.proba), fitted.assign(rows.proba))
 
 
-def test_directions_of_ones_own_are_used_or_refused_in_words():
-    app = open_page(PAGE, scheme="Projection, rotating")
-    field = app.text_input(key="directions")
-    field.set_value("-1 0 0; -1 0 0; 0 -1 0").run()
-    assert not app.exception
-    assert not app.error
-    field = app.text_input(key="directions")
-    field.set_value("left; right").run()
-    assert "Directions must be numbers separated by spaces" in app.error[0].value
-    field = app.text_input(key="directions")
-    field.set_value("1 0").run()
-    assert "rows of 3 numbers" in app.error[0].value
-
-
 @pytest.mark.parametrize("how", [None, "Two classes, all others merged", "Three classes, renormalised"])
 def test_the_rows_of_a_bin_are_those_of_the_predictions(how):
     app = open_page(PAGE, example="digits")

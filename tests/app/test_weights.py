@@ -57,7 +57,6 @@ def test_numbers_are_weighted(weighted):
     app.selectbox(key="chosen").set_value(name).run()
     open_tab(app, "about-calibrator", "Guarantee")
     assert "rows have different weights" in words(app)
-    assert "The plan of bins cannot use weights" in words(app)
 
 
 def test_rows_can_be_counted_once(weighted):

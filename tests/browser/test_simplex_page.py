@@ -126,16 +126,3 @@ def test_many_classes_are_merged_or_renormalised(open_page):
     settled(page)
     assert page.get_by_text("conditional on one of the three classes being true").is_visible()
     keep_picture(page, "simplex-renormalised")
-
-
-@pytest.mark.thorough  # the same form and job are driven on Imbalance, without a browser, in the fast profile
-def test_the_papers_experiment_on_a_local_covtype_file(open_page, shared_data):
-    page = open_page("simplex")
-    page.get_by_text("The paper's experiment").click()
-    page.locator("input[type=file]").set_input_files(shared_data / "covtype_sample.csv.gz")
-    page.get_by_text("COVTYPE-3, logistic regression (real)").wait_for(timeout=120_000)
-    settled(page)
-    # 15,000 rows, 30 % of them for evaluation; some of their bins are below the 20 rows of an arrow.
-    assert page.get_by_text("4,500 evaluation rows, 3 classes, 1,050 calibration rows").is_visible()
-    assert 4_000 < sum(rows for _, rows, _ in arrows(page)) <= 4_500
-    keep_picture(page, "simplex-covtype")

@@ -9,8 +9,6 @@ import os
 from collections.abc import Sequence
 from typing import Any
 
-import numpy as np
-
 from calib.files.findings.examination import Examination, recalled
 from calib.files.readers.raw_predictions import parts_of
 from calib.files.readers.roles import Roles
@@ -89,9 +87,3 @@ def load(kind: str, content: Any) -> Any:
         If it cannot be used or ended the reader.
     """
     return pool.ask({"job": "load", "call": kind}, [content])
-
-
-def read_covtype(content: bytes) -> tuple[np.ndarray, np.ndarray]:
-    """Read an uploaded COVTYPE file elsewhere: (n, 54) features and (n,) labels; raise as `read_files`."""
-    features, labels = pool.ask({"job": "covtype", "call": None}, [content])
-    return features, labels

@@ -75,13 +75,6 @@ def load(kind: str, blobs: list[bytes], progress: Progress) -> Any:
     return read[kind](blobs[0])
 
 
-def read_cover_types(call: None, blobs: list[bytes], progress: Progress) -> Any:
-    """Read an uploaded COVTYPE file."""
-    from calib.datasets.real import read_covtype
-
-    return read_covtype(blobs[0])
-
-
 def compute(call: Any, blobs: list[bytes], progress: Progress) -> Any:
     """Call a function of the library."""
     from pages.shared.isolation.computing import carry_out  # what only reads does without most of calib
@@ -92,7 +85,6 @@ def compute(call: Any, blobs: list[bytes], progress: Progress) -> Any:
 JOBS: dict[str, JobFunction] = {
     "read": read_files,
     "load": load,
-    "covtype": read_cover_types,
     "compute": compute,
 }
 #: Why a job was not done.

@@ -10,6 +10,7 @@ from streamlit.delta_generator import DeltaGenerator
 
 from calib import HistogramBinning, MulticlassToBinary, choose_points_per_bin, diagrams
 from calib.answers import Cut
+from calib.calibrators.binary import BinaryCalibrator
 from calib.calibrators.catalogue import BINARY, REDUCTIONS, VECTOR
 from calib.calibrators.effort import effort_words
 from calib.calibrators.ridge_choice import CROSS_VALIDATED
@@ -36,7 +37,7 @@ RIDGES: dict[str, dict[str, Any]] = {
 }
 
 
-def choose_binary(column: DeltaGenerator, notion: Notion, top_k: int | None = None) -> Any:
+def choose_binary(column: DeltaGenerator, notion: Notion, top_k: int | None = None) -> BinaryCalibrator:
     """Show the choice of a binary calibrator and of its bins; return it unfitted."""
     makers = {method.title: method.make for method in BINARY.values()}
     make = makers[column.selectbox("Binary calibrator", list(makers))]
@@ -64,7 +65,7 @@ def choose_bins(column: DeltaGenerator, notion: Notion, top_k: int | None = None
     return HistogramBinning(n_bins=column.slider("Bins per problem B", 1, 100, 15))
 
 
-def show_proposal(binary: Any, notion: Notion, top_k: int | None = None) -> int:
+def show_proposal(binary: BinaryCalibrator, notion: Notion, top_k: int | None = None) -> int:
     """Show why k is proposed, if so, and its effect on the guarantee; return the number of tried k."""
     if st.session_state.get("bins-by") != PROPOSED or not isinstance(binary, HistogramBinning):
         return 1
@@ -109,7 +110,7 @@ def choose_group(column: DeltaGenerator) -> By | None:
     return chosen, where.get(chosen)
 
 
-def choose_calibrator() -> tuple[Any, int, By | None]:
+def choose_calibrator() -> tuple[BaseEstimator, int, By | None]:
     """Show the controls; return the unfitted calibrator, its number of `choices`, and its groups."""
     left, right = st.container(), st.container()
     kind = dataset().kind
@@ -160,7 +161,7 @@ def _warn_if_long(calibrator: BaseEstimator) -> None:
         st.warning(warning)
 
 
-def _choose_scaling(left: Any, right: Any) -> Any:
+def _choose_scaling(left: DeltaGenerator, right: DeltaGenerator) -> BaseEstimator:
     methods = {method.title: method for method in VECTOR.values()}
     method = methods[right.selectbox("Scaling", list(methods))]
     options: dict[str, Any] = {}

@@ -9,7 +9,6 @@ import streamlit as st
 
 from calib import class_diagram, diagrams, noise_floor
 from calib.data.notions import Notion
-from calib.data.predictions import score_matrix
 from calib.diagrams import ClassTable, confusions
 from calib.evidence.reductions import top_label
 from pages.shared import page_results as results
@@ -32,21 +31,11 @@ def pick_confused(chart_key: str) -> None:
         st.session_state["class-confused"] = st.session_state["class"], chart_key, int(custom[-1])
 
 
-def pick_bin(notion: str, n_bins: int) -> None:
-    if custom := ui.clicked(f"class-{notion}").get("customdata"):
-        bin_ = round(float(custom[0]) * n_bins)
+def pick_bin(n_bins: int) -> None:
+    if custom := ui.clicked("class-top-label").get("customdata"):
         forget_confused()
         st.session_state["class-rows-open"] = True
-        if notion == "top-label":
-            st.session_state["class-bin"] = bin_
-        else:
-            st.session_state["class-scored"] = (st.session_state["class"], bin_)
-
-
-def scored_bin(n_bins: int) -> int | None:
-    """Return the bin of the class's score that was clicked, if it is of the class shown."""
-    code, bin_ = st.session_state.get("class-scored", (None, n_bins))
-    return bin_ if code == st.session_state.get("class") and bin_ < n_bins else None
+        st.session_state["class-bin"] = round(float(custom[0]) * n_bins)
 
 
 def show_class(method: Method, table: ClassTable, n_bins: int) -> None:
@@ -70,7 +59,7 @@ def show_class(method: Method, table: ClassTable, n_bins: int) -> None:
     if dataset().has_rows:
         show_behind(method, n_bins)
     if method.evidence.lacks("notion:class-wise") is None:
-        show_diagram(method, code, "class-wise", n_bins, scored_bin(n_bins))
+        show_diagram(method, code, "class-wise", n_bins, None)
     else:
         whose = "this calibrator scores" if dataset().has_rows else "this summary has sums of"
         st.info(f"No class-wise diagram: {whose} only the predicted class.")
@@ -91,7 +80,7 @@ def show_diagram(method: Method, code: int, notion: Notion, n_bins: int, chosen:
         f"class-{notion}",
         table=diagram.frame,
         alt=f"Reliability diagram of one class, {notion}",
-        on_select=partial(pick_bin, notion, n_bins),
+        on_select=partial(pick_bin, n_bins) if notion == "top-label" else "ignore",
     )
 
 
@@ -106,20 +95,6 @@ def show_behind(method: Method, n_bins: int) -> None:
         st.button("Show all rows of the class again", on_click=forget_confused, icon=":material/close:")
         what = f"Predicted {ui.literal(names[predicted])}, true class {ui.literal(names[truth])}"
         rows_panel((method,), which, what, "class-rows")
-        return
-    scored = None if method.rows.lacks("notion:class-wise") else scored_bin(n_bins)
-    if scored is not None:
-        st.button("Show all rows of the class again", on_click=forget_confused, icon=":material/close:")
-        what = f"P({ui.literal(names[code])}) at {ui.range_of(scored, n_bins)}, all rows"
-        class_scores = score_matrix(method.rows.predictions)[:, code]
-        rows_panel(
-            (method,),
-            results.rows_of(method, "class-wise", n_bins, code, scored),
-            what,
-            "class-rows",
-            np.abs(class_scores - (labels == code)),
-            order="worst predictions first",
-        )
         return
     if not (label == code).any():
         return
@@ -173,4 +148,3 @@ def show_confused(method: Method) -> None:
 def forget_confused() -> None:
     """List the rows of the class again."""
     st.session_state.pop("class-confused", None)
-    st.session_state.pop("class-scored", None)

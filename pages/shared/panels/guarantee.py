@@ -7,10 +7,9 @@ import streamlit as st
 from sklearn.base import BaseEstimator
 
 from calib import MulticlassToBinary
-from calib.answers import points_sentence
 from calib.answers.guarantee_cards import guarantee_card
 from calib.base.interval_words import decimals_of, interval_words
-from calib.stats.measures import ECES, MEASURES, Measure, ece_of
+from calib.stats.measures import ECES, Measure, ece_of
 from pages.shared.page_results import interval
 from pages.shared.session import BASE, Method, class_wise, dataset, methods
 from pages.shared.widgets import download
@@ -20,9 +19,7 @@ def show_guarantee(calibrator: BaseEstimator, choices: int, n_bins: int) -> None
     if not isinstance(calibrator, MulticlassToBinary):
         st.markdown("Scaling methods have no distribution-free guarantee; histogram binning has one.")
         return
-    left, right = st.columns(2)
-    alpha = left.slider("Failure probability \u03b1", 0.01, 0.5, 0.1, 0.01, key="alpha")
-    desired = right.slider("Desired bound on the expected error", 0.01, 0.2, 0.05, 0.01, key="wanted-ece")
+    alpha = st.slider("Failure probability \u03b1", 0.01, 0.5, 0.1, 0.01, key="alpha")
     card = guarantee_card(calibrator, alpha, choices=choices)
     (st.markdown if card.applies else st.info)(card.words("**{}**"))
     if card.applies:
@@ -58,8 +55,6 @@ def show_guarantee(calibrator: BaseEstimator, choices: int, n_bins: int) -> None
     error, kind = ECES.get(card.notion), dataset().kind
     if kind.scored:
         error = next(iter(ece_of(kind).values()))
-    pooled = card.notion == "confidence" or kind.scored is not None
-    st.markdown(points_sentence(desired, name=(error or MEASURES["tl_ece"]).title, pooled=pooled))
     with st.expander("What the guarantee assumes"):
         st.markdown("\n".join(f"- {line}" for line in card.assumptions))
     if card.applies and error is not None and error.missing(kind) is None:

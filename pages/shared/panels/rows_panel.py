@@ -20,7 +20,6 @@ PAGE = 25
 #: The order of rows by default.
 WRONG_FIRST = "worst predictions first"
 CELLS_FIRST = "rows of the cells that add most to it first"
-BEHIND = "Rows"
 #: Most rows listed for a number that all rows contribute to.
 MOST_ROWS = 1_000
 
@@ -33,15 +32,12 @@ def rows_panel(
     key: str,
     by: np.ndarray | None = None,
     order: str = WRONG_FIRST,
-    title: str = BEHIND,
     rows: Announcement | None = None,
 ) -> None:
     """List some of the evaluation rows, once something was clicked (`{key}-open`) or the user asks for it.
 
     The scores of `shown_methods` are listed beside the base model's. `rows` are rows of the page's own.
     """
-    if title:
-        st.header(title, anchor=False)
     if which is None:
         st.caption(ui.escaped(needs_rows("The list of rows")))
         return
@@ -79,7 +75,7 @@ def highest_rows(by: np.ndarray) -> np.ndarray:
 
 def list_most(method: Method, by: np.ndarray, what_of: str, key: str, order: str) -> None:
     what = f"Behind the {what_of} of {ui.literal(method.name)}"
-    rows_panel((method,), highest_rows(by), what, key, by, order, title="")
+    rows_panel((method,), highest_rows(by), what, key, by, order)
 
 
 def _table(

@@ -70,7 +70,6 @@ CALLS = {
     "noise_floors": ((EVIDENCE, ERROR), {"n_resamples": 50, "random_state": 0}),
     "paired_difference": (TOPS, {}),
     "paired_interval": (TOPS, {"n_resamples": 20, "random_state": 0}),
-    "plan_bins": ((CALIBRATION, EVALUATION), {"points_per_bin": [20]}),
     "problem_floors": ((EVIDENCE,), {"n_resamples": 20, "random_state": 0}),
     "recommend": ((ROWS,), {"methods": {"TL-HB": HISTOGRAM}}),
     "reliability_diagram": ((EVIDENCE,), {}),

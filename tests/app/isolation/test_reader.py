@@ -16,7 +16,7 @@ from calib.files.readers.reading import read_table
 from calib.files.saved import dumps
 from pages.shared.isolation import reader
 from pages.shared.isolation.objects import Packer
-from pages.shared.isolation.reader import load, read_covtype, read_files
+from pages.shared.isolation.reader import load, read_files
 from pages.shared.isolation.wire import Channel, MessageTooLarge
 from tests.files.readers.test_hostile import FILES
 from tests.written import bytes_of
@@ -76,14 +76,10 @@ def test_refusal_names_the_file():
         read(b"", "mine.csv")
 
 
-def test_calibrator_and_cover_types():
+def test_a_calibrator_is_read_elsewhere():
     load("calibrator", dumps(MulticlassToBinary().fit(PROBA, PROBA.argmax(axis=1))))
     with pytest.raises(InputError):
         load("calibrator", b'{"format": "x"}')
-    rows = np.c_[np.arange(54 * 4).reshape(4, 54), [1, 2, 3, 7]].astype(int)
-    features, labels = read_covtype("\n".join(",".join(map(str, row)) for row in rows).encode())
-    assert features.shape == (4, 54)
-    assert labels.tolist() == [0, 1, 2, 6]
 
 
 def ask(own, content, progress=None):
