@@ -38,6 +38,9 @@ ROOM = """
     [data-testid=stMainBlockContainer] { padding-left: 2.5rem; padding-right: 2.5rem; }
     .st-key-about-data { flex-wrap: nowrap; }
 }
+@media (max-width: 640px) {
+    [data-testid=stLayoutWrapper]:has(> .st-key-page-about) { order: 1; flex: 1 0 100%; }
+}
 [data-testid=stElementContainer]:has(> .stHtml > [data-calib-tab]),
 [data-testid=stBaseButton-elementToolbar][aria-label="Download as CSV"],
 .st-key-other-theme, .st-key-dragged { display: none; }"""

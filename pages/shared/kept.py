@@ -14,6 +14,7 @@ import time
 import weakref
 from collections import OrderedDict
 from collections.abc import Callable, Mapping
+from dataclasses import fields, is_dataclass
 from functools import wraps
 from typing import Any, TypeVar
 
@@ -284,6 +285,8 @@ def digest(value: Any) -> Any:
         return tuple((name, digest(item)) for name, item in value.items())
     if isinstance(value, (list, tuple)):
         return tuple(map(digest, value))
+    if is_dataclass(value):
+        return type(value).__name__, *(digest(getattr(value, field.name)) for field in fields(value))
     if hasattr(value, "get_params"):
         return repr((type(value).__name__, value.get_params()))
     hash(value)

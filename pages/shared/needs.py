@@ -8,7 +8,7 @@ import streamlit as st
 
 from calib.data.kinds import lacks_any, needs_equal_rows, needs_rows
 from pages.shared.session import Dataset, dataset
-from pages.shared.widgets import escaped
+from pages.shared.widgets import escaped, link_to_data
 
 SAMPLE = "upload a sample of the rows"
 
@@ -57,10 +57,23 @@ def weights_refused(what: str) -> str:
 def need_kind(page: str) -> None:
     """Stop the page, with the reason, if it needs more than the predictions have or cannot use weights."""
     if (missing := missing_for(page)) is not None:
-        st.info(escaped(missing))
-        several = " to look at one class" if "every label" in dataset().kind.has else ""
-        st.page_link("pages/views/data.py", label=f"Open Data{several}", icon=":material/upload_file:")
-        st.stop()
+        send_to_data(escaped(missing))
+
+
+def need_calibration(task: str) -> None:
+    """Stop the page if there are no calibration rows, and say what to do."""
+    if dataset().calibration is None:
+        send_to_data(
+            f"{task} needs calibration rows: labelled rows the model was not trained on. On the Data page, "
+            "upload a file with such rows, or let calib split this file."
+        )
+
+
+def send_to_data(words: str) -> None:
+    """Stop the page: say, as Markdown, what the data lack, and link to the page that loads others."""
+    st.info(words)
+    link_to_data()
+    st.stop()
 
 
 def lacking(data: Dataset, page: str) -> str:

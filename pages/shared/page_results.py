@@ -13,6 +13,7 @@ from typing import Any, TypeVar, cast
 
 import numpy as np
 import pandas as pd
+from sklearn.base import BaseEstimator
 
 import calib
 from calib import Predictions, answers, diagrams, stats
@@ -24,11 +25,11 @@ from calib.data.defaults import N_BINS
 from calib.data.equal_rows import overlap
 from calib.data.kinds import KINDS
 from calib.data.notions import TOP_NOTIONS, Notion
+from calib.data.predictions import Announcement
 from calib.data.splits import units_of
 from calib.diagrams.bin_sweep import binned_sweeps
 from calib.diagrams.monitoring import OverTime, watch_rows
 from calib.diagrams.row_lists import cell_order
-from calib.diagrams.slice_maps import slice_class_heat, slice_heat
 from calib.diagrams.three_class_views import rows_of_classes
 from calib.evidence import BinStatistics
 from calib.evidence.reductions import top_label
@@ -41,7 +42,7 @@ from calib.stats.intervals import interval_needs_rows, measure_interval
 from calib.stats.measures import MEASURES, Measure
 from pages.shared.isolation import computing
 from pages.shared.kept import kept
-from pages.shared.session import BASE, Dataset, Method, class_wise, dataset, methods, notions
+from pages.shared.session import BASE, By, Dataset, Method, class_wise, dataset, methods, notions
 from pages.shared.work import compute
 
 Result = TypeVar("Result")
@@ -50,9 +51,8 @@ Result = TypeVar("Result")
 CURVE_REDRAWS = 200
 #: Distance at which sentences and tables report V(eps) of the simplex.
 EPSILON = 0.1
-#: Words shown while `advice` and noise floors are computed.
+#: Words shown while `advice` is computed.
 TRYING = "Trying every calibrator"
-REDRAWING = "Redrawing outcomes for the noise floor"
 #: Functions without a notion that need the scores of all classes; the others need the predicted class.
 OF_ALL_CLASSES = frozenset({calib.metrics, choose_actions})
 #: Functions whose results hold rows.
@@ -176,19 +176,14 @@ def rows_of_group(
 
 
 def floor(method: Method, key: str, n_bins: int) -> stats.NoiseFloor:
-    return _floors(method, MEASURES[key].notion, n_bins)[key]
-
-
-@kept()
-def _floors(method: Method, notion: Notion, n_bins: int) -> dict[str, stats.NoiseFloor]:
-    """Return the noise floors of all errors of a notion, by key: all are measured on the same redraws."""
+    """Return the noise floor of an error; all errors of its notion are measured on the same redraws."""
+    notion = MEASURES[key].notion
     measures = {
-        key: {"metric": measure.metric, "aggregate": measure.aggregate, "norm": measure.norm}
-        for key, measure in MEASURES.items()
+        other: {"metric": measure.metric, "aggregate": measure.aggregate, "norm": measure.norm}
+        for other, measure in MEASURES.items()
         if measure.is_error and measure.notion == notion and measure.missing(method.evidence) is None
     }
-    options: dict[str, Any] = {"notion": notion, "n_bins": n_bins, "random_state": 0}
-    return compute(REDRAWING, noise_floors, about(method, notion), measures, **options)
+    return ask(noise_floors, method, measures, notion=notion, n_bins=n_bins)[key]
 
 
 def floors(method: Method, n_bins: int) -> dict[str, stats.NoiseFloor]:
@@ -246,10 +241,10 @@ def losses(method: Method) -> dict[str, np.ndarray]:
 # Slices: groups of rows, cut from further columns.
 
 #: Where columns are cut, by name, as one hashable value.
-CutsAt = tuple[tuple[str, Any], ...]
+CutsAt = tuple[By, ...]
 
 
-def further_columns(rows: Any) -> list[str]:
+def further_columns(rows: Announcement | Summary) -> list[str]:
     """Return the names of the columns that groups can be cut from, or that a summary has groups of."""
     if isinstance(rows, Summary):
         return list(rows.by)
@@ -257,7 +252,7 @@ def further_columns(rows: Any) -> list[str]:
 
 
 @kept(rows=True)
-def cuts(rows: Any, at: CutsAt) -> dict[str, answers.Cut | str]:
+def cuts(rows: Announcement | Summary, at: CutsAt) -> dict[str, answers.Cut | str]:
     """Return the groups of every named column, or why it has none; for a summary, its groups.
 
     Columns of ids have no groups, even if some rows share an id: groups would be too small.
@@ -278,49 +273,27 @@ def cuts(rows: Any, at: CutsAt) -> dict[str, answers.Cut | str]:
     return found
 
 
-def cut_of(rows: Any, column: CutsAt) -> answers.Cut:
+def cut_of(rows: Announcement | Summary, column: CutsAt) -> answers.Cut:
     """Return the groups of one column, or of two at once."""
     return reduce(cross_cuts, (cut for cut in cuts(rows, column).values() if isinstance(cut, answers.Cut)))
 
 
-def _grouping(method: Method, n_bins: int) -> dict[str, Any]:
+def grouping(method: Method, n_bins: int) -> dict[str, Any]:
     """Return how groups are assessed: by predicted class if there is one, and in equal-width bins."""
     by_class = isinstance(method.evidence, Rows) and not KINDS[method.evidence.kind].scored
     return {"notion": "top-label" if by_class else "confidence", "n_bins": n_bins, "strategy": "uniform"}
 
 
-@kept()
-def slice_table(method: Method, at: CutsAt, n_bins: int, *, pairs: bool = False) -> answers.SliceTable:
-    groups: list[Any] = [name for name, _ in at]
-    if isinstance(method.evidence, Rows):
-        groups = [cut for cut in cuts(dataset().evaluation, at).values() if isinstance(cut, answers.Cut)]
-    options: dict[str, Any] = {"pairs": pairs, "random_state": 0, **_grouping(method, n_bins)}
-    evidence = about(method, "top-label")
-    return compute("Assessing every group", answers.slices, evidence, groups=groups, **options)
-
-
-def _groups_of(method: Method, column: CutsAt) -> answers.Cut | str:
+def grouped_by(method: Method, column: CutsAt) -> answers.Cut | str:
     """Return the groups of one column, or of two at once; for a summary, the name of its column."""
     return cut_of(dataset().evaluation, column) if isinstance(method.evidence, Rows) else column[0][0]
-
-
-@kept()
-def slice_maps(
-    method: Method, column: CutsAt, groups: tuple[int, ...], classes: tuple[int, ...], n_bins: int
-) -> tuple[diagrams.ClassHeat, diagrams.ClassHeat | None]:
-    """Return the maps of groups by bin and, for predicted classes, of groups by class."""
-    evidence, cut = about(method, "top-label"), _groups_of(method, column)
-    shown = slice_heat(evidence, column=cut, groups=groups, n_bins=n_bins)
-    if not classes:
-        return shown, None
-    return shown, slice_class_heat(evidence, column=cut, groups=groups, classes=classes)
 
 
 @kept()
 def watched(method: Method, time: str | None, tolerance: float) -> OverTime:
     columns = dataset().evaluation.metadata
     times = None if time is None else columns[time].astype(str).to_numpy(dtype=object)
-    options: dict[str, Any] = {"notion": _grouping(method, N_BINS)["notion"], "tolerance": tolerance}
+    options: dict[str, Any] = {"notion": grouping(method, N_BINS)["notion"], "tolerance": tolerance}
     options["time"] = times
     return compute("Looking at the rows over time", watch_rows, about(method, "top-label"), **options)
 
@@ -329,7 +302,7 @@ def watched(method: Method, time: str | None, tolerance: float) -> OverTime:
 
 
 @kept()
-def held_out_accuracy(data: Dataset, key: str, _calibrator: Any) -> stats.PairedInterval:
+def held_out_accuracy(data: Dataset, key: str, _calibrator: BaseEstimator) -> stats.PairedInterval:
     rows = Rows(data.calibration)
     fitting, checking = (rows.take(half) for half in halves(rows))
     parts, words = (fitting.predictions, checking.predictions), "Checking what it does to the accuracy"
@@ -346,7 +319,7 @@ def ranks(before: Method, after: Method, n_bins: int) -> pd.DataFrame:
     for name, evidence in (("before", before.rows), ("after", of_ranks)):
         binary = calib.reduce_to_binary(evidence, notion="top-k-confidence", top_k=ranked.n_ranks)
         bins: dict[str, Any] = {"n_bins": n_bins, "strategy": evidence.strategy}
-        found = compute(REDRAWING, problem_floors, binary, random_state=0, **bins)
+        found = compute("Redrawing outcomes", problem_floors, binary, **bins)
         for at, problem in enumerate(found.problem):
             inside = slice(binary.offsets[problem], binary.offsets[problem + 1])
             table.append(

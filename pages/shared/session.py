@@ -42,8 +42,12 @@ from pages.shared.work import compute
 
 #: Key of the session for the column, and its cuts, that the Slices page passes on to calibrate by.
 BY = "calibrate-by"
+#: Calibration and evaluation rows of a model.
+Pair = tuple[Announcement | None, Announcement | Summary]
+#: The group of each calibration and each evaluation row.
+Groups = tuple[np.ndarray | None, np.ndarray | None]
 #: A column of the metadata, and where it is cut (`at` of `calib.answers.cut_column`).
-By = tuple[str, Any]
+By = tuple[str, int | Sequence[float] | str | None]
 #: One line per upload, fit and error: sizes and durations, never names or contents.
 LOG = logging.getLogger("calib.app")
 #: Prefix of the names under which it keeps further models of an upload.
@@ -82,14 +86,14 @@ class Dataset:
     upload: Upload | None = None  #: The uploaded files as they were, and the fixes accepted in them
     model: str = ""  #: The model on screen, whose rows `calibration` and `evaluation` are
     #: All models on the same rows, the one on screen included; empty if there is only one
-    models: Mapping[str, tuple[Any, Any]] = field(default_factory=dict)
+    models: Mapping[str, Pair] = field(default_factory=dict)
 
     def of_model(self, name: str) -> Dataset:
         """Return the data with another of the models on screen."""
         calibration, evaluation = self.models[name]
         return replace(self, model=name, calibration=calibration, evaluation=evaluation)
 
-    def changed(self, change: Callable[[Any], Any], **fields: Any) -> Dataset:
+    def changed(self, change: Callable[[Any], Announcement], **fields: Any) -> Dataset:
         """Return the data with the rows of every model changed in the same way, and other fields."""
         pairs = {self.model: (self.calibration, self.evaluation), **self.models}
         changed = {name: (fit and change(fit), change(unseen)) for name, (fit, unseen) in pairs.items()}
@@ -249,7 +253,7 @@ def scored() -> dict[str, Method]:
     return {**others, **methods()} if set(others) & set(methods()) else {**methods(), **others}
 
 
-def use_renamed(data: Dataset, changed: Callable[[Any], Any], *, moved: bool) -> None:
+def use_renamed(data: Dataset, changed: Callable[[Announcement], Announcement], *, moved: bool) -> None:
     """Put the same rows and fits on screen, with other names of classes or (`moved`) in another order.
 
     `changed` gives predictions the new names and order. Fitted calibrators get the new names; if classes
@@ -446,7 +450,7 @@ def fit(
     return store(method)
 
 
-def begin_fits(calibrators: Mapping[str, Any]) -> None:
+def begin_fits(calibrators: Mapping[str, BaseEstimator]) -> None:
     """Begin to fit calibrators one after the other: the page assesses each while the next is fitted."""
     data, fitted = dataset(), {method.key for method in methods(every=True).values()}
     calls = [_call_to_fit(data, name, calibrator) for name, calibrator in calibrators.items()]
@@ -458,7 +462,7 @@ def _call_to_fit(
     name: str,
     calibrator: BaseEstimator,
     by: By | None = None,
-    groups: tuple[Any, Any] = (None, None),
+    groups: Groups = (None, None),
 ) -> tuple[Any, ...]:
     """Return the kept function that fits, and its arguments."""
     key = f"{data.digest}/{calibrator!r}/{by!r}"
@@ -474,7 +478,7 @@ def _chosen() -> None:
 def _fit(name: str, calibrator: BaseEstimator, by: By | None = None) -> Method:
     data: Dataset = st.session_state["dataset"]
     assert data.calibration is not None, "pages ask for calibration rows before they offer to fit"
-    groups: tuple[Any, Any] = (None, None)
+    groups: Groups = (None, None)
     if by is not None:
         data, groups = _grouped(data, by)
         st.session_state["dataset"] = data
@@ -518,7 +522,7 @@ def groups_of(method: Method, n_rows: int | None = None) -> np.ndarray | None:
     return np.asarray(groups_in(method.calibrator, method.rows.predictions.metadata), dtype=object)[:n_rows]
 
 
-def add_model(name: str, pair: tuple[Any, Any]) -> None:
+def add_model(name: str, pair: Pair) -> None:
     """Add a model on the same rows, with its calibration and evaluation rows."""
     data = dataset()
     model = data.model or Path(data.name).stem
@@ -542,7 +546,7 @@ def store(method: Method) -> Method:
     return method
 
 
-def described_calibrator(method: Method, data: Dataset) -> Any:
+def described_calibrator(method: Method, data: Dataset) -> BaseEstimator:
     """Return the fitted calibrator of a method; for one score, as a `MulticlassToBinary`."""
     if isinstance(method.calibrator, BinaryCalibrator):
         return as_multiclass(method.calibrator, data.calibration)
@@ -578,6 +582,11 @@ def _example(name: str) -> Example:
 
 @kept(rows=True)
 def _fitted(
-    key: str, _name: str, _calibrator: Any, _calibration: Any, _evaluation: Any, _groups: Any
-) -> tuple[Any, Any]:
+    key: str,
+    _name: str,
+    _calibrator: BaseEstimator,
+    _calibration: Announcement,
+    _evaluation: Announcement,
+    _groups: Groups,
+) -> tuple[BaseEstimator, Announcement]:
     return compute(f"Fitting {_name}", computing.fit, _calibrator, _calibration, _evaluation, groups=_groups)

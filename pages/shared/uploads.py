@@ -10,9 +10,10 @@ from pathlib import Path
 from typing import Any
 
 import streamlit as st
+from streamlit.runtime.uploaded_file_manager import UploadedFile as File
 
 from calib import InputError
-from calib.data.predictions import in_common_classes, rows_that_count
+from calib.data.predictions import Announcement, in_common_classes, rows_that_count
 from calib.data.several_models import on_common_rows, pairs_of_models
 from calib.files.findings import Examination
 from calib.files.findings.codes import LABEL_CODES, AcceptedFix
@@ -68,7 +69,7 @@ def logged(n_bytes: int) -> Iterator[None]:
         LOG.info("upload outcome=%s megabytes=%.1f seconds=%.2f", outcome, n_bytes / 1e6, seconds)
 
 
-def read_once(kind: str, file: Any) -> Any:
+def read_once(kind: str, file: File) -> Any:
     """Return the content of a file that calib wrote: a "calibrator", "monitor", "project" or "summary"."""
     slot = f"{kind}-read"
     file_id, held = st.session_state.get(slot, (None, None))
@@ -81,7 +82,7 @@ def read_once(kind: str, file: Any) -> Any:
 
 
 @contextmanager
-def _reading(slot: str, key: Any, files: Sequence[Any]) -> Iterator[None]:
+def _reading(slot: str, key: Any, files: Sequence[File]) -> Iterator[None]:
     """Log that files are read; files that were refused before are refused without reading them."""
     refused, why = st.session_state.get(f"{slot}-refused", (None, ""))
     if refused == key:
@@ -95,10 +96,10 @@ def _reading(slot: str, key: Any, files: Sequence[Any]) -> Iterator[None]:
 
 
 def read(
-    evaluation: Any,
-    labels: Any = None,
-    calibration: Any = None,
-    calibration_labels: Any = None,
+    evaluation: File | None,
+    labels: File | None = None,
+    calibration: File | None = None,
+    calibration_labels: File | None = None,
     *,
     slot: str = PENDING,
 ) -> Reading | None:
@@ -152,7 +153,7 @@ def _check_limits(new: list[Reading], files: list[Any]) -> None:
         raise
 
 
-def read_further(files: Sequence[Any], labels: Any) -> bool:
+def read_further(files: Sequence[File], labels: File | None) -> bool:
     """Read the files of further models, each in a slot of its own; return whether all could be read."""
     if len(files) >= MOST_MODELS:
         st.error(f"{len(files) + 1} files are more than the {MOST_MODELS} models that calib compares.")
@@ -208,7 +209,7 @@ def in_words(fix: AcceptedFix) -> str:
     return f"{fix.code.replace('_', ' ')}: {fix.effect}"
 
 
-def without_labels(reading: Reading) -> tuple[Any, bool]:
+def without_labels(reading: Reading) -> tuple[Announcement, bool]:
     """Return the rows of an upload without unusable labels, and whether there were any."""
     report = reading.reports["evaluation"]
     unusable = any(finding.code in LABEL_CODES for finding in report.errors)
@@ -216,7 +217,7 @@ def without_labels(reading: Reading) -> tuple[Any, bool]:
     return raw.announced().without_votes(), unusable
 
 
-def rows_of(report: Examination) -> Any:
+def rows_of(report: Examination) -> Announcement:
     """Return examined rows."""
     for finding in report.errors:
         hint = " Apply the fix above." if finding.fix is not None else ""
@@ -272,7 +273,7 @@ def accepted(reading: Reading, split: float) -> Dataset:
     return Dataset(name, about, False, calibration, rows, log=log, **origin)
 
 
-def given_rows(reading: Reading) -> Any:
+def given_rows(reading: Reading) -> Announcement | tuple[Announcement, Announcement]:
     """Return the rows of an upload, or its (calibration, evaluation) rows if it names both."""
     rows = rows_of(reading.reports["evaluation"])
     calibration = rows_of(reading.reports["calibration"]) if "calibration" in reading.reports else None

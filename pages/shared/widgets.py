@@ -12,9 +12,11 @@ import plotly.graph_objects as go
 import streamlit as st
 from streamlit.column_config import Column, NumberColumn
 from streamlit.delta_generator import DeltaGenerator
+from streamlit.elements.lib.column_types import ColumnConfig
 
 from calib import conclude
 from calib.answers.metric_tables import HOW_SURE, Intervals, Metrics, interval_frame, interval_texts
+from calib.base.results import Result
 from calib.data.defaults import N_BINS
 from calib.data.kinds import Kind, lacks
 from calib.data.predictions import effective_words
@@ -60,7 +62,7 @@ def heading(title: str, lead: str, *, own_example: bool = False) -> DeltaGenerat
     """
     with st.container(horizontal=True, horizontal_alignment="distribute", vertical_alignment="center"):
         st.title(title, anchor=False, help=lead, width="content")
-        about = st.container()
+        about = st.container(key="page-about")
         if not own_example:
             with about:
                 show_dataset(dataset())
@@ -138,7 +140,7 @@ def show_dataset(data: Dataset | None) -> None:
             "ended when the page was reloaded or was disconnected for more than a minute. This page "
             "shows a built-in example. Drop your saved project file, or your files, on the Data page."
         )
-        st.page_link("pages/views/data.py", label="Open Data", icon=":material/upload_file:")
+        link_to_data()
     evaluation = data.evaluation
     rows = f"{evaluation.n_samples:,} evaluation rows{'' if data.has_rows else ' in a summary'}, "
     if data.event is not None:
@@ -192,18 +194,18 @@ def range_of(bin_: int, n_bins: int) -> str:
     return f"{bin_ / n_bins:.3g} to {(bin_ + 1) / n_bins:.3g}"
 
 
-def stacked(results: Mapping[str, Any], column: str) -> pd.DataFrame:
+def stacked(results: Mapping[str, Result], column: str) -> pd.DataFrame:
     """Stack the tables of several results, with their names in the last column."""
     return pd.concat([result.frame().assign(**{column: name}) for name, result in results.items()])
 
 
-def page_of(n: int, size: int, key: str, of_what: str = "", place: Any = st) -> slice:
+def page_of(n: int, size: int, key: str, of_what: str = "", place: DeltaGenerator | None = None) -> slice:
     """Show the number of the page of a list of n, if it has several; return what is on that page."""
     pages, page = max(-(-n // size), 1), 1
     if pages > 1:
         if st.session_state.get(key, 1) > pages:
             st.session_state[key] = 1
-        page = place.number_input(f"Page (of {pages:,}{of_what})", 1, pages, key=key)
+        page = (place or st).number_input(f"Page (of {pages:,}{of_what})", 1, pages, key=key)
     return slice((page - 1) * size, page * size)
 
 
@@ -213,15 +215,8 @@ def shortfall(kind: Kind, what: str) -> str:
     return escaped(text[0].upper() + text[1:])
 
 
-def need_calibration(task: str) -> None:
-    """Stop the page if there are no calibration rows, and say what to do."""
-    if dataset().calibration is None:
-        st.info(
-            f"{task} needs calibration rows: labelled rows the model was not trained on. On the Data page, "
-            "upload a file with such rows, or let calib split this file."
-        )
-        st.page_link("pages/views/data.py", label="Open Data", icon=":material/upload_file:")
-        st.stop()
+def link_to_data() -> None:
+    st.page_link("pages/views/data.py", label="Open Data", icon=":material/upload_file:")
 
 
 class Ready(go.Figure):
@@ -240,7 +235,7 @@ def chart(
     *,
     table: Callable[[], pd.DataFrame] | None = None,
     alt: str,
-    on_select: Any = "ignore",
+    on_select: Callable[[], None] | Literal["ignore"] = "ignore",
     fill: bool = False,
     height: int | None = None,
 ) -> None:
@@ -345,7 +340,7 @@ def ticked(key: str) -> int | None:
     return next(iter([*(row for row, _ in selection.cells), *selection.rows]), None)
 
 
-def columns_of(heads: Mapping[str, tuple[str, str]], formats: Mapping[str, str]) -> dict[str, Any]:
+def columns_of(heads: Mapping[str, tuple[str, str]], formats: Mapping[str, str]) -> dict[str, ColumnConfig]:
     """Return the table columns with their meanings, by their names in the frame."""
     return {
         name: NumberColumn(head, format=formats[name], help=meaning)
@@ -356,7 +351,7 @@ def columns_of(heads: Mapping[str, tuple[str, str]], formats: Mapping[str, str])
 
 
 def download(
-    table: pd.DataFrame, file: str, *, label: str = "Table (CSV)", about: tuple[Any, ...] = ()
+    table: pd.DataFrame, file: str, *, label: str = "Table (CSV)", about: tuple[object, ...] = ()
 ) -> None:
     """Offer a table as CSV; cells that a spreadsheet would run as formulas are neutralised.
 
@@ -376,7 +371,7 @@ def download(
 
 
 @kept()
-def _written(file: str, source: tuple[Any, ...], log: tuple[str, ...], _table: pd.DataFrame) -> bytes:
+def _written(file: str, source: tuple[object, ...], log: tuple[str, ...], _table: pd.DataFrame) -> bytes:
     return write_csv(_table)
 
 

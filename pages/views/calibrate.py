@@ -23,7 +23,7 @@ from calib.stats import verdict
 from calib.stats.measures import MEASURES, ece_of
 from pages.shared import page_results as results
 from pages.shared import widgets as ui
-from pages.shared.needs import need_kind
+from pages.shared.needs import need_calibration, need_kind
 from pages.shared.panels.choose_calibrator import choose_calibrator
 from pages.shared.panels.guarantee import show_guarantee
 from pages.shared.panels.ranks import show_ranks
@@ -55,7 +55,7 @@ ui.heading(
     "Fit a calibrator on the calibration rows, see its effect on the evaluation rows, and download it.",
 )
 need_kind("Calibrate")
-ui.need_calibration("Fitting a calibrator")
+need_calibration("Fitting a calibrator")
 data, scored = dataset(), dataset().kind.scored
 
 

@@ -20,7 +20,7 @@ from calib.diagrams.row_lists import cell_order
 from calib.stats.measures import ECES
 from pages.shared import page_results as results
 from pages.shared import widgets as ui
-from pages.shared.needs import need_kind
+from pages.shared.needs import need_calibration, need_kind
 from pages.shared.panels.leaderboard_panel import show_leaderboard, show_pair
 from pages.shared.panels.model_comparison_panel import show_models, show_sweeps
 from pages.shared.panels.recommendation import is_awaited, recommendation_words, recommended
@@ -47,7 +47,7 @@ ui.heading(
     "assessed on the evaluation rows.",
 )
 need_kind("Compare")
-ui.need_calibration("Comparing calibrators")
+need_calibration("Comparing calibrators")
 data = dataset()
 small, whole = data.calibration.n_scores <= AT_ONCE, lacks(data.kind, "calibrator:whole vector") is None
 

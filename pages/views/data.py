@@ -7,10 +7,11 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import streamlit as st
+from streamlit.runtime.uploaded_file_manager import UploadedFile as File
 
 from calib import InputError, accuracy
 from calib.data.kinds import lacks
-from calib.data.predictions import assessed_as_stated
+from calib.data.predictions import MultilabelPrediction, assessed_as_stated
 from calib.datasets import EXAMPLE_TITLES
 from calib.diagrams import draw_class_shares
 from calib.diagrams.row_lists import row_table
@@ -81,7 +82,7 @@ def look_at_class() -> None:
     use(shown.changed(lambda rows: assessed_as_stated(rows.of_class(name)), name=f"{shown.name}: {name}"))
 
 
-def show_several(rows: Any) -> None:
+def show_several(rows: MultilabelPrediction) -> None:
     st.markdown("Several classes can be true of a row. Most pages are about one class at a time:")
     left, right = st.columns([3, 1], vertical_alignment="bottom")
     left.selectbox("Class", rows.class_names, key="one-class")
@@ -200,7 +201,7 @@ def put_in_use(reading: Reading, share: int) -> None:
     st.rerun()
 
 
-def uploaded(key: str) -> list[Any]:
+def uploaded(key: str) -> list[File]:
     files = st.session_state.get(key) or []
     return files if isinstance(files, list) else [files]
 

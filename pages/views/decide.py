@@ -370,7 +370,7 @@ st.dataframe(
 )
 ui.download(table, "decisions")
 st.caption(
-    "All on the rows left for checking, with 95 % Clopper-Pearson intervals. AURC: mean share of wrong "
+    "All on the rows left for checking, with 95 % intervals. AURC: mean share of wrong "
     "predictions over all coverages; smaller is better."
 )
 if len(models) == 1:

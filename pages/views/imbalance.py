@@ -9,7 +9,7 @@ import streamlit as st
 from calib import diagrams
 from pages.shared import page_results as results
 from pages.shared import widgets as ui
-from pages.shared.needs import need_kind
+from pages.shared.needs import need_calibration, need_kind
 from pages.shared.panels.rows_panel import rows_panel
 from pages.shared.session import base_of, dataset
 
@@ -37,7 +37,7 @@ with about:
     ui.show_dataset(data)
 if data is dataset():
     need_kind("Imbalance")
-    ui.need_calibration("Comparing two ways to choose bins")
+    need_calibration("Comparing two ways to choose bins")
 names = data.evaluation.class_names
 k = left.slider("Points per bin k", 10, 500, 100, 10, key="k", bind="query-params")
 n_bins = right.slider("Bins per class B", 2, 100, 50, 1, key="B", bind="query-params")

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import pandas as pd
 import streamlit as st
 
@@ -25,7 +23,7 @@ SHOWN = 6
 RULES = {"Brier score": "brier", "log loss": "log_loss"}
 
 
-def p_words(p: Any) -> str:
+def p_words(p: float) -> str:
     """Return a p-value with three digits, which is never 0."""
     return f"{p:.3f}" if p >= 0.0005 else "< 0.001"
 

@@ -9,16 +9,17 @@ from typing import Any
 import numpy as np
 import streamlit as st
 
-from calib import InputError, diagrams
+from calib import InputError, diagrams, slices
 from calib.answers import Cut
 from calib.answers.cuts import DATE_PARTS, QUANTILES, parse_cuts
 from calib.answers.slice_tables import SLICE_COLUMNS
 from calib.diagrams.reliability_diagrams import cell_words
+from calib.diagrams.slice_maps import slice_class_heat, slice_heat
 from calib.diagrams.style import with_layout
 from calib.evidence.reductions import top_label
 from pages.shared import page_results as results
 from pages.shared import widgets as ui
-from pages.shared.needs import need_kind, say_rows_needed
+from pages.shared.needs import need_kind, say_rows_needed, send_to_data
 from pages.shared.panels.rows_panel import rows_panel
 from pages.shared.session import BY, dataset
 
@@ -94,20 +95,14 @@ if not data.has_rows and not columns:
     )
     st.stop()
 if not columns:
-    st.info(
+    send_to_data(
         "These rows have no further columns. Add columns to your file, such as a site, an age or a date: "
         "every column that is neither a score nor a label stays with its rows, and is assessed here."
     )
-    st.page_link("pages/views/data.py", label="Open Data", icon=":material/upload_file:")
-    st.stop()
 if data.example is not None:
     st.caption(
         "The columns of this example are simulated: drawn at random, and one column depends on the errors."
     )
-left, right = st.columns([5, 1], vertical_alignment="bottom")
-with left:
-    n_bins, method = ui.bins_and_method()
-options = right.popover("Options", width="stretch")
 default = results.cuts(rows, tuple((name, None) for name in columns))
 offered = [name for name, cut in default.items() if isinstance(cut, Cut) and len(cut.groups) > 1]
 reasons = [
@@ -116,8 +111,11 @@ reasons = [
     if name not in offered
 ]
 if not offered:
-    st.info(f"No column has groups: {ui.escaped(reasons[0])}.")
-    st.stop()
+    send_to_data(f"No column has groups: {ui.escaped(reasons[0])}. Add columns, such as a site or an age.")
+left, right = st.columns([5, 1], vertical_alignment="bottom")
+with left:
+    n_bins, method = ui.bins_and_method()
+options = right.popover("Options", width="stretch")
 with options:
     chosen = st.multiselect("Columns", offered, offered[:FIRST], key="slice-columns")
     pairs = (
@@ -138,7 +136,9 @@ for name, cut in results.cuts(rows, at).items():
 if reasons:
     st.caption(f"Columns without groups: {'; '.join(map(ui.escaped, reasons[:3]))}.")
 
-table = results.slice_table(method, at, n_bins, pairs=pairs)
+grouping = results.grouping(method, n_bins)
+groups = [results.grouped_by(method, (column,)) for column in at]
+table = results.ask(slices, method, groups=groups, pairs=pairs, **grouping)
 apart = [
     f"{ui.literal(column)} {ui.literal(group)} is {words}"
     for (column, group), words in table.differences("**{}**").items()
@@ -209,7 +209,11 @@ with main:
         predicted = np.bincount(top_label(method.rows.predictions)[0], minlength=len(rows.class_names))
         order = np.argsort(-predicted, kind="stable")[:MAP_CLASSES]
         classes = tuple(order[predicted[order] > 0].tolist())
-    by_bin, by_class = results.slice_maps(method, column_cuts, visible, classes, n_bins)
+    column = results.grouped_by(method, column_cuts)
+    by_bin = results.ask(slice_heat, method, column=column, groups=visible, n_bins=n_bins)
+    by_class = None
+    if classes:
+        by_class = results.ask(slice_class_heat, method, column=column, groups=visible, classes=classes)
     is_binary = data.event is not None
     group = st.session_state.get("slice-group")
     if group not in table.group[table.column == name]:
@@ -283,11 +287,11 @@ with side:
         f"{cell_text[0].upper()}{cell_text[1:]}; error **{table.error[line]:.4f}** against a noise floor of "
         f"{table.floor[line]:.4f}."
     )
-    opened_maps, _ = results.slice_maps(method, column_cuts, (place[group],), (), n_bins)
+    opened_map = results.ask(slice_heat, method, column=column, groups=(place[group],), n_bins=n_bins)
     ui.chart(
-        diagrams.draw_slice_panels(opened_maps, cut.groups, score, chosen=opened, across=1),
+        diagrams.draw_slice_panels(opened_map, cut.groups, score, chosen=opened, across=1),
         "slice-one",
-        table=lambda: opened_maps.frame(cut.groups),
+        table=lambda: opened_map.frame(cut.groups),
         alt="Reliability diagram of the chosen group",
         on_select=partial(pick_mark, "slice-one"),
     )

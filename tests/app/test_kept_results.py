@@ -28,9 +28,10 @@ from calib.answers.costly_actions import choose_actions
 from calib.answers.decision_curves import action_counts
 from calib.data.notions import PerClass
 from calib.diagrams.row_lists import cell_order
+from calib.diagrams.slice_maps import slice_class_heat, slice_heat
 from calib.stats.bands import consistency_band
 from calib.stats.effective import dependence_words
-from calib.stats.floors import canonical_noise_floors, problem_floors
+from calib.stats.floors import canonical_noise_floors, noise_floors, problem_floors
 from calib.stats.intervals import measure_interval
 from pages.shared import kept, page_results, work
 from pages.shared.isolation.computing import Job
@@ -133,7 +134,12 @@ SCHEME = calib.GridScheme(2)
 COSTS = tuple(map(tuple, 1.0 - np.eye(3)))
 DECISION = {"accuracy": 0.75, "by": None, "promise": "overall", "alpha": 0.1, "choices": 1, "recall": None}
 FINE: dict[str, Any] = {"notion": "confidence", "n_bins": B, "strategy": "uniform"}
+GROUPED: dict[str, Any] = {"notion": "top-label", "n_bins": B, "strategy": "uniform"}
 Call = Callable[[Any, World, Method], Any]
+
+
+def site(method: Method) -> Any:
+    return page_results.grouped_by(method, SITE)
 
 
 def asked(function: Callable[..., Any], **options: Any) -> Call:
@@ -144,7 +150,6 @@ def asked(function: Callable[..., Any], **options: Any) -> Call:
 #: A call of every kept result with a method.
 KEPT: dict[str, Call] = {
     "_about": lambda f, w, m: f(m, True),
-    "_floors": lambda f, w, m: f(m, "top-label", B),
     "advice": lambda f, w, m: f(w.data),
     "apply_scheme": lambda f, w, m: (f(view(w), SCHEME).arrows, f(view(w), SCHEME).curves),
     "cells": lambda f, w, m: f(m, "top-label", B),
@@ -158,8 +163,6 @@ KEPT: dict[str, Call] = {
     "ranks": lambda f, w, m: f(m, w.ranked, B),
     "rows_of": lambda f, w, m: f(m, "top-label", B, 1, B - 1),
     "rows_of_group": lambda f, w, m: f(m, SITE, 1, B),
-    "slice_maps": lambda f, w, m: f(m, SITE, (0, 1), (0, 1, 2), B),
-    "slice_table": lambda f, w, m: f(m, SITE, B),
     "three_class_view": lambda f, w, m: view(w).evaluation,
     "watched": lambda f, w, m: f(m, "day", 0.0),
 }
@@ -195,6 +198,12 @@ ASKED: dict[str, Call] = {
     "ece_sweep": asked(calib.ece_sweep, notion="top-label", metric="ece"),
     "measure_interval": asked(measure_interval, key="tl_ece", n_bins=B),
     "metrics": asked(calib.metrics, n_bins=B, class_wise=True),
+    "noise_floors": asked(noise_floors, measures={"tl_ece": {"metric": "ece"}}, notion="top-label", n_bins=B),
+    "slice_class_heat": lambda ask, w, m: ask(
+        slice_class_heat, m, column=site(m), groups=(0, 1), classes=(0, 1, 2)
+    ),
+    "slice_heat": lambda ask, w, m: ask(slice_heat, m, column=site(m), groups=(0, 1), n_bins=B),
+    "slices": lambda ask, w, m: ask(calib.slices, m, groups=[site(m)], **GROUPED),
     "noise_floor": lambda ask, w, m: ask(calib.noise_floor, m.rows.of_class(1, "class-wise"), **FINE),
     "paired_difference": lambda ask, w, m: ask(
         calib.paired_difference, w.other, m, notion="top-label", n_bins=B

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 import pandas as pd
 import streamlit as st
@@ -11,10 +9,13 @@ from sklearn.base import BaseEstimator
 
 from calib import InputError, LabelShiftCorrection
 from calib.calibrators.label_shift import LabelShift, as_shares, known_shift, with_weights
+from calib.data.predictions import BinaryPrediction, Predictions
 from calib.files.saved import dumps
 from pages.shared.needs import weights_refused
 from pages.shared.widgets import download, escaped
 
+#: What can be corrected.
+Scored = Predictions | BinaryPrediction
 AS_BEFORE, KNOWN = "As in calibration", "Known"
 METHODS = {AS_BEFORE: None, KNOWN: "known", "Estimated by EM": "em", "Estimated by BBSE": "bbse"}
 ASSUMES = (
@@ -24,7 +25,7 @@ ASSUMES = (
 )
 
 
-def corrected(calibrator: BaseEstimator, predictions: Any, calibration: Any) -> Any:
+def corrected(calibrator: BaseEstimator, predictions: Scored, calibration: Scored | None) -> BaseEstimator:
     """Offer the correction; return the calibrator, corrected if the user asks for it.
 
     `calibration` are the labelled rows of the session that it was fitted on. If it is None, and for P(Y = 1),
@@ -73,7 +74,7 @@ def corrected(calibrator: BaseEstimator, predictions: Any, calibration: Any) -> 
     return made
 
 
-def _known(predictions: Any, calibration: Any) -> LabelShift:
+def _known(predictions: Scored, calibration: Scored | None) -> LabelShift:
     """Ask for the shares of the classes, before and among the new rows."""
     n_classes = len(predictions.class_names)
     before = np.full(n_classes, 1.0 / n_classes)

@@ -5,9 +5,9 @@ from __future__ import annotations
 import io
 import re
 from pathlib import Path
-from typing import Any
 
 import streamlit as st
+from streamlit.runtime.uploaded_file_manager import UploadedFile as File
 
 from calib import InputError
 from calib.files.readers.roles import Roles
@@ -24,12 +24,12 @@ LISTED = re.compile(rb"PK\x01\x02.{42}project\.json", re.DOTALL)
 END = 1 << 16
 
 
-def is_project_file(file: Any) -> bool:
+def is_project_file(file: File) -> bool:
     content = file.getvalue()  # `getbuffer` copies what can be shared
     return content[:2] == b"PK" and LISTED.search(content[-END:]) is not None
 
 
-def show_project(file: Any) -> None:
+def show_project(file: File) -> None:
     """Show the content of an uploaded project and offer to open it; say so when it is open."""
     if st.session_state.get("project") == (file.file_id, dataset()):
         st.success("This project is open: its data, calibrators and notes are in use on every page.")

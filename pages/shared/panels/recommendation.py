@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Collection
 from dataclasses import replace
-from typing import Any
 
 import streamlit as st
 from sklearn.base import clone
@@ -39,7 +38,7 @@ def can_recommend() -> bool:
     return dataset().calibration is not None and missing_for("Calibrate") is None
 
 
-def open_on(key: str, value: Any, options: Collection[Any] | None = None) -> None:
+def open_on(key: str, value: object, options: Collection[object] | None = None) -> None:
     """Open a control on a value, until the recommendation is ready or the user chooses another value."""
     if options is not None and st.session_state.get(key) not in options:
         st.session_state.pop(key, None)
@@ -95,7 +94,7 @@ def show_recommendation() -> None:
             st.markdown(
                 "To repair it, set calibration rows aside: labelled rows the model was not trained on."
             )
-            st.page_link("pages/views/data.py", label="Open Data", icon=":material/upload_file:")
+            ui.link_to_data()
             return
         if (recommendation := recommended()) is None:
             if is_awaited():

@@ -20,7 +20,7 @@ from calib.diagrams import RecalibrationMap, SchemeComparison
 from calib.diagrams.three_class_views import most_mistaken
 from pages.shared import page_results as results
 from pages.shared import widgets as ui
-from pages.shared.needs import need_kind
+from pages.shared.needs import need_calibration, need_kind
 from pages.shared.session import dataset
 
 #: Entries of the menu: the scheme; label, smallest, largest and default size. The default is the paper's.
@@ -62,7 +62,7 @@ def choose_view(menu: DeltaGenerator, about: DeltaGenerator) -> results.ThreeCla
         ui.show_dataset(data)
     if data is dataset():
         need_kind("Simplex")
-        ui.need_calibration("Binning the simplex")
+        need_calibration("Binning the simplex")
     rows, calibration = data.evaluation, data.calibration
     if rows.n_classes < 3:
         st.info(

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import streamlit as st
+from streamlit.runtime.uploaded_file_manager import UploadedFile as File
 
 from calib import InputError
 from calib.scale.summary import Summary
@@ -18,11 +17,11 @@ ENDING = ".calib.json.gz"
 SHOWN = 20
 
 
-def is_summary_file(file: Any) -> bool:
+def is_summary_file(file: File) -> bool:
     return bytes(file.getbuffer()[:2]) == b"\x1f\x8b" and file.name.endswith(ENDING)
 
 
-def show_summary(file: Any) -> None:
+def show_summary(file: File) -> None:
     """Use an uploaded summary on every page, and say so."""
     try:
         summary = read_once("summary", file)

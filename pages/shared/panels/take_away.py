@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from importlib.util import find_spec
-from typing import Any, Literal
+from typing import Literal
 
 import numpy as np
 import streamlit as st
@@ -12,6 +12,7 @@ from sklearn.base import BaseEstimator
 from calib.base.exceptions import not_installed
 from calib.calibrators.binary import BinaryCalibrator
 from calib.data.kinds import lacks
+from calib.data.predictions import Announcement
 from calib.evidence.reductions import event_scores
 from calib.export import scorer, to_onnx, verify_onnx, verify_scorer
 from calib.files.saved import dumps
@@ -54,7 +55,7 @@ def offer_file(method: Method, kind: Literal["primary", "secondary"] = "secondar
 
 def offer_calibrator(
     calibrator: BaseEstimator,
-    fitted_on: Any,
+    fitted_on: Announcement | None,
     names: tuple[str, ...],
     choices: int = 1,
     kind: Literal["primary", "secondary"] = "secondary",
@@ -75,7 +76,12 @@ def offer_calibrator(
 
 @kept(rows=True)
 def _file(
-    key: str, names: tuple[str, ...], log: tuple[str, ...], _calibrator: Any, _fitted_on: Any, choices: int
+    key: str,
+    names: tuple[str, ...],
+    log: tuple[str, ...],
+    _calibrator: BaseEstimator,
+    _fitted_on: Announcement | None,
+    choices: int,
 ) -> bytes:
     named = None if isinstance(_calibrator, BinaryCalibrator) else names
     return dumps(_calibrator, class_names=named, fitted_on=_fitted_on, log=log, choices=choices)
