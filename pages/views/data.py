@@ -262,14 +262,13 @@ st.markdown(
     ui.literal(data.name) + "  \n" + (data.description if data.example else ui.escaped(data.description))
 )
 show_origin(data)
-if data.upload is not None and not pending() and not used:
-    if st.button("Change columns or fixes", icon=":material/edit:"):
-        try:
-            take_up_again(data)
-            st.rerun()
-        except InputError as error:
-            st.error(f"These files cannot be examined again: {ui.escaped(error)}")
-    st.caption("Shows the file again, so that you can change its roles and fixes.")
+can_change = data.upload is not None and not pending() and not used
+if can_change and st.button("Change columns or fixes", icon=":material/edit:"):
+    try:
+        take_up_again(data)
+        st.rerun()
+    except InputError as error:
+        st.error(f"These files cannot be examined again: {ui.escaped(error)}")
 rows = data.evaluation
 n_calibration = f"{data.calibration.n_samples:,}" if data.calibration else "none"
 columns = st.columns(4)

@@ -47,8 +47,7 @@ def show_verdict() -> None:
     if data.split is not None:
         st.caption(
             f"These are {data.evaluation.n_samples:,} of the file's rows; {data.split:.0%} are kept to fit "
-            f"calibrators. `calib metrics FILE --split {data.split:g}` measures the same rows; without "
-            "`--split` it measures all."
+            "calibrators."
         )
 
 

@@ -105,11 +105,11 @@ ui.chart(
     on_select=pick_mark,
 )
 few = np.count_nonzero(~enough)
+regions = "; grey: 95 % region of the true frequencies" if np.isfinite(arrows.bound).any() else ""
 left_out = f" {few:,} arrows of fewer than {MIN_ROWS} rows are left out." if few else ""
 st.caption(
     f"{len(points):,} of {rows.n_samples:,} rows. Arrows: from a bin's mean prediction to its recalibrated "
-    "vector, wider with more rows; grey: 95 % region of the true frequencies."
-    f"{left_out} Click one to list its rows."
+    f"vector, wider with more rows{regions}.{left_out} Click one to list its rows."
 )
 if (behind := st.session_state.get("simplex-bin")) in arrows.means.cell:
     in_bin = view.at[arrows.means.cell[arrows.means.position] == behind]

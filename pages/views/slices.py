@@ -99,10 +99,6 @@ if not columns:
         "These rows have no further columns. Add columns to your file, such as a site, an age or a date: "
         "every column that is neither a score nor a label stays with its rows, and is assessed here."
     )
-if data.example is not None:
-    st.caption(
-        "The columns of this example are simulated: drawn at random, and one column depends on the errors."
-    )
 default = results.cuts(rows, tuple((name, None) for name in columns))
 offered = [name for name, cut in default.items() if isinstance(cut, Cut) and len(cut.groups) > 1]
 reasons = [
