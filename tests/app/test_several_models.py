@@ -90,6 +90,8 @@ def test_one_menu_puts_a_model_on_every_page(app):
 
 
 def test_project_keeps_the_models(app, monkeypatch):
+    app.switch_page("pages/views/reliability.py").run()
+    app.selectbox(key="model").set_value("good").run()
     content = saved(app, monkeypatch)
     again = open_page("pages/views/data.py", example="two-patients")
     upload(again, "up", "models.calib", content)
