@@ -8,7 +8,7 @@ from typing import Literal
 import numpy as np
 from sklearn.base import BaseEstimator
 
-from calib.answers.calibrated import calibrated_scores, losses_if_wrong, vector_losses
+from calib.answers.calibrated import calibrated_scores, unseen_losses, vector_losses
 from calib.base.interval_words import (
     hidden_words,
     interval_words,
@@ -18,7 +18,6 @@ from calib.base.results import Result
 from calib.data.defaults import LEVEL
 from calib.data.equal_rows import counted_together
 from calib.data.predictions import Announcement
-from calib.evidence.row_scores import error_share, weighted_mean
 from calib.evidence.rows import Rows
 from calib.stats.bootstrap import paired_intervals_of
 
@@ -62,14 +61,9 @@ def confirm_choice(calibrator: BaseEstimator, rows: Announcement, *, score: str 
     """Test a fitted calibrator once on labelled rows that were not used to choose it."""
     before = Rows(counted_together(rows))
     after = before.of_scores(calibrated_scores(calibrator, before.predictions))
-    both = before.predictions, after.predictions
-    values_before, values_after = (vector_losses(each, both[0])[score] for each in both)
-    unseen = None
-    if "every label" not in rows.has:  # what one more wrong row would change
-        wrong_before, wrong_after = (losses_if_wrong(each, both[0])[score] for each in both)
-        seen = weighted_mean(values_after, before.weights) - weighted_mean(values_before, before.weights)
-        share = error_share(both[0], before.weights, before.clusters)
-        unseen = share * np.array([wrong_after - wrong_before - seen])
-    (change,) = paired_intervals_of(values_before, values_after[None], score, before, LEVEL, unseen)
+    losses = [vector_losses(each.predictions, before.predictions) for each in (before, after)]
+    unseen = [unseen_losses(each, before, known) for each, known in zip((before, after), losses, strict=True)]
+    more = np.array([unseen[1][score] - unseen[0][score]])
+    (change,) = paired_intervals_of(losses[0][score], losses[1][score][None], score, before, LEVEL, more)
     ends = change.lower, change.upper
     return Confirmation(score, before.n_samples, change.estimate_a, change.estimate_b, *ends, LEVEL)

@@ -2,28 +2,33 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Literal
 
 import numpy as np
 import pandas as pd
+from sklearn.base import BaseEstimator
 
+from calib.answers.calibrated import calibrated_scores, unseen_losses, vector_losses
+from calib.base.exceptions import InputError
 from calib.base.interval_words import with_interval
 from calib.base.parallel import map_row_blocks
 from calib.base.results import Result
 from calib.data.defaults import LEVEL, N_BINS
 from calib.data.kinds import Kind, kind_of, lacks
-from calib.data.notions import PerClass, Strategy
+from calib.data.notions import Notion, PerClass, Strategy
 from calib.data.predictions import Announcement, Scores, Values, score_matrix
 from calib.evidence.binning import BinStatistics
+from calib.evidence.row_scores import weighted_mean
 from calib.evidence.rows import Rows, Source, as_evidence
 from calib.evidence.sums import SummedRows
+from calib.stats.floors import NoiseFloor
 from calib.stats.intervals import interval_needs_rows, measure_interval
 from calib.stats.measures import MEASURES
 
-#: Ends of the intervals of metrics, by their key in `calib.stats.measures.MEASURES`.
-Intervals = Mapping[str, tuple[float, float]]
+#: How a number compares with the base.
+Mark = Literal["better", "worse", ""]
 
 #: The note under a table with intervals.
 HOW_SURE = (
@@ -33,6 +38,17 @@ HOW_SURE = (
 
 #: Name of the uncalibrated model in tables.
 BASE = "Base model"
+
+
+@dataclass(frozen=True)
+class MarkedChange:
+    """A number of a method minus its base's; for ECEs, of the debiased squared l2 errors."""
+
+    difference: float
+    #: Ends of its interval
+    lower: float
+    upper: float
+    mark: Mark = ""  #: Whether it is distinguishable from 0, all comparisons taken together
 
 
 @dataclass(frozen=True, repr=False)
@@ -60,7 +76,7 @@ class Metrics(Result):
             return self.values.get(key)
         raise AttributeError(f"{type(self).__name__} has no attribute {key!r}")
 
-    def row(self) -> dict[str, Any]:
+    def row(self) -> dict[str, object]:
         """Return every number and what it is about, by key, without nesting."""
         about = {name: value for name, value in vars(self).items() if name != "values"}
         return about | {key: self.values.get(key) for key, measure in MEASURES.items() if measure.listed}
@@ -80,12 +96,8 @@ class Metrics(Result):
 
 
 #: Column heads of a table of metrics, in the field's terms.
-METRIC_COLUMNS = {
-    "method": "Method",
-    **{key: measure.title for key, measure in MEASURES.items() if measure.listed},
-    "n_distinct": "Distinct scores",
-    "strategy": "Bins",
-}
+METRIC_COLUMNS = {key: measure.title for key, measure in MEASURES.items() if measure.listed}
+METRIC_COLUMNS["n_distinct"] = "Distinct scores"
 
 
 def metrics(
@@ -112,9 +124,8 @@ def metrics(
     """
     evidence = as_evidence(y_true, scores, sample_weight, cluster)
     strategy = strategy or evidence.strategy
-    bins: dict[str, Any] = {"n_bins": n_bins, "strategy": strategy}
     n_distinct = None if isinstance(evidence, SummedRows) else len(evidence.problems().tie_starts)
-    cells: dict[Any, BinStatistics] = {}
+    cells: dict[Notion | None, BinStatistics] = {}
     values: dict[str, float | None] = {}
     has = kind_of(evidence).has
     whole = not isinstance(evidence, Rows) or "vector" not in has or _sum_to_one(evidence.predictions)
@@ -125,8 +136,10 @@ def metrics(
         if key == "log_loss" and not whole:
             continue
         if measure.is_error and measure.notion not in cells:
-            cells[measure.notion] = evidence.cells(measure.notion, effects=False, **bins)
-        value = measure.value(evidence, cells=cells.get(measure.notion), **bins)
+            cells[measure.notion] = evidence.cells(
+                measure.notion, n_bins=n_bins, strategy=strategy, effects=False
+            )
+        value = measure.value(evidence, cells=cells.get(measure.notion), n_bins=n_bins, strategy=strategy)
         if not np.isnan(value):  # an AUC needs both outcomes
             values[key] = value
     return Metrics(
@@ -162,53 +175,119 @@ def how_assessed(n_bins: int, kind: Kind | str = "vectors") -> str:
     )
 
 
-def heads_of(methods: Sequence[Metrics]) -> dict[str, str]:
-    """Return the keys and heads of `METRIC_COLUMNS` that apply to at least one of these kinds."""
-    kinds = {each.kind for each in methods}
-    return {
-        key: head
-        for key, head in METRIC_COLUMNS.items()
-        if key not in MEASURES or any(MEASURES[key].missing(kind) is None for kind in kinds)
-    }
-
-
-def metric_frame(methods: Sequence[Metrics]) -> pd.DataFrame:
-    """Return one row per method with the columns of `heads_of`; bins are described in words."""
-    rows = [each.row() | {"strategy": each.bins} for each in methods]
-    heads = heads_of(methods)
-    return pd.DataFrame(rows)[list(heads)].rename(columns=heads)
-
-
 def metric_intervals(
     evidence: Rows | SummedRows, values: Metrics, *, level: float = LEVEL
 ) -> dict[str, tuple[float, float]]:
     """Return the interval of every metric, as `calib.stats.measure_interval` gives it, by key."""
-    options: dict[str, Any] = {"n_bins": values.n_bins, "strategy": values.strategy, "level": level}
-    keys = [key for key in values.values if not interval_needs_rows(evidence, MEASURES[key])]
-    return {key: measure_interval(evidence, key, **options) for key in keys}
+    bins, strategy = values.n_bins, values.strategy
+    return {
+        key: measure_interval(evidence, key, n_bins=bins, strategy=strategy, level=level)
+        for key in values.values
+        if not interval_needs_rows(evidence, MEASURES[key])
+    }
 
 
-def interval_frame(methods: Sequence[Metrics], intervals: Sequence[Intervals]) -> pd.DataFrame:
-    """Return `metric_frame` with the ends of each number's interval in columns beside it."""
-    table = metric_frame(methods)
-    for key, head in heads_of(methods).items():
-        ends = [interval.get(key, (np.nan, np.nan)) for interval in intervals]
+@dataclass(frozen=True, eq=False)
+class Assessment:
+    """One method on the evaluation rows: a row of every table of methods."""
+
+    method: str  #: Name of the method
+    metrics: Metrics | None = None  #: Its metrics; None if it failed
+    intervals: Mapping[str, tuple[float, float]] = field(default_factory=dict)  #: Of metrics, by key
+    #: (n,) float64 score of each row by key, from `calib.answers.calibrated.vector_losses`
+    row_values: Mapping[str, np.ndarray] = field(default_factory=dict)
+    #: Change of each mean if one more row is wrong, from `calib.answers.calibrated.unseen_losses`
+    unseen: Mapping[str, float] = field(default_factory=dict)
+    floors: Mapping[str, NoiseFloor] = field(default_factory=dict)  #: Of errors, by key
+    changes: Mapping[str, MarkedChange] = field(default_factory=dict)  #: Against the base, by key
+    model: str = ""  #: Name of the model; "" if there is only one
+    failure: str | None = None  #: Why it could not be fitted; None if it could
+
+    @property
+    def name(self) -> str:
+        return f"{self.model}, {self.method}" if self.model else self.method
+
+    @property
+    def bins(self) -> str | None:
+        return None if self.metrics is None else self.metrics.bins
+
+    def mean(self, key: str, rows: Rows | SummedRows) -> float:
+        """Return a number of the method; NaN if it has none."""
+        if key in self.row_values and isinstance(rows, Rows):
+            return weighted_mean(self.row_values[key], rows.weights)
+        value = None if self.metrics is None else self.metrics.values.get(key)
+        return np.nan if value is None else value
+
+
+def assess(
+    method: str,
+    evidence: Rows | SummedRows,
+    before: Rows | SummedRows,
+    *,
+    n_bins: int = N_BINS,
+    intervals: bool = True,
+) -> Assessment:
+    """Assess a method; `before` is the evidence of the base model."""
+    numbers = metrics(evidence, method=method, n_bins=n_bins)
+    ends = metric_intervals(evidence, numbers) if intervals else {}
+    if not isinstance(evidence, Rows) or not isinstance(before, Rows):
+        return Assessment(method, numbers, ends)
+    losses = vector_losses(evidence.predictions, before.predictions)
+    unseen = unseen_losses(evidence, before, losses)
+    return Assessment(method, numbers, ends, losses, unseen)
+
+
+def methods_of(
+    base: Rows | SummedRows,
+    calibrators: Mapping[str, BaseEstimator],
+    groups: Mapping[str, Values] | None = None,
+) -> dict[str, Rows | SummedRows]:
+    """Return the evidence of the base model and of fitted calibrators, by name.
+
+    `groups` are the group of each row by calibrator, by default found among the columns of the rows.
+    """
+    found = {BASE: base}
+    for name, calibrator in calibrators.items():
+        if not isinstance(base, Rows):
+            raise InputError(f"{name} needs the rows, and a summary holds only sums; pass the rows")
+        given = (groups or {}).get(name)
+        given = None if given is None else np.asarray(given)[base.counts]
+        found[name] = base.of_scores(calibrated_scores(calibrator, base.predictions, groups=given))
+    return found
+
+
+def metric_heads(entries: Iterable[Assessment]) -> dict[str, str]:
+    """Return the keys and heads of `METRIC_COLUMNS` that apply to at least one of these methods."""
+    kinds = {entry.metrics.kind for entry in entries if entry.metrics}
+    return {
+        key: head
+        for key, head in METRIC_COLUMNS.items()
+        if key == "n_distinct" or any(MEASURES[key].missing(kind) is None for kind in kinds)
+    }
+
+
+def metric_frame(entries: Sequence[Assessment]) -> pd.DataFrame:
+    """Return one row per method; the ends of intervals, if there are any, follow their numbers."""
+    table = pd.DataFrame({"Method": [entry.method for entry in entries]})
+    for key, head in metric_heads(entries).items():
+        table[head] = [getattr(entry.metrics, key, None) for entry in entries]
+        ends = [entry.intervals.get(key, (np.nan, np.nan)) for entry in entries]
         if not np.isnan(ends).all():
-            position = list(table.columns).index(head) + 1
-            table.insert(position, f"{head}, lower", [low for low, _ in ends])
-            table.insert(position + 1, f"{head}, upper", [high for _, high in ends])
+            table[f"{head}, lower"], table[f"{head}, upper"] = np.transpose(ends)
+    table["Bins"] = [entry.bins for entry in entries]
     return table
 
 
-def interval_texts(methods: Sequence[Metrics], intervals: Sequence[Intervals]) -> pd.DataFrame:
+def metric_texts(entries: Sequence[Assessment]) -> pd.DataFrame:
     """Return a table of texts such as "0.0222 (0.0103 to 0.0208)": a row per number, a column per method."""
-    texts = {}
-    for values, ends in zip(methods, intervals, strict=True):
-        texts[values.method] = {
-            head: _with_interval(getattr(values, key), ends.get(key))
-            for key, head in heads_of(methods).items()
-            if key not in ("method", "strategy")
-        } | {METRIC_COLUMNS["strategy"]: values.bins}
+    heads, texts = metric_heads(entries), {}
+    for entry in entries:
+        if entry.metrics is not None:
+            cells = {
+                head: _with_interval(getattr(entry.metrics, key), entry.intervals.get(key))
+                for key, head in heads.items()
+            }
+            texts[entry.method] = cells | {"Bins": entry.metrics.bins}
     return pd.DataFrame(texts)
 
 

@@ -1,34 +1,56 @@
-"""Models x methods: every number beside its noise floor and its interval against the base (Tables 2 to 5)."""
+"""Methods x measures: numbers ranked by proper scores, floors, intervals against the base (Tables 2 to 5)."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property, partial
-from typing import Any, Literal
+from functools import cached_property
+from typing import Any
 
 import numpy as np
 import pandas as pd
 from sklearn.base import BaseEstimator
 
-from calib.answers.calibrated import calibrated_scores
-from calib.answers.leaderboard import Entry, Leaderboard, compare, entry_of, timed_fit
+from calib.answers.calibrated import calibrated_scores, fit_on
+from calib.answers.metric_tables import (
+    METRIC_COLUMNS,
+    Assessment,
+    Mark,
+    MarkedChange,
+    assess,
+    metric_texts,
+)
 from calib.answers.printed import escape_latex, escape_markdown, latex_row, latex_tabular, markdown_table
 from calib.base.exceptions import InputError
+from calib.base.interval_words import decimals_of, interval_words, with_interval
 from calib.base.results import Drawn
 from calib.calibrators.catalogue import METHODS, PAPER, for_kind, make_calibrator, methods_of_kind, name_of
+from calib.calibrators.foreign import ForeignCalibrator, is_foreign
 from calib.data.defaults import LEVEL, N_BINS, N_RESAMPLES, RANDOM_STATE
 from calib.data.kinds import Kind, kind_of
 from calib.data.notions import POOLED_NOTIONS, PerClass
 from calib.data.predictions import Announcement, rows_that_count
 from calib.data.several_models import pairs_of_models, rows_to_fit
 from calib.data.validation import check_level
-from calib.evidence.row_scores import row_values, weighted_mean
+from calib.evidence.row_scores import TINY, row_values
 from calib.evidence.rows import Rows
-from calib.stats.bootstrap import paired_intervals_of
-from calib.stats.differences import paired_difference
-from calib.stats.floors import noise_floors
+from calib.evidence.sums import SummedRows
+from calib.stats.bootstrap import PairedInterval, paired_intervals_of
+from calib.stats.differences import PairedDifference, paired_difference
+from calib.stats.floors import NoiseFloor, noise_floors
+from calib.stats.many import best_of
 from calib.stats.measures import MEASURES, Measure
+
+#: The scores that rank, and the heads of the improvements over the base model.
+RANKING = {"brier": "Brier improvement", "log_loss": "Log loss improvement"}
+
+#: Why scores rank, and what is marked.
+HOW_RANKED = (
+    "Methods are ranked by the Brier score, a proper score, and not by calibration "
+    "error: one constant per class can be calibrated, and is useless (CalArena, arXiv 2605.30188). An "
+    "improvement is the base model's score minus the method's, with a paired 95 % interval. Highlighted: "
+    "methods that no other method clearly beats, all comparisons taken together."
+)
 
 #: Rows of the paper's Tables 2 to 5, in their order; all others follow.
 TABLES = ("tl_ece", "tl_mce_bin", "cw_ece")
@@ -36,8 +58,8 @@ TABLES = ("tl_ece", "tl_mce_bin", "cw_ece")
 #: The column of every model before calibration.
 BASE = "Base"
 
-#: How a number compares with the base.
-Mark = Literal["better", "worse", ""]
+#: Scores of the event that the predicted class is right.
+EVENT_SCORES = ("accuracy", "top_brier", "top_log_loss")
 
 #: How to read a table of models.
 HOW_MARKED = (
@@ -60,6 +82,14 @@ DIFFERENT_BINS = (
     "understate an error: the two cannot be compared (Remark 1 of the paper). Across the two, "
     "only a lower error is marked."
 )
+
+
+@dataclass(frozen=True)
+class Improvement:
+    value: float  #: Base model's score minus the method's
+    #: Its paired 95 % interval
+    lower: float
+    upper: float
 
 
 @dataclass(frozen=True)
@@ -86,111 +116,216 @@ class ModelNumber:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class ModelComparison(Drawn):
-    """Several models on the same rows, each before and after calibration."""
+    """Methods of one or several models on the same rows: their numbers, ranking and possibly best."""
 
-    #: mapping of str to Leaderboard: The methods of each model, the uncalibrated model first
-    boards: Mapping[str, Leaderboard]
-    table: pd.DataFrame  #: One row for each model, method and number; see `frame`
-    n_bins: int  #: Equal-width bins of methods that are not assessed at each of their values
-    level: float  #: Coverage of each interval
-    #: Rows on which methods were fitted and assessed
-    n_calibration: int
-    n_evaluation: int
+    #: The base of the first model, reference of all improvements; then the others, model by model
+    entries: tuple[Assessment, ...]
+    rows: Rows | SummedRows  #: Evidence of the base, with weights and clusters
+    level: float = LEVEL  #: Coverage of each interval
+    n_calibration: int = 0  #: Rows on which methods were fitted
+
+    @property
+    def n_evaluation(self) -> int:
+        """Rows on which methods were assessed."""
+        return self.rows.n_samples
 
     @property
     def models(self) -> tuple[str, ...]:
-        """Names of the models."""
-        return tuple(self.boards)
+        """Names of the models; empty if there is only one, without a name."""
+        return tuple(dict.fromkeys(entry.model for entry in self.entries if entry.model))
 
     @property
     def methods(self) -> tuple[str, ...]:
         """Names of the methods, the base first."""
-        return tuple(entry.method for entry in next(iter(self.boards.values())).entries)
+        return tuple(dict.fromkeys(entry.method for entry in self.entries))
 
     @property
     def measures(self) -> tuple[str, ...]:
         """Keys of the numbers in `calib.stats.measures.MEASURES`, the paper's first."""
-        return tuple(dict.fromkeys(self.table["measure"]))
+        order = dict.fromkeys((*TABLES, *MEASURES))
+        return tuple(
+            key for key in order if MEASURES[key].listed and MEASURES[key].missing(self.rows) is None
+        )
+
+    @cached_property
+    def numbers(self) -> tuple[ModelNumber, ...]:
+        """The number of each model and method, for each measure."""
+        return tuple(self._number(entry, key) for key in self.measures for entry in self.entries)
+
+    def _number(self, entry: Assessment, key: str) -> ModelNumber:
+        about = entry.model, entry.method, key, MEASURES[key].title
+        known: dict[str, Any] = {"value": entry.mean(key, self.rows)}
+        if floor := entry.floors.get(key):
+            upper = float(floor.quantile(0.95))
+            known |= {"floor": floor.mean, "floor_upper": upper, "p_value": floor.p_value}
+        if change := entry.changes.get(key):
+            known |= vars(change)
+        return ModelNumber(*about, entry.bins, entry.failure, **known)
 
     def frame(self) -> pd.DataFrame:
         """Return one row for each model, method and number, with the columns of `ModelNumber`."""
-        return self.table.copy()
+        return pd.DataFrame(self.numbers)
 
     def wide(self) -> pd.DataFrame:
         """Return the paper's tables as numbers: a row per number and model, columns by method.
 
         Each method has its value, its floor and its mark against the base.
         """
-        columns: dict[str, list[Any]] = {"Metric": [], "Model": []}
-        for measure in self.measures:
-            for model in self.models:
-                columns["Metric"].append(MEASURES[measure].title)
-                columns["Model"].append(model)
-                for method in self.methods:
-                    cell = self._cells[measure, model, method]
-                    columns.setdefault(method, []).append(cell.value)
-                    columns.setdefault(f"{method}, floor", []).append(cell.floor)
-                    if method != BASE:
-                        columns.setdefault(f"{method}, against {BASE}", []).append(cell.mark)
-        return pd.DataFrame(columns)
+        rows = []
+        for cells in self._lines:
+            row: dict[str, Any] = {"Metric": cells[0].title, "Model": cells[0].model}
+            for cell in cells:
+                row |= {cell.method: cell.value, f"{cell.method}, floor": cell.floor}
+                row |= {f"{cell.method}, against {BASE}": cell.mark} if cell.method != BASE else {}
+            rows.append(row)
+        return pd.DataFrame(rows)
+
+    @property
+    def _lines(self) -> list[list[ModelNumber]]:
+        """The numbers of each measure and model, one for each method."""
+        lines: dict[tuple[str, str], list[ModelNumber]] = {}
+        for number in self.numbers:
+            lines.setdefault((number.measure, number.model), []).append(number)
+        return list(lines.values())
 
     @cached_property
-    def _cells(self) -> dict[tuple[str, str, str], Any]:
-        rows: list[Any] = list(self.table.itertuples(index=False))
-        return {(row.measure, row.model, row.method): row for row in rows}
+    def ranked(self) -> tuple[Assessment, ...]:
+        """The entries by ascending Brier score; entries that failed come last."""
+        means = [entry.mean("brier", self.rows) if entry.row_values else np.inf for entry in self.entries]
+        return tuple(self.entries[position] for position in np.argsort(means, kind="stable"))
 
     @cached_property
-    def ranking(self) -> Leaderboard:
-        """Every model with every method on one leaderboard, ranked by the Brier score.
+    def improvements(self) -> dict[str, dict[str, Improvement]]:
+        """Base model minus method, with its interval (`calib.paired_interval`), by name and score."""
+        scored = [entry for entry in self.ranked if entry.row_values]
+        by_score = {score: self._improvements(self.entries[0], scored, score) for score in RANKING}
+        return {
+            entry.name: {score: by_score[score][position] for score in RANKING}
+            for position, entry in enumerate(scored)
+        }
 
-        Improvements are over the first model's base. Names are "model, method".
+    def _improvements(self, base: Assessment, entries: Sequence[Assessment], score: str) -> list[Improvement]:
+        if not isinstance(self.rows, Rows) or not entries:
+            return []
+        losses = np.array([entry.row_values[score] for entry in entries])
+        unseen = np.array([entry.unseen[score] - base.unseen[score] for entry in entries])
+        changes = paired_intervals_of(base.row_values[score], losses, score, self.rows, unseen=unseen)
+        # 0 -, so that the base model has 0, not -0
+        return [
+            Improvement(0.0 - change.difference, 0.0 - change.upper, 0.0 - change.lower) for change in changes
+        ]
+
+    def ranking(self) -> pd.DataFrame:
+        """Return one row per method, ranked: improvements, diagnostics, and why a method failed."""
+        rows = []
+        for entry in self.ranked:
+            row: dict[str, Any] = {"Method": entry.name}
+            for score, head in RANKING.items():
+                change = self.improvements.get(entry.name, {}).get(score)
+                ends = (change.value, change.lower, change.upper) if change else (np.nan,) * 3
+                row |= dict(zip((head, f"{head}, lower", f"{head}, upper"), ends, strict=True))
+            row |= {MEASURES[key].title: entry.mean(key, self.rows) for key in self.measures}
+            row[METRIC_COLUMNS["n_distinct"]] = getattr(entry.metrics, "n_distinct", np.nan)
+            rows.append(row | {"Bins": entry.bins, "Failure": entry.failure})
+        return pd.DataFrame(rows)
+
+    @cached_property
+    def best(self) -> pd.DataFrame:
+        """Which methods may be the best, by each score: a boolean frame, ranked methods x scores.
+
+        See `calib.stats.best_set`, at 95 %. None is marked if no method is distinguishably worse.
         """
-        return self._board(
-            replace(entry, method=f"{model}, {entry.method}")
-            for model, board in self.boards.items()
-            for entry in board.entries
+        n_scored = sum(bool(entry.row_values) for entry in self.ranked)
+        marks = {}
+        for score, head in RANKING.items():
+            marked = np.zeros(len(self.ranked), dtype=bool)
+            finite = [position for position, entry in enumerate(self.ranked) if _is_finite(entry, score)]
+            if finite and isinstance(self.rows, Rows):
+                losses = np.array([self.ranked[position].row_values[score] for position in finite])
+                unseen = np.array([self.ranked[position].unseen[score] for position in finite])
+                marked[finite] = best_of(losses, self.rows, unseen)
+            marks[head] = marked & (marked.sum() < n_scored)
+        return pd.DataFrame(marks)
+
+    def improvement_texts(self) -> pd.DataFrame:
+        """Return texts such as "+0.0006 (+0.0004 to +0.0008)": a row per score, a column per entry."""
+        return pd.DataFrame(
+            {
+                entry.name: {head: self._improvement_text(entry, score) for score, head in RANKING.items()}
+                for entry in self.ranked
+            }
         )
 
-    @cached_property
-    def before(self) -> Leaderboard:
-        """The models before calibration on one leaderboard; improvements are over the first."""
-        return self._board(replace(board.entries[0], method=model) for model, board in self.boards.items())
+    def _improvement_text(self, entry: Assessment, score: str, decimals: int = 4) -> str:
+        change = self.improvements.get(entry.name, {}).get(score)
+        if change is None or entry is self.entries[0]:
+            return "\u2013"
+        return with_interval(change.value, change.lower, change.upper, least=decimals, sign="+")
 
-    def _board(self, entries: Iterable[Entry]) -> Leaderboard:
-        first = next(iter(self.boards.values()))
-        return Leaderboard(tuple(entries), first.rows)
+    def metric_texts(self) -> pd.DataFrame:
+        """Return the improvements, if there are several methods, and every number: a column per method."""
+        texts = metric_texts(self.ranked)
+        if len(texts.columns) > 1:
+            texts = pd.concat([self.improvement_texts()[texts.columns], texts])
+        return texts
+
+    @cached_property
+    def before(self) -> ModelComparison:
+        """The models before calibration; improvements are over the first."""
+        bases = [entry for entry in self.entries if entry.method == self.entries[0].method]
+        return replace(self, entries=tuple(replace(base, method=base.model, model="") for base in bases))
 
     def words(self, name: Callable[[str], str] = str) -> str:
-        """Say which models have the lowest Brier score, before calibration and with the best method.
+        """Say which methods have the lowest Brier score; `name` formats names.
 
-        It adds the difference from the next model in the ranking, with its interval. `name` formats names.
+        It adds the difference from the base, for several models from the next in the ranking, with its
+        interval, and says first which models are best before calibration.
         """
-        after = _against_the_next(self.ranking).words(name)
+        if not self.models:
+            return self._words(name, self.entries[0])
+        after = self._words(name, self._second)
         if len(self.models) == 1:
             return after
-        return f"Before calibration: {_against_the_next(self.before).words(name)} With calibrators: {after}"
+        return (
+            f"Before calibration: {self.before._words(name, self.before._second)} With calibrators: {after}"
+        )
+
+    @property
+    def _second(self) -> Assessment:
+        return next((entry for entry in self.ranked[1:2] if entry.row_values), self.entries[0])
+
+    def _words(self, name: Callable[[str], str], base: Assessment) -> str:
+        first, marked = self.ranked[0], self.best[RANKING["brier"]]
+        best = [name(entry.name) for entry, is_best in zip(self.ranked, marked, strict=True) if is_best]
+        if not best:
+            return "No method has a distinguishably lower Brier score than another."
+        sentence = f"Lowest Brier score: {name(first.name)}"
+        if first is not base:
+            (gain,) = self._improvements(base, [first], "brier")
+            size = f"{gain.value:.{decimals_of(gain.lower, gain.upper)}f} below {name(base.name)}"
+            ends = interval_words(gain.lower, gain.upper, sign="+")
+            sentence += f", {size} (95 % interval of this comparison alone {ends})"
+        if len(best) > 1:
+            listed = f"{', '.join(best[:-1])} or {best[-1]}"
+            sentence += f". All comparisons taken together, no method is distinguishably better than {listed}"
+        return sentence + "."
 
     def notes(self) -> tuple[str, ...]:
         """Return the notes of the table: what is marked, which numbers cannot be compared, and why."""
-        found = [HOW_MARKED]
+        found = [HOW_MARKED if self.models else HOW_RANKED]
         if n := len(self.models) * (len(self.methods) - 1):
             alone = 100 - 100 * (1 - self.level) / n
             found.append(HOW_MANY.format(n=n, level=100 * self.level, alone=alone))
-        binned = dict.fromkeys(
-            entry.method
-            for board in self.boards.values()
-            for entry in board.entries
+        binned = {
+            entry.method: entry.metrics.n_bins
+            for entry in self.entries
             if entry.metrics and entry.metrics.strategy != "uniform"
-        )
+        }
         if binned:
-            found.append(DIFFERENT_BINS.format(methods=", ".join(binned), n_bins=self.n_bins))
-        found += [
-            f"{model}, {entry.method} could not be fitted: {entry.failure}"
-            for model, board in self.boards.items()
-            for entry in board.entries
-            if entry.failure
-        ]
-        return tuple(found)
+            n_bins = next(iter(binned.values()))
+            found.append(DIFFERENT_BINS.format(methods=", ".join(binned), n_bins=n_bins))
+        failed = (entry for entry in self.entries if entry.failure)
+        return (*found, *(f"{entry.name} could not be fitted: {entry.failure}" for entry in failed))
 
     def texts(self, decimals: int = 3) -> pd.DataFrame:
         """Return the paper's tables as plain texts; "*" is better than the base, "!" worse."""
@@ -202,21 +337,21 @@ class ModelComparison(Drawn):
 
         CW-ECE is shown times 100, as in the paper.
         """
-        marks = {"better": "**{}**", "worse": "*{}*", "": "{}"}
+        marks: dict[Mark, str] = {"better": "**{}**", "worse": "*{}*", "": "{}"}
         head, body = self._printed(decimals, marks, escape_markdown)
-        notes = ["Bold: better than the base. Italics: worse.", *self.notes()]
-        listed = "".join(f"- {escape_markdown(note)}\n" for note in notes)
-        return f"{markdown_table(head, body, n_names=2)}\n{listed}"
+        bold = ["Bold: better than the base. Italics: worse."] if self.models else []
+        listed = "".join(f"- {escape_markdown(note)}\n" for note in [*bold, *self.notes()])
+        return f"{markdown_table(head, body, n_names=1 + len(bold))}\n{listed}"
 
     def latex(self, decimals: int = 3) -> str:
         r"""Return the paper's Tables 2 to 5 as a tabular: better than the base in bold, worse in italics.
 
         It needs the LaTeX package multirow. The notes follow as comments.
         """
-        marks = {"better": r"\textbf{{{}}}", "worse": r"\textit{{{}}}", "": "{}"}
+        marks: dict[Mark, str] = {"better": r"\textbf{{{}}}", "worse": r"\textit{{{}}}", "": "{}"}
         head, body = self._printed(decimals, marks, escape_latex)
         lines = [latex_row(rf"\textbf{{{name}}}" for name in head) + r" \hline"]
-        height = len(self.models)
+        height = max(len(self.models), 1)
         for position, (metric, *cells) in enumerate(body):
             is_first, is_last = position % height == 0, position % height == height - 1
             metric = rf"\multirow{{{height}}}{{*}}{{{metric}}}" if is_first else ""
@@ -226,37 +361,76 @@ class ModelComparison(Drawn):
         return latex_tabular("|".join("c" * len(head)), lines) + comments
 
     def _printed(
-        self, decimals: int, marks: Mapping[str, str], escape: Callable[[str], str]
+        self, decimals: int, marks: Mapping[Mark, str], escape: Callable[[str], str]
     ) -> tuple[list[str], list[list[str]]]:
+        """Return the heads and the cells; improvements come first if the one model has no name."""
         body = []
-        for key in self.measures:
-            times, digits = (100.0, max(decimals - 1, 0)) if key == "cw_ece" else (1.0, decimals)
-            title = MEASURES[key].title + " x 100" * (times == 100.0)
-            for model in self.models:
-                line = [escape(title), escape(model)]
-                for method in self.methods:
-                    cell = self._cells[key, model, method]
-                    if np.isnan(cell.value):
-                        line.append("failed" if cell.failure else "--")
-                        continue
-                    text = marks[cell.mark].format(f"{times * cell.value:.{digits}f}")
-                    floor = "" if np.isnan(cell.floor) else f" ({times * cell.floor:.{digits}f})"
-                    line.append(text + floor)
-                body.append(line)
-        return [escape(head) for head in ("Metric", "Model", *self.methods)], body
+        for score, head in () if self.models else RANKING.items():
+            best = {entry.name: self.best[head][position] for position, entry in enumerate(self.ranked)}
+            cells = [
+                marks["better" if best[entry.name] else ""].format(
+                    self._improvement_text(entry, score, decimals)
+                )
+                for entry in self.entries
+            ]
+            body.append([escape(head), *cells])
+        for numbers in self._lines:
+            first = numbers[0]
+            times, digits = (100.0, max(decimals - 1, 0)) if first.measure == "cw_ece" else (1.0, decimals)
+            names = [first.title + " x 100" * (times == 100.0), *([first.model] if first.model else [])]
+            body.append([*map(escape, names), *(_cell(number, times, digits, marks) for number in numbers)])
+        heads = ("Metric", *(["Model"] if self.models else []), *self.methods)
+        return [escape(head) for head in heads], body
 
 
-def _against_the_next(board: Leaderboard) -> Leaderboard:
-    """Return a leaderboard whose improvements are over the second in the ranking."""
-    first, *others = board.ranked
-    if not others or not others[0].losses:
-        return board
-    return replace(board, entries=(others[0], first, *others[1:]))
+def _cell(number: ModelNumber, times: float, digits: int, marks: Mapping[Mark, str]) -> str:
+    if np.isnan(number.value):
+        return "failed" if number.failure else "--"
+    floor = "" if np.isnan(number.floor) else f" ({times * number.floor:.{digits}f})"
+    return marks[number.mark].format(f"{times * number.value:.{digits}f}") + floor
+
+
+def _is_finite(entry: Assessment, score: str) -> bool:
+    """Whether the method has this score and gave every outcome a probability above 0."""
+    values = entry.row_values.get(score)
+    return values is not None and (score == "brier" or bool(values.max() < -np.log(TINY)))
+
+
+def compare_methods(methods: Mapping[str, Rows | SummedRows], *, n_bins: int = N_BINS) -> ModelComparison:
+    """Compare methods by the evidence of each on the same rows; the first is the base model."""
+    base = next(iter(methods.values()))
+    entries = tuple(assess(name, evidence, base, n_bins=n_bins) for name, evidence in methods.items())
+    return ModelComparison(entries, base)
+
+
+def assess_each(
+    methods: Iterable[str],
+    assessed: Callable[[str], Assessment],
+    *,
+    model: str = "",
+    progress: Callable[[float, str], object] | None = None,
+) -> Iterator[Assessment]:
+    """Yield the assessment of each method, which says why if the method could not be fitted."""
+    names = list(methods)
+    for position, name in enumerate(names):
+        if progress:
+            progress(position / len(names), name)
+        try:
+            yield assessed(name)
+        except InputError as error:
+            yield Assessment(name, model=model, failure=str(error))
+
+
+def scored_by(name: str, calibrator: BaseEstimator, calibration: Announcement, rows: Rows) -> Rows:
+    """Fit a method on calibration rows and return the evidence of its scores of other rows."""
+    if is_foreign(calibrator):
+        calibrator = ForeignCalibrator(calibrator, name=name)
+    return rows.of_scores(calibrated_scores(fit_on(calibrator, calibration), rows.predictions))
 
 
 def compare_models(
-    models: Mapping[str, Any],
-    methods: Iterable[str] | Mapping[str, Any] = PAPER,
+    models: Mapping[str, Announcement | tuple[Announcement | None, Announcement]],
+    methods: Iterable[str] | Mapping[str, BaseEstimator] = PAPER,
     *,
     n_bins: int = N_BINS,
     calibration: float = 0.5,
@@ -305,30 +479,27 @@ def compare_models(
     """
     check_level(level)
     pairs = pairs_of_models(models, calibration, random_state)
-    kind = kind_of(next(iter(pairs.values()))[1])
-    chosen = methods_to_compare(methods, kind, n_bins)
-    boards: dict[str, Leaderboard] = {}
-    rows: list[ModelNumber] = []
-    mark_level = 1.0 - (1.0 - level) / max(len(pairs) * len(chosen), 1)
-    options = (n_bins, level, mark_level, n_resamples, random_state)
+    chosen = methods_to_compare(methods, kind_of(next(iter(pairs.values()))[1]), n_bins)
+    levels = level, 1.0 - (1.0 - level) / max(len(pairs) * len(chosen), 1)
+    redraws = n_resamples, random_state
+    entries: list[Assessment] = []
+    compared = []
     for position, (name, (fitting, unseen)) in enumerate(pairs.items()):
-        model = _Model(name, fitting, rows_that_count(unseen), *options)
+        model = _Model(name, fitting, Rows(rows_that_count(unseen)), n_bins, levels, *redraws)
+        compared.append(model)
 
         def report(share: float, method: str, position: int = position, name: str = name) -> None:
             if progress:
                 progress((position + share) / len(pairs), f"{name}: {method}")
 
-        boards[name] = model.board(chosen, report)
-        rows += model.rows(boards[name])
-    order = (*TABLES, *MEASURES)
-    rows.sort(key=lambda row: order.index(row.measure))
-    n_fitting, n_unseen = (
-        max(0 if pair[part] is None else len(pair[part]) for pair in pairs.values()) for part in (0, 1)
-    )
-    return ModelComparison(boards, pd.DataFrame(rows), n_bins, level, n_fitting, n_unseen)
+        entries += [model.base, *model.fitted(chosen, report)]
+    n_calibration = max(0 if fitting is None else len(fitting) for fitting, _ in pairs.values())
+    return ModelComparison(tuple(entries), compared[0].rows, level, n_calibration)
 
 
-def methods_to_compare(methods: Iterable[str] | Mapping[str, Any], kind: Kind, n_bins: int) -> dict[str, Any]:
+def methods_to_compare(
+    methods: Iterable[str] | Mapping[str, BaseEstimator], kind: Kind, n_bins: int
+) -> dict[str, BaseEstimator]:
     """Return the unfitted calibrators of the argument `methods` by name, without the base."""
     if isinstance(methods, Mapping):
         return dict(methods)
@@ -347,144 +518,101 @@ def methods_to_compare(methods: Iterable[str] | Mapping[str, Any], kind: Kind, n
     return chosen
 
 
+@dataclass(frozen=True, eq=False)
 class _Model:
-    def __init__(
-        self,
-        name: str,
-        calibration: Announcement | None,
-        evaluation: Announcement,
-        n_bins: int,
-        level: float,
-        mark_level: float,
-        n_resamples: int,
-        random_state: int | None,
-    ) -> None:
-        self.name, self.calibration = name, calibration
-        self.base = Rows(evaluation)
-        self.n_bins, self.level, self.mark_level = n_bins, level, mark_level
-        self.redraws: dict[str, Any] = {"n_resamples": n_resamples, "random_state": random_state}
-        self.measures = [
-            measure for measure in MEASURES.values() if measure.listed and measure.missing(self.base) is None
-        ]
-        self.base_values: dict[str, np.ndarray] = {}
-        self.base_unseen: dict[str, float] = {}
-        self.numbers: dict[str, dict[str, dict[str, Any]]] = {}
+    """A model, and how its methods are compared with it."""
 
-    def board(self, methods: Mapping[str, Any], progress: Callable[[float, str], object]) -> Leaderboard:
-        base = self._entry(BASE, self.base, None)
-        options: dict[str, Any] = {"n_bins": self.n_bins, "base": base, "assess": self._fitted}
-        return compare(self.calibration, self.base.predictions, methods, progress=progress, **options)
+    name: str
+    calibration: Announcement | None
+    rows: Rows  #: Evidence of the uncalibrated model
+    n_bins: int
+    levels: tuple[float, float]  #: Coverage of one interval, and of one of all that hold together
+    n_resamples: int  #: Redraws of the noise floors, and their seed
+    random_state: int | None
 
-    def rows(self, board: Leaderboard) -> list[ModelNumber]:
-        return [
-            ModelNumber(
-                self.name,
-                entry.method,
-                measure.key,
-                measure.title,
-                entry.metrics.bins if entry.metrics else None,
-                entry.failure,
-                **self.numbers.get(entry.method, {}).get(measure.key, {}),
-            )
-            for measure in self.measures
-            for entry in board.entries
-        ]
+    @cached_property
+    def measures(self) -> list[Measure]:
+        return [measure for measure in MEASURES.values() if measure.listed and not measure.missing(self.rows)]
 
-    def _fitted(self, name: str, calibrator: BaseEstimator) -> Entry:
-        calibrator, seconds = timed_fit(name, calibrator, rows_to_fit(self.name, self.calibration))
-        scored = self.base.of_scores(calibrated_scores(calibrator, self.base.predictions))
-        return self._entry(name, scored, seconds)
+    @cached_property
+    def base(self) -> Assessment:
+        return self._assessed(BASE, self.rows)
 
-    def _entry(self, name: str, evidence: Rows, seconds: float | None) -> Entry:
-        entry = entry_of(name, evidence, self.base, seconds=seconds, n_bins=self.n_bins)
-        values = _values_of_rows(evidence, entry)
-        unseen = self._unseen(evidence, entry, values)
-        if name == BASE:
-            self.base_values, self.base_unseen = values, unseen
-        numbers: dict[str, dict[str, Any]] = {}
-        applicable = [
-            reported
-            for reported in self.measures
-            if reported.key in entry.losses or reported.missing(evidence) is None
-        ]
-        for measure in applicable:
-            value = entry.metrics.values.get(measure.key) if entry.metrics else None
-            if measure.key in entry.losses:
-                value = weighted_mean(entry.losses[measure.key], evidence.weights)
-            numbers[measure.key] = {"value": np.nan if value is None else value}
-            if name != BASE:
-                numbers[measure.key] |= self._difference(measure, evidence, values, unseen)
-        for notion in dict.fromkeys(reported.notion for reported in applicable if reported.is_error):
-            errors = {
-                reported.key: reported
-                for reported in applicable
-                if reported.is_error and reported.notion == notion
-            }
+    def fitted(
+        self, methods: Mapping[str, BaseEstimator], progress: Callable[[float, str], object]
+    ) -> Iterator[Assessment]:
+        """Yield the assessment of each method, with its changes against the base."""
+
+        def assessed(name: str) -> Assessment:
+            calibration = rows_to_fit(self.name, self.calibration)
+            evidence = scored_by(name, methods[name], calibration, self.rows)
+            found = self._assessed(name, evidence)
+            changes = {measure.key: self._change(measure, evidence, found) for measure in self.measures}
+            return replace(found, changes={key: change for key, change in changes.items() if change})
+
+        return assess_each(methods, assessed, model=self.name, progress=progress)
+
+    def _assessed(self, method: str, evidence: Rows) -> Assessment:
+        found = assess(method, evidence, self.rows, n_bins=self.n_bins, intervals=False)
+        values, unseen = dict(found.row_values), dict(found.unseen)
+        for measure in (MEASURES[key] for key in EVENT_SCORES):
+            if measure.missing(evidence) is not None:
+                continue
+            scored, before = evidence, self.rows
+            if measure.key != "accuracy":
+                scored, before = evidence.tops(), self.rows.tops()
+            values[measure.key] = row_values(scored.predictions, measure.metric)
+            unseen[measure.key] = scored.unseen_error(measure.metric, before)
+        floors = self._floors(evidence)
+        return replace(found, model=self.name, row_values=values, unseen=unseen, floors=floors)
+
+    def _floors(self, evidence: Rows) -> dict[str, NoiseFloor]:
+        errors = [each for each in self.measures if each.is_error and each.missing(evidence) is None]
+        floors: dict[str, NoiseFloor] = {}
+        for notion in dict.fromkeys(error.notion for error in errors):
             options = {
-                key: {part: error.options[part] for part in ("metric", "norm", "aggregate")}
-                for key, error in errors.items()
+                error.key: {part: error.options[part] for part in ("metric", "norm", "aggregate")}
+                for error in errors
+                if error.notion == notion
             }
-            bins: dict[str, Any] = {"notion": notion or evidence.notion, "n_bins": self.n_bins}
-            floors = noise_floors(evidence, options, **bins, **self.redraws)
-            for key, floor in floors.items():
-                upper = float(floor.quantile(0.95))
-                numbers[key] |= {"floor": floor.mean, "floor_upper": upper, "p_value": floor.p_value}
-        self.numbers[name] = numbers
-        return entry
+            floors |= noise_floors(
+                evidence,
+                options,
+                notion=notion or evidence.notion,
+                n_bins=self.n_bins,
+                n_resamples=self.n_resamples,
+                random_state=self.random_state,
+            )
+        return floors
 
-    def _difference(
-        self,
-        measure: Measure,
-        evidence: Rows,
-        values: Mapping[str, np.ndarray],
-        unseen: Mapping[str, float],
-    ) -> dict[str, Any]:
-        """Return difference, ends and mark against the base; nothing if there is no paired interval."""
-        if measure.metric == "ece":
-            change_at: Callable[[float], Any] = partial(self._error_change, measure, evidence)
-        elif measure.key in values:
-            more = np.array([unseen[measure.key] - self.base_unseen[measure.key]])
-            change_at = partial(self._score_change, measure, values[measure.key], more)
-        else:
-            return {}
-        change = change_at(self.level)
+    def _change(self, measure: Measure, evidence: Rows, found: Assessment) -> MarkedChange | None:
+        """Return the change against the base; None if it has no paired interval."""
+        alone, together = self.levels
+        change = self._interval(measure, evidence, found, alone)
+        if change is None:
+            return None
         mark: Mark = ""
-        if change.lower > 0.0 or change.upper < 0.0:
-            together = change_at(self.mark_level)
-            if together.lower > 0.0 or together.upper < 0.0:
-                mark = "better" if (change.upper < 0.0) != measure.higher_is_better else "worse"
+        if _excludes_0(change) and _excludes_0(self._interval(measure, evidence, found, together)):
+            mark = "better" if (change.upper < 0.0) != measure.higher_is_better else "worse"
         strategy = evidence.strategy
         if isinstance(strategy, PerClass) and measure.notion in POOLED_NOTIONS:
             strategy = strategy.of_class(-1)
-        if measure.is_error and mark == "worse" and strategy not in ("uniform", self.base.strategy):
-            mark = ""
-        return {"difference": change.difference, "lower": change.lower, "upper": change.upper, "mark": mark}
+        if measure.is_error and mark == "worse" and strategy not in ("uniform", self.rows.strategy):
+            mark = ""  # equal-width bins understate the error of the base
+        return MarkedChange(change.difference, change.lower, change.upper, mark)
 
-    def _error_change(self, measure: Measure, evidence: Rows, level: float) -> Any:
-        notion = measure.notion or "top-label"
-        return paired_difference(evidence, self.base, notion=notion, n_bins=self.n_bins, level=level)
-
-    def _score_change(self, measure: Measure, values: np.ndarray, unseen: np.ndarray, level: float) -> Any:
-        base = self.base_values[measure.key]
-        return paired_intervals_of(base, values[None], measure.metric or "", self.base, level, unseen)[0]
-
-    def _unseen(self, evidence: Rows, entry: Entry, values: Mapping[str, np.ndarray]) -> dict[str, float]:
-        """Return by how much one more wrong row changes the mean of each of `_values_of_rows`."""
-        unseen = dict(entry.unseen)
-        for key in values.keys() - unseen.keys():
-            scored, before = (
-                (evidence, self.base) if key == "accuracy" else (evidence.tops(), self.base.tops())
-            )
-            unseen[key] = scored.unseen_error(MEASURES[key].metric, before)
-        return unseen
+    def _interval(
+        self, measure: Measure, evidence: Rows, found: Assessment, level: float
+    ) -> PairedInterval | PairedDifference | None:
+        key, notion = measure.key, measure.notion or "top-label"
+        if measure.metric == "ece" and measure.missing(evidence) is None:
+            return paired_difference(evidence, self.rows, notion=notion, n_bins=self.n_bins, level=level)
+        if key not in found.row_values:
+            return None
+        more = np.array([found.unseen[key] - self.base.unseen[key]])
+        before, after = self.base.row_values[key], found.row_values[key][None]
+        return paired_intervals_of(before, after, measure.metric, self.rows, level, more)[0]
 
 
-def _values_of_rows(evidence: Rows, entry: Entry) -> dict[str, np.ndarray]:
-    """Return the score of each row and whether it is right, by key."""
-    values = dict(entry.losses)
-    if MEASURES["accuracy"].missing(evidence) is None:
-        values["accuracy"] = row_values(evidence.predictions, "accuracy")
-    if MEASURES["top_brier"].missing(evidence) is None:
-        tops = evidence.tops().predictions
-        values["top_brier"], values["top_log_loss"] = row_values(tops, "brier"), row_values(tops, "log_loss")
-    return values
+def _excludes_0(change: PairedInterval | PairedDifference | None) -> bool:
+    return change is not None and (change.lower > 0.0 or change.upper < 0.0)

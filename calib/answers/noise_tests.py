@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any
 
 from calib.base.results import parts
 from calib.data.defaults import N_BINS, N_RESAMPLES, RANDOM_STATE
@@ -77,9 +76,10 @@ def noise_tests(
     Without redraws (0) there are no floors and no tests; arguments as for `calib.noise_floor`.
     """
     measures = _measures(evidence.kind) if n_resamples else {}
-    draws: dict[str, Any] = {"n_resamples": n_resamples, "random_state": random_state}
-    draws |= {"n_bins": n_bins, "strategy": strategy}
-    floors = {name: noise_floor(evidence, **measure.options, **draws) for name, measure in measures.items()}
+    draws = {"n_resamples": n_resamples, "random_state": random_state}
+    bins = {"n_bins": n_bins, "strategy": strategy}
+    options = {name: measure.options | draws | bins for name, measure in measures.items()}
+    floors = {name: noise_floor(evidence, **asked) for name, asked in options.items()}
     verdicts = tuple(verdict(floors[name], measure.title) for name, measure in measures.items())
     return NoiseTests(floors, verdicts, *_without_bins(evidence, floors, random_state))
 
@@ -95,11 +95,11 @@ def _without_bins(
         return BinlessTests(), (missing,)
     tests = calibration_tests(evidence, random_state=random_state)
     slope = calibration_slope(evidence)
-    tried: list[Any] = [*floors.values(), *tests, slope]
-    together = combined_test([each.p_value for each in tried], too_few(evidence.n_clusters))
+    p_values = [*(each.p_value for each in floors.values()), *(test.p_value for test in tests)]
+    together = combined_test([*p_values, slope.p_value], too_few(evidence.n_clusters))
     unweighted = without_weights(KINDS[evidence.kind]) if evidence.is_weighted else None
     sentences = [together.words, *(test.words for test in tests), unweighted, slope.words]
-    by_name: dict[str, Any] = {test.test: BinlessTest(test) for test in tests}
+    by_name = {test.test: BinlessTest(test) for test in tests}
     return BinlessTests(**by_name, slope=slope, together=together), tuple(filter(None, sentences))
 
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 from argparse import Namespace
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
 
-from calib.answers.calibrated import calibrated_scores
-from calib.answers.metric_tables import BASE
+from sklearn.base import BaseEstimator
+
+from calib.answers.metric_tables import methods_of
 from calib.base.exceptions import InputError
 from calib.calibrators.catalogue import name_of
 from calib.cli.input import FileRows, is_summary, read_rows
@@ -29,23 +29,20 @@ class Assessed:
     """The base model and a calibrator on the same rows."""
 
     base: Rows | SummedRows  #: Evidence of the base model
-    calibrator: Any = None  #: None: the base model is assessed alone
+    calibrator: BaseEstimator | None = None  #: None: the base model is assessed alone
     used: Overlap | None = None  #: Rows that the calibrator was fitted on
     notes: tuple[str, ...] = ()  #: What is assessed, one line each
 
-    @cached_property
+    @property
     def evidence(self) -> Rows | SummedRows:
         """Evidence of the calibrator, without one the base model's."""
-        if self.calibrator is None:
-            return self.base
-        assert isinstance(self.base, Rows), "summary_of refuses --calibrator"
-        return self.base.of_scores(calibrated_scores(self.calibrator, self.base.predictions))
+        return list(self.methods.values())[-1]
 
-    @property
+    @cached_property
     def methods(self) -> dict[str, Rows | SummedRows]:
         """Evidence by the name of the method, the base model first."""
-        after = {} if self.calibrator is None else {name_of(self.calibrator): self.evidence}
-        return {BASE: self.base, **after}
+        fitted = {} if self.calibrator is None else {name_of(self.calibrator): self.calibrator}
+        return methods_of(self.base, fitted)
 
 
 def assessed(options: Namespace) -> Assessed:
@@ -104,7 +101,7 @@ def row_notes(evidence: Rows | SummedRows) -> list[str]:
 
 def calibrator_for(
     file: str, rows: Announcement, notes: list[str]
-) -> tuple[Any, Announcement, Overlap | None]:
+) -> tuple[BaseEstimator, Announcement, Overlap | None]:
     """Load a calibrator, put the rows' columns in its order, and note rows that it was fitted on."""
     calibrator = load_calibrator(file)
     reordered = aligned(rows, calibrator)

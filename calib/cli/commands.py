@@ -25,9 +25,14 @@ from calib.answers.decision_rules import decide as choose_rule
 from calib.answers.folds import FoldNumber, fold_errors, fold_texts
 from calib.answers.gate import GateResult
 from calib.answers.gate import gate as compare_with_limits
-from calib.answers.leaderboard import Leaderboard, entry_of
-from calib.answers.metric_tables import BASE, HOW_SURE, Metrics, interval_texts, metric_intervals
-from calib.answers.model_tables import ModelComparison, ModelNumber, compare_models
+from calib.answers.metric_tables import BASE, HOW_SURE, Metrics
+from calib.answers.model_tables import (
+    Improvement,
+    ModelComparison,
+    ModelNumber,
+    compare_methods,
+    compare_models,
+)
 from calib.answers.noise_tests import BinlessTests, FloorNumbers, noise_tests
 from calib.answers.slice_tables import SLICE_COLUMNS, SliceTable
 from calib.answers.slice_tables import slices as assess_slices
@@ -91,20 +96,12 @@ REPORTED_NUMBERS = {key: measure.about for key, measure in MEASURES.items() if m
 
 
 @dataclass(frozen=True)
-class ImprovementData:
-    value: float  #: Base model's score minus the method's
-    #: Its paired 95 % interval
-    lower: float
-    upper: float
-
-
-@dataclass(frozen=True)
 class MethodData:
     metrics: Metrics = field(metadata=parts("method n_samples n_bins n_distinct kind weighted"))
     strategy: str  #: How scores are binned
     values: Mapping[str, float | None] = field(metadata={"parts": REPORTED_NUMBERS})
     intervals: Mapping[str, tuple[float, float]]  #: 95 % intervals of the numbers
-    improvement: Mapping[str, ImprovementData]  #: Against the base model, by score
+    improvement: Mapping[str, Improvement]  #: Against the base model, by score
 
 
 @dataclass(frozen=True)
@@ -623,7 +620,7 @@ def tables(options: Namespace) -> Output[TablesData | SweepData]:
         csv = write_csv(table.wide()) if target == ".csv" else b""
         deliver(options.output, csv or (table.markdown() if target == ".md" else table.latex()).encode())
         lines.append(f"wrote {options.output}")
-    data = TablesData(table, table.words(), table.notes(), rows_of(ModelNumber, table.frame()))
+    data = TablesData(table, table.words(), table.notes(), table.numbers)
     return Output("\n".join(lines), data)
 
 
@@ -659,17 +656,12 @@ def _swept(models: Mapping[str, Any], methods: Iterable[str], options: Namespace
 
 def _compared(methods: Mapping[str, Rows | SummedRows], n_bins: int) -> tuple[list[MethodData], list[str]]:
     """Return the numbers of every method, the base model first, and their table."""
-    base = methods[BASE]
-    entries = tuple(entry_of(name, evidence, base, n_bins=n_bins) for name, evidence in methods.items())
-    board = Leaderboard(entries, base if isinstance(base, Rows) else None)
-    numbers = [entry.metrics for entry in entries if entry.metrics]
-    intervals = [metric_intervals(methods[each.method], each) for each in numbers]
+    board = compare_methods(methods, n_bins=n_bins)
     found = []
-    for position, (each, ends) in enumerate(zip(numbers, intervals, strict=True)):
-        changes = board.improvements[each.method] if position else {}
-        improvement = {metric: ImprovementData(*change) for metric, change in changes.items()}
-        found.append(MethodData(each, str(each.strategy), each.values, ends, improvement))
-    texts = interval_texts(numbers, intervals)
-    if len(numbers) > 1:
-        texts = pd.concat([board.improvement_texts()[texts.columns], texts])
-    return found, [*texts.to_string().splitlines(), HOW_SURE]
+    for position, entry in enumerate(board.entries):
+        assert entry.metrics is not None, "no method was fitted here"
+        improvement = board.improvements.get(entry.name, {}) if position else {}
+        about = str(entry.metrics.strategy), entry.metrics.values, entry.intervals
+        found.append(MethodData(entry.metrics, *about, improvement))
+    texts = board.metric_texts()[list(methods)]
+    return found, [*texts.to_string(col_space=30).splitlines(), HOW_SURE]

@@ -12,9 +12,7 @@ import numpy as np
 import pandas as pd
 from sklearn.base import BaseEstimator
 
-from calib.answers.calibrated import calibrated_scores
-from calib.answers.leaderboard import timed_fit
-from calib.answers.model_tables import BASE, methods_to_compare
+from calib.answers.model_tables import BASE, methods_to_compare, scored_by
 from calib.base.exceptions import InputError
 from calib.base.results import Drawn
 from calib.calibrators.catalogue import PAPER
@@ -156,8 +154,7 @@ def _recalibrated(
     by_bins = getattr(getattr(calibrator, "binary", None), "n_bins", None) is not None
     if by_bins and isinstance(rows, Predictions):
         return map(partial(refitted_rows, calibrator, calibration, rows), counts)
-    fitted, _ = timed_fit(name, calibrator, calibration)
-    return repeat(Rows(rows).of_scores(calibrated_scores(fitted, rows)))
+    return repeat(scored_by(name, calibrator, calibration, Rows(rows)))
 
 
 def _measures(rows: Rows) -> list[Measure]:

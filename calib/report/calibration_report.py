@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
+from dataclasses import replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import pandas as pd
+from sklearn.base import BaseEstimator
 
 from calib.answers.conclusion import conclude
 from calib.answers.metric_tables import metric_frame
@@ -51,7 +53,7 @@ class CalibrationReport(Result):
 
     def frame(self) -> pd.DataFrame:
         """Return the numbers of every method, one row each."""
-        return metric_frame([entry.metrics for entry in self.about.board.entries if entry.metrics])
+        return metric_frame([replace(entry, intervals={}) for entry in self.about.board.entries])
 
     def plot(self, **options: Any) -> PlotlyFigure | MatplotlibFigure:
         """Return the reliability diagram of the base model; options: `calib.diagrams.draw_reliability`."""
@@ -79,7 +81,7 @@ def report(
     y_true: Source,
     scores: Scores | None = None,
     *,
-    calibrators: Any = None,
+    calibrators: BaseEstimator | Mapping[str, BaseEstimator] | None = None,
     calibration: Announcement | None = None,
     sample_weight: Values | None = None,
     cluster: Values | None = None,

@@ -6,7 +6,6 @@ import html
 import math
 import re
 from collections.abc import Iterable, Mapping
-from typing import Any
 
 import pandas as pd
 
@@ -108,7 +107,7 @@ def page(title: str, body: str, script: str) -> str:
     )
 
 
-def number(value: Any, form: str) -> str:
+def number(value: object, form: str) -> str:
     """Return a value in a format, a missing one as a dash, a truth value in words."""
     if value is None or (isinstance(value, float) and math.isnan(value)):
         return "\u2013"

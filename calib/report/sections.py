@@ -15,17 +15,15 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+from sklearn.base import BaseEstimator
 
 import calib.diagrams as diagrams
-from calib.answers.calibrated import calibrated_scores
 from calib.answers.conclusion import conclude
 from calib.answers.fitted_rows import used_rows
 from calib.answers.guarantee_cards import GuaranteeCard, guarantee_card
-from calib.answers.leaderboard import HOW_RANKED, Leaderboard, entry_of
-from calib.answers.metric_tables import BASE, HOW_SURE, how_assessed, interval_texts, metric_intervals
-from calib.answers.model_tables import compare_models
+from calib.answers.metric_tables import BASE, HOW_SURE, how_assessed, methods_of
+from calib.answers.model_tables import HOW_RANKED, ModelComparison, compare_methods, compare_models
 from calib.answers.noise_tests import BinlessTests, noise_tests
-from calib.base.exceptions import InputError
 from calib.base.version import __version__
 from calib.calibrators.binary import BinaryCalibrator
 from calib.calibrators.multiclass import MulticlassToBinary, as_multiclass
@@ -76,7 +74,7 @@ class ReportInput:
     #: Labelled rows on which everything is assessed; or their sums, without the parts that need rows
     evaluation: Announcement | SummedRows
     #: Calibrators by the name to show; none may have been fitted on the evaluation rows
-    calibrators: Mapping[str, Any] = field(default_factory=dict)
+    calibrators: Mapping[str, BaseEstimator] = field(default_factory=dict)
     #: Rows the calibrators were fitted on; None if they are not available
     calibration: Announcement | None = None
     title: str = "Predictions"  #: Heading, for example the file's name
@@ -106,21 +104,12 @@ class ReportInput:
     @cached_property
     def methods(self) -> dict[str, Rows | SummedRows]:
         """Evidence of the base model and of each calibrator, by name."""
-        found, base = {BASE: self.evidence}, self.evidence
-        for name, calibrator in self.calibrators.items():
-            if not isinstance(base, Rows):
-                raise InputError("a report on calibrators needs the rows, and a summary holds only sums")
-            groups = self.groups.get(name)
-            groups = None if groups is None else np.asarray(groups)[base.counts]
-            found[name] = base.of_scores(calibrated_scores(calibrator, base.predictions, groups=groups))
-        return found
+        return methods_of(self.evidence, self.calibrators, self.groups)
 
     @cached_property
-    def board(self) -> Leaderboard:
+    def board(self) -> ModelComparison:
         """Numbers of all methods."""
-        base = self.evidence
-        entries = (entry_of(name, each, base, n_bins=self.n_bins) for name, each in self.methods.items())
-        return Leaderboard(tuple(entries), base if isinstance(base, Rows) else None)
+        return compare_methods(self.methods, n_bins=self.n_bins)
 
     @cached_property
     def used_to_fit(self) -> list[str]:
@@ -333,15 +322,18 @@ def reliability_section(about: ReportInput) -> list[str]:
             f"Every diagram has {about.n_bins} equal-width bins, even if a method is assessed at each value."
         )
     ]
-    if "every label" in about.kind.has:
-        return [*blocks, *_reliability_by_class(about)]
-    perfect = consistency_band(about.evidence, notion="confidence", strategy="uniform", **about.draws)
-    event = about.names[1] if "event" in about.kind.has else None
-    for position, (name, evidence) in enumerate(list(about.methods.items())[:MOST_DIAGRAMS]):
+    several, shown, band = "every label" in about.kind.has, about.methods, None
+    if several:
+        shown = _classes_of_largest_error(about)
+        blocks.append(paragraph(f"The {len(shown)} classes that add most to CW-ECE."))
+    else:
+        perfect = consistency_band(about.evidence, notion="confidence", strategy="uniform", **about.draws)
+        band = perfect.lower, perfect.upper
+    for position, (name, evidence) in enumerate(list(shown.items())[:MOST_DIAGRAMS]):
+        event = name if several else about.names[1] if "event" in about.kind.has else None
         diagram = reliability_diagram(evidence, n_bins=about.n_bins)
-        band = None if position else (perfect.lower, perfect.upper)
         words = diagram.words(event)
-        drawn = diagrams.draw_reliability(diagram, about.names, event=event, band=band)
+        drawn = diagrams.draw_reliability(diagram, about.names, event=event, band=None if position else band)
         blocks += [
             f"<h3>{text(name)}</h3>",
             paragraph(text(words)),
@@ -357,22 +349,12 @@ def reliability_section(about: ReportInput) -> list[str]:
     return blocks
 
 
-def _reliability_by_class(about: ReportInput) -> list[str]:
-    """Diagrams of the classes with the largest errors, if several classes can be true."""
+def _classes_of_largest_error(about: ReportInput) -> dict[str, Rows | SummedRows]:
+    """Return the evidence of the classes that add most to CW-ECE, if several classes can be true."""
     cells, size = about.cells, len(about.names)
     gaps = np.bincount(cells.problem, weights=cells.weight * np.abs(cells.gap), minlength=size)
-    blocks = [paragraph(f"The {min(MOST_DIAGRAMS, size)} classes that add most to CW-ECE.")]
-    for position, code in enumerate(np.argsort(-gaps, kind="stable")[:MOST_DIAGRAMS].tolist()):
-        name = about.names[code]
-        diagram = reliability_diagram(about.evidence.of_class(code, "class-wise"), n_bins=about.n_bins)
-        words = diagram.words(name)
-        drawn = diagrams.draw_reliability(diagram, event=name)
-        blocks += [
-            f"<h3>{text(name)}</h3>",
-            paragraph(text(words)),
-            figure_html(drawn, f"reliability-{position}", words),
-        ]
-    return blocks
+    most = np.argsort(-gaps, kind="stable")[:MOST_DIAGRAMS].tolist()
+    return {about.names[code]: about.evidence.of_class(code, "class-wise") for code in most}
 
 
 def classes_section(about: ReportInput) -> list[str]:
@@ -393,17 +375,17 @@ def classes_section(about: ReportInput) -> list[str]:
 
 def comparison_section(about: ReportInput) -> list[str]:
     """Leaderboard of the base model and the calibrators, and their errors against the number of bins."""
-    board = about.board
-    assessed = [entry.metrics for entry in board.ranked if entry.metrics]
-    intervals = [metric_intervals(about.methods[each.method], each) for each in assessed]
-    numbers = interval_texts(assessed, intervals)
-    ranking: list[str] = []
-    if len(assessed) > 1:
-        numbers = pd.concat([board.improvement_texts(), numbers])[numbers.columns]
-        ranking = [paragraph(text(board.words())), paragraph(text(HOW_RANKED))]
+    board, ranking = about.board, []
+    numbers = board.metric_texts()
+    if len(board.entries) > 1:
+        ranking = [paragraph(text(words)) for words in (board.words(), HOW_RANKED)]
     numbers.insert(0, "", numbers.index)
     notions: dict[str, Notion] = {each: each for each in TOP_NOTIONS if each in notions_of(about.kind)}
-    swept = [each.method for each in assessed if each.method == BASE or each.strategy == "uniform"]
+    swept = [
+        name
+        for name in (entry.method for entry in board.ranked)
+        if name == BASE or about.methods[name].strategy == "uniform"
+    ]
     sweep = partial(ece_sweep, n_bins=range(2, 51), strategy="uniform")
     sweeps = {
         name: {

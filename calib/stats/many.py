@@ -19,6 +19,7 @@ from calib.data.predictions import Values
 from calib.data.validation import as_clusters, as_finite, check_level
 from calib.data.weights import row_weights
 from calib.evidence.clusters import Clusters, even_clusters
+from calib.evidence.rows import Rows
 from calib.stats.bootstrap import with_unseen_errors
 
 #: Draws of the largest difference: the standard error of its tail is 0.3 %.
@@ -63,7 +64,7 @@ def improvements(
     level, random_state
         Chance that all intervals hold at once, and the seed of the draws for the critical value.
     """
-    values, mean, error, free = _differences(losses, sample_weight, cluster)
+    values, mean, error, free = _differences(*_checked(losses, sample_weight, cluster))
     first = np.arange(len(mean)) == 0
     reach = _critical_value(values, error, first, level, random_state, free) * error[0]
     gain, more = mean[0] - mean, _each(unseen, len(mean))
@@ -100,7 +101,23 @@ def best_set(
     >>> best_set([rows, rows + 0.001 * rows**2, rows + 1.0 + 0.1 * np.sin(rows)]).tolist()
     [True, False, False]
     """
-    values, mean, error, free = _differences(losses, sample_weight, cluster)
+    return _best(*_checked(losses, sample_weight, cluster), unseen, level, random_state)
+
+
+def best_of(losses: np.ndarray, rows: Rows, unseen: np.ndarray) -> np.ndarray:
+    """Return `best_set` of (m, n) losses of rows of evidence."""
+    return _best(losses, rows.weights, rows.clusters, unseen, LEVEL, RANDOM_STATE)
+
+
+def _best(
+    losses: np.ndarray,
+    weights: np.ndarray,
+    clusters: Clusters,
+    unseen: Values | None,
+    level: float,
+    random_state: int,
+) -> np.ndarray:
+    values, mean, error, free = _differences(losses, weights, clusters)
     every = np.ones(len(mean), dtype=bool)
     reach = _critical_value(values, error, every, level, random_state, free) * error
     more = _each(unseen, len(mean))
@@ -113,15 +130,21 @@ def _each(unseen: Values | None, n_methods: int) -> np.ndarray:
     return np.zeros(n_methods) if unseen is None else np.asarray(unseen, dtype=np.float64)
 
 
-def _differences(
+def _checked(
     losses: Values, sample_weight: Values | None, cluster: Values | None
-) -> tuple[np.ndarray, np.ndarray, np.ndarray, float | None]:
-    """Return values minus their mean, over sqrt(n), (m, n); means, (m,); errors of differences, (m, m)."""
+) -> tuple[np.ndarray, np.ndarray, Clusters]:
+    """Return losses, weights and clusters of the rows that count."""
     values = as_finite(losses, ndim=2, what="losses")
     n_given = values.shape[1]
     counts, weights, _ = row_weights(sample_weight, n_given)
     clusters = Clusters.of(None if cluster is None else as_clusters(cluster, n_given), n_given).take(counts)
-    values = np.ascontiguousarray(values[:, counts])
+    return np.ascontiguousarray(values[:, counts]), weights, clusters
+
+
+def _differences(
+    values: np.ndarray, weights: np.ndarray, clusters: Clusters
+) -> tuple[np.ndarray, np.ndarray, np.ndarray, float | None]:
+    """Return values minus their mean, over sqrt(n), (m, n); means, (m,); errors of differences, (m, m)."""
     n_samples = values.shape[1]
     if n_samples < 2:
         raise InputError(f"comparing methods needs at least 2 rows; got {n_samples}")

@@ -15,7 +15,7 @@ from streamlit.delta_generator import DeltaGenerator
 from streamlit.elements.lib.column_types import ColumnConfig
 
 from calib import conclude
-from calib.answers.metric_tables import HOW_SURE, Intervals, Metrics, interval_frame, interval_texts
+from calib.answers.metric_tables import HOW_SURE, Assessment, metric_frame, metric_texts
 from calib.base.results import Result
 from calib.data.defaults import N_BINS
 from calib.data.kinds import Kind, lacks
@@ -411,12 +411,11 @@ def offer(
         on_request()
 
 
-def before_and_after(methods: Sequence[Metrics], intervals: Sequence[Intervals]) -> pd.DataFrame:
+def before_and_after(methods: Sequence[Assessment]) -> pd.DataFrame:
     """Show a column per method, each number with its interval, and return the numbers for a download."""
-    texts = interval_texts(methods, intervals)
-    st.dataframe(texts.rename_axis("Number"), placeholder="\u2013", height="content")
+    st.dataframe(metric_texts(methods).rename_axis("Number"), placeholder="\u2013", height="content")
     st.caption(HOW_SURE)
-    return interval_frame(methods, intervals)
+    return metric_frame(methods)
 
 
 def in_order(columns: Iterable[str], first: Sequence[str]) -> list[str]:

@@ -7,9 +7,9 @@ import streamlit as st
 from sklearn.base import BaseEstimator
 
 from calib import HistogramBinning, InputError, MulticlassToBinary, metrics
-from calib.answers.calibrated import applied_frame, beside_input, calibrated_scores
+from calib.answers.calibrated import applied_frame, beside_input
 from calib.answers.guarantee_cards import guarantee_card
-from calib.answers.metric_tables import BASE, metric_intervals
+from calib.answers.metric_tables import Assessment, methods_of, metric_intervals
 from calib.calibrators.binary import BinaryCalibrator
 from calib.calibrators.catalogue import full_name, name_of
 from calib.calibrators.multiclass import as_multiclass
@@ -160,14 +160,12 @@ st.markdown(
 if predictions.labels is not None:
     if (used := overlap(predictions, fitted_on)) is not None:
         st.warning(f"{used.words.capitalize()}: the numbers below promise nothing for new rows.")
-    before = Rows(predictions)
-    both = {BASE: before, "Calibrated": before.of_scores(calibrated_scores(calibrator, predictions))}
-    numbers = [compute("Computing metrics", metrics, rows, method=name) for name, rows in both.items()]
-    ends = [
-        compute("Computing intervals", metric_intervals, rows, of_rows)
-        for rows, of_rows in zip(both.values(), numbers, strict=True)
-    ]
-    ui.before_and_after(numbers, ends)
+    shown = []
+    for name, evidence in methods_of(Rows(predictions), {"Calibrated": calibrator}).items():
+        numbers = compute("Computing metrics", metrics, evidence)
+        ends = compute("Computing intervals", metric_intervals, evidence, numbers)
+        shown.append(Assessment(name, numbers, ends))
+    ui.before_and_after(shown)
 st.dataframe(table.head(PREVIEW_ROWS).style.format(precision=4), hide_index=True)
 added = [name for name in table.columns if name not in reading.table.columns]
 st.caption(

@@ -11,7 +11,7 @@ import streamlit as st
 
 from calib import InputError, conclude, diagrams, reliability_diagram
 from calib.answers.change import change
-from calib.answers.metric_tables import how_assessed
+from calib.answers.metric_tables import Assessment, how_assessed
 from calib.base.interval_words import interval_words
 from calib.calibrators.catalogue import full_name, name_of
 from calib.calibrators.multiclass import FALLBACK_WORDS, fallback_records
@@ -189,12 +189,11 @@ ui.next_line("Calibrate")
 
 
 def show_numbers() -> None:
-    ui.download(
-        ui.before_and_after(
-            [before, after], [results.intervals(method, n_bins) for method in (base, chosen)]
-        ),
-        "before-after",
-    )
+    assessed = [
+        Assessment(method.name, numbers, results.intervals(method, n_bins))
+        for method, numbers in ((base, before), (chosen, after))
+    ]
+    ui.download(ui.before_and_after(assessed), "before-after")
     if looked_at is not None:
         title = MEASURES[looked_at].title
         lines = [

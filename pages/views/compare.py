@@ -6,11 +6,11 @@ from time import perf_counter
 
 import pandas as pd
 import streamlit as st
-from sklearn.base import BaseEstimator
 
 from calib import diagrams
 from calib.answers.calibrated import unseen_losses
-from calib.answers.leaderboard import Entry, compare
+from calib.answers.metric_tables import Assessment
+from calib.answers.model_tables import ModelComparison, assess_each
 from calib.calibrators.catalogue import PAPER, VECTOR, method_of, methods_of_kind
 from calib.calibrators.effort import effort_words
 from calib.data.kinds import lacks, notions_of
@@ -25,7 +25,7 @@ from pages.shared.panels.leaderboard_panel import show_leaderboard, show_pair
 from pages.shared.panels.model_comparison_panel import show_models, show_sweeps
 from pages.shared.panels.recommendation import is_awaited, recommendation_words, recommended
 from pages.shared.panels.rows_panel import CELLS_FIRST, list_most
-from pages.shared.session import BASE, Method, begin_fits, dataset, fit, methods
+from pages.shared.session import BASE, begin_fits, dataset, fit, methods
 
 #: Above this many calibration probabilities nothing is fitted until the user asks for it.
 AT_ONCE = 200_000
@@ -86,10 +86,12 @@ with answer:
 proposed = recommendation[1] if recommendation else ""
 
 
-def entry(method: Method) -> Entry:
-    row_losses = results.losses(method)
-    unseen = unseen_losses(method.rows, methods()[BASE].rows, row_losses)
-    return Entry(method.name, results.metrics(method, n_bins), losses=row_losses, unseen=unseen)
+def assessed(name: str) -> Assessment:
+    known = methods()
+    method = known[name] if name in (BASE, proposed) else fit(name, wanted[name], unasked=True)
+    losses = results.losses(method)
+    unseen = unseen_losses(method.rows, known[BASE].rows, losses)
+    return Assessment(name, results.metrics(method, n_bins), row_values=losses, unseen=unseen)
 
 
 if not small and not st.toggle("Fit and compare now", key="go"):
@@ -113,15 +115,9 @@ def say(share: float, name: str) -> None:
         place.progress(share, f"Fitting {name}")
 
 
-def assessed(name: str, calibrator: BaseEstimator) -> Entry:
-    return entry(methods()[name] if name == proposed else fit(name, calibrator, unasked=True))
-
-
-calibrators = {name: methods()[name].calibrator for name in (proposed,) if name} | wanted
-base = entry(methods()[BASE])
-leaderboard = compare(
-    data.calibration, data.evaluation, calibrators, base=base, assess=assessed, progress=say
-)
+names = [name for name in (proposed, *wanted) if name]
+entries = assess_each(names, assessed, progress=say)
+leaderboard = ModelComparison((assessed(BASE), *entries), methods()[BASE].rows)
 place.empty()
 fitted = methods(every=True)
 with answer:

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Any
 
 import streamlit as st
 
 from calib import conclude, diagrams, reliability_diagram
-from calib.answers.metric_tables import HOW_SURE, how_assessed, interval_frame, interval_texts
+from calib.answers.metric_tables import HOW_SURE, Assessment, how_assessed, metric_frame, metric_texts
 from calib.data.defaults import N_BINS
 from calib.data.kinds import lacks
 from calib.data.notions import Notion
@@ -116,9 +115,11 @@ def show_numbers() -> None:
             help=f"This sorts {data.evaluation.n_scores:,} scores and takes a while.",
         )
     shown = scored()
-    numbers = [replace(results.metrics(method, n_bins), method=name) for name, method in shown.items()]
-    ends = [results.intervals(method, n_bins) for method in shown.values()]
-    texts = interval_texts(numbers, ends)
+    assessed = [
+        Assessment(name, results.metrics(method, n_bins), results.intervals(method, n_bins))
+        for name, method in shown.items()
+    ]
+    texts = metric_texts(assessed)
     errors = ece_of(data.kind)
     error = errors.get("tl_ece") or next(iter(errors.values()))
     at = list(texts.index).index(error.title) + 1
@@ -130,7 +131,7 @@ def show_numbers() -> None:
     if not data.has_rows:
         dashes = " A dash: it does not follow from sums."
     st.dataframe(texts.loc[order].rename_axis("Number"), height="content")
-    ui.download(interval_frame(numbers, ends), "overview")
+    ui.download(metric_frame(assessed), "overview")
     st.caption(f"{HOW_SURE} {how_assessed(n_bins, data.kind)}{dashes}")
 
 

@@ -6,11 +6,12 @@ import numpy as np
 import pytest
 
 import calib
-from calib.answers.leaderboard import Entry, Leaderboard, compare
+from calib.answers.metric_tables import Assessment, assess
+from calib.answers.model_tables import RANKING, ModelComparison, assess_each, scored_by
 from calib.calibrators.catalogue import named_methods
 from calib.data.predictions import TopLabelPrediction
 from calib.datasets import resnet_shaped
-from calib.evidence.rows import as_evidence
+from calib.evidence.rows import Rows, as_evidence
 
 
 class Failing:
@@ -18,6 +19,16 @@ class Failing:
 
     def fit(self, proba, y):
         raise calib.InputError("no such luck")
+
+
+def compare(calibration, evaluation, methods, progress=None):
+    rows = Rows(evaluation)
+
+    def assessed(name):
+        return assess(name, scored_by(name, methods[name], calibration, rows), rows)
+
+    entries = assess_each(methods, assessed, progress=progress)
+    return ModelComparison((assess("Base", rows, rows), *entries), rows)
 
 
 @pytest.fixture(scope="module")
@@ -38,7 +49,7 @@ def board():
 def test_entries_hold_the_numbers_of_the_library(board):
     example, leaderboard = board
     y = example.evaluation.labels
-    table = leaderboard.frame().set_index("Method")
+    table = leaderboard.ranking().set_index("Method")
     assert [item.method for item in leaderboard.entries] == ["Base", "TS", "TL-HB", "N-HB", "broken"]
     assert table.loc["Base", "TL-ECE"] == pytest.approx(calib.ece(y, example.evaluation), rel=1e-12)
     fitted = calib.MulticlassToBinary(calib.HistogramBinning(n_bins=15)).fit(
@@ -50,7 +61,7 @@ def test_entries_hold_the_numbers_of_the_library(board):
 
 
 def test_one_failure_is_a_row_that_says_why(board):
-    row = board[1].frame().set_index("Method").loc["broken"]
+    row = board[1].ranking().set_index("Method").loc["broken"]
     assert row["Failure"] == "no such luck"
     assert np.isnan(row["TL-ECE"])
 
@@ -58,7 +69,7 @@ def test_one_failure_is_a_row_that_says_why(board):
 def test_methods_are_ranked_by_brier_score_with_the_paired_intervals_of_the_library(board):
     example, leaderboard = board
     y, base = example.evaluation.labels, example.evaluation
-    table = leaderboard.frame()
+    table = leaderboard.ranking()
     assert table["Method"].iloc[-1] == "broken"
     assert table["Brier improvement"].iloc[:-1].is_monotonic_decreasing
     fitted = calib.TemperatureScaling().fit(example.calibration, example.calibration.labels)
@@ -77,38 +88,50 @@ def test_methods_are_ranked_by_brier_score_with_the_paired_intervals_of_the_libr
 
 def test_only_what_may_be_best_is_marked(board):
     leaderboard = board[1]
-    table, best = leaderboard.frame(), leaderboard.best()
+    table, best = leaderboard.ranking(), leaderboard.best
     assert list(best.columns) == ["Brier improvement", "Log loss improvement"]
-    losses = [item.losses["brier"] for item in leaderboard.ranked if item.losses]
+    losses = [item.row_values["brier"] for item in leaderboard.ranked if item.row_values]
     expected = calib.best_set(losses)
     assert best["Brier improvement"].tolist()[:-1] == (expected & ~expected.all()).tolist()
     assert not best["Brier improvement"].iloc[-1]
     assert table["Method"].iloc[0] in leaderboard.words()
 
 
-def board_of(*entries: Entry) -> Leaderboard:
-    """Entries on unweighted, independent rows."""
-    n = max((len(each.losses["brier"]) for each in entries if each.losses), default=1)
-    return Leaderboard(
-        entries, as_evidence(np.zeros(n, int), TopLabelPrediction(np.zeros(n, int), np.ones(n)))
+def board_of(*entries: Assessment, cluster=None) -> ModelComparison:
+    """Entries on unweighted rows, independent unless clusters are given."""
+    n = max((len(each.row_values["brier"]) for each in entries if each.row_values), default=1)
+    scores = TopLabelPrediction(np.zeros(n, int), np.ones(n))
+    return ModelComparison(entries, as_evidence(np.zeros(n, int), scores, None, cluster))
+
+
+def entry(name: str, values: np.ndarray) -> Assessment:
+    return Assessment(
+        name, row_values={"brier": values, "log_loss": values}, unseen=dict.fromkeys(RANKING, 0.0)
     )
-
-
-def entry(name: str, values: np.ndarray) -> Entry:
-    return Entry(name, losses={"brier": values, "log_loss": values})
 
 
 def test_nothing_is_marked_where_nothing_is_distinguishable():
     random = np.random.default_rng(0)
     leaderboard = board_of(entry("a", random.random(40)), entry("b", random.random(40)))
-    assert not leaderboard.best().any(axis=None)
+    assert not leaderboard.best.any(axis=None)
     assert leaderboard.words().startswith("No method has a distinguishably lower Brier score")
+
+
+def test_rows_of_one_cluster_count_once():
+    """50 clusters of 10 equal rows: the difference is 4.4 standard errors of 500 rows, 1.4 of 50 clusters."""
+    change = np.random.default_rng(0).normal(size=50)
+    change = np.repeat(0.2 + (change - change.mean()) / change.std(), 10)
+    entries = entry("a", np.zeros(500)), entry("b", change)
+    alone, together = board_of(*entries), board_of(*entries, cluster=np.repeat(np.arange(50), 10))
+    assert alone.best["Brier improvement"].tolist() == [True, False]
+    assert together.best["Brier improvement"].tolist() == [False, False]
+    assert together.improvements["b"]["brier"].upper > 0.0 > alone.improvements["b"]["brier"].upper
 
 
 def test_a_probability_of_zero_for_what_happened_is_never_the_best_log_loss():
     values = np.full(50, 1.0) + 0.1 * np.random.default_rng(0).random(50)
     zero = np.where(np.arange(50) == 0, -np.log(np.finfo(float).eps), 0.01)
-    best = board_of(entry("a", values), entry("zero", zero), entry("worse", values + 1.0)).best()
+    best = board_of(entry("a", values), entry("zero", zero), entry("worse", values + 1.0)).best
     assert best["Log loss improvement"].tolist() == [False, True, False]  # ranked: zero, a, worse
 
 
@@ -118,28 +141,29 @@ def test_one_value_per_class_does_not_win_on_the_reference_file(shared_data):
     methods = {name: named_methods()[name] for name in ("TS", "VS", "TL-HB")}
     constant = calib.MulticlassToBinary(calib.HistogramBinning(n_bins=1))
     leaderboard = compare(calibration, evaluation, {"constant": constant, **methods})
-    table = leaderboard.frame().set_index("Method")
+    table = leaderboard.ranking().set_index("Method")
     assert table["TL-ECE"].idxmin() == "constant"
     assert table["TL-ECE"]["constant"] == pytest.approx(0.0099, abs=1e-4)
     assert leaderboard.ranked[-1].method == "constant"
     assert table["Brier improvement, upper"]["constant"] < 0.0
-    assert not leaderboard.best()["Brier improvement"].iloc[-1]
+    assert not leaderboard.best["Brier improvement"].iloc[-1]
     assert leaderboard.ranked[0].method == "VS"
 
 
 def test_markdown_and_latex_print_the_frame(board):
     leaderboard = board[1]
-    first = leaderboard.frame().iloc[0]
+    first = leaderboard.ranking().iloc[0]
     for value in (f"{first['TL-ECE']:.4f}", f"{first['Brier improvement']:+.4f} ("):
-        assert value in leaderboard.markdown()
-        assert value in leaderboard.latex()
-    assert leaderboard.markdown().count("\n") == len(leaderboard.entries) + 2
+        assert value in leaderboard.markdown(4)
+        assert value in leaderboard.latex(4)
+    lines = leaderboard.markdown().partition("\n\n")[0].splitlines()
+    assert len(lines) == 2 + 2 + len(leaderboard.measures)
     assert r"\textbf{" in leaderboard.latex()
 
 
 def test_names_from_users_are_escaped_in_tables():
     hostile = r"a|b ![x](http://e.vil) \input{x} $y$ & %"
-    leaderboard = board_of(Entry(hostile, failure="x"))
+    leaderboard = board_of(Assessment(hostile, failure="x"))
     markdown, latex = leaderboard.markdown(), leaderboard.latex()
     assert r"a\|b \!\[x\]\(http" in markdown
     assert r"\textbackslash{}input\{x\} \$y\$ \& \%" in latex
@@ -153,9 +177,9 @@ def test_words_tell_an_interval_of_one_comparison_from_what_all_of_them_show():
     changes -= changes.mean(axis=1, keepdims=True)
     changes += np.array([-0.1, 0.0, 0.0, 0.0, 0.0, 1.0])[:, None]  # the first 2.2 standard errors below
     leaderboard = board_of(entry("Base", base), *(entry(f"m{i}", base + c) for i, c in enumerate(changes)))
-    assert leaderboard.improvements["m0"]["brier"][1] > 0.0
+    assert leaderboard.improvements["m0"]["brier"].lower > 0.0
     told = leaderboard.words()
     assert "(95 % interval of this comparison alone +" in told
-    assert leaderboard.best()["Brier improvement"].tolist() == [True] * 6 + [False]
+    assert leaderboard.best["Brier improvement"].tolist() == [True] * 6 + [False]
     assert "All comparisons taken together, no method is distinguishably better than" in told
     assert "Base" in told.partition("taken together")[2]

@@ -180,18 +180,17 @@ def test_failure_is_said_in_its_cells_and_notes(table):
 
 
 def test_ranking_compares_all_models_by_the_paired_interval(pairs, table):
-    ranking = table.ranking
-    assert {entry.method for entry in ranking.entries} == {
+    assert {entry.name for entry in table.ranked} == {
         f"{model}, {method}" for model in POWERS for method in table.methods
     }
-    gain, lower, upper = ranking.improvements["good, Base"]["brier"]
+    gain = table.improvements["good, Base"]["brier"]
     unseen = {name: pair[1] for name, pair in pairs.items()}
     change = calib.paired_interval(unseen["sure"].labels, unseen["sure"], unseen["good"], metric="brier")
-    assert (gain, lower) == pytest.approx((-change.difference, -change.upper))
-    assert upper == pytest.approx(-change.lower, abs=1e-4)  # each model has other wrong rows
-    assert lower > 0.0  # the good model's probabilities are those that the labels were drawn from
+    assert (gain.value, gain.lower) == pytest.approx((-change.difference, -change.upper))
+    assert gain.upper == pytest.approx(-change.lower, abs=1e-4)  # each model has other wrong rows
+    assert gain.lower > 0.0  # the good model's probabilities are those that the labels were drawn from
     ends = f"{-change.difference:.4f} below sure (95 % interval of this comparison alone "
-    assert f"Lowest Brier score: good, {ends}{-change.upper:+.4f} to {upper:+.4f})" in table.words()
+    assert f"Lowest Brier score: good, {ends}{-change.upper:+.4f} to {gain.upper:+.4f})" in table.words()
 
 
 def test_a_sentence_compares_the_lowest_score_with_the_next(pairs):

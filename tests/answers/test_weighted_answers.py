@@ -8,7 +8,6 @@ from calib import MulticlassToBinary, Predictions
 from calib.answers.advice import recommend
 from calib.answers.calibrated import fit_on
 from calib.answers.gate import gate
-from calib.answers.leaderboard import compare
 from calib.answers.metric_tables import metric_intervals
 from calib.evidence.rows import as_evidence
 from calib.stats.many import improvements
@@ -47,9 +46,8 @@ def test_gate_decides_by_the_weighted_interval():
 def test_leaderboard_fits_and_ranks_with_weights():
     calibration, evaluation = dirichlet(400, 3, seed=2, sharpen=2.0), DATA
     weights = np.random.default_rng(3).exponential(size=400)
-    board = compare(
-        calibration.with_weights(weights), evaluation.with_weights(WEIGHTS).with_labels(Y), METHODS, n_bins=5
-    )
+    pair = calibration.with_weights(weights), evaluation.with_weights(WEIGHTS).with_labels(Y)
+    board = calib.compare_models({"a": pair}, METHODS, n_bins=5, n_resamples=5)
     by_name = {entry.method: entry for entry in board.entries}
     assert "cannot use sample_weight" in by_name["VA"].failure
     fitted = calib.TemperatureScaling().fit(calibration, calibration.labels, sample_weight=weights)
@@ -57,13 +55,13 @@ def test_leaderboard_fits_and_ranks_with_weights():
     expected = calib.brier_score(Y, proba, sample_weight=WEIGHTS)
     assert by_name["TS"].metrics.brier == pytest.approx(expected)
     gain = calib.brier_score(Y, DATA, sample_weight=WEIGHTS) - expected
-    assert board.improvements["TS"]["brier"][0] == pytest.approx(gain)
+    assert board.improvements["a, TS"]["brier"].value == pytest.approx(gain)
     scores = [
-        np.average(entry.losses["brier"], weights=WEIGHTS[WEIGHTS > 0]) if entry.losses else np.inf
+        np.average(entry.row_values["brier"], weights=WEIGHTS[WEIGHTS > 0]) if entry.row_values else np.inf
         for entry in board.ranked
     ]
     assert scores == sorted(scores)
-    assert board.best()["Brier improvement"].any()
+    assert board.best["Brier improvement"].any()
 
 
 def test_recommendation_is_that_of_weighted_losses():

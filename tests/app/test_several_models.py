@@ -50,7 +50,7 @@ def test_three_files_to_the_better_model_with_its_interval(app, files):
     read = {name.removesuffix(".csv"): calib.read(content) for name, content, _ in files}
     table = calib.compare_models(read, ["TS", "TL-HB"])
     assert "good, " in table.before.words()
-    assert table.before.best()["Brier improvement"].sum() == 1
+    assert table.before.best["Brier improvement"].sum() == 1
     assert "Before calibration: Lowest Brier score: `` good ``" in words(app)
     assert table.words() in words(app).replace("`` ", "").replace(" ``", "")
     shown = app.dataframe[0].value

@@ -8,8 +8,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from calib import ece, recommend
-from calib.answers.leaderboard import compare
+from calib import compare_models, ece, recommend
 from calib.calibrators.catalogue import PAPER, name_of, named_methods
 from calib.datasets import load_example
 from calib.files.saved import loads
@@ -33,8 +32,9 @@ def test_compare(open_page, tmp_path):
     table = pd.read_csv(io.BytesIO(downloaded(page, "Table (CSV)"))).set_index("Method")
     advice = recommend(example.calibration, example.calibration.labels)
     wanted = {name: named_methods()[name] for name in (*PAPER, name_of(advice.calibrator))}
-    mine = compare(example.calibration, example.evaluation, wanted).frame().set_index("Method")
-    table.index = table.index.str.replace("Base model", "Base")
+    pair = example.calibration, example.evaluation
+    mine = compare_models({"a": pair}, wanted, n_resamples=1).ranking().set_index("Method")
+    table.index = "a, " + table.index.str.replace("Base model", "Base")
     assert list(table.index) == list(mine.index)
     for head in ("Brier improvement", "Log loss improvement, lower", "Accuracy", "TL-ECE", "TL-MCE (bin)"):
         np.testing.assert_allclose(table[head], mine[head], rtol=1e-9, atol=1e-12)

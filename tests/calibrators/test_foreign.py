@@ -7,8 +7,7 @@ import pytest
 from sklearn.base import clone
 from sklearn.linear_model import LogisticRegression
 
-from calib import CalibratorFileError, ForeignCalibrator, InputError, TemperatureScaling, save
-from calib.answers.leaderboard import compare
+from calib import CalibratorFileError, ForeignCalibrator, InputError, TemperatureScaling, compare_models, save
 from calib.calibrators.catalogue import name_of
 from calib.datasets import load_example
 
@@ -76,14 +75,15 @@ def test_any_object_takes_part_in_a_comparison(example):
         "logistic": LogisticRegression(),
         "broken": Broken(lambda proba: proba[:, :2]),
     }
-    board = compare(example.calibration, example.evaluation, methods)
+    pair = example.calibration, example.evaluation
+    board = compare_models({"a": pair}, methods, n_resamples=1)
     entries = {entry.method: entry for entry in board.entries}
     ts, power = entries["TS"].metrics, entries["power"].metrics
     assert power.brier == pytest.approx(ts.brier, abs=1e-4)
     assert power.conf_ece == pytest.approx(ts.conf_ece, abs=1e-3)
     assert entries["logistic"].failure in (None, "")
     assert "broken gave shape" in entries["broken"].failure
-    assert "power" in set(board.frame()["Method"])
+    assert "power" in set(board.frame()["method"])
 
 
 @pytest.mark.parametrize("shape", [(-1,), (-1, 1)])

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -11,8 +10,8 @@ import streamlit as st
 from streamlit.column_config import Column
 
 from calib import paired_difference, paired_interval
-from calib.answers.leaderboard import HOW_RANKED, RANKING, Leaderboard
 from calib.answers.metric_tables import how_assessed
+from calib.answers.model_tables import HOW_RANKED, RANKING, ModelComparison
 from calib.base.interval_words import interval_words
 from calib.data.kinds import lacks
 from calib.data.notions import TOP_NOTIONS
@@ -37,10 +36,10 @@ IMPROVEMENT = 195
 BEST = "font-weight: bold; background-color: rgba(0,158,115,0.22)"
 
 
-def with_noise(leaderboard: Leaderboard, compared: Sequence[Method | None], n_bins: int) -> pd.DataFrame:
+def with_noise(leaderboard: ModelComparison, compared: Sequence[Method | None], n_bins: int) -> pd.DataFrame:
     """Return the ranked table with the first calibration error's interval and noise floor."""
-    table, error = leaderboard.frame(), first_error()
-    shown = table.drop(columns=["Bins", "Seconds", "Failure"])
+    table, error = leaderboard.ranking(), first_error()
+    shown = table.drop(columns=["Bins", "Failure"])
     for head, texts in leaderboard.improvement_texts().iterrows():
         shown = shown.drop(columns=[f"{head}, lower", f"{head}, upper"])
         shown[head] = texts.to_list()
@@ -57,18 +56,18 @@ def first_error() -> Measure:
     return errors.get("tl_ece") or next(iter(errors.values()))
 
 
-def show_leaderboard(leaderboard: Leaderboard, n_bins: int, proposed: str) -> None:
+def show_leaderboard(leaderboard: ModelComparison, n_bins: int, proposed: str) -> None:
     """Show the ranked table with the recommended method marked, and TL-ECE with interval and floor."""
-    table, marks, fitted = leaderboard.frame(), leaderboard.best(), methods(every=True)
+    table, marks, fitted = leaderboard.ranking(), leaderboard.best, methods(every=True)
     compared = [fitted[entry.method] if entry.metrics else None for entry in leaderboard.ranked]
     shown = with_noise(leaderboard, compared, n_bins)
     seen = ["Method", "Failure", *RANKING.values(), first_error().title]
     seen += ["Noise floor", "Above noise", "Accuracy"]
 
-    def mark_best(column: Any) -> list[str]:
+    def mark_best(column: pd.Series) -> list[str]:
         return [BEST if is_best else "" for is_best in marks[column.name]]
 
-    def mark_proposed(column: Any) -> list[str]:
+    def mark_proposed(column: pd.Series) -> list[str]:
         return ["font-weight: bold" if name == proposed else "" for name in column]
 
     digits = dict.fromkeys(shown.select_dtypes("number").columns, "{:.4f}") | {"Distinct scores": "{:,.0f}"}
@@ -95,8 +94,8 @@ def show_leaderboard(leaderboard: Leaderboard, n_bins: int, proposed: str) -> No
     )
     with st.container(horizontal=True):
         ui.download(table, "leaderboard")
-        ui.offer("Markdown", leaderboard.markdown(), "leaderboard.md", "text/markdown")
-        ui.offer("LaTeX", leaderboard.latex(), "leaderboard.tex", "text/x-tex")
+        ui.offer("Markdown", leaderboard.markdown(4), "leaderboard.md", "text/markdown")
+        ui.offer("LaTeX", leaderboard.latex(4), "leaderboard.tex", "text/x-tex")
     event = lacks(dataset().kind, "calibrator:whole vector") is not None
     st.caption(
         "Click a row to compare its method with the base model below, and to list its rows.",

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
 
 import streamlit as st
+from sklearn.base import BaseEstimator
 
 from calib import compare_models, diagrams, sweep_models
 from calib.stats.measures import MEASURES
@@ -14,7 +14,7 @@ from pages.shared import widgets as ui
 from pages.shared.session import dataset
 
 
-def show_models(calibrators: Mapping[str, Any], n_bins: int) -> None:
+def show_models(calibrators: Mapping[str, BaseEstimator], n_bins: int) -> None:
     found = results.ask(compare_models, dataset().models, calibrators, n_bins=n_bins)
     st.header("Which model is better", anchor=False)
     st.markdown(found.words(ui.literal))
@@ -35,12 +35,12 @@ def show_models(calibrators: Mapping[str, Any], n_bins: int) -> None:
         alt=f"{MEASURES[measure].title} of every model, before and after each calibrator",
     )
     with st.expander("All models and calibrators, ranked by the Brier score"):
-        ranking = found.ranking.frame()
+        ranking = found.ranking()
         st.dataframe(ranking, hide_index=True)
         ui.download(ranking, "models-ranking")
 
 
-def show_sweeps(calibrators: Mapping[str, Any]) -> None:
+def show_sweeps(calibrators: Mapping[str, BaseEstimator]) -> None:
     found = results.ask(sweep_models, dataset().models, calibrators, n_resamples=results.CURVE_REDRAWS)
     st.header("Errors against the number of bins", anchor=False)
     st.markdown(
