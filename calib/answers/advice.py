@@ -270,8 +270,7 @@ def recommend(
         one_more = error_share(tried.predictions, tried.weights, tried.clusters)
         unseen = np.array([one_more * wrong[name][score] for name in names])
         unseen -= one_more * np.array([weighted_mean(values, tried.weights) for values in deciding])
-    options: dict[str, Any] = {"sample_weight": tried.weights, "cluster": tried.clusters.code}
-    result = improvements(deciding, unseen=unseen, **options)
+    result = improvements(deciding, tried, unseen=unseen)
     columns: list[Any] = [
         names,
         *([weighted_mean(losses[name][metric], tried.weights) for name in names] for metric in SCORES),

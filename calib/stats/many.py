@@ -43,10 +43,9 @@ class Improvements(Result):
 
 
 def improvements(
-    losses: Values,
+    losses: np.ndarray,
+    rows: Rows,
     *,
-    sample_weight: Values | None = None,
-    cluster: Values | None = None,
     unseen: Values | None = None,
     level: float = LEVEL,
     random_state: int = RANDOM_STATE,
@@ -55,16 +54,16 @@ def improvements(
 
     Parameters
     ----------
-    losses : (m, n) array_like of float
+    losses : (m, n) float64
         Value of each row for each of m methods, for example squared errors; lower is better.
-    sample_weight, cluster
-        As for `calib.noise_floor`.
+    rows : Rows
+        Evidence of these rows, with their weights and clusters.
     unseen : (m,) array_like of float, optional
         Change of each mean by one more wrong row; intervals then allow for unseen errors.
     level, random_state
         Chance that all intervals hold at once, and the seed of the draws for the critical value.
     """
-    values, mean, error, free = _differences(*_checked(losses, sample_weight, cluster))
+    values, mean, error, free = _differences(losses, rows.weights, rows.clusters)
     first = np.arange(len(mean)) == 0
     reach = _critical_value(values, error, first, level, random_state, free) * error[0]
     gain, more = mean[0] - mean, _each(unseen, len(mean))
@@ -85,7 +84,11 @@ def best_set(
 
     Parameters
     ----------
-    losses, sample_weight, cluster, unseen, random_state
+    losses : (m, n) array_like of float
+        Value of each row for each of m methods, for example squared errors; lower is better.
+    sample_weight, cluster
+        As for `calib.noise_floor`.
+    unseen, random_state
         As for `improvements`.
     level : float in (0, 1)
         Chance that the method with the lowest expected loss is in the set.
@@ -101,7 +104,11 @@ def best_set(
     >>> best_set([rows, rows + 0.001 * rows**2, rows + 1.0 + 0.1 * np.sin(rows)]).tolist()
     [True, False, False]
     """
-    return _best(*_checked(losses, sample_weight, cluster), unseen, level, random_state)
+    values = as_finite(losses, ndim=2, what="losses")
+    n_given = values.shape[1]
+    counts, weights, _ = row_weights(sample_weight, n_given)
+    clusters = Clusters.of(None if cluster is None else as_clusters(cluster, n_given), n_given).take(counts)
+    return _best(np.ascontiguousarray(values[:, counts]), weights, clusters, unseen, level, random_state)
 
 
 def best_of(losses: np.ndarray, rows: Rows, unseen: np.ndarray) -> np.ndarray:
@@ -128,17 +135,6 @@ def _best(
 
 def _each(unseen: Values | None, n_methods: int) -> np.ndarray:
     return np.zeros(n_methods) if unseen is None else np.asarray(unseen, dtype=np.float64)
-
-
-def _checked(
-    losses: Values, sample_weight: Values | None, cluster: Values | None
-) -> tuple[np.ndarray, np.ndarray, Clusters]:
-    """Return losses, weights and clusters of the rows that count."""
-    values = as_finite(losses, ndim=2, what="losses")
-    n_given = values.shape[1]
-    counts, weights, _ = row_weights(sample_weight, n_given)
-    clusters = Clusters.of(None if cluster is None else as_clusters(cluster, n_given), n_given).take(counts)
-    return np.ascontiguousarray(values[:, counts]), weights, clusters
 
 
 def _differences(

@@ -86,7 +86,8 @@ def test_standard_errors_of_weighted_differences_match_draws():
     for _ in range(300):
         weights = random.exponential(size=200)
         losses = random.normal(size=(2, 200)) + [[0.0], [0.3]]
-        found = improvements(losses, sample_weight=weights)
+        rows = calib.ConfidencePrediction(np.linspace(0.1, 0.9, 200), np.arange(200) % 2 == 0)
+        found = improvements(losses, as_evidence(rows.with_weights(weights)))
         differences.append(found.improvement[1])
         stated.append(found.standard_error[1])
     assert np.std(differences) == pytest.approx(np.mean(stated), rel=0.12)

@@ -6,16 +6,24 @@ import numpy as np
 import pytest
 from scipy.stats import norm as normal
 
-from calib import InputError, best_set, paired_interval
-from calib.evidence.rows import as_evidence
+from calib import ConfidencePrediction, InputError, best_set, paired_interval
+from calib.evidence.rows import Rows, as_evidence
 from calib.stats import improvements
 from calib.stats.bootstrap import paired_intervals_of
+
+
+def compared(losses, **options):
+    """Methods on unweighted, independent rows."""
+    values = np.array(losses)
+    n = values.shape[1]
+    rows = Rows(ConfidencePrediction(np.linspace(0.1, 0.9, n), np.arange(n) % 2 == 0))
+    return improvements(values, rows, **options)
 
 
 def test_one_difference_has_the_paired_normal_interval():
     random = np.random.default_rng(0)
     losses = random.normal(size=(2, 500))
-    result = improvements(losses)
+    result = compared(losses)
     difference = losses[0] - losses[1]
     error = difference.std(ddof=1) / np.sqrt(500)
     assert result.improvement[1] == pytest.approx(difference.mean())
@@ -28,7 +36,7 @@ def test_one_difference_has_the_paired_normal_interval():
 def test_independent_differences_have_sidaks_value():
     """A constant reference leaves m independent differences: P(all |z| <= c) = (2 Phi(c) - 1)^m."""
     losses = np.vstack([np.zeros(4_000), np.random.default_rng(1).normal(size=(10, 4_000))])
-    result = improvements(losses)
+    result = compared(losses)
     critical = (result.upper - result.improvement)[1:] / result.standard_error[1:]
     np.testing.assert_allclose(critical, normal.ppf((1.0 + 0.95**0.1) / 2.0), atol=0.15)
 
@@ -56,7 +64,7 @@ def test_losses_that_cannot_be_compared_are_refused():
     with pytest.raises(InputError, match="at least 2 rows; got 1"):
         best_set([[1.0], [2.0]])
     with pytest.raises(InputError, match="losses"):
-        improvements([[1.0, np.nan], [2.0, 3.0]])
+        best_set([[1.0, np.nan], [2.0, 3.0]])
 
 
 def test_intervals_of_many_are_the_paired_intervals_of_each():
@@ -83,11 +91,11 @@ def test_unseen_errors_widen_only_the_end_that_they_move():
     """
     losses = [[1.0, 2.0, 3.0], [0.0, 1.0, 2.0]]
     for level, errors in ((0.95, 3.6888795), (0.90, 2.9957323)):
-        result = improvements(losses, unseen=[0.1, 0.3], level=level)
+        result = compared(losses, unseen=[0.1, 0.3], level=level)
         assert result.improvement.tolist() == [0.0, 1.0]
         assert result.lower[1] == pytest.approx(1.0 - 0.2 * errors)
         assert result.upper[1] == pytest.approx(1.0)
-        result = improvements(losses, unseen=[0.3, 0.1], level=level)
+        result = compared(losses, unseen=[0.3, 0.1], level=level)
         assert result.lower[1] == pytest.approx(1.0)
         assert result.upper[1] == pytest.approx(1.0 + 0.2 * errors)
 
