@@ -66,7 +66,7 @@ HOW_MARKED = (
     "In parentheses: the noise floor, the mean error of a perfect model of the same size. A method is marked "
     "better or worse than its base model only if the interval of their paired difference excludes 0, and "
     "never for the lowest number. For ECEs it is the difference of the debiased squared l2 errors; MCEs have "
-    "no such interval and are not marked."
+    "no such interval and are not marked. Against a base in other bins, only a lower error is marked."
 )
 
 #: Which marks are tested together.
@@ -79,8 +79,7 @@ HOW_MANY = (
 #: Why numbers of different bins are not compared (Remark 1 of the paper).
 DIFFERENT_BINS = (
     "{methods}: assessed at each of their values, all others in {n_bins} equal-width bins, which "
-    "understate an error: the two cannot be compared (Remark 1 of the paper). Across the two, "
-    "only a lower error is marked."
+    "understate an error: the two cannot be compared (Remark 1 of the paper)."
 )
 
 
@@ -354,7 +353,8 @@ class ModelComparison(Drawn):
         height = max(len(self.models), 1)
         for position, (metric, *cells) in enumerate(body):
             is_first, is_last = position % height == 0, position % height == height - 1
-            metric = rf"\multirow{{{height}}}{{*}}{{{metric}}}" if is_first else ""
+            if height > 1:
+                metric = rf"\multirow{{{height}}}{{*}}{{{metric}}}" if is_first else ""
             rule = r" \hline" if is_last else rf" \cline{{2-{len(head)}}}"
             lines.append(latex_row([metric, *cells]) + rule)
         comments = "".join(f"% {' '.join(note.split())}\n" for note in self.notes())
@@ -367,13 +367,11 @@ class ModelComparison(Drawn):
         body = []
         for score, head in () if self.models else RANKING.items():
             best = {entry.name: self.best[head][position] for position, entry in enumerate(self.ranked)}
-            cells = [
-                marks["better" if best[entry.name] else ""].format(
-                    self._improvement_text(entry, score, decimals)
-                )
-                for entry in self.entries
-            ]
-            body.append([escape(head), *cells])
+            cells = [escape(head)]
+            for entry in self.entries:
+                text = self._improvement_text(entry, score, decimals).replace("\u2013", "--")
+                cells.append(marks["better" if best[entry.name] else ""].format(text))
+            body.append(cells)
         for numbers in self._lines:
             first = numbers[0]
             times, digits = (100.0, max(decimals - 1, 0)) if first.measure == "cw_ece" else (1.0, decimals)

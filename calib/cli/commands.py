@@ -664,4 +664,4 @@ def _compared(methods: Mapping[str, Rows | SummedRows], n_bins: int) -> tuple[li
         about = str(entry.metrics.strategy), entry.metrics.values, entry.intervals
         found.append(MethodData(entry.metrics, *about, improvement))
     texts = board.metric_texts()[list(methods)]
-    return found, [*texts.to_string(col_space=30).splitlines(), HOW_SURE]
+    return found, [*texts.to_string(col_space=dict.fromkeys(texts, 30)).splitlines(), HOW_SURE]
