@@ -38,22 +38,26 @@ def as_json(value: Any) -> Any:
     in place of these; a dataclass of arrays is a list of their rows.
     """
     if is_dataclass(value):
-        shown: dict[str, Any] = {}
-        for each in fields(value):
-            held = getattr(value, each.name)
-            if "parts" in each.metadata:
-                read = held.get if isinstance(held, Mapping) else partial(getattr, held)
-                shown |= {name: read(name) for name in each.metadata["parts"]}
-            elif each.default is not None or held is not None:
-                shown[each.name] = held
-        columns = {name: held for name, held in shown.items() if isinstance(held, np.ndarray)}
-        return as_json(pd.DataFrame(columns).to_dict("records") if columns else shown)
+        return as_json(_shown(value))
     if isinstance(value, Mapping):
         return {str(name): as_json(entry) for name, entry in value.items()}
     if isinstance(value, (list, tuple)):
         return [as_json(entry) for entry in value]
     value = value.item() if isinstance(value, np.generic) else value
     return None if isinstance(value, float) and not math.isfinite(value) else value
+
+
+def _shown(value: Any) -> dict[str, Any] | list[Any]:
+    shown: dict[str, Any] = {}
+    for each in fields(value):
+        held = getattr(value, each.name)
+        if "parts" in each.metadata:
+            read = held.get if isinstance(held, Mapping) else partial(getattr, held)
+            shown |= {name: read(name) for name in each.metadata["parts"]}
+        elif each.default is not None or held is not None:
+            shown[each.name] = held
+    columns = {name: held for name, held in shown.items() if isinstance(held, np.ndarray)}
+    return pd.DataFrame(columns).to_dict("records") if columns else shown
 
 
 def schema_of(kind: Any) -> dict[str, Any]:
