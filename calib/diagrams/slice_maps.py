@@ -135,7 +135,7 @@ def draw_slice_gaps(table: SliceTable) -> Figure:
     colour = np.where(middle < 0, OKABE_ITO["vermillion"], OKABE_ITO["blue"])
     several = len(set(table.column.tolist())) > 1
     names = [
-        escape(f"{column} {group}" if several else str(group))
+        escape(f"{group} ({column})" if several else str(group))
         for column, group in zip(table.column[shown], table.group[shown], strict=True)
     ]
     dots = scatter(

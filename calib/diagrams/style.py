@@ -63,6 +63,9 @@ LAYOUT: Properties = {
     # With this, plotly does not draw an equal copy again.
     "datarevision": 0,
 }
+#: Titles of axes, smaller than those of figures.
+AXIS_TITLE: Properties = {"standoff": 10, "font": {"size": 14}}
+
 AXIS = {
     "gridcolor": "rgba(128,144,160,0.22)",
     "linecolor": LINES,
@@ -124,7 +127,7 @@ def figure(data: Sequence[Properties], **layout: Any) -> Figure:
     for name, axis in layout.items():
         if name.startswith(("xaxis", "yaxis")):
             words = {"text": axis["title"]} if "title" in axis else {}
-            layout[name] = {**AXIS, **axis, "title": {"standoff": 10, **words}}
+            layout[name] = {**AXIS, **axis, "title": {**AXIS_TITLE, **words}}
     layout["shapes"] = [{**shape, "line": {**LINE, **shape.get("line", {})}} for shape in layout["shapes"]]
     return {"data": in_json(data), "layout": in_json(layout)}
 

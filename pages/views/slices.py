@@ -158,7 +158,7 @@ with main:
     )
     left, right = st.columns([2, 1], vertical_alignment="bottom")
     search = left.text_input("Search groups", key="slice-search", placeholder="part of a name")
-    only = right.toggle("Only groups that differ", key="slice-differs")
+    only = right.toggle("Only different", key="slice-differs")
     whole = table.frame()
     matches = whole["group"].astype(str).str.contains(search, case=False, regex=False)
     if only:

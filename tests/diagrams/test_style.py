@@ -11,6 +11,7 @@ from plotly.subplots import make_subplots
 
 from calib.diagrams.style import (
     AXIS,
+    AXIS_TITLE,
     DIAGONAL,
     LINE,
     at,
@@ -50,9 +51,9 @@ def test_defaults_are_written_where_they_apply():
     line = {"type": "line", "x0": 0, "y0": 0, "x1": 1, "y1": 1, "line": {"width": 3}}
     look = {"yaxis2": {"title": "Rows", "range": [0, 1]}, "legend": {"y": 1.1}}
     layout = accepted_layout(figure(data, shapes=[line], **look))
-    assert layout["xaxis"] == {**AXIS, "title": {"standoff": 10}}
+    assert layout["xaxis"] == {**AXIS, "title": AXIS_TITLE}
     assert layout["xaxis2"]["showgrid"] is False  # across its bars
-    assert layout["yaxis2"]["title"] == {"text": "Rows", "standoff": 10}
+    assert layout["yaxis2"]["title"] == {"text": "Rows", **AXIS_TITLE}
     assert layout["yaxis2"]["gridcolor"] == AXIS["gridcolor"]
     assert layout["shapes"] == [{**line, "line": {**LINE, "width": 3}}]
     assert (layout["legend"]["x"], layout["legend"]["y"]) == (0, 1.1)
