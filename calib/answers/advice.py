@@ -23,12 +23,10 @@ from calib.calibrators.multiclass import MulticlassToBinary
 from calib.calibrators.ridge_choice import CROSS_VALIDATED
 from calib.calibrators.scaling import VectorScaling
 from calib.data.defaults import LEVEL, RANDOM_STATE
-from calib.data.equal_rows import clusters_in
 from calib.data.notions import TOP_NOTIONS, Notion
 from calib.data.predictions import Announcement, Predictions, Scores, Values
 from calib.data.splits import stratified_folds
 from calib.data.validation import check_choice, check_count
-from calib.evidence.clusters import Clusters
 from calib.evidence.row_scores import error_share, row_values, weighted_mean
 from calib.evidence.rows import Rows, Source, known_rows
 from calib.stats.many import improvements
@@ -417,14 +415,12 @@ def _counted(
     sample_weight: Values | None = None,
     cluster: Values | None = None,
 ) -> Rows:
-    """Return the evidence of (proba, y), or of what knows its outcomes; copies of rows count as clusters."""
+    """Return the evidence of (proba, y), or of what knows its outcomes."""
     if y is None:
         predictions = known_rows(proba, None, sample_weight, cluster)
     else:
         predictions = known_rows(y, cast(Scores, proba), sample_weight, cluster)
-    rows = Rows(predictions)
-    rows.clusters = Clusters.of(clusters_in(rows.predictions), rows.n_samples)
-    return rows
+    return Rows(predictions)
 
 
 def tried_rows(

@@ -16,6 +16,7 @@ from calib.data.predictions import Scores, Values
 from calib.data.validation import check_count, check_level
 from calib.evidence.binning import BinStatistics
 from calib.evidence.rows import Evidence, Rows, Source, as_evidence
+from calib.stats.effective import EffectiveSample, effective_sample
 from calib.stats.floors import ABOVE_NOISE, WITHIN_NOISE, NoiseFloor
 from calib.stats.intervals import few_clusters_factor, mean_limits
 
@@ -75,6 +76,36 @@ class CodedGap:
 
 
 @dataclass(frozen=True, eq=False, repr=False)
+class IfTogether(Result):
+    """The conclusion if rows that a test shows to be alike belonged together."""
+
+    #: Which rows; and the column that shows it (with "=" and a block of time), "" for scores
+    rows: str
+    column: str
+    n_blank: int  #: Rows without a value in the column, which were not tested
+    worth: EffectiveSample = field(metadata=parts("n_clusters effective"))  #: What the rows are then worth
+    conclusion: Conclusion = field(metadata=parts("direction"))  #: The conclusion then
+
+    def words(self, choice: str = "") -> str:
+        """Return the conclusion if rows belong together, and what else they may be; `choice` ends it."""
+        found = self.conclusion
+        blank = f" ({self.n_blank:,} rows without a value were not tested)" if self.n_blank else ""
+        then = "nothing stands out"
+        if found.pooled:
+            subject = "the score" if found.kind == "binary" else "the model"
+            then = f"{subject} is {'; '.join(map(found.gap_words, found.pooled))}"
+        elif found.classes:
+            then = "only single classes stand out"
+        other = "If each row stands alone, nothing changes."
+        if self.column:
+            other = "If the column describes them, scores are off by it: see Slices."
+        if "=" in self.column:
+            other = "If scores changed with time: see Over time."
+        said = f"{self.rows[0].upper()}{self.rows[1:]} are right or wrong together{blank}. If they belong "
+        return f"{said}together, {self.worth.words}, and {then}. {other}{choice}"
+
+
+@dataclass(frozen=True, eq=False, repr=False)
 class Conclusion(Result):
     """Ranges and classes whose confidence is too high or too low; all statements hold together."""
 
@@ -90,6 +121,8 @@ class Conclusion(Result):
     #: If no pooled range stands out: number of predicted classes beside the first `n_named` of `classes`
     n_others: int | None = None
     n_named: int = 0  #: Number of `classes` that are then named
+    #: If a test shows rows to be right or wrong together: what holds if they belong together
+    suspected: IfTogether | None = None
 
     @property
     def headline(self) -> list[int]:
@@ -228,6 +261,16 @@ def conclude(
     check_count(n_bins, "n_bins")
     check_level(level)
     evidence = as_evidence(y_true, scores, sample_weight, cluster)
+    found = _conclusion(evidence, n_bins, level)
+    if not isinstance(evidence, Rows) or (suspected := evidence.suspected) is None:
+        return found
+    then = evidence.readings[1]
+    shown = suspected.rows, suspected.column, suspected.n_blank
+    together = IfTogether(*shown, effective_sample(then), _conclusion(then, n_bins, level))
+    return replace(found, suspected=together)
+
+
+def _conclusion(evidence: Evidence, n_bins: int, level: float) -> Conclusion:
     cells = evidence.cells(evidence.notion, n_bins=n_bins, strategy="uniform", effects=False)
     cell_class = cells.problem if cells.n_problems > 1 else np.zeros(len(cells.count), dtype=np.int64)
     enough = np.bincount(cell_class, cells.count)[cell_class] >= MIN_ROWS

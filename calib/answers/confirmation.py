@@ -16,7 +16,6 @@ from calib.base.interval_words import (
 )
 from calib.base.results import Result
 from calib.data.defaults import LEVEL
-from calib.data.equal_rows import counted_together
 from calib.data.predictions import Announcement
 from calib.evidence.rows import Rows
 from calib.stats.bootstrap import paired_intervals_of
@@ -59,7 +58,7 @@ class Confirmation(Result):
 
 def confirm_choice(calibrator: BaseEstimator, rows: Announcement, *, score: str = "brier") -> Confirmation:
     """Test a fitted calibrator once on labelled rows that were not used to choose it."""
-    before = Rows(counted_together(rows))
+    before = Rows(rows)
     after = before.of_scores(calibrated_scores(calibrator, before.predictions))
     losses = [vector_losses(each.predictions, before.predictions) for each in (before, after)]
     unseen = [unseen_losses(each, before, known) for each, known in zip((before, after), losses, strict=True)]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 import numpy as np
@@ -69,6 +69,7 @@ class DecisionRule(AcceptanceRule):
     recall: float | None = None
     #: Why nothing is promised although enough rows are right: rows were fitted, clusters are few, or depend
     unpromised: str | None = None
+    dependence: str | None = None  #: Which rows may belong together: the rule is the more careful one
 
     @property
     def coverage(self) -> float:
@@ -103,6 +104,9 @@ class DecisionRule(AcceptanceRule):
             words += (
                 f" Even among the most confident predictions, the accuracy here is below {self.value:.4g}."
             )
+        if self.dependence is not None:
+            words += f" {self.dependence[0].upper()}{self.dependence[1:]} may belong together: this is the "
+            words += "more careful of both answers."
         return words
 
     def evaluate(
@@ -228,10 +232,31 @@ def decide(
     held: Any = y_true if scores is None else scores
     is_event = isinstance(getattr(held, "predictions", held), BinaryPrediction)
     rows = rows_to_accept(y_true, scores, sample_weight, cluster)
+    check_choice(promise, ("overall", "each"), "promise")
+    _problems(rows, by).check_unweighted("decide", "its binomial guarantee counts rows")
+    asked: dict[str, Any] = {"target": target, "value": value, "recall": recall, "by": by, "alpha": alpha}
+    asked |= {"overall": promise == "overall", "overlap": overlap, "of_event": is_event}
+    if target == "cost" or rows.suspected is None:
+        return _rule(rows, **asked)
+    rules = [_rule(reading, **asked) for reading in rows.readings[::-1]]
+    careful = min(rules, key=lambda rule: (rule.guarantee is not None, rule.coverage))
+    return replace(careful, dependence=rows.suspected.rows)
+
+
+def _rule(
+    rows: Rows,
+    *,
+    target: Literal["accuracy", "reviews", "cost"],
+    value: float,
+    recall: float | None,
+    by: Literal["class"] | None,
+    alpha: float,
+    overall: bool,
+    overlap: Overlap | None,
+    of_event: bool,
+) -> DecisionRule:
     problems = _problems(rows, by)
-    problems.check_unweighted("decide", "its binomial guarantee counts rows")
     if target == "accuracy":
-        overall = check_choice(promise, ("overall", "each"), "promise") == "overall"
         thresholds, guarantee, needed = _for_accuracy(
             problems, rows.dependence, value, recall, alpha, overall
         )
@@ -244,7 +269,7 @@ def decide(
         unpromised = too_few(rows.n_clusters)
     guarantee = guarantee if unpromised is None else None
     chosen: dict[str, Any] = {"thresholds": thresholds, "by": by, "target": target, "value": value}
-    chosen |= {"alpha": alpha, "guarantee": guarantee, "of_event": is_event}
+    chosen |= {"alpha": alpha, "guarantee": guarantee, "of_event": of_event}
     return DecisionRule(**chosen, effect=effect, needed=needed, recall=recall, unpromised=unpromised)
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, NamedTuple, get_args
 from xml.etree import ElementTree  # written, never read
@@ -78,6 +78,7 @@ class GateResult:
     checks: tuple[Check, ...]  #: One per limit
     strict: bool = False  #: Whether an undecided limit fails the gate
     pairing: str = ""  #: On which rows a baseline is compared, in words
+    dependence: str = ""  #: Which rows may belong together: answers then hold whether they do or not
 
     @property
     def answer(self) -> Answer:
@@ -97,12 +98,15 @@ class GateResult:
         if grouped := [check for check in self.checks if check.group is not None]:
             kept = sum(check.answer == "kept" for check in grouped)
             sentences.append(f"{kept:,} of {len(grouped):,} limits in groups are kept")
-        if self.pairing:
-            sentences.append(self.pairing)
+        sentences += self.notes
         ends = {"kept": "passed", "broken": "failed", "undecided": "passed, as no limit is broken"}
         if self.strict:
             ends["undecided"] = "failed, because a limit is undecided"
         return f"{ends[self.answer]}: {'; '.join(sentences)}"
+
+    @property
+    def notes(self) -> list[str]:
+        return [note for note in (self.pairing, self.dependence) if note]
 
     def fails(self, check: Check) -> bool:
         return check.answer == "broken" or (self.strict and check.answer == "undecided")
@@ -120,7 +124,7 @@ class GateResult:
         ]
         counts = [(sum(check.answer == answer for check in self.checks), answer) for answer in ANSWERS]
         counted = ", ".join(f"{count:,} {answer}" for count, answer in counts if count)
-        notes = [HOW_READ, *([f"{self.pairing[:1].upper()}{self.pairing[1:]}."] if self.pairing else [])]
+        notes = [HOW_READ, *(f"{note[:1].upper()}{note[1:]}." for note in self.notes)]
         title = f"### Calibration gate {'passed' if self.passed else 'failed'}: {counted}\n"
         return "\n".join([title, markdown_table(("answer", "check", "found"), body, 3), *notes, ""])
 
@@ -199,6 +203,11 @@ def gate(
     n_resamples, random_state
         Redraws of the noise floor of calibration errors (0: no floor), and their seed.
 
+    Notes
+    -----
+    If a test shows rows to be right or wrong together, and nothing says whether they belong together, each
+    answer is the more careful one: "kept" and "broken" hold in both cases.
+
     Raises
     ------
     InputError
@@ -230,19 +239,26 @@ def gate(
     draws: dict[str, Any] = {"n_resamples": n_resamples, "random_state": random_state}
     if isinstance(evidence, Rows) and (used := used_rows(evidence, overlap)) is not None:
         raise InputError(f"a gate needs rows that were not used to fit: {used}. Pass other rows")
-    if groups is None:
-        checks = [_check(_Part(None, evidence), limit, level, bins, draws, rule) for limit in limits]
-        if baseline is None:
-            return GateResult(tuple(checks), strict)
-        compared = compare_with_baseline(evidence, baseline, level=level, **bins)
-        checks += [_against(change, compared, level, strategy) for change in compared.changes]
-        return GateResult(tuple(checks), strict, compared.words)
-    if baseline is not None:
+    if groups is not None and baseline is not None:
         raise InputError("a baseline is compared on all rows together; leave out the groups, or the baseline")
-    parts = list(_parts(evidence, groups))
-    each = 1.0 - (1.0 - level) / len(parts)
-    checked = (_check(part, limit, each, bins, draws, rule) for part in parts for limit in limits)
-    return GateResult(tuple(checked), strict)
+    found, pairing, dependence = [], "", ""
+    for reading in evidence.readings if isinstance(evidence, Rows) else (evidence,):
+        parts = [_Part(None, reading)] if groups is None else list(_parts(reading, groups))
+        each = 1.0 - (1.0 - level) / len(parts)
+        found.append([_check(part, limit, each, bins, draws, rule) for part in parts for limit in limits])
+        if baseline is not None:
+            compared = compare_with_baseline(reading, baseline, level=level, **bins)
+            found[-1] += [_against(change, compared, level, strategy) for change in compared.changes]
+            pairing = compared.words
+    if isinstance(evidence, Rows) and evidence.suspected is not None:
+        dependence = f"{evidence.suspected.rows} may belong together, and each answer holds in both cases"
+    checks = tuple(_more_careful(same) for same in zip(*found, strict=True))
+    return GateResult(checks, strict, pairing, dependence)
+
+
+def _more_careful(checks: Sequence[Check]) -> Check:
+    """Return an undecided check if there is one, else the check with the widest interval."""
+    return max(checks, key=lambda check: (check.answer == "undecided", check.upper - check.lower))
 
 
 #: Name of a number, side of the limit that is allowed, and limit.
@@ -267,10 +283,12 @@ def _parts(evidence: Rows | SummedRows, groups: Mapping[str, Any]) -> Iterator[_
         return
     for name, values in groups.items():
         code, names = as_groups(values, evidence.n_given)
+        code = code[evidence.counts]
+        within = evidence.given(code)
         for place, group in enumerate(names):
-            chosen = np.flatnonzero(code[evidence.counts] == place)
+            chosen = np.flatnonzero(code == place)
             if len(chosen):
-                yield _Part(f"{name} = {group}", evidence.take(chosen))
+                yield _Part(f"{name} = {group}", within.take(chosen))
 
 
 def _check(

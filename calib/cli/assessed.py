@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import shlex
 from argparse import Namespace
 from dataclasses import dataclass
 from functools import cached_property
 
 from sklearn.base import BaseEstimator
 
+from calib.answers.conclusion import IfTogether
 from calib.answers.metric_tables import methods_of
 from calib.base.exceptions import InputError
 from calib.calibrators.catalogue import name_of
@@ -97,6 +99,12 @@ def row_notes(evidence: Rows | SummedRows) -> list[str]:
     if isinstance(evidence, Rows) and (worth := dependence_words(evidence.predictions)):
         notes.append(worth)
     return notes
+
+
+def dependence_choice(suspected: IfTogether) -> str:
+    """Return what holds if rows belong together, and the options that decide."""
+    together = f"--cluster {shlex.quote(suspected.column)}" if suspected.column else "--fix rows_together"
+    return suspected.words(f" {together} or --independent decides.")
 
 
 def calibrator_for(

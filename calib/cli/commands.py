@@ -17,7 +17,7 @@ from sklearn.base import BaseEstimator
 from calib.answers.advice import Candidate, Recommendation
 from calib.answers.advice import recommend as recommend_calibrator
 from calib.answers.calibrated import applied_frame, fit_on
-from calib.answers.conclusion import Conclusion, conclude
+from calib.answers.conclusion import Conclusion, IfTogether, conclude
 from calib.answers.costly_actions import ActionCosts, choose_actions
 from calib.answers.cuts import MOST_CODES, Cut, cut_column, parse_cuts
 from calib.answers.decision_rules import DecisionRule, RuleEffect
@@ -57,7 +57,7 @@ from calib.calibrators.label_shift import (
 )
 from calib.calibrators.multiclass import fallback_records, fallback_words
 from calib.calibrators.softmax_fit import fit_words
-from calib.cli.assessed import Assessed, assessed, calibrator_for, row_notes, summary_of
+from calib.cli.assessed import Assessed, assessed, calibrator_for, dependence_choice, row_notes, summary_of
 from calib.cli.input import (
     FileRows,
     FitData,
@@ -114,6 +114,7 @@ class TestedMethodData(MethodData):
 class ConclusionData:
     words: str
     conclusion: Conclusion = field(metadata=parts("direction level gaps"))
+    suspected: IfTogether | None = None  #: If rows may belong together: the conclusion then
 
 
 @dataclass(frozen=True)
@@ -149,9 +150,12 @@ def metrics(options: Namespace) -> Output[MetricsData]:
     floor = floors.get(base.notion) or next(iter(floors.values()), None)
     conclusion = conclude(base, n_bins=options.n_bins)
     words = conclusion.words(base.class_names, floor)
+    suspected = [] if conclusion.suspected is None else [dependence_choice(conclusion.suspected)]
     about = str(options.file), rows, getattr(rows, "n_classes", None), methods
-    data = MetricsData(*about, rows_of(FoldNumber, folds), ConclusionData(words, conclusion))
-    return Output("\n".join([*found.notes, words, "", *table, "", *verdicts]), data)
+    data = MetricsData(
+        *about, rows_of(FoldNumber, folds), ConclusionData(words, conclusion, conclusion.suspected)
+    )
+    return Output("\n".join([*found.notes, words, *suspected, "", *table, "", *verdicts]), data)
 
 
 @dataclass(frozen=True)

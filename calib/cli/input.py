@@ -170,6 +170,8 @@ def check_files(options: Namespace) -> None:
 def read_rows(options: Namespace, *, labelled: bool = True, examined: bool = False) -> FileRows:
     """Read the file, examine it if requested or if there are fixes, and return its rows."""
     refuse_summary(options)
+    if options.independent and options.cluster:
+        raise InputError("--independent says that rows do not belong together; leave out --cluster, or it")
     with progress_line() as progress:
         limits = Limits(seconds=options.time_limit).begun()
         file = read_table(options.file, format=options.format, limits=limits, progress=progress)
@@ -205,7 +207,8 @@ def read_rows(options: Namespace, *, labelled: bool = True, examined: bool = Fal
 
 
 def _counted(rows: Announcement, options: Namespace) -> Announcement:
-    return rows.unweighted() if options.unweighted else rows_that_count(rows)
+    rows = rows.unweighted() if options.unweighted else rows_that_count(rows)
+    return rows.independent() if options.independent else rows
 
 
 def columns(options: Namespace) -> dict[str, Any]:

@@ -505,6 +505,8 @@ def _add_reading(command: ArgumentParser) -> None:
 def _add_columns(command: ArgumentParser) -> None:
     words = "count every row once, even if there is a column of weights"
     command.add_argument("--unweighted", action="store_true", help=words)
+    words = "count each row alone, even if a column of clusters is found or a test suspects one"
+    command.add_argument("--independent", action="store_true", help=words)
     words = "scale of the scores; default: recognised from names"
     command.add_argument("--scores", choices=SCALES, default="auto", help=words)
     add = command.add_argument_group("columns", "recognised by default; `check` prints them").add_argument

@@ -14,6 +14,7 @@ from calib.base.interval_words import with_interval
 from calib.base.results import parts
 from calib.cli.input import Output, changed, further_column, read_rows
 from calib.data.predictions import Announcement
+from calib.data.times import BLOCKS
 from calib.files.saved.document import content_of
 from calib.files.saved.monitors import monitor_of
 from calib.files.saved.saving import save
@@ -28,9 +29,10 @@ class WatchData:
     state: str  #: File of the state
     monitor: Monitor = field(metadata=parts("alarm evidence threshold"))
     since: str | None  #: After an alarm, the start of the change that explains it best
-    #: Rows that were bet on, and rows without a label
+    #: Rows that were bet on, rows without a label, and rows of clusters that came before
     n_rows: int
     n_unlabelled: int
+    n_returned: int
     units: Sequence[Unit]
 
 
@@ -68,13 +70,19 @@ def watch(options: Namespace) -> Output[WatchData]:
         if unit.named or unit.level == "all"
     ]
     since = None if monitor.since is None else str(monitor.since)
-    counts = monitor.n_rows, monitor.n_unlabelled
+    counts = monitor.n_rows, monitor.n_unlabelled, monitor.n_returned
     data = WatchData(str(options.state), monitor, since, *counts, units)
     return Output("\n".join([monitor.words(), "", *lines]), data, int(monitor.alarm))
 
 
 def _rows(options: Namespace, file: str) -> Announcement:
-    return read_rows(changed(options, file=file)).evaluation
+    if options.cluster is not None and options.cluster.rpartition("=")[2] in BLOCKS:
+        raise InputError(
+            f"--cluster {options.cluster} is a block of time, in which a change makes rows alike; a monitor "
+            "would miss it. Name what rows belong to, such as patients"
+        )
+    rows = read_rows(changed(options, file=file)).evaluation
+    return rows.with_cluster(None) if options.independent else rows
 
 
 def _column(rows: Announcement, name: str | None) -> np.ndarray | None:

@@ -4,38 +4,48 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
-from weakref import WeakKeyDictionary
+from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
 
 from calib.base.parallel import WORKERS, map_threads, row_blocks
-from calib.data.likeness import Alike, Residuals, find_alike, questions_of
+from calib.data.likeness import (
+    ROWS_PER_GRADE,
+    Residuals,
+    Suspected,
+    clusters_of_column,
+    questions_of,
+    suspected_columns,
+)
 from calib.data.splits import ID, column_of
 
-#: Decimals to which scores are compared: float32 and most printed files keep them.
+#: Decimals to which scores of different files are compared: float32 and most printed files keep them.
 DECIMALS = 6
+#: Decimals in which copies agree: all that a float32 has; the last bits of a float64 follow from its place.
+ALL_DECIMALS = 10
 #: Most columns of scores that are compared, beside the predicted class and its confidence.
 MAX_COLUMNS = 8
 #: Most keys of fitted rows in a file: the smallest hashes, which are a random sample.
 MAX_KEYS = 1024
 #: Rows of equal scores are copies if their outcomes would agree by chance with at most this probability.
 CHANCE = 1e-4
+#: Rows whose score is nearer to 0 or 1 are no evidence of copies: they agree anyway.
+LEAST_DOUBT = 1e-4
 #: Copies may disagree at most this often, relative to what chance would give.
 MAX_DISAGREEING = 0.1
 #: Smallest overlap that is reported, as a multiple of how many different rows have equal scores.
 COINCIDENCE = 3.0
-#: Smallest design effect for which copies count as clusters: intervals become 2.5 % wider.
+#: Smallest design effect for which clusters count: intervals become 2.5 % wider.
 LEAST_EFFECT = 1.05
 #: Most rows that are searched for copies first.
 N_SAMPLED = 5_000
-#: Largest score that is compared: its digits fit in 64 bits.
-MOST_SCORE = 1e12
+#: Largest number of 64 bits that digits are cut to.
+MOST_DIGITS = 9e18
+#: What near copies are called.
+NEARLY_EQUAL = "rows of the same label and nearly equal scores"
 #: Neighbour of a row that is no copy of it.
 FAR = 20
-#: Bins of confidence in which the share of right rows is taken.
-N_GRADES = 10
 
 
 @dataclass(frozen=True)
@@ -57,24 +67,24 @@ class Overlap:
         return f"{about}{self.n_used:,} of {self.n_rows:,} rows were used to fit (seen by {seen})"
 
 
-def row_keys(rows: Any) -> np.ndarray:
+def row_keys(rows: Any, decimals: int = DECIMALS) -> np.ndarray:
     """Return a 64-bit hash of the rounded scores of each row, (n,) uint64."""
     beside: Sequence[np.ndarray] = ()
     if "class" in rows.has:
         beside = (rows.label, rows.confidence)
     if rows.kind == "top-k":
         beside = [rows.ranked[:, place] for place in _some(rows.ranked.shape[1])]
-    return keys_of(getattr(rows, rows.scored_by), beside)
+    return keys_of(getattr(rows, rows.scored_by), beside, decimals)
 
 
-def keys_of(scores: np.ndarray, beside: Sequence[np.ndarray] = ()) -> np.ndarray:
+def keys_of(scores: np.ndarray, beside: Sequence[np.ndarray] = (), decimals: int = DECIMALS) -> np.ndarray:
     """Return `row_keys` of (n,) or (n, L) scores together with further columns."""
     matrix = scores if scores.ndim == 2 else scores[:, None]
     keys = np.zeros(len(matrix), dtype=np.uint64)
     for column in (*(matrix[:, place] for place in _some(matrix.shape[1])), *beside):
         digits = column
         if column.dtype.kind != "i":
-            digits = np.rint(np.clip(column.astype(np.float64), -MOST_SCORE, MOST_SCORE) * 10.0**DECIMALS)
+            digits = np.clip(np.rint(column.astype(np.float64) * 10.0**decimals), -MOST_DIGITS, MOST_DIGITS)
         keys = next_mixed(keys ^ digits.astype(np.int64).view(np.uint64))
     return keys
 
@@ -100,64 +110,104 @@ def smallest_keys(rows: Any) -> np.ndarray:
     return np.sort(row_keys(rows))[:MAX_KEYS]
 
 
+class Claims(NamedTuple):
+    """The one claim about each labelled row."""
+
+    score: np.ndarray  #: (n,) float64: Score of an event, or of the predicted class
+    outcome: np.ndarray  #: (n,) bool: Whether it happened
+    label: np.ndarray  #: (n,) int64: Number of the true label
+    predicted: np.ndarray | None = None  #: (n,) int64: Predicted class
+
+    def take(self, rows: np.ndarray) -> Claims:
+        predicted = None if self.predicted is None else self.predicted[rows]
+        return Claims(self.score[rows], self.outcome[rows], self.label[rows], predicted)
+
+    def doubtful(self) -> np.ndarray:
+        """Return the rows whose score is not within `LEAST_DOUBT` of 0 or 1."""
+        return np.flatnonzero(np.minimum(self.score, 1.0 - self.score) > LEAST_DOUBT)
+
+
+def claims_of(rows: Any) -> Claims | None:
+    """Return the claims of predictions; None without labels."""
+    labels = rows.labels
+    if labels is None:
+        return None
+    if "one score" in rows.has:
+        return Claims(getattr(rows, rows.scored_by), labels == 1, labels)
+    if "every label" in rows.has:
+        return Claims(rows.scores[:, 0], labels[:, 0], row_codes(labels))
+    return Claims(rows.confidence, rows.label == labels, labels, rows.label)
+
+
+def known_clusters(rows: Any) -> np.ndarray | None:
+    """Return the clusters that rows came with, else `exact_copies` if they change intervals noticeably.
+
+    A sample of the rows is searched first.
+    """
+    if rows.cluster is not None or rows.labels is None:
+        return None if rows.cluster is None else np.asarray(rows.cluster)
+    matrix = getattr(rows, rows.scored_by)
+    some = sample_by_content(matrix)
+    if not repeats(matrix, some):
+        return None
+    found = noticeable(exact_copies(rows.take(some) if len(some) else rows))
+    return found if found is None or len(some) == len(matrix) else noticeable(exact_copies(rows))
+
+
 def exact_copies(rows: Any) -> np.ndarray | None:
     """Return the same number, (n,) int64, for rows that are copies of each other; None without copies.
 
     Equal scores alone are no proof, because rounded scores and the scores of a tree recur. Outcomes of two
-    such rows then differ with probability 2 q (1 - q), with q the share of right rows. Rows are copies if
-    almost no pair differs, which chance explains with probability below `CHANCE`.
+    such rows then differ with probability 2 q (1 - q), with q the share of right rows among rows of about the
+    same score. Rows are copies if almost no pair differs, which chance explains with probability below
+    `CHANCE`. Rows that are not `Claims.doubtful` have no copies.
     """
-    values = _comparable(rows)
-    return None if values is None else copies_of(row_keys(rows), *values)
+    claims = claims_of(rows)
+    return None if claims is None else copies_of(row_keys(rows, ALL_DECIMALS), claims)
 
 
-def _comparable(rows: Any) -> tuple[np.ndarray, np.ndarray, np.ndarray] | None:
-    """Return each row's score, outcome and label code; None without labels."""
-    labels = rows.labels
-    if labels is None:
-        return None
-    codes = labels if labels.ndim == 1 else row_codes(labels)
-    return *_outcomes(rows), codes
-
-
-def copies_of(
-    keys: np.ndarray, score: np.ndarray, happened: np.ndarray, labels: np.ndarray
-) -> np.ndarray | None:
-    """Return `exact_copies` of rows, given their keys, scores of an event, outcomes and label codes."""
-    mixed = np.random.default_rng(0).permutation(len(keys))  # rows may be sorted by their outcome
-    alike = pd.factorize(keys)[0]
-    order = mixed[np.argsort(alike[mixed], kind="stable")]
-    follows = np.flatnonzero(np.diff(alike[order]) == 0)
+def copies_of(keys: np.ndarray, claims: Claims) -> np.ndarray | None:
+    """Return `exact_copies` of rows, given their keys in `ALL_DECIMALS`."""
+    mixed = np.random.default_rng(0).permutation(claims.doubtful())  # rows may be sorted by their outcome
+    order = mixed[np.argsort(keys[mixed], kind="stable")]
+    follows = np.flatnonzero(keys[order[1:]] == keys[order[:-1]])
     if not len(follows):
         return None
     first, second = order[follows], order[follows + 1]
-    grade = np.searchsorted(np.quantile(score, np.arange(1, N_GRADES) / N_GRADES), score)
-    right = np.bincount(grade, happened, N_GRADES) / np.maximum(np.bincount(grade, minlength=N_GRADES), 1)
-    chance = 2.0 * right * (1.0 - right)
-    expected = float(chance[grade[first]].sum())
-    differ = int((happened[first] != happened[second]).sum())
+    by_score = np.argsort(claims.score[first], kind="stable")
+    first, second = first[by_score], second[by_score]
+    differ = claims.outcome[first] != claims.outcome[second]
+    if not _agree_by_more_than_chance(differ, _local_chance(claims.outcome[first], claims.outcome[second])):
+        return None
+    cluster = next_mixed(keys ^ next_mixed(claims.label.astype(np.int64).view(np.uint64)))
+    alone = np.ones(len(keys), dtype=bool)
+    alone[mixed] = False
+    return _numbered(cluster, alone)
+
+
+def _local_chance(first: np.ndarray, second: np.ndarray) -> np.ndarray:
+    """Return for each pair, in the order of scores, how often outcomes of two such rows differ by chance."""
+    place = np.arange(len(first)) // max(ROWS_PER_GRADE // 2, 1)
+    right = (np.bincount(place, first) + np.bincount(place, second)) / (2.0 * np.bincount(place))
+    return (2.0 * right * (1.0 - right))[place]
+
+
+def _agree_by_more_than_chance(differ: np.ndarray, chance: np.ndarray) -> bool:
     from scipy.special import bdtr  # takes a second to import; few rows come to this
 
-    if differ > MAX_DISAGREEING * expected or bdtr(differ, len(first), expected / len(first)) > CHANCE:
-        return None
-    return pd.factorize(next_mixed(keys ^ next_mixed(labels.astype(np.int64).view(np.uint64))))[0]
+    n_differ, expected = int(differ.sum()), float(chance.sum())
+    return bool(
+        n_differ <= MAX_DISAGREEING * expected and bdtr(n_differ, len(differ), chance.mean()) <= CHANCE
+    )
 
 
-def changed_copies(rows: Any) -> np.ndarray | None:
-    """Return `near_copies` of labelled predictions; multilabel rows have none."""
-    if "every label" in rows.has or (values := _comparable(rows)) is None:
-        return None
-    scores = getattr(rows, rows.scored_by)
-    return near_copies(scores.reshape(len(scores), -1), *values, getattr(rows, "label", None))
+def _numbered(cluster: np.ndarray, alone: np.ndarray) -> np.ndarray:
+    """Return numbers 0, 1, ... of clusters; each row in the mask `alone` is a cluster of its own."""
+    code = pd.factorize(cluster)[0]
+    return pd.factorize(np.where(alone, len(code) + np.arange(len(code)), code))[0]
 
 
-def near_copies(
-    matrix: np.ndarray,
-    score: np.ndarray,
-    happened: np.ndarray,
-    labels: np.ndarray,
-    predicted: np.ndarray | None = None,
-) -> np.ndarray | None:
+def near_copies(matrix: np.ndarray, claims: Claims) -> np.ndarray | None:
     """Return a number for each row, equal for copies with slightly different scores; None without copies.
 
     Nearest neighbours that are copies are right or wrong together, as for `copies_of`. Other nearest
@@ -170,14 +220,17 @@ def near_copies(
 
     if (n := len(matrix)) < FAR:
         return None
-    points = np.asarray(matrix[:, _some(matrix.shape[1])], dtype=np.float64)
-    if predicted is not None:
-        points = np.column_stack([points, predicted])
+    score, happened, labels, predicted = claims
+    beside = (score,) if predicted is None else (score, predicted)
+    points = np.column_stack([matrix[:, _some(matrix.shape[1])], *beside]).astype(np.float64)
     unsure = np.abs(score - 0.5)
     some = np.argpartition(unsure, N_SAMPLED)[:N_SAMPLED] if n > N_SAMPLED else np.arange(n)
     tree, right = KDTree(points[some]), happened[some]
     label = None if predicted is None else predicted[some]
     chance = Residuals.of(score[some], right, label).chance
+    by_class, by_score = 2.0 * chance * (1.0 - chance), np.empty(len(some))
+    ascending = np.argsort(score[some], kind="stable")
+    by_score[ascending] = _local_chance(right[ascending], right[ascending])
 
     def neighbours(rank: int) -> tuple[np.ndarray, np.ndarray]:
         """Return the distance of a neighbour of each row, and whether its outcome differs."""
@@ -194,7 +247,7 @@ def near_copies(
         by_chance = bdtr(differing // 2, (pairs + 1) // 2, expected / pairs)
         return (differing <= MAX_DISAGREEING * expected) & (by_chance <= CHANCE / len(some))
 
-    expected = np.cumsum((2.0 * chance * (1.0 - chance))[order])
+    expected = np.cumsum(np.minimum(by_class, by_score)[order])
     if not agree(expected).any():
         return None
     far = neighbours(FAR)[1][order]  # takes longest to find
@@ -211,63 +264,50 @@ def near_copies(
     return pd.factorize(group * (int(labels.max()) + 1) + labels)[0]
 
 
-def together_by_scores(rows: Any) -> np.ndarray | None:
-    """Return the clusters that equal scores show: `exact_copies`, else `questions_of` the rows."""
-    values = _comparable(rows)
-    if values is None or "every label" in rows.has:
-        return None if values is None else copies_of(row_keys(rows), *values)
-    return copies_or_questions(row_keys(rows), *values, getattr(rows, "label", None))
+def suspected_in(rows: Any) -> Suspected | None:
+    """Return which rows a test shows to be right or wrong together; None if none, or if clusters are known.
 
-
-def copies_or_questions(
-    keys: np.ndarray,
-    score: np.ndarray,
-    happened: np.ndarray,
-    labels: np.ndarray,
-    predicted: np.ndarray | None = None,
-) -> np.ndarray | None:
-    """Return `copies_of` rows, else `questions_of` them."""
-    if pd.Index(keys).is_unique:
+    Multilabel rows are not tested.
+    """
+    claims = claims_of(rows)
+    if claims is None or "every label" in rows.has:
         return None
-    copies = copies_of(keys, score, happened, labels)
-    return questions_of(keys, score, happened, predicted) if copies is None else copies
+    scores = getattr(rows, rows.scored_by)
+    return suspected_of(claims, row_keys(rows), scores.reshape(len(scores), -1), rows.metadata)
 
 
-#: Results of `alike_in`, by rows: many functions ask for them.
-_alike: WeakKeyDictionary[Any, list[Alike]] = WeakKeyDictionary()
+def suspected_of(
+    claims: Claims, keys: np.ndarray, matrix: np.ndarray, columns: pd.DataFrame | None
+) -> Suspected | None:
+    """Return what `suspected_in` finds in a further column, else in equal scores, else in similar scores."""
+    score, outcome, label, predicted = claims
+    if columns is not None:
+        classes = [label] if predicted is None else [label, predicted]
+        found = suspected_columns(score, outcome, predicted, classes, columns)
+        if found and noticeable(found[0].cluster) is not None:
+            return found[0]
+    tested, matrix = claims.doubtful(), matrix[:, _some(matrix.shape[1])]
+    some = claims.take(tested)
+    which = "rows of equal scores"
+    clusters = None
+    if not pd.Index(keys[tested]).is_unique:
+        clusters = questions_of(keys[tested], some.score, some.outcome, some.predicted)
+    if clusters is None:
+        which, clusters = NEARLY_EQUAL, near_copies(matrix[tested], some)
+    if clusters is None or noticeable(clusters) is None:
+        return None
+    every = np.full(len(score), -1, dtype=np.int64)
+    every[tested] = clusters
+    every = _numbered(every, every < 0)
+    return Suspected("", which, every, Residuals.of(score, outcome, predicted).effect(every))
 
 
-def alike_in(rows: Any) -> list[Alike]:
-    """Return `find_alike` in the further columns of labelled predictions."""
-    if rows.labels is None or rows.metadata is None or "every label" in rows.has:
-        return []
-    if rows not in _alike:
-        predicted = getattr(rows, "label", None)
-        classes = [values for values in (rows.labels, predicted) if values is not None]
-        known = *_outcomes(rows), predicted, classes
-        _alike[rows] = find_alike(*known, rows.metadata)
-    return _alike[rows]
-
-
-def together_by_column(rows: Any) -> np.ndarray | None:
-    """Return the clusters that a further column shows, (n,) int64; None if none does."""
-    return noticeable(alike_in(rows)[0].cluster) if alike_in(rows) else None
-
-
-def clusters_in(rows: Any) -> np.ndarray | None:
-    """Return the clusters of rows; else those that a column or the scores show, the larger of the two."""
-    if rows.cluster is not None:
-        return np.asarray(rows.cluster)
-    by_scores = together_by_scores(rows)
-    found = [together_by_column(rows), changed_copies(rows) if by_scores is None else by_scores]
-    return min((each for each in found if each is not None), key=np.max, default=None)
-
-
-def counted_together(rows: Any) -> Any:
-    """Add `clusters_in` rows as their clusters, if they have none and it changes intervals."""
-    if rows.cluster is not None or (found := noticeable(clusters_in(rows))) is None:
-        return rows
-    return rows.with_cluster(found)
+def counted_together(rows: Any, column: str) -> Any:
+    """Return rows with the clusters that `Suspected.column` names, or that their scores show if it is ""."""
+    if column:
+        return rows.with_cluster(clusters_of_column(rows.metadata, column))
+    found = suspected_in(rows)
+    return rows if found is None or found.column else rows.with_cluster(found.cluster)
 
 
 def noticeable(clusters: np.ndarray | None) -> np.ndarray | None:
@@ -308,15 +348,6 @@ def design_effect(copies: np.ndarray) -> float:
 def row_codes(labels: np.ndarray) -> np.ndarray:
     """Return a number for each row of an (n, L) bool array, equal for equal rows."""
     return np.unique(labels, axis=0, return_inverse=True)[1].reshape(-1)
-
-
-def _outcomes(rows: Any) -> tuple[np.ndarray, np.ndarray]:
-    """Return the score of an event of each row, and whether it happened."""
-    if "one score" in rows.has:
-        return getattr(rows, rows.scored_by), rows.labels == 1
-    if "every label" in rows.has:
-        return rows.scores[:, 0], rows.labels[:, 0]
-    return rows.confidence, rows.label == rows.labels
 
 
 def overlap(rows: Any, fitted_on: Any) -> Overlap | None:

@@ -87,11 +87,22 @@ class Residuals:
         return 1.0 + 2.0 * self.products(cluster) / max(float(self.value @ self.value), 1e-300)
 
     def without_trend(self, values: np.ndarray) -> Residuals:
-        """Return residuals minus their means in ranges of a number such as an age."""
+        """Return residuals without a step, a slope and changes of range means along ordered values.
+
+        A drift, or an age by which scores are off, would otherwise look like rows that belong together.
+        """
         codes = pd.factorize(values, sort=True, use_na_sentinel=False)[0]
-        n_ranges = min(MAX_GRADES, (int(codes.max()) + 1) // MIN_CLUSTERS)
-        among = codes * n_ranges // (int(codes.max()) + 1)
-        return replace(self, value=self.value - _means(self.value, among)[among])
+        rows, sums = np.bincount(codes), np.bincount(codes, self.value)
+        before, after = np.cumsum(rows)[:-1], np.cumsum(rows[::-1])[::-1][1:]
+        step = np.cumsum(sums)[:-1] ** 2 * (1.0 / before + 1.0 / after)
+        value, place = self.value, codes - codes.mean()
+        if len(step):
+            value = value - _means(value, side := (codes > step.argmax()).astype(np.int64))[side]
+            value = value - place * float(place @ value) / float(place @ place)
+        if (n_ranges := min(MAX_GRADES, len(rows) // MIN_CLUSTERS)) > 1:
+            among = codes * n_ranges // len(rows)
+            value = value - _means(value, among)[among]
+        return replace(self, value=value)
 
     def share_of_stratum(self, cluster: np.ndarray) -> np.ndarray:
         """Return for each row the share of its stratum that is in its cluster, (n,) float64."""
@@ -101,78 +112,98 @@ class Residuals:
 
 
 @dataclass(frozen=True, eq=False)
-class Alike:
-    """A column whose rows of equal values are right or wrong together."""
+class Suspected:
+    """Rows that a test shows to be right or wrong together, and nothing says that they belong together."""
 
-    column: str  #: Name of the column; with "=" and a block, blocks of time
-    cluster: np.ndarray  #: (n,) int64: Number of the value of each row
+    column: str  #: Name of the column; with "=" and a block, blocks of time; "" if the scores show it
+    rows: str  #: Which rows, such as "rows of the same 'country'"
+    cluster: np.ndarray  #: (n,) int64: Number of the cluster of each row
     effect: float  #: Design effect, about: `Residuals.effect`
+    n_blank: int = 0  #: Rows without a value, which were not tested
 
     @property
-    def words(self) -> str:
-        """Say which rows belong together."""
-        name, _, block = self.column.rpartition("=")
-        if not name:
-            return f"rows of equal {self.column[:60]!r}"
-        return f"rows of the same {block if block in BLOCKS else 'stretch'} of {name[:60]!r}"
+    def is_time(self) -> bool:
+        """Whether the rows share a block of time."""
+        return "=" in self.column
 
 
-def find_alike(
+def suspected_columns(
     score: np.ndarray,
     outcome: np.ndarray,
     predicted: np.ndarray | None,
     classes: Sequence[np.ndarray],
     columns: pd.DataFrame,
-) -> list[Alike]:
-    """Find further columns whose equal values say which rows belong together, the largest effect first.
+) -> list[Suspected]:
+    """Find further columns whose rows of equal values are right or wrong together, largest effect first.
 
-    It tests all `groupings`; the trend of whole numbers is removed first. `COLUMN_CHANCE` is divided among
-    them.
+    It tests all `groupings`, on the rows that have a value; a trend of numbers and times is removed first.
+    `COLUMN_CHANCE` is divided among them.
     """
-    found: list[Alike] = []
-    if not (tried := groupings(columns, classes)):
-        return found
-    residuals = Residuals.of(score, outcome, predicted)
+    found: list[Suspected] = []
+    tried = groupings(columns, classes)
     for name, codes in tried.items():
-        about = residuals
-        if name in columns and columns[name].dtype.kind in "iuf":
-            about = residuals.without_trend(columns[name].to_numpy())
-        if about.together(codes) < COLUMN_CHANCE / len(tried):
-            found.append(Alike(name, codes, about.effect(codes)))
-    return sorted(found, key=lambda alike: -alike.effect)
+        known = codes >= 0
+        some = None if predicted is None else predicted[known]
+        residuals = Residuals.of(score[known], outcome[known], some)
+        column, _, block = name.rpartition("=")
+        if block and column in columns:
+            residuals = residuals.without_trend(codes[known])
+        elif columns[name].dtype.kind in "iuf":
+            residuals = residuals.without_trend(columns[name].to_numpy()[known])
+        if residuals.together(codes[known]) < COLUMN_CHANCE / len(tried):
+            which = f"rows of the same {name[:60]!r}"
+            if column:
+                which = f"rows of the same {block if block in BLOCKS else 'stretch'} of {column[:60]!r}"
+            found.append(
+                Suspected(name, which, _alone(codes), residuals.effect(codes[known]), int((~known).sum()))
+            )
+    return sorted(found, key=lambda suspected: -suspected.effect)
+
+
+def clusters_of_column(columns: pd.DataFrame, name: str) -> np.ndarray:
+    """Return the clusters that `Suspected.column` names, (n,) int64; a row without a value stands alone."""
+    column = name if name in columns else name.rpartition("=")[0]
+    return _alone(dict(_groupings(column, columns[column]))[name])
+
+
+def _alone(codes: np.ndarray) -> np.ndarray:
+    return np.where(codes < 0, codes.max(initial=-1) + 1 + np.arange(len(codes)), codes)
 
 
 def groupings(columns: pd.DataFrame, classes: Sequence[np.ndarray]) -> dict[str, np.ndarray]:
     """Return each row's value as a number, (n,) int64, by column, or by column and block of time.
 
     Columns of texts, whole numbers and times count if they have at least `MIN_CLUSTERS` values, some of them
-    repeated, and are no function of one of `classes`.
+    repeated, and are no function of one of `classes`. Rows without a value have -1.
     """
     return {
         name: codes
         for column, values in columns.items()
         for name, codes in _groupings(str(column), values)
-        if MIN_CLUSTERS <= codes.max() + 1 < len(codes)
-        and not any(_depends_on(class_, codes) for class_ in classes)
+        if MIN_CLUSTERS <= codes.max(initial=-1) + 1 < np.count_nonzero(known := codes >= 0)
+        and not any(_depends_on(class_[known], codes[known]) for class_ in classes)
     }
 
 
 def _groupings(name: str, values: pd.Series) -> Iterator[tuple[str, np.ndarray]]:
-    """Return groups of equal values of a column, and blocks of time; each missing value is a group."""
-    column = values.mask(values == "") if values.dtype.kind == "O" else values
+    """Return groups of equal values of a column, or its blocks of time, numbered in their order."""
+    column = values.mask(values == "") if values.dtype.kind not in "biufmM" else values
     codes, distinct = pd.factorize(column)
     whole = values.dtype.kind in "iu"
     if values.dtype.kind == "f":
         whole = bool(np.isfinite(distinct).all() and (np.asarray(distinct) % 1 == 0).all())
-    if values.dtype.kind not in "biuf" or (whole and values.dtype.kind != "b"):
-        yield name, np.where(codes < 0, len(distinct) + np.arange(len(codes)), codes)
     blocks: Sequence[str] = ()
     if values.dtype.kind in "iuf":
         blocks = [str(N_BLOCKS)] if is_time(name) and not column.isna().any() else []
     elif dates_of(column.dropna()) is not None:
         blocks = list(BLOCKS)
+    elif values.dtype.kind != "b":
+        whole = True
+    if whole:
+        yield name, codes
     for block in blocks:
-        yield f"{name}={block}", pd.factorize(blocks_of(values, block))[0]
+        named = pd.Series(blocks_of(values, block))
+        yield f"{name}={block}", pd.factorize(named.mask(named == ""), sort=True)[0]
 
 
 def _depends_on(classes: np.ndarray, codes: np.ndarray) -> bool:

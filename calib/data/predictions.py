@@ -18,7 +18,7 @@ import pandas as pd
 from calib.base.exceptions import InputError
 from calib.base.parallel import map_row_blocks
 from calib.data.defaults import RANDOM_STATE
-from calib.data.equal_rows import clusters_in
+from calib.data.equal_rows import exact_copies
 from calib.data.matrices import (
     ROW_SUM_TOLERANCE,
     digest_of,
@@ -207,6 +207,13 @@ class Announcement:
         """Return the same rows with other clusters, as for `Predictions`; None removes them."""
         return self._with(cluster=None if cluster is None else owned(as_clusters(cluster, self.n_samples)))
 
+    def independent(self) -> Self:
+        """Return the same rows, each of which stands alone: calib then looks for no clusters.
+
+        Each row is a cluster, with a name that no other rows have.
+        """
+        return self.with_cluster(int(self.fingerprint[:12], 16) + np.arange(self.n_samples))
+
     def with_strategy(self, strategy: Strategy) -> Self:
         """Return the same rows with other bins that assess their scores, as for `calib.ece`."""
         return self._with(strategy=strategy)
@@ -341,7 +348,7 @@ class Announcement:
         """Return a number for each row, (n,) int64: equal in a cluster, else for an id, else for copies."""
         column = column_of(self, ID)
         if self.cluster is not None or column is None:
-            return units_of(clusters_in(self), self.n_samples)
+            return units_of(exact_copies(self) if self.cluster is None else self.cluster, self.n_samples)
         codes, ids = pd.factorize(column)
         return np.where(codes < 0, len(ids) + np.arange(len(codes)), codes)
 

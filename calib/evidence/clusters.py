@@ -90,6 +90,14 @@ class Clusters:
             return other if self.independent else self
         return Clusters.of(self.code * other.n_clusters + other.code, len(self.code))
 
+    def given(self, group: np.ndarray) -> Clusters:
+        """Return the clusters for statements about groups of rows: none if each group is in one cluster.
+
+        What all rows of a group share is then what the statement is about.
+        """
+        pairs = len(np.unique(group.astype(np.int64) * self.n_clusters + self.code))
+        return Clusters.of(None, len(self.code)) if pairs == len(np.unique(group)) else self
+
     def take(self, rows: np.ndarray | slice) -> Clusters:
         """Return the clusters of the chosen rows."""
         chosen = self.code[rows]

@@ -9,13 +9,6 @@ import numpy as np
 
 from calib.base.exceptions import InputError
 from calib.base.parallel import LINE, WORKERS, map_row_blocks, map_threads, row_blocks
-from calib.data.equal_rows import (
-    noticeable,
-    repeats,
-    sample_by_content,
-    together_by_column,
-    together_by_scores,
-)
 from calib.data.kinds import lacks
 from calib.data.matrices import highest
 from calib.data.notions import TOP_K_NOTIONS, Notion, NotionShape
@@ -62,24 +55,6 @@ def problems_of(rows: Announcement, notion: Notion, top_k: int | None = None) ->
 def n_classes_of(rows: TopLabelPrediction | TopKPrediction) -> int:
     """Return the number of classes of labelled predictions, true or predicted."""
     return max(rows.n_classes, int(np.max(rows.truth)) + 1)
-
-
-def found_clusters(rows: Announcement) -> np.ndarray | None:
-    """Return the clusters that labelled predictions came with, or that a column or equal scores show."""
-    if rows.cluster is not None:
-        return rows.cluster
-    by_column = together_by_column(rows)
-    return _together_by_scores(rows) if by_column is None else by_column
-
-
-def _together_by_scores(rows: Announcement) -> np.ndarray | None:
-    """Return copies, or answers to one question, as clusters; a sample of the rows is searched first."""
-    matrix = getattr(rows, rows.scored_by)
-    some = sample_by_content(matrix)
-    if not repeats(matrix, some):
-        return None
-    found = noticeable(together_by_scores(rows.take(some) if len(some) else rows))
-    return found if found is None or len(some) == len(matrix) else noticeable(together_by_scores(rows))
 
 
 def _ranked_problems(rows: TopKPrediction, notion: Notion, top_k: int | None) -> BinaryProblems:

@@ -12,7 +12,9 @@ import numpy as np
 
 from calib.base.exceptions import InputError
 from calib.data.defaults import N_BINS
+from calib.data.equal_rows import known_clusters, suspected_in
 from calib.data.kinds import KINDS, lacks, needs_rows
+from calib.data.likeness import Suspected
 from calib.data.notions import (
     POOLED_NOTIONS,
     TOP_K_NOTIONS,
@@ -51,7 +53,6 @@ from calib.evidence.reductions import (
     bin_each_class,
     check_serves,
     event_scores,
-    found_clusters,
     has_columns,
     n_classes_of,
     outcomes_of,
@@ -133,8 +134,33 @@ class Rows:
 
     @cached_property
     def clusters(self) -> Clusters:
-        """Which rows belong together, searched for when it is first asked for."""
-        return Clusters.of(found_clusters(self.predictions), self.n_samples)
+        """Which rows are known to belong together: by their clusters, or because they are copies."""
+        return Clusters.of(known_clusters(self.predictions), self.n_samples)
+
+    @cached_property
+    def suspected(self) -> Suspected | None:
+        """Which rows a test shows to be right or wrong together; None if clusters are known, or declared."""
+        asked = self.clusters.independent and not self.is_declared
+        return suspected_in(self.predictions) if asked else None
+
+    @property
+    def readings(self) -> tuple[Rows, ...]:
+        """The same evidence and, if rows are suspected to belong together, the evidence if they do."""
+        if self.suspected is None:
+            return (self,)
+        return self, self._with_clusters(Clusters.of(self.suspected.cluster, self.n_samples))
+
+    def given(self, group: np.ndarray) -> Rows:
+        """Return the evidence for statements about groups of rows, (n,) codes; see `Clusters.given`."""
+        clusters = self.clusters.given(group)
+        return self if clusters is self.clusters else self._with_clusters(clusters)
+
+    def _with_clusters(self, clusters: Clusters) -> Rows:
+        other = copy(self)
+        vars(other).pop("dependence", None)
+        other._areas = {}
+        other.clusters, other.suspected = clusters, None
+        return other
 
     @property
     def n_clusters(self) -> int | None:
@@ -185,6 +211,8 @@ class Rows:
         """Return the evidence of other predictions about the same rows."""
         other = Rows(scores)
         other.clusters = self.clusters
+        if "suspected" in vars(self):
+            other.suspected = self.suspected
         return other
 
     def tops(self) -> Rows:
@@ -406,6 +434,7 @@ class Rows:
 
     def groups(self, column: str, names: Sequence[str], code: np.ndarray, notion: Notion) -> Groups[Rows]:
         code = code[self.counts]
+        rows = self.given(code)
         label, score, right = self.claims()
         strategy = self.strategy
         if notion == "confidence":
@@ -419,13 +448,13 @@ class Rows:
             strategy = replace(strategy, others=tuple(others.tolist()))
         tops = {"label": problem, "confidence": score, "labels": np.where(right, problem, len(pair))}
         carried = {**self.predictions.carried, "strategy": strategy}
-        evidence = self.of_scores(TopLabelPrediction._of(**tops, **carried))
-        if self.dependence is not None:  # one correlation for the whole file
-            evidence.dependence = self.dependence
+        evidence = rows.of_scores(TopLabelPrediction._of(**tops, **carried))
+        if rows.dependence is not None:  # one correlation for the whole file
+            evidence.dependence = rows.dependence
 
         def shares() -> tuple[Shares, Shares, np.ndarray]:
-            correlation = 0.0 if self.dependence is None else self.dependence.correlation
-            return shares_of_groups(code, len(names), self.weights, right, score, self.clusters, correlation)
+            correlation = 0.0 if rows.dependence is None else rows.dependence.correlation
+            return shares_of_groups(code, len(names), rows.weights, right, score, rows.clusters, correlation)
 
         owner = np.append(pair // width, len(names))
         return Groups(column, tuple(names), evidence, owner, np.unique(code), shares)
@@ -450,6 +479,7 @@ class ReducedRows(Rows):
         self.is_weighted = problems.is_weighted
         given = problems.row_weights
         self.weights = equal_weights(problems.n_samples) if given is None else given
+        self.suspected = None
         self.clusters = Clusters.of(problems.row_cluster, problems.n_samples)
 
     @property

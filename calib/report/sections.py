@@ -281,10 +281,12 @@ def verdict_section(about: ReportInput) -> list[str]:
     if (missing := lacks(about.kind, "tests without bins")) is not None:
         return [heading, bullets(sentences), paragraph(text(missing[0].upper() + missing[1:]))]
     floor = floors.get(evidence.notion) or next(iter(floors.values()), None)
-    words = conclude(evidence, n_bins=about.n_bins).words(evidence.class_names, floor)
+    conclusion = conclude(evidence, n_bins=about.n_bins)
+    words = conclusion.words(evidence.class_names, floor)
     together = tested.without_bins.together
     blocks = [
         paragraph(text(words)),
+        *([paragraph(text(conclusion.suspected.words()))] if conclusion.suspected else []),
         *([paragraph(text(f"{together.words}."))] if together else []),
         *([paragraph(text(about.recommendation))] if about.recommendation else []),
         heading,

@@ -29,7 +29,8 @@ class Entries:
 
     `units` has, by level, the place of each entry's unit, (m,), and the names of the units; `is_closed` says
     whether there are no other classes; `blocks` are (earliest, latest, rows); `hashes`, (n,) int64, are equal
-    for rows with equal scores, outcomes, times, groups and clusters.
+    for rows with equal scores, outcomes, times, groups and clusters; `names` are hashes of the names of
+    declared clusters, and `n_returned` counts rows left out because their cluster came before.
     """
 
     def __init__(
@@ -40,7 +41,10 @@ class Entries:
         times: np.ndarray,
         groups: tuple[np.ndarray, tuple[str, ...]] | None,
         cluster: np.ndarray | None,
+        names: np.ndarray | None,
+        n_returned: int,
     ) -> None:
+        self.names, self.n_returned = names, n_returned
         shape, row = problems.shape, problems.rows
         self.scores, self.outcomes = problems.scores.astype(np.float64), problems.outcomes
         self.residuals, self.is_closed = self.outcomes - self.scores, is_closed
@@ -131,6 +135,11 @@ def as_times(time: Any, n: int, n_before: int) -> tuple[str, np.ndarray]:
             f"time must be numbers or dates such as 2026-03-05; got {column.iloc[0]!r} in the first row"
         ) from None
     return "date", dates.astype("datetime64[us]").astype(np.int64).to_numpy() / 1e6
+
+
+def hashes_of(ids: np.ndarray) -> np.ndarray:
+    """Return (n,) int64 hashes, at most `LARGEST_HASH`, of (n,) int64 ids."""
+    return (next_mixed(ids.view(np.uint64)) >> np.uint64(2)).astype(np.int64)
 
 
 def digest(hashes: np.ndarray) -> int:

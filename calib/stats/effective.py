@@ -10,7 +10,6 @@ import pandas as pd
 
 from calib.base.exceptions import InputError
 from calib.base.results import Result
-from calib.data.equal_rows import alike_in, changed_copies, exact_copies, row_keys
 from calib.data.predictions import Scores, Values, vote_words
 from calib.evidence.clusters import MIN_CLUSTERS
 from calib.evidence.rows import Rows, Source, as_evidence
@@ -89,16 +88,13 @@ def dependence_words(rows: Any) -> str:
 
 
 def _cluster_words(rows: Any, cluster: np.ndarray) -> str:
-    """Say which rows form a cluster; "" for votes, and if neither a column nor the scores show it."""
+    """Say which rows form a cluster; "" for votes, and if no column holds the clusters."""
     if rows.voted is not None:
         return ""
-    columns = {} if rows.metadata is None else rows.metadata
-    shared = {f"rows of equal {str(name)[:60]!r}": values for name, values in columns.items()}
-    shared |= {alike.words: alike.cluster for alike in alike_in(rows)}
+    if rows.cluster is None:
+        return "; a cluster holds copies of a row"
     clusters = pd.factorize(cluster)[0]
-    for which, values in {**shared, "rows of equal scores": row_keys(rows)}.items():
+    for name, values in ({} if rows.metadata is None else rows.metadata).items():
         if np.array_equal(pd.factorize(values)[0], clusters):
-            return f"; a cluster holds {which}"
-    copies = (found for look in (exact_copies, changed_copies) if (found := look(rows)) is not None)
-    copied = any(np.array_equal(pd.factorize(found)[0], clusters) for found in copies)
-    return "; a cluster holds copies of a row" * copied
+            return f"; a cluster holds rows of equal {str(name)[:60]!r}"
+    return ""

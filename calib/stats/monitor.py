@@ -12,14 +12,14 @@ import pandas as pd
 from calib.base.exceptions import InputError
 from calib.base.interval_words import with_interval
 from calib.base.results import Result
-from calib.data.equal_rows import together_by_column
+from calib.data.equal_rows import known_clusters
 from calib.data.kinds import check_equal_rows
 from calib.data.notions import TOP_K_NOTIONS, Notion
 from calib.data.predictions import Announcement, Scores, Values
 from calib.data.validation import as_groups, check_alpha, check_choice, check_not_negative, plain
 from calib.evidence.reductions import has_columns, problems_of
 from calib.evidence.rows import Source, known_rows
-from calib.stats.arrivals import CLOCKS, LARGEST_HASH, REMEMBERED, Entries, as_times, digest
+from calib.stats.arrivals import CLOCKS, LARGEST_HASH, REMEMBERED, Entries, as_times, digest, hashes_of
 from calib.stats.bets import CELLS, STAKE, Level, begun_by, cell_of, gap_bounds, log_factors
 
 #: Most blocks of rows whose sums are kept; neighbours are then joined.
@@ -97,8 +97,8 @@ class Monitor(Result):
         The worth of the bets now.
     since : float, Timestamp or None
         After an alarm, the start of the change that explains it best; a number of rows if no times are given.
-    n_rows, n_unlabelled : int
-        Rows that were bet on, and rows without a label.
+    n_rows, n_unlabelled, n_returned : int
+        Rows that were bet on, rows without a label, and rows left out because their cluster came before.
 
     Notes
     -----
@@ -139,9 +139,10 @@ class Monitor(Result):
         self.blocks: list[Block] = []
         self.clock = "row"
         self.largest = 0.0
-        self.n_rows = self.n_unlabelled = 0
+        self.n_rows = self.n_unlabelled = self.n_returned = 0
         self.seen: list[int] = []
         self.hashes = np.empty(0, dtype=np.int64)
+        self.clusters: np.ndarray | None = None  #: Hashes of the names of all clusters, ascending
         #: Bounds of outcome - score by (level, unit, cell) if rows of a start are compared with.
         self.start: dict[tuple[str, str], np.ndarray] = {}
 
@@ -230,12 +231,13 @@ class Monitor(Result):
         groups : (n,) array_like, optional
             Group of each row, if `by` names groups.
         cluster : (n,) array_like, optional
-            As for `calib.noise_floor`; a cluster is one bet. Keep it in one update.
+            As for `calib.noise_floor`; a cluster is one bet. Rows of clusters of earlier updates are left out
+            and counted, because what was seen of a cluster tells about its other rows.
 
         Raises
         ------
         InputError
-            If some rows were added before.
+            If some rows were added before, or all rows are of clusters that came before.
         """
         rows = self._rows(y, scores, time, groups, cluster)
         if rows is None:
@@ -263,7 +265,11 @@ class Monitor(Result):
             self.blocks.append(Block(earliest, latest, n_rows, self._log_mean()))
             self.largest = max(self.largest, self.log_evidence)
         self.n_rows += sum(n_rows for _, _, n_rows in rows.blocks)
+        self.n_returned += rows.n_returned
         self._remember(rows.hashes)
+        if rows.names is not None:
+            known = rows.names[:0] if self.clusters is None else self.clusters
+            self.clusters = np.unique(np.concatenate([known, rows.names]))
         while len(self.blocks) > MOST_BLOCKS:
             pairs = [self.blocks[at : at + 2] for at in range(0, len(self.blocks), 2)]
             self.blocks = [
@@ -364,6 +370,8 @@ class Monitor(Result):
         reached = (
             f"the evidence reached {np.exp(min(self.largest, MOST_LOG)):.3g} within {self.n_rows:,} rows"
         )
+        if self.n_returned:
+            reached += f", without {self.n_returned:,} rows of clusters that came before"
         if not self.alarm:
             return f"No alarm: {reached}; {self.threshold:.3g} would raise one."
         named = self.named()
@@ -444,6 +452,11 @@ class Monitor(Result):
             )
             rows = known_rows(np.asarray(labels), some, None, cluster)
         check_equal_rows(rows, "A monitor")
+        n_given, declared = rows.n_samples, rows.cluster
+        if declared is not None:
+            new = self._is_new(declared)
+            time, groups = (None if given is None else np.asarray(given)[new] for given in (time, groups))
+            rows, declared = rows.take(new), declared[new]
         clock, times = as_times(time, rows.n_samples, self.n_rows)
         if self.blocks and clock != self.clock:
             raise InputError(f"earlier rows have {CLOCKS[self.clock]}, these have {CLOCKS[clock]}")
@@ -455,8 +468,22 @@ class Monitor(Result):
             has_columns(rows),
             times,
             None if groups is None else as_groups(groups, rows.n_samples),
-            together_by_column(rows) if rows.cluster is None else rows.cluster,
+            known_clusters(rows),
+            None if declared is None else hashes_of(declared),
+            n_given - rows.n_samples,
         )
+
+    def _is_new(self, cluster: np.ndarray) -> np.ndarray:
+        """Return which rows are of clusters that did not come before, (n,) bool."""
+        new = np.ones(len(cluster), dtype=bool)
+        if self.clusters is not None:
+            new = ~np.isin(hashes_of(cluster), self.clusters)
+        if not new.any():
+            raise InputError(
+                f"all {len(new):,} rows are of clusters that came before, and a cluster is one bet. Add rows "
+                "of other clusters, or pass rows without clusters if they do not belong together"
+            )
+        return new
 
     def _refuse_known(self, hashes: np.ndarray) -> None:
         """Refuse an update with rows that were added before, if rows can be told apart."""

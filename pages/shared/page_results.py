@@ -32,6 +32,7 @@ from calib.diagrams.monitoring import OverTime, watch_rows
 from calib.diagrams.row_lists import cell_order
 from calib.diagrams.three_class_views import rows_of_classes
 from calib.evidence import BinStatistics
+from calib.evidence.clusters import Clusters
 from calib.evidence.reductions import top_label
 from calib.evidence.rows import Rows
 from calib.scale.summary import Summary
@@ -91,8 +92,10 @@ def _about(method: Method, top: bool) -> Rows | Summary:
     if isinstance(method.evidence, Summary):
         return method.evidence
     rows = method.evidence.tops() if top else method.evidence
-    found = None if rows.clusters.independent else rows.clusters.code  # perhaps in a column that is left out
-    return rows.of_scores(rows.predictions.with_metadata(None).with_cluster(found))
+    found = None if rows.clusters.independent else rows.clusters.code
+    alone = rows.of_scores(rows.predictions.with_metadata(None).with_cluster(found))
+    alone.suspected = rows.suspected  # perhaps by a column that is left out
+    return alone
 
 
 def ask(function: Callable[..., Result], *of: Any, **options: Any) -> Result:
@@ -295,7 +298,11 @@ def watched(method: Method, time: str | None, tolerance: float) -> OverTime:
     times = None if time is None else columns[time].astype(str).to_numpy(dtype=object)
     options: dict[str, Any] = {"notion": grouping(method, N_BINS)["notion"], "tolerance": tolerance}
     options["time"] = times
-    return compute("Looking at the rows over time", watch_rows, about(method, "top-label"), **options)
+    found, roles = about(method, "top-label"), dataset().roles
+    if isinstance(found, Rows) and roles is not None and "=" in (roles.cluster or ""):
+        found = found.of_scores(found.predictions.with_cluster(None))  # a change makes blocks of time alike
+        found.clusters = Clusters.of(None, found.n_samples)
+    return compute("Looking at the rows over time", watch_rows, found, **options)
 
 
 # Calibrators.

@@ -16,6 +16,7 @@ from calib.stats import verdict
 from calib.stats.measures import ece_of
 from pages.shared import page_results as results
 from pages.shared import widgets as ui
+from pages.shared.panels.dependence import show_dependence
 from pages.shared.panels.recommendation import show_recommendation
 from pages.shared.panels.report import offer_report
 from pages.shared.panels.rows_panel import rows_panel
@@ -43,6 +44,7 @@ def show_verdict() -> None:
         f"{result.level:.0%}, by exact intervals of all {result.n_ranges:,} ranges of the confidence that "
         "were tested.",
     )
+    show_dependence(result.suspected)
     if data.split is not None:
         st.caption(
             f"These are {data.evaluation.n_samples:,} of the file's rows; {data.split:.0%} are kept to fit "

@@ -10,12 +10,14 @@ from scipy import stats
 from benchmarks.simulation import means
 from benchmarks.sizes import HEAVY, QUESTIONS, perfect, rates
 from calib import (
+    ConfidencePrediction,
     InputError,
     Predictions,
     TopLabelPrediction,
     brier_score,
     calibration_test,
     conclude,
+    decide,
     effective_sample,
     error_interval,
     metrics,
@@ -29,6 +31,7 @@ from calib.evidence.clusters import Dependence, even_clusters_of, latent_correla
 from calib.evidence.rows import as_evidence
 from calib.stats import calibration_slope, calibration_tests
 from calib.stats.binless import calibration_frame
+from calib.testing import assert_calibrated
 
 
 @pytest.mark.parametrize("correlation", [0.0, 0.3, 0.7])
@@ -162,29 +165,66 @@ def test_few_clusters_do_not_tell():
         effective_sample(labels, proba)
 
 
-def test_a_column_of_clusters_that_nobody_named_counts():
+def test_a_suspected_column_is_asked_about_and_not_used():
     """Every claim about a perfect model is wrong; the limit is broken if rows are independent."""
     proba, labels, cluster = perfect(np.random.default_rng(8), "", 20, 100, 0.3)
     ids = pd.DataFrame({"donor": cluster})
     found, named = Predictions(proba, labels, metadata=ids), Predictions(proba, labels, cluster=cluster)
     alone = Predictions(proba, labels)
-    assert conclude(labels, alone).pooled
-    assert not len(conclude(labels, found).frame())
-    most = {"brier": brier_score(labels, proba) - 0.03}
-    answers = [check_limits(labels, each, most=most).checks[0].answer for each in (alone, found)]
-    assert answers == ["broken", "undecided"]
+    said = conclude(found)
+    assert said.pooled == conclude(alone).pooled != ()
+    then = said.suspected
+    assert (then.column, then.n_blank, then.worth.n_clusters) == ("donor", 0, 20)
+    assert len(then.conclusion.frame()) == len(conclude(named).frame()) == 0
+    assert conclude(named).suspected is conclude(found.independent()).suspected is None
     for told in (
-        lambda rows: metric_intervals(as_evidence(labels, rows), metrics(labels, rows)),
-        lambda rows: noise_floor(labels, rows, n_resamples=50).samples.tolist(),
-        lambda rows: calibration_test(labels, rows, test="ks").p_value,
-        lambda rows: slices(labels, rows, cluster % 2, n_resamples=50).p.tolist(),
+        lambda rows: metric_intervals(as_evidence(rows), metrics(rows)),
+        lambda rows: noise_floor(rows, n_resamples=50).samples.tolist(),
+        lambda rows: calibration_test(rows, test="ks").p_value,
+        lambda rows: slices(rows, groups=cluster % 2, n_resamples=50).p.tolist(),
         lambda rows: rows.split(0.5)[0].labels.tolist(),
     ):
-        assert told(found) == told(named) != told(alone)
-    scored, told = (
-        slices(labels, rows, cluster % 2, cluster=cluster, n_resamples=50) for rows in (proba, found)
+        assert told(found) == told(found.independent()) == told(alone) != told(named)
+
+
+def test_promises_are_the_more_careful_ones_for_suspected_clusters():
+    proba, labels, cluster = perfect(np.random.default_rng(8), "", 20, 100, 0.3)
+    ids = pd.DataFrame({"donor": cluster})
+    found, named = Predictions(proba, labels, metadata=ids), Predictions(proba, labels, cluster=cluster)
+    most = {"brier": brier_score(labels, proba) - 0.03}
+    asked = [check_limits(rows, most=most) for rows in (found, named, found.independent())]
+    assert [gate.answer for gate in asked] == ["undecided", "undecided", "broken"]
+    assert [bool(gate.dependence) for gate in asked] == [True, False, False]
+    rules = [decide(rows, accuracy=0.8) for rows in (found, named, found.independent())]
+    assert rules[0].coverage == min(rule.coverage for rule in rules) < rules[2].coverage
+    assert [rule.dependence is None for rule in rules] == [False, True, True]
+    assert_calibrated(found)
+    with pytest.raises(AssertionError):
+        assert_calibrated(found.independent())
+
+
+def test_groups_are_no_clusters_of_statements_about_them():
+    """Countries as clusters, given or by a coarser column, do not change what is said about countries."""
+    random = np.random.default_rng(3)
+    country = np.repeat(np.arange(15), 200)
+    confidence = random.uniform(0.6, 0.95, 3000)
+    right = random.random(3000) < confidence - 0.125 * (country < 3)
+    rows = ConfidencePrediction(confidence, right)
+    plain = slices(rows, groups=country, notion="confidence", n_resamples=199)
+    assert plain.above_noise.sum() == 3
+    for cluster in (country, country // 2):
+        table = slices(rows.with_cluster(cluster), groups=country, notion="confidence", n_resamples=199)
+        assert table.p.tolist() == plain.p.tolist()
+        given = rows.with_cluster(cluster)
+        told, alone = (
+            check_limits(each, most={"conf_ece": 0.2}, groups={"c": country}, n_resamples=0)
+            for each in (given, rows.independent())
+        )
+        assert told.checks == alone.checks
+    finer = slices(
+        rows.with_cluster(np.arange(3000) // 10), groups=country, notion="confidence", n_resamples=199
     )
-    assert scored.p.tolist() == told.p.tolist()
+    assert finer.p.tolist() != plain.p.tolist()
 
 
 @pytest.mark.thorough

@@ -5,8 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 import pytest
+from scipy.special import ndtr
 
-from calib import InputError, Monitor, Predictions, TopLabelPrediction
+from calib import ConfidencePrediction, InputError, Monitor, Predictions, TopLabelPrediction, load, save
 from calib.stats.bets import EXPONENTS, STAKE, begun_by, gap_bounds, log_factors
 
 
@@ -261,3 +262,52 @@ def test_evidence_is_half_of_all_rows_and_a_quarter_each_of_classes_and_groups()
     assert monitor.evidence == pytest.approx(of_all / 2 + of_classes / 4 + of_groups / 4)
     alone = Monitor(notion="confidence").update(*week(0, off=0.3))
     assert alone.log_evidence == pytest.approx(alone.frame()["log_evidence"].item())
+
+
+def weeks(monitor, random, patients, n_weeks=26, **options):
+    """Add rows of a calibrated stream, two of each patient a week; `patients` gives the names of a week."""
+    latent = np.random.default_rng(9).standard_normal(40 * n_weeks)
+    for week in range(n_weeks):
+        place = np.repeat(patients(week), 2)
+        score = random.uniform(0.05, 0.95, len(place))
+        common = np.sqrt(0.4) * latent[place] + np.sqrt(0.6) * random.standard_normal(len(place))
+        monitor.update(ndtr(common) < score, score, np.full(len(place), week), cluster=place, **options)
+    return monitor
+
+
+def test_patients_that_come_back_are_refused_or_left_out(tmp_path):
+    """40 patients every week are one bet each; with new patients beside them only these are bet on."""
+    random, monitor = np.random.default_rng(0), Monitor(notion="confidence")
+    with pytest.raises(InputError, match="came before"):
+        weeks(monitor, random, lambda week: np.arange(40))
+    assert (monitor.n_rows, monitor.n_returned, len(monitor.clusters)) == (80, 0, 40)
+    save(monitor, tmp_path / "state.json")
+    again = load(tmp_path / "state.json")
+    with pytest.raises(InputError, match="came before"):
+        weeks(again, random, lambda week: np.arange(40), 1)
+    weeks(again, random, lambda week: np.arange(20 * week + 20, 20 * week + 60), 3)
+    assert (again.n_rows, again.n_returned) == (80 + 3 * 40, 3 * 40)
+    save(again, tmp_path / "state.json")
+    assert load(tmp_path / "state.json").n_returned == again.n_returned
+
+
+def test_rows_declared_independent_are_new_in_every_update():
+    random, monitor = np.random.default_rng(1), Monitor(notion="confidence")
+    for _ in range(3):
+        score = random.random(100)
+        rows = ConfidencePrediction(score, random.random(100) < score, cluster=np.zeros(100, dtype=int))
+        monitor.update(rows.independent())
+    assert (monitor.n_rows, monitor.n_returned) == (300, 0)
+
+
+@pytest.mark.parametrize(("gap", "n_rows"), [(0.14, 4_000), (0.081, 10_000)])
+def test_a_drift_is_found_although_its_weeks_are_alike(gap, n_rows):
+    for seed in range(8):
+        random = np.random.default_rng(seed)
+        day, score = np.sort(random.integers(0, 120, n_rows)), random.uniform(0.3, 0.99, n_rows)
+        right = random.random(n_rows) < score - gap * (day >= 60)
+        dates = (np.datetime64("2026-01-01") + day).astype(str)
+        rows = ConfidencePrediction(score, right, metadata=pd.DataFrame({"scored_at": dates}))
+        monitor = Monitor(notion="confidence").update(rows, time=dates)
+        assert monitor.alarm
+        assert abs((monitor.since - pd.Timestamp("2026-03-02")).days) <= 10

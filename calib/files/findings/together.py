@@ -1,4 +1,4 @@
-"""Findings about dependent rows: copies, and columns that say which rows belong together."""
+"""Findings about dependent rows: copies, clusters, and rows that a test shows to be alike."""
 
 from __future__ import annotations
 
@@ -10,15 +10,15 @@ import numpy as np
 import pandas as pd
 
 from calib.data.equal_rows import (
+    ALL_DECIMALS,
     DECIMALS,
     LEAST_EFFECT,
-    alike_in,
+    Claims,
     copies_of,
     design_effect,
     keys_of,
-    near_copies,
+    suspected_of,
 )
-from calib.data.likeness import groupings, questions_of
 from calib.data.matrices import highest
 from calib.data.predictions import ConfidencePrediction, TopLabelPrediction
 from calib.files.findings.codes import Finding, some
@@ -26,51 +26,43 @@ from calib.files.readers.columns import is_within
 from calib.files.readers.conventions import is_called
 from calib.files.readers.raw_predictions import RawPredictions, are_single_percentages
 from calib.files.readers.roles import Roles
-from calib.files.readers.tables import as_keys, some_names
-
-#: Columns that a message names.
-MOST_NAMED = 3
+from calib.files.readers.tables import as_keys
 
 
-def raw_keys(raw: RawPredictions) -> np.ndarray:
+def raw_keys(raw: RawPredictions, decimals: int = DECIMALS) -> np.ndarray:
     """Return `row_keys` of scores as a file has them, with the predicted class beside them."""
     scores = np.nan_to_num(raw.proba)
     if "vector" in raw.has:
-        return keys_of(scores, highest(scores))
+        return keys_of(scores, highest(scores), decimals)
     if raw.predicted is None:
-        return keys_of(scores)
-    return keys_of(scores, [pd.util.hash_array(as_keys(raw.predicted)).view(np.int64)])
+        return keys_of(scores, (), decimals)
+    predicted = pd.util.hash_array(as_keys(raw.predicted)).view(np.int64)
+    return keys_of(scores, [predicted], decimals)
 
 
-def _claims(raw: RawPredictions) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray | None] | None:
-    """Return score, outcome, label code and predicted class of each row; None if the file lacks them."""
+def _claims(raw: RawPredictions) -> Claims | None:
+    """Return the claim about each row; None if the file lacks labels."""
     if (codes := raw.codes) is None:
         return None
     if "vector" in raw.has:
         predicted, score = raw.highest
-        return score, predicted == codes, codes, predicted
+        return Claims(score, predicted == codes, codes, predicted)
     score = raw.proba[:, 0]
     announced = raw.predicted_codes() if "classes" in raw.has else None
-    return score, codes == 1 if announced is None else announced == codes, codes, announced
+    return Claims(score, codes == 1 if announced is None else announced == codes, codes, announced)
 
 
-def _usable(raw: RawPredictions, codes: np.ndarray) -> np.ndarray:
-    return np.isfinite(raw.proba).all(axis=1) & (codes >= 0) & ~raw.abstained
+def _usable(raw: RawPredictions, claims: Claims) -> np.ndarray:
+    usable = np.isfinite(raw.proba).all(axis=1) & (claims.label >= 0) & ~raw.abstained
+    return usable if claims.predicted is None else usable & (claims.predicted >= 0)
 
 
-def copies_in(raw: RawPredictions, *, exact: bool = True) -> np.ndarray | None:
-    """Return `exact_copies` of the labelled rows of a file, or `near_copies`, -1 for the others."""
+def copies_in(raw: RawPredictions) -> np.ndarray | None:
+    """Return `exact_copies` of the labelled rows of a file, -1 for the others."""
     if (claims := _claims(raw)) is None:
         return None
-    score, right, codes, predicted = claims
-    usable = _usable(raw, codes)
-    values = score[usable], right[usable], codes[usable]
-    if exact:
-        copies = copies_of(raw_keys(raw)[usable], *values)
-    else:
-        label = None if predicted is None else predicted[usable]
-        copies = near_copies(raw.proba[usable], *values, label) if is_within(raw.proba[usable]) else None
-    if copies is None:
+    usable = _usable(raw, claims)
+    if (copies := copies_of(raw_keys(raw, ALL_DECIMALS)[usable], claims.take(usable))) is None:
         return None
     every = np.full(raw.n_samples, -1, dtype=np.int64)
     every[usable] = copies
@@ -80,8 +72,7 @@ def copies_in(raw: RawPredictions, *, exact: bool = True) -> np.ndarray | None:
 def find_copies(raw: RawPredictions) -> Finding | None:
     if raw.cluster is not None:
         return None
-    copies = exact = copies_in(raw)
-    if copies is None and (copies := copies_in(raw, exact=False)) is None:
+    if (copies := copies_in(raw)) is None:
         return None
     known = copies[copies >= 0]
     again = np.flatnonzero(pd.Series(copies).duplicated().to_numpy() & (copies >= 0))
@@ -94,10 +85,10 @@ def find_copies(raw: RawPredictions) -> Finding | None:
             f"Copies count as clusters, of which there are {known.max() + 1:,}, and stay together in splits "
             "and folds."
         )
-    which, equal = "exact", f"their scores, to {DECIMALS} decimals, and their labels are equal"
-    if exact is None:
-        which, equal = "changed", "their labels are equal, and their scores nearly so"
-    copied = f"{len(again):,} of {raw.n_samples:,} rows are {which} copies of others ({some(again)}): {equal}"
+    copied = (
+        f"{len(again):,} of {raw.n_samples:,} rows are exact copies of others ({some(again)}): all digits of "
+        "their scores and their labels are equal"
+    )
     return Finding(
         "rows_copied",
         "note" if effect < LEAST_EFFECT else "warning",
@@ -106,18 +97,8 @@ def find_copies(raw: RawPredictions) -> Finding | None:
     )
 
 
-def _questions_in(raw: RawPredictions) -> np.ndarray | None:
-    """Return `questions_of` the usable rows of a file that are no copies."""
-    if raw.cluster is not None or (claims := _claims(raw)) is None or copies_in(raw) is not None:
-        return None
-    score, right, codes, predicted = claims
-    usable = _usable(raw, codes)
-    values = raw_keys(raw)[usable], score[usable], right[usable]
-    return questions_of(*values, None if predicted is None else predicted[usable])
-
-
 def find_rows_together(raw: RawPredictions) -> Finding | None:
-    """Say how many independent rows clusters are worth, or find columns that hold clusters."""
+    """Say how many independent rows clusters are worth, or which rows a test shows to be alike."""
     rows = _rows_of(raw)
     if rows is None:
         return None
@@ -127,59 +108,58 @@ def find_rows_together(raw: RawPredictions) -> Finding | None:
         return effective_sample(rows.labels, rows, cluster=cluster).words
 
     if raw.cluster is not None:
+        if len(pd.unique(raw.cluster)) == raw.n_samples:
+            return None
         name = "cluster" if raw.roles is None or raw.roles.cluster is None else raw.roles.cluster
         return Finding(
             "clusters_kept",
             "note",
             f"column {name!r} says which rows belong together: {worth_of(rows.cluster)}. "
-            "Floors, tests and intervals allow for it, and splits and folds keep clusters on one side.",
+            "Floors, tests and intervals allow for it, and splits and folds keep clusters on one side. The "
+            "fix, as --independent, undoes this: each row then stands alone.",
             columns=(name,),
+            repair=_independent,
         )
-    alike, questions = alike_in(rows), _questions_in(raw)
-    if questions is not None and not (alike and alike[0].cluster.max() < questions.max()):
-        return Finding(
-            "rows_together",
-            "note",
-            f"sets of about {len(questions) / (questions.max() + 1):.0f} rows have equal scores, like "
-            "answers to a question, and are right or wrong together, more than their scores explain. They "
-            f"count as clusters: {worth_of(questions)}.",
-        )
-    if not alike:
-        return _named(raw, rows, worth_of) or _too_few(rows)
-    first = alike[0]
-    others = [other.column for other in alike[1:] if _name_of(other.column) != _name_of(first.column)]
-    also = f", and so are rows of equal {some_names(others[:MOST_NAMED])}" if others else ""
+    claims = _claims(raw)
+    if claims is None or copies_in(raw) is not None:
+        return None
+    usable = _usable(raw, claims)
+    matrix, keys = raw.proba[usable], raw_keys(raw)[usable]
+    matrix = matrix if is_within(matrix) else rows.confidence[:, None]
+    taken = claims.take(usable)._replace(score=rows.confidence)
+    suspected = suspected_of(taken, keys, matrix, rows.metadata)
+    if suspected is None:
+        return _repeated_ids(raw, usable, worth_of) or _too_few(rows)
+    named = f", as --cluster {suspected.column!r} does" if suspected.column else ""
     return Finding(
         "rows_together",
         "warning",
-        f"{first.words} are right or wrong together, more than their scores explain{also}. They count as "
-        f"clusters: {worth_of(first.cluster)}. --cluster COLUMN, or the menu Rows that belong together, "
-        "names another column; with a column that has no repeated values, rows count as independent. If "
-        "the column describes rows instead, as a country does, scores are off by it: see Slices.",
-        columns=tuple(found.column for found in alike),
+        f"{suspected.rows} are right or wrong together, more than their scores explain. Rows count as "
+        f"independent. If these belong together, {worth_of(suspected.cluster)}, and the fix counts them so"
+        f"{named}. --independent says that they do not; scores are then off by what they share.",
+        columns=(suspected.column,) if suspected.column else (),
+        repair=_clustered(suspected.cluster, usable, suspected.column),
     )
 
 
-def _named(raw: RawPredictions, rows: Any, worth_of: Callable[[np.ndarray], str]) -> Finding | None:
-    """Propose a column whose name suggests clusters, although a test shows no dependence."""
-    id_name = "id" if raw.roles is None else raw.roles.id
-    classes = [rows.labels, rows.label] if "classes" in rows.has else [rows.labels]
-    for name, codes in ({} if rows.metadata is None else groupings(rows.metadata, classes)).items():
-        if name == id_name or (is_called(name, "together") and design_effect(codes) >= LEAST_EFFECT):
-            return Finding(
-                "rows_together",
-                "note",
-                f"values of {name[:60]!r} repeat, so rows of equal values may belong together, but no test "
-                f"shows it. As clusters, {worth_of(codes)}. The fix counts them as clusters, as --cluster "
-                f"{name} or the menu Rows that belong together does; it removes no row.",
-                columns=(name,),
-                repair=_clustered(name),
-            )
-    return None
-
-
-def _name_of(column: str) -> str:
-    return column.partition("=")[0]
+def _repeated_ids(
+    raw: RawPredictions, usable: np.ndarray, worth_of: Callable[[np.ndarray], str]
+) -> Finding | None:
+    """Propose ids of rows as clusters if they repeat, although a test shows no dependence."""
+    if raw.ids is None:
+        return None
+    name = "id" if raw.roles is None or raw.roles.id is None else raw.roles.id
+    codes = pd.factorize(as_keys(raw.ids[usable]))[0]
+    if design_effect(codes) < LEAST_EFFECT:
+        return None
+    return Finding(
+        "rows_together",
+        "note",
+        f"ids in {name[:60]!r} repeat, so rows of equal ids may belong together, but no test shows it. As "
+        f"clusters, {worth_of(codes)}. The fix counts them as clusters, as --cluster {name} does.",
+        columns=(name,),
+        repair=_clustered(codes, usable, name),
+    )
 
 
 def _too_few(rows: Any) -> Finding | None:
@@ -199,18 +179,21 @@ def _too_few(rows: Any) -> Finding | None:
     return None
 
 
-def _clustered(column: str) -> Any:
+def _clustered(cluster: np.ndarray, usable: np.ndarray, column: str) -> Any:
     def repair(data: RawPredictions) -> RawPredictions:
-        values = _further(data).get(column)
-        if values is None:
+        if data.n_samples != len(usable):
             return data
-        cells = as_keys(values)
-        alone = cells == ""
-        cells[alone] = [f"row {row}" for row in np.flatnonzero(alone)]
-        roles = None if data.roles is None else replace(data.roles, cluster=column)
-        return replace(data, cluster=cells, roles=roles)
+        every = len(usable) + np.arange(len(usable))
+        every[usable] = cluster
+        roles = data.roles if data.roles is None else replace(data.roles, cluster=column or None)
+        return replace(data, cluster=every, roles=roles)
 
     return repair
+
+
+def _independent(data: RawPredictions) -> RawPredictions:
+    roles = None if data.roles is None else replace(data.roles, cluster=None)
+    return replace(data, cluster=np.arange(data.n_samples), roles=roles)
 
 
 def _further(raw: RawPredictions) -> dict[str, np.ndarray]:
@@ -224,11 +207,8 @@ def _rows_of(raw: RawPredictions) -> Any:
     """Return the labelled rows with the one claim about each; None if the scores are no probabilities yet."""
     if (claims := _claims(raw)) is None:
         return None
-    score, right, codes, predicted = claims
-    usable = _usable(raw, codes)
-    if predicted is not None:
-        usable &= predicted >= 0
-    score = score[usable]
+    usable = _usable(raw, claims)
+    score, right, codes, predicted = claims.take(usable)
     if len(score) and are_single_percentages(score):
         score = score / score.dtype.type(100.0)
     if not len(score) or not is_within(score):
@@ -238,5 +218,5 @@ def _rows_of(raw: RawPredictions) -> Any:
     row_columns["cluster"] = None if raw.cluster is None else raw.cluster[usable]
     score = score.clip(0.0, 1.0)
     if predicted is None:
-        return ConfidencePrediction(score, right[usable], **row_columns)
-    return TopLabelPrediction(predicted[usable], score, codes[usable], **row_columns)
+        return ConfidencePrediction(score, right, **row_columns)
+    return TopLabelPrediction(predicted, score, codes, **row_columns)

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from calib.data.likeness import MIN_CLUSTERS
 from calib.files.readers.answers import no_classes, says_right, yes_or_no
 from calib.files.readers.conventions import (
     KNOWN,
@@ -126,14 +127,22 @@ class Columns:
                 continue
             number = name in self.numeric
             role = next((role for role in SIDE_ROLES if self.called(name, role)), None)
-            if role == "cluster" and len(pd.unique(self[name])) == len(self[name]):
-                role = "id"  # nothing belongs together
+            if role in ("id", "cluster") or (role is None and self.called(name, "together")):
+                role = self._id_or_cluster(name, role)
             if role is not None and (number if role == "weight" else name not in self.fractions):
                 if roles[role] is None and not (role == "model" and len(self.words(name)) < 2):
                     roles[role] = name
             elif number and roles["index"] is None and self._is_index(name, position):
                 roles["index"] = name
         return roles
+
+    def _id_or_cluster(self, name: str, role: str | None) -> str | None:
+        """Return the role of a column named like an id: rows of equal values may belong together."""
+        n_values = len(pd.unique(self[name]))
+        if n_values == len(self[name]):
+            return None if role is None else "id"
+        repeats = self.called(name, "together") and n_values >= MIN_CLUSTERS
+        return "cluster" if repeats else role
 
     def _is_index(self, name: str, position: int) -> bool:
         named, values = self.called(name, "index"), self[name]

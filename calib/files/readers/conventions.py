@@ -63,8 +63,8 @@ NAMES = {
         "klass"
     ),
     "flag": words_of("correct is_correct is_true is_label hit"),
-    # what several rows may be about
-    "together": words_of(_TOPICS) | pairs_of(_TOPICS, "id no nr number code key"),
+    # what several rows are about: clusters, if there are enough of them
+    "together": words_of(f"qid {_TOPICS}") | pairs_of(_TOPICS, "id no nr number code key"),
     # when, or in which part of an experiment: never a label, a class or a score
     "aside": words_of(
         "period time timestamp date datetime day week month quarter year hour step batch iteration rank "

@@ -15,7 +15,6 @@ import pandas as pd
 
 from calib.base.exceptions import InputError
 from calib.base.parallel import map_row_blocks
-from calib.data.equal_rows import counted_together
 from calib.data.kinds import KINDS
 from calib.data.matrices import ROW_SUM_TOLERANCE, highest, row_sums, softmax_rows
 from calib.data.predictions import (
@@ -337,14 +336,14 @@ class RawPredictions:
             make = Predictions.from_logits
         elif scale == "log_probabilities":
             proba = exp_normalised(proba)
-        return self._voted(counted_together(make(proba, labels, self.class_names, **self._further())))
+        return self._voted(make(proba, labels, self.class_names, **self._further()))
 
     def announced(self, scores: str = "auto") -> Announcement:
         """Check everything and return predictions of this kind; abstentions are left out."""
         if "vector" in self.has:
             return self.predictions(scores)
         self.check_columns()
-        return self._voted(counted_together(assessed_as_stated(self._announcement(scores))))
+        return self._voted(assessed_as_stated(self._announcement(scores)))
 
     def _voted(self, rows: Any) -> Any:
         """Add the votes to checked rows; rows without votes stay as they are."""

@@ -47,7 +47,10 @@ _STATE = Record(
         "n_unlabelled": whole(0),
         "seen": Array(("s",), 0, whole=True),
         "hashes": Array(("h",), 0, LARGEST_HASH, "increasing", whole=True),
-    }
+        "n_returned": whole(0),
+        "clusters": Maybe(Array(("c",), 0, LARGEST_HASH, "increasing", whole=True)),
+    },
+    later={"n_returned": 0, "clusters": None},
 )
 _BLOCKS = Record(
     {

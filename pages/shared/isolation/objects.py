@@ -14,7 +14,6 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from calib.data.equal_rows import together_by_column
 from calib.data.predictions import Announcement, Predictions
 from calib.files.readers.tables import Table, frozen, packed_table
 
@@ -65,13 +64,13 @@ class Packer:
             return {"file": self.pack({**vars(value), "columns": own})}
         if (name := _name_of(value)) == ROWS:  # a worker searches for no clusters, and sorts nothing again
             clusters = None if value.clusters.independent else value.clusters
-            return {"rows": self.pack([value.predictions, list(value.reduced), clusters])}
+            held = [value.predictions, list(value.reduced), clusters, value.suspected]
+            return {"rows": self.pack(held)}
         _type_named(name)
         items = list(value) if isinstance(value, tuple) else None
         state = {} if isinstance(value, tuple) else _state(value)
         if isinstance(value, Announcement) and not self.texts:
-            cluster = together_by_column(value) if value.cluster is None else value.cluster
-            state = {**state, "metadata": value.columns_with_roles(), "cluster": cluster}
+            state = {**state, "metadata": value.columns_with_roles()}
         packed = {"object": name, "items": self.pack(items), "state": self.pack(state)}
         self._described[id(value)] = len(self._described), value
         return packed
@@ -154,12 +153,13 @@ def _unpacked(data: Any, arrays: Sequence[np.ndarray], made: list[Any]) -> Any:
     return restored
 
 
-def _evidence(predictions: Announcement, problems: Sequence[Any], clusters: Any) -> Any:
+def _evidence(predictions: Announcement, problems: Sequence[Any], clusters: Any, suspected: Any) -> Any:
     from calib.evidence.clusters import Clusters
     from calib.evidence.rows import Rows
 
     evidence = Rows(predictions, problems=problems)
     evidence.clusters = clusters or Clusters.of(None, evidence.n_samples)
+    evidence.suspected = suspected
     return evidence
 
 

@@ -36,7 +36,7 @@ LISTED_VALUES = 1_000
 
 
 #: Notes whose fix reads the file in another way; other notes need no action, and have no button.
-ALTERNATIVES = ("binary_input", "class_wise_scores", "rows_together")
+ALTERNATIVES = ("binary_input", "class_wise_scores", "rows_together", "clusters_kept")
 
 
 def show_roles(reading: Reading) -> None:
@@ -196,7 +196,8 @@ def _show_examination(reading: Reading, part: str, findings: Sequence[Finding] |
             left.text(finding.message[:1].upper() + finding.message[1:])
             if finding.fix is None or (finding.severity == "note" and finding.code not in ALTERNATIVES):
                 continue
-            verb = "Read it so" if finding.severity == "note" else "Apply fix"
+            verb = "Read it so" if finding.severity == "note" or finding.code in ALTERNATIVES else "Apply fix"
+            verb = "Undo" if finding.code == "clusters_kept" else verb
             left.caption(f"*{verb}* changes: {report.effect(finding.code)}")
             if right.button(verb, key=f"fix-{reading.slot}-{part}-{finding.code}"):
                 reports = {**reading.reports, part: report.fix(finding.code)}

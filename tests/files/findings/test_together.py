@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from calib import examine, read
+from calib import conclude, examine, read
 from calib.data.times import BLOCKS, blocks_of
 from calib.evidence.clusters import Dependence
 from calib.evidence.rows import as_evidence
@@ -42,12 +42,55 @@ HOURS = np.array(
         ("seconds_time", np.arange(1000.0), "seconds_time=20"),
     ],
 )
-def test_a_column_whose_rows_are_alike_counts_as_clusters(name, values, column):
+def test_a_column_whose_rows_are_alike_is_asked_about(name, values, column):
     table = file(**{name: values})
     found = examine(table)["rows_together"]
-    assert (found.severity, found.columns[0], found.fix) == ("warning", column, None)
-    assert read(table).n_clusters == (20 if column == "seconds_time=20" else GROUPS)
-    assert read(table, cluster=column).n_clusters == read(table).n_clusters
+    assert (found.severity, found.columns) == ("warning", (column,))
+    assert read(table).n_clusters is None
+    n_clusters = 20 if column == "seconds_time=20" else GROUPS
+    assert examine(table).fix("rows_together").announced().n_clusters == n_clusters
+    assert read(table, cluster=column).n_clusters == n_clusters
+
+
+def test_cells_without_a_value_are_left_out_and_counted():
+    """Alone, each blank cell would be a further value, and a column of 25 values would have 225."""
+    table = file(donor=np.where(np.arange(1000) % 5 == 0, "", CODES))
+    suspected = conclude(read(table)).suspected
+    assert (suspected.column, suspected.n_blank) == ("donor", 200)
+    assert suspected.worth.n_clusters == GROUPS + 200
+    assert examine(table)["rows_together"].columns == ("donor",)
+
+
+@pytest.mark.parametrize("drift", ["step", "slope"])
+def test_a_change_in_time_does_not_make_blocks_of_time_alike(drift):
+    random = np.random.default_rng(5)
+    day, confidence = np.sort(random.integers(0, 120, 4000)), random.uniform(0.3, 0.99, 4000)
+    gap = 0.14 * (day >= 60) if drift == "step" else 0.2 * day / 120
+    correct = random.random(4000) < confidence - gap
+    dates = (np.datetime64("2026-01-01") + day).astype(str)
+    table = pd.DataFrame({"confidence": confidence, "correct": correct.astype(int), "scored_at": dates})
+    assert "rows_together" not in examine(table).codes
+
+
+def test_clusters_of_a_name_can_be_undone():
+    """A column of ids that repeat is used because of its name; the fix and `independent` undo it."""
+    table = file(0.0, image_id=CODES)
+    found = examine(table)["clusters_kept"]
+    assert (found.severity, found.columns) == ("note", ("image_id",))
+    assert as_evidence(read(table)).n_clusters == GROUPS
+    undone = examine(table).fix("clusters_kept")
+    assert "clusters_kept" not in undone.codes
+    for rows in (undone.announced(), read(table).independent()):
+        assert as_evidence(rows).n_clusters is conclude(rows).suspected is None
+
+
+@pytest.mark.parametrize(
+    "name", ["patient", "subject", "user", "question", "document", "session_id", "doc_no"]
+)
+def test_columns_that_name_what_rows_are_about_are_clusters(name):
+    assert read(file(0.0, **{name: CODES})).n_clusters == GROUPS
+    single = [f"{name} {row}" for row in range(1000)]
+    assert read(file(0.0, **{name: single})).n_clusters is None
 
 
 def test_a_number_by_which_scores_are_off_is_no_cluster():
@@ -66,9 +109,11 @@ def test_questions_that_share_a_score_are_found_without_a_column():
     confidence = random.uniform(0.5, 1.0, GROUPS).round(6)[PLACE]
     correct = Dependence(PLACE, 0.6).uniform(random) < confidence
     table = pd.DataFrame({"confidence": confidence, "correct": correct.astype(int)})
-    found = examine(table)["rows_together"]
-    assert (found.severity, found.fix) == ("note", None)
-    assert read(table).n_clusters == as_evidence(correct, confidence).n_clusters == GROUPS
+    assert examine(table)["rows_together"].columns == ()
+    assert examine(table).fix("rows_together").announced().n_clusters == GROUPS
+    assert read(table).n_clusters is as_evidence(correct, confidence).n_clusters is None
+    suspected = conclude(correct, confidence).suspected
+    assert (suspected.column, suspected.worth.n_clusters) == ("", GROUPS)
     assert "rows_together" not in examine(table.assign(confidence=random.choice(confidence, 1000))).codes
 
 
@@ -98,13 +143,6 @@ def test_a_column_that_the_class_decides_is_not_proposed():
     assert "rows_together" not in examine(table).codes
 
 
-def test_ids_that_repeat_are_a_note_if_their_rows_are_not_alike():
-    table = file(0.0, image_id=CODES)
-    found = examine(table)["rows_together"]
-    assert (found.severity, found.columns, len(found.rows)) == ("note", ("image_id",), 0)
-    assert examine(table).fix("rows_together").announced().n_clusters == GROUPS
-
-
 def test_few_values_of_a_site_are_too_few_to_tell():
     found = examine(file(site=PLACE % 6))["rows_together"]
     assert (found.columns, found.fix) == (("site",), None)
@@ -115,24 +153,26 @@ def test_copies_without_an_id_count_as_clusters():
     found = examine(table)["rows_copied"]
     assert (found.severity, found.fix) == ("warning", None)
     assert len(found.rows) == pytest.approx(3000, abs=2)  # two different rows of 1,000 may agree by chance
-    assert read(table).n_clusters == pytest.approx(1000, abs=2)
+    assert as_evidence(read(table)).n_clusters == pytest.approx(1000, abs=2)
     few = examine(pd.concat([file(0.0), file(0.0).nsmallest(24, "confidence")]))
     assert few["rows_copied"].severity == "note"
     assert len(few["rows_copied"].rows) == pytest.approx(24, abs=2)
     assert few.announced().cluster is None
 
 
-def test_copies_whose_scores_changed_count_as_clusters():
+def test_copies_whose_scores_changed_are_suspected():
     """300 rows of 3 classes, five times each with other digits from the fourth decimal on."""
     random = np.random.default_rng(1)
     proba = random.dirichlet([1.0, 1.0, 1.0], 300)
     labels = (random.random((300, 1)) > proba.cumsum(axis=1)).sum(axis=1)
     changed = np.abs(proba.repeat(5, axis=0) + random.uniform(-2e-4, 2e-4, (1500, 3)))
     changed /= changed.sum(axis=1, keepdims=True)
-    assert len(examine(changed, labels.repeat(5))["rows_copied"].rows) == pytest.approx(1200, abs=10)
+    report = examine(changed, labels.repeat(5))
+    assert "rows_copied" not in report.codes
+    assert report.fix("rows_together").predictions().n_clusters == pytest.approx(300, abs=10)
     others = random.dirichlet([1.0, 1.0, 1.0], 1500)
     drawn = (random.random((1500, 1)) > others.cumsum(axis=1)).sum(axis=1)
-    assert "rows_copied" not in examine(others, drawn).codes
+    assert not {"rows_copied", "rows_together"} & set(examine(others, drawn).codes)
 
 
 def test_blocks_are_those_of_the_calendar():
