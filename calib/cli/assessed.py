@@ -57,6 +57,8 @@ def assessed(options: Namespace) -> Assessed:
     if options.calibrator:
         calibrator, rows, used = calibrator_for(options.calibrator, rows, notes)
     base = Rows(rows)
+    if base.is_declared and not (options.cluster or rows.voted is not None or base.clusters.independent):
+        notes.append("clusters are used because of a column's name; --independent counts each row alone")
     return Assessed(base, calibrator, used, (size_words(base), *notes))
 
 

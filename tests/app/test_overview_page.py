@@ -5,14 +5,16 @@ from __future__ import annotations
 import re
 
 import numpy as np
+import pandas as pd
 import pytest
 
 from benchmarks.populations import draw_labels, overconfident, scores
-from calib import Predictions, conclude
+from calib import ConfidencePrediction, Predictions, conclude
 from calib.files.saved.project import Project
 from calib.report.html import text
 from pages.shared.panels.recommendation import LEAVE
 from pages.shared.session import BASE
+from pages.shared.widgets import escaped
 from tests.app.running import open_page, press, with_binning, words
 
 
@@ -30,6 +32,27 @@ def test_the_verdict_and_the_class_it_leads_to():
     worst = said.headline[0]
     assert (f"Predicted {names[worst]}", f"class={worst}") in links(app)
     assert "TL-ECE **" in words(app)
+
+
+def test_the_choice_about_suspected_clusters_is_two_buttons(tmp_path, monkeypatch):
+    """15 countries of 100 rows, of which three are off: independent rows, until a button is pressed."""
+    random, country = np.random.default_rng(1), np.repeat(np.arange(15), 100)
+    confidence = random.uniform(0.6, 0.95, 1500)
+    right = random.random(1500) < confidence - 0.25 * (country < 3)
+    columns = pd.DataFrame({"country": [f"C{code}" for code in country]})
+    rows = ConfidencePrediction(confidence, right, metadata=columns)
+    Project("countries", rows).save(tmp_path / "project.zip")
+    monkeypatch.setenv("CALIB_PROJECT", str(tmp_path / "project.zip"))
+    app = open_page("pages/views/overview.py")
+    said = conclude(rows)
+    assert said.pooled
+    assert escaped(said.suspected.words()) in words(app)
+    press(app, "They belong together")
+    assert app.session_state["dataset"].evaluation.n_clusters == 15
+    assert escaped(said.suspected.words()) not in words(app)
+    press(app, "Undo clusters: each row stands alone")
+    assert app.session_state["dataset"].evidence.clusters.independent
+    assert escaped(said.suspected.words()) not in words(app)
 
 
 @pytest.mark.parametrize(
