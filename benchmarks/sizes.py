@@ -12,8 +12,8 @@ binless, weighted, kernel: tests without bins, by redraws of the outcomes and by
 the line in log-odds of weighted rows; the kernel test of whole vectors, also of models that are not
 calibrated.
 
-clusters, column, untold: labels follow the scores, and the latent numbers of the rows of a cluster depend on
-each other. Every statement is wrong. calib is given the clusters, finds them in a column, or is not told.
+clusters, untold: labels follow the scores, and the latent numbers of the rows of a cluster depend on each
+other. Every statement is wrong. calib is given the clusters, or is not told.
 """
 
 from __future__ import annotations
@@ -25,7 +25,6 @@ from itertools import count
 from typing import Any
 
 import numpy as np
-import pandas as pd
 from scipy.special import ndtr, ndtri, softmax
 
 from benchmarks.populations import correlated, draw_labels, events
@@ -44,6 +43,7 @@ from calib import (
     reduce_to_binary,
 )
 from calib.data.notions import Strategy
+from calib.evidence.rows import as_evidence
 from calib.stats.binless import REJECTED
 from calib.stats.floors import ABOVE_NOISE, SIGNIFICANCE
 from calib.stats.intervals import measure_interval
@@ -278,20 +278,19 @@ CLUSTERS = ("population", "clusters", "rows each", "correlation")
 
 
 @Table(CLUSTERS, [(*setting, "nothing") for setting in SETTINGS], name="untold")
-@Table(CLUSTERS, [(*setting, "column") for setting in SETTINGS], name="column")
 @Table(CLUSTERS, SETTINGS, name="clusters")
 def rates(
     name: str, n_clusters: int, n_rows: int, correlation: float, told: str = "clusters", n: int = 199
 ) -> Draws:
     """Yield what is said about each file, by `n` redraws.
 
-    calib is `told` the "clusters", has a "column" of them that nobody named, or "nothing".
+    calib is `told` the "clusters", or "nothing".
     """
     for seed in count():
         random = np.random.default_rng(seed)
         proba, labels, cluster = perfect(random, name, n_clusters, n_rows, correlation)
-        given: Any = {"clusters": {"cluster": cluster}, "column": {"metadata": pd.DataFrame({"k": cluster})}}
-        rows, confidence = Predictions(proba, labels, **given.get(told, {})), proba.max(axis=1)
+        rows, confidence = Predictions(proba, labels), proba.max(axis=1)
+        rows = rows.with_cluster(cluster) if told == "clusters" else rows
         options: Any = {"n_resamples": n, "random_state": random}
         pooled: Any = {"notion": "confidence"}
         floor = noise_floor(labels, rows, **pooled, **options)
@@ -308,7 +307,7 @@ def rates(
         }
         truths = {"accuracy": confidence, "top_brier": confidence * (1.0 - confidence)}
         for key, head in (("accuracy", "accuracy"), ("top_brier", "Brier")):
-            low, high = measure_interval(labels, rows, key)
+            low, high = measure_interval(as_evidence(labels, rows), key)
             found[f"{head} interval misses (5 %)"] = not low <= truths[key].mean() <= high
         yield found
 

@@ -54,15 +54,24 @@ SECTIONS = (
         1.0,
     ),
     (
-        "sizes clusters column untold",
+        "sizes clusters untold",
         "Rows that belong together",
         "Perfect models whose rows belong together, such as several rows of a patient: how often floors, "
         "conclusion, tests and intervals find something, which is always wrong. In the first table calib "
-        "is given the clusters. In the second table a column holds them whose name does not say so, and "
-        "calib uses it if its rows depend on each other. In the third table no column holds them, and rows "
-        "count as independent unless they share a score. Sizes of sites are 1 + Pareto(1.2) times a "
-        "constant, with mean 60. In the series, latent numbers and logits are AR(1).",
+        "is given the clusters, in the second table it is not told. Sizes of sites are 1 + Pareto(1.2) times "
+        "a constant, with mean 60. In the series, latent numbers and logits are AR(1).",
         0.5,
+    ),
+    (
+        "dependence accused copied columns streams drifts",
+        "Known and suspected dependence",
+        "Independent rows of files without a column, also of models that are not calibrated: how often calib "
+        "takes rows for copies, and how often it suspects that they belong together. Then rows that occur "
+        "three times, with the same digits or others. Then groups by a column whose name says nothing: a "
+        "confidence that is too high in every fifth group, or a perfect model whose rows of a group depend "
+        "on each other. Then a monitor of a perfect model that is given its patients every week, and of "
+        "days whose dates are a column, too high by a gap from day 60 of 120 on.",
+        5.0,
     ),
     (
         "sizes reach",

@@ -335,7 +335,7 @@ class GateData:
     file: str
     n_samples: int
     weighted: bool  #: Whether rows have weights
-    result: GateResult = field(metadata=parts("passed answer sentence checks"))
+    result: GateResult = field(metadata=parts("passed answer sentence checks dependence"))
 
 
 def gate(options: Namespace) -> Output[GateData]:

@@ -46,7 +46,9 @@ class CalibrationReport(Result):
         """How the confidence is off, in which range and classes, and which calibrators saw these rows."""
         evidence = self.about.evidence
         if lacks(self.about.kind, "tests without bins") is None:
-            words = conclude(evidence, n_bins=self.about.n_bins).words(evidence.class_names)
+            found = conclude(evidence, n_bins=self.about.n_bins)
+            words = found.words(evidence.class_names)
+            words += f" {found.suspected.words()}" if found.suspected else ""
         else:
             words = f"{evidence.n_samples:,} rows of {self.about.kind.title}."
         return " ".join([words, *self.about.used_to_fit])
