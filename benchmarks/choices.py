@@ -28,6 +28,7 @@ from benchmarks.simulation import Draws, Table, main
 from calib.answers.calibrated import fit_on
 from calib.calibrators.catalogue import named_methods
 from calib.calibrators.completed_rows import completed, normalised
+from calib.data.predictions import score_matrix
 from calib.files.saved.document import aligned
 from calib.stats.intervals import measure_interval
 
@@ -67,7 +68,7 @@ def vectors_of(calibrator: object, proba: np.ndarray) -> np.ndarray:
     announced = calib.calibrated_scores(calibrator, proba)
     if isinstance(announced, calib.TopLabelPrediction):
         return completed(proba, announced.label, announced.confidence)
-    return normalised(announced)
+    return normalised(score_matrix(announced))
 
 
 def sure(random: np.random.Generator, name: str, n: int) -> np.ndarray:

@@ -202,7 +202,8 @@ def recommend(
     sample_weight : (n,) array_like of float, optional
         As for `calib.ece`. Candidates that cannot use weights are left out.
     cluster : (n,) array_like, optional
-        As for `calib.Predictions`; by default the ids of `proba`, else exact copies of rows.
+        As for `calib.Predictions`; by default the ids of `proba`, copies of rows, or rows that a test
+        suspects to belong together: they stay in one fold, which is the more careful choice.
     confirm : labelled predictions or (proba, y), optional
         Other rows, on which the chosen calibrator is tested once.
     max_rows, random_state : int
@@ -287,6 +288,9 @@ def recommend(
     reason = _reason(table, chosen, lowest, score, tried.n_samples, rows.n_samples)
     if few is not None:
         reason = f"Leave the scores as they are: {few}."
+    if not (evidence.is_declared or evidence.clusters.independent):
+        n_clusters = evidence.clusters.n_clusters
+        reason += f" Rows that belong together, or may, count as {n_clusters:,} clusters in this comparison."
     table = table.sort_values(score, kind="stable", ignore_index=True)
     fitted = fit_on(clone(candidates[names[chosen]]), rows) if chosen else None
     confirmation = None
@@ -415,12 +419,12 @@ def _counted(
     sample_weight: Values | None = None,
     cluster: Values | None = None,
 ) -> Rows:
-    """Return the evidence of (proba, y), or of what knows its outcomes."""
+    """Return the evidence of (proba, y), or of what knows its outcomes; suspected clusters count, too."""
     if y is None:
         predictions = known_rows(proba, None, sample_weight, cluster)
     else:
         predictions = known_rows(y, cast(Scores, proba), sample_weight, cluster)
-    return Rows(predictions)
+    return Rows(predictions).readings[-1]
 
 
 def tried_rows(

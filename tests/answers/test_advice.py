@@ -221,9 +221,9 @@ def test_choice_of_k_keeps_clusters_together_in_folds():
     np.testing.assert_array_equal(given.brier, carried.brier)
     plain = calib.choose_points_per_bin(calib.Predictions(proba, labels), labels, cluster=cluster, **options)
     np.testing.assert_array_equal(given.brier, plain.brier)
-    column = calib.Predictions(proba, labels, metadata=pd.DataFrame({"suspect": cluster.astype(str)}))
-    divided = calib.choose_points_per_bin(proba, labels, **options)
-    np.testing.assert_array_equal(divided.brier, calib.choose_points_per_bin(column, **options).brier)
+    column = calib.Predictions(proba, labels, metadata=pd.DataFrame({"patient": cluster.astype(str)}))
+    np.testing.assert_array_equal(given.brier, calib.choose_points_per_bin(column, labels, **options).brier)
+    divided = calib.choose_points_per_bin(calib.Predictions(proba, labels).independent(), **options)
     assert divided.brier[0] < 0.25
     assert given.brier[0] > 0.4
 
