@@ -42,8 +42,6 @@ LEAST_EFFECT = 1.05
 N_SAMPLED = 5_000
 #: Largest number of 64 bits that digits are cut to.
 MOST_DIGITS = 9e18
-#: What near copies are called.
-NEARLY_EQUAL = "rows of the same label and nearly equal scores"
 #: Neighbour of a row that is no copy of it.
 FAR = 20
 
@@ -176,13 +174,14 @@ def copies_of(keys: np.ndarray, claims: Claims) -> np.ndarray | None:
     first, second = order[follows], order[follows + 1]
     by_score = np.argsort(claims.score[first], kind="stable")
     first, second = first[by_score], second[by_score]
-    differ = claims.outcome[first] != claims.outcome[second]
-    if not _agree_by_more_than_chance(differ, _local_chance(claims.outcome[first], claims.outcome[second])):
+    first, second = claims.outcome[first], claims.outcome[second]
+    chance, differ = _local_chance(first, second), int((first != second).sum())
+    from scipy.special import bdtr  # takes a second to import; few rows come to this
+
+    if differ > MAX_DISAGREEING * chance.sum() or bdtr(differ, len(first), chance.mean()) > CHANCE:
         return None
     cluster = next_mixed(keys ^ next_mixed(claims.label.astype(np.int64).view(np.uint64)))
-    alone = np.ones(len(keys), dtype=bool)
-    alone[mixed] = False
-    return _numbered(cluster, alone)
+    return _alone_but(mixed, cluster[mixed], len(keys))
 
 
 def _local_chance(first: np.ndarray, second: np.ndarray) -> np.ndarray:
@@ -192,19 +191,11 @@ def _local_chance(first: np.ndarray, second: np.ndarray) -> np.ndarray:
     return (2.0 * right * (1.0 - right))[place]
 
 
-def _agree_by_more_than_chance(differ: np.ndarray, chance: np.ndarray) -> bool:
-    from scipy.special import bdtr  # takes a second to import; few rows come to this
-
-    n_differ, expected = int(differ.sum()), float(chance.sum())
-    return bool(
-        n_differ <= MAX_DISAGREEING * expected and bdtr(n_differ, len(differ), chance.mean()) <= CHANCE
-    )
-
-
-def _numbered(cluster: np.ndarray, alone: np.ndarray) -> np.ndarray:
-    """Return numbers 0, 1, ... of clusters; each row in the mask `alone` is a cluster of its own."""
-    code = pd.factorize(cluster)[0]
-    return pd.factorize(np.where(alone, len(code) + np.arange(len(code)), code))[0]
+def _alone_but(rows: np.ndarray, cluster: np.ndarray, n_samples: int) -> np.ndarray:
+    """Return numbers 0, 1, ... of the clusters of some rows; each other row is a cluster of its own."""
+    every = n_samples + np.arange(n_samples)
+    every[rows] = pd.factorize(cluster)[0]
+    return pd.factorize(every)[0]
 
 
 def near_copies(matrix: np.ndarray, claims: Claims) -> np.ndarray | None:
@@ -218,23 +209,27 @@ def near_copies(matrix: np.ndarray, claims: Claims) -> np.ndarray | None:
     from scipy.spatial import KDTree
     from scipy.special import bdtr
 
-    if (n := len(matrix)) < FAR:
+    tested = claims.doubtful()
+    if (n := len(tested)) < FAR:
         return None
-    score, happened, labels, predicted = claims
-    beside = (score,) if predicted is None else (score, predicted)
-    points = np.column_stack([matrix[:, _some(matrix.shape[1])], *beside]).astype(np.float64)
-    unsure = np.abs(score - 0.5)
-    some = np.argpartition(unsure, N_SAMPLED)[:N_SAMPLED] if n > N_SAMPLED else np.arange(n)
-    tree, right = KDTree(points[some]), happened[some]
-    label = None if predicted is None else predicted[some]
-    chance = Residuals.of(score[some], right, label).chance
+
+    def points_of(rows: np.ndarray) -> np.ndarray:
+        beside = [values[rows] for values in (claims.score, claims.predicted) if values is not None]
+        return np.column_stack([matrix[np.ix_(rows, _some(matrix.shape[1]))], *beside]).astype(np.float64)
+
+    some = tested
+    if n > N_SAMPLED:
+        some = tested[np.argpartition(np.abs(claims.score[tested] - 0.5), N_SAMPLED)[:N_SAMPLED]]
+    score, right, _, label = claims.take(some)
+    points = points_of(some)
+    tree, chance = KDTree(points), Residuals.of(score, right, label).chance
     by_class, by_score = 2.0 * chance * (1.0 - chance), np.empty(len(some))
-    ascending = np.argsort(score[some], kind="stable")
+    ascending = np.argsort(score, kind="stable")
     by_score[ascending] = _local_chance(right[ascending], right[ascending])
 
     def neighbours(rank: int) -> tuple[np.ndarray, np.ndarray]:
         """Return the distance of a neighbour of each row, and whether its outcome differs."""
-        distance, row = tree.query(points[some], k=[rank], workers=WORKERS)
+        distance, row = tree.query(points, k=[rank], workers=WORKERS)
         return distance[:, 0], right != right[row[:, 0]]
 
     distance, near = neighbours(2)
@@ -256,12 +251,13 @@ def near_copies(matrix: np.ndarray, claims: Claims) -> np.ndarray | None:
     copied = np.flatnonzero(agree(np.minimum(expected, np.cumsum(far))) & (by_chance <= CHANCE / len(some)))
     if not len(copied):
         return None
-    reach = distance[order[copied[-1]]]
+    reach, points = distance[order[copied[-1]]], points_of(tested)
     at = KDTree(points).query(points, k=min(MAX_COLUMNS, n), distance_upper_bound=np.nextafter(reach, 1.0))[1]
     row, place = np.nonzero(at < n)
     joined = coo_array((np.ones(len(row), dtype=bool), (row, at[row, place])), shape=(n, n))
     group = connected_components(joined, directed=False)[1].astype(np.int64)
-    return pd.factorize(group * (int(labels.max()) + 1) + labels)[0]
+    label = claims.label[tested]
+    return _alone_but(tested, group * (int(label.max()) + 1) + label, len(matrix))
 
 
 def suspected_in(rows: Any) -> Suspected | None:
@@ -286,20 +282,14 @@ def suspected_of(
         found = suspected_columns(score, outcome, predicted, classes, columns)
         if found and noticeable(found[0].cluster) is not None:
             return found[0]
-    tested, matrix = claims.doubtful(), matrix[:, _some(matrix.shape[1])]
-    some = claims.take(tested)
-    which = "rows of equal scores"
-    clusters = None
-    if not pd.Index(keys[tested]).is_unique:
-        clusters = questions_of(keys[tested], some.score, some.outcome, some.predicted)
+    which, clusters = "rows of equal scores", None
+    if not pd.Index(keys).is_unique:
+        clusters = questions_of(keys, score, outcome, predicted)
     if clusters is None:
-        which, clusters = NEARLY_EQUAL, near_copies(matrix[tested], some)
+        which, clusters = "rows of the same label and nearly equal scores", near_copies(matrix, claims)
     if clusters is None or noticeable(clusters) is None:
         return None
-    every = np.full(len(score), -1, dtype=np.int64)
-    every[tested] = clusters
-    every = _numbered(every, every < 0)
-    return Suspected("", which, every, Residuals.of(score, outcome, predicted).effect(every))
+    return Suspected("", which, clusters, Residuals.of(score, outcome, predicted).effect(clusters))
 
 
 def counted_together(rows: Any, column: str) -> Any:

@@ -140,11 +140,14 @@ def suspected_columns(
     `COLUMN_CHANCE` is divided among them.
     """
     found: list[Suspected] = []
-    tried = groupings(columns, classes)
+    if not (tried := groupings(columns, classes)):
+        return found
+    whole = Residuals.of(score, outcome, predicted)
     for name, codes in tried.items():
-        known = codes >= 0
-        some = None if predicted is None else predicted[known]
-        residuals = Residuals.of(score[known], outcome[known], some)
+        known, residuals = codes >= 0, whole
+        if not known.all():
+            some = None if predicted is None else predicted[known]
+            residuals = Residuals.of(score[known], outcome[known], some)
         column, _, block = name.rpartition("=")
         if block and column in columns:
             residuals = residuals.without_trend(codes[known])
