@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from calib.base.exceptions import InputError
 from calib.data.equal_rows import (
     ALL_DECIMALS,
     DECIMALS,
@@ -19,6 +20,7 @@ from calib.data.equal_rows import (
     keys_of,
     suspected_of,
 )
+from calib.data.likeness import clusters_of_column
 from calib.data.matrices import highest
 from calib.data.predictions import ConfidencePrediction, TopLabelPrediction
 from calib.files.findings.codes import Finding, some
@@ -181,10 +183,14 @@ def _too_few(rows: Any) -> Finding | None:
 
 def _clustered(cluster: np.ndarray, usable: np.ndarray, column: str) -> Any:
     def repair(data: RawPredictions) -> RawPredictions:
-        if data.n_samples != len(usable):
-            return data
-        every = len(usable) + np.arange(len(usable))
-        every[usable] = cluster
+        further = pd.DataFrame(_further(data))
+        if column:
+            every = clusters_of_column(further, column)
+        elif data.n_samples == len(usable):
+            every = len(usable) + np.arange(len(usable))
+            every[usable] = cluster
+        else:
+            raise InputError("other fixes removed rows since the scores were compared; examine them again")
         roles = data.roles if data.roles is None else replace(data.roles, cluster=column or None)
         return replace(data, cluster=every, roles=roles)
 
