@@ -293,9 +293,14 @@ def suspected_of(
 
 
 def counted_together(rows: Any, column: str) -> Any:
-    """Return rows with the clusters that `Suspected.column` names, or that their scores show if it is ""."""
+    """Return rows with the clusters that `Suspected.column` names, or that their scores show if it is "".
+
+    Rows without this column stay as they are.
+    """
     if column:
-        return rows.with_cluster(clusters_of_column(rows.metadata, column))
+        held = pd.DataFrame() if rows.metadata is None else rows.metadata
+        cluster = clusters_of_column(held, column)
+        return rows if cluster is None else rows.with_cluster(cluster)
     found = suspected_in(rows)
     return rows if found is None or found.column else rows.with_cluster(found.cluster)
 

@@ -163,10 +163,14 @@ def suspected_columns(
     return sorted(found, key=lambda suspected: -suspected.effect)
 
 
-def clusters_of_column(columns: pd.DataFrame, name: str) -> np.ndarray:
-    """Return the clusters that `Suspected.column` names, (n,) int64; a row without a value stands alone."""
+def clusters_of_column(columns: pd.DataFrame, name: str) -> np.ndarray | None:
+    """Return the clusters that `Suspected.column` names, (n,) int64; None without this column.
+
+    A row without a value stands alone.
+    """
     column = name if name in columns else name.rpartition("=")[0]
-    return _alone(dict(_groupings(column, columns[column]))[name])
+    codes = dict(_groupings(column, columns[column])).get(name) if column in columns else None
+    return None if codes is None else _alone(codes)
 
 
 def _alone(codes: np.ndarray) -> np.ndarray:

@@ -6,6 +6,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from benchmarks.dependence import accused, copied
+from benchmarks.simulation import means
 from calib import (
     BinaryPrediction,
     ConfidencePrediction,
@@ -194,3 +196,32 @@ def test_a_calibrator_file_knows_its_rows():
     )  # nothing is known
     again = loads(dumps(calibrator))
     assert again.fitted_on_ == calibrator.fitted_on_
+
+
+@pytest.mark.parametrize(
+    ("population", "n_samples"),
+    [
+        ("100 heavy-tailed classes", 3_000),
+        ("100 heavy-tailed classes, overconfident", 3_000),
+        ("5 classes, nearly all above 0.9999", 100_000),
+        ("saturated event, 4 decimals", 3_000),
+    ],
+)
+def test_independent_rows_are_not_accused(population, n_samples):
+    """Heavy-tailed classes were near copies in 100 of 100 files, and saturated rows exact copies."""
+    assert set(means(accused(population, n_samples), 4).values()) == {0.0}
+
+
+@pytest.mark.parametrize(("digits", "found"), [(0.0, "taken for copies"), (1e-4, "suspected")])
+def test_copies_are_known_in_every_digit_and_suspected_with_other_digits(digits, found):
+    said = means(copied("100 heavy-tailed classes", 3, digits), 4)
+    assert said == {"taken for copies": 0.0, "suspected": 0.0} | {found: 1.0}
+
+
+def test_saturated_rows_stand_alone_among_copies():
+    """100 of 400 rows have a confidence of 1: their copies are no evidence, and are not counted."""
+    rows = drawn(400)
+    proba = np.where(np.arange(400)[:, None] < 100, np.eye(4)[rows.label], rows.proba)
+    labels = np.where(np.arange(400) < 100, rows.label, rows.labels)
+    copies = exact_copies(Predictions(np.tile(proba, (3, 1)), np.tile(labels, 3)))
+    assert copies.max() + 1 == 3 * 100 + 300

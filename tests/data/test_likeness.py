@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from itertools import combinations
 
 import numpy as np
@@ -83,3 +84,19 @@ def test_design_effect_and_shares_by_hand():
     assert residuals.products(cluster) == pytest.approx(-1 / 5)
     assert residuals.effect(cluster) == pytest.approx(1 - 4 / 15)
     assert residuals.share_of_stratum(np.array([0, 0, 0, 0, 1, 1])).tolist() == [4 / 6] * 4 + [2 / 6] * 2
+
+
+def test_a_step_and_a_slope_are_removed_by_hand():
+    """Four times of two rows, with the residuals 0, 0, 1 and 1 minus their mean 1/2: a step explains all.
+
+    Residuals -3, -1, 1, 3 have the sums -6, -8, -6 up to splits of 2, 4 or 6 of 8 rows: the squares, times
+    1/2 + 1/6, 1/4 + 1/4 and 1/6 + 1/2, are 24, 32 and 24. The step in the middle, from -2 to 2, leaves -1, 1,
+    -1, 1. Times the places -1.5, -0.5, 0.5, 1.5 these sum to 2, over squares of 5: a slope of 0.4.
+    """
+    time = np.repeat(np.arange(4), 2)
+    plain = Residuals.of(np.full(8, 0.5), np.zeros(8))
+    step = replace(plain, value=np.repeat([-0.5, -0.5, 0.5, 0.5], 2)).without_trend(time)
+    assert step.value == pytest.approx(np.zeros(8))
+    slope = replace(plain, value=np.repeat([-3.0, -1.0, 1.0, 3.0], 2)).without_trend(time)
+    left = np.array([-1.0, 1.0, -1.0, 1.0]) - 0.4 * np.array([-1.5, -0.5, 0.5, 1.5])
+    assert slope.value == pytest.approx(np.repeat(left, 2))

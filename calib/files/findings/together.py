@@ -184,13 +184,12 @@ def _too_few(rows: Any) -> Finding | None:
 def _clustered(cluster: np.ndarray, usable: np.ndarray, column: str) -> Any:
     def repair(data: RawPredictions) -> RawPredictions:
         further = pd.DataFrame(_further(data))
-        if column:
-            every = clusters_of_column(further, column)
-        elif data.n_samples == len(usable):
+        every = clusters_of_column(further, column)
+        if every is None and data.n_samples != len(usable):
+            raise InputError("other fixes removed rows since the scores were compared; examine them again")
+        if every is None:
             every = len(usable) + np.arange(len(usable))
             every[usable] = cluster
-        else:
-            raise InputError("other fixes removed rows since the scores were compared; examine them again")
         roles = data.roles if data.roles is None else replace(data.roles, cluster=column or None)
         return replace(data, cluster=every, roles=roles)
 
