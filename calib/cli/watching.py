@@ -8,13 +8,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
+import pandas as pd
 
 from calib.base.exceptions import InputError
 from calib.base.interval_words import with_interval
 from calib.base.results import parts
 from calib.cli.input import Output, changed, further_column, read_rows
 from calib.data.predictions import Announcement
-from calib.data.times import BLOCKS
+from calib.data.times import are_dates
 from calib.files.saved.document import content_of
 from calib.files.saved.monitors import monitor_of
 from calib.files.saved.saving import save
@@ -76,12 +77,13 @@ def watch(options: Namespace) -> Output[WatchData]:
 
 
 def _rows(options: Namespace, file: str) -> Announcement:
-    if options.cluster is not None and options.cluster.rpartition("=")[2] in BLOCKS:
-        raise InputError(
-            f"--cluster {options.cluster} is a block of time, in which a change makes rows alike; a monitor "
-            "would miss it. Name what rows belong to, such as patients"
-        )
     rows = read_rows(changed(options, file=file)).evaluation
+    held = pd.DataFrame() if rows.metadata is None else rows.metadata
+    if (name := options.cluster) is not None and (name not in held or are_dates(held[name].to_numpy())):
+        raise InputError(
+            f"--cluster {name} is a block of time, in which a change makes rows alike; a monitor would miss "
+            "it. Name what rows belong to, such as patients"
+        )
     return rows.with_cluster(None) if options.independent else rows
 
 

@@ -121,11 +121,6 @@ class Suspected:
     effect: float  #: Design effect, about: `Residuals.effect`
     n_blank: int = 0  #: Rows without a value, which were not tested
 
-    @property
-    def is_time(self) -> bool:
-        """Whether the rows share a block of time."""
-        return "=" in self.column
-
 
 def suspected_columns(
     score: np.ndarray,

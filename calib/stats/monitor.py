@@ -481,7 +481,7 @@ class Monitor(Result):
         if not new.any():
             raise InputError(
                 f"all {len(new):,} rows are of clusters that came before, and a cluster is one bet. Add rows "
-                "of other clusters; if rows do not belong together, pass them without clusters (--independent)"
+                "of other clusters; or pass rows without clusters (--independent) if each stands alone"
             )
         return new
 

@@ -71,6 +71,8 @@ def test_a_start_and_clusters_are_used(files, tmp_path, capsys):
         (["--time", "hour"], "there is no further column 'hour'; there are: 'day', 'site'"),
         (["--time", "day"], "earlier rows have no times, these have times that are dates"),
         (["--start", "STATE"], "--start is for a new STATE"),
+        (["--cluster", "week"], "--cluster week is a block of time"),
+        (["--cluster", "day"], "--cluster day is a block of time"),
     ],
 )
 def test_what_does_not_go_with_the_state_is_refused(files, tmp_path, capsys, words, message):
