@@ -16,7 +16,6 @@ import numpy as np
 import pandas as pd
 import pytest
 import streamlit as st
-from calib.diagrams.refits import binned_sweeps
 from scipy.special import ndtr
 from sklearn.base import BaseEstimator
 
@@ -27,6 +26,7 @@ from calib.answers.change import change
 from calib.answers.costly_actions import choose_actions
 from calib.answers.decision_curves import action_counts
 from calib.data.notions import PerClass
+from calib.diagrams.bin_sweep import binned_sweeps
 from calib.diagrams.row_lists import cell_order
 from calib.diagrams.slice_maps import slice_class_heat, slice_heat
 from calib.stats.bands import consistency_band

@@ -172,7 +172,7 @@ def test_positive_class_is_switched():
         (lambda: ece([0, 1, 2], [0.1, 0.2, 0.3]), "1-D scores are of one event.*got 3 values: 0, 1, 2"),
         (lambda: ece([0, 1], [0.1, 0.2], notion="top-k-label"), 'notion "top-k-label" needs the highest'),
         (
-            lambda: ece([0, 1], ConfidencePrediction([0.1, 0.2])),
+            lambda: ece([0, 1], ConfidencePrediction([0.1, 0.2]), notion="top-label"),
             'notion "top-label" needs the predicted class',
         ),
         (lambda: ece([0, 1], TopLabelPrediction([0, 1], [0.1, 0.2]), notion="class-wise"), "one column per"),

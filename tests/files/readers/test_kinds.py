@@ -429,7 +429,7 @@ def test_scores_of_which_several_can_be_true(how):
     assert (chosen.kind, chosen.positive) == ("binary", rows.class_names[2])
     assert examine(files[how]).ok
     with pytest.raises(InputError, match="several of which can be true"):
-        ece(rows.labels, rows)
+        ece(rows.labels, rows, notion="top-label")
 
 
 @pytest.mark.parametrize("notion", ["class-wise", "top-k-label", "top-k-confidence"])
