@@ -365,8 +365,8 @@ def _why_no_guarantee(calibrator: MulticlassToBinary) -> str:
         return f"{type(calibrator.binary).__name__} has no distribution-free guarantee; histogram binning has"
     if (n_clusters := clusters_of_fit(calibrator)) is not None:
         return (
-            f"the calibration rows belong to {n_clusters:,} clusters, such as patients or copies of a row, "
-            "and the theorems are about independent rows"
+            f"the calibration rows belong, or may belong, to {n_clusters:,} clusters, such as patients or "
+            "copies of a row, and the theorems are about independent rows"
         )
     if calibrator.normalize:
         return "normalising the class-wise scores voids the guarantee (paper, after Theorem 2)"

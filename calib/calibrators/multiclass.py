@@ -709,9 +709,9 @@ def as_multiclass(calibrator: BinaryCalibrator, rows: Any) -> MulticlassToBinary
 
 
 def clusters_of_fit(source: Any) -> int | None:
-    """Return the clusters of a calibrator, an origin or rows; None if rows count as independent."""
+    """Return the clusters, also suspected ones, of a calibrator, an origin or rows; None without clusters."""
     origin = getattr(source, "fitted_on_", source)
     if isinstance(origin, Announcement) and origin.labels is not None:
-        return Rows(origin).n_clusters
+        return Rows(origin).readings[-1].n_clusters
     clusters: int | None = getattr(source, "n_clusters_", None) or getattr(origin, "n_clusters", None)
     return clusters
