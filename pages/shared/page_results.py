@@ -91,10 +91,11 @@ def about(method: Method, notion: Notion | None = None) -> Rows | Summary:
 def _about(method: Method, top: bool) -> Rows | Summary:
     if isinstance(method.evidence, Summary):
         return method.evidence
+    suspected = method.evidence.suspected  # perhaps by a column that is left out
     rows = method.evidence.tops() if top else method.evidence
     found = None if rows.clusters.independent else rows.clusters.code
     alone = rows.of_scores(rows.predictions.with_metadata(None).with_cluster(found))
-    alone.suspected = rows.suspected  # perhaps by a column that is left out
+    alone.suspected = suspected
     return alone
 
 

@@ -492,7 +492,9 @@ def _fit(name: str, calibrator: BaseEstimator, by: By | None = None) -> Method:
 def _evidence_of(scores: Announcement, data: Dataset) -> Rows:
     """Return the evidence of a calibrator's scores; a worker has sent them without most columns."""
     assert isinstance(data.evidence, Rows), "pages that fit calibrators ask for rows"
-    return data.evidence.of_scores(scores.with_metadata(data.evaluation.metadata))
+    found = data.evidence.of_scores(scores.with_metadata(data.evaluation.metadata))
+    found.suspected = data.evidence.suspected  # one search for all models
+    return found
 
 
 def _grouped(data: Dataset, by: By) -> tuple[Dataset, tuple[np.ndarray, np.ndarray]]:
