@@ -174,8 +174,8 @@ def copies_of(keys: np.ndarray, claims: Claims) -> np.ndarray | None:
     first, second = order[follows], order[follows + 1]
     by_score = np.argsort(claims.score[first], kind="stable")
     first, second = first[by_score], second[by_score]
-    first, second = claims.outcome[first], claims.outcome[second]
-    chance, differ = _local_chance(first, second), int((first != second).sum())
+    score, first, second = claims.score[first], claims.outcome[first], claims.outcome[second]
+    chance, differ = _local_chance(score, first, second), int((first != second).sum())
     from scipy.special import bdtr  # takes a second to import; few rows come to this
 
     if differ > MAX_DISAGREEING * chance.sum() or bdtr(differ, len(first), chance.mean()) > CHANCE:
@@ -184,9 +184,14 @@ def copies_of(keys: np.ndarray, claims: Claims) -> np.ndarray | None:
     return _alone_but(mixed, cluster[mixed], len(keys))
 
 
-def _local_chance(first: np.ndarray, second: np.ndarray) -> np.ndarray:
-    """Return for each pair, in the order of scores, how often outcomes of two such rows differ by chance."""
+def _local_chance(score: np.ndarray, first: np.ndarray, second: np.ndarray) -> np.ndarray:
+    """Return for each pair, in the order of scores, how often outcomes of two such rows differ by chance.
+
+    Pairs count as similar up to a difference of 0.1: few rounded scores may tell right from wrong rows.
+    """
     place = np.arange(len(first)) // max(ROWS_PER_GRADE // 2, 1)
+    grade = place * 11 + (score * 10.0).astype(np.int64)
+    place = np.cumsum(np.diff(grade, prepend=grade[:1]) != 0)
     right = (np.bincount(place, first) + np.bincount(place, second)) / (2.0 * np.bincount(place))
     return (2.0 * right * (1.0 - right))[place]
 
@@ -225,7 +230,7 @@ def near_copies(matrix: np.ndarray, claims: Claims) -> np.ndarray | None:
     tree, chance = KDTree(points), Residuals.of(score, right, label).chance
     by_class, by_score = 2.0 * chance * (1.0 - chance), np.empty(len(some))
     ascending = np.argsort(score, kind="stable")
-    by_score[ascending] = _local_chance(right[ascending], right[ascending])
+    by_score[ascending] = _local_chance(score[ascending], right[ascending], right[ascending])
 
     def neighbours(rank: int) -> tuple[np.ndarray, np.ndarray]:
         """Return the distance of a neighbour of each row, and whether its outcome differs."""
