@@ -296,7 +296,9 @@ def recommend(
     confirmation = None
     if fitted is not None and confirm is not None:
         given = (confirm,) if isinstance(confirm, Announcement) else confirm
-        confirmation = confirm_choice(fitted, _counted(*given).predictions, score=score)
+        others = _counted(*given)
+        after = others.of_scores(calibrated_scores(fitted, others.predictions))
+        confirmation = confirm_choice(others, after, score=score)
     counts = tried.n_samples, rows.n_samples
     return Recommendation(names[chosen], fitted, reason, table, left_out, *counts, few, confirmation)
 

@@ -1,4 +1,4 @@
-"""Choose, then confirm: one calibrator, chosen on other rows, tested once on rows it has never seen."""
+"""Whether a calibrator helps: one interval of a proper score, on rows that it was not fitted on."""
 
 from __future__ import annotations
 
@@ -6,9 +6,8 @@ from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
-from sklearn.base import BaseEstimator
 
-from calib.answers.calibrated import calibrated_scores, unseen_losses, vector_losses
+from calib.answers.calibrated import unseen_losses, vector_losses
 from calib.base.interval_words import (
     hidden_words,
     interval_words,
@@ -16,7 +15,6 @@ from calib.base.interval_words import (
 )
 from calib.base.results import Result
 from calib.data.defaults import LEVEL
-from calib.data.predictions import Announcement
 from calib.evidence.rows import Rows
 from calib.stats.bootstrap import paired_intervals_of
 
@@ -28,7 +26,7 @@ SCORES = {"brier": "Brier score", "log_loss": "log loss"}
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Confirmation(Result):
-    """Effect of a calibrator on a proper score of rows that were not used to choose it."""
+    """Effect of a calibrator on a proper score of rows that it was not fitted on."""
 
     score: str  #: "brier" or "log_loss", of whole vectors, see `calib.answers.calibrated.vector_losses`
     n_samples: int  #: Rows
@@ -56,10 +54,8 @@ class Confirmation(Result):
         return f"{on} it {does} the {title} by {size}"
 
 
-def confirm_choice(calibrator: BaseEstimator, rows: Announcement, *, score: str = "brier") -> Confirmation:
-    """Test a fitted calibrator once on labelled rows that were not used to choose it."""
-    before = Rows(rows)
-    after = before.of_scores(calibrated_scores(calibrator, before.predictions))
+def confirm_choice(before: Rows, after: Rows, *, score: str = "brier") -> Confirmation:
+    """Compare labelled rows before and after calibration by a score of whole vectors."""
     losses = [vector_losses(each.predictions, before.predictions) for each in (before, after)]
     unseen = [unseen_losses(each, before, known) for each, known in zip((before, after), losses, strict=True)]
     more = np.array([unseen[1][score] - unseen[0][score]])

@@ -18,6 +18,7 @@ from sklearn.base import BaseEstimator
 import calib
 from calib import Predictions, answers, diagrams, stats
 from calib.answers.calibrated import vector_losses
+from calib.answers.confirmation import confirm_choice
 from calib.answers.costly_actions import choose_actions
 from calib.answers.cuts import LEAST_ROWS, cross_cuts
 from calib.calibrators.canonical import SimplexScheme
@@ -55,7 +56,7 @@ EPSILON = 0.1
 #: Words shown while `advice` is computed.
 TRYING = "Trying every calibrator"
 #: Functions without a notion that need the scores of all classes; the others need the predicted class.
-OF_ALL_CLASSES = frozenset({calib.metrics, choose_actions})
+OF_ALL_CLASSES = frozenset({calib.metrics, choose_actions, confirm_choice})
 #: Functions whose results hold rows.
 HOLDING_ROWS = frozenset(
     {cell_order, corp_curve, calib.compare_models, calib.risk_coverage, calib.sweep_models}

@@ -10,7 +10,7 @@ import pandas as pd
 import streamlit as st
 
 from calib import InputError, conclude, diagrams, reliability_diagram
-from calib.answers.change import change
+from calib.answers.confirmation import confirm_choice
 from calib.answers.metric_tables import Assessment, how_assessed
 from calib.base.interval_words import interval_words
 from calib.calibrators.catalogue import full_name, name_of
@@ -28,6 +28,7 @@ from pages.shared.panels.choose_calibrator import choose_calibrator
 from pages.shared.panels.guarantee import show_guarantee
 from pages.shared.panels.ranks import show_ranks
 from pages.shared.panels.recommendation import (
+    effect_words,
     is_awaited,
     open_on,
     recommendation_words,
@@ -41,8 +42,6 @@ from pages.shared.work import asked
 
 #: Pixels of the figures before and after.
 HEIGHT = 360
-#: The event of a score, by the error on the page.
-SCORED = {"tl_ece": "the predicted class being right", "conf_ece": "being right", "ece": "Y = 1"}
 
 
 def ask_for() -> None:
@@ -167,13 +166,8 @@ is_recommended = bool(recommendation) and chosen.name == proposed
 helps = recommendation and is_recommended and recommendation[0].confirmed == "better"
 if recommendation and is_recommended:
     st.markdown(recommendation_words(*recommendation))
-elif looked_at is not None:
-    title = MEASURES[looked_at].title
-    st.markdown(
-        results.ask(change, base, chosen, notion=base.evidence.notion, n_bins=n_bins).words(
-            title, f"Brier score of {SCORED[looked_at]}", "**{}**"
-        )
-    )
+else:
+    st.markdown(effect_words(chosen.name, results.ask(confirm_choice, base, chosen)))
 if before.accuracy is not None and not scored:
     predicted = [top_label(method.rows.predictions)[0] for method in (base, chosen)]
     moved = int(np.count_nonzero(np.not_equal(*predicted)))
@@ -200,11 +194,6 @@ def show_numbers() -> None:
             verdict(results.floor(method, looked_at, n_bins), f"{title} {when}")
             for when, method in (("before", base), ("after", chosen))
         ]
-        if is_recommended:
-            words = results.ask(change, base, chosen, notion=base.evidence.notion, n_bins=n_bins).words(
-                title, f"Brier score of {SCORED[looked_at]}"
-            )
-            lines.insert(0, words)
         st.markdown("\n".join(f"- {line}" for line in lines))
     if getattr(chosen.calibrator, "notion", None) in TOP_K_NOTIONS:
         show_ranks(results.ranks(base, chosen, n_bins))

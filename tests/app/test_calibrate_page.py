@@ -16,7 +16,8 @@ def test_a_proposed_k_is_compared_by_debiased_errors_and_guaranteed_as_a_choice(
     text = words(app)
     assert "TL-ECE before 0." in text
     assert text.count("a perfect model of this size shows") == 2
-    assert re.search(r"\*\*(Better|Worse|Not distinguishable from before)\*\*.*squared l2 TL-ECE.*95 %", text)
+    assert len(re.findall(r"(?:helps|may not help|does not help)\.\*\*", text)) == 1
+    assert "squared l2" not in text
     tried = re.search("divides \u03b1 among these (\\d+) numbers of points", text).group(1)
     assert int(tried) > 1
     promise = f"chosen by the same labels among {tried} calibrators"

@@ -22,7 +22,7 @@ from sklearn.base import BaseEstimator
 import calib
 from calib import Predictions, diagrams, stats
 from calib.answers.calibrated import calibrated_scores, fit_on
-from calib.answers.change import change
+from calib.answers.confirmation import confirm_choice
 from calib.answers.costly_actions import choose_actions
 from calib.answers.decision_curves import action_counts
 from calib.data.notions import PerClass
@@ -177,7 +177,6 @@ ASKED: dict[str, Call] = {
         canonical_noise_floors, m.rows, cells=(m.rows.predictions.proba[:, 0] > 0.5).astype(int)
     ),
     "cell_order": asked(cell_order, notion="top-label", n_bins=B),
-    "change": lambda ask, w, m: ask(change, w.other, m, notion="top-label", n_bins=B),
     "choose_actions": asked(choose_actions, costs=COSTS),
     "choose_points_per_bin": asked(calib.choose_points_per_bin),
     "class_binning": lambda ask, w, m: ask(
@@ -190,6 +189,7 @@ ASKED: dict[str, Call] = {
         diagrams.compare_schemes, w.data.calibration, w.data.evaluation, {"grid": SCHEME}
     ),
     "conclude": asked(calib.conclude, n_bins=B),
+    "confirm_choice": lambda ask, w, m: ask(confirm_choice, m, w.other),
     "consistency_band": asked(consistency_band, **FINE),
     "corp_curve": asked(calib.corp_curve, notion="confidence"),
     "decision_curve": lambda ask, w, m: ask(calib.decision_curve, page_results.second(m)),
@@ -223,7 +223,7 @@ PLAIN = {"metrics", "ece_sweep", "action_counts", "decision_curve", "cuts", "cor
 PLAIN |= {"binned_sweeps", "cell_order", "rows_of", "rows_of_group", "compare_schemes", "decomposition"}
 #: Results that need the scores of all classes.
 WHOLE = {"metrics", "class_diagram", "noise_floor", "problem_floors", "choose_actions", "losses", "pairs"}
-WHOLE |= {"ranks", "canonical_noise_floors"}
+WHOLE |= {"ranks", "canonical_noise_floors", "confirm_choice"}
 #: Results of two classes.
 OF_TWO = {"action_counts", "decision_curve"}
 #: What a page names first when it asks.

@@ -185,3 +185,19 @@ def test_canonical_validity_by_hand():
     np.testing.assert_allclose(curve.gap, [0.0, 7 / 15])
     assert [curve.at(epsilon) for epsilon in (0.0, 0.46, 0.47, 2.0)] == [0.25, 0.25, 1.0, 1.0]
     assert curve.frame()["validity"].tolist() == [0.25, 1.0]
+
+
+def test_the_error_in_the_same_cells_is_that_of_the_cells():
+    # By hand: cells of the reference are {0, 1} and {2, 3}, with outcomes 1/2 and 1; means of the scores are
+    # 0.7 and 0.85, so the error is (2 * 0.2 + 2 * 0.15) / 4.
+    y, label = [0, 1, 0, 0], np.zeros(4, dtype=int)
+    before = TopLabelPrediction(label, np.array([0.6, 0.8, 0.8, 0.9]))
+    after = TopLabelPrediction(label, np.array([0.5, 0.5, 1.0, 1.0]))
+    curve = validity_curve(y, before, reference=after, n_resamples=500, random_state=0)
+    assert curve.error == pytest.approx(0.175)
+    # A perfect model with these scores: E|mean of two Bernoulli - 0.7| and that of 0.85, by enumeration.
+    expected = 0.0
+    for p, q in ((0.6, 0.8), (0.8, 0.9)):
+        chances = ((1 - p) * (1 - q), p * (1 - q) + q * (1 - p), p * q)
+        expected += sum(c * abs(k / 2 - (p + q) / 2) for k, c in enumerate(chances)) / 2
+    assert curve.perfect_error == pytest.approx(expected, abs=0.02)

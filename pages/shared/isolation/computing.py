@@ -19,7 +19,7 @@ from sklearn.base import BaseEstimator
 
 import calib
 from calib.answers.calibrated import fit_on, vector_losses
-from calib.answers.change import change
+from calib.answers.confirmation import confirm_choice
 from calib.answers.costly_actions import choose_actions
 from calib.answers.metric_tables import metric_intervals
 from calib.base.parallel import WORKERS
@@ -122,7 +122,7 @@ FUNCTIONS: dict[str, tuple[Callable[..., Any], float | Callable[..., float]]] = 
         (PASSES, (calib.reliability_diagram, choose_actions, measure_interval, vector_losses)),
         (REDRAWS, (calib.calibration_band, calib.calibration_slope, calib.class_table, calib.ece_sweep)),
         (REDRAWS, (calib.paired_difference, calib.slices, calib.validity_curve)),
-        (REDRAWS, (binned_sweeps, canonical_noise_floors, change, class_binning, compare_schemes)),
+        (REDRAWS, (binned_sweeps, canonical_noise_floors, class_binning, compare_schemes, confirm_choice)),
         (REDRAWS, (consistency_band, metric_intervals, watch_rows)),
         (REDRAWS, (calib.noise_floor, noise_floors, problem_floors)),
         (SEARCHES, (calib.choose_points_per_bin, write_table)),

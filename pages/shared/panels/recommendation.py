@@ -10,6 +10,7 @@ from sklearn.base import clone
 
 from calib import InputError
 from calib.answers import Recommendation
+from calib.answers.confirmation import Confirmation
 from calib.calibrators.catalogue import name_of
 from calib.data.kinds import lacks
 from pages.shared import page_results as results
@@ -106,6 +107,12 @@ def show_recommendation() -> None:
             if found.confirmed == "better":
                 offer_file(methods()[name], "primary")
             st.page_link("pages/views/calibrate.py", label="Why?" if name else "Calibrate", icon=ui.ARROW)
+
+
+def effect_words(name: str, effect: Confirmation) -> str:
+    """Say, as Markdown, whether a calibrator that was not recommended helps on the evaluation rows."""
+    words = effect.words()
+    return f"**{ui.literal(name)} {HELPS[effect.verdict]}.** {words[0].upper()}{words[1:]}."
 
 
 def recommendation_words(found: Recommendation, name: str) -> str:
