@@ -10,6 +10,9 @@ areas: scores whose AUC is known are normal, of one spread or three times as wid
 Clusters have five rows with Y = 1 each, and half of the variance of a score is its cluster's. DeLong's
 normal interval stands beside.
 
+few: numbers of 5 to 40 clusters, whose rows share a part of the log-odds and, with the correlation 0.1, of
+the outcome. The delete-one jackknife with Student's quantile stands beside.
+
 differences: of squared l2 errors of two models. If the true difference is 0, every direction is wrong.
 
 bands: the honest band holds the curve at every score, and "calibrated within x everywhere above 1/2".
@@ -23,7 +26,7 @@ from typing import Any
 
 import numpy as np
 from scipy.special import expit, logit, softmax
-from scipy.stats import norm
+from scipy.stats import norm, rankdata
 from scipy.stats import t as student
 
 import calib
@@ -32,6 +35,7 @@ from benchmarks.populations import (
     Population,
     at_error,
     biased,
+    correlated,
     decided,
     draw_labels,
     events,
@@ -171,6 +175,45 @@ def areas(shape: str, area: float, n_true: int, n_false: int) -> Draws:
         half = norm.ppf(0.975) * np.sqrt(variance)
         beside = sides(found - half, found + half, area, "DeLong's, ")
         yield sides(lower, upper, area) | beside | {"width": upper - lower}
+
+
+def area_of(score: np.ndarray, true: np.ndarray) -> float:
+    n_true = true.sum()
+    above = rankdata(score)[true].sum() - n_true * (n_true + 1) / 2.0
+    return float(above / (n_true * (len(true) - n_true)))
+
+
+#: A number of rows by the key of its interval, from scores and outcomes.
+NUMBERS: dict[str, Callable[[np.ndarray, np.ndarray], float]] = {
+    "auc": area_of,
+    "accuracy": lambda score, true: float(np.mean((score > 0.5) == true)),
+    "brier": lambda score, true: float(np.mean((score - true) ** 2)),
+    "log_loss": lambda score, true: float(np.mean(log_loss(score, true))),
+}
+
+
+@Table(
+    ("number", "clusters", "rows each"),
+    [(key, *sizes) for key in NUMBERS for sizes in ((5, 1_000), (5, 100), (10, 100), (20, 100), (40, 100))],
+    {"width": ".3f", "jackknife, width": ".3f"},
+)
+def few(key: str, n_clusters: int, n_rows: int) -> Draws:
+    def rows(n: int, cluster: np.ndarray, random: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
+        own, shared = random.standard_normal((2, n)), random.standard_normal((2, cluster.max() + 1))
+        score = expit(1.6 * (np.sqrt(0.9) * own[0] + np.sqrt(0.1) * shared[0, cluster]))
+        return score, correlated(0.1, shared[1, cluster], own[1]) < score
+
+    number, random = NUMBERS[key], np.random.default_rng(n_clusters)
+    truth = number(*rows(TRUTH_ROWS // 4, np.arange(TRUTH_ROWS // 4), random))
+    cluster = np.repeat(np.arange(n_clusters), n_rows)
+    while True:
+        score, true = rows(len(cluster), cluster, random)
+        lower, upper = measure_interval(as_evidence(true.astype(int), score, cluster=cluster), key)
+        left = [number(score[cluster != out], true[cluster != out]) for out in range(n_clusters)]
+        half = student.ppf(0.975, n_clusters - 1) * np.std(left) * np.sqrt(n_clusters - 1)
+        found = number(score, true)
+        beside = sides(found - half, found + half, truth, "jackknife, ") | {"jackknife, width": 2 * half}
+        yield sides(lower, upper, truth) | {"width": upper - lower} | beside
 
 
 def pair_coverage(a: Population, b: Population) -> Draws:

@@ -27,12 +27,13 @@ SECTIONS = (
         1.0,
     ),
     (
-        "intervals means areas",
+        "intervals means areas few",
         "Intervals of mean scores and of the AUC",
         "`calib.bootstrap_interval` and `calib.auc`: how often 95 % intervals hold the true number. "
         "Most confidences are high, so losses are skewed. The difference is between a model and its "
         "sharpened copy. The interval of an AUC is wide if few rows have the rarer outcome, because unseen "
-        "rows could be out of order.",
+        "rows could be out of order. The third table has few clusters, whose rows share a part of the score "
+        "and of the outcome, and the delete-one jackknife with Student's quantile beside calib's intervals.",
         5.0,
     ),
     (

@@ -15,8 +15,9 @@ from calib.evidence.clusters import Clusters
 class Area(NamedTuple):
     """Mean over binary problems of the area under the ROC curve (AUC); NaN if no problem has both outcomes.
 
-    `variance` is the variance of the mean. `fewest` is the number of rows of the rarer outcome (effective
-    rows, or clusters), the lowest of all problems times the number of problems.
+    `variance` is the variance of the mean. `fewest` is the number of rows of the rarer outcome, the lowest of
+    all problems times the number of problems. Rows are effective rows, and divided by the design effect of
+    clusters; if the area is 0 or 1, clusters are counted.
     """
 
     value: float
@@ -29,7 +30,8 @@ def mean_area(problems: Iterable[BinaryProblems], clusters: Clusters) -> Area:
 
     The area is the chance that a row with the outcome has a higher score than a row without, ties counting
     one half. Its variance is DeLong, DeLong & Clarke-Pearson's (1988): each row adds the difference of its
-    own component from the area. Clusters add the sums of their rows (Obuchowski 1997); problems are averaged.
+    own component from the area. Clusters add the sums of their rows (Obuchowski 1997, here times the square
+    of G / (G - 1): components compare rows with rows of the same cluster, too); problems are averaged.
     """
     values, fewest, added = [], np.inf, np.zeros(1)
     for each in problems:
@@ -44,16 +46,20 @@ def mean_area(problems: Iterable[BinaryProblems], clusters: Clusters) -> Area:
         values.append(value)
         happened = each.outcomes.astype(bool)
         own = np.empty(len(happened))
-        size = np.diff(edges)
+        size, worth = np.diff(edges), []
         for side, component, total in ((happened, beaten, true[-1]), (~happened, beating, false[-1])):
             n_rows = int(side.sum())
             component = (component - value) * np.sqrt(n_rows / max(n_rows - 1, 1)) / total
             np.copyto(own, component if len(size) == len(own) else np.repeat(component, size), where=side)
-            worth = effective_rows(float(total), float(each.weights[side] @ each.weights[side]))
-            fewest = min(fewest, worth, n_rows if clusters.independent else clusters.n_among(each.rows[side]))
-        added = added + np.bincount(each.rows, own * each.weights, each.n_samples)
+            worth.append(effective_rows(float(total), float(each.weights[side] @ each.weights[side])))
+        by_row = np.bincount(each.rows, own * each.weights, each.n_samples)
+        added, sums, alone = added + by_row, clusters.sums(by_row), float(by_row @ by_row)
+        if alone > 0.0:
+            fewest = min(fewest, min(worth) / max(float(sums @ sums) / alone, 1.0))
+        else:
+            fewest = min(fewest, *(clusters.n_among(each.rows[side]) for side in (happened, ~happened)))
     if not values:
         return Area(np.nan, np.nan, 0.0)
     sums = clusters.sums(added)
-    spread = clusters.few * float(sums @ sums) / len(values) ** 2
+    spread = clusters.few**2 * float(sums @ sums) / len(values) ** 2
     return Area(float(np.mean(values)), spread, fewest * len(values))

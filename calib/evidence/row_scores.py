@@ -95,14 +95,20 @@ def unseen_error(
 
 
 def error_share(rows: Announcement, weights: np.ndarray, clusters: Clusters) -> float:
-    """Return the share of rows in one further error: a row, or a cluster's rows that are wrong together."""
-    wrong = row_values(rows, "accuracy") == 0.0
-    n_rows = float(effective_rows(weights.sum(), weights @ weights))
+    """Return the share of rows in one further error: a row, or the rows of a cluster that err together.
+
+    With clusters these are as many as the design effect of the share of errors: 1 if each cluster has the
+    same share, all its rows if clusters are right or wrong as a whole, or if there is no error.
+    """
+    alone = 1.0 / float(effective_rows(weights.sum(), weights @ weights))
     if clusters.independent:
-        return 1.0 / n_rows
-    if not wrong.any():
+        return alone
+    wrong = row_values(rows, "accuracy") == 0.0
+    share = weighted_mean(wrong, weights)
+    if share in (0.0, 1.0):
         return 1.0 / clusters.n_clusters
-    return float(wrong.sum() / clusters.n_among(wrong) / n_rows)
+    sums = clusters.sums(weights * (wrong - share)) / weights.sum()
+    return max(float(sums @ sums) / (share * (1.0 - share)), alone)
 
 
 def wrong_rows(rows: Announcement) -> tuple[np.ndarray, np.ndarray]:

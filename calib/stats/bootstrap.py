@@ -11,12 +11,11 @@ from scipy.special import stdtrit
 
 from calib.base.exceptions import InputError
 from calib.base.interval_words import hidden_words, interval_words, size_with_interval
-from calib.base.parallel import map_threads
 from calib.base.results import Result
 from calib.data.defaults import LEVEL, RANDOM_STATE
 from calib.data.predictions import Scores, Values
 from calib.data.validation import check_level
-from calib.evidence.clusters import even_clusters_of
+from calib.evidence.clusters import Clusters, even_clusters_of
 from calib.evidence.row_scores import TINY, row_values, weighted_mean
 from calib.evidence.rows import Known, Rows, Source, as_pair, single_rows
 from calib.evidence.sampling import Progress, resample
@@ -183,24 +182,19 @@ def with_unseen_errors(
 
 
 def mean_limits(
-    values: np.ndarray, level: float, worth: np.ndarray | None = None
+    values: np.ndarray, level: float, clusters: Clusters | None = None
 ) -> tuple[np.ndarray, np.ndarray]:
     """Return the ends of an interval of the mean of each row of (m, n) values; infinite if n is 1.
 
-    `worth`, (m,), is the number of values of equal variance that estimate the variance as well; n by default.
-
     The studentised mean T is made normal by a cubic transformation, T + a (T^2 / 3 + 1 / 6) + a^2 T^3 / 27
     with a the skewness of the values over sqrt(n) (Hall 1992, "On the removal of skewness by
-    transformation"); the ends are where it reaches Student's quantiles.
+    transformation"); the ends are where it reaches Student's quantiles. With clusters, n in a is divided by
+    the design effect: the skewness of a few sums would be noise.
     """
     check_level(level)
-    n = values.shape[1]
-    mean, spread, third = np.array(map_threads(_moments, values)).T
-    if n == 1:
-        return np.full(len(mean), -np.inf), np.full(len(mean), np.inf)
-    skewness = np.divide(third, spread**3, out=np.zeros_like(third), where=spread**3 > 0.0)
-    free = np.maximum(np.full(len(mean), float(n)) if worth is None else worth, 2.0) - 1.0
-    bend, quantile = skewness / np.sqrt(n), stdtrit(free, (1.0 + level) / 2.0)
+    clusters = clusters or Clusters.of(None, values.shape[1])
+    mean, error, bend, free = np.array([_moments(row, clusters) for row in values]).T
+    quantile = stdtrit(free, (1.0 + level) / 2.0)
 
     def studentised(at: np.ndarray) -> np.ndarray:
         """Invert the transformation."""
@@ -209,15 +203,21 @@ def mean_limits(
         divisor = np.where(curved, bend, 1.0)
         return np.where(curved, 3.0 / divisor * (np.cbrt(1.0 + divisor * moved) - 1.0), moved)
 
-    error = spread * np.sqrt((1.0 + 1.0 / free) / n)
     return mean - studentised(quantile) * error, mean - studentised(-quantile) * error
 
 
-def _moments(values: np.ndarray) -> tuple[float, float, float]:
-    mean = values.mean()
+def _moments(values: np.ndarray, clusters: Clusters) -> tuple[float, float, float, float]:
+    """Return the mean, its standard error, `a` of `mean_limits` and the degrees of freedom."""
+    mean, n = values.mean(), len(values)
+    if n == 1:
+        return mean, np.inf, 0.0, 1.0
     away = values - mean
-    square = away * away
-    return mean, np.sqrt(square.mean()), np.einsum("i,i", square, away) / len(values)
+    square, sums = away * away, clusters.sums(away)
+    alone, together = square.sum(), float(sums @ sums)
+    worth = n if clusters.independent else even_clusters_of(sums, away, clusters.code)
+    free = max(worth, 2.0) - 1.0
+    bend = np.einsum("i,i", square, away) * np.sqrt(together) / alone**2 if alone**2 > 0.0 else 0.0
+    return mean, np.sqrt(together * (1.0 + 1.0 / free)) / n, bend, free
 
 
 def limits_of_means(
@@ -247,13 +247,7 @@ def limits_of_means(
     mean = np.array([weighted_mean(values, rows.weights) for values in losses])
     if rows.is_weighted:  # to first order a weighted mean is the mean of these values
         losses = mean[:, None] + (losses - mean[:, None]) * rows.weights
-    worth, clusters = None, rows.clusters
-    if not clusters.independent:  # what a cluster adds to it, times the clusters, is one value of the mean
-        away = losses - mean[:, None]
-        sums = np.array([clusters.sums(losses_away) for losses_away in away])
-        worth = np.array([even_clusters_of(*each, clusters.code) for each in zip(sums, away, strict=True)])
-        losses = mean[:, None] + sums * (sums.shape[1] / n_samples)
-    ends = mean_limits(losses, level, worth)
+    ends = mean_limits(losses, level, rows.clusters)
     if unseen is not None:
         ends = with_unseen_errors(mean, *ends, unseen, 1.0 - level)
     lower, upper = (np.clip(end, -most, most) for end in ends)

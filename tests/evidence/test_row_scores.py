@@ -65,7 +65,8 @@ def test_one_more_wrong_row_by_hand():
     assert as_evidence(y, proba).unseen_error("brier") == pytest.approx(0.25)
     assert as_evidence(y, proba).unseen_error("accuracy") == pytest.approx(-0.25)
     assert as_evidence(y, proba, None, cluster).unseen_error("brier") == pytest.approx(0.5)
-    # With one wrong row the accuracy shows what errors cost. That row was the only wrong one of its cluster.
+    # With one wrong row the accuracy shows what errors cost. Clusters add 1/2 and -1/2 to the errors, so that
+    # their variance is 1/2 against 3/4 of four independent rows: less than no dependence.
     y = np.array([0, 0, 0, 1])
     assert as_evidence(y, proba).unseen_error("accuracy") == 0.0
     change = (1.125 - (3 * 0.125 + 1.125) / 4) / 4

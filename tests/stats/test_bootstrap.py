@@ -18,6 +18,7 @@ from calib import (
     paired_interval,
 )
 from calib.base.interval_words import smallest_difference
+from calib.evidence.clusters import Clusters
 from calib.stats.bootstrap import PairedInterval, mean_limits
 
 
@@ -137,6 +138,13 @@ def test_ends_are_where_the_corrected_mean_reaches_the_quantiles():
     for end, at in zip(mean_limits(values, 0.9), (quantile, -quantile), strict=True):
         a, t = skew(values, axis=1) / np.sqrt(40), (values.mean(axis=1) - end) / error
         assert t + a * (t**2 / 3 + 1 / 6) + a**2 * t**3 / 27 == pytest.approx(at)
+
+
+def test_copies_in_clusters_have_the_interval_of_the_rows_alone():
+    """Three copies of each value are worth one: mean, variance, skewness and degrees of freedom."""
+    values = np.random.default_rng(2).exponential(size=(3, 40)) ** 2
+    copied = mean_limits(np.repeat(values, 3, axis=1), 0.9, Clusters.of(np.repeat(np.arange(40), 3), 120))
+    np.testing.assert_allclose(copied, mean_limits(values, 0.9))
 
 
 def test_symmetric_values_have_the_interval_of_student():

@@ -53,7 +53,7 @@ def components(happened, score, weights):
 @pytest.mark.parametrize("weighted", [False, True])
 @pytest.mark.parametrize("clustered", [False, True])
 def test_variance_is_delongs_by_all_pairs(weighted, clustered):
-    """DeLong et al. (1988): S10 / m + S01 / n; of clusters, G / (G - 1) times the squares of their sums."""
+    """DeLong et al. (1988): S10 / m + S01 / n; for clusters (G / (G - 1))^2 times squares of their sums."""
     random = np.random.default_rng(3)
     proba, y = random_predictions(random, 60, 3)
     y[:6] = np.arange(6) % 3
@@ -70,7 +70,7 @@ def test_variance_is_delongs_by_all_pairs(weighted, clustered):
         variance = added @ added
         if clustered:
             sums = np.array([added[cluster == code].sum() for code in np.unique(cluster)])
-            variance = sums @ sums * len(sums) / (len(sums) - 1)
+            variance = sums @ sums * (len(sums) / (len(sums) - 1)) ** 2
         area = rows.area(notion)
         assert area.value == pytest.approx(np.mean([item for item, _ in found]), abs=1e-12)
         assert area.variance == pytest.approx(variance, rel=1e-10)
@@ -90,6 +90,15 @@ def test_ends_allow_for_rows_that_were_not_seen():
     assert found.lower == pytest.approx(1.0 + np.log(0.025) / 10)
     alike = auc(y, score, interval=True, cluster=np.repeat(np.arange(25), 2))
     assert alike.lower == pytest.approx(1.0 + np.log(0.025) / 5)
+
+
+def test_an_unseen_row_is_as_large_as_the_dependence_of_rows_shows():
+    """Twice 40 rows in order, but for two of each outcome: clusters of two equal rows double the variance."""
+    y, score = np.repeat([1, 0], 40), np.repeat([0.9, 0.1], 40)
+    score[[0, 1, 40, 41]] = 0.05, 0.05, 0.95, 0.95
+    by_copies, across = np.arange(80) // 2, np.append(np.arange(40), (np.arange(40) + 20) % 40)
+    for cluster, fewest in ((None, 40.0), (by_copies, 20.0), (across, 40.0)):
+        assert as_evidence(y, score, cluster=cluster).area("class-wise").fewest == pytest.approx(fewest)
 
 
 def test_an_area_needs_both_outcomes():
