@@ -3,6 +3,9 @@
 errors: intervals of calibration errors. Scores stay fixed, labels are drawn anew from a known truth. Rows
 that cover in less than 95 % get five times as many draws. cells: the same in few cells.
 
+shifted: the same if all scores are above 0.99 and the chance is 0.97, or if the truth is the scores at a
+temperature. Rows are independent, or the latent numbers of the rows of a cluster are correlated.
+
 means: the mean of the log loss, of the Brier score, or of how much the log loss rises if confidences are
 sharpened. Confidences are mostly sure, with outcomes drawn from them. Student's interval stands beside.
 
@@ -111,6 +114,54 @@ def errors(name: str, n: int, classes: int, norm: int, notion: Any, bins: Any, m
 def cells(n_bins: int, n: int, floors: float) -> Draws:
     bins: Any = {"notion": "confidence", "strategy": "quantile", "n_bins": n_bins}
     yield from error_coverage(at_error(scores(6, n, 2), overconfident, floors, **bins), 1)
+
+
+def peaked(normal: np.ndarray, top: np.ndarray | float) -> np.ndarray:
+    """Return vectors (n, L) with this largest entry, at the place of the largest number."""
+    return np.where(normal == normal.max(axis=1, keepdims=True), top, (1.0 - top) / (normal.shape[1] - 1))
+
+
+#: Scores and true probabilities, (n, L), from (n, L) normal numbers.
+SHIFTS: dict[str, Callable[[np.ndarray], tuple[np.ndarray, np.ndarray]]] = {
+    "above 0.99, truth 0.97": lambda normal: (
+        peaked(normal, 0.99 + 0.009 * norm.cdf(normal[:, :1])),
+        peaked(normal, 0.97),
+    ),
+    "temperature 0.7": lambda normal: (softmax(2.0 * normal, axis=1), softmax(1.4 * normal, axis=1)),
+}
+
+
+@Table(
+    ("population", "notion", "L", "clusters", "rows each", "correlation"),
+    [
+        (name, notion, 3, *sizes)
+        for name, notion in product(SHIFTS, ("confidence", "class-wise"))
+        for sizes in (
+            (500, 1, 0.0),
+            (2_000, 1, 0.0),
+            (12, 100, 0.3),
+            (20, 100, 0.3),
+            (40, 50, 0.1),
+            (40, 50, 0.3),
+        )
+    ],
+    {"mean width": ".4f"},
+)
+def shifted(
+    name: str, notion: Notion, n_classes: int, n_clusters: int, n_rows: int, correlation: float
+) -> Draws:
+    random, cluster = np.random.default_rng(n_clusters), np.repeat(np.arange(n_clusters), n_rows)
+    proba, truth = SHIFTS[name](random.standard_normal((len(cluster), n_classes)))
+    error = Population(proba, truth, notion).error(1)
+    order = np.argsort(-truth, axis=1, kind="stable")
+    reach = np.take_along_axis(truth, order, axis=1).cumsum(axis=1)[:, :-1]
+    while True:
+        common, own = random.standard_normal(n_clusters)[cluster], random.standard_normal(len(cluster))
+        place = (reach < correlated(correlation, common, own)[:, None]).sum(axis=1)
+        labels = np.take_along_axis(order, place[:, None], axis=1)[:, 0]
+        together = {"cluster": cluster} if n_rows > 1 else {}
+        found = calib.error_interval(labels, proba, notion=notion, **together)
+        yield sides(found.lower, found.upper, error) | {"mean width": found.upper - found.lower}
 
 
 def log_loss(sure: np.ndarray, right: np.ndarray) -> np.ndarray:

@@ -18,7 +18,7 @@ from functools import cached_property
 
 import numpy as np
 import pandas as pd
-from scipy.special import ndtr, ndtri, owens_t
+from scipy.special import chdtri, ndtr, ndtri, owens_t
 
 from calib.data.likeness import MIN_CLUSTERS, Residuals, sum_of_pairs
 
@@ -126,14 +126,22 @@ class Dependence:
         return float(size @ (size - 1)) / len(self.cluster), max(self.even_clusters() - 1.0, 1.0)
 
     def drawn_correlation(self, generator: np.random.Generator) -> float:
-        """Draw a correlation that agrees with these clusters.
+        """Draw a correlation that agrees with these clusters."""
+        return self._agreeing(generator.chisquare(self._spread[1]))
 
-        The design effect is divided by a chi-squared number over its degrees of freedom. Near 1 the ratio of
-        the mean squares between and within clusters is more precise (Donner & Wells 1986).
+    def highest_correlation(self, level: float) -> float:
+        """Return the quantile of `drawn_correlation` at a level."""
+        return self._agreeing(float(chdtri(self._spread[1], level)))
+
+    def _agreeing(self, chi_squared: float) -> float:
+        """Return the correlation whose design effect is the estimate over a chi-squared mean square.
+
+        Near 1 the ratio of the mean squares between and within clusters is more precise (Donner & Wells
+        1986).
         """
         most, free = self._spread
         apart = 1.0 - self.correlation
-        effect = (1.0 + self.correlation * most) * free / generator.chisquare(free)
+        effect = (1.0 + self.correlation * most) * free / chi_squared
         drawn = max((effect - 1.0) / max(most, 1e-300), (effect - apart) / (effect + most * apart))
         return min(max(drawn, 0.0), MAX_CORRELATION)
 
@@ -149,13 +157,8 @@ class Dependence:
         return self.uniform(generator, self.drawn_correlation(generator))
 
     def effects_of_first(self, row: np.ndarray, chance: float) -> np.ndarray:
-        """Return the design effects of the share of hits among the first k rows, k = 0..m, (m + 1,) float64.
-
-        Two rows of a cluster are both hits with the chance Phi_2(z, z; r), by Owen's function T (Owen 1956).
-        """
-        z, r = ndtri(chance), self.correlation
-        both = chance - 2.0 * owens_t(z, np.sqrt((1.0 - r) / (1.0 + r)))
-        correlation = max(float(both) - chance**2, 0.0) / (chance * (1.0 - chance))
+        """Return the design effects of the share of hits among the first k rows, (m + 1,) float64."""
+        correlation = outcome_correlation(chance, self.correlation)
         cluster = self.cluster[row]
         order = np.argsort(cluster, kind="stable")
         starts = np.flatnonzero(np.diff(cluster[order], prepend=-1))
@@ -225,6 +228,15 @@ class Dependence:
         even = max(self.even_clusters(row), 2.0)
         summed = sums.T @ sums * even / (even - 1.0)
         return (sum((self.correlation**k * products(h) for k, h in expansion(chance)), own) + summed) / 2.0
+
+
+def outcome_correlation(chance: float, r: float) -> float:
+    """Return the correlation of two outcomes of this chance whose latent numbers have the correlation r.
+
+    Both happen with the chance Phi_2(z, z; r), by Owen's function T (Owen 1956).
+    """
+    both = chance - 2.0 * float(owens_t(ndtri(chance), np.sqrt((1.0 - r) / (1.0 + r))))
+    return max(both - chance**2, 0.0) / (chance * (1.0 - chance))
 
 
 def expansion(chance: np.ndarray) -> Iterator[tuple[int, np.ndarray]]:

@@ -22,7 +22,8 @@ from calib.data.notions import Notion, Strategy
 from calib.data.predictions import ConfidencePrediction, Scores, Values
 from calib.data.validation import check_level
 from calib.evidence.binning import BinaryProblems, BinStatistics
-from calib.evidence.clusters import Clusters
+from calib.evidence.clusters import MAX_CORRELATION, Clusters, Dependence, outcome_correlation
+from calib.evidence.row_scores import weighted_mean
 from calib.evidence.rows import Evidence, Rows, Source, as_evidence
 from calib.evidence.sums import SummedRows
 from calib.stats.bootstrap import bootstrap_interval, with_unseen_errors
@@ -36,6 +37,9 @@ _ENOUGH = 3.0
 
 #: Shares of the outcomes' variance that differences between the chances of a cell's rows may cause.
 BETWEEN_ROWS = (0.0, 0.25, 0.5, 0.75, 1.0)
+
+#: Fewest clusters with the rarer outcome that show a correlation, and the quantile of it that counts.
+_ENOUGH_CLUSTERS, _CORRELATED = 5, 0.85
 
 
 @dataclass(frozen=True, repr=False)
@@ -96,7 +100,7 @@ def error_interval(
       explain, their share of F is subtracted only as far as noise can matter there.
     - T is at least S m(theta / S) on average, m(d) the mean of the absolute value of a N(d, 1): both sides
       are convex. The upper end inverts m at T (at least F) plus z standard errors of gaps as far from 0 as
-      the upper end allows.
+      the upper end allows. Their variance is the one at that end, as in Wilson's interval of a share (1927).
 
     For ``norm=2`` the estimate is the U-statistic of Sun, Chaudhari, Barnett & Dobriban (arXiv 2408.08998),
     and the interval holds the squared errors t >= 0 whose variance, B + a t + b t^2, explains the distance
@@ -106,8 +110,9 @@ def error_interval(
     Scores do not show how much of a cell's variance lies between its rows: a label that people agree on is
     not random. The ends are therefore the farthest over the shares `BETWEEN_ROWS` of the variance.
 
-    With clusters, cells have the variance of dependent rows (``norm=1``), or pairs of different clusters make
-    the square and its variance (``norm=2``, `ClusterSquares`), with Student's quantile.
+    With clusters, cells have the variance of dependent rows and the upper end is T plus
+    `_reach_of_clusters` or more (``norm=1``), or pairs of different clusters make the square and its variance
+    (``norm=2``, `ClusterSquares`), with Student's quantile.
     """
     if norm not in (1, 2):
         raise InputError(f"norm must be 1 (ECE) or 2 (l2 error) for an interval; got {norm!r}")
@@ -120,6 +125,9 @@ def error_interval(
     else:
         limits = _l2_limits(evidence, evidence.problems(notion, top_k), cells, z)
     observed, estimate, lower, upper = limits
+    if norm == 1 and isinstance(evidence, Rows) and evidence.dependence is not None:
+        reach = _reach_of_clusters(evidence, evidence.dependence, evidence.problems(notion, top_k), cells, z)
+        upper = max(upper, observed + reach)
     lower, upper = min(max(lower, 0.0), 1.0), min(upper, 1.0)
     return ErrorInterval(
         notion=cells.notion,
@@ -160,9 +168,10 @@ def _l1_limits(evidence: Evidence, cells: BinStatistics, z: float) -> tuple[floa
         spread = float(cells.square @ noise_free) / (cells.n_samples * cells.n_claims)
     else:
         spread = float(share @ (gap**2 - deviation**2)) - max(observed - floor, 0.0) ** 2
-    rows_variance = max(spread, 0.0) / cells.n_samples  # the rows are a sample, too
-    rows_variance += unseen(cells.effective_samples, cells.n_claims, z)
-    error = np.sqrt(variance + rows_variance)
+    spread = max(spread, 0.0) / cells.n_samples  # the rows are a sample, too
+    error = np.sqrt(variance + spread + unseen(cells.effective_samples, cells.n_claims, z))
+    rate = min(cells.n_claims, 2) / (cells.effective_samples * cells.n_claims)
+    rate *= float(share @ np.abs(1.0 - 2.0 * shrunk))
 
     # Noise adds no more than the floor; and nothing to cells whose gap is far from 0.
     apart = np.sqrt(np.maximum(np.maximum(score * (1.0 - score), shrunk * (1.0 - shrunk)), 0.0) / count)
@@ -188,12 +197,48 @@ def _l1_limits(evidence: Evidence, cells: BinStatistics, z: float) -> tuple[floa
 
         def end(distance: float) -> float:
             more = float(squares @ (_folded_variance(np.maximum(x, distance)) - folded))
-            return behind(least + z * np.sqrt((variance + more) * left + rows_variance), left)
+            half = z * z * rate / 2.0  # Wilson's: the variance is the one at the end
+            return behind(least + half + np.sqrt(half**2 + z * z * ((variance + more) * left + spread)), left)
 
         scale = noise * np.sqrt(left)
         return end(end(np.inf) / scale if scale > 0 else np.inf)
 
     return observed, behind(observed), lower, max(map(most, BETWEEN_ROWS))
+
+
+def _reach_of_clusters(
+    evidence: Rows, dependence: Dependence, problems: BinaryProblems, cells: BinStatistics, z: float
+) -> float:
+    """Distance from the observed l1 error to the upper end, if rows belong together: z standard errors there.
+
+    The variance is the largest of clusters' sums of residuals, whose signs are those of the gaps, all equal,
+    or opposite for low and high scores; or what the latent correlation gives at its quantile
+    `_CORRELATED`, near 1 if few clusters have the rarer outcome. Both grow with the share p of that outcome
+    like p (1 - p), because what is not seen could be more of it.
+    """
+    happened, cluster = evidence.first_claims()[1] > 0, evidence.clusters.code
+    rare = happened if 2 * happened.sum() < len(happened) else ~happened
+    share, part = weighted_mean(rare, evidence.weights), min(cells.n_claims, 2) / cells.n_claims
+    residual = (problems.outcomes - np.repeat(cells.mean_outcome, cells.count)) * problems.weights
+    middle = float(cells.share @ cells.mean_score)
+
+    def variance(sign: np.ndarray) -> float:
+        sums = np.bincount(cluster[problems.rows], residual * np.repeat(sign, cells.count))
+        return evidence.clusters.few * float(sums @ sums) / (cells.n_samples * cells.n_claims) ** 2
+
+    seen = max(
+        map(variance, (np.sign(cells.gap), np.ones_like(cells.gap), np.sign(cells.mean_score - middle)))
+    )
+    enough = evidence.clusters.n_among(rare) >= _ENOUGH_CLUSTERS
+    correlation = dependence.highest_correlation(_CORRELATED) if enough else MAX_CORRELATION
+    size, reach = np.bincount(cluster), 0.0
+    others = float(size @ (size - 1)) / len(cluster)
+    for _ in range(30):
+        p = min(max(share, 1.0 / len(rare)) + reach / part, 0.5)
+        effect = 1.0 + others * outcome_correlation(p, correlation)
+        modelled = part**2 * effect / evidence.effective_samples
+        reach = z * np.sqrt(p * (1.0 - p) * max(modelled, seen / (share * (1.0 - share)) if share else 0.0))
+    return float(reach)
 
 
 def measure_interval(

@@ -27,7 +27,7 @@ from calib import (
 )
 from calib.answers.gate import gate as check_limits
 from calib.answers.metric_tables import metric_intervals
-from calib.evidence.clusters import Dependence, even_clusters_of, latent_correlation
+from calib.evidence.clusters import Dependence, even_clusters_of, latent_correlation, outcome_correlation
 from calib.evidence.rows import as_evidence
 from calib.stats import calibration_slope, calibration_tests
 from calib.stats.binless import calibration_frame
@@ -100,6 +100,15 @@ def test_many_clusters_tell_their_correlation(correlation):
     random = np.random.default_rng(0)
     drawn = [dependence.drawn_correlation(random) for _ in range(20)]
     assert np.mean(drawn) == pytest.approx(correlation, abs=0.01)
+    assert dependence.highest_correlation(0.9) == pytest.approx(correlation, abs=0.02)
+
+
+@pytest.mark.parametrize("r", [0.0, 0.3, 0.9])
+def test_correlation_of_two_outcomes(r):
+    """At the chance 1/2, both happen with the chance 1/4 + asin(r) / 2 pi; else by the bivariate normal."""
+    assert outcome_correlation(0.5, r) == pytest.approx(2.0 * np.arcsin(r) / np.pi)
+    both = stats.multivariate_normal.cdf(stats.norm.ppf([0.1, 0.1]), cov=[[1.0, r], [r, 1.0]])
+    assert outcome_correlation(0.1, r) == pytest.approx((both - 0.01) / 0.09, abs=1e-6)
 
 
 def test_rows_keep_their_chances():

@@ -11,6 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.optimize import brentq
 from scipy.stats import binom, norm
+from scipy.stats import t as student
 
 from benchmarks.intervals import error_coverage
 from benchmarks.populations import (
@@ -237,6 +238,24 @@ def test_a_cell_whose_weight_is_in_a_single_row_adds_nothing_to_a_squared_error(
     with_cell = error_interval(outcomes, ConfidencePrediction(scores), sample_weight=weights, **options)
     assert with_cell.estimate == pytest.approx(without.estimate, rel=1e-9)
     assert with_cell.observed > without.observed
+
+
+def test_the_upper_end_has_the_variance_of_its_own_error():
+    """One cell at 0.99, p = 6 / 200 wrong: the end is x away, x^2 = z^2 (p (1 - p) + (1 - 2 p) x) / n."""
+    found = error_interval(np.arange(200) >= 6, ConfidencePrediction(np.full(200, 0.99)), notion="confidence")
+    p, z = (200 * 0.03 + 0.01) / 201, norm.ppf(0.975)
+    reach = brentq(lambda x: x * x - z * z * (p * (1 - p) + (1 - 2 * p) * x) / 200, 1e-9, 1.0)
+    assert found.observed == pytest.approx(0.02)
+    assert found.upper == pytest.approx(0.02 + reach, abs=2e-4)  # the mean of |N(d, 1)| is a little above d
+
+
+def test_the_upper_end_of_few_clusters_counts_each_as_a_row():
+    """3 of 50 clusters of 4 rows are wrong as a whole, 0.06 of the rows: as uncertain as 3 of 50 rows."""
+    y = np.repeat(np.arange(50) >= 3, 4)
+    found = error_interval(y, ConfidencePrediction(np.full(200, 0.99)), cluster=np.repeat(np.arange(50), 4))
+    t = student.ppf(0.975, 49)
+    alone = brentq(lambda x: x * x - t * t * (0.06 + x) * (0.94 - x) / 50, 1e-9, 0.4)
+    assert found.upper == pytest.approx(0.05 + alone, abs=0.01)
 
 
 def test_few_clusters_widen_the_interval_of_the_accuracy_by_hand():
