@@ -137,15 +137,23 @@ def mce(
 
 
 def fit_histogram(
-    scores: Sequence[float], outcomes: Sequence[int], n_bins: int
+    scores: Sequence[float], outcomes: Sequence[int], n_bins: int, *, on_rows: bool = False
 ) -> Callable[[float], tuple[float, int]]:
-    """Uniform-mass histogram binning; the fitted function gives (bin value, calibration points in it)."""
+    """Uniform-mass histogram binning; the fitted function gives (bin value, calibration points in it).
+
+    With `on_rows` an edge is a score, and its point is left out unless others share it or it is alone.
+    """
     groups = equal_mass_groups(scores, min(n_bins, len(scores)))
     values = []
-    for group in groups:
-        entries = [outcome for score, outcome in zip(scores, outcomes, strict=True) if score in group]
-        values.append((sum(entries) / len(entries), len(entries)))
-    edges = [(below[-1] + above[0]) / 2 for below, above in zip(groups, groups[1:], strict=False)]
+    for number, group in enumerate(groups):
+        points = [pair for pair in zip(scores, outcomes, strict=True) if pair[0] in group]
+        entries = [outcome for _, outcome in points]
+        at_edge = [outcome for score, outcome in points if score == group[0]]
+        if on_rows and number and len(at_edge) == 1 and len(entries) > 1:
+            entries.remove(at_edge[0])
+        values.append((sum(entries) / len(entries), len(points)))
+    pairs = zip(groups, groups[1:], strict=False)
+    edges = [above[0] if on_rows else (below[-1] + above[0]) / 2 for below, above in pairs]
     return lambda score: values[sum(edge <= score for edge in edges)]
 
 
@@ -166,7 +174,8 @@ def histogram_m2b(
         needed = points_per_bin or n_bins or 1
         if len(problem[0]) < needed:
             return None
-        fitted = fit_histogram(*problem, n_bins or max(len(problem[0]) // (points_per_bin or 1), 1))
+        bins = n_bins or max(len(problem[0]) // (points_per_bin or 1), 1)
+        fitted = fit_histogram(*problem, bins, on_rows=n_bins is None)
         return lambda score: fitted(score)[0]
 
     result = []

@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 from sklearn.utils.validation import check_is_fitted
 
-from calib.answers.theorems import deviation
+from calib.answers.theorems import ACCURACY, DEVIATION, FEW, MASSES, deviation, error_bound, mass_bound
 from calib.base.results import Result
 from calib.calibrators.histogram import HistogramBinning
 from calib.calibrators.multiclass import MulticlassToBinary, clusters_of_fit
@@ -23,8 +23,17 @@ ASSUMPTIONS = (
     "The calibration rows and the rows to come are independent draws from one population.",
     "The model was not trained, tuned or selected on the calibration rows.",
     "Points per bin were chosen {chosen}, and every class has enough of them.",
+)
+
+#: A further assumption if bins are not cut at rows that no mean holds.
+HALFWAY = (
     "The theorems and the intervals are proved for bins cut at calibration scores. Bins here are cut halfway "
-    "between two scores and use all their rows; `python -m benchmarks.promises cards` simulates that.",
+    "between two scores and use all their rows; `python -m benchmarks.promises cards` simulates that."
+)
+
+#: A further assumption if the calibrator conditions on groups.
+GROUPS = (
+    "The groups were fixed before the calibration rows were seen, and each row to come is of one of them."
 )
 
 #: How points per bin were chosen: for a single calibrator, and for one chosen among several.
@@ -35,6 +44,7 @@ CHOSEN = (
 )
 
 #: A further assumption, which depends on the rule for equal scores (`ties`).
+CUTS = "Bins are cut at scores that no two rows share; no two calibration rows do."
 GROUPED_TIES = (
     "The theorems are stated for distinct scores. Here equal scores share a bin (ties='group'), so a bin may "
     "hold more than its share of rows, never fewer."
@@ -58,6 +68,9 @@ WEIGHTED = (
     "sample_weight"
 )
 
+#: Name of the error that each notion has a bound for.
+ERROR_NAMES = {"confidence": "conf-ECE", "top-label": "TL-ECE", "class-wise": "CW-ECE"}
+
 
 @dataclass(frozen=True)
 class Promise:
@@ -66,6 +79,29 @@ class Promise:
     name: str
     epsilon: float
     share: float
+
+
+@dataclass(frozen=True)
+class MeanPromise:
+    """A bound for a mean error: at least ``share - error / epsilon`` of the rows are within any epsilon."""
+
+    name: str
+    error: float
+    share: float
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class ErrorBounds(Result):
+    """Bound for the mean error of a notion, with probability 1 - alpha; proved in docs/why/error_bound.md."""
+
+    #: Bound of conf-ECE, TL-ECE or CW-ECE over the problems `of`, 0 to 1; NaN if there is none
+    error: float
+    #: Largest probability of a new row of another class, at once with `error`; NaN without it
+    uncovered: float
+    of: np.ndarray  #: (P,) bool: Problems that `error` is about
+    needed: int  #: Fewest calibration rows of these problems
+    each: np.ndarray  #: (P,) float64: Bound of each class alone, class-wise; else NaN
+    why_not: str  #: Why there is no `error`; "" if there is
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -110,12 +146,23 @@ class GuaranteeCard(Result):
     marginal: np.ndarray
     conditional: np.ndarray
     expected_ece: np.ndarray
+    errors: ErrorBounds  #: Bounds for the mean error
     bins: BinIntervals  #: Intervals of the true probability of each bin, which hold as `conditional` does
     #: (P,) bool: Whether no bound holds, because ``ties="randomize"`` spread equal scores or weights differ
     void: np.ndarray
     void_because: str  #: Why the first of them is void; "" if none is
     covered: float  #: Share of the calibration entries that belong to problems with a guarantee
     assumptions: tuple[str, ...]  #: The assumptions of the numbers, in words
+
+    @property
+    def error_bound(self) -> float:
+        """Bound for the notion's ECE over classes with enough rows, 0 to 1; NaN if there is none."""
+        return self.errors.error
+
+    @property
+    def uncovered_bound(self) -> float:
+        """Largest share of new rows of other classes; NaN without `error_bound`."""
+        return self.errors.uncovered
 
     @property
     def worst_marginal(self) -> float:
@@ -163,6 +210,32 @@ class GuaranteeCard(Result):
         )
         return [promise for promise in promises if promise.epsilon < 1.0]
 
+    def mean_promise(self, label: int | None = None) -> MeanPromise | None:
+        """Return the bound for the mean error, or of one class (class-wise); None if it promises nothing."""
+        name, error, share = ERROR_NAMES.get(self.notion), self.error_bound, 1.0 - self.uncovered_bound
+        if label is not None and self.notion != "confidence":
+            name, error, share = "ECE", float(self.errors.each[label]), 1.0
+        if name is None or not error < share:
+            return None
+        return MeanPromise(f"{name} \u2264 {error:.3f}", error, share)
+
+    def error_words(self, strong: str = "{}") -> str:
+        """State the bound for the mean error, or why there is none."""
+        errors, name = self.errors, ERROR_NAMES.get(self.notion, "ECE")
+        if errors.why_not:
+            return f"No bound for the {name}: {errors.why_not}."
+        several = len(errors.of) > 1 and self.notion != "class-wise"
+        what = "classes" if not any(self.group) else "groups" if self.label[0] < 0 else "classes by group"
+        whose = f" of the {int(errors.of.sum()):,} calibrated {what}" if several else ""
+        few = ""
+        if not errors.of.all():
+            share = strong.format(f"{math.ceil(1000 * errors.uncovered) / 10:.1f}%")
+            few = f"; {what} with fewer than {errors.needed:,} rows are at most {share} of predictions"
+        return (
+            f"With probability {1 - self.alpha:.0%} the {name}{whose} is at most "
+            f"{strong.format(f'{errors.error:.3f}')}{few}."
+        )
+
     def words(self, strong: str = "{}") -> str:
         """State the promise, or why there is none; `strong` formats the bounds: "**{}**" for Markdown."""
         if not self.applies:
@@ -194,7 +267,8 @@ class GuaranteeCard(Result):
             f"calibrated score is within {first} (\u03b5\u2081) of the truth for a new row. With the "
             f"same probability it is within {second} (\u03b5\u2082) for {at_once} at once, and within "
             f"{reach} by the Clopper-Pearson intervals of the bins.{together} {fixed} is at most "
-            f"{expected} ({self.theorem}). This covers {self.covered:.1%} of the calibration rows.{void}"
+            f"{expected} ({self.theorem}). This covers {self.covered:.1%} of the calibration rows.{void} "
+            f"{self.error_words(strong)}"
         )
 
     def _scope(self) -> tuple[str, str]:
@@ -233,6 +307,7 @@ class GuaranteeCard(Result):
                 "eps_conditional": self.conditional,
                 "reach": self.reach,
                 "expected_ece_bound": self.expected_ece,
+                **({"error_bound": self.errors.each} if np.isfinite(self.errors.each).any() else {}),
             }
         )
 
@@ -257,7 +332,7 @@ def guarantee_card(
     k is the fewest points in a bin of the problem. Following the proof of Theorem 1, eps_2 uses log(2 B /
     alpha) with B the bins of the claim's covered problems together (of the class alone for "class-wise"): the
     card is never looser than `guarantee`. The top-K notions apply the same binary bounds (Gupta & Ramdas
-    2021, Theorem 4) to each claim.
+    2021, Theorem 4) to each claim. The bound for the mean error needs `points_per_bin`.
     """
     check_is_fitted(calibrator)
     if choices is None:
@@ -275,12 +350,12 @@ def guarantee_card(
         for index, fitted in enumerate(calibrator.calibrators_):
             if fitted is not None and index not in fell_back and fitted.counts_.min() >= 2:
                 n_bins[index], points[index] = len(fitted.counts_), fitted.counts_.min()
-                void[index] = bool(fitted.misplaced_) or fitted.effective_ is not None
+                void[index] = bool(fitted.misplaced_) or _is_weighted(fitted)
                 binned.append((index, fitted))
     covered = (points > 0) & ~void
     void_because = ""
     if void.any():
-        void_because = WEIGHTED if any(fitted.effective_ is not None for _, fitted in binned) else VOID
+        void_because = WEIGHTED if any(_is_weighted(fitted) for _, fitted in binned) else VOID
     if not why_not and not covered.any():
         why_not = void_because or "no class has enough calibration rows for one bin"
     problem = np.arange(n_problems)
@@ -298,10 +373,13 @@ def guarantee_card(
         np.sqrt(1.0 / (2.0 * k)) + delta,
     )
     marginal, conditional, expected = (np.where(covered, bound, np.nan) for bound in bounds)
-    ties = GROUPED_TIES
-    if randomized:
+    exact = all(fitted.cut_at_points for index, fitted in binned if covered[index])
+    ties = CUTS if exact else GROUPED_TIES
+    if randomized and not exact:
         recorded = all(fitted.misplaced_ is not None for _, fitted in binned)
         ties = RANDOMIZED_TIES if recorded else UNKNOWN_TIES
+    halfway = any(fitted.left_out_ is None for _, fitted in binned)
+    further = (*((HALFWAY,) if halfway else ()), *((GROUPS,) if calibrator.has_groups else ()), ties)
     return GuaranteeCard(
         notion=calibrator.notion,
         alpha=float(alpha),
@@ -318,6 +396,7 @@ def guarantee_card(
         marginal=marginal,
         conditional=conditional,
         expected_ece=expected,
+        errors=_error_bounds(calibrator, binned, why_not, each, delta),
         bins=_bin_intervals(
             [(index, fitted) for index, fitted in binned if covered[index]],
             shape,
@@ -327,7 +406,7 @@ def guarantee_card(
         void=void,
         void_because=void_because,
         covered=float(entries[covered].sum() / entries.sum()),
-        assumptions=(*(line.format(chosen=CHOSEN[choices > 1]) for line in ASSUMPTIONS), ties),
+        assumptions=(*(line.format(chosen=CHOSEN[choices > 1]) for line in ASSUMPTIONS), *further),
     )
 
 
@@ -339,11 +418,14 @@ def _bin_intervals(
     problem = np.repeat([index for index, _ in binned], [len(count) for count in counts]).astype(np.int64)
     count = np.concatenate([np.empty(0, dtype=np.int64), *counts])
     value = np.concatenate([np.empty(0), *(fitted.values_ for _, fitted in binned)])
-    # A randomized value is (mean + noise up to delta) / (1 + delta).
-    most = np.floor(np.minimum(value * (1.0 + delta), 1.0) * count + 1e-6)
-    fewest = np.ceil(np.maximum(value * (1.0 + delta) - delta, 0.0) * count - 1e-6)
-    lower = binomial_limits(np.maximum(fewest - 1, 0), count - 1, alpha[problem])[0]
-    upper = binomial_limits(np.minimum(most, count - 1), count - 1, alpha[problem])[1]
+    happened = [_happened(fitted, delta) for _, fitted in binned]
+    fewest, most = np.concatenate([np.empty((2, 0)), *happened], axis=1)
+    rows = np.concatenate([np.empty(0, dtype=np.int64), *(fitted.inside_ for _, fitted in binned)])
+    # Without a cut at a point that the mean leaves out, any row of a bin may be its boundary.
+    boundary = np.repeat([not fitted.cut_at_points for _, fitted in binned], [len(each) for each in counts])
+    rows = rows - boundary
+    lower = binomial_limits(np.maximum(fewest - boundary, 0), rows, alpha[problem])[0]
+    upper = binomial_limits(np.minimum(most, rows), rows, alpha[problem])[1]
     return BinIntervals(
         problem=problem,
         label=shape.labels_of(problem),
@@ -353,6 +435,99 @@ def _bin_intervals(
         lower=lower,
         upper=upper,
     )
+
+
+def _is_weighted(fitted: HistogramBinning) -> bool:
+    """Whether weights differ within a bin."""
+    return fitted.effective_ is not None and bool((fitted.effective_ < (1.0 - 1e-9) * fitted.inside_).any())
+
+
+def _happened(fitted: HistogramBinning, delta: float) -> np.ndarray:
+    """Return the fewest and the most outcomes 1 among the rows of each mean, (2, b)."""
+    # A randomized value is (mean + noise up to delta) / (1 + delta).
+    highest = np.minimum(fitted.values_ * (1.0 + delta), 1.0) * fitted.inside_
+    lowest = np.maximum(fitted.values_ * (1.0 + delta) - delta, 0.0) * fitted.inside_
+    return np.stack([np.ceil(lowest - 1e-6), np.floor(highest + 1e-6)])
+
+
+def _error_bounds(
+    calibrator: MulticlassToBinary,
+    binned: list[tuple[int, HistogramBinning]],
+    why_not: str,
+    alpha: float,
+    delta: float,
+) -> ErrorBounds:
+    """Return the bounds for the mean error: all of them fail with probability `alpha` at most."""
+    shape, sizes = calibrator.shape_, np.asarray(calibrator.n_points_)
+    k = getattr(calibrator.binary_calibrator, "points_per_bin", 0)
+    needed = max(k, calibrator.least_points)
+    own = [(index, fitted) for index, fitted in binned if sizes[index] >= needed]
+    of, by_class = np.zeros(shape.n_problems, dtype=bool), np.full(shape.n_problems, np.nan)
+    of[[index for index, _ in own]] = True
+    exact = [(index, fitted) for index, fitted in own if fitted.cut_at_points]
+    if not why_not and shape.notion not in ERROR_NAMES:
+        why_not = "it is proved for confidence, top-label and class-wise calibration"
+    if not why_not and not own:
+        why_not = f"no class has {needed:,} calibration rows"
+    if not why_not and shape.notion == "class-wise":
+        for index, fitted in exact:
+            by_class[index] = _one_score_bound([fitted], alpha, delta)
+    if not why_not:
+        why_not = next((_why_not_exact(fitted) for _, fitted in own if not fitted.cut_at_points), "")
+    if not why_not and shape.notion == "class-wise" and not of.all():
+        why_not = "not every class has its own bins"
+    if why_not:
+        return ErrorBounds(math.nan, math.nan, np.zeros_like(of), needed, by_class, why_not)
+    fits = [fitted for _, fitted in exact]
+    if shape.problems_per_claim == 1:
+        error, uncovered = _one_score_bound(fits, alpha, delta), 0.0
+    else:
+        error, uncovered = _conditional_bound(fits, int(sizes.sum()), k, alpha, delta), 0.0
+        if not of.all():
+            low, high = binomial_limits(sizes, sizes.sum(), FEW * alpha / len(sizes))
+            uncovered = float(min(high[~of].sum(), 1.0 - low[of].sum()))
+    return ErrorBounds(error, uncovered, of, needed, by_class, "")
+
+
+def _one_score_bound(fits: list[HistogramBinning], alpha: float, delta: float) -> float:
+    """Bound the mean error of problems with one score for each row, and the mean of these errors."""
+    n, each = int(fits[0].counts_.sum()), alpha / len(fits)
+    inside = np.concatenate([fitted.inside_ for fitted in fits])
+    mass = mass_bound(int(inside.max()), n, MASSES * alpha / len(inside))
+    rates = [_rate([fitted], n, ACCURACY * each, delta) for fitted in fits]
+    return min(error_bound(rates, int(inside.min()), mass, DEVIATION * alpha) + delta, 1.0)
+
+
+def _conditional_bound(
+    fits: list[HistogramBinning], n: int, points_per_bin: int, alpha: float, delta: float
+) -> float:
+    """Bound the mean error of bins of predicted classes (and groups) with enough of the n rows."""
+    inside = np.concatenate([fitted.inside_ for fitted in fits])
+    # Any run of m + 1 of the spacings of n rows, m from k - 1 to 2 k - 1, may be a cell.
+    mass = mass_bound(int(inside.max()), n, MASSES * alpha / (n * (points_per_bin + 1)))
+    rate = _rate(fits, n, ACCURACY * alpha, delta)
+    return min(error_bound([rate], int(inside.min()), mass, DEVIATION * alpha) + delta, 1.0)
+
+
+def _rate(fits: list[HistogramBinning], n: int, alpha: float, delta: float) -> float:
+    """Limit, towards 1/2, of the probability of the event; the other rows' outcomes are not known."""
+    fewest, most = sum(
+        (_happened(fitted, delta).sum(axis=1) + np.sum(fitted.left_out_ == 1) for fitted in fits), np.zeros(2)
+    )
+    others = n - sum(int(fitted.counts_.sum()) for fitted in fits)
+    low, high = binomial_limits(np.array([fewest, most + others]), np.array([n, n]), alpha)
+    return float(np.clip(0.5, low[0], high[1]))
+
+
+def _why_not_exact(fitted: HistogramBinning) -> str:
+    if fitted.left_out_ is None:
+        return (
+            "bins are cut halfway between rows, because n_bins was given or the file is of an earlier "
+            "version; fit with points_per_bin"
+        )
+    if fitted.effective_ is not None:
+        return "it is about unweighted rows"
+    return "equal scores lie at the cut between two bins, and the proof needs a score of its own at each cut"
 
 
 def _why_no_guarantee(calibrator: MulticlassToBinary) -> str:

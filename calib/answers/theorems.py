@@ -1,16 +1,33 @@
-"""Distribution-free guarantees of binning: Theorems 1 and 2 of the paper, and a bound for whole vectors."""
+"""Distribution-free guarantees of binning: Theorems 1 and 2 of the paper, the mean error, whole vectors."""
 
 from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
+from scipy.special import betaincinv, gammaln, logsumexp, xlog1py, xlogy
+from sklearn.isotonic import isotonic_regression
 
 from calib.base.exceptions import InputError
+from calib.base.parallel import row_blocks
 from calib.base.results import Result
 from calib.data.validation import check_alpha, check_count, check_not_negative, check_share
+
+#: Shares of alpha with which the bound for the mean error may fail: by the deviation of the means, by the
+#: accuracy, by the masses of cells, by the masses of classes with few rows.
+DEVIATION, ACCURACY, MASSES, FEW = 0.91, 0.03, 0.03, 0.03
+
+#: Ratio of the exponents that are tried; between two the bound changes by less than 0.1 %.
+_RATIO = 1.1
+
+#: Numbers of a grid of probabilities times outcomes, and the most probabilities.
+_GRID, _MOST_POINTS = 2**22, 2**11
+
+#: Added for rounding.
+_ROUNDING = 1e-9
 
 
 @dataclass(frozen=True, repr=False)
@@ -27,6 +44,8 @@ class Guarantee(Result):
     conditional: float
     #: Bound on the expected TL-ECE, and on the expected l_p error for p <= 2 (App. H)
     expected_ece: float
+    #: Bound on the TL-ECE with probability 1 - alpha (`error_bound`), for any number of classes
+    error_bound: float
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -46,8 +65,15 @@ class ClassWiseGuarantee(Result):
     expected_ece: float  #: Bound on the expected CW-ECE
 
 
-def guarantee(*, points_per_bin: int, n_samples: int, alpha: float = 0.1, delta: float = 1e-10) -> Guarantee:
-    """Compute what top-label histogram binning promises (Theorem 1).
+def guarantee(
+    *,
+    points_per_bin: int,
+    n_samples: int,
+    alpha: float = 0.1,
+    delta: float = 1e-10,
+    accuracy: float = 0.5,
+) -> Guarantee:
+    """Compute what top-label histogram binning promises (Theorem 1, and a bound for the TL-ECE).
 
     eps_1 = sqrt(log(2 / alpha) / (2 (k - 1))) + delta,
     eps_2 = sqrt(log(2 n / (k alpha)) / (2 (k - 1))) + delta,
@@ -63,17 +89,26 @@ def guarantee(*, points_per_bin: int, n_samples: int, alpha: float = 0.1, delta:
         Failure probability.
     delta : float
         Tie-breaking noise, 0 or more.
+    accuracy : float in [0, 1]
+        Accuracy of the model, for `error_bound` alone; 0.5 is the worst. `guarantee_card` estimates it.
 
     Examples
     --------
-    >>> promise = guarantee(points_per_bin=50, n_samples=5000)
+    >>> promise = guarantee(points_per_bin=50, n_samples=5000, accuracy=0.9)
     >>> round(promise.marginal, 3), round(promise.conditional, 3), round(promise.expected_ece, 3)
     (0.175, 0.278, 0.1)
+    >>> round(promise.error_bound, 3)
+    0.046
     """
     guarantee = guarantee_class_wise(
         points_per_bin=points_per_bin, n_samples=n_samples, n_classes=1, alpha=alpha, delta=delta
     )
+    if not 0.0 <= accuracy <= 1.0:
+        raise InputError(f"accuracy must lie in [0, 1]; got {accuracy!r}")
+    k, n = int(guarantee.points_per_bin[0]), guarantee.n_samples
+    mass = mass_bound(2 * k - 1, n, MASSES * alpha / (n * (k + 1)))
     return Guarantee(
+        error_bound=min(error_bound([accuracy], k - 1, mass, DEVIATION * alpha) + delta, 1.0),
         points_per_bin=int(guarantee.points_per_bin[0]),
         n_samples=guarantee.n_samples,
         alpha=float(alpha),
@@ -119,6 +154,81 @@ def guarantee_class_wise(
         ece_failure=float(alphas.sum()),
         expected_ece=float(np.sqrt(1.0 / (2.0 * points.min())) + delta),
     )
+
+
+def error_bound(rates: Any, inside: int, mass: float, alpha: float) -> float:
+    """Bound the mean error of bins whose edges are rows that no mean holds, or its mean over problems.
+
+    inf over s > 0 of (U / s) (log(1 / alpha) + log mean_l exp(Lam_m(s, a_l) / U)), where Lam_m(s, a) is
+    `largest_exponent`. The proof is in docs/why/error_bound.md. The result fails with probability alpha at
+    most, if `rates` and `mass` hold.
+
+    Parameters
+    ----------
+    rates : (L,) array_like of float
+        a_l: the probability of the event in each problem, or a number between it and 1/2.
+    inside : int
+        m, at least 1: the fewest rows in the mean of a bin.
+    mass : float
+        U: no bin has a larger probability.
+    alpha : float in (0, 1)
+        Failure probability.
+    """
+    rate = np.asarray(rates, dtype=np.float64)
+    chance = np.log(1.0 / alpha)
+
+    def at(power: int) -> float:
+        exponents = largest_exponent(_RATIO**power, rate, inside) / mass
+        highest = exponents.max()
+        return float(mass / _RATIO**power * (chance + highest + np.log(np.exp(exponents - highest).mean())))
+
+    spread = max(float((rate * (1.0 - rate)).max()), 1.0 / inside)
+    power = round(math.log(2.0 * mass * chance * inside / spread) / 2.0 / math.log(_RATIO))
+    best = at(power)
+    for step in (1, -1):  # the function has one minimum
+        while (following := at(power + step)) < best:
+            best, power = following, power + step
+    return best + _ROUNDING
+
+
+def largest_exponent(s: float, rates: Any, inside: int) -> np.ndarray:
+    """Least concave function of p above log E exp(s |K / m - p|), K binomial(m, p), at some `rates`; or more.
+
+    On a grid of step d, d C / 2 is added, C = s + m e^(s/m) (e^(s/m) - 1) the largest slope of the logarithm.
+    """
+    points, values = _exponents(float(s), inside)
+    rate = np.asarray(rates, dtype=np.float64)
+    return np.interp(np.minimum(rate, 1.0 - rate), points, values)
+
+
+@lru_cache(maxsize=256)
+def _exponents(s: float, inside: int) -> tuple[np.ndarray, np.ndarray]:
+    """Return a grid of [0, 1/2] and the least concave function, which is symmetric, above its values."""
+    n_points = min(max(_GRID // (inside + 1), 2**8), _MOST_POINTS)
+    points = np.linspace(0.0, 0.5, n_points + 1)
+    outcomes = np.arange(inside + 1.0)
+    ways = gammaln(inside + 1.0) - gammaln(outcomes + 1.0) - gammaln(inside - outcomes + 1.0)
+    values = np.empty(len(points))
+    for rows in row_blocks(len(points), inside + 1):
+        p = points[rows, None]
+        log_chance = ways + xlogy(outcomes, p) + xlog1py(inside - outcomes, -p)
+        values[rows] = logsumexp(log_chance + s * np.abs(outcomes / inside - p), axis=1)
+    values[-1] = values.max()  # as high as the least concave function is at 1/2
+    slopes = isotonic_regression(np.diff(values), increasing=False)
+    ratio = math.exp(s / inside)
+    added = (s + inside * ratio * (ratio - 1.0)) * points[1] / 2.0
+    return points, values[0] + added + np.concatenate(([0.0], np.cumsum(slopes)))
+
+
+def mass_bound(inside: int, n_samples: int, alpha: float) -> float:
+    """Limit of the mass of a cell with `inside` of n rows between two others; fails with alpha at most.
+
+    The 1 - alpha quantile of the sum of m + 1 of n + 1 uniform spacings, beta(m + 1, n - m), which rises with
+    m; 1 if m >= n.
+    """
+    if inside >= n_samples:
+        return 1.0
+    return 1.0 - float(betaincinv(n_samples - inside, inside + 1, alpha))
 
 
 def multinomial_bound(counts: Any, n_classes: int, *, alpha: float = 0.1, n_bins: int = 1) -> np.ndarray:

@@ -27,29 +27,35 @@ class HistogramBinning(BinaryCalibrator):
         B, in place of `points_per_bin`.
     ties : {"group", "randomize"}, default "group"
         "group" keeps equal scores in one bin: a bin ends at the first distinct score that fills its share, so
-        every bin has at least floor(n/B) points. "randomize" is the paper's rule: `fit` adds uniform noise of
-        size `delta` to scores and bin values. With tied scores it voids the guarantee: a tied score is fitted
-        in several bins and predicted in one.
+        every bin has at least floor(n/B) points. "randomize" is the paper's rule: `fit` orders equal scores
+        at random and adds uniform noise of size `delta` to bin values. With tied scores it voids the
+        guarantee: a tied score is fitted in several bins and predicted in one.
     delta, random_state
-        Size of this noise, 1e-10 by default, and its seed.
+        Size of this noise, 1e-10 by default, and the seed of both.
 
     Attributes
     ----------
     edges_ : (b - 1,) float64 array
-        Interior edges; bin j holds ``edges_[j - 1] <= score < edges_[j]``.
+        Interior edges; bin j holds ``edges_[j - 1] <= score < edges_[j]``. An edge is the lowest score of
+        bin j; with `n_bins` it is halfway between this and the highest score of bin j - 1.
     values_ : (b,) float64 array
         Prediction of each bin, all different.
     counts_ : (b,) int64 array
         Calibration points in each bin.
+    left_out_ : (b,) int64 array or None
+        Outcome of the calibration point whose score is the lower edge of the bin; the bin's mean leaves it
+        out. -1 if there is no such point, if other points share its score or if it is alone in its bin. None
+        with `n_bins` and in earlier files: all points are in the means.
     misplaced_ : int or None
         With ``ties="randomize"``: calibration points that `predict` sends to another bin than their own; any
         voids the guarantee. Else None.
     effective_ : (b,) float64 array or None
-        Effective number of weighted rows in each bin, (sum w)^2 / sum w^2. Else None.
+        Effective number of weighted rows in each mean, (sum w)^2 / sum w^2. Else None.
 
     Notes
     -----
-    All points of a bin enter its mean, as in the paper's code; its Algorithm 2 leaves out boundary points.
+    Boundary points are left out of the means, as in Algorithm 2 of the paper: given the edges, the others are
+    independent, and the guarantee holds as proved. With `n_bins` all points enter, as in the paper's code.
     Assess with ``strategy="discrete"``. Weighted means have no guarantee.
 
     Examples
@@ -61,6 +67,7 @@ class HistogramBinning(BinaryCalibrator):
 
     is_binned = True
 
+    left_out_: np.ndarray | None
     misplaced_: int | None
     effective_: np.ndarray | None
 
@@ -91,6 +98,24 @@ class HistogramBinning(BinaryCalibrator):
         """The fitted curve."""
         return Steps(self.edges_, self.values_)
 
+    @property
+    def inside_(self) -> np.ndarray:
+        """Calibration points in the mean of each bin, (b,) int64."""
+        return self.counts_ if self.left_out_ is None else self.counts_ - (self.left_out_ >= 0)
+
+    @property
+    def cut_at_points(self) -> bool:
+        """Whether all edges are points that means leave out, as if no scores were equal.
+
+        Bins then have their shares of unweighted points, and no other point has the score of an edge. The
+        guarantee is proved for such bins.
+        """
+        if self.left_out_ is None or self.effective_ is not None:
+            return False
+        n_bins = self.bins_for(int(self.counts_.sum()))
+        shares = int(self.counts_.sum()) // n_bins + (np.arange(n_bins) < self.counts_.sum() % n_bins)
+        return np.array_equal(self.counts_, shares) and bool((self.left_out_[1:] >= 0).all())
+
     def bins_for(self, n_points: int) -> int:
         """Return the number of bins for some points; with ties there may be fewer."""
         points_per_bin = check_count(self.points_per_bin, "points_per_bin")
@@ -107,56 +132,71 @@ class HistogramBinning(BinaryCalibrator):
         ends = np.cumsum(counts)
         cuts = equal_mass_cuts(ends, self.bins_for(int(ends[-1])))
         last = np.searchsorted(ends, cuts[1:])  # the last score of each bin
-        happened_in = np.diff(np.cumsum(happened)[last], prepend=0)
-        return self._of_bins(cuts, scores[last[:-1]], scores[last[:-1] + 1], happened_in)
+        first = last[:-1] + 1
+        self._cut(cuts, scores[first - 1], scores[first], np.where(counts[first] == 1, happened[first], -1))
+        return self._count(np.diff(np.cumsum(happened)[last], prepend=0))
 
     def fit_sorted(self, scores: np.ndarray, outcomes: np.ndarray) -> Self:
         """Fit to unweighted (n,) scores in ascending order and (n,) outcomes, with ``ties="group"``."""
-        cuts = sorted_cuts(scores, self.bins_for(len(scores)))
-        happened = np.add.reduceat(outcomes, cuts[:-1], dtype=np.int64)
-        return self._of_bins(cuts, scores[cuts[1:-1] - 1], scores[cuts[1:-1]], happened)
+        self._cut_sorted(sorted_cuts(scores, self.bins_for(len(scores))), scores, outcomes)
+        starts = np.cumsum(self.counts_) - self.counts_
+        return self._count(np.add.reduceat(outcomes, starts, dtype=np.int64))
 
-    def _of_bins(self, cuts: np.ndarray, below: np.ndarray, above: np.ndarray, happened: np.ndarray) -> Self:
-        """Set edges from the scores beside each interior cut, and values from the outcomes 1 of each bin."""
-        check_choice(self.ties, ("group",), "ties")
-        self.edges_ = _between(below.astype(np.float64), above.astype(np.float64))
+    def _cut_sorted(self, cuts: np.ndarray, scores: np.ndarray, outcomes: np.ndarray) -> None:
+        first = cuts[1:-1]
+        below, edge, above = scores[first - 1], scores[first], scores[np.minimum(first + 1, len(scores) - 1)]
+        self._cut(cuts, below, edge, np.where((below < edge) & (edge < above), outcomes[first], -1))
+
+    def _cut(self, cuts: np.ndarray, below: np.ndarray, edge: np.ndarray, outcome: np.ndarray) -> None:
+        """Set bins by their positions in the sorted points, and the scores below and at each interior cut.
+
+        `outcome`, (b - 1,), is of the only point with the score `edge`, -1 if several points have it.
+        """
         self.counts_ = np.diff(cuts)
-        self.values_ = _distinct(happened / self.counts_)
-        self.misplaced_ = self.effective_ = None
+        self.left_out_ = self.misplaced_ = self.effective_ = None
+        if self.n_bins is None:
+            self.edges_ = edge.astype(np.float64)
+            self.left_out_ = np.append(-1, np.where(self.counts_[1:] > 1, outcome, -1))
+        else:
+            self.edges_ = _between(below.astype(np.float64), edge.astype(np.float64))
+
+    def _count(self, happened: np.ndarray) -> Self:
+        """Set values from the outcomes 1 among all points of each bin."""
+        check_choice(self.ties, ("group",), "ties")
+        if self.left_out_ is not None:
+            happened = happened - (self.left_out_ == 1)
+        self.values_ = _distinct(happened / self.inside_)
         return self
 
     def _fit(self, scores: np.ndarray, outcomes: np.ndarray, weights: RowWeights) -> None:
-        check_choice(self.ties, ("group", "randomize"), "ties")
+        randomized = check_choice(self.ties, ("group", "randomize"), "ties") == "randomize"
         n_bins = self.bins_for(len(scores))
         check_share(self.delta, "delta", 1e-10)
         random = np.random.default_rng(self.random_state)
-        undisturbed = scores
-        if self.ties == "randomize":
-            scores = scores + self.delta * random.random(len(scores))
-        order = np.argsort(scores)
+        order = np.lexsort((random.random(len(scores)), scores)) if randomized else np.argsort(scores)
         scores, outcomes = scores[order], outcomes[order]
-        if not weights.differ and self.ties == "group":
+        if not weights.differ and not randomized:
             self.fit_sorted(scores, outcomes)
             return
-        if self.ties == "randomize":
+        if randomized:
             cuts = equal_mass_cuts(np.arange(1, len(scores) + 1), n_bins)
         else:
             cuts = sorted_cuts(scores, n_bins)
+        self._cut_sorted(cuts, scores, outcomes)
         each = weights.each[order]
+        if self.left_out_ is not None:
+            each[cuts[:-1][self.left_out_ >= 0]] = 0.0
         happened, weight, square = (
             np.add.reduceat(each * factor, cuts[:-1]) for factor in (outcomes, 1.0, each)
         )
         values = happened / weight
-        self.effective_ = np.maximum(effective_rows(weight, square), 1.0) if weights.differ else None
-        if self.ties == "randomize":
+        if weights.differ:
+            self.effective_ = np.maximum(effective_rows(weight, square), 1.0)
+        if randomized:
             values = (values + self.delta * random.random(len(values))) / (1.0 + self.delta)
-        self.edges_ = _between(scores[cuts[1:-1] - 1], scores[cuts[1:-1]])
-        self.values_ = _distinct(values)
-        self.counts_ = np.diff(cuts)
-        self.misplaced_ = None
-        if self.ties == "randomize":
             fitted = np.repeat(np.arange(len(self.counts_)), self.counts_)
-            self.misplaced_ = int(np.sum(assign_bins(undisturbed[order], self.edges_) != fitted))
+            self.misplaced_ = int(np.sum(assign_bins(scores, self.edges_) != fitted))
+        self.values_ = _distinct(values)
 
 
 def _between(below: np.ndarray, above: np.ndarray) -> np.ndarray:

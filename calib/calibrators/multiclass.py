@@ -187,7 +187,7 @@ def with_shrunken(
     def with_values(values: np.ndarray) -> HistogramBinning:
         other = clone(pooled)
         other.edges_, other.values_, other.counts_ = pooled.edges_, values, pooled.counts_
-        other.misplaced_ = other.effective_ = None
+        other.left_out_ = other.misplaced_ = other.effective_ = None
         return other
 
     return ProblemCalibrators(
@@ -344,7 +344,10 @@ class MulticlassToBinary(Calibrator):
             if by_counts:
                 return fitted.fit_sorted(*source.problem(index))
             weights = source.weights_of(index) if source.is_weighted else None
-            return fit_rows(fitted, *source.problem(index), weights)
+            fitted = fit_rows(fitted, *source.problem(index), weights)
+            if source.is_weighted and isinstance(fitted, HistogramBinning) and fitted.effective_ is None:
+                fitted.effective_ = fitted.inside_.astype(np.float64)  # weights differ between problems
+            return fitted
 
         classes = rows.problems("top-label") if shape.n_groups and shape.by_class else problems
         self.fit_problems(

@@ -15,6 +15,8 @@ from benchmarks.promises import STATEMENTS, TRUTHS, cards, groups
 from benchmarks.simulation import means
 from calib import HistogramBinning, InputError, MulticlassToBinary, Predictions, guarantee, guarantee_card
 from calib.answers import guarantee_class_wise, multinomial_bound, points_needed, points_sentence
+from calib.answers.guarantee_cards import CUTS
+from calib.answers.theorems import DEVIATION, error_bound, largest_exponent, mass_bound
 from calib.files.saved import dumps, loads
 
 
@@ -131,18 +133,22 @@ def test_card_by_hand():
     for phrase in ("at least 90%", "Theorem 1", "91.5% of the calibration rows"):
         assert phrase in words
     assert "for every calibrated value at once" in words
-    assert "ties" in card.assumptions[-1]
+    assert card.assumptions[3:] == (CUTS,)
 
 
 def test_intervals_of_the_bins_by_hand():
-    """40 rows in two bins of 20 with 3 and 20 successes, alpha 0.1: each end at 0.1 / 2 / 2 = 0.025.
-
-    The lower end leaves one success out, the upper end one failure, of 19 rows each.
-    """
+    """40 rows in two bins of 20 with 3 and 20 successes, alpha 0.1: each end at 0.1 / 2 / 2 = 0.025."""
     scores = np.arange(40) / 100 + 0.55
     right = np.concatenate([np.repeat([True, False], [3, 17]), np.ones(20, dtype=bool)])
-    model = MulticlassToBinary(HistogramBinning(points_per_bin=20), notion="confidence")
-    card = guarantee_card(model.fit(np.column_stack([scores, 1 - scores]), np.where(right, 0, 1)), alpha=0.1)
+    rows = np.column_stack([scores, 1 - scores]), np.where(right, 0, 1)
+    on_rows = MulticlassToBinary(HistogramBinning(points_per_bin=20), notion="confidence")
+    bins = guarantee_card(on_rows.fit(*rows), alpha=0.1).bins
+    assert binom.sf(2, 20, bins.lower[0]) == pytest.approx(0.025)  # P(3 or more of 20)
+    assert binom.cdf(3, 20, bins.upper[0]) == pytest.approx(0.025)
+    assert binom.pmf(19, 19, bins.lower[1]) == pytest.approx(0.025)  # the edge is left out
+    # Halfway edges: the lower end leaves one success out, the upper end one failure, of 19 rows each.
+    model = MulticlassToBinary(HistogramBinning(n_bins=2), notion="confidence")
+    card = guarantee_card(model.fit(*rows), alpha=0.1)
     bins = card.bins
     assert bins.value == pytest.approx([0.15, 1.0])
     assert bins.count.tolist() == [20, 20]
@@ -251,9 +257,9 @@ def test_nothing_is_guaranteed_for_rows_that_belong_together(notion):
 def test_files_that_do_not_say_leave_ties_an_assumption():
     model = MulticlassToBinary(HistogramBinning(points_per_bin=20, ties="randomize", random_state=0))
     model.fit(*rows_of([300, 200]))
-    assert "were not spread" in guarantee_card(model).assumptions[-1]
+    assert guarantee_card(model).assumptions[-1] == CUTS
     for fitted in model.calibrators_:
-        fitted.misplaced_ = None
+        fitted.misplaced_ = fitted.left_out_ = None
     old = loads(dumps(model))
     assert b"misplaced_" not in dumps(old)
     assert "does not record" in guarantee_card(old).assumptions[-1]
@@ -269,10 +275,10 @@ def test_card_of_class_wise_is_theorem_2():
     assert card.n_bins.tolist() == [12, 12, 12]
     assert card.marginal == pytest.approx(theorem.marginal)
     assert card.conditional == pytest.approx(theorem.conditional)
-    assert len(card.assumptions) == 5
+    assert len(card.assumptions) == 4
     assert "before looking" in card.assumptions[2]
     assert "divided among" in guarantee_card(model, choices=5).assumptions[2]
-    assert "ties='randomize'" in card.assumptions[-1]
+    assert card.assumptions[-1] == CUTS
 
 
 @pytest.mark.parametrize("notion", ["confidence", "top-k-confidence", "top-k-label"])
@@ -377,3 +383,126 @@ def test_a_choice_by_the_labels_divides_alpha():
     assert "chosen" not in fixed.words()
     with pytest.raises(InputError, match="choices"):
         guarantee_card(model, choices=0)
+
+
+def concave(points, values, at):
+    """Least concave function above some points, by all pairs of them."""
+    left, right = points <= at, points >= at
+    a, b = points[left][:, None], points[right][None, :]
+    share = np.divide(at - a, b - a, out=np.zeros(np.broadcast_shapes(a.shape, b.shape)), where=b > a)
+    return float(((1 - share) * values[left][:, None] + share * values[right][None, :]).max())
+
+
+@pytest.mark.parametrize("m", [1, 2, 7, 49])
+@pytest.mark.parametrize("rate", [0.5, 0.37, 0.9, 1.0])
+def test_exponents_and_mean_deviations_by_brute_force(m, rate):
+    """Lam_m(s, p) of all outcomes and all pairs of probabilities, and D_m(p), its slope at s = 0."""
+    points = np.linspace(0.0, 1.0, 501)
+    chances = binom.pmf(np.arange(m + 1), m, points[:, None])
+    away = np.abs(np.arange(m + 1) / m - points[:, None])
+    for s in (0.5, 4.0, 15.0):
+        brute = concave(points, np.log((chances * np.exp(s * away)).sum(axis=1)), rate)
+        ratio = math.exp(s / m)
+        most = (s + m * ratio * (ratio - 1)) * 0.5 / 2**11 / 2  # half a step of the grid, and its slope
+        assert -1e-9 <= largest_exponent(s, [rate], m)[0] - brute <= most + 0.002 * s
+    deviation = concave(points, (chances * away).sum(axis=1), rate)
+    assert largest_exponent(1e-4, [rate], m)[0] / 1e-4 == pytest.approx(deviation, abs=0.003)
+    assert deviation <= math.sqrt(rate * (1 - rate) / m) + 1e-9
+
+
+@pytest.mark.parametrize(("m", "n", "alpha"), [(1, 2, 0.1), (49, 5000, 1e-7), (99, 100, 0.3)])
+def test_mass_of_a_cell_is_a_sum_of_spacings(m, n, alpha):
+    """A sum of m + 1 spacings is above u if at most m of n uniform numbers are below u."""
+    assert binom.cdf(m, n, mass_bound(m, n, alpha)) == pytest.approx(alpha, rel=1e-6)
+    assert mass_bound(m, m, alpha) == 1.0
+
+
+@pytest.mark.parametrize("alpha", [0.01, 0.1, 0.5])
+@pytest.mark.parametrize("m", [2, 10, 60])
+def test_the_mean_error_of_one_bin_misses_no_more_often_than_it_says(m, alpha):
+    """Exact: a bin of all rows has the mass 1, and its mean the binomial distribution."""
+    for rate in (0.001, 0.05, 0.3, 0.5, 0.77):
+        bound = error_bound([rate], m, 1.0, alpha)
+        away = np.abs(np.arange(m + 1) / m - rate)
+        assert binom.pmf(np.arange(m + 1), m, rate)[away >= bound].sum() <= alpha
+    assert error_bound([0.5, 0.9], m, 1.0, alpha) <= error_bound([0.5], m, 1.0, alpha)
+
+
+def test_bound_of_the_mean_error_is_smaller_than_epsilon_2():
+    """The first lines of the table in docs/why/error_bound.md."""
+    for n, k, accuracy, most in (
+        (2_000, 50, 0.56, 0.09),
+        (5_000, 50, 0.91, 0.045),
+        (50_000, 200, 0.95, 0.016),
+    ):
+        promise = guarantee(points_per_bin=k, n_samples=n, accuracy=accuracy)
+        assert promise.error_bound <= most < promise.conditional / 2.5
+        assert promise.error_bound <= guarantee(points_per_bin=k, n_samples=n).error_bound
+    with pytest.raises(InputError, match="accuracy must lie"):
+        guarantee(points_per_bin=50, n_samples=500, accuracy=1.5)
+
+
+def test_card_bounds_the_mean_error_of_classes_with_enough_rows():
+    proba, y = rows_of([300, 200, 40])
+    model = MulticlassToBinary(HistogramBinning(points_per_bin=50)).fit(proba, y)
+    for card in (guarantee_card(model), guarantee_card(loads(dumps(model)))):
+        assert card.error_bound <= guarantee(points_per_bin=50, n_samples=540).error_bound
+        assert card.error_bound < card.worst_reach
+        assert (card.errors.of.tolist(), card.errors.needed) == ([True, True, False], 50)
+        # limits of 40 of 540 rows, each at 0.1 * 0.03 / 6
+        assert binom.cdf(40, 540, card.uncovered_bound) == pytest.approx(0.0005, rel=1e-6)
+        assert f"{card.error_bound:.3f}" in card.words()
+        promise = card.mean_promise()
+        assert (promise.error, promise.share) == (card.error_bound, 1 - card.uncovered_bound)
+        assert card.mean_promise(0) is None
+    whole = guarantee_card(MulticlassToBinary(HistogramBinning(points_per_bin=20)).fit(proba, y))
+    assert (whole.uncovered_bound, whole.errors.of.all()) == (0.0, True)
+    assert guarantee_card(model, 0.1, choices=5).error_bound == guarantee_card(model, 0.02).error_bound
+
+
+def test_card_bounds_each_class_and_their_mean():
+    proba, y = rows_of([300, 200, 100])
+    model = MulticlassToBinary(HistogramBinning(points_per_bin=50), notion="class-wise")
+    card = guarantee_card(model.fit(proba + 1e-6 * np.random.default_rng(0).random(proba.shape), y))
+    assert card.uncovered_bound == 0.0
+    assert card.errors.each.min() < card.error_bound < 1.2 * card.errors.each.max()
+    assert card.mean_promise(1).error == card.errors.each[1]
+    alone = MulticlassToBinary(HistogramBinning(points_per_bin=50), notion="confidence")
+    confidence = guarantee_card(alone.fit(proba, y))
+    m, cells = 49, 12
+    rate = 0.5  # between the limits
+    mass = mass_bound(50, 600, 0.1 * 0.03 / cells)
+    assert confidence.error_bound <= error_bound([rate], m, mass, DEVIATION * 0.1)
+
+
+@pytest.mark.parametrize(
+    ("options", "applies"),
+    [
+        ({"binary": HistogramBinning(n_bins=4)}, True),
+        ({"notion": "top-k-label"}, True),
+        ({"notion": "class-wise", "normalize": True}, False),
+    ],
+)
+def test_no_bound_for_the_mean_error_where_nothing_is_proved(options, applies):
+    proba, y = rows_of([300, 200])
+    card = guarantee_card(MulticlassToBinary(**({"binary": HistogramBinning()} | options)).fit(proba, y))
+    assert card.applies == applies
+    assert math.isnan(card.error_bound)
+    assert math.isnan(card.uncovered_bound)
+    assert card.errors.why_not
+    assert card.mean_promise() is None
+
+
+def test_equal_scores_inside_bins_keep_the_bound_and_at_a_cut_they_end_it():
+    scores, y = np.sort(np.random.default_rng(0).random(100)), np.arange(100) % 2
+    model = MulticlassToBinary(HistogramBinning(points_per_bin=20), notion="confidence")
+
+    def bound(tied, sample_weight=None):
+        rows = 0.5 + scores / 2
+        rows[tied] = rows[tied[0]]
+        return guarantee_card(model.fit(np.column_stack([rows, 1 - rows]), y, sample_weight)).error_bound
+
+    assert bound([90, 91, 92, 99]) == bound([0])
+    assert math.isnan(bound([19, 20]))
+    assert math.isnan(bound([20, 21]))
+    assert math.isnan(bound([0], 1.0 + np.arange(100)))

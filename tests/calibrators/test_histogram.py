@@ -54,6 +54,40 @@ def test_prediction_equals_the_literal_loops(pairs, n_bins):
         assert hb.predict([score])[0] == pytest.approx(literal_hb(score)[0], rel=0, abs=1e-13)
 
 
+@given(samples, st.integers(1, 30))
+def test_edges_on_rows_equal_the_literal_loops_and_fits_of_counts(pairs, k):
+    scores, outcomes = columns(pairs)
+    hb = HistogramBinning(points_per_bin=k).fit(scores, outcomes)
+    n_bins = max(len(scores) // k, 1)
+    literal_hb = oracles.fit_histogram(scores.tolist(), outcomes.tolist(), n_bins, on_rows=True)
+    for score in (*scores, 0.0, 0.013, 0.51, 1.0):
+        assert hb.predict([score])[0] == pytest.approx(literal_hb(score)[0], rel=0, abs=1e-13)
+    distinct, counts = np.unique(scores, return_counts=True)
+    happened = np.array([outcomes[scores == score].sum() for score in distinct])
+    counted = HistogramBinning(points_per_bin=k).fit_counts(distinct, counts, happened)
+    for name in ("edges_", "values_", "counts_", "left_out_"):
+        assert getattr(counted, name).tolist() == getattr(hb, name).tolist()
+    assert counted.cut_at_points == hb.cut_at_points
+    ranks = np.cumsum([len(part) for part in np.array_split(scores, n_bins)])[:-1]
+    edges = np.sort(scores)[ranks]
+    alone = all((scores == edge).sum() == 1 for edge in edges)
+    assert hb.cut_at_points == (alone and (k > 1 or n_bins == 1))
+
+
+def test_the_row_at_an_edge_is_in_no_mean():
+    """Bins 0.1 0.2 0.3 and 0.6 0.7 0.8, edge 0.6: means of 0 0 1 and of 1 1. A tied edge stays."""
+    scores = [0.3, 0.1, 0.8, 0.6, 0.2, 0.7]
+    hb = HistogramBinning(points_per_bin=3).fit(scores, [1, 0, 1, 0, 0, 1])
+    assert hb.edges_.tolist() == [0.6]
+    assert hb.values_.tolist() == [1 / 3, 1.0]
+    assert (hb.left_out_.tolist(), hb.inside_.tolist(), hb.cut_at_points) == ([-1, 0], [3, 2], True)
+    tied = HistogramBinning(points_per_bin=3).fit([0.1, 0.2, 0.3, 0.6, 0.6, 0.6], [1, 0, 0, 0, 1, 1])
+    assert tied.values_.tolist() == [1 / 3, 2 / 3]
+    assert (tied.left_out_.tolist(), tied.inside_.tolist(), tied.cut_at_points) == ([-1, -1], [3, 3], False)
+    by_number = HistogramBinning(n_bins=2).fit(scores, [1, 0, 1, 0, 0, 1])
+    assert (by_number.left_out_, by_number.inside_.tolist(), by_number.cut_at_points) == (None, [3, 3], False)
+
+
 @given(samples, st.integers(1, 70))
 def test_bins_keep_k_points_and_equal_scores_stay_together(pairs, k):
     scores, outcomes = columns(pairs)
@@ -65,8 +99,7 @@ def test_bins_keep_k_points_and_equal_scores_stay_together(pairs, k):
     assert (np.diff(hb.edges_) > 0).all()
     for edge in hb.edges_:
         below, above = scores[scores < edge].max(), scores[scores >= edge].min()
-        assert below < edge <= above
-        assert edge == pytest.approx((below + above) / 2, abs=1e-15)
+        assert below < edge == above
 
 
 @given(samples, st.integers(1, 20), st.sampled_from(["group", "randomize"]))

@@ -132,6 +132,13 @@ def _check_histogram(params: Values, state: Values, where: str, sizes: Sizes) ->
     max_bins = params["n_bins"] or max(total // params["points_per_bin"], 1)
     if (state["misplaced_"] or 0) > total:
         raise mismatch(f"{where}.misplaced_", f"at most {total:,}", state["misplaced_"])
+    left_out = state["left_out_"]
+    if left_out is not None and (
+        params["n_bins"] or left_out[0] >= 0 or state["counts_"][left_out >= 0].min(initial=2) < 2
+    ):
+        raise CalibratorFileError(
+            f"calibrator file: {where}.left_out_ needs points_per_bin, and each bin another point"
+        )
     if len(state["values_"]) > max_bins:
         raise mismatch(f"{where}.values_", f"at most {max_bins:,} bins", state["values_"].tolist())
     edges = state["edges_"]
@@ -196,7 +203,7 @@ def _check_canonical(params: Values, state: Values, where: str, sizes: Sizes) ->
 
 
 #: Parameters and state that files written before version 0.2 lack.
-_LATER = dict.fromkeys(("misplaced_", "off_diagonal", "ridge_", "effective_"))
+_LATER = dict.fromkeys(("misplaced_", "off_diagonal", "ridge_", "effective_", "left_out_"))
 
 
 def _layouts(methods: Mapping[str, CatalogueEntry], rows: Mapping[str, tuple[Any, ...]]) -> dict[str, Layout]:
@@ -242,6 +249,7 @@ _BINARY = _layouts(
                 "edges_": Array(("b-1",), 0.0, order="non-decreasing"),
                 "values_": Array(("b",), 0.0, 1.0),
                 "counts_": Array(("b",), 1, whole=True),
+                "left_out_": Array(("b",), -1, 1, whole=True),
                 "misplaced_": whole(0),
                 "effective_": Array(("b",), 1.0),
             },

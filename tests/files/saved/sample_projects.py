@@ -53,7 +53,8 @@ def _projects() -> dict[str, Project]:
     vectors = Predictions(PROBA, LABELS, NAMES, **FURTHER)
     calibration = Predictions(PROBA[::-1].astype(np.float32), LABELS, NAMES)
     calibrators = {
-        "TL-HB": MulticlassToBinary(HistogramBinning(points_per_bin=4)).fit(
+        # version 1 cut points_per_bin=4 halfway between rows, as n_bins does
+        "TL-HB": MulticlassToBinary(HistogramBinning(n_bins=6)).fit(
             calibration.proba, calibration.labels
         ),
         "TS": TemperatureScaling().fit(calibration.proba, calibration.labels),

@@ -317,6 +317,9 @@ def test_every_missing_and_every_extra_key_is_found(name):
     document = json.loads(dumps(fitted(name)))
     for path in [path for path in paths(document) if path]:
         shorter = changed(document, path, lambda parent, key: parent.__delitem__(key))
+        if path[-1] == "left_out_":  # as in earlier files
+            loads(signed(shorter))
+            continue
         with pytest.raises(CalibratorFileError):
             loads(json.dumps(shorter).encode() if path == ("checksum",) else signed(shorter))
     for path in paths(document):
