@@ -13,6 +13,12 @@ cards, groups: calibration rows are drawn anew from populations whose truth is k
 draws in which the Clopper-Pearson intervals of the bins, or eps_2, miss the truth of any bin; the share of
 new rows farther from it than eps_1; and the mean error over its bound. In "groups" calibrators condition on
 predicted class and group: a card misses if an interval misses in any bin of a covered (class, group).
+
+errors, class_wise, hostile: the bounds for conf-ECE (one class), TL-ECE and CW-ECE, and for the share of
+classes with few rows. In "errors"
+classes have the populations of "cards" in turn, and even shares or shares of a geometric row. "hostile" draws
+populations at random: chances 0 and 1 in pieces, spikes and steps near the expected edges, confidences that
+crowd at one end. Shown is the worst rate of any population.
 """
 
 from __future__ import annotations
@@ -28,8 +34,10 @@ import pandas as pd
 from benchmarks.populations import correlated, draw_labels, overconfident, scores
 from benchmarks.simulation import Draws, Table, main
 from calib import (
+    ConfidencePrediction,
     HistogramBinning,
     MulticlassToBinary,
+    MultilabelPrediction,
     Predictions,
     TopLabelPrediction,
     calibrated_scores,
@@ -38,6 +46,7 @@ from calib import (
 )
 from calib.answers import DecisionRule, GuaranteeCard
 from calib.answers.decision_rules import ACCURACIES
+from calib.calibrators.multiclass import as_multiclass
 from calib.data.equal_rows import ID, overlap
 from calib.files.saved.document import dumps, loads
 
@@ -229,6 +238,13 @@ class Truth:
 
     def in_bins(self, edges: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Return the share of rows and the true probability of each bin."""
+        if self.continuous:  # a score of the grid is drawn evenly between its borders
+            borders = np.append(self.score - 0.5 / len(self.score), 1.0)
+            shares, chances = (
+                np.diff(np.interp([0.0, *edges, 1.0], borders, np.append(0.0, np.cumsum(each))))
+                for each in (self.share, self.share * self.chance)
+            )
+            return shares, np.divide(chances, shares, out=np.full(len(shares), np.nan), where=shares > 0)
         place = np.searchsorted(edges, self.score, side="right")
         shares = np.bincount(place, self.share, len(edges) + 1)
         chances = np.bincount(place, self.share * self.chance, len(edges) + 1)
@@ -296,6 +312,143 @@ def cards(name: str, k: int, n: int) -> Draws:
         yield found | {"reach / eps_2": card.reach[1] / card.conditional[1]}
 
 
+SHARES = {
+    "even": lambda n: np.full(n, 1.0 / n),
+    "1 to 1,000": lambda n: np.geomspace(1.0, 1_000.0, n) / np.geomspace(1.0, 1_000.0, n).sum(),
+}
+SMOOTH = [name for name, truth in TRUTHS.items() if truth.continuous]
+
+#: Truths, shares of the classes, classes, k, rows.
+ERRORS = [
+    *((name, "even", 1, k, n) for name in SMOOTH for k, n in ((10, 100), (50, 1_000), (100, 1_000))),
+    *((name, "even", 10, 50, 5_000) for name in SMOOTH),
+    *(("in turn", "even", 10, k, n) for k, n in ((20, 2_000), (50, 2_000), (100, 5_000))),
+    *(("in turn", "1 to 1,000", classes, 50, 5_000) for classes in (10, 30, 100)),
+    ("0 or 1, 1,000 times each", "1 to 1,000", 30, 20, 3_000),
+    ("in turn", "even", 100, 50, 10_000),
+]
+
+
+def quantile(values: np.ndarray) -> str:
+    return f"{np.quantile(values, 0.9):.3f}"
+
+
+@Table(
+    ("truth", "shares", "classes", "k", "n"),
+    ERRORS,
+    {"TL-ECE, 90 %": quantile, "bound": ".3f", "eps_2": ".3f", "few rows": ".3f", "its bound": ".3f"},
+)
+def errors(name: str, shares: str, n_classes: int, k: int, n: int) -> Draws:
+    names = SMOOTH if name == "in turn" else [name]
+    truths = [TRUTHS[names[code % len(names)]] for code in range(n_classes)]
+    share, generator = SHARES[shares](n_classes), np.random.default_rng(0)
+    classes, notion = max(n_classes, 2), "confidence" if n_classes == 1 else "top-label"
+    while True:
+        label = generator.choice(n_classes, n, p=share)
+        scores, outcomes = np.empty(n), np.empty(n, dtype=bool)
+        for code, truth in enumerate(truths):
+            rows = np.flatnonzero(label == code)
+            scores[rows], outcomes[rows] = truth.draw(len(rows), generator)
+        rows = TopLabelPrediction(label, scores, class_names=[str(code) for code in range(classes)])
+        model = MulticlassToBinary(HistogramBinning(points_per_bin=k), notion=notion)
+        card = guarantee_card(model.fit(rows, np.where(outcomes, label, (label + 1) % classes)), ALPHA)
+        covered = np.flatnonzero(card.errors.of)
+        each = [true_error(truths[code], model.calibrators_[code]) for code in covered.tolist()]
+        error, few = float(share[covered] @ each), max(1.0 - share[covered].sum(), 0.0)
+        yield {
+            "bound is missed (up to 10 %)": error > card.error_bound,
+            "share of few is missed (up to 10 %)": few > card.uncovered_bound + 1e-12,
+            "TL-ECE, 90 %": error,
+            "bound": card.error_bound,
+            "eps_2": card.worst_conditional,
+            "few rows": few,
+            "its bound": card.uncovered_bound,
+        }
+
+
+def true_error(truth: Truth, fitted: HistogramBinning) -> float:
+    """Return the mean distance of a binned calibrator's values from the truth."""
+    shares, chance = truth.in_bins(fitted.edges_)
+    return float(np.nansum(shares * np.abs(fitted.values_ - chance)) / shares.sum())
+
+
+@Table(
+    ("classes", "k", "n"),
+    [(classes, *size) for classes in (3, 20) for size in ((20, 1_000), (50, 5_000))],
+    {"CW-ECE, 90 %": quantile, "bound": ".3f", "eps_2": ".3f"},
+    name="class_wise",
+)
+def class_wise_errors(n_classes: int, k: int, n: int) -> Draws:
+    """Yield whether the mean over classes, or the first class, misses its bound; scores are independent."""
+    truths = [TRUTHS[SMOOTH[code % len(SMOOTH)]] for code in range(n_classes)]
+    generator = np.random.default_rng(0)
+    while True:
+        drawn = [truth.draw(n, generator) for truth in truths]
+        scores, happened = (np.column_stack(columns) for columns in zip(*drawn, strict=True))
+        model = MulticlassToBinary(HistogramBinning(points_per_bin=k), notion="class-wise")
+        card = guarantee_card(model.fit(MultilabelPrediction(scores), happened), ALPHA)
+        error = np.array([true_error(*each) for each in zip(truths, model.calibrators_, strict=True)])
+        yield {
+            "bound is missed (up to 10 %)": error.mean() > card.error_bound,
+            "first class misses its own (up to 10 %)": error[0] > card.errors.each[0],
+            "CW-ECE, 90 %": error.mean(),
+            "bound": card.error_bound,
+            "eps_2": card.worst_conditional,
+        }
+
+
+def hostile_truth(generator: np.random.Generator, n_bins: int) -> Truth:
+    """Return chances 0 and 1 in pieces, by confidences that may crowd; steps lie near expected edges."""
+    grid = (np.arange(2_000) + 0.5) / 2_000
+    kind = generator.integers(4)
+    pieces = int(generator.integers(1, 4 * n_bins + 2))
+    steps = np.sort(generator.random(pieces))
+    if kind == 1:  # at the expected edges, and beside them
+        steps = np.arange(1, n_bins + 1) / n_bins + generator.normal(0.0, 0.3 / n_bins, n_bins)
+    chance = generator.permutation(np.arange(len(steps) + 1) % 2)[np.searchsorted(np.sort(steps), grid)]
+    if kind == 2:  # a spike
+        chance = 1.0 * (np.abs(grid - generator.random()) < 0.2 * generator.random())
+    if kind == 3:
+        chance = generator.random(len(steps) + 1)[np.searchsorted(steps, grid)]
+    crowd = generator.choice([0.0, 2.0, 20.0]) * grid
+    share = np.exp(crowd) / np.exp(crowd).sum()
+    return Truth(grid, share, chance * 1.0)
+
+
+#: Draws of rows from each hostile population.
+FITS = 100
+
+
+def highest_rate(values: np.ndarray) -> str:
+    return f"{100 * values.max():.0f} %"
+
+
+@Table(
+    ("k", "bins"),
+    list(product((2, 5, 20), (1, 2, 4, 11))),
+    {f"worst of {FITS} fits, {level:.0%} allowed": highest_rate for level in (0.1, 0.5)}
+    | {"error / bound, largest": lambda values: f"{values.max():.2f}"},
+)
+def hostile(k: int, n_bins: int) -> Draws:
+    generator = np.random.default_rng(0)
+    while True:
+        truth, missed, ratio = hostile_truth(generator, n_bins), np.zeros(2), 0.0
+        for _ in range(FITS):
+            scores, outcomes = truth.draw(k * n_bins + int(generator.integers(k)), generator)
+            fitted = HistogramBinning(points_per_bin=k).fit(scores, outcomes)
+            rows = ConfidencePrediction(scores, outcomes, cluster=np.arange(len(scores)))
+            model = as_multiclass(fitted, rows)
+            error = true_error(truth, fitted)
+            bounds = [guarantee_card(model, alpha).error_bound for alpha in (0.1, 0.5)]
+            missed += [error > bound for bound in bounds]
+            ratio = max(ratio, error / bounds[0])
+        rates = dict(zip((0.1, 0.5), missed / FITS, strict=True))
+        yield {f"worst of {FITS} fits, {level:.0%} allowed": rate for level, rate in rates.items()} | {
+            "missed, 10 % allowed": rates[0.1],
+            "error / bound, largest": ratio,
+        }
+
+
 #: By name, the share of each class and group, and which truths they have in turn.
 CELLS: dict[str, tuple[np.ndarray, tuple[int, ...]]] = {
     "2 classes, 3 groups, even": (np.full((2, 3), 1 / 6), (0, 1, 4)),
@@ -336,6 +489,7 @@ def groups(cells: str, k: int, n: int) -> Draws:
         bound = weight @ card.expected_ece[covered]
         rates = (missed.any(), eps_2.any(), weight @ beyond / weight.sum(), weight @ error / bound)
         found = {"covered": len(covered) / share_of.size}
+        found |= {"bound of the error is missed (up to 10 %)": weight @ error > card.error_bound}
         yield found | dict(zip(STATEMENTS, rates, strict=True))
 
 

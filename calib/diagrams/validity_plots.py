@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 import pandas as pd
 
-from calib.answers.guarantee_cards import Promise
+from calib.answers.guarantee_cards import MeanPromise, Promise
 from calib.base.exceptions import InputError
 from calib.base.results import Drawn
 from calib.data.defaults import N_BINS, RANDOM_STATE
@@ -276,10 +276,16 @@ def _perfect_curve(
     return PERFECT_GRID, curves[0] / weight.sum(), curves[1] / len(weight)
 
 
-def draw_validity(curves: Mapping[str, ValidityCurve], *, promises: Sequence[Promise] = ()) -> Figure:
+def draw_validity(
+    curves: Mapping[str, ValidityCurve],
+    *,
+    promises: Sequence[Promise] = (),
+    mean: MeanPromise | None = None,
+) -> Figure:
     """Draw V(epsilon) of each method, a perfect model's curve dotted, and the theorem's epsilons.
 
-    The shortfall from the perfect model is shaded; `promises` are vertical lines up to the promised share.
+    The shortfall from the perfect model is shaded; `promises` are vertical lines up to the promised share,
+    and `mean` is a curve below which V(epsilon) promises not to be.
     """
     data, notes = [], []
     what = next(iter(curves.values())).unit
@@ -303,6 +309,17 @@ def draw_validity(curves: Mapping[str, ValidityCurve], *, promises: Sequence[Pro
         text = f" {promise.name}: \u2265 {promise.share:.0%} "
         side = "left" if promise.epsilon < 0.6 * reach else "right"
         notes.append(note(promise.epsilon, 0.08 + 0.08 * position, text, size=14, xanchor=side))
+    if mean is not None:
+        epsilon = np.geomspace(mean.error / mean.share, farthest, 100)
+        share = mean.share - mean.error / epsilon
+        data += scatter(
+            x=epsilon,
+            y=share,
+            line={"color": OKABE_ITO["vermillion"], "width": 2, "dash": "dash"},
+            name=mean.name,
+            hovertemplate=f"{mean.name}: at least %{{y:.0%}} of {what} within %{{x:.3f}}",
+        )
+        notes.append(note(0.98 * reach, mean.share - mean.error / reach, mean.name, size=14, xanchor="right"))
     return figure(
         data,
         height=460,

@@ -478,7 +478,9 @@ def _validity(about: ReportInput, name: str, card: GuaranteeCard) -> list[str]:
     sentence = f"{validity_words(curves, epsilon)} {diagrams.DOTTED} {cells.words(about.n_bins)}"
     return [
         paragraph(text(sentence)),
-        figure_html(diagrams.draw_validity(curves, promises=promises), "validity", sentence),
+        figure_html(
+            diagrams.draw_validity(curves, promises=promises, mean=card.mean_promise()), "validity", sentence
+        ),
     ]
 
 

@@ -72,6 +72,7 @@ except InputError as error:
     st.stop()
 promised = card is not None and (data.kind.scored or card.notion == notion)
 promises = card.promises(shown_class) if card is not None and promised else []
+mean = card.mean_promise(shown_class) if card is not None and promised and not conditional else None
 epsilon = promises[0].epsilon if promises else 0.05
 shown = {name: curve.by_cells() if conditional else curve for name, curve in curves.items()}
 named = {ui.literal(name): curve for name, curve in shown.items()}
@@ -84,8 +85,10 @@ st.markdown(
         else ""
     )
 )
+if card is not None and card.applies and promised and shown_class is None:
+    st.markdown(card.error_words("**{}**"))
 ui.chart(
-    diagrams.draw_validity(shown, promises=promises),
+    diagrams.draw_validity(shown, promises=promises, mean=mean),
     "validity",
     table=lambda: ui.stacked(curves, "model"),
     alt="Validity curves of the base model and the calibrator, with the theorem's epsilon",

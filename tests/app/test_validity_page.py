@@ -45,7 +45,7 @@ def test_numbers_are_those_of_the_library(resnet):
     assert f"**{100 * base.at(epsilon):.0f}** of 100 rows for `` Base model ``" in text
     assert f"**{100 * after.at(epsilon):.0f}** of 100 rows for `` TL-HB, k = 50 ``" in text
     assert f"off by **{base.worst:.3f}**" in text
-    assert len(traces(app)) == 6  # two curves, two perfect models, two epsilons
+    assert len(traces(app)) == 7  # two curves, two perfect models, two epsilons, the mean error
 
 
 def test_cells_count_cells(resnet):

@@ -204,6 +204,16 @@ def test_fit_and_library_agree(capsys, table, tmp_path):
     assert data["methods"][1]["tl_ece"] == ece(y, direct.predict_top(proba), strategy="discrete")
 
 
+def test_fit_says_what_the_calibrator_promises(capsys, table, tmp_path):
+    options = ["--split", "1", "--points-per-bin", "20", "-o", tmp_path / "cal.json"]
+    code, data, _ = run(capsys, "fit", table, *options)
+    card = calib.guarantee_card(load(tmp_path / "cal.json"))
+    assert (code, data["error_bound"], data["uncovered_bound"]) == (0, card.error_bound, 0.0)
+    assert 0.0 < card.error_bound < 1.0
+    assert main(["fit", str(table), *map(str, options)]) == 0
+    assert card.error_words() in capsys.readouterr().out
+
+
 @pytest.mark.parametrize(
     ("fallback", "outcome"),
     [("identity", "left uncalibrated"), ("pooled", "calibrated by the calibrator of all classes")],

@@ -17,7 +17,10 @@ from calib import (
     reduce_to_binary,
     validity_curve,
 )
+from calib.answers.guarantee_cards import MeanPromise
 from calib.diagrams import canonical_validity
+from calib.diagrams.validity_plots import draw_validity
+from tests.figures import accepted
 
 NOTIONS = ["confidence", "top-label", "class-wise", "top-k-confidence", "top-k-label"]
 
@@ -201,3 +204,15 @@ def test_the_error_in_the_same_cells_is_that_of_the_cells():
         chances = ((1 - p) * (1 - q), p * (1 - q) + q * (1 - p), p * q)
         expected += sum(c * abs(k / 2 - (p + q) / 2) for k, c in enumerate(chances)) / 2
     assert curve.perfect_error == pytest.approx(expected, abs=0.02)
+
+
+def test_bound_of_the_mean_error_is_drawn_as_what_it_says_of_every_epsilon():
+    """At most 0.3 of the rows are farther than 0.1 from the truth if the mean distance is at most 0.03."""
+    rng = np.random.default_rng(0)
+    scores = rng.random(200)
+    curve = validity_curve((rng.random(200) < scores).astype(int), scores)
+    drawn = accepted(draw_validity({"base": curve}, mean=MeanPromise("TL-ECE", 0.03, 0.9)))
+    (line,) = (trace for trace in drawn.data if trace.name == "TL-ECE")
+    epsilon, share = np.array(line.x), np.array(line.y)
+    assert share[0] == pytest.approx(0.0)
+    assert np.interp(0.1, epsilon, share) == pytest.approx(0.6, abs=0.01)

@@ -54,9 +54,7 @@ def _projects() -> dict[str, Project]:
     calibration = Predictions(PROBA[::-1].astype(np.float32), LABELS, NAMES)
     calibrators = {
         # version 1 cut points_per_bin=4 halfway between rows, as n_bins does
-        "TL-HB": MulticlassToBinary(HistogramBinning(n_bins=6)).fit(
-            calibration.proba, calibration.labels
-        ),
+        "TL-HB": MulticlassToBinary(HistogramBinning(n_bins=6)).fit(calibration.proba, calibration.labels),
         "TS": TemperatureScaling().fit(calibration.proba, calibration.labels),
     }
     votes = Predictions(PROBA, None, NAMES).with_votes(np.eye(3)[LABELS] * 2 + 1)
