@@ -16,6 +16,7 @@ from .guarantee_cards import GuaranteeCard as GuaranteeCard, guarantee_card as g
 from .folds import (
     CrossCalibration as CrossCalibration, cross_calibrate as cross_calibrate, fold_errors as fold_errors,
 )
+from .judgement import Judgement as Judgement, judge as judge
 from .model_tables import ModelComparison as ModelComparison, compare_models as compare_models
 from .slice_tables import SliceTable as SliceTable, slices as slices
 from .metric_tables import Metrics as Metrics, metrics as metrics

@@ -196,7 +196,7 @@ def decide(
 
     With `by="class"`, one half of the rows ranks all rows by the accuracy of their class at their confidence,
     and each rank is tested on the other half. With `promise="each"`, each class must keep the target on its
-    own, at alpha / L (Bonferroni).
+    own, at alpha divided by the number of predicted classes (Bonferroni).
 
     With clusters the tail has the effective number of accepted rows (`calib.evidence.clusters`), fewer if
     clusters are few (Korn & Graubard 1998).
@@ -371,7 +371,7 @@ def _for_accuracy(
 def _each(
     problems: BinaryProblems, dependence: Dependence | None, limits: tuple[float, float], level: float
 ) -> Found:
-    level, tested = level / problems.n_problems, grid()
+    level, tested = level / np.count_nonzero(np.diff(problems.offsets)), grid()
     thresholds = np.full(problems.n_problems, np.inf)
     needed = []
     for index in range(problems.n_problems):

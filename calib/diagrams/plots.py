@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, Literal, overload
 
 from calib.answers.advice import PointsPerBinChoice
 from calib.answers.decision_curves import DecisionCurve, RiskCoverage
+from calib.answers.judgement import Judgement
 from calib.answers.model_tables import ModelComparison
 from calib.answers.slice_tables import SliceTable
 from calib.base.results import Drawn
@@ -16,6 +17,7 @@ from calib.diagrams.class_sizes import BinPlan, draw_bin_plan
 from calib.diagrams.class_tables import ClassDiagram, draw_class
 from calib.diagrams.decisions import draw_decision_curves, draw_risk_coverage
 from calib.diagrams.heat import ClassHeat, draw_heat
+from calib.diagrams.judged_cells import draw_judgement
 from calib.diagrams.matplotlib_axes import on_matplotlib
 from calib.diagrams.model_comparison import draw_model_comparison
 from calib.diagrams.model_sweeps import ModelSweeps, draw_model_sweeps
@@ -40,6 +42,7 @@ ALONE: dict[type, Callable[..., Figure]] = {
     BinZoom: draw_zoom,
     ClassDiagram: draw_class,
     ClassHeat: draw_heat,
+    Judgement: draw_judgement,
     NoiseFloor: lambda floor: draw_floors({f"{floor.notion} {floor.metric.upper()}": floor}),
     ModelComparison: draw_model_comparison,
     ModelSweeps: draw_model_sweeps,

@@ -406,6 +406,21 @@ def binomial_limits(
     return low, high
 
 
+def jeffreys_limits(
+    right: np.ndarray, count: np.ndarray, alpha: float | np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
+    """Return the ends of Jeffreys intervals (Brown, Cai & DasGupta 2001), [0, 1] if nothing is counted.
+
+    They miss with a chance of `alpha` on average over shares; `binomial_limits` with at most `alpha` for
+    each. An end is 0 or 1 if all outcomes are equal.
+    """
+    wrong = count - right
+    a, b = np.maximum(right, 0.0) + 0.5, np.maximum(wrong, 0.0) + 0.5
+    low = np.where(right > 0, betaincinv(a, b, alpha / 2.0), 0.0)
+    high = np.where(wrong > 0, betaincinv(a, b, 1.0 - alpha / 2.0), 1.0)
+    return low, high
+
+
 def interval_of_all_cells(
     y_true: Source,
     scores: Scores | None = None,

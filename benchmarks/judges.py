@@ -1,0 +1,148 @@
+"""How often `calib.judge` holds the truth: true rates, agreement, kappa, AC1 and promises.
+
+A row's truth is "pass" at a given rate. The judge states a confidence c and is right with the chance `RIGHT`:
+"honest" judges with c, others lie about it. Rows, truths, verdicts and the choice of labelled rows are drawn
+anew in each draw. In "by verdict" each "fail" is five times as likely to be labelled, in "by confidence" each
+row below 0.8 is, and `judge` is told; "two stages" labels half of the rows at random and the others by
+`next_rows`. In clusters of ten rows, truths and the judge's mistakes are correlated; single rows are
+labelled, or whole clusters. "labels saved" compares the interval with the Jeffreys interval of the labels
+alone: 1 minus the squared ratio of their widths, the median of all draws.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from scipy.special import ndtr
+
+from benchmarks.simulation import Draws, Table, main
+from calib import judge
+from calib.stats.intervals import jeffreys_limits
+
+N_ROWS, CLUSTER, PROMISED = 3_000, 10, 0.85
+#: Rows that the truth is taken from.
+MANY = 400_000
+#: Chance to be right, by confidence and whether the truth is "pass".
+RIGHT: dict[str, Callable[[np.ndarray, np.ndarray], np.ndarray]] = {
+    "honest": lambda c, passes: c,
+    "always 80 % right": lambda c, passes: np.full(len(c), 0.8),
+    "surest when wrong": lambda c, passes: 1.45 - 0.75 * c,
+    "lenient": lambda c, passes: np.where(passes, 0.98, 0.4),
+    "nearly perfect": lambda c, passes: np.full(len(c), 0.98),
+}
+SETTINGS = [
+    *(("honest", rate, m, "at random") for rate in (0.5, 0.8, 0.95, 0.99) for m in (30, 100, 500)),
+    *(("always 80 % right", rate, m, "at random") for rate in (0.5, 0.9) for m in (30, 100, 300)),
+    *(("surest when wrong", rate, m, "at random") for rate in (0.5, 0.9) for m in (30, 100, 300)),
+    *(("lenient", rate, m, "at random") for rate in (0.7, 0.95) for m in (30, 100, 300)),
+    *(("nearly perfect", rate, m, "at random") for rate in (0.7, 0.95) for m in (30, 100, 300)),
+    *(("honest", 0.9, m, "by verdict") for m in (50, 100, 300)),
+    *(("honest", 0.9, m, "by confidence") for m in (50, 100, 300)),
+    *(("surest when wrong", 0.8, m, "by confidence") for m in (50, 100, 300)),
+    *(("lenient", 0.9, m, "two stages") for m in (60, 100, 300)),
+    *(("honest", 0.9, m, "two stages") for m in (60, 100, 300)),
+    *(("honest", 0.8, m, "single rows of clusters") for m in (50, 100, 300)),
+    *(("honest", 0.8, m, "whole clusters") for m in (100, 200, 500)),
+    *(("lenient", 0.9, m, "whole clusters") for m in (100, 200, 500)),
+]
+
+
+def drawn(
+    random: np.random.Generator, judge_is: str, rate: float, n: int, clustered: bool
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Draw truths, verdicts (1 for "pass") and confidences."""
+
+    def uniform() -> np.ndarray:
+        if not clustered:
+            return random.random(n)
+        common = np.repeat(random.standard_normal(n // CLUSTER), CLUSTER)
+        return ndtr(np.sqrt(0.4) * common + np.sqrt(0.6) * random.standard_normal(n))
+
+    passes = uniform() < rate
+    confidence = np.round(0.5 + 0.5 * random.beta(3.0, 1.0, n), 2)
+    right = uniform() < RIGHT[judge_is](confidence, passes)
+    return passes, passes == right, confidence
+
+
+def labelled(
+    random: np.random.Generator, how: str, m: int, verdict: np.ndarray, confidence: np.ndarray
+) -> np.ndarray:
+    """Draw m rows to be labelled."""
+    n = len(verdict)
+    if how == "whole clusters":
+        first = CLUSTER * random.choice(n // CLUSTER, m // CLUSTER, replace=False)
+        return np.ravel(first[:, None] + np.arange(CLUSTER))
+    chance = np.ones(n)
+    if how == "by verdict":
+        chance[~verdict] = 5.0
+    elif how == "by confidence":
+        chance[confidence < 0.8] = 5.0
+    return random.choice(n, m, replace=False, p=chance / chance.sum())
+
+
+def _truth(passes: np.ndarray, verdict: np.ndarray) -> dict[str, float]:
+    agreement = np.mean(passes == verdict)
+    p, q = np.mean(passes), np.mean(verdict)
+    kappa = p * q + (1 - p) * (1 - q)
+    ac1 = (p + q) * (1 - (p + q) / 2)
+    return {
+        "agreement": float(agreement),
+        "kappa": float((agreement - kappa) / (1 - kappa)),
+        "ac1": float((agreement - ac1) / (1 - ac1)),
+    }
+
+
+@Table(
+    ("judge", "rate", "labels", "labelled"),
+    SETTINGS,
+    {"width": ".3f", "labels saved": lambda values: f"{100 * (1 - 1 / np.median(values)):.0f} %"},
+    doubtful=("rate held (95 %)", 0.95),
+)
+def rates(judge_is: str, rate: float, m: int, how: str) -> Draws:
+    random = np.random.default_rng(_seed(judge_is, rate, m, how))
+    all_passes, all_verdicts, all_confidences = drawn(random, judge_is, rate, MANY, False)
+    true = _truth(all_passes, all_verdicts)
+    clustered = how in ("single rows of clusters", "whole clusters")
+    cluster = np.arange(N_ROWS) // CLUSTER if clustered else None
+    while True:
+        passes, verdict, confidence = drawn(random, judge_is, rate, N_ROWS, clustered)
+        words, truth = np.where(verdict, "pass", "fail"), np.where(passes, "pass", "fail").astype(object)
+        first = m // 2 if how == "two stages" else m
+        human = np.full(N_ROWS, None, dtype=object)
+        at = labelled(random, how, first, verdict, confidence)
+        human[at] = truth[at]
+        chosen: Any = how.removeprefix("by ") if how.startswith("by ") else None
+        found = judge(words, human, confidence, cluster=cluster, chosen_by=chosen)
+        if how == "two stages":
+            at = found.next_rows(m - first, random_state=int(random.integers(2**31))).rows
+            human[at] = truth[at]
+            found = judge(words, human, confidence, cluster=cluster)
+        table = found.frame().set_index("verdict")
+        low, high = table.lower["pass"], table.upper["pass"]
+        shown: dict[str, Any] = {
+            "rate held (95 %)": low <= rate <= high,
+            "too high": low > rate,
+            "too low": high < rate,
+            "width": high - low,
+        }
+        alone = human[human != None]  # noqa: E711
+        ends = jeffreys_limits(np.array([(alone == "pass").sum()]), np.array([len(alone)]), 0.05)
+        shown["labels saved"] = ((ends[1] - ends[0])[0] / (high - low)) ** 2 if how == "at random" else None
+        for name in ("agreement", "kappa", "ac1"):
+            number = getattr(found, name)
+            shown[f"{name} held (95 %)"] = number.lower <= true[name] <= number.upper
+        shown["promise missed (10 %)"] = False
+        for name, least in found.passing(PROMISED).thresholds.items():
+            accepted = (all_verdicts == (name == "pass")) & (all_confidences >= least)
+            shown["promise missed (10 %)"] |= (all_passes == all_verdicts)[accepted].mean() < PROMISED
+        yield shown
+
+
+def _seed(*setting: Any) -> int:
+    return int.from_bytes(repr(setting).encode(), "little") % (2**31)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,617 @@
+"""Whether a judge is right: the true rate of its verdicts, how often people agree, and what to label next.
+
+Each class k has the rate sum_c W_c p_ck: cell c holds a share W_c of all rows, and a share p_ck of its labels
+names k (post-stratification). The interval combines the Jeffreys limits of the cells by squares (MOVER, Zou &
+Donner 2008), and the sampling variance of the shares W_c. A cell without labels can have any p_ck.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from functools import cached_property
+
+import numpy as np
+import pandas as pd
+from scipy.special import ndtri
+
+from calib.answers.decision_rules import DecisionRule, decide
+from calib.base.exceptions import InputError
+from calib.base.results import Drawn, Result, parts
+from calib.data.defaults import RANDOM_STATE
+from calib.data.predictions import TopLabelPrediction, Values
+from calib.data.validation import check_alpha, check_choice, check_count, check_share
+from calib.evidence.clusters import even_clusters_of
+from calib.evidence.judged_rows import CHOSEN_BY, ChosenBy, JudgedRows
+from calib.stats.intervals import few_clusters_factor, jeffreys_limits
+
+#: Names of the class whose rate the sentence is about, if there are two classes.
+POSITIVE = frozenset({"pass", "passed", "yes", "true", "1", "good", "correct", "right", "positive", "ok"})
+#: Draws of the cells for the intervals of kappa and AC1.
+DRAWS = 4_000
+#: Verdicts that a sentence names.
+MOST_NAMED = 3
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Estimated(Result):
+    """A number with its interval."""
+
+    value: float  #: NaN if no row is labelled
+    lower: float
+    upper: float
+
+
+UNKNOWN = Estimated(float("nan"), 0.0, 1.0)
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class ClassRates(Result):
+    """The K classes: how often each is true, and how often people agree with the verdict."""
+
+    verdict: np.ndarray  #: (K,) object: Class name
+    rate: np.ndarray  #: (K,) float64: Estimated true share of the class
+    lower: np.ndarray  #: (K,) float64: Lower end of its interval
+    upper: np.ndarray  #: (K,) float64: Upper end of its interval
+    judge_rate: np.ndarray  #: (K,) float64: Share of verdicts
+    labelled_rate: np.ndarray  #: (K,) float64: Share of the labels, not corrected
+    n_labels: np.ndarray  #: (K,) int64: Labelled rows with this verdict
+    agreement: np.ndarray  #: (K,) float64: Share of these verdicts that people agree with
+    agreement_lower: np.ndarray  #: (K,) float64: Lower end of its interval
+    agreement_upper: np.ndarray  #: (K,) float64: Upper end of its interval
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class JudgeCells(Result):
+    """C cells of one verdict and a range of its confidence, and how often people agree there."""
+
+    verdict: np.ndarray  #: (C,) object: Class name
+    low: np.ndarray  #: (C,) float64: Smallest confidence; NaN without confidence
+    high: np.ndarray  #: (C,) float64: Largest confidence
+    confidence: np.ndarray  #: (C,) float64: Mean confidence of all rows
+    n_rows: np.ndarray  #: (C,) int64: Rows
+    share: np.ndarray  #: (C,) float64: Share of all rows
+    n_labels: np.ndarray  #: (C,) int64: Labelled rows
+    agreement: np.ndarray  #: (C,) float64: Share of labels that agree with the verdict; NaN without labels
+    lower: np.ndarray  #: (C,) float64: Lower end of its interval
+    upper: np.ndarray  #: (C,) float64: Upper end of its interval
+
+    @property
+    def names(self) -> list[str]:
+        """Verdict and range of confidence of each cell."""
+        return [
+            str(name) if np.isnan(low) else f"{name}, {_percents(low, high, '-')}"
+            for name, low, high in zip(self.verdict, self.low, self.high, strict=True)
+        ]
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class LabelPlan(Result):
+    """How many rows of each cell to label next, and which."""
+
+    cell: np.ndarray  #: (C,) object: Verdict and range of confidence
+    n_unlabelled: np.ndarray  #: (C,) int64: Rows that could be labelled
+    n_labels: np.ndarray  #: (C,) int64: Labelled rows now
+    n_next: np.ndarray  #: (C,) int64: Rows to label next
+    rows: np.ndarray = field(repr=False)  #: (k,) int64: These rows, drawn at random in each cell, in order
+    width: float  #: Width of the interval of the main class now
+    width_after: float  #: Expected width with the further labels
+
+    @property
+    def sentence(self) -> str:
+        """The effect of the further labels."""
+        return (
+            f"{len(self.rows):,} more labels are expected to narrow the interval from {100 * self.width:.1f} "
+            f"to {100 * self.width_after:.1f} points."
+        )
+
+    def frame(self) -> pd.DataFrame:
+        """Return the cells as a table, without the rows."""
+        names = ("cell", "n_unlabelled", "n_labels", "n_next")
+        return pd.DataFrame({name: getattr(self, name) for name in names})
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Passing(Result):
+    """Which verdicts may pass without a person."""
+
+    accuracy: float  #: Promised share of right verdicts among those that pass
+    share: float  #: Share of all rows that pass
+    rule: DecisionRule | None = field(repr=False)  #: The rule of `calib.decide`; None if nothing is promised
+    accepted: np.ndarray = field(repr=False)  #: (n,) bool: Whether each row passes
+    thresholds: dict[str, float]  #: Least confidence that passes, by verdict
+    sentence: str  #: What passes and what is promised
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Judgement(Drawn):
+    """What people's labels of some rows say about a judge of all rows."""
+
+    n_rows: int  #: Rows with a verdict
+    n_labelled: int  #: Rows that people labelled
+    #: How rows were chosen to be labelled, as given or as verdict and confidence of labelled rows show
+    chosen_by: ChosenBy
+    main: str  #: Class that the sentence and the plan are about
+    rates: ClassRates = field(repr=False)  #: True rates and agreement by class
+    cells: JudgeCells = field(repr=False)  #: Agreement by verdict and range of confidence
+    agreement: Estimated  #: Share of all verdicts that people agree with
+    #: Cohen's kappa: agreement beyond chance, near 0 if one class is rare however often people agree
+    kappa: Estimated
+    ac1: Estimated  #: Gwet's AC1: agreement beyond chance that skewed rates affect less
+    alpha: float  #: Intervals miss with this probability
+    rows: JudgedRows = field(repr=False, metadata=parts("n_rows"))
+
+    def frame(self) -> pd.DataFrame:
+        """Return a row for each class: true rate, the judge's own rate and agreement."""
+        return self.rates.frame()
+
+    @property
+    def sentence(self) -> str:
+        """The true rate, agreement by verdict, and how rows were chosen."""
+        rates = self.rates
+        shown = np.argsort(-rates.judge_rate, kind="stable")[:MOST_NAMED]
+        if len(rates.verdict) == 2:
+            shown = np.flatnonzero(rates.verdict == self.main)
+        said = ", ".join(f"{100 * rates.judge_rate[k]:.3g} % {rates.verdict[k]}" for k in shown)
+        if not self.n_labelled:
+            return f"The judge says {said}. No row is labelled by a person: label some to learn the truth."
+        if self.chosen_by == "otherwise":
+            return (
+                f"The judge says {said}. The true rate cannot be told: labelled rows were chosen by "
+                "something that neither verdict nor confidence shows. Of the "
+                f"{self.n_labelled:,} labelled rows, people agree with {np.mean(self.rows.right):.1%}."
+            )
+        ends = [_percents(rates.lower[k], rates.upper[k]) for k in shown]
+        names = ["" if len(shown) == 1 else f" {rates.verdict[k]}" for k in shown]
+        truly = ", ".join(map("".join, zip(ends, names, strict=True)))
+        right = "; ".join(
+            f"{rates.verdict[k]} is right in {_percents(rates.agreement_lower[k], rates.agreement_upper[k])}"
+            for k in np.argsort(-rates.judge_rate, kind="stable")[:MOST_NAMED]
+            if rates.judge_rate[k] > 0.0
+        )
+        return f"The judge says {said}. Truly {truly}. {right}. {self._choice_words}"
+
+    @property
+    def _choice_words(self) -> str:
+        words = f"{self.n_labelled:,} of {self.n_rows:,} rows are labelled"
+        unseen = float(self.cells.share[self.cells.n_labels == 0].sum())
+        ends = {
+            "random": ", at random as far as verdict and confidence show.",
+            "verdict": ", chosen by verdict; the cells account for it.",
+            "confidence": ", chosen by confidence; the cells account for it.",
+            "weight": " with known chances.",
+        }
+        if unseen:
+            return (
+                f"{words}{ends[self.chosen_by]} No row is labelled in cells with {unseen:.1%} of the rows; "
+                "the intervals allow anything there."
+            )
+        return words + ends[self.chosen_by]
+
+    def passing(self, accuracy: float = 0.9, *, alpha: float = 0.1) -> Passing:
+        """Return which verdicts may pass without a person, by `calib.decide` for each verdict.
+
+        Parameters
+        ----------
+        accuracy : float in (0, 1)
+            At least this share of the verdicts that pass is to be right, for each verdict.
+        alpha : float in (0, 1)
+            The promise misses with at most this probability.
+
+        Notes
+        -----
+        Labelled rows must be a sample of the rows of their verdict. A promise needs at least log(alpha) /
+        log(accuracy) labelled rows of a verdict, so that verdicts with fewer go to a person. A row with
+        several labels is right if most of them agree.
+        """
+        check_share(accuracy, "accuracy", 0.9)
+        check_alpha(alpha)
+        rows, nothing = self.rows, np.zeros(self.n_rows, dtype=bool)
+        if self.chosen_by not in ("random", "verdict"):
+            why = {"confidence": "by confidence", "weight": "with unequal chances"}.get(self.chosen_by, "")
+            why = f"labelled rows were chosen {why}".strip() + ", not at random among the rows of a verdict"
+            return Passing(accuracy, 0.0, None, nothing, {}, f"Nothing is promised: {why}.")
+        said = rows.verdict[rows.row]
+        count = np.bincount(said, minlength=len(rows.names))
+        tried = np.flatnonzero(count >= np.log(alpha) / np.log(accuracy))
+        if not len(tried):
+            least = int(np.ceil(np.log(alpha) / np.log(accuracy)))
+            why = f"no verdict has the {least:,} labelled rows that a promise needs at least"
+            return Passing(accuracy, 0.0, None, nothing, {}, f"Nothing is promised: {why}.")
+        place = np.full(len(rows.names), len(tried))
+        place[tried] = np.arange(len(tried))
+        kept = np.isin(said, tried)
+        at = rows.row[kept]
+        score = np.ones(self.n_rows) if rows.confidence is None else rows.confidence
+        label = place[rows.verdict[at]]
+        names = (*(rows.names[code] for code in tried), "another class")
+        truth = np.where(rows.right[kept] > 0.5, label, len(tried))
+        cluster = None if rows.clusters.independent else rows.clusters.code[at]
+        labelled = TopLabelPrediction(label, score[at], truth, names, cluster=cluster)
+        rule = decide(labelled, accuracy=accuracy, by="class", promise="each", alpha=alpha)
+        threshold = np.append(rule.thresholds[: len(tried)], np.inf)
+        accepted = score >= threshold[place[rows.verdict]]
+        share = float(accepted.mean())
+        found = {names[k]: float(threshold[k]) for k in range(len(tried)) if np.isfinite(threshold[k])}
+        if rule.guarantee is None or not found:
+            words = f"No verdict has an accuracy of {accuracy:.4g} that these labels can promise."
+            return Passing(accuracy, 0.0, None, nothing, {}, words)
+        named = ", ".join(
+            name if rows.confidence is None else f"{name} from {100 * value:.3g} %"
+            for name, value in found.items()
+        )
+        words = f"{share:.1%} of all rows may pass ({named}). {rule.guarantee}"
+        return Passing(accuracy, share, rule, accepted, found, words)
+
+    def next_rows(self, k: int, *, random_state: int = RANDOM_STATE) -> LabelPlan:
+        """Return which k rows to label next.
+
+        Parameters
+        ----------
+        k : int
+            Rows to label; all unlabelled rows if there are fewer.
+        random_state : int
+            Seed of the draw of rows inside cells.
+
+        Notes
+        -----
+        The first third of all labels is drawn in proportion to the cells. Further labels go where they narrow
+        the interval of the main class most: W_c sqrt(p_c (1 - p_c)) labels for cell c (Neyman 1934).
+        """
+        check_count(k, "k", 1)
+        extra = self._allocated(k)
+        generator = np.random.default_rng(random_state)
+        order = generator.permutation(np.flatnonzero(~self.rows.labelled))
+        cell = self.rows.cell[order]
+        chosen = np.concatenate([order[cell == c][:n] for c, n in enumerate(extra.tolist())])
+        left = self.cells.n_rows - self.cells.n_labels
+        names = np.array(self.cells.names, dtype=object)
+        now, then = self._width(0 * extra), self._width(extra)
+        return LabelPlan(names, left, self.cells.n_labels, extra, np.sort(chosen), now, min(now, then))
+
+    def rows_needed(self, width: float) -> int | None:
+        """Return how many more labels make the interval of the main class this narrow; None if none do.
+
+        `width` is a share: 0.05 for five points. Labels are chosen as by `next_rows`.
+        """
+        check_share(width, "width", 0.05)
+        low, high = 0, self.n_rows - self.n_labelled
+        if self._width(self._allocated(0)) <= width:
+            return 0
+        if self._width(self._allocated(high)) > width:
+            return None
+        while high - low > 1:
+            middle = (low + high) // 2
+            low, high = (low, middle) if self._width(self._allocated(middle)) <= width else (middle, high)
+        return high
+
+    @cached_property
+    def _strata(self) -> _Strata:
+        return _Strata(self.rows, self.alpha, self.chosen_by)
+
+    @cached_property
+    def _main_share(self) -> np.ndarray:
+        """Share of the main class in each cell, shrunk by Jeffreys' prior, (C,) float64."""
+        strata = self._strata
+        k = self.rows.names.index(self.main)
+        mean, count = strata.means(self.rows.votes[:, k]), self.cells.n_labels
+        return np.where(count > 0, (np.nan_to_num(mean) * count + 0.5) / (count + 1.0), 0.5)
+
+    def _allocated(self, k: int) -> np.ndarray:
+        """Return the further labels of each cell, (C,) int64."""
+        now, left = self.cells.n_labels, self.cells.n_rows - self.cells.n_labels
+        k = min(k, int(left.sum()))
+        at_random = min(max(-(-(self.n_labelled + k) // 3) - self.n_labelled, 0), k)
+        first = _filled(np.zeros(len(now)), left, left.astype(np.float64), at_random)
+        p = self._main_share
+        spread = self.cells.share * np.sqrt(p * (1.0 - p))
+        return first + _filled((now + first).astype(np.float64), left - first, spread, k - at_random)
+
+    def _width(self, extra: np.ndarray) -> float:
+        """Return the expected width of the interval of the main class with further labels."""
+        strata = self._strata
+        n, p = self.cells.n_labels + extra, self._main_share
+        worth = strata.worth(self.rows.votes[:, self.rows.names.index(self.main)]) if self.n_labelled else 1.0
+        _, lower, upper = strata.combined(np.where(n > 0, p, np.nan), n * worth)
+        return upper - lower
+
+
+def judge(
+    verdict: Values,
+    human: Values,
+    confidence: Values | None = None,
+    *,
+    cluster: Values | None = None,
+    weight: Values | None = None,
+    alpha: float = 0.05,
+    chosen_by: ChosenBy | None = None,
+    labelled_by: Values | None = None,
+) -> Judgement:
+    """Compare a judge's verdicts on all rows with people's labels of some rows.
+
+    A judge is whatever decides cheaply: a language model, a screening test, a crowd.
+
+    Parameters
+    ----------
+    verdict : (n,) array_like
+        Class that the judge gives each row, in words or numbers.
+    human : (n,) or (n, raters) array_like
+        Class that a person gives the row, blank (None, NaN, "") if nobody labelled it. Several labels of a
+        row are votes: the row counts for each class with the share of its labels.
+    confidence : (n,) array_like, optional
+        The judge's confidence in its verdict, in [0, 1].
+    cluster : (n,) array_like, optional
+        Ids of rows that belong together, such as answers to one question.
+    weight : (n,) array_like, optional
+        1 / chance that the row was labelled, if chances were unequal and known; read in labelled rows only.
+    alpha : float in (0, 1), default 0.05
+        Intervals miss with this probability.
+    chosen_by : {"random", "verdict", "confidence", "otherwise"}, optional
+        How rows were chosen to be labelled. By default verdict and confidence of the labelled rows are
+        tested, which also overrules "random". If rows were chosen by anything else, such as a suspicion,
+        nothing shows it: pass "otherwise", and no rate is corrected.
+    labelled_by : (n,) array_like, optional
+        Who labelled each row; names of models raise `InputError`.
+
+    Returns
+    -------
+    Judgement
+
+    Notes
+    -----
+    Rates are about the source of the rows, not only about these rows. Rows of a cell are assumed to be
+    labelled by chance; see `calib.evidence.judged_rows` for how cells are made. With clusters, labels are
+    divided by the design effect of the estimate, and few clusters widen intervals (Korn & Graubard 1998).
+    The intervals of kappa and AC1 are quantiles of draws of the cells' shares (Dirichlet, 1/K per class).
+
+    Kappa depends on how common each class is: it can be near 0 although people agree with 95 % of the
+    verdicts (Feinstein & Cicchetti 1990). AC1 (Gwet 2008) depends on it less.
+
+    Examples
+    --------
+    >>> verdict = ["pass"] * 800 + ["fail"] * 200
+    >>> human = [None] * 1000
+    >>> human[:40] = ["pass"] * 38 + ["fail"] * 2
+    >>> human[800:810] = ["fail"] * 6 + ["pass"] * 4
+    >>> found = judge(verdict, human)
+    >>> print(found.sentence.split(". pass")[0])
+    The judge says 80 % pass. Truly 74 to 91 %
+    """
+    check_alpha(alpha)
+    if chosen_by is not None:
+        check_choice(chosen_by, CHOSEN_BY, "chosen_by")
+    rows = JudgedRows.of(verdict, human, confidence, cluster, weight, labelled_by)
+    chosen = chosen_by or ("weight" if rows.is_weighted else "random")
+    if chosen == "weight" and not rows.is_weighted:
+        raise InputError(
+            'chosen_by is "weight", and there is no weight; pass 1 / chance of each labelled row'
+        )
+    if chosen == "random":
+        chosen = rows.chosen_by()
+    strata = _Strata(rows, alpha, chosen)
+    unknown = chosen == "otherwise" or not len(rows.row)
+    rates, kappas = _rates(strata, unknown), _chance_corrected(strata)
+    return Judgement(
+        n_rows=rows.n_rows,
+        n_labelled=len(rows.row),
+        chosen_by=chosen,
+        main=_main_class(rows),
+        rates=rates,
+        cells=_cells(strata),
+        agreement=UNKNOWN if unknown else Estimated(*strata.mean(rows.right)),
+        kappa=UNKNOWN if unknown else kappas[0],
+        ac1=UNKNOWN if unknown else kappas[1],
+        alpha=alpha,
+        rows=rows,
+    )
+
+
+class _Strata:
+    """Cells of judged rows, and estimates from them."""
+
+    def __init__(self, rows: JudgedRows, alpha: float, chosen_by: ChosenBy) -> None:
+        self.rows, self.alpha = rows, alpha
+        self.count = np.bincount(rows.cell)
+        self.share = self.count / rows.n_rows
+        self.cell = rows.cell[rows.row]
+        self.each = rows.balanced() if chosen_by == "confidence" else rows.weight
+        self.weight = self.sums(self.each)
+        with np.errstate(invalid="ignore", divide="ignore"):  # labels that equally weighted labels are worth
+            self.effective = np.nan_to_num(self.weight**2 / self.sums(self.each**2))
+
+    def sums(self, values: np.ndarray) -> np.ndarray:
+        return np.bincount(self.cell, values, len(self.count))
+
+    def means(self, values: np.ndarray) -> np.ndarray:
+        """Return the mean of (m,) values in each cell, NaN without labels."""
+        with np.errstate(invalid="ignore"):
+            return self.sums(self.each * values) / self.weight
+
+    def worth(self, values: np.ndarray, share: np.ndarray | None = None) -> float:
+        """Return how many independent labels a label of clusters is worth, for the mean of values."""
+        clusters = self.rows.clusters.take(self.rows.row)
+        if clusters.independent or not len(values):
+            return 1.0
+        share = self.share if share is None else share
+        scale = (share / np.maximum(self.weight, 1e-300))[self.cell] * self.each
+        away = scale * (values - self.means(values)[self.cell])
+        sums, alone = clusters.sums(away), float(away @ away)
+        if alone <= 0.0:
+            worth, even = clusters.n_clusters / len(values), float(clusters.n_clusters)
+        else:
+            worth = min(alone / max(clusters.few * float(sums @ sums), 1e-300), 1.0)
+            even = even_clusters_of(sums, away, clusters.code)
+        return worth * float(few_clusters_factor(even, self.alpha))
+
+    def mean(self, values: np.ndarray, inside: np.ndarray | None = None) -> tuple[float, float, float]:
+        """Return the mean of (m,) values in [0, 1] over the rows of the cells inside, with its interval."""
+        share = self.share if inside is None else np.where(inside, self.share, 0.0)
+        share = share / share.sum()
+        return self.combined(self.means(values), self.effective * self.worth(values, share), share)
+
+    def combined(
+        self, mean: np.ndarray, rows: np.ndarray, share: np.ndarray | None = None
+    ) -> tuple[float, float, float]:
+        """Combine the means of cells, each of effective rows; NaN is any number in [0, 1]."""
+        share = self.share if share is None else share
+        known = ~np.isnan(mean)
+        if not share[known].any():
+            return float("nan"), 0.0, 1.0
+        usual = float(share[known] @ mean[known] / share[known].sum())
+        filled = np.where(known, mean, usual)
+        low, high = jeffreys_limits(filled * rows, rows, self.alpha)
+        value = float(share @ filled)
+        sampling = float(ndtri(self.alpha / 2.0)) ** 2 * self._sampling(filled - value, share > 0.0)
+        below, above = (
+            np.sqrt(float(np.where(known, share * (filled - end), 0.0) @ (share * (filled - end))) + sampling)
+            for end in (low, high)
+        )
+        unseen = float(share[~known].sum())
+        seen = float(share[known] @ mean[known])
+        return value, max(seen - below, 0.0), min(seen + unseen + above, 1.0)
+
+    def _sampling(self, away: np.ndarray, inside: np.ndarray) -> float:
+        """Return the variance that the cells' shares of rows have, as a sample of all rows."""
+        n = float(self.count[inside].sum())
+        clusters = self.rows.clusters
+        if clusters.independent:
+            return float(self.count[inside] @ away[inside] ** 2) / n**2
+        sums = clusters.sums(np.where(inside, away, 0.0)[self.rows.cell])
+        return clusters.few * float(sums @ sums) / n**2
+
+
+def _main_class(rows: JudgedRows) -> str:
+    """Return the class to speak about: the positive one of two, or the most frequent verdict."""
+    if len(rows.names) == 2:
+        for name in rows.names:
+            if name.casefold() in POSITIVE:
+                return name
+    return rows.names[int(np.bincount(rows.verdict).argmax())]
+
+
+def _rates(strata: _Strata, unknown: bool) -> ClassRates:
+    rows, n_classes = strata.rows, len(strata.rows.names)
+    of_cell = np.empty(len(strata.count), dtype=np.int64)
+    of_cell[rows.cell] = rows.verdict
+    nothing = tuple(vars(UNKNOWN).values())
+    rates, agreements = [], []
+    for k in range(n_classes):
+        inside = of_cell == k
+        rates.append(nothing if unknown else strata.mean(rows.votes[:, k]))
+        agreements.append(nothing if unknown or not inside.any() else strata.mean(rows.right, inside))
+    rate, lower, upper = np.array(rates).T
+    agreement, agreement_lower, agreement_upper = np.array(agreements).T
+    return ClassRates(
+        verdict=np.array(rows.names, dtype=object),
+        rate=rate,
+        lower=lower,
+        upper=upper,
+        judge_rate=np.bincount(rows.verdict, minlength=n_classes) / rows.n_rows,
+        labelled_rate=rows.votes.mean(axis=0) if len(rows.row) else np.full(n_classes, np.nan),
+        n_labels=np.bincount(rows.verdict[rows.row], minlength=n_classes),
+        agreement=agreement,
+        agreement_lower=agreement_lower,
+        agreement_upper=agreement_upper,
+    )
+
+
+def _cells(strata: _Strata) -> JudgeCells:
+    rows = strata.rows
+    first = np.unique(rows.cell, return_index=True)[1]
+    agreement = strata.means(rows.right)
+    effective = strata.effective * strata.worth(rows.right)
+    lower, upper = jeffreys_limits(np.nan_to_num(agreement) * effective, effective, strata.alpha)
+    bounds = np.full((3, len(first)), np.nan)
+    if rows.confidence is not None:
+        grouped = pd.Series(rows.confidence.astype(np.float64)).groupby(rows.cell)
+        bounds = np.stack([grouped.min(), grouped.max(), grouped.mean()])
+    return JudgeCells(
+        verdict=np.array(rows.names, dtype=object)[rows.verdict[first]],
+        low=bounds[0],
+        high=bounds[1],
+        confidence=bounds[2],
+        n_rows=strata.count,
+        share=strata.share,
+        n_labels=np.bincount(strata.cell, minlength=len(first)),
+        agreement=agreement,
+        lower=lower,
+        upper=np.where(effective > 0, upper, 1.0),
+    )
+
+
+def _chance_corrected(strata: _Strata) -> tuple[Estimated, Estimated]:
+    """Return Cohen's kappa and Gwet's AC1, with quantiles of draws of the cells."""
+    rows, n_classes = strata.rows, len(strata.rows.names)
+    mean = np.stack([strata.means(rows.votes[:, k]) for k in range(n_classes)], axis=1)
+    known = strata.weight > 0.0
+    if not known.any():
+        return UNKNOWN, UNKNOWN
+    usual = strata.share[known] @ mean[known] / strata.share[known].sum()
+    mean = np.where(known[:, None], mean, usual)
+    of_cell = np.empty(len(mean), dtype=np.int64)
+    of_cell[rows.cell] = rows.verdict
+    said = np.eye(n_classes)[of_cell]
+    effective = strata.effective * strata.worth(rows.right)
+    generator = np.random.default_rng(RANDOM_STATE)
+    shape = np.where(known[:, None], mean * effective[:, None], 0.0) + 1.0 / n_classes
+    found: list[list[np.ndarray]] = [[], []]
+    for _ in range(DRAWS // 100):  # in blocks, for many cells of many classes
+        drawn = generator.standard_gamma(shape, (100, *shape.shape))
+        drawn /= np.maximum(drawn.sum(axis=2, keepdims=True), 1e-300)
+        share = generator.standard_gamma(strata.count, (100, len(mean)))
+        share /= share.sum(axis=1, keepdims=True)
+        for numbers, number in zip(found, _both(drawn, share, said), strict=True):
+            numbers.append(number)
+    values = _both(mean[None], strata.share[None], said)
+    levels = strata.alpha / 2.0, 1.0 - strata.alpha / 2.0
+    kappa, ac1 = (
+        Estimated(float(value[0]), *np.quantile(np.concatenate(each), levels).tolist())
+        for value, each in zip(values, found, strict=True)
+    )
+    return kappa, ac1
+
+
+def _both(mean: np.ndarray, share: np.ndarray, said: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Return kappa and AC1 of (draws, C, K) shares of labels in cells with (draws, C) shares of rows."""
+    agreement = np.einsum("dc,dck,ck->d", share, mean, said)
+    people, judged = np.einsum("dc,dck->dk", share, mean), share @ said
+    either = (people + judged) / 2.0
+    by_chance = (
+        (people * judged).sum(axis=1),
+        (either * (1.0 - either)).sum(axis=1) / max(said.shape[1] - 1, 1),
+    )
+
+    def corrected(chance: np.ndarray) -> np.ndarray:
+        left = 1.0 - chance
+        return np.divide(agreement - chance, left, out=np.ones_like(left), where=left > 1e-12)
+
+    return corrected(by_chance[0]), corrected(by_chance[1])
+
+
+def _filled(now: np.ndarray, left: np.ndarray, wanted: np.ndarray, k: int) -> np.ndarray:
+    """Distribute k further labels, at most `left` each, so that all are about in proportion to `wanted`."""
+
+    def further(level: float) -> np.ndarray:
+        return np.minimum(np.maximum(level * wanted - now, 0.0), left)
+
+    low, high = 0.0, 1.0
+    while further(high).sum() < k and high < 1e18:
+        high *= 2.0
+    for _ in range(100):
+        middle = (low + high) / 2.0
+        low, high = (middle, high) if further(middle).sum() < k else (low, middle)
+    exact = further(high)
+    extra = np.floor(exact).astype(np.int64)
+    for c in np.argsort(-(exact - extra), kind="stable")[: max(k - int(extra.sum()), 0)]:
+        extra[c] += extra[c] < left[c]
+    for c in np.argsort(-(left - extra), kind="stable"):  # cells that are not wanted hold the rest
+        extra[c] += min(max(k - int(extra.sum()), 0), int(left[c] - extra[c]))
+    return extra
+
+
+def _percents(lower: float, upper: float, between: str = "to") -> str:
+    """Write two shares as whole percents, or with the decimals that tell them apart."""
+    decimals = 0 if upper - lower >= 0.03 else 1
+    ends = [f"{100 * end:.{decimals}f}".removesuffix(".0") for end in (lower, upper)]
+    if ends[0] == ends[1]:
+        return f"{ends[0]} %"
+    return f"{ends[0]} {between} {ends[1]} %" if between != "-" else f"{ends[0]}\u2013{ends[1]} %"

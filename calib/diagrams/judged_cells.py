@@ -1,0 +1,63 @@
+"""How often people agree with a judge, by verdict and confidence."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from calib.answers.judgement import Judgement
+from calib.diagrams.style import (
+    OKABE_ITO,
+    PERCENT,
+    Figure,
+    figure,
+    interval,
+    marks,
+    named_rows,
+    scatter,
+    shorten,
+    sizes,
+)
+
+
+def draw_judgement(judgement: Judgement) -> Figure:
+    """Draw how often people agree in each cell, with intervals, and diamonds at the judge's mean confidence.
+
+    Dots are larger for more rows; blue if people agree more often than the judge's confidence says beyond
+    noise, vermillion if less often.
+    """
+    cells = judgement.cells
+    shown = np.flatnonzero(cells.n_labels > 0)
+    place, middle = np.arange(len(cells.share)), cells.agreement[shown]
+    low, high, stated = cells.lower[shown], cells.upper[shown], cells.confidence
+    below, above = high < stated[shown], low > stated[shown]
+    colours = np.where(below, OKABE_ITO["vermillion"], np.where(above, OKABE_ITO["blue"], OKABE_ITO["grey"]))
+    names = [
+        f"{shorten(name, 30)} ({share:.0%} of rows)"
+        for name, share in zip(cells.names, cells.share.tolist(), strict=True)
+    ]
+    agreeing = np.rint(middle * cells.n_labels[shown])
+    data = scatter(
+        x=middle,
+        y=place[shown],
+        marker=marks(colours, 22 * sizes(cells.share[shown], 1.0)),
+        error_x=interval(middle, low, high),
+        customdata=(agreeing, cells.n_labels[shown], low, high),
+        hovertemplate="people agree in %{customdata[0]:,.0f} of %{customdata[1]:,} rows, %{x:.1%}<br>"
+        "interval %{customdata[2]:.1%} to %{customdata[3]:.1%}",
+        name="people agree",
+    )
+    if judgement.rows.confidence is not None:
+        data += scatter(
+            x=stated,
+            y=place,
+            marker=marks(OKABE_ITO["orange"], 11, "diamond"),
+            hovertemplate="mean confidence %{x:.1%}",
+            name="the judge's confidence",
+        )
+    layout = named_rows(names, range=[len(names) - 0.5, -0.5], ticks="")
+    return figure(
+        data,
+        height=130 + 34 * max(len(names), 2),
+        xaxis={"title": "share of verdicts that people agree with", "range": [-0.02, 1.02], **PERCENT},
+        **layout,
+    )

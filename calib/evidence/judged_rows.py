@@ -1,0 +1,248 @@
+"""Rows that a judge gave verdicts on, some of which people labelled, in cells of verdict and confidence.
+
+A cell is a verdict and a range of its confidence. Halving the rows of a verdict again and again makes the
+ranges, as long as both halves hold `LABELS_PER_CELL` labels. The places of the cuts depend on the rows only,
+so that further labels divide cells and never move them. A half with another share of labels than chance
+explains is always a cell of its own: rows like it were chosen to be labelled, or left out.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, Literal, get_args
+
+import numpy as np
+import pandas as pd
+from scipy.special import bdtr, chdtrc, ndtr
+
+from calib.base.exceptions import InputError
+from calib.data.predictions import Values
+from calib.data.validation import as_clusters, as_scores, plain
+from calib.evidence.clusters import Clusters
+
+#: How rows were chosen to be labelled.
+ChosenBy = Literal["random", "verdict", "confidence", "weight", "otherwise"]
+CHOSEN_BY = get_args(ChosenBy)
+#: Labels in each half of a range that is halved, and most halvings of a verdict's rows.
+LABELS_PER_CELL, HALVINGS = 30, 3
+#: Labels in each half of a range that is halved to weight labels by how many rows they stand for.
+LABELS_PER_WEIGHT = 3
+#: Halvings of ranges whose halves hold improbably different shares of labels, and what is improbable.
+UNEQUAL_HALVINGS, IMPROBABLE = 6, 1e-3
+#: Most classes: a column with more holds free text.
+MOST_CLASSES = 50
+#: Names of annotators that are models.
+_MODELS = re.compile(
+    r"gpt|claude|gemini|llama|mistral|mixtral|qwen|deepseek|\bllm\b|\bbot\b|\bmodel\b|\bjudge\b|\bai\b", re.I
+)
+
+
+@dataclass(frozen=True, eq=False)
+class JudgedRows:
+    """Verdicts on n rows, with labels of people for m of them, among K classes."""
+
+    names: tuple[str, ...]  #: Class names: the verdicts by first appearance, then labels no verdict uses
+    verdict: np.ndarray  #: (n,) int64: Class of each verdict
+    confidence: np.ndarray | None  #: (n,) float: Confidence of each verdict, if the judge gives one
+    row: np.ndarray  #: (m,) int64: Labelled rows, ascending
+    votes: np.ndarray  #: (m, K) float64: Share of the labels of each labelled row that name each class
+    weight: np.ndarray  #: (m,) float64: Rows that each labelled row stands for, relative to its cell
+    is_weighted: bool
+    clusters: Clusters  #: Which rows belong together
+
+    @classmethod
+    def of(
+        cls,
+        verdict: Values,
+        human: Values,
+        confidence: Values | None,
+        cluster: Values | None,
+        weight: Values | None,
+        labelled_by: Values | None,
+    ) -> JudgedRows:
+        """Check the arguments of `calib.judge`."""
+        said, names = _classes(verdict, "verdict")
+        n = len(said)
+        if n == 0 or (said < 0).any():
+            first = int((said < 0).argmax()) if n else 0
+            raise InputError(
+                f"every row needs a verdict; {int((said < 0).sum()):,} of {n:,} rows have none, the first is "
+                f"row {first}. Leave out rows that the judge did not answer"
+            )
+        given = np.asarray(plain(human), dtype=object)
+        given = given[:, None] if given.ndim == 1 else given
+        if given.ndim != 2 or len(given) != n:
+            raise InputError(
+                f"human must hold a label per row, blank if there is none: expected shape ({n},) or ({n}, "
+                f"raters), got {np.shape(human)}"
+            )
+        labels, label_names = _classes(given.ravel(), "human")
+        key = {name.casefold(): place for place, name in enumerate(names)}
+        if label_names and not any(name.casefold() in key for name in label_names):
+            raise InputError(
+                f"human and verdict share no class: verdicts are {', '.join(map(repr, names[:5]))}, labels "
+                f"are {', '.join(map(repr, label_names[:5]))}. Write both in the same words"
+            )
+        for name in label_names:
+            if name.casefold() not in key:
+                key[name.casefold()] = len(names)
+                names = (*names, name)
+        if len(names) > MOST_CLASSES:
+            raise InputError(
+                f"verdict and human hold {len(names):,} classes; at most {MOST_CLASSES} can be judged. Is "
+                "one of them free text?"
+            )
+        code = np.array([key[name.casefold()] for name in label_names] + [-1])[labels].reshape(given.shape)
+        counts = np.stack([(code == place).sum(axis=1) for place in range(len(names))], axis=1)
+        row = np.flatnonzero(counts.any(axis=1))
+        votes = counts[row] / counts[row].sum(axis=1, keepdims=True)
+        score = None if confidence is None else as_scores(confidence, ndim=1, what="confidence")
+        if score is not None and len(score) != n:
+            raise InputError(f"confidence must hold one number per row: expected {n:,}, got {len(score):,}")
+        if labelled_by is not None:
+            _refuse_models(np.asarray(plain(labelled_by), dtype=object), n, row)
+        each = np.ones(len(row)) if weight is None else _weights(weight, n, row)
+        clusters = Clusters.of(None if cluster is None else as_clusters(cluster, n), n)
+        return cls(names, said, score, row, votes, each, weight is not None, clusters)
+
+    @property
+    def n_rows(self) -> int:
+        return len(self.verdict)
+
+    @cached_property
+    def right(self) -> np.ndarray:
+        """Share of the labels of each labelled row that agree with the verdict, (m,) float64."""
+        return self.votes[np.arange(len(self.row)), self.verdict[self.row]]
+
+    @cached_property
+    def labelled(self) -> np.ndarray:
+        """Whether each row is labelled, (n,) bool."""
+        return np.bincount(self.row, minlength=self.n_rows).astype(bool)
+
+    @cached_property
+    def cell(self) -> np.ndarray:
+        """Cell of each row, (n,) int64: by verdict, then by ascending confidence."""
+        return self._cells(LABELS_PER_CELL)
+
+    def balanced(self) -> np.ndarray:
+        """Return weights that undo a choice of labelled rows by confidence inside cells, (m,) float64.
+
+        A label stands for the rows of a smaller range, divided by its labels.
+        """
+        part = self._cells(LABELS_PER_WEIGHT)
+        own = part[self.row]
+        return self.weight * np.bincount(part)[own] / np.bincount(own)[own]
+
+    def _cells(self, least: int) -> np.ndarray:
+        cell = np.empty(self.n_rows, dtype=np.int64)
+        n_cells = 0
+        for code in range(len(self.names)):
+            rows = np.flatnonzero(self.verdict == code)
+            if self.confidence is not None:
+                rows = rows[np.argsort(self.confidence[rows], kind="stable")]
+            for part in self._ranges(rows, least) if len(rows) else ():
+                cell[part] = n_cells
+                n_cells += 1
+        return cell
+
+    def _ranges(self, rows: np.ndarray, least: int, depth: int = 0) -> Iterator[np.ndarray]:
+        """Divide rows in the order of their confidence into ranges whose halves hold `least` labels."""
+        cut = 0 if self.confidence is None else _middle(self.confidence[rows])
+        halves = rows[:cut], rows[cut:]
+        labels = [int(self.labelled[half].sum()) for half in halves]
+        enough = depth < HALVINGS and min(labels) >= least
+        if not enough and depth < UNEQUAL_HALVINGS and cut:
+            chances = (bdtr(labels[half], sum(labels), len(halves[half]) / len(rows)) for half in (0, 1))
+            enough = min(chances) < IMPROBABLE
+        if not (cut and enough):
+            yield rows
+            return
+        for half in halves:
+            yield from self._ranges(half, least, depth + 1)
+
+    def chosen_by(self) -> ChosenBy:
+        """Return what the choice of labelled rows depends on: "verdict", "confidence", or else "random".
+
+        A test at 0.1 % for each: of equal shares of labelled rows among verdicts, and of equal mean
+        confidence of labelled and other rows of a verdict.
+        """
+        n, m = self.n_rows, len(self.row)
+        if m in (0, n):
+            return "random"
+        worth = self.clusters.n_among(self.row) / m  # labelled clusters whole: each counts once
+        of_verdict = np.bincount(self.verdict)
+        seen = np.bincount(self.verdict[self.row], minlength=len(of_verdict))
+        expected = m / n * of_verdict
+        chosen = float(((seen - expected) ** 2 / np.maximum(expected * (1.0 - m / n), 1e-300)).sum()) * worth
+        if chdtrc(max(np.count_nonzero(of_verdict) - 1, 1), chosen) < IMPROBABLE:
+            return "verdict"
+        if self.confidence is not None:
+            score = self.confidence.astype(np.float64)
+            mean = np.bincount(self.verdict, score) / np.maximum(of_verdict, 1)
+            away = score - mean[self.verdict]
+            spread = np.bincount(self.verdict, away**2) / np.maximum(of_verdict - 1, 1)
+            share = seen / np.maximum(of_verdict, 1)
+            variance = float(((1.0 - share) * spread * seen).sum())
+            if variance > 0.0:
+                z = abs(float(away[self.row].sum())) / np.sqrt(variance) * np.sqrt(worth)
+                if 2.0 * ndtr(-z) < IMPROBABLE:
+                    return "confidence"
+        return "random"
+
+
+def _middle(values: np.ndarray) -> int:
+    """Return the place between two different ascending values that is nearest to the middle; 0 if none is."""
+    half = len(values) // 2
+    places = [int(np.searchsorted(values, values[half], side)) for side in ("left", "right")]
+    places = [place for place in places if 0 < place < len(values)]
+    return min(places, key=lambda place: abs(place - len(values) / 2.0), default=0)
+
+
+def _classes(values: Any, what: str) -> tuple[np.ndarray, tuple[str, ...]]:
+    """Return the class of each value (-1 for blanks) and the names of classes.
+
+    Case and outer blanks do not matter, nor whether a whole number is written 1 or 1.0.
+    """
+    given = np.asarray(plain(values), dtype=object)
+    if given.ndim != 1:
+        raise InputError(f"{what} must hold one class per row; got an array of shape {given.shape}")
+    code, distinct = pd.factorize(given)
+    names: dict[str, int] = {}
+    shown: list[str] = []
+    place = np.empty(len(distinct) + 1, dtype=np.int64)
+    place[-1] = -1  # missing values
+    for index, value in enumerate(distinct.tolist()):
+        whole = isinstance(value, float) and value.is_integer()
+        text = " ".join(str(int(value) if whole else value).split())
+        if text and text.casefold() not in names:
+            names[text.casefold()] = len(shown)
+            shown.append(text)
+        place[index] = names.get(text.casefold(), -1)
+    return place[code], tuple(shown)
+
+
+def _weights(weight: Values, n: int, row: np.ndarray) -> np.ndarray:
+    each = np.asarray(plain(weight), dtype=np.float64)
+    if each.shape != (n,):
+        raise InputError(f"weight must hold one number per row: expected shape ({n},), got {each.shape}")
+    if not (np.isfinite(each[row]) & (each[row] > 0.0)).all():
+        wrong = row[~(np.isfinite(each[row]) & (each[row] > 0.0))]
+        raise InputError(
+            f"weight must be above 0 in every labelled row (1 / its chance to be labelled); got "
+            f"{each[wrong[0]]:g} in row {wrong[0]}"
+        )
+    return each[row]
+
+
+def _refuse_models(labelled_by: np.ndarray, n: int, row: np.ndarray) -> None:
+    if labelled_by.shape != (n,):
+        raise InputError(f"labelled_by must hold one name per row: expected {n:,}, got {labelled_by.shape}")
+    for name in dict.fromkeys(map(str, labelled_by[row].tolist())):
+        if _MODELS.search(name):
+            raise InputError(
+                f"labelled_by names {name!r}, which is a model: its labels say nothing "
+                "about people. Blank the labels that no person gave"
+            )
