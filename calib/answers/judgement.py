@@ -12,6 +12,7 @@ from functools import cached_property
 
 import numpy as np
 import pandas as pd
+from numpy.typing import NDArray
 from scipy.special import ndtri
 
 from calib.answers.decision_rules import DecisionRule, decide
@@ -48,32 +49,32 @@ UNKNOWN = Estimated(float("nan"), 0.0, 1.0)
 class ClassRates(Result):
     """The K classes: how often each is true, and how often people agree with the verdict."""
 
-    verdict: np.ndarray  #: (K,) object: Class name
-    rate: np.ndarray  #: (K,) float64: Estimated true share of the class
-    lower: np.ndarray  #: (K,) float64: Lower end of its interval
-    upper: np.ndarray  #: (K,) float64: Upper end of its interval
-    judge_rate: np.ndarray  #: (K,) float64: Share of verdicts
-    labelled_rate: np.ndarray  #: (K,) float64: Share of the labels, not corrected
-    n_labels: np.ndarray  #: (K,) int64: Labelled rows with this verdict
-    agreement: np.ndarray  #: (K,) float64: Share of these verdicts that people agree with
-    agreement_lower: np.ndarray  #: (K,) float64: Lower end of its interval
-    agreement_upper: np.ndarray  #: (K,) float64: Upper end of its interval
+    verdict: NDArray[np.object_]  #: (K,): Class name
+    rate: NDArray[np.float64]  #: (K,): Estimated true share of the class
+    lower: NDArray[np.float64]  #: (K,): Lower end of its interval
+    upper: NDArray[np.float64]  #: (K,): Upper end of its interval
+    judge_rate: NDArray[np.float64]  #: (K,): Share of verdicts
+    labelled_rate: NDArray[np.float64]  #: (K,): Share of the labels, not corrected
+    n_labels: NDArray[np.int64]  #: (K,): Labelled rows with this verdict
+    agreement: NDArray[np.float64]  #: (K,): Share of these verdicts that people agree with
+    agreement_lower: NDArray[np.float64]  #: (K,): Lower end of its interval
+    agreement_upper: NDArray[np.float64]  #: (K,): Upper end of its interval
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class JudgeCells(Result):
     """C cells of one verdict and a range of its confidence, and how often people agree there."""
 
-    verdict: np.ndarray  #: (C,) object: Class name
-    low: np.ndarray  #: (C,) float64: Smallest confidence; NaN without confidence
-    high: np.ndarray  #: (C,) float64: Largest confidence
-    confidence: np.ndarray  #: (C,) float64: Mean confidence of all rows
-    n_rows: np.ndarray  #: (C,) int64: Rows
-    share: np.ndarray  #: (C,) float64: Share of all rows
-    n_labels: np.ndarray  #: (C,) int64: Labelled rows
-    agreement: np.ndarray  #: (C,) float64: Share of labels that agree with the verdict; NaN without labels
-    lower: np.ndarray  #: (C,) float64: Lower end of its interval
-    upper: np.ndarray  #: (C,) float64: Upper end of its interval
+    verdict: NDArray[np.object_]  #: (C,): Class name
+    low: NDArray[np.float64]  #: (C,): Smallest confidence; NaN without confidence
+    high: NDArray[np.float64]  #: (C,): Largest confidence
+    confidence: NDArray[np.float64]  #: (C,): Mean confidence of all rows
+    n_rows: NDArray[np.int64]  #: (C,): Rows
+    share: NDArray[np.float64]  #: (C,): Share of all rows
+    n_labels: NDArray[np.int64]  #: (C,): Labelled rows
+    agreement: NDArray[np.float64]  #: (C,): Share of labels that agree with the verdict; NaN without labels
+    lower: NDArray[np.float64]  #: (C,): Lower end of its interval
+    upper: NDArray[np.float64]  #: (C,): Upper end of its interval
 
     @property
     def names(self) -> list[str]:
@@ -225,8 +226,8 @@ class Judgement(Drawn):
         label = place[rows.verdict[at]]
         names = (*(rows.names[code] for code in tried), "another class")
         truth = np.where(rows.right[kept] > 0.5, label, len(tried))
-        cluster = None if rows.clusters.independent else rows.clusters.code[at]
-        labelled = TopLabelPrediction(label, score[at], truth, names, cluster=cluster)
+        # Clusters are given or none: rows that share a rounded confidence are no copies.
+        labelled = TopLabelPrediction(label, score[at], truth, names, cluster=rows.clusters.code[at])
         rule = decide(labelled, accuracy=accuracy, by="class", promise="each", alpha=alpha)
         threshold = np.append(rule.thresholds[: len(tried)], np.inf)
         accepted = score >= threshold[place[rows.verdict]]
@@ -361,7 +362,7 @@ def judge(
     Rates are about the source of the rows, not only about these rows. Rows of a cell are assumed to be
     labelled by chance; see `calib.evidence.judged_rows` for how cells are made. With clusters, labels are
     divided by the design effect of the estimate, and few clusters widen intervals (Korn & Graubard 1998).
-    The intervals of kappa and AC1 are quantiles of draws of the cells' shares (Dirichlet, 1/K per class).
+    The intervals of kappa and AC1 are quantiles of draws for each verdict (Dirichlet, 1/K per class).
 
     Kappa depends on how common each class is: it can be near 0 although people agree with 95 % of the
     verdicts (Feinstein & Cicchetti 1990). AC1 (Gwet 2008) depends on it less.
@@ -539,29 +540,42 @@ def _cells(strata: _Strata) -> JudgeCells:
 
 
 def _chance_corrected(strata: _Strata) -> tuple[Estimated, Estimated]:
-    """Return Cohen's kappa and Gwet's AC1, with quantiles of draws of the cells."""
+    """Return Cohen's kappa and Gwet's AC1, with quantiles of draws of the verdicts' labels.
+
+    Labelled cells of a verdict are pooled, as labels of the same variance: the prior of each would add up.
+    """
     rows, n_classes = strata.rows, len(strata.rows.names)
-    mean = np.stack([strata.means(rows.votes[:, k]) for k in range(n_classes)], axis=1)
     known = strata.weight > 0.0
     if not known.any():
         return UNKNOWN, UNKNOWN
-    usual = strata.share[known] @ mean[known] / strata.share[known].sum()
-    mean = np.where(known[:, None], mean, usual)
-    of_cell = np.empty(len(mean), dtype=np.int64)
+    of_cell = np.empty(len(known), dtype=np.int64)
     of_cell[rows.cell] = rows.verdict
-    said = np.eye(n_classes)[of_cell]
-    effective = strata.effective * strata.worth(rows.right)
+    pool = np.unique(np.where(known, of_cell, n_classes + np.arange(len(known))), return_inverse=True)[1]
+
+    def pooled(values: np.ndarray) -> np.ndarray:
+        return np.bincount(pool, values)
+
+    share = pooled(strata.share)
+    by_class = [np.nan_to_num(strata.means(rows.votes[:, k])) for k in range(n_classes)]
+    mean = np.stack([pooled(strata.share * each) / share for each in by_class], axis=1)
+    seen = pooled(known.astype(np.float64)) > 0.0
+    mean = np.where(seen[:, None], mean, share[seen] @ mean[seen] / share[seen].sum())
+    variance = pooled(np.where(known, strata.share**2 / np.where(known, strata.effective, 1.0), 0.0))
+    effective = np.where(seen, share**2 / np.maximum(variance, 1e-300), 0.0) * strata.worth(rows.right)
+    said = np.zeros((len(share), n_classes))
+    said[pool, of_cell] = 1.0
     generator = np.random.default_rng(RANDOM_STATE)
-    shape = np.where(known[:, None], mean * effective[:, None], 0.0) + 1.0 / n_classes
+    shape = mean * effective[:, None] + 1.0 / n_classes
+    count = pooled(strata.count)
     found: list[list[np.ndarray]] = [[], []]
     for _ in range(DRAWS // 100):  # in blocks, for many cells of many classes
         drawn = generator.standard_gamma(shape, (100, *shape.shape))
         drawn /= np.maximum(drawn.sum(axis=2, keepdims=True), 1e-300)
-        share = generator.standard_gamma(strata.count, (100, len(mean)))
-        share /= share.sum(axis=1, keepdims=True)
-        for numbers, number in zip(found, _both(drawn, share, said), strict=True):
+        shares = generator.standard_gamma(count, (100, len(mean)))
+        shares /= shares.sum(axis=1, keepdims=True)
+        for numbers, number in zip(found, _both(drawn, shares, said), strict=True):
             numbers.append(number)
-    values = _both(mean[None], strata.share[None], said)
+    values = _both(mean[None], share[None], said)
     levels = strata.alpha / 2.0, 1.0 - strata.alpha / 2.0
     kappa, ac1 = (
         Estimated(float(value[0]), *np.quantile(np.concatenate(each), levels).tolist())

@@ -257,6 +257,41 @@ def decide(command: ArgumentParser) -> None:
     _add_seed(command, "the split")
 
 
+def judge(command: ArgumentParser) -> None:
+    """Compare a judge's verdicts on all rows with people's labels of some rows.
+
+    calib judge answers.csv --verdict verdict --human human
+    calib judge answers.csv --verdict verdict --human human --confidence confidence --json
+    calib judge answers.csv --verdict verdict --human anna --human ben --cluster question
+    calib judge answers.csv --verdict verdict --human human --plan 100 -o label_these.csv
+
+    Prints the true rate of each verdict, how often people agree with it by verdict and confidence, which
+    verdicts may pass without a person, and with --plan which rows to label next. A row without a label is
+    blank in the columns of --human. Verdicts and labels must use the same words, or both 0 and 1.
+
+    How were rows chosen to be labelled? At random, or by verdict or confidence: that shows in the rows. With
+    known chances: give --weight. By anything else, such as a suspicion: say --chosen-by otherwise, and no
+    rate is corrected.
+    """
+    add = command.add_argument
+    add("file", metavar="FILE", help="CSV, TSV, Parquet, Feather, NPZ or JSON")
+    add("--verdict", required=True, metavar="COLUMN", help="the judge's class of every row")
+    people = "the class that a person gives, blank if nobody did; repeatable for several people"
+    add("--human", required=True, action="append", metavar="COLUMN", help=people)
+    add("--confidence", metavar="COLUMN", help="the judge's confidence in its verdict, 0 to 1")
+    add("--cluster", metavar="COLUMN", help="ids of rows that belong together, such as questions")
+    add("--weight", metavar="COLUMN", help="1 / chance that the row was labelled")
+    add("--labelled-by", metavar="COLUMN", help="who labelled the row; models are refused")
+    ways = ("random", "verdict", "confidence", "otherwise")
+    add("--chosen-by", choices=ways, help="how rows were chosen to be labelled; default: tested")
+    add("--accuracy", type=float, default=0.9, metavar="X", help="accuracy of what passes; default 0.9")
+    add("--alpha", type=float, default=0.05, help="intervals miss with this probability; default 0.05")
+    add("--plan", action=ROWS, metavar="K", help="also say which K rows to label next")
+    add("-o", "--output", metavar="OUT.CSV", help="with --plan: write these rows")
+    _add_opening(command)
+    _add_seed(command, "the rows of --plan")
+
+
 def open(command: ArgumentParser) -> None:
     """Say what a project file holds.
 
@@ -459,6 +494,7 @@ def sql(command: ArgumentParser) -> None:
 #: Functions that add the options of a command, by the module of the command that they are named after.
 COMMANDS: dict[str, tuple[Callable[[ArgumentParser], None], ...]] = {
     "commands": (metrics, fit, recommend, apply, gate, decide, slices, report, tables, open),
+    "judging": (judge,),
     "light": (check, app, completion),
     "watching": (watch,),
     "files_at_scale": (summarize, merge, sql),
@@ -492,14 +528,19 @@ def _add_file(command: ArgumentParser, *, each_model: bool = True) -> None:
 def _add_reading(command: ArgumentParser) -> None:
     add = command.add_argument
     add("--labels", metavar="FILE", help="true labels, if FILE has none")
-    add("--format", metavar="NAME", help="format of FILE; default: recognised from the file")
-    seconds = "refuse a file that takes longer to read; default: no limit"
-    add("--time-limit", type=float, default=math.inf, metavar="SECONDS", help=seconds)
+    _add_opening(command)
     none = "a predicted value that means no answer; repeatable; default: IDK, an empty cell and the like"
     add("--abstention", action="append", metavar="VALUE", help=none)
     add("--part", metavar="NAME", help="rows to use: calibration, evaluation or a value of the split column")
     add("--fix", default="", metavar="CODES", help="comma-separated codes of fixes to apply, see `check`")
     _add_columns(command)
+
+
+def _add_opening(command: ArgumentParser) -> None:
+    add = command.add_argument
+    add("--format", metavar="NAME", help="format of FILE; default: recognised from the file")
+    seconds = "refuse a file that takes longer to read; default: no limit"
+    add("--time-limit", type=float, default=math.inf, metavar="SECONDS", help=seconds)
 
 
 def _add_columns(command: ArgumentParser) -> None:

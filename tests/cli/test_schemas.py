@@ -9,6 +9,7 @@ from typing import Any, Literal
 
 import jsonschema
 import numpy as np
+import pandas as pd
 import pytest
 from numpy.typing import NDArray
 
@@ -37,6 +38,8 @@ decide later.csv --accuracy 0.99999 --calibrator cal.json -o rule.json
 gate last.csv --calibrator rule.json --min accepted_accuracy=0.3
 decide rows.csv --by class --cost 20
 decide rows.csv --costs costs.csv
+judge judged.csv --verdict verdict --human human
+judge judged.csv --verdict verdict --human human --confidence confidence --plan 5 -o next.csv
 slices rows.csv --by site --by rare --resamples 20
 slices p.csv --by site --resamples 20
 watch state.json rows.csv --by site
@@ -72,6 +75,9 @@ def write_files(folder):
     happened = np.random.default_rng(0).random(300) < rows["a"]
     rows[["site"]].assign(score=rows["a"], label=happened.astype(int)).to_csv("p.csv", index=False)
     (folder / "costs.csv").write_text("class,act,wait\na,0,1\nb,2,0\nc,3,1\n", encoding="utf-8")
+    judged = pd.DataFrame({"verdict": np.where(happened, "pass", "fail"), "confidence": rows["a"]})
+    judged["human"] = judged["verdict"].where(np.arange(300) % 3 == 0)
+    judged.to_csv("judged.csv", index=False)
     two = {"score_a": happened * 0.6 + 0.2, "score_b": rows["a"]}
     rows[["site"]].assign(**two, label=happened.astype(int)).to_csv("models.csv", index=False)
     Project("mine", read("rows.csv")).save("my.calib")

@@ -1,0 +1,112 @@
+"""The command that compares a judge's verdicts with people's labels."""
+
+from __future__ import annotations
+
+from argparse import Namespace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from calib.answers.judgement import ClassRates, Estimated, JudgeCells, Judgement, LabelPlan, Passing
+from calib.answers.judgement import judge as judge_rows
+from calib.base.exceptions import InputError
+from calib.base.interval_words import with_interval
+from calib.base.results import parts
+from calib.cli.input import Output, refuse_summary
+from calib.cli.streams import deliver, progress_line
+from calib.files.readers.reading import read_table
+from calib.files.readers.source import Limits
+from calib.files.readers.tables import some_names
+from calib.files.readers.writing import write_csv
+
+
+@dataclass(frozen=True)
+class JudgeData:
+    file: str
+    judgement: Judgement = field(metadata=parts("sentence n_rows n_labelled chosen_by main alpha"))
+    rates: ClassRates
+    cells: JudgeCells
+    agreement: Estimated
+    kappa: Estimated
+    ac1: Estimated
+    passing: Passing = field(metadata=parts("accuracy share thresholds"))
+    promise: str  #: What passes and what is promised
+    #: With --plan: rows to label next, from 0, and how many of each cell
+    rows: Sequence[int] | None = None
+    plan: Mapping[str, int] | None = None
+    width_after: float | None = None  #: With --plan: expected width of the interval with these labels
+
+
+def judge(options: Namespace) -> Output[JudgeData]:
+    """Read the columns that the options name, and compare verdicts and labels."""
+    refuse_summary(options)
+    if options.output and not options.plan:
+        raise InputError("--output writes rows to label; add --plan with how many")
+    with progress_line() as progress:
+        limits = Limits(seconds=options.time_limit).begun()
+        columns = dict(
+            read_table(options.file, format=options.format, limits=limits, progress=progress).columns
+        )
+
+    def column(name: str | None) -> np.ndarray | None:
+        if name is None:
+            return None
+        if name not in columns:
+            raise InputError(f"there is no column {name[:60]!r}; there are: {some_names(columns) or 'none'}")
+        return columns[name]
+
+    verdict = column(options.verdict)
+    assert verdict is not None  # the option is required
+    given = [np.asarray(column(name), dtype=object) for name in options.human]
+    found = judge_rows(
+        verdict,
+        np.stack(given, axis=1),
+        column(options.confidence),
+        cluster=column(options.cluster),
+        weight=column(options.weight),
+        alpha=options.alpha,
+        chosen_by=options.chosen_by,
+        labelled_by=column(options.labelled_by),
+    )
+    passing = found.passing(options.accuracy)
+    lines = [found.sentence, "", _table(found.frame()), "", _table(_shown_cells(found)), "", *_scores(found)]
+    lines += ["", passing.sentence]
+    data: dict[str, Any] = {}
+    if options.plan:
+        plan = found.next_rows(options.plan, random_state=options.random_state)
+        lines += ["", f"{plan.sentence} Label these next:", "", _table(plan.frame())]
+        data = {"rows": plan.rows.tolist(), "plan": _by_cell(plan), "width_after": plan.width_after}
+        if options.output:
+            deliver(options.output, write_csv(pd.DataFrame(columns).convert_dtypes().iloc[plan.rows]))
+            lines += ["", f"wrote {options.output}"]
+    numbers = (found.rates, found.cells, found.agreement, found.kappa, found.ac1)
+    return Output(
+        "\n".join(lines), JudgeData(str(options.file), found, *numbers, passing, passing.sentence, **data)
+    )
+
+
+def _by_cell(plan: LabelPlan) -> dict[str, int]:
+    return dict(zip(plan.cell.tolist(), plan.n_next.tolist(), strict=True))
+
+
+def _scores(found: Judgement) -> list[str]:
+    names = {"agreement": found.agreement, "Cohen's kappa": found.kappa, "Gwet's AC1": found.ac1}
+    interval = f"{100 * (1 - found.alpha):.3g} % interval"
+    lines = [
+        f"{name:<14} {with_interval(number.value, number.lower, number.upper, interval, least=3)}"
+        for name, number in names.items()
+    ]
+    return [*lines, "kappa is low if one class is rare, however often people agree"]
+
+
+def _shown_cells(found: Judgement) -> pd.DataFrame:
+    cells = found.cells
+    named = {"cell": cells.names, "share": cells.share, "n_labels": cells.n_labels}
+    return pd.DataFrame(named | {name: getattr(cells, name) for name in ("agreement", "lower", "upper")})
+
+
+def _table(frame: pd.DataFrame) -> str:
+    return frame.to_string(index=False, float_format=lambda value: f"{value:.3f}", na_rep="-")
