@@ -6,6 +6,7 @@ from calib.datasets.real import covtype, digits
 from calib.datasets.simulated import (
     covtype_simulated,
     four_networks,
+    judged_answers,
     many_classes,
     perfect,
     resnet_shaped,
@@ -20,6 +21,7 @@ __all__ = [
     "covtype_simulated",
     "digits",
     "four_networks",
+    "judged_answers",
     "load_example",
     "many_classes",
     "perfect",

@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping
 from types import MappingProxyType
 
 import numpy as np
+import pandas as pd
 from scipy.special import expit, logit, softmax
 
 from calib.base.parallel import map_threads
@@ -383,3 +384,30 @@ def draw_labels(weights: np.ndarray, rng: np.random.Generator) -> np.ndarray:
     """Draw one class per row of the (n, L) weights, in proportion to them."""
     cumulative = weights.cumsum(axis=1, dtype=np.float64)
     return (cumulative > rng.random((len(weights), 1)) * cumulative[:, -1:]).argmax(axis=1)
+
+
+def judged_answers(
+    n_rows: int = 3_000, *, n_labels: int = 150, random_state: int = RANDOM_STATE
+) -> pd.DataFrame:
+    """Simulate a language model that judges answers, some of which people labelled, drawn at random.
+
+    Columns: id, verdict ("pass" or "fail"), confidence in five steps, human (blank without a label). 84 % of
+    the answers are good. The judge passes 97 % of the good answers and 30 % of the bad ones, with higher
+    confidence if it is right about a good answer.
+    """
+    random = np.random.default_rng(random_state)
+    good = random.random(n_rows) < 0.84
+    passes = random.random(n_rows) < np.where(good, 0.97, 0.3)
+    steps = np.array([0.7, 0.8, 0.9, 0.95, 1.0])
+    surer = random.choice(steps, n_rows, p=[0.05, 0.1, 0.25, 0.3, 0.3])
+    less = random.choice(steps, n_rows, p=[0.25, 0.3, 0.25, 0.1, 0.1])
+    human = np.where(good, "pass", "fail").astype(object)
+    human[random.permutation(n_rows)[n_labels:]] = None
+    return pd.DataFrame(
+        {
+            "id": np.arange(n_rows),
+            "verdict": np.where(passes, "pass", "fail"),
+            "confidence": np.where(good & passes, surer, less),
+            "human": human,
+        }
+    )
