@@ -89,15 +89,18 @@ class Door:
 
     async def _take(self, session: str, file: str, scope: Scope, receive: Receive, send: Send) -> None:
         """Accept an upload, or refuse it with a sentence."""
-        size, begun, seen, since = 0, False, 0, time.monotonic()
+        size, received, begun, seen, since = 0, 0, False, 0, time.monotonic()
 
         async def in_time() -> Message:
-            nonlocal seen, since
+            nonlocal received, seen, since
             try:
                 message = await asyncio.wait_for(receive(), max(since + PATIENCE - time.monotonic(), 0.0))
             except TimeoutError:
                 raise Stalled from None
-            seen += len(message.get("body", b""))
+            arrived = len(message.get("body", b""))
+            seen, received = seen + arrived, received + arrived
+            if received > size:
+                raise Refused(413, f"The upload is longer than the {size:,} bytes that it announced.")
             if seen >= ENOUGH:
                 seen, since = 0, time.monotonic()
             return message
@@ -108,7 +111,7 @@ class Door:
             await send(message)
 
         try:
-            size = self._admit(session, file, Headers(scope=scope).get("content-length", ""))
+            size = self._admit(session, file, Headers(scope=scope))
             await self.app(scope, in_time, noted)
             return
         except Refused as refused:
@@ -128,10 +131,11 @@ class Door:
         if not begun:
             await refuse(scope, receive, send, words, status)
 
-    def _admit(self, session: str, file: str, length: str) -> int:
+    def _admit(self, session: str, file: str, announced: Headers) -> int:
         """Count an upload that arrives; return its announced length."""
-        if not length.isdecimal():
-            raise Refused(411, "An upload must say how long it is.")
+        length = announced.get("content-length", "")
+        if "transfer-encoding" in announced or not length.isdecimal():  # a chunked body has any length
+            raise Refused(411, "An upload must announce its length, and come without Transfer-Encoding.")
         given = self.addresses.get(session, ())
         if file not in given or not has_field(session):
             raise Refused(403, "No field of this session asked for this file.")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import errno
+import http.client
 import logging
 import os
 import types
@@ -76,6 +77,26 @@ def test_only_a_field_of_the_page_asks_for_a_file_and_once(visit):
     assert refused(other, other.address().upload_url.replace(other.session, visitor.session))[0] == 403
 
 
+def test_a_chunked_upload_is_refused_whatever_length_it_announces(visit):
+    """HTTP lets the chunks win over the length, so that 10 announced bytes may be 250 MB."""
+    visitor = visit()
+    asking = http.client.HTTPConnection(visitor.url.removeprefix("http://"), timeout=60)
+    asking.putrequest("PUT", visitor.address().upload_url)
+    for name, value in (("X-Xsrftoken", visitor.token), ("Cookie", f"_streamlit_xsrf={visitor.token}")):
+        asking.putheader(name, value)
+    asking.putheader("Content-Length", "10")
+    asking.putheader("Transfer-Encoding", "chunked")
+    asking.endheaders()
+    asking.send(b"5\r\nhello\r\n0\r\n\r\n")
+    assert asking.getresponse().status == 411
+    asking.close()
+
+
+def test_an_upload_that_brings_more_than_it_announced_is_refused(monkeypatch):
+    assert asked(reads_all, [part(10, more=False)], monkeypatch)[0] == [204]
+    assert asked(reads_all, [part(10), part(1, more=False)], monkeypatch)[0] == [413]
+
+
 def asked(app, messages, monkeypatch, patience=0.05):
     """What a door answers to an upload that brings these messages and then nothing."""
     monkeypatch.setattr(door, "PATIENCE", patience)
@@ -113,7 +134,7 @@ def part(size, more=True):
 
 
 def test_an_upload_that_brings_nothing_is_ended(monkeypatch):
-    assert asked(reads_all, [part(10), part(10, more=False)], monkeypatch)[0] == [204]
+    assert asked(reads_all, [part(5), part(5, more=False)], monkeypatch)[0] == [204]
     status, words = asked(reads_all, [part(10)], monkeypatch)
     assert status == [408]
     assert b"brought nothing" in words

@@ -16,7 +16,7 @@ import pyarrow.parquet as pq
 from calib.base.exceptions import InputError
 from calib.files.readers.arrow_messages import expanded_size
 from calib.files.readers.json import table_of_lists
-from calib.files.readers.parquet_footer import stated_values
+from calib.files.readers.parquet_pages import size_of_pages
 from calib.files.readers.source import Limits, Progress, Source, whole
 from calib.files.readers.tables import (
     Table,
@@ -38,12 +38,7 @@ def read_parquet(source: Source, limits: Limits, progress: Progress | None = Non
     schema, described = file.schema_arrow, file.metadata
     limits.check_rows(described.num_rows)
     limits.check_columns(described.num_columns)
-    # Not `row_group(g).column(c).num_values`: on a damaged footer it ends the process instead of raising.
-    encoded = sum(described.row_group(g).total_byte_size for g in range(described.num_row_groups))
-    values = described.num_rows * described.num_columns
-    if any(_is_list(field.type) for field in schema):
-        values = max(values, stated_values(data))
-    limits.check_expanded(max(8 * values, encoded), len(data))
+    limits.check_expanded(size_of_pages(data), len(data))
     # Columns of other types are not decoded, and text stays dictionary-coded: repeats take no memory.
     usable = [field.name for field in schema if _is_usable(field.type)]
     coded = [field.name for field in schema if is_text(field.type)]

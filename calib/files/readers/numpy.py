@@ -57,12 +57,11 @@ def read_array(file: BinaryIO, n_bytes: int, limits: Limits, what: str) -> np.nd
     limits.check_expanded(needed, limits.expanded_bytes)
     if needed > n_bytes:
         raise InputError(f"{what} is cut short: it needs {needed:,} bytes and has {n_bytes:,}")
-    data, filled = bytearray(needed), 0
-    while filled < needed and (chunk := file.read(min(needed - filled, 1 << 24))):
-        data[filled : filled + len(chunk)] = chunk
-        filled += len(chunk)
-    if filled < needed:
-        raise InputError(f"{what} is cut short: it needs {needed:,} bytes and has {filled:,}")
+    data = bytearray()  # grows by what arrives: a header states any size
+    while len(data) < needed and (chunk := file.read(min(needed - len(data), 1 << 24))):
+        data += chunk
+    if len(data) < needed:
+        raise InputError(f"{what} is cut short: it needs {needed:,} bytes and has {len(data):,}")
     values = np.frombuffer(data, dtype=dtype, count=count)
     values = values.reshape(shape[::-1]).T if fortran else values.reshape(shape)
     return values if dtype.isnative else values.astype(dtype.newbyteorder("="))

@@ -13,6 +13,7 @@ import os
 import struct
 import subprocess
 import sys
+import tracemalloc
 import zipfile
 
 import numpy as np
@@ -26,6 +27,7 @@ from hypothesis import strategies as st
 
 from calib import InputError, Predictions, check, examine, read_pair, read_predictions
 from calib.files.readers import write_csv
+from calib.files.readers.numpy import read_array
 from calib.files.readers.source import Limits
 from tests.written import bytes_of
 
@@ -188,6 +190,7 @@ def zip_of(**members):
 BOUNDED = """
 import resource, struct, sys
 from calib import InputError, read_predictions
+from calib.files.readers.numpy import read_array
 from calib.files.readers.source import Limits
 limits = Limits(expanded_bytes=1 << 30, free_bytes=16 << 20, rows=4_000_000)
 while head := sys.stdin.buffer.read(8):
@@ -237,8 +240,17 @@ def bombs():
         "parquet label": bytes_of(lambda b: pq.write_table(labelled, b, compression="zstd")),
         "feather split": bytes_of(lambda b: pa_feather.write_feather(divided, b, compression="zstd")),
         "json objects": gzip.compress(b"[" + b"{}," * (8 << 20) + b"{}]"),
+        "parquet rows": forged_rows(),
         "parquet text": bytes_of(lambda b: pq.write_table(pa.table({"a": repeated, "b": repeated}), b)),
     }
+
+
+def forged_rows():
+    """Parquet of 2,000 columns with 65,536 zeros each, whose footer states one row."""
+    data = bytes_of(lambda b: pq.write_table(pa.table({f"c{j}": np.zeros(65_536) for j in range(2_000)}), b))
+    # 65,536 and 1 as zigzag varints of one length; the first is the number of rows of the file.
+    at = data.index(b"\x80\x80\x08", len(data) - 8 - int.from_bytes(data[-8:-4], "little"))
+    return data[:at] + b"\x82\x80\x00" + data[at + 3 :]
 
 
 def test_bombs_are_refused_early_and_no_reader_aborts_at_exit():
@@ -251,6 +263,15 @@ def test_bombs_are_refused_early_and_no_reader_aborts_at_exit():
         assert "(limit " in message, (name, message)
         assert used < 150, (name, used)
     assert all(message.startswith("<Predictions") for _, message in results[len(files) :])
+
+
+def test_memory_is_taken_for_what_arrives_and_not_for_what_a_header_states():
+    header = bytes_of(np.save, np.zeros((1 << 24, 1), np.uint8))[:128]
+    tracemalloc.start()
+    with pytest.raises(InputError, match="cut short"):
+        read_array(io.BytesIO(header), 128 + (1 << 24), Limits(), "the array")
+    assert tracemalloc.get_traced_memory()[1] < 1 << 20
+    tracemalloc.stop()
 
 
 def test_members_that_are_no_arrays_or_climb_out():
