@@ -17,7 +17,7 @@ from calib.base.results import Result
 from calib.calibrators.acceptance import AcceptanceRule, predicted_classes
 from calib.data.equal_rows import Overlap
 from calib.data.predictions import Announcement, BinaryPrediction, ConfidencePrediction, Scores, Values
-from calib.data.validation import check_alpha, check_choice, check_count, check_order, n_axes
+from calib.data.validation import check_alpha, check_choice, check_count, check_order, n_axes, plain
 from calib.evidence.binning import BinaryProblems
 from calib.evidence.clusters import Clusters, Dependence, even_clusters_of, too_few
 from calib.evidence.rows import Rows, Source, as_evidence
@@ -279,7 +279,7 @@ def rows_to_accept(
     """Return evidence of what can be accepted: P(Y = 1) as predicted classes, 1-D scores as confidences."""
     if scores is not None and not isinstance(scores, Announcement) and n_axes(scores) == 1:
         check_order(y_true, scores)
-        scores = ConfidencePrediction(np.asarray(scores))
+        scores = ConfidencePrediction(np.asarray(plain(scores)))
     evidence = as_evidence(y_true, scores, sample_weight, cluster)
     if not isinstance(evidence, Rows):
         raise InputError("what can be accepted is decided row by row; a summary holds only sums")

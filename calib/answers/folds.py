@@ -27,7 +27,7 @@ from calib.data.predictions import (
     top_of,
 )
 from calib.data.splits import FOLD, column_of
-from calib.data.validation import check_choice
+from calib.data.validation import check_choice, plain
 from calib.evidence.rows import Rows
 from calib.stats.floors import noise_floors
 from calib.stats.measures import MEASURES
@@ -167,7 +167,7 @@ def _divided(rows: Announcement, fold: Values | None) -> tuple[Announcement, lis
     values = column_of(rows, FOLD) if fold is None else fold
     if values is None:
         raise InputError("the rows name no folds; pass fold=, or read them with a column 'fold'")
-    values = np.asarray(values)
+    values = np.asarray(plain(values))
     if values.shape != (rows.n_samples,):
         raise InputError(f"fold must have shape ({rows.n_samples:,},); got {values.shape}")
     counted = rows_that_count(rows)

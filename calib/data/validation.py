@@ -22,10 +22,27 @@ _PREFIXED = re.compile(
 )
 
 
+#: Kinds of arrays that NumPy would turn into numbers that nobody meant.
+NO_NUMBERS = {"c": "complex numbers", "M": "dates or times", "m": "durations"}
+
+#: What stands for a masked value, by kind of array; None in any other kind.
+MISSING_VALUES = {
+    **dict.fromkeys("biuf", np.nan),
+    "M": np.datetime64("NaT"),
+    "m": np.timedelta64("NaT"),
+}
+
+
 def plain(values: Any) -> Any:
-    """Convert a tensor (with gradient, bfloat16), a sparse matrix or an Arrow table for NumPy."""
+    """Convert a tensor (with gradient, bfloat16), sparse matrix, Arrow table or masked array for NumPy.
+
+    Masked values are missing: NaN among numbers, NaT among times, else None.
+    """
     if type(values) is np.ndarray:
         return values
+    if isinstance(values, np.ma.MaskedArray):
+        missing: Any = MISSING_VALUES.get(values.dtype.kind)
+        return np.where(values.mask, missing, values.data) if np.ma.is_masked(values) else values.data
     if hasattr(values, "detach"):
         values = values.detach().cpu()
         return (values.float() if "bfloat16" in str(values.dtype) else values).numpy()
@@ -131,8 +148,8 @@ def as_floats(values: Any, *, ndim: int | None, what: str, column: bool = False)
     try:
         array = np.asarray(plain(values))
         if array.dtype not in (np.float32, np.float64):
-            if array.dtype.kind == "c":
-                raise ValueError("complex numbers")
+            if array.dtype.kind in NO_NUMBERS:
+                raise ValueError(f"{NO_NUMBERS[array.dtype.kind]}")
             array = array.astype(np.float64)
     except (TypeError, ValueError) as error:
         received = f"got a {type(values).__name__}" if hasattr(values, "n_samples") else error

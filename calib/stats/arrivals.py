@@ -12,6 +12,7 @@ import pandas as pd
 from calib.base.exceptions import InputError
 from calib.data.equal_rows import next_mixed
 from calib.data.splits import units_of
+from calib.data.validation import plain
 from calib.evidence.binning import BinaryProblems
 
 #: Fewest rows of a block, and most blocks of one update; a bet may begin after a block.
@@ -121,7 +122,7 @@ def as_times(time: Any, n: int, n_before: int) -> tuple[str, np.ndarray]:
     """Return the kind of times ("row", "number" or "date") and (n,) float64; dates in seconds since 1970."""
     if time is None:
         return "row", np.arange(n_before, n_before + n, dtype=np.float64)
-    column = pd.Series(np.asarray(time)) if np.ndim(time) == 1 else None
+    column = pd.Series(np.asarray(plain(time))) if np.ndim(time) == 1 else None
     if column is None or len(column) != n:
         raise InputError(f"time must hold one value per row: expected shape ({n},), got {np.shape(time)}")
     if column.isna().any():

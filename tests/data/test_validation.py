@@ -17,10 +17,13 @@ from calib import (
     HistogramBinning,
     InputError,
     IsotonicCalibration,
+    Monitor,
     MulticlassToBinary,
     Predictions,
     TemperatureScaling,
     ece,
+    examine,
+    paired_difference,
     read,
 )
 from calib.calibrators.catalogue import BINARY, VECTOR, CatalogueEntry
@@ -230,3 +233,61 @@ def test_groups_are_compared_by_their_text():
 def test_groups_that_are_not_a_value_per_row_are_refused(values):
     with pytest.raises(InputError, match="one value per row"):
         validation.as_groups(values, 3)
+
+
+HIDDEN = np.arange(N) % 3 == 0
+#: Masked values of every kind, and what takes them.
+MASKED = {
+    "labels": (lambda values: ece(values, PROBA), LABELS),
+    "outcomes": (lambda values: ece(values, EVENT), HAPPENED),
+    "true or false": (lambda values: ece(values, EVENT), HAPPENED == 1),
+    "texts": (lambda values: Predictions(PROBA, values, ["a", "b", "c"]), np.array(list("abc"))[LABELS]),
+    "scores": (lambda values: ece(HAPPENED, values), EVENT),
+    "matrix": (lambda values: ece(LABELS, values), PROBA),
+    "weights": (lambda values: ece(LABELS, PROBA, sample_weight=values), np.ones(N)),
+    "clusters": (lambda values: ece(LABELS, PROBA, cluster=values), np.arange(N)),
+    "times": (lambda values: Monitor().update(LABELS, PROBA, time=values), np.arange(N)),
+    "dates": (lambda v: Monitor().update(LABELS, PROBA, time=v), np.datetime64("2026-01-01") + np.arange(N)),
+    "fit": (lambda values: TemperatureScaling().fit(PROBA, values), LABELS),
+    "file": (lambda values: read({"p": PROBA, "label": LABELS, "weight": values}), np.ones(N)),
+    "array": (lambda values: examine(values, LABELS).predictions(), PROBA),
+}
+
+
+@pytest.mark.parametrize("name", MASKED)
+def test_masked_values_are_missing(name):
+    use, given = MASKED[name]
+    mask = HIDDEN if given.ndim == 1 else np.repeat(HIDDEN[:, None], given.shape[1], axis=1)
+    use(np.ma.array(given, mask=False))
+    with pytest.raises(InputError):
+        use(np.ma.array(given, mask=mask))
+
+
+def test_rows_with_masked_labels_are_left_out():
+    masked = np.ma.array(LABELS, mask=HIDDEN)
+    rows = Predictions(PROBA, masked, missing="drop")
+    np.testing.assert_array_equal(rows.labels, LABELS[~HIDDEN])
+    assert examine(PROBA, masked).fix("labels_missing").predictions().n_samples == (~HIDDEN).sum()
+
+
+@pytest.mark.parametrize(
+    "scores",
+    [
+        PROBA[:, :, None],
+        PROBA[None],
+        np.datetime64("2026-01-01") + np.arange(N),
+        np.full((N, 3), np.datetime64("2026-01-01")),
+        np.full(N, np.timedelta64(0, "s")),
+        pd.Series(pd.date_range("2026", periods=N)),
+        pd.DataFrame(dict.fromkeys("abc", pd.date_range("2026", periods=N))),
+    ],
+    ids=lambda scores: f"{type(scores).__name__}{scores.ndim}",
+)
+def test_what_holds_no_scores_is_told(scores):
+    for use in (ece, lambda y, s: read(s), lambda y, s: read({"p": s, "label": y}), paired_first):
+        with pytest.raises(InputError):
+            use(HAPPENED, scores)
+
+
+def paired_first(y_true, scores):
+    return paired_difference(y_true, scores, EVENT)

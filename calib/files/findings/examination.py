@@ -14,7 +14,7 @@ from calib.base.exceptions import InputError
 from calib.data.defaults import N_BINS
 from calib.data.matrices import row_sums
 from calib.data.predictions import Announcement, Predictions
-from calib.data.validation import as_floats, as_names, check_count
+from calib.data.validation import as_floats, as_names, check_count, plain
 from calib.files.findings.announced import find_announced_faults, find_weights_and_groups
 from calib.files.findings.codes import CODES, SEVERITIES, AcceptedFix, Effect, Finding, Repair, effect_of
 from calib.files.findings.column_findings import (
@@ -281,11 +281,12 @@ def _raw_of_input(
         names = as_names(names, len(names) if len(names) == raw.n_classes - 1 else raw.n_classes)
         raw = replace(raw, class_names=names if len(names) == raw.n_classes else None)
     if ids is not None:
-        raw = replace(raw, ids=np.asarray(ids))
+        raw = replace(raw, ids=np.asarray(plain(ids)))
     return raw, other
 
 
 def _matrix(data: Any) -> np.ndarray:
+    data = plain(data)
     if isinstance(data, np.ndarray) and data.dtype.kind == "f":
         data = as_numbers(data)  # float16 becomes float32, as in a file
     scores = as_floats(data, ndim=None, what="scores")

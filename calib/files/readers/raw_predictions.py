@@ -29,6 +29,7 @@ from calib.data.predictions import (
 )
 from calib.data.splits import FOLD, ID
 from calib.data.times import blocks_of, column_of_block
+from calib.data.validation import plain
 from calib.files.readers.answers import (
     ANOTHER,
     abstaining,
@@ -854,7 +855,7 @@ def with_labels(raw: RawPredictions, labels: Any, *, limits: Limits | None = Non
     if (table := table_from(labels, limits)) is not None:
         values, ids = label_column(table)
     else:
-        values = np.asarray(labels)
+        values = np.asarray(plain(labels))
         if values.dtype.kind not in "fiub":
             values = np.array([str(value).strip() for value in values.ravel()], dtype=object)
         elif values.ndim == 2:

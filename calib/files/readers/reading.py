@@ -12,7 +12,7 @@ import pandas as pd
 import pyarrow as pa
 
 from calib.base.exceptions import InputError
-from calib.data.validation import n_axes
+from calib.data.validation import n_axes, plain
 from calib.files.readers.arrow import gives_batches, read_feather, read_parquet, table_of_stream
 from calib.files.readers.json import read_json, table_of_lists
 from calib.files.readers.long_format import wide
@@ -113,7 +113,10 @@ def table_from(data: Any, limits: Limits | None = None, progress: Progress | Non
         if any(_is_nested(values) and _is_ragged(values) for values in data.values()):
             lists = {str(name): [as_json(cell) for cell in values] for name, values in data.items()}
             return wide(table_of_lists(lists, "frame", limits), limits)
-        arrays = {str(name): np.asarray(values) for name, values in data.items()}
+        arrays = {str(name): np.asarray(plain(values)) for name, values in data.items()}
+        for name, array in arrays.items():
+            if n_axes(array) > 2:
+                raise InputError(f"{name!r} has shape {array.shape}; one or two dimensions are needed")
         text = {name: a.astype(object) for name, a in arrays.items() if a.dtype.kind in "USO"}
         columns = {name: text.get(name, a).reshape(-1) for name, a in arrays.items() if n_axes(a) == 1}
         matrices = {name: text.get(name, a) for name, a in arrays.items() if n_axes(a) == 2}
