@@ -14,9 +14,10 @@ from calib.base.version import __version__
 from calib.evidence.cell_sums import CELLS, MOST_BINS, PLAIN, WEIGHTED, CellSums
 from calib.evidence.sums import LOSSES, SummedRows
 from calib.files.readers.source import Limits, Source, open_source, whole
-from calib.files.saved.document import MAX_VALUES, read_document, write_document
+from calib.files.saved.document import MAX_VALUES, memory_of_json, most_memory, read_document, write_document
 from calib.files.saved.fields import ANY, Array, Field, Listed, Record, choice, mismatch, naming_file, text
 from calib.files.saved.fields import whole as whole_number
+from calib.files.saved.members import EXPANSION, FREE_BYTES, tightened
 from calib.files.saved.origin import today
 from calib.scale.batches import STREAMED
 from calib.scale.partial import MOST_GROUPS
@@ -79,7 +80,14 @@ def dumps(summary: Summary) -> bytes:
         ],
     }
     _decoded(document)
-    return gzip.compress(write_document(document), compresslevel=6, mtime=0)
+    data = write_document(document)
+    for level in (6, 0):  # uncompressed if it would take more memory than `load` allows for the file
+        content = gzip.compress(data, compresslevel=level, mtime=0)
+        if len(data) <= max(FREE_BYTES, EXPANSION * len(content)) and memory_of_json(data) <= most_memory(
+            len(content)
+        ):
+            break
+    return content
 
 
 def save(summary: Summary, file: str | os.PathLike[str] | BinaryIO) -> None:
@@ -99,7 +107,9 @@ def load(file: Any, *, limits: Limits | None = None) -> Summary:
             f"{source.name!r} is not a summary file; give the file that `calib summarize` or scale.save wrote"
         )
     with naming_file("summary file"):
-        return _decoded(read_document(whole(source, limits), FORMAT, VERSION, KEYS, n_values=MOST_VALUES))
+        data = whole(source, tightened(limits))
+        document = read_document(data, FORMAT, VERSION, KEYS, n_values=MOST_VALUES, stored=source.size)
+        return _decoded(document)
 
 
 def is_summary(source: Source, limits: Limits) -> bool:

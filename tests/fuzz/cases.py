@@ -8,6 +8,7 @@ import io
 import json
 import warnings
 import zipfile
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -161,24 +162,29 @@ def arrays(rng: np.random.Generator) -> bytes:
     return buffer.getvalue()
 
 
-def tree(rng: np.random.Generator) -> bytes:
-    """JSON with some of its values and names exchanged."""
-    content = json.loads(FILES[str(rng.choice(["json", "json lists"]))])
+def exchange(content: Any, rng: np.random.Generator, depth: int = 3) -> None:
+    """Exchange one to three values or names somewhere in the content of a JSON file."""
     for _ in range(rng.integers(1, 4)):
         at, value = content, copy.deepcopy(VALUES[int(rng.integers(0, len(VALUES)))])
-        for _ in range(int(rng.integers(0, 3))):
-            inner = (
-                at[int(rng.integers(0, len(at)))] if isinstance(at, list) else at[str(rng.choice(list(at)))]
-            )
-            if not isinstance(inner, (list, dict)) or not inner:
+        for _ in range(int(rng.integers(0, depth))):
+            if not at:
+                return
+            key = int(rng.integers(0, len(at))) if isinstance(at, list) else str(rng.choice(list(at)))
+            if not isinstance(at[key], (list, dict)) or not at[key]:
                 break
-            at = inner
+            at = at[key]
         if isinstance(at, list):
             at[int(rng.integers(0, len(at)))] = value
         elif rng.random() < 0.5:
             at[str(rng.choice(list(at)))] = value
         else:
             at[str(rng.choice([*COLUMNS, "\udc80"]))] = value
+
+
+def tree(rng: np.random.Generator) -> bytes:
+    """JSON with some of its values and names exchanged."""
+    content = json.loads(FILES[str(rng.choice(["json", "json lists"]))])
+    exchange(content, rng)
     lines = isinstance(content, list) and rng.random() < 0.3
     return "\n".join(map(json.dumps, content)).encode() if lines else json.dumps(content).encode()
 

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import json
 import os
 
 import numpy as np
 import pandas as pd
 import pytest
 
+from calib import CalibratorFileError
+from calib.files.saved.document import write_document
+from tests.fuzz import own
 from tests.fuzz.cases import MAKERS, make, use
 from tests.written import bytes_of
 
@@ -57,3 +61,28 @@ def test_hostile_files_give_a_result_or_one_sentence(kind):
 @pytest.mark.parametrize("name", FOUND)
 def test_what_was_found(name):
     use(FOUND[name])
+
+
+def test_damaged_files_of_calib_give_a_result_or_one_sentence():
+    pytest.importorskip("skops", reason="the skops extra is not installed")
+    for seed in range(COUNT * len(own.FORMATS)):
+        own.use(*own.make(seed))
+
+
+@pytest.mark.parametrize("compressed", [True, False])
+@pytest.mark.parametrize("junk", own.JUNK)
+@pytest.mark.parametrize("name", own.FORMATS)
+def test_files_of_calib_with_megabytes_of_junk_are_refused_in_little_memory(name, junk, compressed):
+    pytest.importorskip("skops", reason="the skops extra is not installed")
+    data = own.originals()[name][-1]
+    own.READERS[name](data)  # with what it imports
+    content = own.filled(data, own.JUNK[junk], 3 << 20, compressed=compressed)
+    own.use(name, content)
+
+
+def test_a_monitor_without_cells_is_refused():
+    document = json.loads(own.originals()["monitor"][0])
+    document.pop("checksum")
+    document["levels"]["all"] |= {"cells": [], "sums": []}
+    with pytest.raises(CalibratorFileError):
+        own.READERS["monitor"](write_document(document))

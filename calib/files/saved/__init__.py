@@ -5,7 +5,6 @@ from calib.files.saved.document import (
     FORMAT,
     KEYS,
     MAX_BYTES,
-    MAX_CONTAINERS,
     MAX_VALUES,
     VERSION,
     aligned,

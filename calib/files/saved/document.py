@@ -38,9 +38,10 @@ KEYS = ("format", "version", "type", "params", "state", "classes", "fitted_on", 
 #: Most bytes of a file: Dirichlet scaling of 2,000 classes has 4 million numbers and 84 MB.
 MAX_BYTES = 128 * 2**20
 MAX_VALUES = 5_000_000
-MAX_CONTAINERS = 1_000_000
+#: Memory that values of JSON may take beyond ten times the file.
+FREE_MEMORY = 48 << 20
 #: Bytes of memory for an object, a list, a key and a value of JSON; a text has 48 more for its quotes.
-SIGN_BYTES = {b"{": 64, b"[": 64, b":": 250, b",": 32}
+SIGN_BYTES = {b"{": 64, b"[": 88, b":": 250, b",": 32}
 
 
 def load_calibrator(file: str | os.PathLike[str] | BinaryIO) -> Any:
@@ -109,15 +110,16 @@ def read_document(
     *,
     may_lack: Sequence[str] = (),
     n_values: int = MAX_VALUES,
+    stored: int | None = None,
 ) -> dict[str, Any]:
     """Check the checksum of the bytes of a file, and return the document without it.
 
     It is JSON without repeated keys or infinite numbers, with at most `n_values` values. Keys in `may_lack`
-    may be missing.
+    may be missing. A compressed file has `stored` bytes.
     """
     if not isinstance(data, (bytes, bytearray)):
         raise CalibratorFileError("a calibrator file is read as bytes; open it in binary mode")
-    _check_size(data, n_values)
+    _check_size(data, n_values, stored)
     document = parse(data, format)
     check_version(document, version)
     closed(document, (*keys, *may_lack), "the file", may_lack)
@@ -160,7 +162,12 @@ def parse(data: bytes | bytearray, format: str) -> dict[str, Any]:
     return document
 
 
-def memory_of_json(data: bytes) -> int:
+def most_memory(stored: int) -> int:
+    """Return the bytes of memory that the values of JSON may take, of a file of `stored` bytes."""
+    return 10 * stored + FREE_MEMORY
+
+
+def memory_of_json(data: bytes | bytearray) -> int:
     """Return the most bytes of memory that reading JSON takes: its text twice, and its values."""
     is_plain = data.isascii() and b"\\u" not in data
     quotes = data.count(b'"') - data.count(b'\\"')
@@ -248,11 +255,11 @@ def _decode(
     return layout, params, state, names, decode_origin(document["fitted_on"], sizes.get("n")), rule
 
 
-def _check_size(data: bytes | bytearray, n_values: int = MAX_VALUES) -> None:
+def _check_size(data: bytes | bytearray, n_values: int = MAX_VALUES, stored: int | None = None) -> None:
     for size, most, unit in (
         (len(data), n_values // MAX_VALUES * MAX_BYTES, "bytes"),
         (data.count(b","), n_values, "values"),
-        (data.count(b"[") + data.count(b"{"), MAX_CONTAINERS, "lists and objects"),
+        (memory_of_json(data), most_memory(stored or len(data)), "bytes of memory"),
     ):
         if size > most:
             raise CalibratorFileError(f"calibrator file: more than {most:,} {unit}; it is too large to load")

@@ -210,7 +210,8 @@ class Array:
             _bind(self.dims[-1], len(row), where, sizes)
         array = np.array(rows, dtype=np.int64 if self.whole else np.float64)
         self._check_values(array, where)
-        return array[0] if len(self.dims) == 1 else array.reshape(len(rows), -1 if rows else sizes["L"])
+        width = -1 if rows else sizes.get(self.dims[-1], 0)
+        return array[0] if len(self.dims) == 1 else array.reshape(len(rows), width)
 
     def _check_values(self, array: np.ndarray, where: str) -> None:
         if not np.isfinite(array).all():

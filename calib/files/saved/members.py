@@ -1,4 +1,4 @@
-"""Members of a project's archive: written together, read one by one within limits."""
+"""Members of the archive of a project or a model: written together, read one by one within limits."""
 
 from __future__ import annotations
 
@@ -12,15 +12,18 @@ from typing import Any, BinaryIO
 from calib.base.exceptions import CalibratorFileError
 from calib.files.readers.archives import refuse_damage
 from calib.files.readers.source import Limits
-from calib.files.saved.document import memory_of_json
+from calib.files.saved.document import memory_of_json, most_memory
 from calib.files.saved.fields import Scalar, Sizes, free_text
 
 #: Expanded size of an archive over its stored size, and the expanded size up to which this is not checked.
 EXPANSION, FREE_BYTES = 10, 16 << 20
-#: Memory that JSON may take whatever the size of the file.
-FREE_MEMORY = 48 << 20
 
 NAME: Scalar = free_text(10_000)
+
+
+def tightened(limits: Limits) -> Limits:
+    """Return limits of what calib writes, which never expands as much as files of others may."""
+    return replace(limits, expansion=EXPANSION, free_bytes=min(FREE_BYTES, limits.free_bytes))
 
 
 @dataclass
@@ -30,6 +33,7 @@ class Members:
     archive: zipfile.ZipFile | None = None
     stored: int = 0  #: Bytes of the file of the archive
     limits: Limits = field(default_factory=Limits)
+    what: str = "project file"  #: Name of the kind of file, in messages
     added: dict[str, bytes] = field(default_factory=dict)
     arrays: int = 0  #: Bytes of the arrays read so far
 
@@ -37,7 +41,7 @@ class Members:
         infos = [] if self.archive is None else self.archive.infolist()
         self.infos = {info.filename: info for info in infos}
         if len(self.infos) < len(infos):
-            raise CalibratorFileError("the project file holds two members of one name; save it again")
+            raise CalibratorFileError(f"the {self.what} holds two members of one name; save it again")
         self.size = sum(info.file_size for info in infos)
         self.limits.check_expanded(self.size, self.stored)
 
@@ -52,8 +56,8 @@ class Members:
         """Open a member; also give its size, which reading does not exceed."""
         info = self.infos.get(name)
         if self.archive is None or info is None:
-            raise CalibratorFileError(f"the project file lacks the member {name[:60]!r}; save it again")
-        with refuse_damage("project file"), self.archive.open(info) as file:
+            raise CalibratorFileError(f"the {self.what} lacks the member {name[:60]!r}; save it again")
+        with refuse_damage(self.what), self.archive.open(info) as file:
             yield file, info.file_size  # type: ignore[misc]
 
     def read(self, name: str) -> bytes:
@@ -65,7 +69,7 @@ class Members:
 
     def read_json(self, name: str) -> bytes:
         """Return the content of a JSON member, unless its values take much more memory than the file."""
-        most = min(10 * self.stored + FREE_MEMORY, self.limits.expanded_bytes)
+        most = min(most_memory(self.stored), self.limits.expanded_bytes)
         limits = replace(self.limits, expanded_bytes=most)
         with self.opened(name) as (_, size):
             limits.check_expanded(size, most)
@@ -76,7 +80,7 @@ class Members:
     def tighten(self) -> None:
         """Refuse an archive that expands more than `packed` ever does, and rows that are nearly all equal."""
         self.limits = replace(self.limits, free_bytes=min(FREE_BYTES, self.limits.free_bytes))
-        replace(self.limits, expansion=EXPANSION).check_expanded(self.size, self.stored)
+        tightened(self.limits).check_expanded(self.size, self.stored)
 
     def count_arrays(self, n_bytes: int) -> None:
         self.arrays += n_bytes

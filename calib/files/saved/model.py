@@ -5,9 +5,8 @@ from __future__ import annotations
 import io
 import json
 import os
-import zipfile
-from collections.abc import Sequence
-from pathlib import Path
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any, BinaryIO
 
 import numpy as np
@@ -17,9 +16,11 @@ from sklearn.utils.validation import check_is_fitted
 from calib.base.exceptions import CalibratorFileError, InputError, not_installed
 from calib.base.outputs import write_whole
 from calib.calibrators.calibrated_model import RESPONSES, CalibratedModel, FittedPair
-from calib.files.readers.archives import DAMAGED, open_archive
-from calib.files.saved.document import MAX_BYTES, dumps, loads
+from calib.files.readers.archives import open_archive
+from calib.files.readers.source import Limits, open_source
+from calib.files.saved.document import dumps, loads, parse
 from calib.files.saved.fields import ANY, Listed, Record, choice, naming_file, real, whole
+from calib.files.saved.members import Members, packed
 
 FORMAT, VERSION = "calib-model", 1
 #: Largest file of a model, and largest sum of its members.
@@ -70,13 +71,10 @@ def save_model(model: CalibratedModel, file: str | os.PathLike[str] | BinaryIO) 
         "fitted": [pair.estimator for pair in model.pairs_],
         "classes": np.asarray(model.classes_),
     }
-    content = io.BytesIO()
-    with zipfile.ZipFile(content, "w", zipfile.ZIP_DEFLATED) as archive:
-        archive.writestr("model.json", json.dumps(about, indent=1))
-        for number, pair in enumerate(model.pairs_):
-            archive.writestr(f"calibrator-{number}.json", dumps(pair.calibrator, class_names=names))
-        archive.writestr("classifiers.skops", _skops().dumps(classifiers))
-    write_whole(file, content.getvalue())
+    members = {"classifiers.skops": _skops().dumps(classifiers)}
+    for number, pair in enumerate(model.pairs_):
+        members[f"calibrator-{number}.json"] = dumps(pair.calibrator, class_names=names)
+    write_whole(file, packed({**members, "model.json": json.dumps(about, indent=1).encode()}))
 
 
 def load_model(file: str | os.PathLike[str] | BinaryIO, *, trusted: Sequence[str] = ()) -> CalibratedModel:
@@ -96,42 +94,26 @@ def load_model(file: str | os.PathLike[str] | BinaryIO, *, trusted: Sequence[str
 
     Raises
     ------
-    CalibratorFileError
-        If the file, or a calibrator in it, is invalid.
     InputError
-        If the classifier has types that are not trusted (the message names them).
+        If the file, or what is in it, is damaged; or if the classifier has types that are not trusted (the
+        message names them).
     """
-    content = Path(file).read_bytes() if isinstance(file, (str, os.PathLike)) else file.read()
-    try:
-        with open_archive(io.BytesIO(content), "archive") as archive:
-            if sum(member.file_size for member in archive.infolist()) > MAX_MODEL_BYTES:
-                raise CalibratorFileError(
-                    "model file: it expands to more than 4 GiB; it is too large to load"
-                )
-            with naming_file("model file"):
-                about = _ABOUT.decode(json.loads(_member(archive, "model.json", MAX_BYTES)), "", {})
-            pairs = about["pairs"]
-            written = _member(archive, "classifiers.skops", MAX_MODEL_BYTES)
-            calibrators = [
-                loads(_member(archive, f"calibrator-{number}.json", MAX_BYTES))
-                for number in range(len(pairs))
-            ]
-    except CalibratorFileError:
-        raise
-    except DAMAGED as error:  # also what JSON raises that is none, or too deep
-        raise CalibratorFileError(f"this is not a model file: {error}") from None
-    skops = _skops()
-    unknown = sorted(set(skops.get_untrusted_types(data=written)) - set(trusted))
-    if unknown:
-        raise InputError(
-            f"the classifier in the file has types that are not trusted: {', '.join(unknown)}; if you know "
-            f"them, pass trusted={unknown!r}"
-        )
-    classifiers = skops.loads(written, trusted=list(trusted))
-    if not isinstance(classifiers, dict) or set(classifiers) != {"estimator", "fitted", "classes"}:
-        raise CalibratorFileError("model file: classifiers.skops does not hold the classifiers of a model")
-    if len(classifiers["fitted"]) != len(pairs):
-        raise CalibratorFileError("model file: the numbers of classifiers and calibrators differ")
+    limits = Limits(file_bytes=MAX_MODEL_BYTES, expanded_bytes=MAX_MODEL_BYTES).begun()
+    opened = open_source(file, limits)
+    with (
+        naming_file("model file"),
+        opened.open() as stored,
+        open_archive(stored, "model file") as archive,
+    ):
+        members = Members(archive, opened.size, limits, "model file")
+        members.tighten()
+        about = _ABOUT.decode(parse(members.read_json("model.json"), FORMAT), "", {})
+        pairs = about["pairs"]
+        names = [f"calibrator-{number}.json" for number in range(len(pairs))]
+        calibrators = [loads(members.read_json(name)) for name in names]
+        classifiers = _classifiers(members.read("classifiers.skops"), members, trusted)
+        if len(classifiers["fitted"]) != len(pairs):
+            raise CalibratorFileError("model file: the numbers of classifiers and calibrators differ")
     model = CalibratedModel(classifiers["estimator"], clone(calibrators[0]), **about["params"])
     model.classes_ = classifiers["classes"]
     built = []
@@ -143,14 +125,36 @@ def load_model(file: str | os.PathLike[str] | BinaryIO, *, trusted: Sequence[str
     return model
 
 
-def _member(archive: zipfile.ZipFile, name: str, most: int) -> bytes:
+def _classifiers(data: bytes, members: Members, trusted: Sequence[str]) -> dict[str, Any]:
+    """Return what skops builds of a member, of trusted types alone."""
+    with open_archive(io.BytesIO(data), "model file") as archive:
+        inner = Members(archive, members.stored, members.limits, "model file")
+        inner.tighten()
+        inner.read_json("schema.json")
+    skops = _skops()
+    with _refuse_unbuildable():
+        unknown = sorted(set(skops.get_untrusted_types(data=data)) - set(trusted))
+    if unknown:
+        raise InputError(
+            f"the classifier in the file has types that are not trusted: {', '.join(unknown)}; if you know "
+            f"them, pass trusted={unknown!r}"
+        )
+    with _refuse_unbuildable():
+        found = skops.loads(data, trusted=list(trusted))
+    is_whole = isinstance(found, dict) and set(found) == {"estimator", "fitted", "classes"}
+    if not is_whole or type(found["fitted"]) is not list or np.ndim(found["classes"]) != 1:
+        raise CalibratorFileError("model file: classifiers.skops does not hold the classifiers of a model")
+    return found
+
+
+@contextmanager
+def _refuse_unbuildable() -> Iterator[None]:
+    """Turn what skops and the constructors of a damaged file raise, which is any error, into one."""
     try:
-        info = archive.getinfo(name)
-    except KeyError:
-        raise CalibratorFileError(f"this is not a model file: it has no {name}") from None
-    if info.file_size > most:
-        raise CalibratorFileError(f"model file: {name} has more than {most:,} bytes; it is too large to load")
-    return archive.read(info)
+        yield
+    except Exception as error:
+        reason = f"{type(error).__name__}: {' '.join(str(error).split())[:120]}"
+        raise CalibratorFileError(f"model file: its classifiers cannot be built ({reason})") from None
 
 
 def _plain(value: Any) -> Any:

@@ -146,7 +146,7 @@ def _level(raw: Any, where: str, n_blocks: int) -> Level:
     found = _LEVEL.decode(raw, where, {"K": len(STAKE), "two": 2, "three": 3})
     names, cells, sums = list(found.pop("names")), found.pop("cells"), found.pop("sums")
     if (cells >= (n_blocks, len(names))).any() or (found["begun"] >= n_blocks).any():
-        raise mismatch(f"{where}.cells", f"one of {n_blocks} blocks and {len(names)} units", cells.max())
+        raise mismatch(f"{where}.cells", f"one of {n_blocks} blocks and {len(names)} units", cells.tolist())
     if (
         (found["weights"] <= 0.0).any()
         or found["weights"].sum() > 1.0 + 1e-9

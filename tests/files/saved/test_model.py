@@ -87,14 +87,14 @@ def test_types_of_strangers_are_built_only_where_they_are_trusted():
 @pytest.mark.parametrize(
     ("change", "told"),
     [
-        (lambda parts: parts.pop("calibrator-0.json"), "it has no calibrator-0.json"),
+        (lambda parts: parts.pop("calibrator-0.json"), "lacks the member .calibrator-0.json"),
         (lambda parts: parts.update({"model.json": b"{"}), "this is not a model file"),
-        (lambda parts: parts.update({"model.json": b"[]"}), "model file: the file must be an object"),
-        (lambda parts: _edit(parts, format="calib-monitor"), "model file: format must be one of"),
+        (lambda parts: parts.update({"model.json": b"[]"}), "not a model file"),
+        (lambda parts: _edit(parts, format="calib-monitor"), "not a model file"),
         (lambda parts: _edit(parts, pairs=[]), "model file: pairs must be a list of at least 1"),
         (lambda parts: _edit(parts, pairs=[{"response": "eval", "scale": 1.0}]), r"pairs\[0\].response must"),
         (lambda parts: _edit(parts, version=2), "model file: version must be .* 1; got 2"),
-        (lambda parts: parts.update({"calibrator-0.json": b"{}"}), "not a calibrator file"),
+        (lambda parts: parts.update({"calibrator-0.json": b"{}"}), "not a model file"),
     ],
 )
 def test_changed_files_are_refused(change, told):
@@ -129,12 +129,12 @@ def test_encrypted_damaged_and_deep_files_are_refused():
     with zipfile.ZipFile(deep, "w") as archive:
         archive.writestr("model.json", b"[" * 200_000)
     for content in (bytes(encrypted), bytes(damaged), deep.getvalue()):
-        with pytest.raises(CalibratorFileError, match="model"):
+        with pytest.raises(InputError, match="model"):
             load_model(io.BytesIO(content))
 
 
 def test_what_is_no_zip_is_refused():
-    with pytest.raises(CalibratorFileError, match="not a model file"):
+    with pytest.raises(InputError, match="model file is damaged"):
         load_model(io.BytesIO(b"no zip"))
 
 
