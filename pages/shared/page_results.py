@@ -29,6 +29,7 @@ from calib.data.notions import TOP_NOTIONS, Notion
 from calib.data.predictions import Announcement
 from calib.data.splits import units_of
 from calib.diagrams.bin_sweep import binned_sweeps
+from calib.diagrams.living_picture import living_picture
 from calib.diagrams.monitoring import OverTime, watch_rows
 from calib.diagrams.row_lists import cell_order
 from calib.diagrams.three_class_views import rows_of_classes
@@ -60,7 +61,7 @@ OF_ALL_CLASSES = frozenset({calib.metrics, choose_actions, confirm_choice})
 #: Functions whose results hold rows.
 HOLDING_ROWS = frozenset(
     {cell_order, corp_curve, calib.compare_models, calib.risk_coverage, calib.sweep_models}
-    | {diagrams.class_binning}
+    | {diagrams.class_binning, living_picture}
 )
 #: Views of many classes as three.
 MERGE, RENORMALISE = "Two classes, all others merged", "Three classes, renormalised"

@@ -26,6 +26,7 @@ from calib.report.html import page, paragraph, text
 from calib.stats.effective import dependence_words
 from pages.shared import page_results as results
 from pages.shared.address import SHARED, keep_in_address, presenting
+from pages.shared.choice import chosen, drop
 from pages.shared.isolation.computing import write_table
 from pages.shared.kept import kept
 from pages.shared.pictures import offer_picture, picture_of
@@ -67,8 +68,16 @@ def heading(title: str, lead: str, *, own_example: bool = False) -> DeltaGenerat
             with about:
                 show_dataset(dataset())
             choose_model()
+            show_choice()
         glossary_link(title)
     return about
+
+
+def show_choice() -> None:
+    """Show what is chosen in the picture, on every page, with a button that drops it."""
+    if (found := chosen()) is not None:
+        words, icon = escaped(found[0].words), ":material/close:"
+        st.button(words, key="drop-choice", icon=icon, on_click=drop, width="content")
 
 
 def choose_model() -> None:
@@ -442,12 +451,18 @@ def show_tabs(tabs: Mapping[str, Callable[[], None]], key: str) -> None:
 
 def bins_and_method() -> tuple[int, Method]:
     """Show the slider of the number of bins and the choice of a method, which pages share; return both."""
-    found = methods()
     left, right = st.columns([2, 1])
     with left:
         n_bins = bins_slider()
+    with right:
+        return n_bins, method_menu()
+
+
+def method_menu() -> Method:
+    """Show the choice of a method, which pages share, and return it."""
+    found = methods()
     keep_in_address("method", list(found), next(iter(found)))
-    return n_bins, found[right.selectbox("Before or after calibration", list(found), key="method")]
+    return found[st.selectbox("Before or after calibration", list(found), key="method")]
 
 
 def choose_beside(others: Mapping[str, Method]) -> Method | None:

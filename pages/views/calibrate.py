@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from functools import partial
 
 import numpy as np
 import pandas as pd
 import streamlit as st
 
-from calib import InputError, conclude, diagrams, reliability_diagram
+from calib import InputError
 from calib.answers.confirmation import confirm_choice
 from calib.answers.metric_tables import Assessment, how_assessed
 from calib.base.interval_words import interval_words
@@ -26,6 +25,7 @@ from pages.shared import widgets as ui
 from pages.shared.needs import need_calibration, need_kind
 from pages.shared.panels.choose_calibrator import choose_calibrator
 from pages.shared.panels.guarantee import show_guarantee
+from pages.shared.panels.picture import show_chosen_rows, show_picture
 from pages.shared.panels.ranks import show_ranks
 from pages.shared.panels.recommendation import (
     effect_words,
@@ -35,13 +35,9 @@ from pages.shared.panels.recommendation import (
     recommended,
     show_candidates,
 )
-from pages.shared.panels.rows_panel import rows_panel
 from pages.shared.panels.take_away import show_take_away
 from pages.shared.session import BASE, Method, dataset, described_calibrator, fit, methods, remove, store
 from pages.shared.work import asked
-
-#: Pixels of the figures before and after.
-HEIGHT = 360
 
 
 def ask_for() -> None:
@@ -72,48 +68,10 @@ def costs_accuracy() -> str:
     )
 
 
-def pick_bin(which: str, name: str) -> None:
-    if custom := ui.clicked(f"calibrate-{which}").get("customdata"):
-        st.session_state["calibrate-bin"] = (name, int(custom[0]))
-        st.session_state["calibrate-rows-open"] = True
-
-
-def show_diagrams(*shown: Method) -> None:
-    """Show the base model, and a calibrator beside it; and the rows of the bin that was clicked."""
-    diagrams_shown = {
-        method.name: results.ask(reliability_diagram, method, n_bins=n_bins) for method in shown
-    }
-    drawn_bins = [
-        (name, bin_) for name, diagram in diagrams_shown.items() for bin_ in diagram.pooled.bin.tolist()
-    ]
-    behind = st.session_state.get("calibrate-bin")
-    behind = behind if behind in drawn_bins else None
-    for column, method in zip(st.columns(2), shown, strict=False):
-        with column:
-            which = "before" if method is base else "after"
-            st.markdown(f"**{'Before' if method is base else 'After'}**: {ui.literal(method.name)}")
-            ui.chart(
-                diagrams.draw_reliability(
-                    diagrams_shown[method.name],
-                    data.evaluation.class_names,
-                    named=None if scored else results.ask(conclude, base, n_bins=n_bins).headline,
-                    panels=None if scored else ("classes",),
-                    event=data.event,
-                    chosen=behind[1] if behind and behind[0] == method.name else None,
-                    same_axis=diagrams_shown.values(),
-                ),
-                f"calibrate-{which}",
-                table=diagrams_shown[method.name].frame,
-                alt=f"Reliability diagram of {method.name}",
-                on_select=partial(pick_bin, which, method.name),
-                height=HEIGHT,
-            )
-    if behind:
-        name, bin_ = behind
-        method = next(method for method in shown if method.name == name)
-        rows = results.rows_of(method, "confidence", n_bins, bin_=bin_)
-        what = ui.escaped(f"{name} at {ui.range_of(bin_, n_bins)}")
-        rows_panel((method,), rows, what, "calibrate-rows")
+def show_before_and_after(*after: Method) -> None:
+    """Show the base model, and a calibrator after it; and the rows of what was chosen there."""
+    show_picture("calibrate", after=next(iter(after), None))
+    show_chosen_rows("calibrate-rows")
 
 
 base = methods()[BASE]
@@ -146,7 +104,7 @@ if recommendation and not proposed:
 if not fitted:
     if not is_awaited():
         st.info("No calibrator is fitted yet. Choose one under *Fit another*.")
-    show_diagrams(base)
+    show_before_and_after()
     ui.next_line("Calibrate")
     st.stop()
 open_on("chosen", proposed or max(fitted, key=lambda name: not fitted[name].unasked), fitted)
@@ -178,7 +136,7 @@ if before.accuracy is not None and not scored:
         )
 show_take_away(chosen, "primary" if helps else "secondary")
 
-show_diagrams(base, chosen)
+show_before_and_after(chosen)
 ui.next_line("Calibrate")
 
 

@@ -2,36 +2,22 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import streamlit as st
 
-from calib import conclude, diagrams, reliability_diagram
+from calib import conclude, reliability_diagram
 from calib.answers.metric_tables import HOW_SURE, Assessment, how_assessed, metric_frame, metric_texts
 from calib.data.defaults import N_BINS
 from calib.data.kinds import lacks
-from calib.data.notions import Notion
-from calib.diagrams.reliability_diagrams import PANELS, Panel
 from calib.stats import verdict
 from calib.stats.measures import ece_of
 from pages.shared import page_results as results
 from pages.shared import widgets as ui
 from pages.shared.panels.dependence import show_dependence
+from pages.shared.panels.picture import show_chosen_rows, show_picture
 from pages.shared.panels.recommendation import show_recommendation
 from pages.shared.panels.report import offer_report
-from pages.shared.panels.rows_panel import rows_panel
 from pages.shared.panels.several_true import show_several_true
-from pages.shared.session import BASE, MANY_SCORES, base_models, dataset, methods, scored
-
-#: Pixels of the signature figure, so that it ends on a first screen of 1280 x 800.
-HEIGHT = 390
-
-
-def pick() -> None:
-    for key in ("overview-pooled", "overview-classes"):
-        if custom := ui.clicked(key).get("customdata"):
-            st.session_state["looked-at"] = (int(custom[1]) if len(custom) == 6 else None, int(custom[0]))
-            st.session_state["overview-rows-open"] = True
+from pages.shared.session import BASE, MANY_SCORES, dataset, methods, scored
 
 
 def show_verdict() -> None:
@@ -53,41 +39,12 @@ def show_verdict() -> None:
 
 
 def show_signature() -> None:
-    """Show the reliability diagram, and the rows of the mark that was clicked in it."""
-    diagram = results.ask(reliability_diagram, base, n_bins=n_bins)
-    models = {name: scores for name, scores in base_models().items() if name != data.model}
-    other = ui.choose_beside(models) if models and by_class else None
-    label, bin_ = st.session_state.get("looked-at", (None, None))
-    names = data.evaluation.class_names
-    options: dict[str, Any] = {
-        "named": results.ask(conclude, base, n_bins=n_bins).headline if by_class else (),
-        "event": data.event,
-        "chosen": bin_,
-    }
-    if other is not None:
-        options["other"] = (other.name, results.ask(reliability_diagram, other, n_bins=n_bins))
-    panels: tuple[Panel, ...] = ("pooled", "classes") if by_class else ("pooled",)
-    for column, panel in zip(st.columns(len(panels)), panels, strict=True):
-        with column:
-            ui.chart(
-                diagrams.draw_reliability(diagram, names, panels=(panel,), **options),
-                f"overview-{panel}",
-                table=diagram.frame,
-                alt=f"Reliability diagram: accuracy against confidence. {PANELS[panel]}",
-                on_select=pick,
-                height=HEIGHT,
-            )
+    """Show the living picture, and the rows of what was chosen in it."""
+    fitted = [method for method in methods().values() if method.calibrator is not None]
+    show_picture("overview", after=next(iter(fitted), None))
     if not by_class:
-        st.markdown(diagram.words(ui.event_of(data)))
-        return
-    if options["named"]:
-        st.caption("Reddish classes are overconfident, bluish ones underconfident.")
-    if bin_ in diagram.pooled.bin:
-        st.markdown(diagram.zoom(bin_).words([ui.literal(name) for name in names], strong="**{}**"))
-        what = "All classes" if label is None else f"Predicted {ui.literal(names[label])}"
-        what += f" at {ui.range_of(bin_, n_bins)}"
-        notion: Notion = "confidence" if label is None else "top-label"
-        rows_panel((base,), results.rows_of(base, notion, n_bins, label, bin_), what, "overview-rows")
+        st.markdown(results.ask(reliability_diagram, base, n_bins=n_bins).words(ui.event_of(data)))
+    show_chosen_rows("overview-rows")
 
 
 def show_strip() -> None:
@@ -159,7 +116,7 @@ else:
         show_verdict()
         if data.event is None and not by_class:
             st.caption(ui.shortfall(data.kind, "notion:top-label"))
-    show_signature()
+    picture = st.container()
     show_strip()
 ui.next_line("Overview")
 fold = st.expander("Numbers", key="numbers", on_change="rerun")
@@ -171,4 +128,7 @@ if data.example is not None and verdict_place.button(words, icon=icon):
     st.switch_page("pages/views/data.py")
 with proposed:  # after what needs no calibrator: to fit it takes longest
     show_recommendation()
+if "every label" not in data.kind.has:
+    with picture:  # with the calibrator that is recommended
+        show_signature()
 offer_report(n_bins)

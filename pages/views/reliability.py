@@ -9,6 +9,7 @@ import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
 from calib import InputError, calibration_band, conclude, corp_curve, diagrams, reliability_diagram
+from calib.data.defaults import N_BINS
 from calib.data.kinds import lacks
 from calib.data.notions import Notion
 from calib.diagrams import BinZoom, ReliabilityDiagram
@@ -19,11 +20,14 @@ from calib.stats.bands import consistency_band
 from calib.stats.measures import ece_of
 from pages.shared import page_results as results
 from pages.shared import widgets as ui
-from pages.shared.address import keep_in_address
+from pages.shared.address import SHARED, keep_in_address
+from pages.shared.choice import Choice
+from pages.shared.choice import chosen as chosen_in_picture
 from pages.shared.needs import need_kind, say_rows_needed, weights_refused
 from pages.shared.page_parts import part
+from pages.shared.panels.picture import show_chosen_rows, show_picture
 from pages.shared.panels.rows_panel import rows_panel
-from pages.shared.session import BASE, Method, dataset, scored
+from pages.shared.session import BASE, Method, dataset, methods, scored
 
 #: Classes in the figure of one bin.
 MOST_CLASSES = 12
@@ -48,7 +52,9 @@ def show() -> None:
     data = dataset()
     left, *middle, right = st.columns([5, 2, 1] if data.models else [5, 1], vertical_alignment="bottom")
     with left:
-        n_bins, method = ui.bins_and_method()
+        menu, slider = st.columns([1, 2], vertical_alignment="bottom")
+    with menu:
+        method = ui.method_menu()
     others = {name: other for name, other in scored().items() if name != method.name}
     other = None
     options_menu = right.popover("Options", width="stretch")
@@ -65,6 +71,12 @@ def show() -> None:
         if show_truth:
             show_truth = st.toggle("True accuracy (simulated)", key="truth", bind="query-params")
 
+    keep_in_address("bins", SHARED["bins"], N_BINS)
+    n_bins = int(st.session_state["bins"])
+    static = other is not None or show_band or show_curve or show_bounds or bool(show_truth)
+    if static:  # the living picture has a slider of its own
+        with slider:
+            n_bins = ui.bins_slider()
     if not say_rows_needed("A diagram or a band without bins") and weighted:
         st.caption(ui.escaped(weights_refused("The band of the true curve")))
     elif clusters is not None:
@@ -88,7 +100,7 @@ def show() -> None:
     options["event"] = data.event
     if other is not None:
         options["other"] = (other.name, results.ask(reliability_diagram, other, n_bins=n_bins))
-    show_bins(method, n_bins, diagram, options, answer)
+    show_bins(method, n_bins, diagram, options if static else None, answer)
 
 
 @part
@@ -96,37 +108,77 @@ def show_bins(
     method: Method,
     n_bins: int,
     diagram: ReliabilityDiagram,
-    options: dict[str, Any],
+    options: dict[str, Any] | None,
     answer: DeltaGenerator,
 ) -> None:
-    """Show the diagram, the bin that was chosen there, and its rows; then assess them, first in `answer`."""
+    """Show the diagram, the bin that was chosen there, and its rows; then assess them, first in `answer`.
+
+    `options` are of the static figure; None shows the living picture.
+    """
     keep_in_address("bin", diagram.pooled.bin.tolist(), diagram.clearest_bin)
-    options = {**options, "chosen": st.session_state["bin"]}
+    if options is not None:
+        options = {**options, "chosen": st.session_state["bin"]}
     if diagram.one_event:
         main, side = ui.beside("bin", (3, 2))
     else:
         above, (main, side) = st.container(), st.columns(2)
         with above:
-            show_signature(method, n_bins, diagram, options)
+            if options is None:
+                show_living(method, n_bins)
+            else:
+                show_signature(method, n_bins, diagram, options)
     with main:
         if diagram.one_event:
-            show_panel(diagram, "pooled", options)
+            if options is None:
+                show_living(method, n_bins)
+            else:
+                show_panel(diagram, "pooled", options)
             st.caption(ui.shortfall(dataset().kind, "notion:top-label"))
         edges = {b: ui.range_of(b, n_bins) for b in diagram.pooled.bin.tolist()}
     with side if diagram.one_event else main:
         # The browser keeps the words of another model, so they hold no counts.
         label = "Score bin" if dataset().event is not None else "Confidence bin"
         chosen = st.selectbox(label, list(edges), key="bin", format_func=lambda b: edges.get(b, ""))
-        if diagram.one_event:
+        if diagram.one_event and not list_chosen():
             bin_rows = results.rows_of(method, "confidence", n_bins, bin_=chosen)
             rows_panel((method,), bin_rows, f"Scores of {edges[chosen]}", "bin-rows")
-        else:
+        elif not diagram.one_event:
             code = show_zoom(diagram.zoom(chosen))
     if not diagram.one_event:
         with side:
-            show_rows(method, n_bins, chosen, code, edges[chosen])
+            if not list_chosen():
+                show_rows(method, n_bins, chosen, code, edges[chosen])
     with main:
-        show_assessment(method, n_bins, diagram, options, answer)
+        show_assessment(method, n_bins, diagram, options or {}, answer)
+
+
+def show_living(method: Method, n_bins: int) -> None:
+    """Show the living picture, of the model before and after the method on screen; the bin is marked."""
+    bin_ = st.session_state["bin"]
+    fitted = [each for each in methods().values() if each.calibrator is not None]
+    after = method if method.calibrator is not None else next(iter(fitted), None)
+    show_picture(
+        "reliability",
+        after=after,
+        opened_after=method.calibrator is not None,
+        marked=(bin_ / n_bins, (bin_ + 1) / n_bins),
+        on_choose=choose_bin,
+    )
+
+
+def choose_bin(choice: Choice) -> None:
+    """Show the bin that was chosen in the picture."""
+    if choice.bin is not None:
+        st.session_state["bin"], st.session_state["bin-class"] = choice.bin, choice.label
+
+
+def list_chosen() -> bool:
+    """List the rows of a class or a range that is chosen in the picture, which is no bin."""
+    found = chosen_in_picture()
+    if found is None or found[0].bin is not None:
+        return False
+    show_chosen_rows("bin-rows")
+    return True
 
 
 def show_signature(method: Method, n_bins: int, diagram: ReliabilityDiagram, options: dict[str, Any]) -> None:
@@ -208,8 +260,8 @@ def show_assessment(
             for key in ("conf_ece", "tl_ece", "ece")
             if key in ece_of(dataset().kind)
         }
-        st.markdown(error_words(errors, diagram, options["event"]))
-    bounds = options["bounds"]
+        st.markdown(error_words(errors, diagram, dataset().event))
+    bounds = options.get("bounds")
     if bounds is not None:
         above = st.number_input("How far off can it be above this score", 0.0, 1.0, 0.5, 0.05, key="above")
         try:

@@ -109,14 +109,6 @@ def test_every_page_names_the_same_calibrator(data, tmp_path, monkeypatch):
         assert any(button.proto.label.startswith("Report (HTML, ") for button in app.get("download_button"))
 
 
-def test_what_was_clicked_is_listed():
-    app = open_page("pages/views/overview.py", example="two-patients")
-    app.session_state["looked-at"], app.session_state["overview-rows-open"] = (0, 9), True
-    app.run()
-    assert "Predicted `` disease" in words(app)
-    assert any("row" in table.value for table in app.dataframe)
-
-
 def test_addresses_open_bin_class_and_model():
     app = open_page("pages/views/reliability.py", example="digits", bin="10")
     assert app.session_state["bin"] == 10

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import json
+
 import numpy as np
 import pandas as pd
 import pytest
 
+from calib.answers.metric_tables import BASE
+from pages.shared.choice import Choice
 from tests.app.running import open_page, open_tab, press, with_binning, words
 
 _random = np.random.default_rng(2)
@@ -42,6 +46,16 @@ def opened(app, page: str, key: str):
     return app.toggle(key=f"{key}-open").set_value(True).run()
 
 
+def choose_in_picture(app, **chosen) -> None:
+    """Choose as a click in the picture does."""
+    base = app.session_state["methods"][BASE]
+    sent = {"lower": 0.0, "upper": 1.0, "bin": None, "label": None, "start": None, "stop": None, "count": 1}
+    app.session_state["picture-choice"] = Choice.of({**sent, **chosen}, base)
+    for key in ("overview-rows-open", "bin-rows-open"):
+        app.session_state[key] = True
+    app.run()
+
+
 def listed(app) -> pd.DataFrame:
     """The table of rows: the one with a column "row"."""
     (table,) = [item.value for item in app.dataframe if "row" in item.value]
@@ -74,7 +88,9 @@ def test_reliability(app, bin_, label):
     app.selectbox(key="bin-class").set_value(None if label is None else names.index(label)).run()
     same_rows(app, in_bin(bin_) & (True if label is None else TEST["predicted"] == label))
     drawn = [chart.proto.spec for chart in app.get("plotly_chart")]
-    assert sum('"rect"' in spec for spec in drawn) == (2 if label is None else 3)  # in both panels
+    assert sum('"rect"' in spec for spec in drawn) == (0 if label is None else 1)
+    picture = json.loads(app.get("bidi_component")[0].proto.json)
+    assert picture["marked"] == [bin_ / 15, (bin_ + 1) / 15]
 
 
 @pytest.mark.parametrize(("label", "bin_"), [("dog", None), ("dog", 8), ("cat", 13)])
@@ -121,9 +137,19 @@ def test_a_cell_of_group_and_class(app):
 def test_a_cell_of_the_overview(app):
     app.switch_page("pages/views/overview.py").run()
     cat = app.session_state["dataset"].evaluation.class_names.index("cat")
-    app.session_state["looked-at"], app.session_state["overview-rows-open"] = (cat, 12), True
-    app.run()
+    choose_in_picture(app, label=cat, lower=12 / 15, upper=13 / 15, bin=12)
     same_rows(app, (TEST["predicted"] == "cat") & in_bin(12))
+    app.switch_page("pages/views/classes.py").run()
+    assert [button.key for button in app.button if button.key == "drop-choice"]
+    app.button(key="drop-choice").click().run()
+    app.switch_page("pages/views/overview.py").run()
+    assert not [table for table in app.dataframe if "row" in table.value]
+
+
+def test_a_range_of_the_picture(app):
+    app.switch_page("pages/views/reliability.py").run()
+    choose_in_picture(app, lower=0.61, upper=0.704)
+    same_rows(app, (TEST["confidence"] >= 0.61) & (TEST["confidence"] < 0.704))
 
 
 def test_a_bar_of_imbalance(app):

@@ -1,0 +1,179 @@
+"""The living picture as a component, the static figure in its place, and the rows chosen in the picture."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import streamlit as st
+from streamlit.components.v2 import component
+from streamlit.components.v2.get_bidi_component_manager import get_bidi_component_manager
+from streamlit.components.v2.manifest_scanner import ComponentConfig, ComponentManifest
+
+from calib import __version__, conclude, diagrams, reliability_diagram
+from calib.data.defaults import N_BINS
+from calib.data.kinds import lacks
+from calib.diagrams.living_picture import FILES, living_picture, picture_html
+from calib.diagrams.reliability_diagrams import PANELS, Panel
+from calib.diagrams.style import figure_html, plotly_script
+from calib.evidence.reductions import top_label
+from calib.evidence.rows import Rows
+from calib.report.html import page
+from pages.shared import page_results as results
+from pages.shared import widgets as ui
+from pages.shared.address import SHARED
+from pages.shared.choice import Choice, chosen
+from pages.shared.kept import kept
+from pages.shared.panels.rows_panel import rows_panel
+from pages.shared.session import BASE, Method, dataset, methods
+
+NAME = "calib.picture"
+ALT = "Reliability diagram: accuracy against confidence. "
+LOG = logging.getLogger("calib.app")
+
+
+def show_chosen_rows(key: str) -> None:
+    """List the rows that are chosen."""
+    if (found := chosen()) is not None:
+        choice, method = found
+        rows_panel((method,), chosen_rows(method, choice), ui.escaped(choice.words), key)
+
+
+@kept(rows=True)
+def chosen_rows(method: Method, choice: Choice) -> np.ndarray | None:
+    """Return the rows of a choice, ascending; None for a summary."""
+    evidence = results.about(method, "confidence")
+    if not isinstance(evidence, Rows):
+        return None
+    problem = evidence.problems("confidence")
+    if choice.start is not None:
+        rows = problem.rows[choice.start : choice.stop]
+    else:
+        last = (problem.scores < choice.upper) | (choice.upper >= 1.0)
+        rows = problem.rows[(problem.scores >= choice.lower) & last]
+    if choice.label is not None:
+        rows = rows[top_label(evidence.predictions)[0][rows] == choice.label]
+    return np.sort(rows)
+
+
+def show_picture(
+    key: str,
+    *,
+    after: Method | None = None,
+    opened_after: bool = False,
+    marked: tuple[float, float] | None = None,
+    on_choose: Callable[[Choice], None] = lambda choice: None,
+) -> None:
+    """Show the model on screen, and a method after it, in the living picture; else in the static figure.
+
+    `marked` is a range that the page is about.
+    """
+    if st.session_state.pop(
+        "picture-choice-unseen", False
+    ):  # a part of the page has run, without its heading
+        st.rerun()
+    data, base = dataset(), methods()[BASE]
+    n_bins = int(st.session_state.get("bins", N_BINS))
+    shown = [base] if after is None or after.name == BASE else [base, after]
+    by_class = lacks(data.kind, "notion:top-label") is None
+    named = tuple(results.ask(conclude, base, n_bins=N_BINS).headline) if by_class else ()
+    packed = results.ask(
+        living_picture,
+        *shown,
+        named=named,
+        class_names=data.evaluation.class_names,
+        event=data.event,
+        after_name=shown[-1].name if len(shown) > 1 else "",
+    )
+    static = st.session_state.get(f"{key}-static", False) or f"{key}-failed" in st.session_state
+    view = int(opened_after and len(shown) > 1)
+    given = {"picture": packed, "bins": n_bins, "view": view, "marked": marked}
+    if static or not _mounted(key, given, shown, on_choose):
+        show_static(key, shown[-1] if opened_after else base, n_bins)
+    look: dict[str, Any] = {"type": "tertiary", "icon": ":material/download:"}
+    menu = st.popover("Save", key=f"{key}-save", on_change="rerun", **look)
+    if menu.open:
+        with menu:
+            diagram = results.ask(reliability_diagram, base, n_bins=n_bins)
+            ui.download(diagram.frame(), key, label="Data (CSV)")
+            ui.offer("Picture (HTML)", lambda: _page(packed, base, n_bins, key), f"{key}.html", "text/html")
+            st.toggle("Static figure", key=f"{key}-static", persist_state="session")
+
+
+def _mounted(
+    key: str, given: dict[str, Any], shown: list[Method], on_choose: Callable[[Choice], None]
+) -> bool:
+    """Mount the component; return whether Streamlit could."""
+    picked = f"{key}-picture"
+
+    def choose() -> None:
+        sent = st.session_state[picked].chosen
+        if sent is not None:
+            choice = Choice.of(sent, shown[int(sent["view"])])
+            st.session_state["picture-choice"] = choice
+            st.session_state["picture-choice-unseen"] = True
+            st.session_state[f"{key}-rows-open"] = True
+            on_choose(choice)
+
+    def change_bins() -> None:
+        sent = st.session_state[picked].bins
+        if sent in SHARED["bins"]:
+            st.session_state["bins"] = int(sent)
+
+    def fail() -> None:
+        if (sent := st.session_state[picked].failed) is not None:
+            LOG.error("the picture failed: %.200r", sent)
+            st.session_state[f"{key}-failed"] = True
+
+    try:
+        mount = _component()
+    except (ImportError, AttributeError, TypeError, st.errors.StreamlitAPIException):
+        LOG.exception("the picture cannot be mounted")
+        return False
+    mount(key=picked, data=given, on_chosen_change=choose, on_bins_change=change_bins, on_failed_change=fail)
+    return True
+
+
+def _component() -> Any:
+    """Register the component's files with Streamlit, whose policy allows files of a package only.
+
+    The call is not public: Streamlit finds the asset folders of installed packages, and calib is served
+    without being installed.
+    """
+    manager = get_bidi_component_manager()
+    known = manager.get(NAME)
+    if known is None:
+        package, name = NAME.split(".")
+        folder = ComponentConfig(name, FILES.name)
+        manager.register_from_manifest(ComponentManifest(package, __version__, [folder]), FILES.parent)
+    return component(NAME, html='<div class="calib-picture"></div>', css="picture.css", js="picture.js")
+
+
+def show_static(key: str, method: Method, n_bins: int) -> None:
+    """Show the static figure."""
+    data = dataset()
+    by_class = lacks(data.kind, "notion:top-label") is None
+    diagram = results.ask(reliability_diagram, method, n_bins=n_bins)
+    panels: tuple[Panel, ...] = ("pooled", "classes") if by_class else ("pooled",)
+    named = results.ask(conclude, methods()[BASE], n_bins=N_BINS).headline if by_class else ()
+    for column, panel in zip(st.columns(len(panels)), panels, strict=True):
+        with column:
+            ui.chart(
+                diagrams.draw_reliability(
+                    diagram, data.evaluation.class_names, named=named, panels=(panel,), event=data.event
+                ),
+                f"{key}-{panel}",
+                table=diagram.frame,
+                alt=ALT + PANELS[panel],
+            )
+
+
+def _page(packed: dict[str, Any], base: Method, n_bins: int, key: str) -> bytes:
+    diagram = results.ask(reliability_diagram, base, n_bins=n_bins)
+    drawn = diagrams.draw_reliability(diagram, dataset().evaluation.class_names, event=dataset().event)
+    still = figure_html(drawn, f"{key}-still", ALT)
+    return page(
+        "Reliability diagram", picture_html({**packed, "bins": n_bins}, key, still), plotly_script()
+    ).encode()
