@@ -35,7 +35,8 @@ from calib.data.predictions import Announcement, Values, effective_words
 from calib.diagrams.bin_sweep import ece_sweep, sweep_words
 from calib.diagrams.class_tables import CLASS_COLUMNS, class_table
 from calib.diagrams.heat import class_heat
-from calib.diagrams.reliability_diagrams import reliability_diagram, worst_cells_words
+from calib.diagrams.living_picture import NUMBERS_OF_BINS, living_picture, picture_html
+from calib.diagrams.reliability_diagrams import ReliabilityDiagram, reliability_diagram, worst_cells_words
 from calib.diagrams.style import figure_html, plotly_script
 from calib.diagrams.validity_plots import validity_cells, validity_curve, validity_words
 from calib.evidence.binning import BinStatistics
@@ -53,6 +54,9 @@ from calib.stats.measures import ECES
 
 #: Most classes in a table; the most important come first.
 MOST_CLASSES = 1_000
+
+#: Most classes that are named in the living picture.
+MOST_COLOURED = 4
 
 #: Most classes in a figure.
 MOST_DRAWN = 30
@@ -336,11 +340,10 @@ def reliability_section(about: ReportInput) -> list[str]:
         diagram = reliability_diagram(evidence, n_bins=about.n_bins)
         words = diagram.words(event)
         drawn = diagrams.draw_reliability(diagram, about.names, event=event, band=None if position else band)
-        blocks += [
-            f"<h3>{text(name)}</h3>",
-            paragraph(text(words)),
-            figure_html(drawn, f"reliability-{position}", words),
-        ]
+        figure = figure_html(drawn, f"reliability-{position}", words)
+        if position == 0 and not several and about.n_bins in NUMBERS_OF_BINS:
+            figure = picture_html(_living(about, diagram), "living", figure)
+        blocks += [f"<h3>{text(name)}</h3>", paragraph(text(words)), figure]
         if name == BASE and not diagram.one_event:
             zoomed = diagram.zoom(int(diagram.pooled.bin[diagram.adds_most]))
             drawn = diagrams.draw_zoom(zoomed, about.names)
@@ -349,6 +352,20 @@ def reliability_section(about: ReportInput) -> list[str]:
                 figure_html(drawn, "zoom", "The classes predicted in that bin."),
             ]
     return blocks
+
+
+def _living(about: ReportInput, diagram: ReliabilityDiagram) -> dict[str, Any]:
+    """Return the living picture of the base model, before and after the first calibrator."""
+    after = list(about.methods.items())[1:2]
+    return living_picture(
+        about.evidence,
+        after[0][1] if after else None,
+        n_bins=about.n_bins,
+        named=diagram.clearest[:MOST_COLOURED].tolist(),
+        class_names=about.names,
+        event=about.names[1] if "event" in about.kind.has else None,
+        after_name=after[0][0] if after else "",
+    )
 
 
 def _classes_of_largest_error(about: ReportInput) -> dict[str, Rows | SummedRows]:

@@ -162,6 +162,7 @@ def show_living(method: Method, n_bins: int) -> None:
         after=after,
         opened_after=method.calibrator is not None,
         marked=(bin_ / n_bins, (bin_ + 1) / n_bins),
+        in_part=True,
         on_choose=choose_bin,
     )
 

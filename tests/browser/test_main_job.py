@@ -24,22 +24,6 @@ from calib.datasets import load_example
 from tests.browser.screen import keep_picture, settled
 from tests.browser.steps import go, upload_file
 
-#: Where on the screen the mark of bin `bin` lies, in the first trace that carries bins.
-MARK_OF_BIN = """([chart, bin]) => {
-    const plot = chart.querySelector(".js-plotly-plot");
-    const {xaxis, yaxis} = plot._fullLayout;
-    const area = plot.getBoundingClientRect();
-    for (const trace of plot._fullData) {
-        if (trace.type !== "scatter" || !trace.mode.includes("markers") || !trace.customdata) continue;
-        const index = trace.customdata.findIndex(values => values[0] === bin);
-        if (index < 0) continue;
-        const across = xaxis._offset + xaxis.d2p(trace.x[index]);
-        const down = yaxis._offset + yaxis.d2p(trace.y[index]);
-        return [area.x + across, area.y + down];
-    }
-    return null;
-}"""
-
 IN_BIN = r"All classes together: confidence ([\d.]+), accuracy ([\d.]+), n = ([\d,]+)"
 
 
@@ -97,7 +81,7 @@ def test_main_job(open_page, upload, tmp_path):
     keep_picture(page, f"main-job-{upload.suffix[1:]}-data")
 
     go(page, "Reliability")
-    slider = page.get_by_role("slider", name="Equal-width bins B")
+    slider = page.get_by_role("slider", name="Number of bins B")
     before = int(slider.input_value())
     slider.focus()
     for _ in range(2):
@@ -111,9 +95,11 @@ def test_main_job(open_page, upload, tmp_path):
 
     opened = diagram.clearest_bin
     bin_ = next(int(b) for b in diagram.pooled.bin[diagram.pooled.count >= 20][::-1] if b != opened)
-    chart = page.get_by_test_id("stPlotlyChart").first
-    chart.scroll_into_view_if_needed()
-    page.mouse.click(*page.evaluate(MARK_OF_BIN, [chart.element_handle(), bin_]))
+    picture = page.get_by_role("slider", name=re.compile("^Reliability diagram"))
+    picture.focus()
+    for _ in range(diagram.pooled.bin.tolist().index(bin_) + 1):  # from the first bin with rows
+        page.keyboard.press("ArrowRight")
+    page.keyboard.press("Enter")
     settled(page)
     zoom = diagram.zoom(bin_)
     shown = numbers_after(page, IN_BIN)

@@ -220,7 +220,7 @@ def test_one_row_and_rows_always_right():
 def test_size_does_not_grow_with_the_rows():
     small = len(report_html(ReportInput(rows(500), n_resamples=20)))
     large = len(report_html(ReportInput(rows(150_000), n_resamples=20)))
-    assert large < small + 50_000
+    assert large < small + 250_000  # the living picture holds up to 50,000 rows, else sums
 
 
 @pytest.mark.thorough

@@ -64,15 +64,15 @@ def show_picture(
     after: Method | None = None,
     opened_after: bool = False,
     marked: tuple[float, float] | None = None,
+    in_part: bool = False,
     on_choose: Callable[[Choice], None] = lambda choice: None,
 ) -> None:
     """Show the model on screen, and a method after it, in the living picture; else in the static figure.
 
-    `marked` is a range that the page is about.
+    `marked` is a range that the page is about; `in_part` says that a part of the page shows the picture, so
+    that a choice runs the whole page.
     """
-    if st.session_state.pop(
-        "picture-choice-unseen", False
-    ):  # a part of the page has run, without its heading
+    if st.session_state.pop("picture-told", False):  # a part of the page has run, without its heading
         st.rerun()
     data, base = dataset(), methods()[BASE]
     n_bins = int(st.session_state.get("bins", N_BINS))
@@ -113,7 +113,7 @@ def _mounted(
         if sent is not None:
             choice = Choice.of(sent, shown[int(sent["view"])])
             st.session_state["picture-choice"] = choice
-            st.session_state["picture-choice-unseen"] = True
+            st.session_state["picture-told"] = True
             st.session_state[f"{key}-rows-open"] = True
             on_choose(choice)
 
@@ -121,6 +121,7 @@ def _mounted(
         sent = st.session_state[picked].bins
         if sent in SHARED["bins"]:
             st.session_state["bins"] = int(sent)
+            st.session_state["picture-told"] = True
 
     def fail() -> None:
         if (sent := st.session_state[picked].failed) is not None:
