@@ -1,4 +1,4 @@
-"""The conclusion: in which direction confidence is off, above or below which value, and for which classes."""
+"""The conclusion: whether scores can be trusted, how far they are off, in which range, for which classes."""
 
 from __future__ import annotations
 
@@ -9,35 +9,47 @@ from typing import Any, Literal
 import numpy as np
 import pandas as pd
 
+from calib.answers.class_gaps import ClassGaps, class_gaps, sizes
+from calib.answers.noise_tests import NoiseTests, noise_tests
+from calib.base.exceptions import InputError
 from calib.base.interval_words import with_interval
 from calib.base.results import Result, parts
-from calib.data.defaults import LEVEL, N_BINS
+from calib.data.defaults import FDR, LEVEL, N_BINS, N_RESAMPLES, RANDOM_STATE
+from calib.data.notions import Strategy
 from calib.data.predictions import Scores, Values
-from calib.data.validation import check_count, check_level
+from calib.data.validation import check_count, check_level, check_share
 from calib.evidence.binning import BinStatistics
+from calib.evidence.clusters import too_few
 from calib.evidence.rows import Evidence, Rows, Source, as_evidence
+from calib.stats.binless import CombinedTest, combined_test
 from calib.stats.effective import EffectiveSample, effective_sample
-from calib.stats.floors import ABOVE_NOISE, WITHIN_NOISE, NoiseFloor
-from calib.stats.intervals import few_clusters_factor, mean_limits
+from calib.stats.floors import WITHIN_NOISE
+from calib.stats.intervals import few_clusters_factor, mean_limits, smallest_alpha
 
 #: How every conclusion begins, because labels may be wrong, too.
 BY_LABELS = "By the labels in this file"
 
 Direction = Literal["overconfident", "underconfident"]
+Judgement = Literal["within", "beyond", "undecided"]
 
-#: Most predicted classes that a sentence names, and fewest rows of a class to judge it.
-MOST_NAMED, MIN_ROWS = 2, 30
+#: Most classes that a sentence names.
+MOST_NAMED = 3
+
+#: Smallest share of the rows in a range that `Conclusion.at_most` is about.
+MIN_SHARE = 0.1
+
+#: Smallest tolerance in percentage points: less was meant as a fraction.
+MIN_TOLERANCE = 0.1
 
 
 @dataclass(frozen=True)
 class Gap:
-    """A range of scores in which the mean score is off in a known direction."""
+    """A range of scores, or a class, whose mean score is off in a known direction."""
 
-    label: int | None  #: The predicted class, or None if all are pooled
+    label: int | None  #: The class, or None if all are pooled
     #: Ends of the range of scores, edges of equal-width bins
     lower: float
     upper: float
-    bin: int  #: The bin of the range that has most rows
     count: int  #: Rows in the range
     #: Mean score, and how often the outcome happened, weighted if rows are
     says: float
@@ -57,12 +69,8 @@ class Gap:
             return ""
         return f"above {self.lower:.2g}" if self.upper >= 1.0 else f"below {self.upper:.2g}"
 
-    def size_words(self) -> str:
-        """Say how large the gap is, in percentage points, with its interval."""
-        return f"by {self.amount_words()}"
-
     def amount_words(self) -> str:
-        """Return `size_words` without "by"."""
+        """Say how large the gap is, in percentage points, with its interval."""
         sign = 1.0 if self.direction == "overconfident" else -1.0
         size = sign * (self.says - self.right) * 100
         near, far = sorted(sign * end * 100 for end in (self.least, self.most))
@@ -71,7 +79,7 @@ class Gap:
 
 @dataclass(frozen=True)
 class CodedGap:
-    label: int  #: The predicted class, -1 if all are pooled
+    label: int  #: The class, -1 if all are pooled
     gap: Gap = field(metadata=parts("direction lower upper count says right least most"))
 
 
@@ -90,12 +98,16 @@ class IfTogether(Result):
         """Return the conclusion if rows belong together, and what else they may be; `choice` ends it."""
         found = self.conclusion
         blank = f" ({self.n_blank:,} rows without a value were not tested)" if self.n_blank else ""
-        then = "nothing stands out"
-        if found.pooled:
+        then = "nothing is distinguishable from noise"
+        if found.combined.untold is not None:
+            then = f"there are {found.combined.untold}"
+        elif found.pooled:
             subject = "the score" if found.kind == "binary" else "the model"
             then = f"{subject} is {'; '.join(map(found.gap_words, found.pooled))}"
         elif found.classes:
             then = "only single classes stand out"
+        elif found.rejected:
+            then = f"the {found.what} is still off by more than noise"
         other = "If each row stands alone, nothing changes."
         if self.column:
             other = "If the column describes them, scores are off by it: see Slices."
@@ -107,108 +119,133 @@ class IfTogether(Result):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Conclusion(Result):
-    """Ranges and classes whose confidence is too high or too low; all statements hold together."""
+    """Whether scores are off by more than noise, and if so how far and where.
+
+    The combined test decides whether; ranges and classes are stated only if it rejects calibration.
+    """
 
     kind: str  #: Kind of the predictions
     #: Number of rows, and number of ranges of scores that were looked at
     n_samples: int
     n_ranges: int
     level: float  #: Chance at which the intervals of all ranges hold together
-    #: The clearest range over all predicted classes, and the clearest of the other direction, if any
+    combined: CombinedTest  #: All tests together, with those of the ranges and of the classes
+    tests: NoiseTests  #: The single tests
+    #: The clearest range over all rows, and the clearest of the other direction, if any
     pooled: tuple[Gap, ...]
-    #: The clearest range of each predicted class of `MIN_ROWS` rows with a known direction, clearest first
-    classes: tuple[Gap, ...]
-    #: If no pooled range stands out: number of predicted classes beside the first `n_named` of `classes`
-    n_others: int | None = None
-    n_named: int = 0  #: Number of `classes` that are then named
+    classes: tuple[Gap, ...]  #: The guilty classes, in order, each over all its scores
+    by_class: ClassGaps | None  #: All classes that have rows; None if rows have none
+    #: Percentage points, both at `level`: some range or class is off by at least so much, and every range and
+    #: class of a tenth of the rows, or known to be off, by at most so much
+    at_least: float
+    at_most: float
+    tolerance: float | None = None  #: Percentage points that a range may be off
     #: If a test shows rows to be right or wrong together: what holds if they belong together
     suspected: IfTogether | None = None
 
     @property
-    def headline(self) -> list[int]:
-        """Codes of the predicted classes that `words` names, in its order."""
-        return [gap.label for gap in (*self.named(), *self.named(other=True)) if gap.label is not None]
+    def rejected(self) -> bool:
+        """Whether all tests together show that scores are off by more than noise."""
+        return self.combined.untold is None and self.combined.p_value <= 1.0 - self.level
+
+    @property
+    def guilty(self) -> tuple[int, ...]:
+        """Codes of the classes that are off, in order: smallest p, then largest gap."""
+        return tuple(gap.label for gap in self.classes if gap.label is not None)
+
+    @property
+    def named(self) -> tuple[int, ...]:
+        """Codes of the guilty classes that a sentence names."""
+        return self.guilty[:MOST_NAMED]
+
+    @property
+    def order(self) -> list[int]:
+        """Codes of all classes that have rows, in this order: the guilty classes first."""
+        return [] if self.by_class is None else self.by_class.label.tolist()
+
+    @property
+    def verdict(self) -> Judgement | None:
+        """Whether `at_most` is within the tolerance, `at_least` is beyond it, or neither."""
+        if self.tolerance is None:
+            return None
+        if self.at_most <= self.tolerance:
+            return "within"
+        return "beyond" if self.at_least > self.tolerance else "undecided"
 
     @property
     def direction(self) -> str:
-        """The direction of the clearest gap, or "not distinguishable"."""
-        found = self.pooled or self.classes
-        return found[0].direction if found else "not distinguishable"
+        """Direction of the clearest range; "no direction" if only classes or tests show that scores are off.
 
-    def words(self, class_names: Sequence[str] | None = None, floor: NoiseFloor | None = None) -> str:
-        """State the conclusion in one or two sentences.
-
-        `class_names` are the names to show, by default codes; `floor` is the noise floor of the error, for
-        models without a known direction.
+        "not distinguishable" if nothing does.
         """
-        what = "score" if self._event else "confidence"
-        if self.n_others:
-            return f"{BY_LABELS} {self._alone_words(class_names)}."
-        if self.pooled:
-            subject = "the score" if self._event else "the model"
-            text = f"{BY_LABELS} {subject} is {'; '.join(map(self.gap_words, self.pooled))}"
-            named, others = self.named(), self.named(other=True)
-            if named:
-                text += f", clearest where it predicts {_listed(named, class_names)}"
-            if others:
-                text += f"; {others[0].direction} where it predicts {_listed(others, class_names)}"
-            return text + "."
-        if self.classes:
-            parts = [
-                f"{gaps[0].direction} where it predicts {_listed(gaps, class_names, sizes=True)}"
-                for gaps in (self.named(), self.named(other=True))
-                if gaps
-            ]
-            return (
-                f"Over all predicted classes no direction stands out, but by the labels in this file the "
-                f"model is {'; '.join(parts)}."
-            )
-        nothing = f"No range of the {what} stands out among {self.n_samples:,} rows"
-        if floor is None:
-            return nothing + "."
-        error = "calibration error" if self._event else f"{floor.notion} calibration error"
-        if floor.untold is not None:
-            return f"{nothing}; for the {error}, {floor.untold}."
-        if floor.verdict == ABOVE_NOISE:
-            return f"{nothing}, but the {error} is above noise."
-        return f"{nothing}, and the {error} is {WITHIN_NOISE} ({floor.hidden})."
+        if not self.rejected:
+            return "not distinguishable"
+        return self.pooled[0].direction if self.pooled else "no direction"
 
-    def _alone_words(self, class_names: Sequence[str] | None) -> str:
-        """Name the only classes that stand out, with the size and range of each gap."""
-        parts = []
-        for gap in self.classes[: self.n_named]:
-            much = "much" if gap.direction == "overconfident" else "little"
-            amount = gap.amount_words().replace(" (", f" too {much} (")
-            parts.append(
-                " ".join(
-                    filter(
-                        None, [amount, "where it predicts", _listed([gap], class_names), gap.range_words()]
-                    )
-                )
-            )
-        others = (
-            f"{self.n_others:,} other predicted classes together"
-            if self.n_others != 1
-            else "other predicted class"
+    def words(self, class_names: Sequence[str] | None = None) -> str:
+        """State the conclusion in one or two sentences, with these names of the classes, by default codes."""
+        if self.combined.untold is not None:
+            return f"{self.combined.untold[0].upper()}{self.combined.untold[1:]}."
+        what = self.what
+        bound, classes = self._bound_words(), self._class_words(class_names)
+        if not self.rejected:
+            return f"{BY_LABELS} the {what} is {WITHIN_NOISE}{bound and f', and {bound}'}."
+        if self.pooled:
+            subject = "the score" if self._events else "the model"
+            found = "; ".join(map(self.gap_words, self.pooled))
+            first = f"{BY_LABELS} {subject} is {found}{bound and f', and {bound}'}."
+            return f"{first} {classes[0].upper()}{classes[1:]}." if classes else first
+        if classes:
+            return f"{BY_LABELS}, {classes}" + (f"; it is {bound}." if self.verdict else ".")
+        where = "no range of it" if self.by_class is None else "no range of it and no class"
+        return (
+            f"{BY_LABELS} the {what} is off by more than noise, but {where} stands out"
+            f"{bound and f'; it is {bound}'}."
         )
-        return f"the model claims {' and '.join(parts)}; nothing was found in the {others}"
+
+    def _bound_words(self) -> str:
+        parts = "range" if self.by_class is None else "range and class" if self.n_ranges else "class"
+        within = (
+            f"within {_points(self.at_most)} points in every {parts} of {100 * MIN_SHARE:.0f} % of the rows"
+        )
+        if self.tolerance is None:
+            return within
+        asked = f"the tolerance of {self.tolerance:g}"
+        if self.verdict == "beyond":
+            return f"beyond {asked} points"
+        return f"{within}, {'inside' if self.verdict == 'within' else 'undecided for'} {asked}"
+
+    def _class_words(self, class_names: Sequence[str] | None) -> str:
+        parts = []
+        for position, gap in enumerate(self.classes[:MOST_NAMED]):
+            assert gap.label is not None
+            name = str(gap.label) if class_names is None else class_names[gap.label]
+            amount = _points(abs(gap.says - gap.right) * 100)
+            more = "less" if gap.direction == "overconfident" else "more"
+            if position:
+                parts.append(f"{name} {amount} {more}")
+            elif self._events:
+                parts.append(f"{name} happens {amount} points {more} often than its score says")
+            else:
+                parts.append(f"when it predicts {name} it is right {amount} points {more} often than it says")
+        if (others := len(self.classes) - MOST_NAMED) > 0:
+            parts.append(f"and {others:,} more class{'es are' if others > 1 else ' is'} off")
+        return ", ".join(parts)
 
     def gap_words(self, gap: Gap) -> str:
-        """Describe a gap: direction, size and range."""
+        """Describe a range: direction, size and ends."""
         over = gap.direction == "overconfident"
-        what: str = gap.direction
-        if self._event:
-            what = "too high" if over else "too low"
-        return " ".join(filter(None, [what, gap.size_words(), gap.range_words()]))
-
-    def named(self, *, other: bool = False) -> list[Gap]:
-        """Return the classes that a sentence names: with the clearest direction, or with the `other`."""
-        classes = self.classes[: self.n_named] if self.n_others else self.classes
-        return [gap for gap in classes if (gap.direction != self.direction) == other][:MOST_NAMED]
+        what = ("too high" if over else "too low") if self._events else gap.direction
+        return " ".join(filter(None, [what, "by", gap.amount_words(), gap.range_words()]))
 
     @property
-    def _event(self) -> bool:
-        return self.kind == "binary"
+    def what(self) -> str:
+        """Name of the scores in sentences."""
+        return "score" if self._events else "confidence"
+
+    @property
+    def _events(self) -> bool:
+        return self.kind in ("binary", "multilabel")
 
     @property
     def gaps(self) -> tuple[CodedGap, ...]:
@@ -228,173 +265,212 @@ def conclude(
     scores: Scores | None = None,
     *,
     n_bins: int = N_BINS,
+    strategy: Strategy | None = None,
     level: float = LEVEL,
+    fdr: float = FDR,
+    tolerance: float | None = None,
     sample_weight: Values | None = None,
     cluster: Values | None = None,
+    n_resamples: int = N_RESAMPLES,
+    random_state: int | None = RANDOM_STATE,
 ) -> Conclusion:
-    """Say whether confidence is too high or too low, in which range, and for which predicted classes.
+    """Say whether scores can be trusted, how far they are off, in which range, and for which classes.
 
     Parameters
     ----------
-    y_true, scores, sample_weight, cluster
+    y_true, scores, strategy, sample_weight, cluster
         As for `calib.noise_floor`.
     n_bins : int
-        Ranges begin or end at edges of this number of equal-width bins.
+        Bins of the noise floors; ranges begin or end at edges of this number of equal-width bins.
     level : float in (0, 1)
-        Chance at which all intervals hold together.
+        1 minus the level of the combined test, and the chance at which the intervals of all ranges hold
+        together.
+    fdr : float in (0, 1)
+        False discovery rate of the guilty classes.
+    tolerance : float, optional
+        Percentage points that any range may be off, such as 2, for ``.verdict``.
+    n_resamples, random_state
+        Redraws of the noise floors (0: without floors and tests without bins), and their seed.
 
     Notes
     -----
-    The ranges are all scores, scores from an edge on, and scores below an edge, for all rows and for each
-    predicted class. Each interval of a mean chance misses with probability at most (1 - level) / 2 divided by
-    the number of pooled ranges, or of ranges of classes (1 - level for one score per row). The intervals are
-    Clopper-Pearson's, which also hold if chances differ from row to row (Hoeffding 1956), with weights
-    Hoeffding's (1963). So with probability `level` all statements are right, whichever is picked afterwards.
+    One hypothesis: the score of each row's claim (the predicted class, or Y = 1) is calibrated. Its tests are
+    the noise floors, the tests without bins, the recalibration line, the ranges and the classes, combined by
+    Liu & Xie (2020); ranges and classes have half of the weight, because they say where. Only if they reject
+    the hypothesis together, ranges and classes are stated (gatekeeping, Dmitrienko et al. 2003), so that a
+    sentence and a test never contradict each other. The kernel test of whole vectors is not among them: a
+    model whose confidence is calibrated can fail it.
+
+    The ranges are all scores, scores from an edge on, and scores below an edge. The interval of a mean chance
+    misses with probability at most (1 - level) divided by their number. They are Clopper-Pearson's, which
+    also hold if chances differ from row to row (Hoeffding 1956), with weights Hoeffding's (1963). For the
+    classes see `calib.answers.class_gaps.class_gaps`.
 
     Examples
     --------
     >>> from calib.datasets import load_example
     >>> rows = load_example("two-patients").evaluation
-    >>> [(gap.label, gap.direction) for gap in conclude(rows).classes]
+    >>> found = conclude(rows)
+    >>> [(gap.label, gap.direction) for gap in found.classes]
     [(1, 'underconfident'), (0, 'overconfident')]
     """
     check_count(n_bins, "n_bins")
     check_level(level)
+    check_share(fdr, "fdr", 0.05)
+    if tolerance is not None and not MIN_TOLERANCE <= tolerance < 100.0:
+        raise InputError(
+            f"tolerance must be percentage points, {MIN_TOLERANCE:g} to 100, such as 2 for 0.02; got "
+            f"{tolerance!r}"
+        )
     evidence = as_evidence(y_true, scores, sample_weight, cluster)
-    found = _conclusion(evidence, n_bins, level)
+    draws: dict[str, Any] = {"n_resamples": n_resamples, "random_state": random_state}
+    options = n_bins, level, fdr, tolerance
+
+    def concluded(evidence: Evidence) -> Conclusion:
+        tests = noise_tests(evidence, n_bins=n_bins, strategy=strategy, **draws)
+        return _conclusion(evidence, tests, *options)
+
+    found = concluded(evidence)
     if not isinstance(evidence, Rows) or (suspected := evidence.suspected) is None:
         return found
     then = evidence.readings[1]
     shown = suspected.rows, suspected.column, suspected.n_blank
-    together = IfTogether(*shown, effective_sample(then), _conclusion(then, n_bins, level))
-    return replace(found, suspected=together)
+    return replace(found, suspected=IfTogether(*shown, effective_sample(then), concluded(then)))
 
 
-def _conclusion(evidence: Evidence, n_bins: int, level: float) -> Conclusion:
+def _conclusion(
+    evidence: Evidence, tests: NoiseTests, n_bins: int, level: float, fdr: float, tolerance: float | None
+) -> Conclusion:
     cells = evidence.cells(evidence.notion, n_bins=n_bins, strategy="uniform", effects=False)
-    cell_class = cells.problem if cells.n_problems > 1 else np.zeros(len(cells.count), dtype=np.int64)
-    enough = np.bincount(cell_class, cells.count)[cell_class] >= MIN_ROWS
-    by_class = cells.n_problems > 1 and bool(enough.any())
-    alpha = (1.0 - level) / (2.0 if by_class else 1.0)
-    pooled, n_pooled = _gaps(evidence, cells, np.zeros(len(cells.count), dtype=np.int64), alpha)
-    classes: list[Gap] = []
-    n_classes = 0
-    if by_class:
-        classes, n_classes = _gaps(evidence, cells, np.where(enough, cells.label, -1), alpha)
-    chosen = pooled[:1]
-    if pooled:
-        first = pooled[0]
-        apart = [
-            gap
-            for gap in pooled
-            if gap.direction != first.direction and (gap.lower >= first.upper or gap.upper <= first.lower)
-        ]
-        chosen += apart[:1]
-    clearest: dict[int | None, Gap] = {}
-    for gap in classes:
-        clearest.setdefault(gap.label, gap)
-    first_classes = [label for label in clearest if label is not None][:MOST_NAMED]
-    n_named, n_others = 0, None
-    for count in range(1, len(first_classes) + 1):
-        others = ~np.isin(cells.label, first_classes[:count])
-        found, _ = _gaps(evidence, cells, np.where(others, 0, -1), alpha) if others.any() else ([], 0)
-        if not found and others.any():
-            n_named, n_others = count, len(np.unique(cells.label[others]))
-            break
+    classes = class_gaps(evidence, fdr) if cells.n_problems > 1 else None
+    alpha = 1.0 - level
+    each = alpha if classes is None or cells.n_claims > 1 else alpha / 2.0
+    ranges = _Ranges.of(evidence, cells, each) if cells.n_claims == 1 else None
+    where = [found.p_value for found in (ranges, classes) if found is not None]
+    untold = too_few(evidence.n_clusters)
+    families = [family for family in (tests.p_values, where) if family]
+    weights = [1.0 / len(family) for family in families for _ in family]
+    combined = combined_test([p for family in families for p in family], untold, weights=weights)
+    rejected = untold is None and combined.p_value <= alpha
+    bounds = [] if ranges is None else [ranges.bounds]
+    if classes is not None:
+        bounds.append(classes.bounds(each))
+    least, most, share = np.concatenate(bounds, axis=1)
     return Conclusion(
         kind=evidence.kind,
         n_samples=cells.n_samples,
-        n_ranges=n_pooled + n_classes,
+        n_ranges=0 if ranges is None else len(ranges.count),
         level=level,
-        pooled=tuple(replace(gap, label=None) for gap in chosen),
-        classes=tuple(clearest.values()),
-        n_others=n_others,
-        n_named=n_named,
+        combined=combined,
+        tests=tests,
+        pooled=ranges.clearest() if ranges is not None and rejected else (),
+        classes=_guilty(classes) if classes is not None and rejected else (),
+        by_class=classes,
+        at_least=float(least.max() * 100.0) if rejected else 0.0,
+        at_most=float(most[(share >= MIN_SHARE) | (least > 0.0)].max(initial=0.0) * 100.0),
+        tolerance=tolerance,
     )
 
 
-def _gaps(evidence: Evidence, cells: BinStatistics, group: np.ndarray, alpha: float) -> tuple[list[Gap], int]:
-    """Return known gaps of groups of cells (except -1), clearest first, and the number of ranges."""
-    n_groups, n_bins = int(group.max()) + 1, cells.n_bins
-    held = group >= 0
-    at = (group * n_bins + cells.bin)[held]
+def _guilty(found: ClassGaps) -> tuple[Gap, ...]:
+    at = np.flatnonzero(found.differs)
+    columns = (found.label, found.count, found.score, found.happened, -found.upper, -found.lower)
+    rows = zip(*(values[at].tolist() for values in columns), strict=True)
+    return tuple(Gap(label, 0.0, 1.0, *numbers) for label, *numbers in rows)
 
-    def table(values: np.ndarray) -> np.ndarray:
-        sums = np.bincount(at, weights=values[held], minlength=n_groups * n_bins)
-        return sums.reshape(n_groups, n_bins)
 
-    parts = {
-        "count": table(cells.count),
-        "weight": table(cells.weight),
-        "square": table(cells.square if cells.is_weighted else cells.count),
-        "score": table(cells.weight * cells.mean_score),
-        "outcome": table(cells.weight * cells.mean_outcome),
-    }
-    filled = parts["count"] > 0
-    from_on = {name: part[:, ::-1].cumsum(axis=1)[:, ::-1] for name, part in parts.items()}
-    below = {name: part.cumsum(axis=1) for name, part in parts.items()}
-    # A range that ends at the last bin with rows is the whole range.
-    owner_on, first = np.nonzero(filled)
-    whole = below["count"][:, -1:]
-    owner_below, last = np.nonzero(filled & (below["count"] < whole))
-    owner = np.concatenate([owner_on, owner_below])
-    sums = {
-        name: np.concatenate([from_on[name][owner_on, first], below[name][owner_below, last]])
-        for name in parts
-    }
-    lowest = filled.argmax(axis=1)
-    begins = np.where(first == lowest[owner_on], 0, first)
-    lower = np.concatenate([begins, np.zeros(len(last), dtype=np.int64)])
-    upper = np.concatenate([np.full(len(first), n_bins), last + 1])
-    mean_score, frequency = sums["score"] / sums["weight"], sums["outcome"] / sums["weight"]
-    alpha /= len(owner)
-    effective = sums["weight"] ** 2 / sums["square"] * few_clusters_factor(evidence.even_clusters, alpha)
-    if (effects := _range_effects(evidence, cells, group)) is not None:
-        from_on_effect, below_effect = effects
-        effective /= np.concatenate([from_on_effect[owner_on, first], below_effect[owner_below, last]])
-    low, high = mean_limits(frequency, effective, alpha, weighted=cells.is_weighted)
-    least, most = mean_score - high, mean_score - low
-    sure = np.maximum(np.maximum(least, -most), 0.0) * sums["weight"]
-    found = []
-    for i in np.argsort(-sure, kind="stable"):
-        if sure[i] <= 0.0:
-            break
-        inside = parts["count"][owner[i], lower[i] : upper[i]]
-        found.append(
-            Gap(
-                label=int(owner[i]),
-                lower=float(lower[i] / n_bins),
-                upper=float(upper[i] / n_bins),
-                bin=int(lower[i] + inside.argmax()),
-                count=int(sums["count"][i]),
-                says=float(mean_score[i]),
-                right=float(frequency[i]),
-                least=float(least[i]),
-                most=float(most[i]),
-            )
+@dataclass(frozen=True, eq=False)
+class _Ranges:
+    """Ranges of scores, R of them, each with simultaneous limits of its mean score minus its mean chance."""
+
+    lower: np.ndarray
+    upper: np.ndarray
+    count: np.ndarray
+    weight: np.ndarray
+    says: np.ndarray
+    right: np.ndarray
+    least: np.ndarray
+    most: np.ndarray
+    p_value: float  #: Smallest alpha at which a range would be known to be off
+
+    @classmethod
+    def of(cls, evidence: Evidence, cells: BinStatistics, alpha: float) -> _Ranges:
+        n_bins = cells.n_bins
+
+        def by_bin(values: np.ndarray) -> np.ndarray:
+            return np.bincount(cells.bin, weights=values, minlength=n_bins)
+
+        parts = {
+            "count": by_bin(cells.count),
+            "weight": by_bin(cells.weight),
+            "square": by_bin(cells.square if cells.is_weighted else cells.count),
+            "score": by_bin(cells.weight * cells.mean_score),
+            "outcome": by_bin(cells.weight * cells.mean_outcome),
+        }
+        filled = np.flatnonzero(parts["count"] > 0)
+        # a range that ends at the last bin with rows is the whole range
+        first, last = filled, filled[:-1]
+        sums = {
+            name: np.append(part[::-1].cumsum()[::-1][first], part.cumsum()[last])
+            for name, part in parts.items()
+        }
+        lower = np.append(np.where(first == filled[0], 0, first), np.zeros(len(last))) / n_bins
+        upper = np.append(np.full(len(first), n_bins), last + 1) / n_bins
+        weight = sums["weight"]
+        says, right = sums["score"] / weight, sums["outcome"] / weight
+        effective = weight**2 / sums["square"] / _range_effects(evidence, cells, first, last)
+
+        def limits(alpha: np.ndarray | float) -> tuple[np.ndarray, np.ndarray]:
+            rows = effective * few_clusters_factor(evidence.even_clusters, alpha)
+            low, high = mean_limits(right, rows, alpha, weighted=cells.is_weighted)
+            return says - high, says - low
+
+        p_value = min(float(smallest_alpha(limits, len(says)).min()) * len(says), 1.0)
+        ends = limits(alpha / len(says))
+        return cls(lower, upper, sums["count"].astype(np.int64), weight, says, right, *ends, p_value)
+
+    @property
+    def bounds(self) -> np.ndarray:
+        """Return by how much each range is off at least and at most, and its share of the rows, (3, R)."""
+        return np.stack([*sizes(self.least, self.most), self.weight / self.weight.max()])
+
+    def clearest(self) -> tuple[Gap, ...]:
+        """Return the range that is off most, times its rows, and the first apart from it in the other way."""
+        sure = self.bounds[0] * self.weight
+        order = np.argsort(-sure, kind="stable")
+        columns = (self.lower, self.upper, self.count, self.says, self.right, self.least, self.most)
+        at = order[sure[order] > 0.0]
+        found = [Gap(None, *row) for row in zip(*(values[at].tolist() for values in columns), strict=True)]
+        if not found:
+            return ()
+        first = found[0]
+        apart = (
+            gap
+            for gap in found
+            if gap.direction != first.direction and (gap.lower >= first.upper or gap.upper <= first.lower)
         )
-    return found, len(owner)
+        return (first, *list(apart)[:1])
 
 
 def _range_effects(
-    evidence: Evidence, cells: BinStatistics, group: np.ndarray
-) -> tuple[np.ndarray, np.ndarray] | None:
-    """Return the design effects of the ranges of each group; None if rows are independent."""
+    evidence: Evidence, cells: BinStatistics, first: np.ndarray, last: np.ndarray
+) -> np.ndarray | float:
+    """Return the design effects of ranges from the bins `first` on, and up to the bins `last`."""
     if not isinstance(evidence, Rows) or evidence.dependence is None:
-        return None
+        return 1.0
     problems = evidence.problems()
-    owner, bin_ = (np.repeat(values, cells.count) for values in (group, cells.bin))
-    held = owner >= 0
-    options: dict[str, Any] = {"n_bins": cells.n_bins, "weight": problems.weights[held]}
-    score, row, owner, bin_ = (values[held] for values in (problems.scores, problems.rows, owner, bin_))
-    return evidence.dependence.design_effects(score, row, owner, bin_, **options)
+    bin_ = np.repeat(cells.bin, cells.count)
+    from_on, below = evidence.dependence.design_effects(
+        problems.scores,
+        problems.rows,
+        np.zeros_like(bin_),
+        bin_,
+        n_bins=cells.n_bins,
+        weight=problems.weights,
+    )
+    return np.append(from_on[0, first], below[0, last])
 
 
-def _listed(gaps: Sequence[Gap], class_names: Sequence[str] | None, *, sizes: bool = False) -> str:
-    names = []
-    for gap in gaps:
-        assert gap.label is not None
-        name = str(gap.label) if class_names is None else class_names[gap.label]
-        size = gap.size_words().replace(" (", ", ").rstrip(")")
-        names.append(f"{name} ({size})" if sizes else name)
-    return " and ".join(names)
+def _points(points: float) -> str:
+    """Write percentage points with one decimal, or with the two digits that small ones need."""
+    return f"{points:.1f}" if points >= 0.95 else f"{points:.2g}"

@@ -1,27 +1,21 @@
-"""A method against noise: the floors of its errors, tests that need no bins, and all of them together."""
+"""Tests of a method against noise: the noise floors of its errors, and tests that need no bins."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, replace
 
 from calib.base.results import parts
 from calib.data.defaults import N_BINS, N_RESAMPLES, RANDOM_STATE
 from calib.data.kinds import KINDS, needs_rows, without_weights
 from calib.data.notions import TOP_NOTIONS, Strategy
-from calib.evidence.clusters import too_few
-from calib.evidence.rows import Rows
-from calib.evidence.sums import SummedRows
-from calib.stats.binless import (
-    CalibrationSlope,
-    CalibrationTest,
-    CombinedTest,
-    calibration_slope,
-    calibration_tests,
-    combined_test,
-)
+from calib.evidence.rows import Evidence, Rows
+from calib.stats.binless import CalibrationSlope, CalibrationTest, Test, calibration_slope, calibration_tests
 from calib.stats.floors import NoiseFloor, noise_floor, verdict
 from calib.stats.measures import ECES, Measure, ece_of
+
+#: Tests without bins of one claim about each row.
+OF_ONE_CLAIM: tuple[Test, ...] = ("kuiper", "ks", "spiegelhalter")
 
 
 @dataclass(frozen=True)
@@ -43,17 +37,39 @@ class BinlessTests:
     kuiper: BinlessTest | None = None
     ks: BinlessTest | None = None
     spiegelhalter: BinlessTest | None = None
-    skce: BinlessTest | None = None
+    skce: BinlessTest | None = None  #: None unless added by `with_whole_vectors`
     slope: CalibrationSlope | None = None
-    together: CombinedTest | None = None  #: These tests and the noise floors' together
+
+    def __iter__(self) -> Iterator[CalibrationTest]:
+        """Go through the tests that were made, without the slope."""
+        every = (self.kuiper, self.ks, self.spiegelhalter, self.skce)
+        return (each.test for each in every if each is not None)
 
 
 @dataclass(frozen=True)
 class NoiseTests:
     floors: Mapping[str, NoiseFloor]  #: Of the errors that have one, by notion or "binary"
-    verdicts: tuple[str, ...]  #: What each floor says
     without_bins: BinlessTests  #: Empty without redraws, and for rows that do not allow it
-    sentences: tuple[str, ...]  #: What the tests without bins say, or why there are none
+    verdicts: tuple[str, ...]  #: What each floor says
+    missing: tuple[str, ...] = ()  #: Which tests these rows do not allow, and why
+
+    @property
+    def p_values(self) -> list[float]:
+        """P-values of all tests of the first notion."""
+        binless = [test.p_value for test in self.without_bins if test.test in OF_ONE_CLAIM]
+        slope = self.without_bins.slope
+        return [
+            *(floor.p_value for floor in self.floors.values()),
+            *binless,
+            *([] if slope is None else [slope.p_value]),
+        ]
+
+    @property
+    def sentences(self) -> tuple[str, ...]:
+        """What each test says, and which tests are missing."""
+        slope = self.without_bins.slope
+        said = [*self.verdicts, *(test.words for test in self.without_bins)]
+        return (*said, *([] if slope is None else [slope.words]), *self.missing)
 
     def numbers(self) -> dict[str, FloorNumbers]:
         """Return the numbers of each floor."""
@@ -64,14 +80,14 @@ class NoiseTests:
 
 
 def noise_tests(
-    evidence: Rows | SummedRows,
+    evidence: Evidence,
     *,
     n_bins: int = N_BINS,
     strategy: Strategy | None = None,
     n_resamples: int = N_RESAMPLES,
     random_state: int | None = RANDOM_STATE,
 ) -> NoiseTests:
-    """Compare a method with noise.
+    """Compare the scores of a method's first notion with noise.
 
     Without redraws (0) there are no floors and no tests; arguments as for `calib.noise_floor`.
     """
@@ -81,26 +97,27 @@ def noise_tests(
     options = {name: measure.options | draws | bins for name, measure in measures.items()}
     floors = {name: noise_floor(evidence, **asked) for name, asked in options.items()}
     verdicts = tuple(verdict(floors[name], measure.title) for name, measure in measures.items())
-    return NoiseTests(floors, verdicts, *_without_bins(evidence, floors, random_state))
-
-
-def _without_bins(
-    evidence: Rows | SummedRows, floors: Mapping[str, NoiseFloor], random_state: int | None
-) -> tuple[BinlessTests, tuple[str, ...]]:
-    if isinstance(evidence, SummedRows):
-        return BinlessTests(), (needs_rows("The AUC"), needs_rows("A test or an estimate without bins"))
+    if not isinstance(evidence, Rows):
+        missing = needs_rows("The AUC"), needs_rows("A test or an estimate without bins")
+        return NoiseTests(floors, BinlessTests(), verdicts, missing)
     if not floors:
-        return BinlessTests(), ()
-    if (missing := evidence.lacks("tests without bins")) is not None:
-        return BinlessTests(), (missing,)
-    tests = calibration_tests(evidence, random_state=random_state)
-    slope = calibration_slope(evidence)
-    p_values = [*(each.p_value for each in floors.values()), *(test.p_value for test in tests)]
-    together = combined_test([*p_values, slope.p_value], too_few(evidence.n_clusters))
-    unweighted = without_weights(KINDS[evidence.kind]) if evidence.is_weighted else None
-    sentences = [together.words, *(test.words for test in tests), unweighted, slope.words]
-    by_name = {test.test: BinlessTest(test) for test in tests}
-    return BinlessTests(**by_name, slope=slope, together=together), tuple(filter(None, sentences))
+        return NoiseTests(floors, BinlessTests(), verdicts)
+    if (lacking := evidence.lacks("tests without bins")) is not None:
+        return NoiseTests(floors, BinlessTests(), verdicts, (lacking,))
+    found = calibration_tests(evidence, random_state=random_state, tests=OF_ONE_CLAIM)
+    by_name = {str(test.test): BinlessTest(test) for test in found}
+    return NoiseTests(floors, BinlessTests(**by_name, slope=calibration_slope(evidence)), verdicts)
+
+
+def with_whole_vectors(tests: NoiseTests, evidence: Evidence, random_state: int | None) -> NoiseTests:
+    """Add the kernel test of whole vectors, which a model can fail whose confidence is calibrated."""
+    if not isinstance(evidence, Rows) or "vector" not in KINDS[evidence.kind].has:
+        return tests
+    if evidence.is_weighted:
+        return replace(tests, missing=(*tests.missing, without_weights(KINDS[evidence.kind])))
+    found = calibration_tests(evidence, random_state=random_state, tests=["skce"])
+    kernel = BinlessTest(found[0]) if found else None
+    return replace(tests, without_bins=replace(tests.without_bins, skce=kernel))
 
 
 def _measures(kind: str) -> dict[str, Measure]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from itertools import combinations
 from typing import Any, TypeAlias
 
@@ -24,8 +25,8 @@ from calib.evidence.group_shares import Shares
 from calib.evidence.parts import Groups
 from calib.evidence.rows import Evidence, Rows, Source, as_evidence
 from calib.evidence.sums import SummedRows
-from calib.stats.floors import ProblemFloors, discoveries, problem_floors
-from calib.stats.intervals import binomial_limits, combined_difference, few_clusters_factor
+from calib.stats.floors import ProblemFloors, clearest_first, discoveries, problem_floors
+from calib.stats.intervals import combined_difference, gap_limits, smallest_alpha
 
 #: What groups are cut from: a column or its name, a table, or cuts.
 Grouping: TypeAlias = str | Values | Cut | Sequence[Cut] | Sequence[str]
@@ -51,9 +52,6 @@ SLICE_COLUMNS = {
     "floor_upper": ("Floor, 95 %", "Error that a perfect model stays below in 95 of 100 cases"),
     "above_noise": ("Above noise", "Whether the group by itself is above noise, at the same rate"),
 }
-
-#: Smallest p-value that is told apart from 0.
-_SMALLEST_P = 1e-15
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -222,8 +220,7 @@ def slices(
     table = table.assign(accuracy=own.happened, confidence=own.score)
     table["share"] = own.weight / (own.weight + rest.weight)
     level = _compare(table, own, rest, together, fdr)
-    rank = pd.DataFrame({"p": np.log(table["p"]).round(4), "size": -table["difference"].abs().round(9)})
-    table = table.loc[rank.sort_values(["p", "size"], kind="stable").index]  # equal but for rounding: stable
+    table = table.iloc[clearest_first(table["p"], table["difference"].abs())]
     fields = {name: table[name].to_numpy() for name in SLICE_COLUMNS}
     return SliceTable(notion=notion, n_bins=n_bins, fdr=fdr, level=level, **fields)
 
@@ -251,7 +248,8 @@ def _compare(table: pd.DataFrame, own: Shares, rest: Shares, together: np.ndarra
     p_value, differs = np.ones(len(compared)), np.zeros(len(compared), dtype=bool)
     lower, upper = np.full((2, len(compared)), np.nan)
     if compared.any():
-        p_value[compared] = _p_values(own, rest, together)
+        limits = partial(_limits, own, rest, together)
+        p_value[compared] = smallest_alpha(limits, int(compared.sum()))
         differs[compared] = discoveries(p_value[compared], fdr)
     alpha = fdr * max(int(differs.sum()), 1) / n_compared
     lower[compared], upper[compared] = _limits(own, rest, together, np.full(int(compared.sum()), alpha))
@@ -266,23 +264,8 @@ def _limits(
     own: Shares, rest: Shares, together: np.ndarray, alpha: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray]:
     """Return the ends of the intervals of coverage 1 - alpha of the gaps of groups minus those of others."""
-    ends = []
-    for side in (own, rest):
-        rows = side.rows * few_clusters_factor(side.even, alpha)
-        low, high = binomial_limits(side.happened * rows, rows, alpha)
-        ends.append((side.gap, low - side.score, high - side.score))
-    return combined_difference(ends[0], ends[1], together)[1:]
-
-
-def _p_values(own: Shares, rest: Shares, together: np.ndarray) -> np.ndarray:
-    """Return the smallest alpha, to a relative 1e-6, at which each interval excludes 0."""
-    least, most = np.full(len(own.gap), np.log(_SMALLEST_P)), np.zeros(len(own.gap))
-    for _ in range(25):
-        middle = (least + most) / 2.0
-        lower, upper = _limits(own, rest, together, np.exp(middle))
-        excludes = (lower > 0.0) | (upper < 0.0)
-        least, most = np.where(excludes, least, middle), np.where(excludes, middle, most)
-    return np.exp(most)
+    first, second = ((side.gap, *gap_limits(side, alpha)) for side in (own, rest))
+    return combined_difference(first, second, together)[1:]
 
 
 def _points(gap: float) -> str:

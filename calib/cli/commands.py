@@ -34,7 +34,7 @@ from calib.answers.model_tables import (
     compare_methods,
     compare_models,
 )
-from calib.answers.noise_tests import BinlessTests, FloorNumbers, noise_tests
+from calib.answers.noise_tests import BinlessTests, FloorNumbers, NoiseTests, with_whole_vectors
 from calib.answers.slice_tables import SLICE_COLUMNS, SliceTable
 from calib.answers.slice_tables import slices as assess_slices
 from calib.base.exceptions import InputError
@@ -86,7 +86,7 @@ from calib.data.predictions import Announcement, in_common_classes
 from calib.data.splits import FOLD, column_of
 from calib.diagrams.model_sweeps import ModelSweeps, SweptNumber, draw_model_sweeps, sweep_models
 from calib.diagrams.style import figure_html, plotly_script
-from calib.evidence.rows import Rows
+from calib.evidence.rows import Evidence, Rows
 from calib.evidence.sums import SummedRows
 from calib.files.readers.roles import ChoiceError, models_in
 from calib.files.readers.writing import write_csv
@@ -94,7 +94,8 @@ from calib.files.saved.document import aligned, dumps, load_calibrator, loads
 from calib.files.saved.project import Project
 from calib.report.html import page
 from calib.report.sections import ReportInput, report_html
-from calib.stats.measures import MEASURES
+from calib.stats.binless import CombinedTest
+from calib.stats.measures import ECES, MEASURES, ece_of
 
 #: Options of what is computed in bins and compared with redraws.
 BINS_AND_REDRAWS = "n_bins n_resamples random_state"
@@ -115,12 +116,15 @@ class MethodData:
 class TestedMethodData(MethodData):
     noise: Mapping[str, FloorNumbers]  #: By notion, or "binary"
     without_bins: BinlessTests  #: Empty for --resamples 0 and for rows that do not allow it
+    together: CombinedTest  #: All tests together, which decide the conclusion
 
 
 @dataclass(frozen=True)
 class ConclusionData:
     words: str
-    conclusion: Conclusion = field(metadata=parts("direction level gaps"))
+    conclusion: Conclusion = field(
+        metadata=parts("direction level rejected guilty at_least at_most verdict gaps")
+    )
     suspected: IfTogether | None = None  #: If rows may belong together: the conclusion then
 
 
@@ -139,30 +143,59 @@ def metrics(options: Namespace) -> Output[MetricsData]:
     found = assessed(options)
     base = found.base
     asked = chosen(options, BINS_AND_REDRAWS)
-    numbers, table = _compared(found.methods, options.n_bins)
-    tested = {name: noise_tests(evidence, **asked) for name, evidence in found.methods.items()}
+    numbers, texts = _compared(found.methods, options.n_bins)
+    options_of_tests = {**asked, "tolerance": options.tolerance}
+    concluded = {name: conclude(evidence, **options_of_tests) for name, evidence in found.methods.items()}
+    tested = {name: conclusion.tests for name, conclusion in concluded.items()}
+    if options.n_resamples:
+        tested = {
+            name: with_whole_vectors(tests, found.methods[name], options.random_state)
+            for name, tests in tested.items()
+        }
     methods = [
-        TestedMethodData(**vars(each), noise=tests.numbers(), without_bins=tests.without_bins)
-        for each, tests in zip(numbers, tested.values(), strict=True)
+        TestedMethodData(
+            **vars(each),
+            noise=tested[name].numbers(),
+            without_bins=tested[name].without_bins,
+            together=concluded[name].combined,
+        )
+        for name, each in zip(found.methods, numbers, strict=True)
     ]
-    verdicts = [f"{name}: {line}" for name, tests in tested.items() for line in tests.verdicts]
-    verdicts += [f"{name}: {line}" for name, tests in tested.items() for line in tests.sentences]
+    said = {name: conclusion.words(base.class_names) for name, conclusion in concluded.items()}
+    words = said.pop(BASE)
+    suspected = concluded[BASE].suspected
+    lines = [words, *([] if suspected is None else [dependence_choice(suspected)])]
+    lines += [*(f"{name}: {sentence}" for name, sentence in said.items()), ""]
+    lines += [*_table_lines(_with_floors(texts, tested, base.kind)), HOW_SURE]
+    if options.all:
+        for name, tests in tested.items():
+            lines += ["", f"{name}: {concluded[name].combined.words}", *tests.sentences]
     folds = pd.DataFrame()
     rows = base.predictions if isinstance(base, Rows) else base
     if isinstance(rows, Announcement) and column_of(rows, FOLD) is not None:
         folds = fold_errors(rows, **asked)
         head = "by fold, on rows that the model of the fold was not fitted on; errors with their noise floor:"
-        verdicts += ["", head, *fold_texts(folds).to_string().splitlines()]
-    floors = tested[BASE].floors
-    floor = floors.get(base.notion) or next(iter(floors.values()), None)
-    conclusion = conclude(base, n_bins=options.n_bins)
-    words = conclusion.words(base.class_names, floor)
-    suspected = [] if conclusion.suspected is None else [dependence_choice(conclusion.suspected)]
+        lines += ["", head, *fold_texts(folds).to_string().splitlines()]
+    conclusion = ConclusionData(words, concluded[BASE], suspected)
     about = str(options.file), rows, getattr(rows, "n_classes", None), methods
-    data = MetricsData(
-        *about, rows_of(FoldNumber, folds), ConclusionData(words, conclusion, conclusion.suspected)
-    )
-    return Output("\n".join([*found.notes, words, *suspected, "", *table, "", *verdicts]), data)
+    data = MetricsData(*about, rows_of(FoldNumber, folds), conclusion)
+    return Output("\n".join([*found.notes, *lines]), data)
+
+
+def _with_floors(texts: pd.DataFrame, tested: Mapping[str, NoiseTests], kind: str) -> pd.DataFrame:
+    """Add a row below each error that has a noise floor, with the error of a perfect model."""
+    first = next(iter(ece_of(kind).values()))
+    for notion in tested[BASE].floors:
+        at = list(texts.index).index(ECES.get(notion, first).title) + 1
+        cells = {name: f"{tests.floors[notion].mean:.4f}" for name, tests in tested.items()}
+        floor = pd.DataFrame(cells, index=["of a perfect model"])
+        texts = pd.concat([texts.iloc[:at], floor[texts.columns], texts.iloc[at:]])
+    return texts
+
+
+def _table_lines(texts: pd.DataFrame) -> list[str]:
+    """Return the lines of a table, each as short as its cells allow."""
+    return texts.rename_axis(None).to_string().splitlines()
 
 
 @dataclass(frozen=True)
@@ -217,7 +250,7 @@ def fit(options: Namespace) -> Output[EvaluatedFitData]:
         if (again := overlap(unseen, calibrator)) is not None:
             notes.append(f"warning: {again.words}; assess the calibrator on other rows")
         methods, table = _compared(Assessed(Rows(unseen), calibrator).methods, options.bins)
-        notes += ["", f"on {unseen.n_samples:,} other rows:", *table, ""]
+        notes += ["", f"on {unseen.n_samples:,} other rows:", *_table_lines(table), ""]
     deliver(options.output, content)
     notes.append(f"wrote {options.output}")
     n_evaluation = 0 if unseen is None else unseen.n_samples
@@ -682,7 +715,7 @@ def _swept(models: Mapping[str, Any], methods: Iterable[str], options: Namespace
     return Output("\n".join(lines), SweepData(swept, rows_of(SweptNumber, swept.frame())))
 
 
-def _compared(methods: Mapping[str, Rows | SummedRows], n_bins: int) -> tuple[list[MethodData], list[str]]:
+def _compared(methods: Mapping[str, Evidence], n_bins: int) -> tuple[list[MethodData], pd.DataFrame]:
     """Return the numbers of every method, the base model first, and their table."""
     board = compare_methods(methods, n_bins=n_bins)
     found = []
@@ -691,5 +724,4 @@ def _compared(methods: Mapping[str, Rows | SummedRows], n_bins: int) -> tuple[li
         improvement = board.improvements.get(entry.name, {}) if position else {}
         about = str(entry.metrics.strategy), entry.metrics.values, entry.intervals
         found.append(MethodData(entry.metrics, *about, improvement))
-    texts = board.metric_texts()[list(methods)]
-    return found, [*texts.to_string(col_space=dict.fromkeys(texts, 30)).splitlines(), HOW_SURE]
+    return found, board.metric_texts()[list(methods)]

@@ -76,6 +76,8 @@ def metrics(command: ArgumentParser) -> None:
     """
     _add_file(command)
     command.add_argument("--calibrator", metavar="CAL.JSON", help="also assess the file with this calibrator")
+    command.add_argument("--all", action="store_true", help="also print every single test against noise")
+    _add_tolerance(command)
     _add_bins_and_redraws(command)
     _add_split(command)
 
@@ -596,6 +598,11 @@ def _add_bins_and_redraws(command: ArgumentParser) -> None:
     redraws = add("--resamples", dest="n_resamples", action=_whole(0, 1_000_000), metavar="R", help=words)
     redraws.default = N_RESAMPLES
     _add_seed(command, "the redraws")
+
+
+def _add_tolerance(command: ArgumentParser) -> None:
+    words = "percentage points that scores may be off in any range, such as 2"
+    command.add_argument("--tolerance", type=float, metavar="POINTS", help=words)
 
 
 def _add_seed(command: ArgumentParser, of: str) -> None:

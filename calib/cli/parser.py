@@ -18,7 +18,7 @@ from calib.base.version import __version__
 from calib.cli.input import Failure, FailureData, check_files, is_of_many, run_command
 from calib.cli.json_data import as_json
 from calib.cli.options import COMMANDS, WITHOUT_JSON, names_in_help
-from calib.cli.streams import is_piped, options_of, read_piped, show
+from calib.cli.streams import is_piped, options_of, read_piped, show, wrapped
 from calib.files.readers.raw_predictions import RemedyError
 from calib.files.readers.roles import ChoiceError, models_in
 
@@ -128,7 +128,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if not text:
         return output.code
     stream = sys.stderr if is_piped(getattr(options, "output", None)) else sys.stdout
-    unwritten = show(text, stream)
+    unwritten = show(text if wants_json else wrapped(text, stream), stream)
     return output.code if unwritten is None else report("output", f"not printed: {unwritten.strerror}", 2)
 
 

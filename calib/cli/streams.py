@@ -5,7 +5,9 @@ from __future__ import annotations
 import io
 import os
 import shlex
+import shutil
 import sys
+import textwrap
 from argparse import Namespace
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -55,6 +57,17 @@ def is_piped(output: Any) -> bool:
         return output is not None and os.path.samestat(os.stat(output), os.fstat(sys.stdout.fileno()))
     except (OSError, ValueError, AttributeError):  # no such file or name; no standard output, or no file
         return False
+
+
+def wrapped(text: str, stream: TextIO) -> str:
+    """Break the sentences that are longer than a terminal's lines; tables and pipes stay as they are."""
+    if not stream.isatty():
+        return text
+    width, lines = shutil.get_terminal_size().columns, []
+    for line in text.splitlines():
+        is_table = "  " in line.strip()
+        lines += [line] if is_table or len(line) <= width else textwrap.wrap(line, width)
+    return "\n".join(lines)
 
 
 def deliver(output: str | os.PathLike[str], content: bytes) -> None:

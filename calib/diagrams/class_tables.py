@@ -4,11 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import pandas as pd
 
+from calib.answers.conclusion import conclude
 from calib.base.exceptions import InputError
+from calib.base.interval_words import interval_words
 from calib.base.results import Drawn, Result
 from calib.data.defaults import FDR, N_BINS, N_RESAMPLES, RANDOM_STATE
 from calib.data.notions import Strategy
@@ -39,7 +42,6 @@ from calib.evidence.sums import SummedRows
 from calib.stats.floors import (
     ABOVE_NOISE,
     WITHIN_NOISE,
-    above_noise_words,
     discoveries,
     error_would_show,
     perfect_words,
@@ -54,79 +56,79 @@ CLASS_COLUMNS = {
     "true": ("True", "Rows whose true class it is"),
     "accuracy": ("Accuracy", "Share of its predictions that are right"),
     "confidence": ("Confidence", "Mean confidence of rows predicted as the class"),
+    "gap": ("Gap", "Accuracy minus confidence"),
+    "lower": ("Lower", "Lower end of the interval of the gap"),
+    "upper": ("Upper", "Upper end of the interval of the gap"),
+    "p_value": ("p", "Chance of such a gap if the class is right as often as it says"),
+    "flagged": ("Off", "Whether the gap is no noise, at the false discovery rate over all classes"),
     "class_ece": ("TL-ECE", "TL-ECE of this class alone"),
     "floor": ("Floor", "Mean TL-ECE of a perfect model of this size"),
     "floor_upper": ("Floor, 95 %", "TL-ECE that a perfect model stays below in 95 of 100 cases"),
     "smallest": ("Would show", "True TL-ECE that would exceed the floor (95 %) in 80 of 100 such samples"),
-    "p_value": ("p", "Chance that a perfect model shows as much"),
-    "flagged": ("Above noise", "At the false discovery rate over all classes"),
+    "above_noise": ("Above noise", "Whether the TL-ECE of this class by itself is, at the same rate"),
     "share": ("Share", "Share of the TL-ECE of all classes"),
 }
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class ClassTable(Result):
-    """Errors, noise floors and flags of the predicted classes, each array by class code."""
+    """Gaps, errors and noise floors of the predicted classes, each array by class code."""
 
     n_bins: int  #: Bins per class
     strategy: Strategy  #: How each class was binned
-    fdr: float  #: False discovery rate of `flagged`
+    fdr: float  #: False discovery rate of `flagged` and of `above_noise`
+    level: float  #: Coverage of each interval of a gap
     tl_ece: float  #: TL-ECE over all classes
+    order: np.ndarray  #: (L,) int64: Class codes: flagged classes first, smallest p, then largest gap
     #: (L,) int64: Rows of each predicted class, and rows of each true class
     predicted: np.ndarray
     true: np.ndarray
     #: (L,) float64: Accuracy and mean confidence of each predicted class; NaN if it is never predicted
     accuracy: np.ndarray
     confidence: np.ndarray
+    #: (L,) float64: Accuracy minus mean confidence, negative if overconfident, and the ends of its interval
+    gap: np.ndarray
+    lower: np.ndarray
+    upper: np.ndarray
+    p_value: np.ndarray  #: (L,) float64: Chance of such a gap if the class is right as often as it says
+    flagged: np.ndarray  #: (L,) bool: The guilty classes of `calib.conclude`
     #: (L,) float64: TL-ECE of the class, E[``|P(Y = l | c = l, h) - h|`` | c = l]; NaN if never predicted
     class_ece: np.ndarray
     #: (L,) float64: Mean and 95 % quantile of `class_ece` for a perfectly calibrated model with these scores
     floor: np.ndarray
     floor_upper: np.ndarray
     smallest: np.ndarray  #: (L,) float64: True error that would pass `floor_upper` in 80 of 100 such samples
-    p_value: np.ndarray  #: (L,) float64: Chance that such a model shows `class_ece` or more
-    #: (L,) bool: Above noise at the false discovery rate `fdr` (Benjamini & Hochberg 1995)
-    flagged: np.ndarray
+    #: (L,) bool: `class_ece` is above noise at the false discovery rate `fdr` (Benjamini & Hochberg 1995)
+    above_noise: np.ndarray
     #: (L,) float64: Share of the class in `tl_ece`; sums to 1 (zeros if `tl_ece` is 0)
     share: np.ndarray
 
-    @property
-    def ranked(self) -> np.ndarray:
-        """Class codes, largest share of the TL-ECE first; ties, and classes never predicted, by code."""
-        return np.argsort(-self.share, kind="stable")
-
-    @property
-    def clearest(self) -> np.ndarray:
-        """Codes of the classes above noise, the clearest evidence first; ties by the share of TL-ECE."""
-        order = np.lexsort((-self.share, np.nan_to_num(self.p_value, nan=2.0)))
-        return order[self.flagged[order]]
-
     def words(self, strong: str = "{}") -> str:
-        """Say how many predicted classes are above noise; `strong` as for `cell_words`."""
-        n_predicted = int((self.predicted > 0).sum())
-        return above_noise_words(self.flagged, n_predicted, "predicted classes", self.fdr, strong)
+        """Say how many predicted classes are off; `strong` as for `cell_words`."""
+        n_found, among = int(self.flagged.sum()), int((self.predicted > 0).sum())
+        counted = strong.format(f"{n_found:,} of {among:,}" if n_found else f"None of {among:,}")
+        verb = "is known to be off" if not n_found else "is off" if n_found == 1 else "are off"
+        return f"{counted} predicted classes {verb} (false discovery rate {100 * self.fdr:g}%)"
 
     def class_words(self, label: int, name: str, strong: str = "{}") -> str:
         """Describe one predicted class; `strong` as for `cell_words`."""
-        verdict = ABOVE_NOISE if self.flagged[label] else WITHIN_NOISE
-        hidden = "" if self.flagged[label] else f"; {error_would_show(self.smallest[label])}"
-        if self.p_value[label] <= self.fdr and not self.flagged[label]:
-            verdict += " among this many classes"
         confidence, accuracy = (
             strong.format(f"{value[label]:.3f}") for value in (self.confidence, self.accuracy)
         )
+        ends = interval_words(100 * self.lower[label], 100 * self.upper[label], least=1, sign="+")
+        off = "" if self.flagged[label] else ", not known to be off"
+        verdict = ABOVE_NOISE if self.above_noise[label] else WITHIN_NOISE
+        hidden = "" if self.above_noise[label] else f"; {error_would_show(self.smallest[label])}"
         return (
             f"{name} is predicted for {self.predicted[label]:,} rows: confidence {confidence}, accuracy "
-            f"{accuracy}. Its TL-ECE is {self.class_ece[label]:.4f}, {verdict} "
-            f"({perfect_words(self.floor[label], self.floor_upper[label])}{hidden}; p = "
-            f"{self.p_value[label]:.2g})."
+            f"{accuracy} ({ends} points{off}). Its TL-ECE is {self.class_ece[label]:.4f}, {verdict} "
+            f"({perfect_words(self.floor[label], self.floor_upper[label])}{hidden})."
         )
 
     def frame(self, class_names: tuple[str, ...] | None = None) -> pd.DataFrame:
-        """Return one row per class, ranked by share of the TL-ECE."""
-        order = self.ranked
-        columns = {name: getattr(self, name)[order] for name in CLASS_COLUMNS if name != "class"}
-        table = pd.DataFrame({"label": order} | columns)
+        """Return one row per class, in `order`."""
+        columns = {name: getattr(self, name)[self.order] for name in CLASS_COLUMNS if name != "class"}
+        table = pd.DataFrame({"label": self.order} | columns)
         return with_class_names(table, class_names)
 
 
@@ -140,16 +142,18 @@ def class_table(
     sample_weight: Values | None = None,
     cluster: Values | None = None,
     n_resamples: int = N_RESAMPLES,
-    random_state: int | np.random.Generator | None = RANDOM_STATE,
+    random_state: int | None = RANDOM_STATE,
 ) -> ClassTable:
     """Assess each predicted class separately, with noise floors and false discovery control.
+
+    Which classes are off, and their order, are those of `calib.conclude`.
 
     Parameters
     ----------
     y_true, scores, n_bins, strategy, sample_weight, cluster
         As for `calib.noise_floor`.
     fdr : float in (0, 1)
-        False discovery rate of `flagged`.
+        False discovery rate of `flagged` and of `above_noise`.
     n_resamples, random_state
         As for `calib.noise_floor`; the clearest classes get L / fdr redraws if that is more.
     """
@@ -162,43 +166,40 @@ def class_table(
     if (missing := evidence.lacks("notion:top-label")) is not None:
         raise InputError(missing)
     strategy = evidence.strategy if strategy is None else strategy
-    floors = problem_floors(
-        evidence,
-        notion="top-label",
-        n_bins=n_bins,
-        strategy=strategy,
-        fdr=fdr,
-        n_resamples=n_resamples,
-        random_state=random_state,
-    )
+    options: dict[str, Any] = {"n_bins": n_bins, "strategy": strategy, "fdr": fdr}
+    options |= {"n_resamples": n_resamples, "random_state": random_state}
+    conclusion = conclude(evidence, **options)
+    gaps = conclusion.by_class
+    assert gaps is not None, "predicted classes have gaps"
+    floors = problem_floors(evidence, notion="top-label", **options)
     cells = evidence.cells("top-label", n_bins=n_bins, strategy=strategy, effects=False)
 
-    def by_class(values: np.ndarray, absent: float = np.nan) -> np.ndarray:
+    def by_class(values: np.ndarray, absent: float = np.nan, label: np.ndarray = floors.label) -> np.ndarray:
         result = np.full(cells.n_classes, absent)
-        result[floors.label] = values
+        result[label] = values
         return result
-
-    def mean(values: np.ndarray) -> np.ndarray:
-        totals = np.bincount(cells.label, cells.weight * values, cells.n_classes)
-        return by_class(totals[floors.label] / floors.weight)
 
     contribution = by_class(floors.observed * floors.weight / cells.n_samples, 0.0)
     tl_ece = float(contribution.sum())
+    every = np.arange(cells.n_classes)
+    numbers = {"accuracy": gaps.happened, "confidence": gaps.score, "gap": gaps.gap, "p_value": gaps.p}
+    numbers |= {"lower": gaps.lower, "upper": gaps.upper}
     return ClassTable(
         n_bins=n_bins,
         strategy=strategy,
         fdr=fdr,
+        level=gaps.level,
         tl_ece=tl_ece,
+        order=np.append(gaps.label, every[~np.isin(every, gaps.label)]),
         predicted=by_class(floors.count, 0.0).astype(np.int64),
         true=evidence.true,
-        accuracy=mean(cells.mean_outcome),
-        confidence=mean(cells.mean_score),
+        **{name: by_class(values, label=gaps.label) for name, values in numbers.items()},
+        flagged=np.isin(every, conclusion.guilty),
         class_ece=by_class(floors.observed),
         floor=by_class(floors.mean),
         floor_upper=by_class(floors.upper),
         smallest=by_class(floors.smallest),
-        p_value=by_class(floors.p_value),
-        flagged=by_class(discoveries(floors.p_value, fdr), 0.0).astype(bool),
+        above_noise=by_class(discoveries(floors.p_value, fdr), 0.0).astype(bool),
         share=contribution / tl_ece if tl_ece > 0 else contribution,
     )
 

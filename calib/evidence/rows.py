@@ -459,6 +459,24 @@ class Rows:
         owner = np.append(pair // width, len(names))
         return Groups(column, tuple(names), evidence, owner, np.unique(code), shares)
 
+    def shares_by_class(self) -> tuple[np.ndarray, Shares]:
+        """Return the class codes of the problems of the first notion that have rows, and their shares."""
+        problems = self.problems()
+        size = np.diff(problems.offsets)
+        present = np.flatnonzero(size)
+        group = np.repeat(np.arange(len(present)), size[present])
+        correlation = 0.0 if self.dependence is None else self.dependence.correlation
+        own, _, _ = shares_of_groups(
+            group,
+            len(present),
+            problems.weights,
+            problems.outcomes,
+            problems.scores.astype(np.float64),
+            self.clusters.take(problems.rows),
+            correlation,
+        )
+        return problems.shape.labels_of(present), own
+
     def claims(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Return class, score and outcome of the one claim about each row, all (n,)."""
         event = event_scores(self.predictions)

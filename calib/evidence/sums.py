@@ -251,22 +251,16 @@ class SummedRows(Result):
         changed = replace(self._alone(sums), kind="top-label", class_names=names)
 
         def shares() -> tuple[Shares, Shares, np.ndarray]:
-            def per_group(values: np.ndarray) -> np.ndarray:
-                return np.bincount(sums.key, values, len(names))
-
-            right, squares = sums.outcome == 1, sums.total("weight_square")
-            weight, count = sums.total("weight"), sums.count.astype(np.float64)
-            own = ShareSums(
-                count=per_group(count),
-                weight=per_group(weight),
-                happened=per_group(weight * right),
-                score=per_group(sums.total("score")),
-                square=np.stack([per_group(squares * right)] * 2 + [per_group(squares)]),
-            )
+            own = _sums_by_key(sums, len(names))
             whole = {name: each.sum(axis=-1, keepdims=True) for name, each in vars(own).items()}
             return own.shares(), ShareSums(**whole).minus(own).shares(), np.zeros(len(names))
 
         return Groups(column, names, changed, np.arange(len(names)), np.unique(sums.key), shares)
+
+    def shares_by_class(self) -> tuple[np.ndarray, Shares]:
+        """Return the codes of the predicted classes, and their shares."""
+        present = np.unique(self.top.key)
+        return present, _sums_by_key(self.top, int(present[-1]) + 1).shares().of(present)
 
     def _alone(self, own: CellSums) -> SummedRows:
         right = float(own.total("weight")[own.outcome == 1].sum())
@@ -323,3 +317,20 @@ class SummedRows(Result):
             square,
             total(sums.total("variance")) * scale**2,
         )
+
+
+def _sums_by_key(sums: CellSums, n_keys: int) -> ShareSums:
+    """Return the sums over the rows of each key; rows are independent."""
+
+    def per_key(values: np.ndarray) -> np.ndarray:
+        return np.bincount(sums.key, values, n_keys)
+
+    right, squares = sums.outcome == 1, sums.total("weight_square")
+    weight, count = sums.total("weight"), sums.count.astype(np.float64)
+    return ShareSums(
+        count=per_key(count),
+        weight=per_key(weight),
+        happened=per_key(weight * right),
+        score=per_key(sums.total("score")),
+        square=np.stack([per_key(squares * right)] * 2 + [per_key(squares)]),
+    )

@@ -11,14 +11,12 @@ from typing import TYPE_CHECKING, Any
 import pandas as pd
 from sklearn.base import BaseEstimator
 
-from calib.answers.conclusion import conclude
 from calib.answers.metric_tables import metric_frame
 from calib.base.exceptions import InputError
 from calib.base.outputs import check_output, write_whole
 from calib.base.results import Result
 from calib.calibrators.catalogue import name_of
 from calib.data.defaults import N_BINS, N_RESAMPLES, RANDOM_STATE
-from calib.data.kinds import lacks
 from calib.data.predictions import Announcement, Scores, Values
 from calib.diagrams.reliability_diagrams import reliability_diagram
 from calib.evidence.rows import ReducedRows, Rows, Source, as_evidence
@@ -44,14 +42,7 @@ class CalibrationReport(Result):
     @cached_property
     def sentence(self) -> str:
         """How the confidence is off, in which range and classes, and which calibrators saw these rows."""
-        evidence = self.about.evidence
-        if lacks(self.about.kind, "tests without bins") is None:
-            found = conclude(evidence, n_bins=self.about.n_bins)
-            words = found.words(evidence.class_names)
-            words += f" {found.suspected.words()}" if found.suspected else ""
-        else:
-            words = f"{evidence.n_samples:,} rows of {self.about.kind.title}."
-        return " ".join([words, *self.about.used_to_fit])
+        return " ".join([*self.about.verdict, *self.about.used_to_fit])
 
     def frame(self) -> pd.DataFrame:
         """Return the numbers of every method, one row each."""

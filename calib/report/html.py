@@ -65,6 +65,11 @@ def bullets(contents: Iterable[str]) -> str:
     return "<ul>" + "".join(f"<li>{content}</li>" for content in contents) + "</ul>"
 
 
+def folded(title: str, *blocks: str) -> str:
+    """Return blocks of HTML that a click on their title shows."""
+    return f"<details><summary>{html.escape(title)}</summary>\n" + "\n".join(blocks) + "</details>"
+
+
 def section(key: str, title: str, *blocks: str) -> str:
     """Return a section of blocks of HTML under a heading."""
     return f'<section id="{key}"><h2>{html.escape(title)}</h2>\n' + "\n".join(blocks) + "</section>"

@@ -18,18 +18,18 @@ import pandas as pd
 from sklearn.base import BaseEstimator
 
 import calib.diagrams as diagrams
-from calib.answers.conclusion import conclude
+from calib.answers.conclusion import Conclusion, conclude
 from calib.answers.fitted_rows import used_rows
 from calib.answers.guarantee_cards import GuaranteeCard, guarantee_card
 from calib.answers.metric_tables import BASE, HOW_SURE, how_assessed, methods_of
 from calib.answers.model_tables import HOW_RANKED, ModelComparison, compare_methods, compare_models
-from calib.answers.noise_tests import BinlessTests, noise_tests
+from calib.answers.noise_tests import NoiseTests, with_whole_vectors
 from calib.base.version import __version__
 from calib.calibrators.binary import BinaryCalibrator
 from calib.calibrators.multiclass import MulticlassToBinary, as_multiclass
 from calib.data.defaults import N_BINS, N_RESAMPLES, RANDOM_STATE
 from calib.data.equal_rows import overlap
-from calib.data.kinds import Kind, kind_of, lacks, needs_rows, notions_of, without_weights
+from calib.data.kinds import Kind, kind_of, lacks, needs_rows, notions_of
 from calib.data.notions import TOP_NOTIONS, Notion
 from calib.data.predictions import Announcement, Values, effective_words
 from calib.diagrams.bin_sweep import ece_sweep, sweep_words
@@ -43,13 +43,13 @@ from calib.evidence.binning import BinStatistics
 from calib.evidence.rows import Rows, as_evidence
 from calib.evidence.sums import SummedRows
 from calib.files.findings.examination import Examination
-from calib.report.html import bullets, page, paragraph, section, table, text
+from calib.report.html import bullets, folded, page, paragraph, section, table, text
 from calib.scale.summary import Summary
 from calib.stats.bands import consistency_band
 from calib.stats.binless import calibration_frame, recalibration_words
 from calib.stats.effective import dependence_words
 from calib.stats.errors import accuracy
-from calib.stats.floors import WITHIN_NOISE, noise_floor, verdict
+from calib.stats.floors import noise_floor, verdict
 from calib.stats.measures import ECES
 
 #: Most classes in a table; the most important come first.
@@ -114,6 +114,23 @@ class ReportInput:
     def board(self) -> ModelComparison:
         """Numbers of all methods."""
         return compare_methods(self.methods, n_bins=self.n_bins)
+
+    @cached_property
+    def conclusion(self) -> Conclusion:
+        """The conclusion about the base model."""
+        return conclude(self.evidence, **self.draws)
+
+    @property
+    def verdict(self) -> list[str]:
+        """Return the conclusion in sentences, and what holds if rows belong together."""
+        words, suspected = self.conclusion.words(self.evidence.class_names), self.conclusion.suspected
+        return [words] if suspected is None else [words, suspected.words()]
+
+    @cached_property
+    def tests(self) -> NoiseTests:
+        """The single tests of the base model, with the test of whole vectors."""
+        tests = self.conclusion.tests
+        return with_whole_vectors(tests, self.evidence, self.random_state) if self.n_resamples else tests
 
     @cached_property
     def used_to_fit(self) -> list[str]:
@@ -272,52 +289,36 @@ def checks_section(about: ReportInput) -> list[str]:
 
 
 def verdict_section(about: ReportInput) -> list[str]:
-    """Errors of the base model beside their noise floors, and the cells that add most."""
-    evidence = about.evidence
-    tested = noise_tests(evidence, **about.draws)
-    sentences, floors = list(map(text, tested.verdicts)), tested.floors
+    """Return the conclusion and, folded, the single tests and the cells that add most to the error."""
+    evidence, tests = about.evidence, about.tests
+    blocks = [paragraph(text(words)) for words in about.verdict]
+    if about.recommendation:
+        blocks.append(paragraph(text(about.recommendation)))
+    sentences = [f"{about.conclusion.combined.words}.", *tests.verdicts]
     n_scores = evidence.predictions.n_scores if isinstance(evidence, Rows) else 0
     by_class, small = ECES["class-wise"], n_scores <= MOST_SCORES
-    if about.n_resamples and "top-label" in floors and small and by_class.missing(evidence) is None:
+    if about.n_resamples and "top-label" in tests.floors and small and by_class.missing(evidence) is None:
         drawn = noise_floor(evidence, **by_class.options, **about.draws)
-        sentences.append(text(verdict(drawn, by_class.title)))
-    heading = paragraph(f"The base model, in {about.bins}:")
-    if (missing := lacks(about.kind, "tests without bins")) is not None:
-        return [heading, bullets(sentences), paragraph(text(missing[0].upper() + missing[1:]))]
-    floor = floors.get(evidence.notion) or next(iter(floors.values()), None)
-    conclusion = conclude(evidence, n_bins=about.n_bins)
-    words = conclusion.words(evidence.class_names, floor)
-    together = tested.without_bins.together
-    blocks = [
-        paragraph(text(words)),
-        *([paragraph(text(conclusion.suspected.words()))] if conclusion.suspected else []),
-        *([paragraph(text(f"{together.words}."))] if together else []),
-        *([paragraph(text(about.recommendation))] if about.recommendation else []),
-        heading,
-        bullets(sentences),
-        *_tests_without_bins(about, tested.without_bins),
-    ]
+        sentences.append(verdict(drawn, by_class.title))
+    single = [bullets(map(text, sentences)), *_tests_without_bins(about)]
     if lacks(about.kind, "notion:top-label") is None:
         cells = worst_cells_words(about.cells, list(map(text, about.names)), 5)
-        blocks.append(paragraph("The (class, bin) cells of 20 rows or more that add most to TL-ECE:"))
-        blocks.append(bullets(cells or ["none: no cell holds 20 rows"]))
-    return blocks
+        single.append(paragraph("The (class, bin) cells of 20 rows or more that add most to TL-ECE:"))
+        single.append(bullets(cells or ["none: no cell holds 20 rows"]))
+    return [*blocks, folded(f"Single tests of the base model, in {about.bins}", *single)]
 
 
-def _tests_without_bins(about: ReportInput, found: BinlessTests) -> list[str]:
-    if not isinstance(about.evidence, Rows):
-        return [paragraph(text(needs_rows("A test or an estimate without bins")))]
+def _tests_without_bins(about: ReportInput) -> list[str]:
+    found = about.tests.without_bins
+    blocks = [paragraph(text(f"{missing[0].upper()}{missing[1:]}")) for missing in about.tests.missing]
     if found.slope is None:
-        return []
-    each = (found.kuiper, found.ks, found.spiegelhalter, found.skce)
-    tested = calibration_frame([one.test for one in each if one is not None], about.kind.scored)
-    slope = recalibration_words(found.slope, about.kind.scored)
-    if about.evidence.is_weighted:
-        slope += " " + without_weights(about.kind)
+        return blocks
+    tested = calibration_frame(list(found), about.kind.scored)
     return [
         paragraph("Tests that need no bins; outcomes are redrawn from the scores:"),
         table(tested.drop(columns="Redraws"), {"Statistic": ".4g", "p": ".3f"}),
-        paragraph(text(slope)),
+        paragraph(text(recalibration_words(found.slope, about.kind.scored))),
+        *blocks,
     ]
 
 
@@ -382,13 +383,11 @@ def classes_section(about: ReportInput) -> list[str]:
     heads = {name: head for name, (head, _) in CLASS_COLUMNS.items()}
     shown = classes.frame(about.names).head(MOST_CLASSES)[list(heads)].rename(columns=heads)
     formats = dict.fromkeys(heads.values(), ".3f") | {"Predicted": ",d", "True": ",d", "Share": ".1%"}
-    known = classes.flagged[classes.predicted > 0]
-    others = f" The others are {WITHIN_NOISE}." * bool(known.any() and not known.all())
-    sentence = f"{classes.words()}.{others} Each class is assessed in {about.bins}."
-    top = classes.ranked[:MOST_DRAWN]
+    sentence = f"{classes.words()}. Each class is assessed in {about.bins}."
+    top = classes.order[:MOST_DRAWN]
     top = top[classes.predicted[top] > 0]
     drawn = diagrams.draw_heat(class_heat(about.cells, top), about.names)
-    alt = f"Accuracy minus confidence by class and bin, the {len(top)} classes that add most to TL-ECE."
+    alt = f"Accuracy minus confidence by class and bin, the {len(top)} classes with the clearest gaps."
     return [paragraph(sentence), figure_html(drawn, "heat", alt), table(shown, formats)]
 
 

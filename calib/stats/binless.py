@@ -295,11 +295,13 @@ class CombinedTest(Result):
         return f"All {self.n_tests} tests together{_in_brackets(self)}: {self.verdict}"
 
 
-def combined_test(p_values: Sequence[float], untold: str | None = None) -> CombinedTest:
+def combined_test(
+    p_values: Sequence[float], untold: str | None = None, *, weights: Sequence[float] | None = None
+) -> CombinedTest:
     """Combine tests of calibration on the same rows into one of the same level.
 
     The tests, with p-values in (0, 1], may depend on each other in any way. `untold` says why rows allow no
-    verdict.
+    verdict; `weights` are positive, by default equal.
 
     Notes
     -----
@@ -314,7 +316,7 @@ def combined_test(p_values: Sequence[float], untold: str | None = None) -> Combi
     chance = np.minimum(np.asarray(p_values, dtype=np.float64), 1.0 - SIGNIFICANCE)
     if not len(chance):
         raise InputError("combined_test needs at least one p-value; got none")
-    mean = float(np.mean(np.tan((0.5 - np.maximum(chance, 1e-15)) * np.pi)))
+    mean = float(np.average(np.tan((0.5 - np.maximum(chance, 1e-15)) * np.pi), weights=weights))
     return CombinedTest(len(chance), float(np.arctan2(1.0, mean) / np.pi), untold)
 
 

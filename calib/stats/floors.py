@@ -557,12 +557,9 @@ def discoveries(p_value: Any, fdr: float) -> np.ndarray:
     return np.asarray(false_discovery_control(p_value) <= fdr)
 
 
-def above_noise_words(found: np.ndarray, among: int, what: str, fdr: float, strong: str = "{}") -> str:
-    """Say how many of `what` are above noise at a false discovery rate."""
-    n_found = int(found.sum())
-    counted = strong.format(f"{n_found:,} of {among:,}" if n_found else f"None of {among:,}")
-    be = "is" if n_found <= 1 else "are"
-    return f"{counted} {what} {be} {ABOVE_NOISE} (false discovery rate {100 * fdr:g}%)"
+def clearest_first(p_value: Any, size: Any) -> np.ndarray:
+    """Return the order of p-values, smallest first; of sizes, largest first, if they differ by rounding."""
+    return np.lexsort((-np.round(size, 9), np.round(np.log(p_value), 4)))
 
 
 def p_values(observed: np.ndarray, samples: np.ndarray) -> np.ndarray:

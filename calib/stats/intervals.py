@@ -8,7 +8,7 @@ shares and means are weighted, and (sum w)^2 / sum w^2 rows are effective (Kish 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
@@ -23,6 +23,7 @@ from calib.data.predictions import ConfidencePrediction, Scores, Values
 from calib.data.validation import check_level
 from calib.evidence.binning import BinaryProblems, BinStatistics
 from calib.evidence.clusters import MAX_CORRELATION, Clusters, Dependence, outcome_correlation
+from calib.evidence.group_shares import Shares
 from calib.evidence.row_scores import weighted_mean
 from calib.evidence.rows import Evidence, Rows, Source, as_evidence
 from calib.evidence.sums import SummedRows
@@ -40,6 +41,9 @@ BETWEEN_ROWS = (0.0, 0.25, 0.5, 0.75, 1.0)
 
 #: Fewest clusters with the rarer outcome that show a correlation, and the quantile of it that counts.
 _ENOUGH_CLUSTERS, _CORRELATED = 5, 0.85
+
+#: Smallest p-value that `smallest_alpha` tells apart from 0.
+SMALLEST_P = 1e-15
 
 
 @dataclass(frozen=True, repr=False)
@@ -319,6 +323,32 @@ def few_clusters_factor(n_clusters: Any, alpha: Any) -> Any:
     return (normal / student) ** 2
 
 
+def gap_limits(shares: Shares, alpha: np.ndarray | float) -> tuple[np.ndarray, np.ndarray]:
+    """Return the ends of the intervals, of coverage 1 - alpha, of how often outcomes happen minus the score.
+
+    Clopper & Pearson's, with weights and clusters for the effective rows (Korn & Graubard 1998).
+    """
+    rows = shares.rows * few_clusters_factor(shares.even, alpha)
+    low, high = binomial_limits(shares.happened * rows, rows, alpha)
+    return low - shares.score, high - shares.score
+
+
+def smallest_alpha(
+    limits: Callable[[np.ndarray], tuple[np.ndarray, np.ndarray]], n_intervals: int
+) -> np.ndarray:
+    """Return the smallest alpha, to a relative 1e-6, at which each interval of coverage 1 - alpha excludes 0.
+
+    `limits` gives the ends of the (n_intervals,) intervals for their values of alpha.
+    """
+    least, most = np.full(n_intervals, np.log(SMALLEST_P)), np.zeros(n_intervals)
+    for _ in range(25):
+        middle = (least + most) / 2.0
+        lower, upper = limits(np.exp(middle))
+        excludes = (lower > 0.0) | (upper < 0.0)
+        least, most = np.where(excludes, least, middle), np.where(excludes, middle, most)
+    return np.exp(most)
+
+
 def share_limits(evidence: Evidence, alpha: float) -> tuple[float, float]:
     """Return the ends of the interval of the accuracy: Clopper & Pearson, with weights Korn & Graubard."""
     mean = evidence.mean("accuracy")
@@ -387,7 +417,7 @@ def frequency_interval(cells: BinStatistics) -> tuple[np.ndarray, np.ndarray]:
 
 
 def mean_limits(
-    mean: np.ndarray, effective: np.ndarray, alpha: float, *, weighted: bool
+    mean: np.ndarray, effective: np.ndarray, alpha: float | np.ndarray, *, weighted: bool
 ) -> tuple[np.ndarray, np.ndarray]:
     """Return the ends of intervals of means of n outcomes (weighted: effective n), as `outcome_limits`."""
     if not weighted:

@@ -6,7 +6,7 @@ Results that contain rows are kept per session and end with it; shared ones cont
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import reduce
 from typing import Any, TypeVar, cast
@@ -217,12 +217,6 @@ def intervals(method: Method, n_bins: int) -> dict[str, tuple[float, float]]:
     keys = [key for key in MEASURES if getattr(numbers, key, None) is not None]
     ends = {key: interval(method, key, n_bins) for key in keys}
     return {key: pair for key, pair in ends.items() if not np.isnan(pair).any()}
-
-
-def guilty_first(method: Method, n_bins: int, codes: Iterable[int]) -> list[int]:
-    """Return class codes; the classes that the verdict names come first, in its order."""
-    named = [code for code in ask(calib.conclude, method, n_bins=n_bins).headline if code in codes]
-    return [*named, *(int(code) for code in codes if code not in named)]
 
 
 @kept()

@@ -115,7 +115,7 @@ def next_line(page: str) -> None:
         "Overview": ("pages/views/overview.py", "Verdict", {})
     }
     if page != "Calibrate" and lacks(data.kind, "notion:top-label") is None:
-        named = results.ask(conclude, base, n_bins=int(st.session_state.get("bins", N_BINS))).headline
+        named = results.ask(conclude, base, n_bins=int(st.session_state.get("bins", N_BINS))).guilty
         worst = {"class": str(named[0])} if named else {}
         words = f"Predicted {literal(data.evaluation.class_names[named[0]])}" if named else "Classes"
         steps["Classes"] = ("pages/views/classes.py", words, worst)

@@ -1,4 +1,4 @@
-"""Classes: the predicted classes ranked by their error, and one class in detail."""
+"""Classes: the predicted classes, those that are off first, and one class in detail."""
 
 from __future__ import annotations
 
@@ -15,17 +15,17 @@ from pages.shared import widgets as ui
 from pages.shared.needs import need_kind
 from pages.shared.page_parts import part
 from pages.shared.panels.class_detail import chosen_cell, forget_confused, show_class
-from pages.shared.session import BASE, Method, dataset
+from pages.shared.session import Method, dataset
 
 HEAT_ROWS = 12
 FORMATS = {"predicted": "localized", "true": "localized", "p_value": "%.2g", "share": "percent"}
 FORMATS |= {"accuracy": "%.3f", "confidence": "%.3f", "class_ece": "%.4f", "floor": "%.4f"}
-FORMATS |= {"smallest": "%.4f"}
+FORMATS |= {"smallest": "%.4f", "gap": "%+.3f", "lower": "%+.3f", "upper": "%+.3f"}
 COLUMNS = ui.columns_of(
     {name: head for name, head in CLASS_COLUMNS.items() if name != "floor_upper"}, FORMATS
 )
 #: Columns that are on the screen before one scrolls to the others.
-FIRST = ("class", "class_ece", "floor", "flagged", "confidence", "accuracy", "predicted")
+FIRST = ("class", "flagged", "gap", "lower", "upper", "confidence", "accuracy", "predicted", "class_ece")
 
 
 def pick_row(labels: np.ndarray) -> None:
@@ -50,13 +50,10 @@ def show_classes(method: Method, by_class: ClassTable, n_bins: int) -> None:
     with main:
         left, right = st.columns([2, 1], vertical_alignment="bottom")
         search = left.text_input("Search class names", key="class-search", placeholder="part of a name")
-        above_noise = right.toggle("Only above noise", key="only-flagged")
+        only_off = right.toggle("Only classes that are off", key="only-flagged")
         table = by_class.frame(names)
-        if method.name == BASE:  # the verdict is about the base model
-            order = results.guilty_first(method, n_bins, table["label"])
-            table = table.set_index("label", drop=False).loc[order].reset_index(drop=True)
         matches = table["class"].str.contains(search, case=False, regex=False)
-        if above_noise:
+        if only_off:
             matches &= table["flagged"]
         shown = table[matches].reset_index(drop=True)
         st.dataframe(
@@ -102,7 +99,7 @@ def show_classes(method: Method, by_class: ClassTable, n_bins: int) -> None:
         ui.download(table, "classes", about=(method, n_bins, names))
 
 
-ui.heading("Classes", "Which predicted classes are miscalibrated by more than noise explains?")
+ui.heading("Classes", "Which predicted classes are right less often, or more often, than they say?")
 need_kind("Classes")
 n_bins, method = ui.bins_and_method()
 by_class = results.ask(class_table, method, n_bins=n_bins)

@@ -5,10 +5,10 @@ from __future__ import annotations
 import pandas as pd
 import streamlit as st
 
-from calib import calibration_slope, decomposition, diagrams
+from calib import calibration_slope, conclude, decomposition, diagrams
 from calib.diagrams.row_lists import cell_order
 from calib.stats import calibration_tests, verdict
-from calib.stats.binless import calibration_frame, combined_test, recalibration_words
+from calib.stats.binless import calibration_frame, recalibration_words
 from calib.stats.measures import MEASURES
 from pages.shared import page_results as results
 from pages.shared import widgets as ui
@@ -153,10 +153,7 @@ def show_without_bins() -> None:
     if (compared := results.pairs(method)) is not None:
         tests = [*tests, compared]
     tested = calibration_frame(tests, scored)
-    chances = [floor.p_value for floor in floors.values() if floor.metric == "ece"]
-    chances += [*(test.p_value for test in tests), line.p_value]
-    together = combined_test(chances, next(iter(floors.values())).untold)
-    st.markdown(f"{together.words}, with the noise floors above.")
+    st.markdown(f"{results.ask(conclude, method, n_bins=n_bins).combined.words}.")
     st.dataframe(
         tested.drop(columns="Redraws").assign(p=tested["p"].map(p_words, na_action="ignore")),
         hide_index=True,

@@ -22,13 +22,12 @@ from pages.shared.session import BASE, MANY_SCORES, dataset, methods, scored
 
 def show_verdict() -> None:
     result = results.ask(conclude, base, n_bins=n_bins)
-    sure = None if result.pooled or result.classes else results.floor(base, main_error, n_bins)
     st.header(
-        result.words([ui.literal(name) for name in data.evaluation.class_names], sure),
+        result.words([ui.literal(name) for name in data.evaluation.class_names]),
         anchor=False,
-        help="Points are percentage points of confidence minus accuracy. All statements hold together with "
-        f"{result.level:.0%}, by exact intervals of all {result.n_ranges:,} ranges of the confidence that "
-        "were tested.",
+        help=f"{result.combined.words}. Points are percentage points of confidence minus accuracy. Intervals "
+        f"of all {result.n_ranges:,} ranges of the confidence hold together with {result.level:.0%}; of the "
+        "classes named, 5% are named in error at most.",
     )
     show_dependence(result.suspected)
     if data.split is not None:

@@ -183,7 +183,7 @@ def list_chosen() -> bool:
 
 
 def show_signature(method: Method, n_bins: int, diagram: ReliabilityDiagram, options: dict[str, Any]) -> None:
-    headline = results.ask(conclude, method, n_bins=n_bins).headline
+    headline = results.ask(conclude, method, n_bins=n_bins).named
     options = {"class_names": dataset().evaluation.class_names, "named": headline, **options}
     for column, panel in zip(st.columns(2), PANELS, strict=True):
         with column:

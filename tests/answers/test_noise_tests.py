@@ -1,4 +1,4 @@
-"""A method against noise: its floors, tests that need no bins, and all of them together."""
+"""A method against noise: its floors, and tests that need no bins."""
 
 from __future__ import annotations
 
@@ -7,16 +7,16 @@ import pytest
 
 from calib import noise_floor
 from calib.answers.folds import fold_errors, fold_texts
-from calib.answers.noise_tests import BinlessTests, noise_tests
+from calib.answers.noise_tests import OF_ONE_CLAIM, BinlessTests, noise_tests, with_whole_vectors
 from calib.evidence.rows import Rows
-from calib.stats.binless import calibration_slope, calibration_tests, combined_test
+from calib.stats.binless import calibration_slope, calibration_tests
 from tests.populations import dirichlet
 
 DRAWS = {"n_resamples": 20, "random_state": 3}
 
 
 @pytest.mark.parametrize("clustered", [False, True])
-def test_floors_and_tests_are_the_librarys_and_tested_together(clustered):
+def test_floors_and_tests_are_the_librarys(clustered):
     rows = dirichlet(300, sharpen=2.0)
     rows = rows.with_cluster(np.arange(300) // 3) if clustered else rows
     found = noise_tests(Rows(rows), n_bins=10, **DRAWS)
@@ -26,22 +26,29 @@ def test_floors_and_tests_are_the_librarys_and_tested_together(clustered):
         numbers = found.numbers()[notion]
         assert (numbers.perfect_mean, numbers.n_resamples) == (floor.mean, 20)
         assert numbers.perfect_q95 == floor.quantile(0.95)
-    tests = calibration_tests(rows, random_state=3)
-    for test in tests:
-        assert getattr(found.without_bins, test.test).test == test
+    tests = calibration_tests(rows, random_state=3, tests=OF_ONE_CLAIM)
+    assert list(found.without_bins) == tests
     slope = calibration_slope(rows)
     assert found.without_bins.slope == slope
-    chances = [each.p_value for each in (*found.floors.values(), *tests, slope)]
-    together = combined_test(chances, next(iter(found.floors.values())).untold)
-    assert found.without_bins.together == together
-    assert found.sentences == (together.words, *(test.words for test in tests), slope.words)
+    assert found.p_values == [each.p_value for each in (*found.floors.values(), *tests, slope)]
+    assert found.sentences == (*found.verdicts, *(test.words for test in tests), slope.words)
     assert len(found.verdicts) == len(found.floors) == 2
+
+
+def test_the_test_of_whole_vectors_is_told_but_decides_nothing():
+    evidence = Rows(dirichlet(300, sharpen=2.0))
+    found = noise_tests(evidence, **DRAWS)
+    added = with_whole_vectors(found, evidence, 3)
+    assert found.without_bins.skce is None
+    assert added.without_bins.skce.test == calibration_tests(evidence, random_state=3, tests=["skce"])[0]
+    assert added.p_values == found.p_values
+    assert len(added.sentences) == len(found.sentences) + 1
 
 
 def test_without_redraws_there_is_nothing_to_compare_with():
     rows = dirichlet(60)
     found = noise_tests(Rows(rows), n_resamples=0)
-    assert (found.floors, found.verdicts, found.sentences) == ({}, (), ())
+    assert (found.floors, found.verdicts, found.sentences, found.p_values) == ({}, (), (), [])
     assert found.without_bins == BinlessTests()
 
 

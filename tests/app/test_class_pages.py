@@ -7,6 +7,7 @@ import re
 import numpy as np
 import pytest
 
+import calib
 from calib import Predictions
 from pages.shared.session import Dataset
 from tests.app.running import open_page, with_binning, words
@@ -15,14 +16,16 @@ from tests.app.running import open_page, with_binning, words
 def test_classes_are_ranked_searched_and_opened():
     app = open_page("pages/views/classes.py")
     table = app.dataframe[0].value
-    assert table["class"].tolist()[:3] == ["airplane", "cat", "horse"]  # as the verdict names them
-    assert table["flagged"].tolist()[:3] == [True, True, True]
+    rows = app.session_state["dataset"].evaluation
+    guilty = [rows.class_names[code] for code in calib.conclude(rows).guilty]
+    assert table["class"].tolist()[: len(guilty)] == guilty  # as the verdict names them
+    assert table["flagged"].tolist() == [True] * len(guilty) + [False] * (10 - len(guilty))
     assert table["share"].sum() == pytest.approx(1.0)
     order = list(app.dataframe[0].proto.column_order)
-    assert order[:4] == ["class", "class_ece", "floor", "flagged"]  # what fits beside the class
+    assert order[:3] == ["class", "flagged", "gap"]  # what fits beside the class
     assert sorted(order) == sorted(table.columns)
-    assert "of 10** predicted classes are above noise" in words(app)
-    assert "`` airplane `` is predicted for" in words(app)
+    assert "of 10** predicted classes are off" in words(app)
+    assert f"`` {guilty[0]} `` is predicted for" in words(app)
 
     app.text_input(key="class-search").set_value("RS").run()
     assert app.dataframe[0].value["class"].tolist() == ["horse"]

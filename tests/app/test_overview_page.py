@@ -29,7 +29,7 @@ def test_the_verdict_and_the_class_it_leads_to():
     said = conclude(rows.labels, rows)
     names = [f"`` {name} ``" for name in rows.class_names]
     assert said.words(names) in [header.value for header in app.header]
-    worst = said.headline[0]
+    worst = said.guilty[0]
     assert (f"Predicted {names[worst]}", f"class={worst}") in links(app)
     assert "TL-ECE **" in words(app)
 

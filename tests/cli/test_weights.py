@@ -92,7 +92,7 @@ def test_what_counts_rows_says_so(file, capsys):
         "A rule of acceptance cannot use weights: its guarantee is about how many rows"
         in data["error"]["message"]
     )
-    assert main(["metrics", str(file), "--resamples", "20"]) == 0
+    assert main(["metrics", str(file), "--resamples", "20", "--all"]) == 0
     printed = capsys.readouterr().out
     assert "slope " in printed
     assert ("The kernel test of whole vectors cannot use weights" in printed) == (

@@ -168,7 +168,7 @@ def test_few_clusters_do_not_tell():
     assert floor.verdict.startswith("too few clusters to tell (6;")
     assert calibration_slope(labels, proba, cluster=cluster).untold == floor.untold
     assert np.isnan(calibration_frame(calibration_tests(labels, proba, cluster=cluster))["p"]).all()
-    assert floor.untold in conclude(labels, proba, cluster=cluster).words(floor=floor)
+    assert conclude(labels, proba, cluster=cluster).combined.untold == floor.untold
     assert "too few clusters" in effective_sample(labels, proba, cluster=cluster).words
     with pytest.raises(InputError, match="needs clusters"):
         effective_sample(labels, proba)

@@ -94,7 +94,7 @@ def test_page_is_well_formed_and_fetches_nothing(full):
     (policy,) = [a["content"] for t, a in outline.tags if t == "meta" and "http-equiv" in a]
     assert policy.startswith("default-src 'none'")
     allowed = "html head meta link title style script body h1 h2 h3 p span nav a section div bdi b ul li code"
-    allowed += " table thead tbody tr th td"
+    allowed += " details summary table thead tbody tr th td"
     assert {tag for tag, _ in outline.tags} <= set(re.findall(r"\w+", allowed))
 
 
@@ -165,7 +165,7 @@ def test_bins_are_the_same_everywhere_and_the_named_one_adds_most():
     assert "The bin that adds most to TL-ECE is 0.50 to 0.75: confidence 0.600, accuracy 0.200" in words
     assert "(n = 100)" in words
     assert "Every diagram has 4 equal-width bins" in words
-    assert "The base model, in 4 equal-width bins" in words
+    assert "Single tests of the base model, in 4 equal-width bins" in words
     assert "10 equal-width" not in words
 
 
@@ -213,8 +213,8 @@ def test_one_row_and_rows_always_right():
             assert f"{name} {error}, not distinguishable from noise" in words
             assert f"{name}{float(error):.4f}" in words
         assert "none: no cell holds 20 rows" in words
-    assert "None of 1 predicted classes is above noise" in item
-    assert "None of 3 predicted classes is above noise" in right
+    assert "None of 1 predicted classes is known to be off" in item
+    assert "None of 3 predicted classes is known to be off" in right
 
 
 def test_size_does_not_grow_with_the_rows():

@@ -117,17 +117,17 @@ PAIRS, MINUTES = 2.5e-5, 30.0
 FUNCTIONS: dict[str, tuple[Callable[..., Any], float | Callable[..., float]]] = {
     function.__name__: (function, cost)
     for cost, functions in (
-        (PASSES, (calib.calibrated_scores, calib.conclude, calib.metrics)),
+        (PASSES, (calib.calibrated_scores, calib.metrics)),
         (PASSES, (calib.class_diagram, calib.corp_curve, calib.decomposition, calib.paired_interval)),
         (PASSES, (calib.reliability_diagram, choose_actions, measure_interval, vector_losses)),
-        (REDRAWS, (calib.calibration_band, calib.calibration_slope, calib.class_table, calib.ece_sweep)),
+        (REDRAWS, (calib.calibration_band, calib.calibration_slope, calib.ece_sweep)),
         (REDRAWS, (calib.paired_difference, calib.slices, calib.validity_curve)),
         (REDRAWS, (binned_sweeps, canonical_noise_floors, class_binning, compare_schemes, confirm_choice)),
         (REDRAWS, (consistency_band, metric_intervals, watch_rows)),
         (REDRAWS, (calib.noise_floor, noise_floors, problem_floors)),
         (SEARCHES, (calib.choose_points_per_bin, write_table)),
         (_seconds_to_fit, (fit,)),
-        (_seconds_to_redraw, (calibration_tests,)),
+        (_seconds_to_redraw, (calib.class_table, calib.conclude, calibration_tests)),
         (_seconds_to_compare, (kernel_test,)),
         (_seconds_to_recommend, (calib.recommend,)),
         (lambda *_, **__: MINUTES, (calib.compare_models, calib.sweep_models, write_report)),

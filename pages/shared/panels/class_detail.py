@@ -41,8 +41,8 @@ def pick_bin(n_bins: int) -> None:
 def show_class(method: Method, table: ClassTable, n_bins: int) -> None:
     """Show the class chosen in the menu, the table or the map: a sentence, diagrams, confusions, rows."""
     names = dataset().evaluation.class_names
-    keep_in_address("class", range(len(table.share)), int(table.ranked[0]))
-    code = st.selectbox("Class", table.ranked.tolist(), key="class", format_func=lambda c: names[c])
+    keep_in_address("class", range(len(table.share)), int(table.order[0]))
+    code = st.selectbox("Class", table.order.tolist(), key="class", format_func=lambda c: names[c])
     predicted = bool(table.predicted[code])
     if predicted:
         st.markdown(table.class_words(code, ui.literal(names[code]), strong="**{}**"))

@@ -78,7 +78,7 @@ def show_picture(
     n_bins = int(st.session_state.get("bins", N_BINS))
     shown = [base] if after is None or after.name == BASE else [base, after]
     by_class = lacks(data.kind, "notion:top-label") is None
-    named = tuple(results.ask(conclude, base, n_bins=N_BINS).headline) if by_class else ()
+    named = tuple(results.ask(conclude, base, n_bins=N_BINS).named) if by_class else ()
     packed = results.ask(
         living_picture,
         *shown,
@@ -158,7 +158,7 @@ def show_static(key: str, method: Method, n_bins: int) -> None:
     by_class = lacks(data.kind, "notion:top-label") is None
     diagram = results.ask(reliability_diagram, method, n_bins=n_bins)
     panels: tuple[Panel, ...] = ("pooled", "classes") if by_class else ("pooled",)
-    named = results.ask(conclude, methods()[BASE], n_bins=N_BINS).headline if by_class else ()
+    named = results.ask(conclude, methods()[BASE], n_bins=N_BINS).named if by_class else ()
     for column, panel in zip(st.columns(len(panels)), panels, strict=True):
         with column:
             ui.chart(
