@@ -44,12 +44,12 @@ class ClassGaps(Result):
         return float(np.min(self.p * len(self.p) / np.arange(1, len(self.p) + 1)))
 
     def bounds(self, alpha: float) -> np.ndarray:
-        """Return by how much each class is off at least and at most, and its share of the rows, (3, C).
+        """Return how far each class is off at least, at most and as measured, and its share of the rows.
 
-        Together they hold with probability 1 - alpha.
+        The array is (4, C); all hold together with probability 1 - alpha.
         """
         ends = gap_limits(self.shares, alpha / len(self.p))
-        return np.stack([*sizes(*ends), self.shares.weight / self.n_samples])
+        return np.stack([*sizes(*ends), np.abs(self.gap), self.shares.weight / self.n_samples])
 
 
 def class_gaps(evidence: Evidence, fdr: float) -> ClassGaps:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
@@ -83,6 +83,28 @@ class CodedGap:
     gap: Gap = field(metadata=parts("direction lower upper count says right least most"))
 
 
+@dataclass(frozen=True)
+class ObservedExpected:
+    """How often Y = 1 is observed, and how often the scores expect it, over all rows."""
+
+    observed: float  #: Events, weighted if rows are
+    expected: float  #: Sum of the scores
+    #: 95 % interval (1 minus the level of the conclusion) of the ratio of both, by Clopper & Pearson
+    lower: float
+    upper: float
+
+    @property
+    def ratio(self) -> float:
+        """Observed divided by expected: below 1, scores are too high."""
+        return self.observed / self.expected if self.expected > 0.0 else float("nan")
+
+    @property
+    def words(self) -> str:
+        """The numbers as a sentence without its full stop."""
+        ends = with_interval(self.ratio, self.lower, self.upper, least=2)
+        return f"observed {self.observed:,.0f}, expected {self.expected:,.1f}, O/E {ends}"
+
+
 @dataclass(frozen=True, eq=False, repr=False)
 class IfTogether(Result):
     """The conclusion if rows that a test shows to be alike belonged together."""
@@ -102,7 +124,7 @@ class IfTogether(Result):
         if found.combined.untold is not None:
             then = f"there are {found.combined.untold}"
         elif found.pooled:
-            subject = "the score" if found.kind == "binary" else "the model"
+            subject = "Y = 1" if found.events else "the model"
             then = f"{subject} is {'; '.join(map(found.gap_words, found.pooled))}"
         elif found.classes:
             then = "only single classes stand out"
@@ -139,6 +161,8 @@ class Conclusion(Result):
     #: class of a tenth of the rows, or known to be off, by at most so much
     at_least: float
     at_most: float
+    largest: float  #: Percentage points: the largest gap measured in what `at_most` is about
+    events: ObservedExpected | None  #: All rows of a P(Y = 1); None for other predictions
     tolerance: float | None = None  #: Percentage points that a range may be off
     #: If a test shows rows to be right or wrong together: what holds if they belong together
     suspected: IfTogether | None = None
@@ -184,6 +208,19 @@ class Conclusion(Result):
 
     def words(self, class_names: Sequence[str] | None = None) -> str:
         """State the conclusion in one or two sentences, with these names of the classes, by default codes."""
+        said = self._verdict_words(class_names)
+        if self.events is None:
+            return said
+        numbers, slope = (
+            f"{self.events.words[0].upper()}{self.events.words[1:]}",
+            self.tests.without_bins.slope,
+        )
+        if slope is not None and slope.determined:
+            ends = with_interval(slope.slope, slope.slope_lower, slope.slope_upper, least=2)
+            numbers += f", slope {ends}"
+        return f"{said} {numbers}."
+
+    def _verdict_words(self, class_names: Sequence[str] | None) -> str:
         if self.combined.untold is not None:
             return f"{self.combined.untold[0].upper()}{self.combined.untold[1:]}."
         what = self.what
@@ -191,7 +228,7 @@ class Conclusion(Result):
         if not self.rejected:
             return f"{BY_LABELS} the {what} is {WITHIN_NOISE}{bound and f', and {bound}'}."
         if self.pooled:
-            subject = "the score" if self._events else "the model"
+            subject = "Y = 1" if self.events else "the score" if self._events else "the model"
             found = "; ".join(map(self.gap_words, self.pooled))
             first = f"{BY_LABELS} {subject} is {found}{bound and f', and {bound}'}."
             return f"{first} {classes[0].upper()}{classes[1:]}." if classes else first
@@ -235,7 +272,9 @@ class Conclusion(Result):
     def gap_words(self, gap: Gap) -> str:
         """Describe a range: direction, size and ends."""
         over = gap.direction == "overconfident"
-        what = ("too high" if over else "too low") if self._events else gap.direction
+        what: str = ("too high" if over else "too low") if self._events else gap.direction
+        if self.events:
+            what = f"observed {'less' if over else 'more'} often than expected"
         return " ".join(filter(None, [what, "by", gap.amount_words(), gap.range_words()]))
 
     @property
@@ -355,7 +394,8 @@ def _conclusion(
     bounds = [] if ranges is None else [ranges.bounds]
     if classes is not None:
         bounds.append(classes.bounds(each))
-    least, most, share = np.concatenate(bounds, axis=1)
+    least, most, measured, share = np.concatenate(bounds, axis=1)
+    counts = (share >= MIN_SHARE) | (least > 0.0)
     return Conclusion(
         kind=evidence.kind,
         n_samples=cells.n_samples,
@@ -367,7 +407,9 @@ def _conclusion(
         classes=_guilty(classes) if classes is not None and rejected else (),
         by_class=classes,
         at_least=float(least.max() * 100.0) if rejected else 0.0,
-        at_most=float(most[(share >= MIN_SHARE) | (least > 0.0)].max(initial=0.0) * 100.0),
+        at_most=float(most[counts].max(initial=0.0) * 100.0),
+        largest=float(measured[counts].max(initial=0.0) * 100.0),
+        events=ranges.events(alpha) if ranges is not None and evidence.kind == "binary" else None,
         tolerance=tolerance,
     )
 
@@ -392,6 +434,8 @@ class _Ranges:
     least: np.ndarray
     most: np.ndarray
     p_value: float  #: Smallest alpha at which a range would be known to be off
+    effective: Callable[[float], np.ndarray]  #: Effective rows of each for an interval that misses with alpha
+    is_weighted: bool
 
     @classmethod
     def of(cls, evidence: Evidence, cells: BinStatistics, alpha: float) -> _Ranges:
@@ -420,19 +464,30 @@ class _Ranges:
         says, right = sums["score"] / weight, sums["outcome"] / weight
         effective = weight**2 / sums["square"] / _range_effects(evidence, cells, first, last)
 
+        def rows(alpha: np.ndarray | float) -> np.ndarray:
+            return effective * few_clusters_factor(evidence.even_clusters, alpha)
+
         def limits(alpha: np.ndarray | float) -> tuple[np.ndarray, np.ndarray]:
-            rows = effective * few_clusters_factor(evidence.even_clusters, alpha)
-            low, high = mean_limits(right, rows, alpha, weighted=cells.is_weighted)
+            low, high = mean_limits(right, rows(alpha), alpha, weighted=cells.is_weighted)
             return says - high, says - low
 
         p_value = min(float(smallest_alpha(limits, len(says)).min()) * len(says), 1.0)
         ends = limits(alpha / len(says))
-        return cls(lower, upper, sums["count"].astype(np.int64), weight, says, right, *ends, p_value)
+        count = sums["count"].astype(np.int64)
+        return cls(lower, upper, count, weight, says, right, *ends, p_value, rows, cells.is_weighted)
 
     @property
     def bounds(self) -> np.ndarray:
-        """Return by how much each range is off at least and at most, and its share of the rows, (3, R)."""
-        return np.stack([*sizes(self.least, self.most), self.weight / self.weight.max()])
+        """Return what `ClassGaps.bounds` does, (4, R), of ranges."""
+        measured = np.abs(self.says - self.right)
+        return np.stack([*sizes(self.least, self.most), measured, self.weight / self.weight.max()])
+
+    def events(self, alpha: float) -> ObservedExpected:
+        """Return the numbers of the first range, which is the whole."""
+        says, right, weight = float(self.says[0]), float(self.right[0]), float(self.weight[0])
+        low, high = mean_limits(self.right[:1], self.effective(alpha)[:1], alpha, weighted=self.is_weighted)
+        ends = (float(end[0]) / says if says > 0.0 else float("nan") for end in (low, high))
+        return ObservedExpected(right * weight, says * weight, *ends)
 
     def clearest(self) -> tuple[Gap, ...]:
         """Return the range that is off most, times its rows, and the first apart from it in the other way."""

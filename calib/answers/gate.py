@@ -12,6 +12,7 @@ from xml.etree import ElementTree  # written, never read
 import numpy as np
 
 from calib.answers.baseline import Compared, MeasureChange, compare_with_baseline
+from calib.answers.conclusion import conclude
 from calib.answers.fitted_rows import used_rows
 from calib.answers.printed import escape_markdown, markdown_table
 from calib.base.exceptions import InputError
@@ -45,7 +46,9 @@ ANSWERS: tuple[Answer, ...] = get_args(Answer)
 class Check:
     """A limit, and whether these rows show that it is kept or broken."""
 
-    metric: str  #: A key of `calib.stats.measures.MEASURES`, or of `RULED`
+    #: A key of `calib.stats.measures.MEASURES`, of `RULED`, or "gap": how far scores are off in any range and
+    #: class, as `calib.Conclusion.at_most` says; its numbers are percentage points
+    metric: str
     #: Measured value; for a calibration error the plug-in estimate
     value: float
     #: Ends of its interval, see `calib.stats.measure_interval`; against a baseline, of the difference
@@ -162,6 +165,7 @@ def gate(
     *,
     most: Mapping[str, float] | None = None,
     least: Mapping[str, float] | None = None,
+    tolerance: float | None = None,
     baseline: Known | None = None,
     strict: bool = False,
     level: float = LEVEL,
@@ -183,6 +187,8 @@ def gate(
         As for `calib.noise_floor`.
     most, least : mapping of metric name to limit
         Largest and smallest allowed values; names from `calib.stats.measures.MEASURES`.
+    tolerance : float, optional
+        Percentage points that scores may be off in any range and class, as for `calib.conclude`.
     baseline : labelled predictions or a summary, optional
         Predictions of the last release. Accuracy, Brier score and calibration error must not be worse, on the
         rows that both share by their ids, else as on different rows; all of them together are called broken
@@ -224,8 +230,8 @@ def gate(
     """
     limits: list[Limit] = [(name, "max", value) for name, value in (most or {}).items()]
     limits += [(name, "min", value) for name, value in (least or {}).items()]
-    if not limits and baseline is None:
-        raise InputError("a gate needs at least one limit, such as tl_ece=0.03, or a baseline")
+    if not limits and tolerance is None and baseline is None:
+        raise InputError("a gate needs at least one limit, such as tl_ece=0.03, a tolerance, or a baseline")
     for name, _, limit in limits:
         if name in RULED and rule is None:
             raise InputError(f"{name} is about a rule that accepts predictions, and there is none; pass rule")
@@ -246,6 +252,8 @@ def gate(
         parts = [_Part(None, reading)] if groups is None else list(_parts(reading, groups))
         each = 1.0 - (1.0 - level) / len(parts)
         found.append([_check(part, limit, each, bins, draws, rule) for part in parts for limit in limits])
+        if tolerance is not None:
+            found[-1] += [_check_gaps(part, tolerance, each, bins | draws) for part in parts]
         if baseline is not None:
             compared = compare_with_baseline(reading, baseline, level=level, **bins)
             found[-1] += [_against(change, compared, level, strategy) for change in compared.changes]
@@ -270,6 +278,10 @@ class _Part(NamedTuple):
 
     group: str | None
     evidence: Evidence
+
+    @property
+    def words(self) -> str:
+        return "" if self.group is None else f" for {self.group} (n = {self.evidence.n_samples:,})"
 
 
 def _parts(evidence: Rows | SummedRows, groups: Mapping[str, Any]) -> Iterator[_Part]:
@@ -329,8 +341,7 @@ def _checked(
     too_low = floor is not None and floor.is_too_low
     if too_low and answer == "kept":
         answer = "undecided"
-    where = "" if part.group is None else f" for {part.group} (n = {part.evidence.n_samples:,})"
-    sentence = f"{title}{where} {'at most' if bound == 'max' else 'at least'} {limit:g} is {answer}: "
+    sentence = f"{title}{part.words} {'at most' if bound == 'max' else 'at least'} {limit:g} is {answer}: "
     measured = f"{value:.{decimals_of(lower, upper)}f}"
     sentence += f"measured {measured}, {100 * level:.6g} % interval {interval_words(lower, upper)}"
     words = "" if floor is None else f"; {floor.words}"
@@ -349,6 +360,32 @@ def _checked(
         perfect_q95=None if floor is None else floor.quantile(0.95),
         p_value=None if floor is None else floor.p_value,
         sentence=sentence + words,
+        group=part.group,
+        n_samples=None if part.group is None else part.evidence.n_samples,
+    )
+
+
+def _check_gaps(part: _Part, tolerance: float, level: float, options: dict[str, Any]) -> Check:
+    found = conclude(part.evidence, tolerance=tolerance, level=level, **options)
+    answers: dict[str | None, Answer] = {"within": "kept", "beyond": "broken", "undecided": "undecided"}
+    answer = answers[found.verdict]
+    ends = interval_words(found.at_least, found.at_most, least=1)
+    return Check(
+        metric="gap",
+        value=found.largest,
+        lower=found.at_least,
+        upper=found.at_most,
+        level=level,
+        limit=tolerance,
+        bound="max",
+        answer=answer,
+        perfect_mean=None,
+        perfect_q95=None,
+        p_value=found.combined.p_value,
+        sentence=(
+            f"Gap of every range and class{part.words} at most {tolerance:g} points is {answer}: measured "
+            f"{found.largest:.1f}, {100 * level:.6g} % interval {ends}"
+        ),
         group=part.group,
         n_samples=None if part.group is None else part.evidence.n_samples,
     )

@@ -409,6 +409,7 @@ def gate(options: Namespace) -> Output[GateData]:
         groups=_groups_of(evidence, options) if options.by else None,
         most=most,
         least=least,
+        tolerance=options.tolerance,
         baseline=baseline,
         rule=getattr(found.calibrator, "rule_", None),
         overlap=found.used,

@@ -194,6 +194,7 @@ def gate(command: ArgumentParser) -> None:
 
     calib gate predictions.csv --max tl_ece=0.03
     calib gate predictions.csv --max tl_ece=0.03 --strict --json
+    calib gate predictions.csv --tolerance 2
     calib gate logits.npz --calibrator cal.json --max tl_ece=0.02 --min accuracy=0.9
     calib gate predictions.csv --min accuracy=0.8 --by class
     calib gate predictions.csv --max conf_ece=0.05 --by site --by age --cut age=30,50
@@ -213,6 +214,7 @@ def gate(command: ArgumentParser) -> None:
     add = command.add_argument
     add("--max", action="append", default=[], metavar="METRIC=X", help="largest value allowed")
     add("--min", action="append", default=[], metavar="METRIC=X", help="smallest value allowed")
+    _add_tolerance(command)
     add("--baseline", metavar="FILE", help="predictions of the last release; fail if the new ones are worse")
     add("--strict", action="store_true", help="exit with 1 also if a limit is undecided")
     add("--junit", metavar="OUT.XML", help="also write the checks as JUnit XML")

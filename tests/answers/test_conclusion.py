@@ -192,12 +192,17 @@ def test_a_hundred_classes_far_too_modest():
     assert conclude(labels, modest).direction == "underconfident"
 
 
-def test_scores_of_an_event_are_too_high_or_too_low():
+def test_events_are_observed_less_often_or_more_often_than_expected():
     rows = BinaryPrediction(np.full(200, 0.7), np.arange(200) < 60, ("no", "yes"))
     for scores in (rows, rows.score):
         (gap,) = conclude(rows.labels, scores).pooled
         assert (gap.direction, gap.says - gap.right) == ("overconfident", pytest.approx(0.4))
-    assert "the score is too high by 40.0 points" in conclude(rows.labels, rows).words()
+    found = conclude(rows)
+    # 60 of 200 observed where 140 are expected, with the interval of Clopper and Pearson
+    exact = binomtest(60, 200).proportion_ci(0.95, method="exact")
+    assert (found.events.observed, found.events.expected) == pytest.approx((60, 140))
+    assert (found.events.lower, found.events.upper) == pytest.approx((exact.low / 0.7, exact.high / 0.7))
+    assert "Y = 1 is observed less often than expected by 40.0 points" in found.words()
 
 
 def test_weights_change_what_is_said_and_equal_ones_nothing():

@@ -13,7 +13,14 @@ import pytest
 from scipy.stats import binom, binomtest
 
 from benchmarks.populations import at_error, draw_labels, overconfident, scores
-from calib import BinaryPrediction, InputError, Predictions, TopLabelPrediction
+from calib import (
+    BinaryPrediction,
+    ConfidencePrediction,
+    InputError,
+    Predictions,
+    TopLabelPrediction,
+    conclude,
+)
 from calib.answers.gate import ANSWERS, GateResult, gate
 from calib.cli.commands import GateData
 from calib.cli.json_data import as_json
@@ -270,3 +277,21 @@ def test_an_end_of_the_interval_at_the_limit_keeps_it():
         for end, answer in ((near, "undecided"), (far, "kept")):
             limits = {bound: {"accuracy": getattr(check, end)}}
             assert gate(rows.labels, rows.proba, **limits).answer == answer
+
+
+@pytest.mark.parametrize(("tolerance", "answer"), [(5, "broken"), (20, "undecided"), (40, "kept")])
+def test_a_tolerance_is_a_limit_of_the_conclusion(tolerance, answer):
+    """100 rows of 0.8 of which 60 are right: off by 20 points, 10.3 to 30.3 by Clopper and Pearson."""
+    rows = ConfidencePrediction(np.full(100, 0.8), np.arange(100) < 60)
+    (check,) = gate(rows, tolerance=tolerance, n_resamples=20).checks
+    assert (check.metric, check.answer, check.limit) == ("gap", answer, tolerance)
+    found = conclude(rows, n_resamples=20)
+    assert (check.lower, check.upper, check.value) == (found.at_least, found.at_most, pytest.approx(20.0))
+
+
+def test_a_tolerance_is_checked_in_groups_at_their_level():
+    rows = ConfidencePrediction(np.full(200, 0.8), np.arange(200) % 10 < 8)
+    checks = gate(rows, tolerance=30, n_resamples=20, groups={"site": np.arange(200) % 2}).checks
+    assert [(check.group, check.level) for check in checks] == [("site = 0", 0.975), ("site = 1", 0.975)]
+    part = ConfidencePrediction(rows.confidence[::2], rows.labels[::2])
+    assert checks[0].upper == conclude(part, level=0.975, n_resamples=20).at_most
