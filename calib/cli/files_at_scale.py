@@ -71,7 +71,7 @@ def summarize(options: Namespace) -> Output[SummaryData]:
             faults="drop" if options.drop else "stop",
             workers=workers,
             progress=progress,
-            **chosen(options, "by class_wise part scores"),
+            **chosen(options, "by class_wise part"),
             **columns(options),
         )
     deliver(options.output, summary_bytes(summary))
@@ -108,7 +108,7 @@ def fit(options: Namespace) -> Output[FitData]:
         raise InputError(f"for many files, --part must be calibration or evaluation; got {part!r}")
     given = {"groups": groups, "part": part, "workers": _workers(options), **columns(options)}
     with progress_line() as progress:
-        fitted = fit_files(options.file, calibrator, scores=options.scores, progress=progress, **given)
+        fitted = fit_files(options.file, calibrator, progress=progress, **given)
     deliver(options.output, dumps(fitted))
     n_rows = fitted.fitted_on_.n_samples
     lines = [f"{name_of(fitted)} fitted on {n_rows:,} rows", f"wrote {options.output}"]
@@ -127,7 +127,7 @@ def apply(options: Namespace) -> Output[AppliedData]:
         )
     calibrator = load_calibrator(options.calibrator)
     with progress_line() as progress:
-        asked = {"scores": options.scores, "progress": progress, **columns(options)}
+        asked = {"progress": progress, **columns(options)}
         done = apply_files(calibrator, options.file, options.output, **asked)
     files = counted(len(done.files), "file")
     resumed = f"; {done.n_resumed:,} of them were finished by an earlier run" if done.n_resumed else ""

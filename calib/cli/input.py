@@ -191,7 +191,7 @@ def read_rows(options: Namespace, *, labelled: bool = True, examined: bool = Fal
         if "calibration" in examinations and not options.part and name == "evaluation":
             calibration = examinations["calibration"].announced(options.scores)
     elif labelled and not labels and not options.part:
-        calibration, rows = read_pair(file, scores=options.scores, abstentions=none, **columns(options))
+        calibration, rows = read_pair(file, abstentions=none, **columns(options))
     else:
         raw = read_raw(file, labels=labels, split=options.part, given=given)
         raw = raw if labelled else decided_but_for_labels(raw)

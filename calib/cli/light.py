@@ -14,7 +14,7 @@ from typing import NoReturn
 from calib.base.exceptions import InputError, not_installed
 from calib.base.results import parts
 from calib.cli.input import Output, columns, fix_codes, refuse_summary
-from calib.cli.streams import options_of
+from calib.cli.streams import options_of, question_lines
 from calib.data.kinds import KINDS
 from calib.files.findings.codes import Finding, counted
 from calib.files.findings.examination import Examination
@@ -82,6 +82,8 @@ def check(options: Namespace) -> Output[CheckData]:
             if finding.code == "columns_ambiguous" and raw.roles is not None:
                 hint = f" [{options_of(raw.roles.choices)}]"
             lines.append(f"  {finding.severity}: {finding.code}: {finding.message}{hint}")
+            if finding.code == "columns_ambiguous" and raw.roles is not None:
+                lines += [f"    {line}" for line in question_lines(raw.roles.choices)]
         if not examination.findings:
             lines.append("  no problems found")
         read_as = [RoleData(*role) for role in roles]

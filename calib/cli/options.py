@@ -573,6 +573,10 @@ def _add_columns(command: ArgumentParser) -> None:
     words = "votes in place of a label: a column of an annotator, or of counts or shares for a class; "
     words += "repeatable, or a pattern such as 'votes_*'"
     add("--votes", action="append", default=[], metavar="COLUMN", help=words)
+    words = "read only rows with this value; repeatable, values of one column are alternatives"
+    add("--only", action="append", default=[], metavar="COLUMN=VALUE", help=words)
+    words = "leave out rows with this label, such as CANCEL; repeatable"
+    add("--drop-label", action="append", default=[], metavar="VALUE", help=words)
     add("--model", metavar="NAME", help="the model to read, if the file holds several")
     add("--words", metavar="TABLE", help="probabilities of a confidence in words: high=0.9,low=0.3")
     words = "class whose probability the score is; of multilabel scores, the only class to use"

@@ -18,7 +18,7 @@ from calib.base.version import __version__
 from calib.cli.input import Failure, FailureData, check_files, is_of_many, run_command
 from calib.cli.json_data import as_json
 from calib.cli.options import COMMANDS, WITHOUT_JSON, names_in_help
-from calib.cli.streams import is_piped, options_of, read_piped, show, wrapped
+from calib.cli.streams import is_piped, options_of, question_lines, read_piped, show, wrapped
 from calib.files.readers.raw_predictions import RemedyError
 from calib.files.readers.roles import ChoiceError, models_in
 
@@ -109,7 +109,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return report("input", f"{error.fact}; {remedy}", 2)
     except ChoiceError as error:
         each = " or --each-model" if models_in(error.choices) and hasattr(options, "each_model") else ""
-        return report("input", f"{error.fact}; add {options_of(error.choices)}{each}", 2)
+        code = report("input", f"{error.fact}; add {options_of(error.choices)}{each}", 2)
+        show("\n".join(question_lines(error.choices)), sys.stderr)
+        return code
     except InputError as error:
         return report("input", str(error), 2)
     except OSError as error:

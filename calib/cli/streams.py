@@ -15,6 +15,7 @@ from typing import Any, TextIO
 
 from calib.base.exceptions import InputError
 from calib.base.outputs import write_whole
+from calib.files.readers.roles import Choice
 from calib.files.readers.source import Limits
 
 #: Stands for standard input or output in place of a file.
@@ -125,9 +126,16 @@ def progress_line() -> Iterator[Callable[[float, str], None] | None]:
         stream.flush()
 
 
-def options_of(choices: Sequence[str]) -> str:
-    """Return the options that decide how columns are read, from choices such as "label=repaid"."""
-    given = [
-        f"--{option} {shlex.quote(value)}" for option, _, value in (each.partition("=") for each in choices)
-    ]
-    return " or ".join(given) or "--score, --label, --predicted or --correct COLUMN"
+def options_of(choices: Sequence[Choice]) -> str:
+    """Return the options that decide how columns are read."""
+    return " or ".join(_options(choice) for choice in choices)
+
+
+def question_lines(choices: Sequence[Choice]) -> list[str]:
+    """Return each possible reading: what speaks for and against it, rows as it reads them, its options."""
+    told = [(choice, choice.lines(number)) for number, choice in enumerate(choices, 1) if choice.title]
+    return [line for choice, lines in told for line in (*lines, f"  choose with {_options(choice)}")]
+
+
+def _options(choice: Choice) -> str:
+    return " ".join(f"--{o.replace('_', '-')} {shlex.quote(value)}" for o, value in choice.given.items())

@@ -101,6 +101,8 @@ def read(
     model: str | None = None,
     positive: str | None = None,
     words: Mapping[str, float] | None = None,
+    drop_label: str | Sequence[str] = (),
+    only: str | Sequence[str] = (),
     limits: Limits | None = None,
     progress: Progress | None = None,
 ) -> Announcement:
@@ -132,6 +134,10 @@ def read(
         like, or the last label. For multilabel scores, the only class to read.
     words : mapping of str to float, optional
         Probabilities that the words of a confidence stand for, such as {"high": 0.9, "low": 0.3}.
+    drop_label : str or sequence of str, optional
+        Labels whose rows are left out, such as "CANCEL" of a question that was never resolved.
+    only : str or sequence of str, optional
+        "COLUMN=VALUE": the rows to read. Values of one column are alternatives; columns must all agree.
 
     Returns
     -------
@@ -153,7 +159,10 @@ def read(
     """
     columns = {"label": label, "votes": votes, "score": score, "predicted": predicted, "correct": correct}
     columns |= {"weight": weight, "id": id, "cluster": cluster, "group": group, "fold": fold, "model": model}
-    given = given_columns({**columns, "positive": positive, "words": words})
+    given = given_columns(
+        {**columns, "positive": positive, "words": words}
+        | {"drop_label": drop_label, "only": only, "scores": scores}
+    )
     options: dict[str, Any] = {"format": format, "limits": limits, "progress": progress}
     raw = read_raw(source, labels=labels, split=split, roles=roles, given=given, **options)
     return usable(with_choices(raw, abstentions, positive), scores)
@@ -210,7 +219,7 @@ def read_pair(
     its split column (values such as val, calibration, test), without rows named train. A file that names no
     calibration rows gives (None, all rows). Arguments as for `read`.
     """
-    given = given_columns(columns)
+    given = given_columns({**columns, "scores": scores})
     raw = divide(read_table(source, format=format, limits=limits, progress=progress), roles, given=given)
     if "evaluation" not in raw:
         raise RemedyError(

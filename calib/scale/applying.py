@@ -92,7 +92,8 @@ def apply(
     if groups is None:
         column = groups_in(calibrator, pd.DataFrame(dict(table_of_batch(first).columns)))
         groups = None if column is None else str(column.name)
-    reader = decide(first, by=groups or (), scores=scores, labelled=False, given=given_columns(columns))
+    given = given_columns({**columns, "scores": scores})
+    reader = decide(first, by=groups or (), scores=scores, labelled=False, given=given)
     digest = hashlib.blake2b(dumps(calibrator).split(b'"checksum"')[-1], digest_size=16).hexdigest()
     done = {
         path: _finished(target, _origin(path, digest)) for path, target in zip(inputs, targets, strict=True)

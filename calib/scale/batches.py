@@ -20,7 +20,6 @@ from calib.data.kinds import KINDS
 from calib.data.validation import MISSING, as_names
 from calib.files.readers.answers import ANOTHER, classes_in
 from calib.files.readers.arrow import column_values, table_of_batch
-from calib.files.readers.candidates import guess_roles
 from calib.files.readers.conventions import is_called
 from calib.files.readers.nested import writes_lists
 from calib.files.readers.raw_predictions import (
@@ -35,6 +34,7 @@ from calib.files.readers.raw_predictions import (
     refused_weights,
     vectors_on,
 )
+from calib.files.readers.readings import guess_roles
 from calib.files.readers.roles import Given, Roles, numbered, part_of
 from calib.files.readers.tables import Table, as_float_column, as_keys, by_word, some_names, words_in
 from calib.scale.sweep import Sweep
@@ -283,7 +283,7 @@ def _codes(raw: RawPredictions) -> np.ndarray:
 def _class_scores(given: Sequence[np.ndarray], scale: str) -> Sequence[np.ndarray]:
     """Return the probabilities of each class, an array for each."""
     columns = list(np.ascontiguousarray(given[0].T)) if given[0].ndim == 2 else given
-    if scale in ("logits", "log_probabilities"):
+    if scale in ("logits", "log_probabilities", "percent"):
         return list(np.ascontiguousarray(vectors_on(np.stack(columns, axis=1), scale).T))
     same = len({column.dtype for column in columns}) == 1
     return columns if same else [column.astype(np.float64) for column in columns]

@@ -165,7 +165,7 @@ def fit(
         part=part,
         scores=scores,
         class_names=class_names,
-        given=given_columns(columns),
+        given=given_columns({**columns, "scores": scores}),
     )
     if scan.reader.roles.weight is not None:
         raise InputError("fits at scale count every row once; leave out the column of weights")

@@ -128,7 +128,7 @@ def summarize(
         weighted=weighted,
         scores=scores,
         class_names=class_names,
-        given=given_columns(columns),
+        given=given_columns({**columns, "scores": scores}),
     )
     check_streamed(scan.reader.kind, class_wise)
     digests, findings, total = [], [], Sums()

@@ -30,7 +30,7 @@ from calib.data.validation import group_name
 from calib.datasets import EXAMPLE_TITLES, Example, load_example
 from calib.datasets.example import simulated_columns
 from calib.evidence.rows import Rows
-from calib.files.readers.candidates import MOST_MODELS
+from calib.files.readers.columns import MOST_MODELS
 from calib.files.readers.roles import Roles
 from calib.files.saved import dumps
 from calib.files.saved.project import FurtherModel, Project, Settings, Upload

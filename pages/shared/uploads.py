@@ -17,7 +17,8 @@ from calib.data.predictions import Announcement, in_common_classes, rows_that_co
 from calib.data.several_models import on_common_rows, pairs_of_models
 from calib.files.findings import Examination
 from calib.files.findings.codes import LABEL_CODES, AcceptedFix
-from calib.files.readers.candidates import MOST_MODELS, guess_roles
+from calib.files.readers.columns import MOST_MODELS
+from calib.files.readers.readings import guess_roles
 from calib.files.readers.roles import Given, Roles, models_in
 from calib.files.readers.tables import Table
 from calib.files.saved.project import Upload, UploadedFile

@@ -24,7 +24,7 @@ FRAMES = {
             "predicted": PREDICTED,
             "confidence": CONFIDENCE,
             "label": np.where(CORRECT, PREDICTED, "emu"),
-            "weight": WEIGHT,
+            "sample_weight": WEIGHT,
         }
     ),
 }

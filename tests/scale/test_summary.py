@@ -327,7 +327,7 @@ def test_weights_and_logits(rows, tmp_path):
     random = np.random.default_rng(2)
     weights = random.choice([0.0, 0.5, 1.0, 3.0], N)
     logits = {f"logit_{code}": np.log(proba[:, code].astype(np.float64)) + 0.3 for code in range(L)}
-    pq.write_table(pa.table(logits | {"label": labels, "weight": weights}), tmp_path / "a.parquet")
+    pq.write_table(pa.table(logits | {"label": labels, "sample_weight": weights}), tmp_path / "a.parquet")
     summary = scale.summarize(tmp_path)
     inside = calib.read(tmp_path / "a.parquet")
     for notion in ("confidence", "top-label"):

@@ -15,7 +15,6 @@ from calib.files.readers.answers import ANOTHER, as_outcomes, classes_in
 from calib.files.readers.columns import is_within
 from calib.files.readers.raw_predictions import (
     RawPredictions,
-    are_single_percentages,
     from_log_odds,
     is_outside,
     points_of,
@@ -174,7 +173,7 @@ def _scale(raw: RawPredictions, usable: np.ndarray) -> Finding | None:
             repair=lambda data: replace(data, proba=data.proba / data.proba.dtype.type(top)),
         )
     if low >= 0.0 and high <= 100.0:
-        sure = are_single_percentages(usable)
+        sure = raw.scale_of(usable) == "percent"
         how = "they are divided by 100" if sure else "the fix divides by 100"
         return Finding(
             "percent",

@@ -32,6 +32,7 @@ CODES = (
     "not_finite",
     "log_probabilities",
     "percent",
+    "odds",
     "points",
     "negative",
     "logits",

@@ -25,7 +25,7 @@ def find_doubt(raw: RawPredictions) -> Finding | None:
     """Say that columns can be read in several ways, or in none, and which options decide."""
     if raw.roles is None or raw.roles.doubt is None:
         return None
-    values = [choice.partition("=")[2] for choice in raw.roles.choices]
+    values = [value for choice in raw.roles.choices for value in choice.given.values()]
     message = str(ChoiceError(raw.roles.doubt, raw.roles.choices))
     return Finding("columns_ambiguous", "error", f"{message}.", columns=tuple(dict.fromkeys(values)))
 

@@ -12,6 +12,7 @@ from calib.base.parallel import map_row_blocks
 from calib.data.matrices import ROW_SUM_TOLERANCE, row_sums
 from calib.data.predictions import Predictions
 from calib.files.findings.codes import Finding, Repair, some
+from calib.files.readers.columns import are_odds
 from calib.files.readers.raw_predictions import (
     LOG_SUM_TOLERANCE,
     RawPredictions,
@@ -52,6 +53,14 @@ def find_scale(raw: RawPredictions) -> Finding | None:
             f"scores run from {low:.4g} to {high:.4g} and rows sum to {np.median(sums):.5g}: these are "
             "percentages. The fix divides by 100.",
             hundredths,
+        )
+    if are_odds(matrix):
+        return Finding(
+            "odds",
+            "error",
+            f"scores run from {low:.4g} to {high:.4g}, and their inverses sum to about 1: these are decimal "
+            "odds. The fix takes the inverses, divided by their sum.",
+            repair=lambda data: _renormalised(replace(data, proba=1.0 / data.proba)),
         )
     if low < 0.0 or high > 1.0 + 1e-6:
         lows = map_row_blocks(lambda block: block.min(axis=1), matrix)

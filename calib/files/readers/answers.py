@@ -9,7 +9,7 @@ from os.path import commonprefix
 import numpy as np
 import pandas as pd
 
-from calib.files.readers.conventions import words_of
+from calib.files.readers.conventions import is_called, words_of
 from calib.files.readers.tables import as_keys, by_word, words_in
 
 #: Cells that say whether a prediction is right, in several languages, and the letters of graders.
@@ -61,9 +61,15 @@ def as_outcomes(values: np.ndarray) -> np.ndarray:
     return by_word(values, lambda word: RIGHT_OR_WRONG.get(_short(word), np.nan))
 
 
-def right_or_another(predicted: np.ndarray, correct: np.ndarray) -> np.ndarray:
+def outcomes_of(values: np.ndarray, name: str) -> np.ndarray:
+    """Return `as_outcomes` of a column that says right or, by its name, wrong."""
+    outcomes = as_outcomes(values)
+    return 1.0 - outcomes if is_called(name, "wrong") else outcomes
+
+
+def right_or_another(predicted: np.ndarray, outcome: np.ndarray) -> np.ndarray:
     """Return true classes: the predicted class if it is right, `ANOTHER` if it is wrong, "" if unknown."""
-    outcome, labels = as_outcomes(correct), as_keys(predicted)
+    labels = as_keys(predicted)
     labels[outcome == 0.0] = ANOTHER
     labels[np.isnan(outcome)] = ""
     return labels

@@ -13,7 +13,7 @@ import numpy as np
 import pandas as pd
 
 from calib.data.likeness import MIN_CLUSTERS
-from calib.files.readers.answers import no_classes, says_right, yes_or_no
+from calib.files.readers.answers import no_classes, outcomes_of, says_right, yes_or_no
 from calib.files.readers.conventions import (
     KNOWN,
     LABEL_PREFIX,
@@ -25,9 +25,10 @@ from calib.files.readers.conventions import (
     SUFFIX,
     conventions_of,
     normalised,
+    words_of,
 )
 from calib.files.readers.roles import Given
-from calib.files.readers.tables import Table, as_float, as_float_column, by_word, words_in
+from calib.files.readers.tables import Table, as_float, as_float_column, as_keys, by_word, words_in
 
 #: Largest distance of a score from [0, 1] by rounding.
 ROUNDING = 1e-3
@@ -35,6 +36,29 @@ ROUNDING = 1e-3
 MARKS = tuple("_ .:/()[]{}=-")
 #: Most rows used to judge sums and separation, and to count distinct values.
 LOOKED_AT, FIRST = 20_000, 2_000
+#: Misses that scores must expect before a column without any is a threshold on them, not the true class.
+EXPECTED = 4.0
+#: As `EXPECTED`, of a column that is called label.
+MANY_EXPECTED = 20.0
+#: Standard errors by which an AUC differs from 1/2, and a prediction agrees with a label, beyond chance.
+BEYOND = 2.0
+#: Fewest rows for a test that scores go with labels.
+FEW_ROWS = 30
+#: A prediction with a lower score is sometimes wrong.
+UNSURE = 0.6
+#: Correlation of two columns of two values from which both may be the label, and its fewest rows.
+PHI, LEAST_ALIKE = 0.5, 10
+#: Most cells looked at to find columns that sum to 1.
+MOST_CELLS = 4_000_000
+#: Words in the names of percentages.
+PERCENT_WORDS = words_of(
+    "pct percent percentage prozent pourcent porcentaje prob proba probability p confidence conf certainty "
+    "risk likelihood chance konfidenz confiance"
+)
+#: Words of two values that say nothing about what a column is.
+PLAIN = words_of("0 1 yes no y n true false t f")
+#: Most columns of scores that are compared one by one.
+MOST_MODELS = 50
 #: Fewest rows before consecutive numbers count as row numbers.
 MIN_INDEX_ROWS = 10
 #: Most boundaries at each end of a name between which a class is searched.
@@ -87,35 +111,38 @@ class Columns:
                 del self.word[name]
         self._words: dict[str, frozenset[str]] = {}
         self._sums: dict[tuple[str, ...], np.ndarray] = {}
+        self._thresholds: dict[str, tuple[float, str]] = {}
         self._find_roles()
 
     def _find_roles(self) -> None:
         given, word = self.given, self.word
-        self.numeric = [name for name in word if self[name].dtype.kind in "fiu"]
+        self.numeric = [n for n in word if self[n].dtype.kind in "fiu" and not np.isnan(self[n]).all()]
         self.fractions = {name for name in self.numeric if not is_whole(self[name])}
         self.side = self._side()
-        free = [name for name in word if name not in self.side.values()]
-        classes = [name for name in free if name not in self.fractions]
-        matches = [match for name in word for match in self.tools[name].values()]
-        labels_named = {match["of"] for match in matches if "of" in match.groupdict()}
-        predicted = [n for n in classes if self.called(n, "predicted") or self._predicted_by_tool(n)]
-        predicted = [n for n in predicted if n not in (given.label, given.correct, *given.score)]
-        predicted.sort(key=lambda name: (word[name] != "announced", not self.called(name, "predicted")))
+        named = {given.label, given.predicted, given.correct, *given.score}
+        side = {name for name in self.side.values() if name is not None}
+        self.free = [n for n in word if n in named or not (n in side or self.is_aside(n))]
+        self.classes = [n for n in self.free if n not in self.fractions]
+        classes = [name for name in self.classes if name not in named]
+        of_tools = {m["of"] for name in word for m in self.tools[name].values() if "of" in m.groupdict()}
+        predicted = [n for n in classes if self.is_predicted(n) and not self.called(n, "label", "true")]
+        if {"announced", "calibrated"} <= {*word.values()}:  # calib wrote it
+            predicted = [name for name in predicted if word[name] == "announced"]
         self.predicted = [given.predicted] if given.predicted else predicted
-        graded = [name for name in free if self.says_right(name)]
+        graded = [name for name in classes if self.says_right(name)]
         if any(self.called(name, "confidence") for name in word):
-            graded += [name for name in free if self.called(name, "grade") and is_flag(self[name])]
-        self.correct = given.correct or next(iter(graded), None)
-        taken = {*self.predicted[:1], self.correct, *given.score}
-        tiers = (NAMES["true"] - {"answer"}, {"answer"}, NAMES["label"], {"correct"})
-        labels = [name for names in tiers for name in classes if name not in taken and word[name] in names]
-        labels += [n for n in classes if n not in taken and ("label" in self.tools[n] or n in labels_named)]
-        self.labels = [given.label] if given.label else list(dict.fromkeys(labels))
-        used = {*self.predicted, *self.labels, self.correct} - set(given.score)
-        self.scores = [
-            name for name in self.numeric
-            if name in given.score or name in free and name not in used and not self.is_aside(name)
-        ]  # fmt: skip
+            graded += [name for name in classes if self.called(name, "grade") and is_flag(self[name])]
+        self.correct = [given.correct] if given.correct else graded
+        tiers = (NAMES["true"] - {"answer"}, {"answer"}, NAMES["label"])
+        labels = [name for names in tiers for name in classes if word[name] in names]
+        labels += [name for name in classes if "label" in self.tools[name] or name in of_tools]
+        labels = [name for name in dict.fromkeys(labels) if name not in (*predicted, *self.correct)]
+        self.labels = [given.label] if given.label else labels
+        used = {*self.predicted, *self.labels, *self.correct} - {*given.score}
+        self.scores = [name for name in self.numeric if name in self.free and name not in used]
+        self.unit = [n for n in self.scores if n in self.fractions and is_within(self[n])]
+        truths = {*self.truths.values()} - {*given.score}
+        self.scores = [name for name in self.scores if name not in truths]
 
     def _side(self) -> dict[str, Any]:
         given = self.given
@@ -150,7 +177,7 @@ class Columns:
             return False
         return is_row_number(values) or (named and self.word[name] != "row" and is_whole(values))
 
-    def _predicted_by_tool(self, name: str) -> bool:
+    def _by_tool(self, name: str) -> bool:
         match = self.tools[name].get("predicted")
         return match is not None and match.groupdict().get("of", name) in self.word
 
@@ -166,17 +193,12 @@ class Columns:
         for name in names:
             if name not in self._words:
                 words = frozenset(words_in(self[name])[1])
-                self._words[name] = words - no_classes(words)
+                self._words[name] = words - no_classes(words) - {*self.given.drop_label}
         return frozenset().union(*(self._words[name] for name in names))
 
     def is_aside(self, name: str) -> bool:
         """Whether a column holds times, parts of the data or row numbers, by its name."""
         return self.called(name, "aside", "index")
-
-    def has_few_words(self, name: str, most: int) -> bool:
-        """Whether the first rows of a column of texts or whole numbers have 2 to `most` distinct values."""
-        few = name not in self.fractions and len(set(self[name][:FIRST].tolist()))
-        return 2 <= few <= most
 
     def is_flag(self, name: str) -> bool:
         """Whether cells are 0 and 1, true and false, or yes and no."""
@@ -186,19 +208,19 @@ class Columns:
 
     def says_right(self, name: str) -> bool:
         """Whether a column says if predictions are right, by its name and its cells."""
-        named = self.called(name, "correct") or "correct" in self.tools[name]
+        named = self.called(name, "correct", "wrong") or "correct" in self.tools[name]
         return named and says_right(self[name])
 
     def is_predicted(self, name: str) -> bool:
         """Whether a column holds predictions, by a word in its name."""
         words = set(self.word[name].split("_"))
-        return bool(words & PREDICTED_WORDS) or "predicted" in self.tools[name]
+        return bool(words & PREDICTED_WORDS) or self.called(name, "predicted") or self._by_tool(name)
 
     @cached_property
     def truths(self) -> dict[str, str]:
         """The columns of 0 and 1 that say whether a class is true, by the column of the class's scores."""
         scores: dict[str, list[str]] = {}
-        for name in self.scores:
+        for name in (name for name in self.scores if name in self.unit or self.event_of(name)):
             for of in {name.strip(), (self.event_of(name) or ("", name, ""))[1]}:
                 scores.setdefault(of, []).append(name)
         found: dict[str, str] = {}
@@ -295,6 +317,62 @@ class Columns:
             self._sums[key] = sums_of(rows)
         return sums_to_one(self._sums[key], share)
 
+    def agreement(self, scores: Sequence[str], label: str) -> float:
+        """Return by how many standard errors the highest score names the class more often than by chance.
+
+        Classes are those in the names of the scores, or else in the order of the label's values.
+        """
+        rows = self.rows(scores, FIRST).astype(np.float64)
+        codes, words = words_in(self[label][: len(rows)])
+        classes = [w for w in sorted(words, key=_by_number) if w in self.words(label)]
+        places = {word: at for at, word in enumerate(classes)}
+        if len(rows) != len(codes) or len(classes) < 2:
+            return 0.0
+        true = np.array([places.get(word, -1) for word in words])[codes]
+        known = np.isfinite(rows).all(axis=1) & (true >= 0)
+        top, true = rows[known].argmax(axis=1), true[known]
+        if not len(true):
+            return 0.0
+        size = max(rows.shape[1], len(classes))
+        chance = float(np.bincount(top, minlength=size) @ np.bincount(true, minlength=size)) / len(true) ** 2
+        spread = np.sqrt(max(chance * (1.0 - chance), 1e-4) / len(true))
+        return float(((top == true).mean() - chance) / spread)
+
+    def decided(self, scores: Sequence[str], label: str) -> np.ndarray | None:
+        """Return the highest scores if the label is always their class, though some are low; else None."""
+        rows = self.rows(scores, FIRST).astype(np.float64)
+        rows = np.nan_to_num(np.hstack([1.0 - rows, rows]) if rows.shape[1] == 1 else rows, nan=-np.inf)
+        codes, words = words_in(self[label][:FIRST])
+        if rows.size == 0 or len(rows) != len(codes):
+            return None
+        top, high = rows.argmax(axis=1), rows.max(axis=1)
+        one_to_one = len(np.unique(top * len(words) + codes)) == len(words) == len(np.unique(top))
+        expected = MANY_EXPECTED if self.called(label, "label") else EXPECTED
+        sure = high.min() >= UNSURE or -np.log(high.clip(0.5)).sum() < expected
+        return high if one_to_one and len(words) > 1 and not sure else None
+
+    def are_odds(self, names: Sequence[str]) -> bool:
+        """Whether columns are decimal odds: above 1, and their inverses sum to between 1 and 1.15."""
+        if names[0] in self.table.matrices or len({len(self[name]) for name in names}) > 1:
+            return False
+        return are_odds(self.rows(names, LOOKED_AT))
+
+    def outcomes(self, correct: str) -> np.ndarray:
+        """Return 1.0 for right, 0.0 for wrong and NaN for other rows, also of a column that says wrong."""
+        return outcomes_of(self[correct], correct)
+
+    def goes_with(self, scores: Sequence[str], label: str) -> bool:
+        """Whether the highest score names the class beyond chance; True if rows are too few to tell."""
+        few = len(self[label]) < FEW_ROWS and label in self.labels
+        return few or self.agreement(scores, label) > BEYOND
+
+    def is_percent(self, name: str) -> bool:
+        """Whether a column holds percentages: up to 100, with a name of percentages or of probabilities."""
+        named = {*self.word[name].split("_")} & PERCENT_WORDS or "%" in name
+        if not named or not is_within(self[name], 100.0) or is_within(self[name], 10.0):
+            return False
+        return float(np.nanmedian(self[name][:LOOKED_AT])) > 1.0
+
     def are_as_long(self, name: str, other: str) -> bool:
         """Whether two columns have equal lengths; arrays of an archive may differ."""
         return len(self[name]) == len(self[other])
@@ -321,11 +399,106 @@ class Columns:
         return float(auc), float((auc - 0.5) / np.sqrt((n_event + n_other + 1) / (12 * n_event * n_other)))
 
     @cached_property
-    def decided(self) -> str:
-        """A sentence about the columns of decisions, empty if there are none."""
-        if not self.predicted:
-            return ""
-        return f"column {self.predicted[0][:60]!r} holds decisions, and calibration needs their probabilities"
+    def groups(self) -> list[tuple[str, ...]]:
+        """Neighbouring columns of numbers whose rows sum to 1 or to 100."""
+        columns = [name for name in self.scores if is_within(self[name], 100.0)]
+        if len(columns) < 2 or len({len(self[name]) for name in columns}) > 1:
+            return []
+        n_rows = max(MIN_INDEX_ROWS, min(FIRST, MOST_CELLS // len(columns)))
+        rows = np.stack([np.nan_to_num(self[name][:n_rows].astype(np.float64)) for name in columns])
+        sums = np.vstack([np.zeros(rows.shape[1]), rows.cumsum(axis=0)])
+        means, found, start = sums.mean(axis=1), [], 0
+        while start < len(columns) - 1:
+            total = 1.0 if rows[start].max(initial=0.0) <= 1.0 + ROUNDING else 100.0
+            least, most = np.searchsorted(means, means[start] + total * np.array([0.98, 1.02]))
+            ends = [end for end in (most - 1, least) if start + 1 < end < len(sums)]
+            ends = [end for end in ends if sums_to_one((sums[end] - sums[start]) / total, 0.95)]
+            if ends:
+                found.append(tuple(columns[start : ends[0]]))
+            start = ends[0] if ends else start + 1
+        return found
+
+    @cached_property
+    def grouped(self) -> dict[str, tuple[str, ...]]:
+        """The group of columns that sum to 1 of each of their names."""
+        found = {name: group for group in self.groups for name in group}
+        for frame in self.frames(self.scores):
+            if self.sum_to_one(frame.columns, 0.95):
+                found |= dict.fromkeys(frame.columns, frame.columns)
+        return found
+
+    def threshold_of(self, name: str, expected: float = EXPECTED) -> str | None:
+        """Return the score that a column of two values is a threshold on, though misses are expected.
+
+        A true class that is separated so well is unlikely: the scores expect more than `expected` misses.
+        """
+        if name not in self._thresholds:
+            scores = [score for score in self.scores if score in self.unit or self.is_called_score(score)]
+            scores = [score for score in scores if score != name][:MOST_MODELS]
+            self._thresholds[name] = max(
+                ((self._misses(name, score), score) for score in scores), default=(0.0, "")
+            )
+        misses, score = self._thresholds[name]
+        return score if misses > expected else None
+
+    def _misses(self, name: str, score: str) -> float:
+        """Return how many misses a score expects, if a column is a threshold on it; else 0."""
+        if len(self.sides(name, score) or ()) != 2:
+            return 0.0
+        values = np.asarray(self[score], dtype=np.float64)[:FIRST]
+        high = 100.0 if np.nanmax(values, initial=0.0) > 1.0 + ROUNDING else 1.0
+        chance = (values / high).clip(0.0, 1.0)
+        return float(np.nansum(np.minimum(chance, 1.0 - chance)))
+
+    def sides(self, name: str, score: str) -> list[str] | None:
+        """Return the values of a column in the order of a score, if a threshold divides them; else None."""
+        if len(self.words(name)) > 2 or not self.are_as_long(name, score):
+            return None
+        codes, words = words_in(self[name])
+        values = np.asarray(self[score], dtype=np.float64)
+        known = np.isfinite(values) & np.array([word in self.words(name) for word in words])[codes]
+        found = pd.Series(values[known]).groupby(codes[known]).agg(["mean", "min", "max", "nunique"])
+        found = found.sort_values("mean")
+        if len(found) == 2:
+            below, above = found.iloc[0], found.iloc[1]
+            if below["max"] > above["min"] or found["nunique"].sum() <= 2:
+                return None
+        return [words[code] for code in found.index]
+
+    def alike(self, name: str, other: str) -> bool:
+        """Whether two columns that differ could both be the label: of the same words, or flags that agree."""
+        first, second = self.words(name), self.words(other)
+        if not self.are_as_long(name, other) or min(len(first), len(second)) < 2:
+            return False
+        (codes, words), (others, other_words) = (words_in(self[each][:FIRST]) for each in (name, other))
+        pairs = len(np.unique(codes * len(other_words) + others))
+        if pairs == len(words) == len(other_words):  # one names the classes of the other
+            return first == second and (as_keys(self[name]) != as_keys(self[other])).any()
+        texts = self[name].dtype == self[other].dtype == object and not first & second <= PLAIN
+        if texts and len(first & second) > 1 and (first <= second or second <= first):
+            return True
+        if len(first) != 2 or len(second) != 2:
+            return False
+        known = np.array([word in first for word in words])[codes]
+        known &= np.array([word in second for word in other_words])[others]
+        a, b = codes[known] == words.index(max(first)), others[known] == other_words.index(max(second))
+        if len(a) < LEAST_ALIKE or not 0 < a.mean() < 1 or not 0 < b.mean() < 1:
+            return False
+        phi = float(np.corrcoef(a, b)[0, 1])
+        return (phi if first == second else abs(phi)) > PHI
+
+    def say_the_same(self, name: str, other: str) -> bool:
+        """Whether two columns divide the rows in the same way, with the same words or with none in common."""
+        if name not in self.word or other not in self.word or not self.are_as_long(name, other):
+            return False
+        (codes, words), (others, other_words) = words_in(self[name]), words_in(self[other])
+        if {*words} & {*other_words}:
+            return bool((as_keys(self[name]) == as_keys(self[other])).all())
+        return len(np.unique(codes * len(other_words) + others)) == len(words) == len(other_words)
+
+
+def _by_number(word: str) -> tuple[int, float, str]:
+    return (0, float(word), word) if word.isascii() and word.removeprefix("-").isdigit() else (1, 0.0, word)
 
 
 def _writes_fractions(values: np.ndarray) -> bool:
@@ -374,6 +547,14 @@ def sums_to_one(sums: np.ndarray, share: float) -> bool:
     with np.errstate(over="ignore", invalid="ignore"):
         near = np.abs(sums - 1.0) < 0.02, np.abs(sums - 100.0) < 2.0
         return bool(sums.size) and max(float(np.mean(column)) for column in near) > share
+
+
+def are_odds(matrix: np.ndarray) -> bool:
+    """Whether rows are decimal odds of all outcomes: above 1, inverses that sum to between 1 and 1.15."""
+    if matrix.shape[1] < 2 or not (matrix > 1.0).all():
+        return False
+    sums = (1.0 / matrix.astype(np.float64)).sum(axis=1)
+    return bool(((sums > 0.995) & (sums < 1.15)).mean() >= 0.95)
 
 
 def is_row_number(values: np.ndarray) -> bool:

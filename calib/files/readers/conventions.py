@@ -43,8 +43,9 @@ NAMES = {
         "question_id item_id prompt_id problem_id instance_id qid question_number row_index row_ids rowid"
     ),
     "split": words_of("split subset partition set part dataset_split"),
-    "weight": words_of("weight weights")
-    | pairs_of("sample sampling survey case row instance observation importance frequency", "weight weights"),
+    "weight": pairs_of(
+        "sample sampling survey case row instance observation importance frequency", "weight weights"
+    ),
     "group": words_of("group groups cohort site segment slice subgroup gruppe groupe grupo"),
     "fold": words_of("fold folds cv_fold"),
     "cluster": words_of(
@@ -102,8 +103,11 @@ NAMES = {
     "correct": words_of(
         "correct iscorrect correctness right hit acc accuracy em exact_match success acc_norm grade graded "
         "verdict judgement judgment richtig korrekt correcto correct_or_not is_correct was_correct "
-        "answer_correct answer_is_correct prediction_correct model_correct is_right was_right passed solved"
+        "answer_correct answer_is_correct prediction_correct model_correct is_right was_right passed "
+        "solved tp"
     ),
+    # the complement of right
+    "wrong": words_of("error wrong incorrect is_wrong is_error is_incorrect mistake falsch"),
     # zeros and ones that say whether a prediction is right, beside a confidence
     "grade": words_of("score reward points mark"),
     # scores of one event, or of the predicted class
@@ -137,7 +141,7 @@ NAMES = {
 SIDE_ROLES = ("id", "split", "fold", "weight", "group", "cluster", "model")
 LABELS, SCALES = ("label", "true"), ("probabilities", "log_probabilities", "logits")
 #: Names by which a column is known, whether it is used or not.
-KNOWN = (*LABELS, "predicted", "confidence", "correct", *SIDE_ROLES)
+KNOWN = (*LABELS, "predicted", "confidence", "correct", "wrong", *SIDE_ROLES)
 #: Probabilities that are proposed for words of confidence; the user says what they stand for.
 WORDS = {
     "none": 0.0, "very low": 0.1, "low": 0.3, "unlikely": 0.2, "medium": 0.5, "moderate": 0.5, "likely": 0.7,
@@ -147,7 +151,7 @@ WORDS = {
 PREDICTED_WORDS = words_of("pred preds prediction predictions predicted predict yhat decision decided scored")
 
 _OF_SCORES = (
-    r"(?:log_?prob(?:a|ability|abilities|s)?|logits?|prob(?:a|ability|abilities|s)?|softmax|scores?|sigmoid"
+    r"(?:log_?prob(?:abilit(?:y|ies)|a|s)?|logits?|prob(?:abilit(?:y|ies)|a|s)?|softmax|scores?|sigmoid"
     r"|confidence|conf|predictions?|pred|p|class)"
 )
 _JOIN = r"(?:[_ .:/\[(]|-(?!\d))*"
@@ -165,7 +169,7 @@ SUFFIX = re.compile(
 LABEL_PREFIX = re.compile(
     r"(?:y_true|y|true|label|target|actual|gt|onehot|is)(?:[_ .:/\[(]|-(?!\d))+(.+?)[\])]?", re.I
 )
-LABEL_SUFFIX = re.compile(r"(.+?)[_ .:/\-](?:y_true|true|label|target|actual|gt|is_true)", re.I)
+LABEL_SUFFIX = re.compile(r"(.+?)[_ .:/\-](?:y_true|true|label|target|actual|gt|is_true|outcome)", re.I)
 
 
 #: What tools write: the tool, the role of a column, and a regular expression of its whole name. Roles are

@@ -33,6 +33,8 @@ ARRAY = re.compile(
     r"(?:<tf\.Tensor:.*numpy=)?(?:\w+\.)*(?:tensor|[aA]rray|DenseVector)\(\s*(\[.*\])\s*(?:,.*)?\)>?",
     re.DOTALL,
 )
+#: A list that says of each class whether it is true.
+FLAGS = re.compile(r"\[\s*[01](?:[\s,]+[01])+\s*\]")
 SCALAR = re.compile(
     r"(?:(?:np|numpy|torch)\.)?(?:tensor|array|float\d*|u?int\d+|str_)\(([^()\[\],]*)(?:,[^()\[\]]*)?\)"
 )
@@ -210,7 +212,8 @@ def writes_lists(name: str, cells: Iterable[str]) -> bool:
     first = str(next((cell for cell in cells if cell), "")).strip()
     bare = _unwrapped(first)
     brackets = (bare[:1], bare[-1:]) in (("[", "]"), ("{", "}"), ("(", ")"))
-    return bare != first if not _are_scores(name) else brackets or bare != first
+    listed = brackets and (_are_scores(name) or FLAGS.fullmatch(bare) is not None)
+    return listed or bare != first
 
 
 def _are_scores(name: str) -> bool:

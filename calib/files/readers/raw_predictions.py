@@ -40,15 +40,16 @@ from calib.files.readers.answers import (
     nearly_same,
     no_attempt,
     no_classes,
+    outcomes_of,
     right_or_another,
     same_answers,
     same_classes,
     two_classes,
 )
-from calib.files.readers.candidates import guess_roles
 from calib.files.readers.columns import ROUNDING, is_whole, is_within, one_hot_values
 from calib.files.readers.conventions import LABELS, is_called, normalised
 from calib.files.readers.reading import read_table, table_from
+from calib.files.readers.readings import guess_roles
 from calib.files.readers.roles import (
     ChoiceError,
     Given,
@@ -57,12 +58,13 @@ from calib.files.readers.roles import (
     numbered,
     part_of,
     part_tables,
+    rows_of,
 )
 from calib.files.readers.source import Limits, Progress
 from calib.files.readers.tables import Table, as_keys, by_word, check_words, frozen, some_names, words_in
 from calib.files.readers.votes import Votes, votes_in
 
-SCALES = ("auto", "probabilities", "logits", "log_probabilities")
+SCALES = ("auto", "probabilities", "logits", "log_probabilities", "percent")
 #: Largest distance from 1 of a sum of exp of printed log-probabilities.
 LOG_SUM_TOLERANCE = 0.02
 #: Largest distance from 100 of a sum of percentages printed with a decimal over many classes.
@@ -335,8 +337,8 @@ class RawPredictions:
         proba = self.proba
         if scale == "logits":
             make = Predictions.from_logits
-        elif scale == "log_probabilities":
-            proba = exp_normalised(proba)
+        elif scale != "probabilities":
+            proba = exp_normalised(proba) if scale == "log_probabilities" else vectors_on(proba, scale)
         return self._voted(make(proba, labels, self.class_names, **self._further()))
 
     def announced(self, scores: str = "auto") -> Announcement:
@@ -468,7 +470,8 @@ class RawPredictions:
             return "probabilities" if named == "probabilities" or most_sum_to_one(values) else named
         if named != "probabilities" or is_within(values):
             return "probabilities" if is_within(values) else named
-        return "percent" if not points_of(values) and are_single_percentages(values) else "probabilities"
+        unnamed = self.roles is None and not points_of(values) and are_single_percentages(values)
+        return "percent" if self.scale == "percent" or unnamed else "probabilities"
 
     def _ones_of(self, values: np.ndarray, scores: str) -> np.ndarray:
         scale = self.scale_of(values, scores)
@@ -616,6 +619,8 @@ def vectors_on(block: np.ndarray, scale: str) -> np.ndarray:
     with np.errstate(over="ignore", invalid="ignore"):
         if scale == "logits":
             return softmax_rows(block)
+        if scale == "percent":
+            return block / block.dtype.type(100.0)
         proba: np.ndarray = np.exp(block.astype(np.float64))
         sums = proba.sum(axis=1, keepdims=True)
         return proba / np.where(np.abs(sums - 1.0) <= LOG_SUM_TOLERANCE, sums, 1.0)
@@ -635,7 +640,11 @@ def exp_normalised(block: np.ndarray) -> np.ndarray:
 
 def raw_of(table: Table, roles: Roles, decided: Decided | None = None) -> RawPredictions:
     """Return the raw predictions of a table, or of a batch of rows, about which the first rows `decided`."""
-    table = numbered(table, roles.words)
+    table = numbered(Given(only=roles.only).kept(table), roles.words)
+    if roles.drop_label and len(roles.label) == 1 and roles.label[0] in table.columns:
+        table = rows_of(
+            table, by_word(table.columns[roles.label[0]], lambda w: w not in roles.drop_label, bool)
+        )
     cluster = None if roles.cluster is None else column_of_block(roles.cluster, table.columns)
     one_each = (roles.id, roles.fold, roles.weight, roles.group, cluster, roles.predicted, roles.correct)
     for name in (*roles.probabilities, *roles.label, *roles.votes, *one_each):
@@ -660,7 +669,8 @@ def raw_of(table: Table, roles: Roles, decided: Decided | None = None) -> RawPre
     predicted = _stripped(table.columns[roles.predicted], roles.predicted) if roles.predicted else None
     if roles.correct is not None and labels is None:
         correct = table.columns[roles.correct]
-        labels = as_outcomes(correct) if predicted is None else right_or_another(predicted, correct)
+        outcomes = outcomes_of(correct, roles.correct)
+        labels = outcomes if predicted is None else right_or_another(predicted, outcomes)
         if (none := no_attempt(correct)).any():
             predicted = np.where(none, correct, "an answer" if predicted is None else predicted)
     if "classes" not in roles.has and predicted is not None and labels is not None and roles.correct is None:
@@ -852,7 +862,11 @@ def parts_of(
 def with_labels(raw: RawPredictions, labels: Any, *, limits: Limits | None = None) -> RawPredictions:
     """Add labels from a file, a frame or an array; rows are matched by id if both have ids."""
     ids = None
-    if (table := table_from(labels, limits)) is not None:
+    table = table_from(labels, limits)
+    each = next(iter(table.matrices.values()), None) if table is not None else np.asarray(labels)
+    if each is not None and each.shape == raw.proba.shape and is_multilabel(each):
+        return replace(raw, kind="multilabel", labels=each, class_names=raw.names)
+    if table is not None:
         values, ids = label_column(table)
     else:
         values = np.asarray(plain(labels))
@@ -886,7 +900,7 @@ def decided_but_for_labels(raw: RawPredictions) -> RawPredictions:
     """Remove a doubt that is only about the labels, because other labels are given."""
     if raw.roles is None or not raw.roles.choices:
         return raw
-    about_labels = all(choice.startswith("label=") for choice in raw.roles.choices)
+    about_labels = all({*choice.given} == {"label"} for choice in raw.roles.choices)
     return replace(raw, labels=None, roles=replace(raw.roles, doubt=None)) if about_labels else raw
 
 
@@ -979,6 +993,13 @@ def _stripped(values: np.ndarray, column: str) -> np.ndarray:
     codes, words = words_in(values)
     check_words(words, f"column {column!r}")
     return np.array(words, dtype=object)[codes]
+
+
+def is_multilabel(matrix: np.ndarray) -> bool:
+    """Whether a matrix holds 0 and 1, and some rows have no true class or several."""
+    if matrix.ndim != 2 or matrix.shape[1] < 2 or not np.isin(matrix, (0, 1)).all():
+        return False
+    return bool((matrix.sum(axis=1) != 1).any())
 
 
 def from_one_hot(matrix: np.ndarray) -> np.ndarray:

@@ -19,17 +19,36 @@ from calib.files.readers.tables import Table, by_word, some_names, words_in
 PARTS = ("calibration", "evaluation", "training")
 
 
-class ChoiceError(InputError):
-    """Input that can be read in several ways, or in none, until the user names columns.
+@dataclass(frozen=True)
+class Choice:
+    """One reading of a file that can be read in several ways."""
 
-    `fact` is the open question, without a full stop; `choices` are options that answer it, such as
-    "label=repaid", and empty if any column is possible.
+    options: tuple[str, ...]  #: Options that decide for it, such as "label=repaid"
+    title: str = ""  #: Kind of the predictions
+    passed: tuple[str, ...] = ()  #: What speaks for it, in sentences
+    failed: tuple[str, ...] = ()  #: What speaks against it
+    rows: tuple[str, ...] = ()  #: Rows of the file as it reads them
+
+    @property
+    def given(self) -> dict[str, str]:
+        return {option: value for option, _, value in (each.partition("=") for each in self.options)}
+
+    def lines(self, number: int) -> list[str]:
+        """Return what is told about the reading, without the options."""
+        signs = [f"  + {sentence}" for sentence in self.passed] + [f"  - {s}" for s in self.failed]
+        rows = [f"  rows {' | '.join(self.rows)}"] if self.rows else []
+        return [f"({number}) {self.title}", *signs, *rows]
+
+
+class ChoiceError(InputError):
+    """Input that can be read in several ways until the user names columns.
+
+    `fact` is the open question, without a full stop; `choices` are the readings with the options for them.
     """
 
-    def __init__(self, fact: str, choices: Sequence[str]) -> None:
-        given = [f"{option}={value!r}" for option, _, value in (each.partition("=") for each in choices)]
-        named = " or ".join(given) or "the columns with score=, label=, predicted= or correct="
-        super().__init__(f"{fact}; name {named}")
+    def __init__(self, fact: str, choices: Sequence[Choice]) -> None:
+        each = [", ".join(f"{option}={value!r}" for option, value in c.given.items()) for c in choices]
+        super().__init__(f"{fact}; name {' or '.join(each)}")
         self.fact, self.choices = fact, tuple(choices)
 
 
@@ -70,7 +89,10 @@ class Roles:
     words: tuple[str, ...] = ()
     #: Why the file can be read in several ways, or in none; the other fields are then the first proposal
     doubt: str | None = None
-    choices: tuple[str, ...] = ()  #: The options that decide, such as "label=repaid"
+    choices: tuple[Choice, ...] = ()  #: The readings among which the user decides
+    #: Rows that are left out: with these labels, or without "COLUMN=VALUE"
+    drop_label: tuple[str, ...] = ()
+    only: tuple[str, ...] = ()
 
     @property
     def has(self) -> frozenset[str]:
@@ -116,6 +138,38 @@ class Given:
     fold: str | None = None
     words: tuple[str, ...] = ()  #: As in `Roles`
     votes: tuple[str, ...] = ()  #: Columns of votes, named as for `score`
+    drop_label: tuple[str, ...] = ()  #: Labels whose rows are left out
+    scores: str | None = None  #: The scale of the scores, if the user says it
+    only: tuple[
+        str, ...
+    ] = ()  #: "COLUMN=VALUE": the rows that are read; values of one column are alternatives
+
+    def named(self) -> str:
+        """Return the options that name columns of scores and classes, for a message."""
+        found = {"score": ",".join(self.score), "label": self.label, "predicted": self.predicted}
+        found |= {"correct": self.correct, "positive": self.positive}
+        return ", ".join(f"{option}={value!r}" for option, value in found.items() if value)
+
+    def are_in(self, roles: Roles) -> bool:
+        """Whether roles of scores and classes are those that the user names."""
+        wanted = {"predicted": self.predicted, "correct": self.correct, "positive": self.positive}
+        if roles.kind == "multilabel":
+            wanted.pop("positive")
+        same = all(value is None or getattr(roles, role) == value for role, value in wanted.items())
+        return same and (self.label is None or roles.label == (self.label,)) and (
+            not self.score or roles.probabilities == self.score
+        )  # fmt: skip
+
+    def check_used(self, roles: Roles) -> None:
+        """Refuse an option whose column has another role, or none."""
+        for role in SIDE_ROLES:
+            if role != "model" and (name := getattr(self, role, None)) and getattr(roles, role) != name:
+                others = ", ".join(used for column, used in roles.table() if column == name)
+                raise InputError(f"{role}={name!r} cannot be used: the column is read as {others}")
+
+    def kept(self, table: Table) -> Table:
+        """Return the rows that `only` names."""
+        return rows_of(table, _kept_rows(table, self.only)) if self.only else table
 
     def resolved(self, table: Table) -> Given:
         """Replace patterns in `score` and `votes`, and a block of time in `cluster`, by columns."""
@@ -143,6 +197,30 @@ class Given:
         return given
 
 
+def _kept_rows(table: Table, only: Sequence[str]) -> np.ndarray:
+    wanted: dict[str, set[str]] = {}
+    for text in only:
+        name, _, value = text.partition("=")
+        if name not in table.columns:
+            raise InputError(f"only needs COLUMN=VALUE; there is no column {name[:60]!r} in {text[:80]!r}")
+        wanted.setdefault(name, set()).add(value.strip())
+    kept = np.ones(table.n_rows, dtype=bool)
+    for name, values in wanted.items():
+        kept &= by_word(table.columns[name], values.__contains__, bool)
+    if not kept.any():
+        raise InputError(f"no row has {' and '.join(only)}; write a value as the file has it")
+    return kept
+
+
+def rows_of(table: Table, rows: np.ndarray) -> Table:
+    """Return some rows of a table; columns of other lengths stay as they are."""
+    columns, matrices = (
+        {name: values[rows] if len(values) == len(rows) else values for name, values in each.items()}
+        for each in (table.columns, table.matrices)
+    )
+    return Table(table.format, columns, matrices, ignored=table.ignored)
+
+
 def _named(pattern: str, names: Sequence[str]) -> list[str]:
     """Return the columns that match a name, a pattern with *, or names divided by commas."""
     if pattern in names:
@@ -152,23 +230,24 @@ def _named(pattern: str, names: Sequence[str]) -> list[str]:
     return found or (pattern.split(",") if set(pattern.split(",")) <= set(names) else [pattern])
 
 
-def models_in(choices: Sequence[str]) -> dict[str, str]:
+def models_in(choices: Sequence[Choice]) -> dict[str, str]:
     """Return the option, "model" or "score", that reads each model; empty if the choices are about others."""
-    pairs = [choice.partition("=") for choice in choices]
-    found = {name: option for option, _, name in pairs}
-    return found if set(found.values()) <= {"model", "score"} else {}
+    pairs = [choice.given for choice in choices]
+    found = {name: option for each in pairs for option, name in each.items()}
+    alone = all(len(each) == 1 for each in pairs)
+    return found if alone and {*found.values()} <= {"model", "score"} else {}
 
 
 def given_columns(arguments: Mapping[str, Any]) -> Given:
     """Return the columns that a user names, from the arguments of `calib.read`."""
-    words = arguments.get("words") or ()
-    several = {role: arguments.get(role) or () for role in ("score", "votes")}
+    words, scores = arguments.get("words") or (), arguments.get("scores")
+    several = {role: arguments.get(role) or () for role in ("score", "votes", "drop_label", "only")}
     several = {role: (names,) if isinstance(names, str) else tuple(names) for role, names in several.items()}
     if isinstance(words, Mapping):
         words = [f"{word}={chance}" for word, chance in words.items()]
     words = tuple(words.split(",")) if isinstance(words, str) else tuple(words)
     chances_of(words)
-    return Given(**{**arguments, **several, "words": words})
+    return Given(**{**arguments, **several, "words": words, "scores": None if scores == "auto" else scores})
 
 
 def chances_of(words: Sequence[str]) -> dict[str, float]:
@@ -208,7 +287,7 @@ def check_same_labels(table: Table, names: Sequence[str]) -> None:
             raise ChoiceError(
                 f"columns {names[0][:60]!r} and {name[:60]!r} can both be the true label, and differ: row "
                 f"{row} holds {a[row][:60]!r} and {b[row][:60]!r}",
-                [f"label={names[0]}", f"label={name}"],
+                [Choice((f"label={names[0]}",)), Choice((f"label={name}",))],
             )
 
 

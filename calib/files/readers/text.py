@@ -154,11 +154,12 @@ def _sniff(text: str, encoding: str) -> Dialect:
         body = rows[1:]
         if not body:
             raise InputError("the file has a header but no rows")
-        if names[-1] == "distribution" and all(len(row) > len(names) for row in body):
-            raise InputError(
-                "column 'distribution' of Weka holds the scores of all classes, a cell each; write the file "
-                "without -distribution, with the confidence of the predicted class"
-            )
+        width = max(map(len, body))
+        if [*filter(None, names)][-1:] == ["distribution"] and width > names.index(
+            "distribution"
+        ) + 1:  # Weka
+            names = names[: names.index("distribution")]
+            names += [f"probability_{k + 1}" for k in range(width - len(names))]
     numeric = tuple(all(_is_number(row[j]) for row in body if j < len(row)) for j in range(len(names)))
     above = bool(match) + (comments[0].count("\n") if comments else 0)
     skipped = above + (through_first if header else 0)
@@ -294,6 +295,8 @@ def _side_by_side(batch: pa.RecordBatch, keys: list[str]) -> np.ndarray:
 
 def _text_or_numbers(column: pa.ChunkedArray, decimal: str, name: str) -> np.ndarray:
     """Numbers if every cell is one (percent signs and decimal commas are understood), else text."""
+    if name.startswith("probability_"):  # Weka marks the highest
+        column = pc.utf8_ltrim(column, characters="*")
     sample = [str(v).strip() for v in column.slice(0, 50).to_pylist() if v is not None]
     if sample and all(_is_number(cell.removesuffix("%")) for cell in sample):
         trimmed = pc.utf8_rtrim(pc.utf8_trim_whitespace(column), characters="%")

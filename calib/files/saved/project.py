@@ -24,7 +24,7 @@ from calib.data.kinds import KINDS
 from calib.data.validation import as_scores
 from calib.files.readers.archives import open_archive
 from calib.files.readers.numpy import read_array
-from calib.files.readers.roles import Roles
+from calib.files.readers.roles import Choice, Roles
 from calib.files.readers.source import Limits, open_source
 from calib.files.saved.document import aligned, check_version, dumps, loads, parse
 from calib.files.saved.earlier import earlier_rows_field
@@ -240,17 +240,21 @@ def _in_words(settings: Mapping[str, str]) -> str:
     return ", ".join(f"{name} {value}" for name, value in settings.items())
 
 
+def _fields_of(record: Any) -> tuple[dict[str, Field], dict[str, Any]]:
+    each = fields(record)
+    own = {field.name: _OF_ROLE[field.type] for field in each}
+    return own, {field.name: field.default for field in each if field.default is not MISSING}
+
+
 _OF_ROLE: dict[Any, Field] = {
     "str": NAME,
     "str | None": Maybe(NAME),
     "tuple[str, ...]": Listed(NAME),
     "tuple[str, ...] | None": Maybe(Listed(NAME)),
 }
-_ROLES = Record(
-    {role.name: _OF_ROLE[role.type] for role in fields(Roles)} | {"kind": choice(*KINDS)},
-    {role.name: role.default for role in fields(Roles) if role.default is not MISSING},
-    Roles,
-)
+_OF_ROLE["tuple[Choice, ...]"] = Listed(Record(*_fields_of(Choice), Choice))
+_ROLES_FIELDS, _ROLES_DEFAULTS = _fields_of(Roles)
+_ROLES = Record(_ROLES_FIELDS | {"kind": choice(*KINDS)}, _ROLES_DEFAULTS, Roles)
 _ABOUT = Record(
     {
         "format": choice(FORMAT),

@@ -19,9 +19,9 @@ import numpy as np
 
 from calib.base.exceptions import InputError
 from calib.files.findings.examination import examine_parts
-from calib.files.readers.candidates import guess_roles
 from calib.files.readers.raw_predictions import parts_of
 from calib.files.readers.reading import read_table
+from calib.files.readers.readings import guess_roles
 from calib.files.readers.source import Progress, Source
 from pages.shared.isolation.objects import Packer, unpack
 from pages.shared.isolation.wire import Channel

@@ -13,7 +13,7 @@ from calib.data.kinds import KINDS
 from calib.data.times import BLOCKS, are_dates
 from calib.files.findings import Finding
 from calib.files.findings.codes import LABEL_CODES
-from calib.files.readers.candidates import guess_roles
+from calib.files.readers.readings import guess_roles
 from calib.files.readers.roles import Roles, chances_of, given_columns
 from calib.files.readers.tables import words_in
 from pages.shared.panels.preview import ONE_EACH, show_label_column
@@ -63,8 +63,14 @@ def show_roles(reading: Reading) -> None:
 
 def _show_choices(reading: Reading, roles: Roles) -> None:
     """Offer the options that decide how columns are read; the first is proposed."""
-    labels = {choice: choice.replace("=", ": ", 1) for choice in roles.choices}
-    chosen = st.selectbox("To decide", roles.choices, format_func=labels.__getitem__, key="role-choice")
+    labels = [", ".join(f"{option}: {value}" for option, value in c.given.items()) for c in roles.choices]
+    place = st.radio("To decide", range(len(labels)), format_func=labels.__getitem__, key="role-choice")
+    chosen = roles.choices[place or 0]
+    for choice in roles.choices if any(choice.title for choice in roles.choices) else ():
+        with st.container(border=True):
+            st.markdown(f"**{escaped(choice.title)}** ({', '.join(escaped(o) for o in choice.options)})")
+            signs = [f"+ {each}" for each in choice.passed] + [f"− {each}" for each in choice.failed]
+            st.text("\n".join([*signs, *(f"row {row}" for row in choice.rows)]))
     if several_models(reading) and st.button(f"Read all {len(roles.choices)} as models", type="primary"):
         try:
             read_every_model(reading)
@@ -72,8 +78,7 @@ def _show_choices(reading: Reading, roles: Roles) -> None:
         except InputError as error:
             st.error(f"Not read: {escaped(error)}")
     if st.button("Read again with this choice"):
-        option, _, value = str(chosen).partition("=")
-        roles = guess_roles(reading.table, given_columns({option: value}))
+        roles = guess_roles(reading.table, given_columns(chosen.given))
         examine_again(replace(reading, roles=roles))
 
 

@@ -18,7 +18,7 @@ import pytest
 
 from calib import InputError, read, read_pair, read_predictions
 from calib.files.readers import divide, read_raw, read_table, text, with_labels, write_csv
-from calib.files.readers.candidates import guess_roles
+from calib.files.readers.readings import guess_roles
 from calib.files.readers.source import Limits
 from tests.exact import read_csv
 from tests.written import bytes_of
@@ -281,7 +281,7 @@ def test_columns_in_text_order_are_matched_by_name():
 
 
 def test_logits_need_a_name_or_a_word(truth):
-    logits = pd.DataFrame(np.log(truth[0]) + 3, columns=["a", "b", "c"]).assign(label=truth[1])
+    logits = pd.DataFrame(np.log(truth[0]) + 3, columns=["a", "b", "c"]).assign(label=truth[0].argmax(axis=1))
     data = logits.to_csv(index=False).encode()
     with pytest.raises(InputError, match="these are logits.*fix logits"):
         read_predictions(data)
@@ -349,9 +349,9 @@ BAD = {
     "cut utf-16": ("a,b,label\n0.5,0.5,a\n".encode("utf-16")[:-1], "not valid utf-16-le: truncated"),
     "same name twice": (b"a,a\n0.5,0.5\n", "'a' appears more than once"),
     "one column": (b"p,label\n0.5,0\n", "one column of scores"),
-    "sums": (b"a,b\n0.5,0.1\n", "fix sigmoid_scores"),
+    "sums": (b"p_0,p_1\n0.5,0.1\n", "fix sigmoid_scores"),
     "percent": (b"a,b\n50,50\n90,10\n", "fix percent"),
-    "not finite": (b"a,b\nnan,0.5\n0.5,0.5\n", "NaN or infinite"),
+    "not finite": (b"p_0,p_1\nnan,0.5\n0.5,0.5\n", "NaN or infinite"),
     "unknown label": (b"a,b,label\n0.5,0.5,c\n", "'c'; the classes are"),
     "label out of range": (b"a,b,label\n0.5,0.5,2\n", "outside 0..1"),
     "label missing": (b"a,b,label\n0.5,0.5,a\n0.5,0.5,\n", "no label .row 1.*fix labels_missing"),

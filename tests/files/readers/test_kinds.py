@@ -208,7 +208,7 @@ def test_weights_and_groups_stay_and_are_said_to_be_used():
             "confidence": CONFIDENCE,
             "label": TRUE,
             "group": NAMES[CODE],
-            "weight": CONFIDENCE,
+            "sample_weight": CONFIDENCE,
         }
     )
     rows = read(frame)
@@ -220,7 +220,7 @@ def test_weights_and_groups_stay_and_are_said_to_be_used():
 def test_vectors_stay_vectors_and_keep_their_columns():
     proba = np.random.default_rng(2).dirichlet([1, 1, 1], 50)
     frame = pd.DataFrame({**{f"p({n})": proba[:, i] for i, n in enumerate("abc")}, "label": list("ab") * 25})
-    rows = read(frame.assign(predicted="a", confidence=proba.max(axis=1), note="x", weight=2.0))
+    rows = read(frame.assign(predicted="a", confidence=proba.max(axis=1), note="x", sample_weight=2.0))
     assert (rows.kind, rows.class_names) == ("vectors", ("a", "b", "c"))
     assert list(rows.metadata) == ["predicted", "confidence", "note"]
     assert rows.sample_weight.tolist() == [2.0] * 50

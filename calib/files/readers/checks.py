@@ -1,0 +1,396 @@
+"""Named tests of a reading: what speaks for and against columns having the roles that it gives them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+
+from calib.files.readers.answers import nearly_same, positive_of, same_classes
+from calib.files.readers.columns import (
+    BEYOND,
+    EXPECTED,
+    FEW_ROWS,
+    FIRST,
+    MANY_EXPECTED,
+    Columns,
+    is_flag,
+    is_whole,
+    is_within,
+)
+from calib.files.readers.conventions import LABELS, SCALES, is_called
+from calib.files.readers.generators import is_free_text, label_columns, predicted_of, third_value
+from calib.files.readers.roles import Roles
+from calib.files.readers.tables import as_keys, some_names
+
+#: Whether a test is passed, and the sentence about it; None if it does not apply.
+Outcome = tuple[bool, str] | None
+#: Most other columns that are compared with a label.
+MOST_OTHERS = 100
+
+
+@dataclass(frozen=True)
+class NamedTest:
+    """A test of readings."""
+
+    name: str
+    test: Callable[[Columns, Roles], Outcome]
+    unless: tuple[str, ...] = ()  #: Options that decide what is tested
+    required: bool = False  #: Whether a reading that fails is impossible, and not only in doubt
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """The result of a test of a reading."""
+
+    check: str
+    passed: bool
+    sentence: str
+    required: bool = False
+
+
+def verdicts_of(columns: Columns, roles: Roles) -> tuple[Verdict, ...]:
+    """Try all tests that apply to a reading and that no option decides."""
+    found = []
+    for check in CHECKS:
+        decided = any(getattr(columns.given, option) for option in check.unless)
+        outcome = None if decided else check.test(columns, roles)
+        if outcome is not None:
+            found.append(Verdict(check.name, *outcome, check.required))
+    return tuple(found)
+
+
+def _score(columns: Columns, roles: Roles) -> str | None:
+    """Return the column of a reading with one score for each row."""
+    return None if roles.has & {"vector", "every label", "ranks"} else roles.probabilities[0]
+
+
+def has_label(columns: Columns, roles: Roles) -> Outcome:
+    if roles.label or roles.correct or columns.given.votes:
+        return None
+    pool = [name for name in (*label_columns(columns), *columns.correct) if name not in roles.probabilities]
+    two = [n for n in pool if n in columns.word and (n in columns.labels or len(columns.words(n)) == 2)]
+    if not (two or columns.correct) or ("vector" in roles.has and not columns.labels and not columns.correct):
+        return None
+    return False, f"no column is read as the true class, although there is {some_names(two or pool)}"
+
+
+def sums_to_one(columns: Columns, roles: Roles) -> Outcome:
+    names = roles.probabilities
+    if roles.kind != "vectors":
+        return None
+    listed = some_names(names)
+    if names[0] in columns.table.matrices and not columns.sum_to_one(names):
+        named = bool(roles.label) or is_called(names[0], *SCALES) or not columns.table.tabular
+        return None if named else (False, f"the rows of {listed} do not sum to 1")
+    if columns.sum_to_one(names):
+        return True, f"the rows of {listed} sum to 1"
+    if roles.scale in ("logits", "log_probabilities"):
+        return True, f"{listed} are called {roles.scale.replace('_', '-')}"
+    words = columns.words(*roles.label) if len(roles.label) == 1 and roles.label[0] in columns.word else set()
+    if columns.are_odds(names):
+        return True, f"the inverses of {listed} sum to between 1 and 1.15, as those of odds do"
+    if len(words & {*(roles.class_names or ())}) > 1:
+        return True, f"{listed} are named like the classes"
+    frames = [frame for frame in columns.frames(columns.scores) if frame.columns == names]
+    if frames and frames[0].is_run and len(words) <= len(names) + 1:
+        return True, f"{listed} are numbered like classes"
+    if words and not frames and columns.goes_with(names, roles.label[0]):
+        return True, f"the highest of {listed} goes with {roles.label[0]!r}"
+    return False, f"the rows of {listed} do not sum to 1, and their names are no classes"
+
+
+def are_no_decisions(columns: Columns, roles: Roles) -> Outcome:
+    names = [name for name in roles.probabilities if name in columns.word]
+    if not names or not all(is_flag(columns[name]) for name in names):
+        return None
+    if "vector" in roles.has and roles.label and not any(map(columns.is_predicted, names)):
+        return None
+    return (
+        False,
+        f"{some_names(names)} hold only 0 and 1: decisions, but calibration needs their probabilities",
+    )
+
+
+def are_in_no_order(columns: Columns, roles: Roles) -> Outcome:
+    names = roles.probabilities
+    if (
+        roles.kind != "vectors"
+        or (columns.listed or roles.class_names)
+        and roles.label
+        and columns.words(*(name for name in roles.label if name in columns.word))
+        & {*(columns.listed or roles.class_names or ())}
+    ):
+        return None
+    rows = columns.rows(names, 1000)
+    if len(rows) < 10 or rows.shape[1] < 3 or not (rows[:, 1:] <= rows[:, :-1]).all():
+        return None
+    return False, f"every row of {some_names(names)} is in descending order: ranked classes without names"
+
+
+def are_fractions(columns: Columns, roles: Roles) -> Outcome:
+    names = [name for name in roles.probabilities if name in columns.word]
+    if roles.kind != "vectors" or not names or columns.sum_to_one(names) or columns.are_odds(names):
+        return None
+    if roles.scale != "unknown" or not any(is_whole(columns[n]) for n in names if len(columns.words(n)) > 1):
+        return None
+    return False, f"some of {some_names(names)} hold whole numbers"
+
+
+def label_fits_classes(columns: Columns, roles: Roles) -> Outcome:
+    if roles.kind != "vectors" or len(roles.label) != 1 or roles.label[0] not in columns.word:
+        return None
+    label, names = roles.label[0], roles.class_names or ()
+    words = columns.words(label)
+    if len(words & {*names}) > 1 or (words and words <= {*names}):
+        return True, f"{label!r} holds the classes in the names of the scores"
+    if columns.called(label, *LABELS) and len(columns[label]) < FEW_ROWS:
+        return None
+    codes = sorted(int(word) for word in words if word.isascii() and word.isdigit())
+    if len(codes) != len(words) or not codes or codes[-1] > len(roles.probabilities):
+        return None
+    fits = len(columns[label]) < FEW_ROWS or columns.agreement(roles.probabilities, label) > BEYOND
+    what = "goes with" if fits else "does not go with"
+    return fits or columns.called(label, *LABELS) and bool(names and names[0].isdigit()), (
+        f"the highest of {some_names(roles.probabilities)} {what} {label!r}"
+    )
+
+
+def is_not_the_decision(columns: Columns, roles: Roles) -> Outcome:
+    label = (roles.label or (roles.correct,))[0] if len(roles.label) < 2 else None
+    if label is None or label not in columns.word or columns.called(label, "true"):
+        return None
+    if roles.kind == "top-label" and roles.label and roles.predicted:
+        same = (as_keys(columns[label]) == as_keys(columns[roles.predicted])).all()
+        values = np.asarray(columns[roles.probabilities[0]], dtype=np.float64)[:FIRST]
+        if same and np.nansum((1.0 - values).clip(0.0)) > MANY_EXPECTED:
+            return False, f"{label!r} is always {roles.predicted!r}: it may be the model's decision"
+        return None
+    if roles.kind in ("binary", "confidence", "top-label"):
+        expected = MANY_EXPECTED if columns.called(label, "label") else EXPECTED
+        score = columns.threshold_of(label, expected)
+        return None if score is None else (
+            False, f"{label!r} is {score!r} at or above a threshold: a decision, and not the true class"
+        )  # fmt: skip
+    matrix = roles.probabilities[0] in columns.table.matrices
+    if roles.kind == "vectors" and (matrix or not is_within(columns.rows(roles.probabilities, FIRST))):
+        return None
+    high = columns.decided(roles.probabilities, label) if roles.kind == "vectors" else None
+    if high is None:
+        return None
+    return False, (
+        f"{label!r} is always the class with the highest score, even if this score is only {high.min():.4g}: "
+        "it may be the model's decision and not the true class"
+    )
+
+
+def is_one_label(columns: Columns, roles: Roles) -> Outcome:
+    label = (roles.label or (roles.correct,))[0] if len(roles.label) < 2 else None
+    if label is None or label not in columns.word:
+        return None
+    true, used = columns.called(label, "true"), {label, roles.predicted, *roles.ranked, *roles.probabilities}
+    if roles.label:
+        used |= {roles.correct}
+    for other in [name for name in columns.classes if name not in used][:MOST_OTHERS]:
+        if columns.is_predicted(other) or (true and not columns.called(other, *LABELS)):
+            continue
+        if columns.alike(label, other) and not _is_decision(columns, roles, other):
+            return False, f"{label!r} and {other!r} can both be the true class, and differ"
+    return None
+
+
+def _is_decision(columns: Columns, roles: Roles, other: str) -> bool:
+    if "vector" in roles.has:
+        return columns.decided(roles.probabilities, other) is not None
+    return columns.threshold_of(other) is not None
+
+
+def is_the_named_label(columns: Columns, roles: Roles) -> Outcome:
+    if len(roles.label) != 1 or roles.label[0] not in columns.word or roles.label[0] in columns.labels:
+        return None
+    others = [n for n in columns.labels if n not in (roles.predicted, *roles.ranked, *roles.probabilities)]
+    others = [n for n in others if len(columns.words(n)) > 1]
+    if roles.label[0] in columns.correct:
+        return False, f"{roles.label[0]!r} may say whether the prediction is right"
+    if not others:
+        return None
+    return False, f"{others[0]!r} has the name of a label, and {roles.label[0]!r} has not"
+
+
+def has_a_name(columns: Columns, roles: Roles) -> Outcome:
+    score = _score(columns, roles)
+    if score is None:
+        return None
+    if (
+        columns.is_called_score(score)
+        or columns.is_percent(score)
+        or roles.positive is not None
+        and roles.positive in score
+    ):
+        return True, f"{score!r} has the name of a score"
+    others = [name for name in columns.scores if name != score and not is_flag(columns[name])]
+    others = [name for name in others if name in columns.unit or len(columns.words(name)) > 1]
+    if not others:
+        return True, f"{score!r} is the only column of numbers that could be a score"
+    return False, f"{score!r} has no name of a score, and {some_names(others)} could be features as well"
+
+
+def stands_alone(columns: Columns, roles: Roles) -> Outcome:
+    score = _score(columns, roles)
+    if score is None or score not in columns.grouped or columns.called(score, "confidence"):
+        return None
+    return False, f"{score!r} is one of {some_names(columns.grouped[score])}, whose rows sum to 1"
+
+
+def is_a_probability(columns: Columns, roles: Roles) -> Outcome:
+    score = _score(columns, roles)
+    if (
+        score is None
+        or roles.scale in ("percent", "logits", "log_probabilities")
+        or is_within(columns[score])
+    ):
+        return None
+    low, high = (float(edge(columns[score])) for edge in (np.nanmin, np.nanmax))
+    other = low < 0.0 or high <= 10.0 or high > 100.0
+    if columns.called(score, "confidence") or (columns.called(score, "score") and other):
+        return None  # log-odds or points: see the findings
+    return False, f"{score!r} runs from {low:.4g} to {high:.4g}, and is not called a percentage"
+
+
+def has_two_values(columns: Columns, roles: Roles) -> Outcome:
+    if roles.kind != "binary" or not roles.label:
+        return None
+    label, words = roles.label[0], columns.words(*roles.label)
+    if len(words) == 2:
+        return True, f"{label!r} holds two values"
+    if third := third_value(columns, label):
+        return False, f"{label!r} holds {third!r} beside {some_names(sorted(words - {third}))}"
+    return False, f"{label!r} holds {len(words)} value{'s' * (len(words) != 1)}: {some_names(sorted(words))}"
+
+
+def decisions_follow(columns: Columns, roles: Roles) -> Outcome:
+    if roles.kind != "binary":
+        return None
+    score = roles.probabilities[0]
+    said = [n for n in predicted_of(columns, score) if n not in roles.label and len(columns.words(n)) > 1]
+    if not said:
+        return None
+    if any(columns.sides(name, score) is not None for name in said):
+        return True, f"{said[0]!r} is {score!r} at or above a threshold"
+    return False, f"{said[0]!r} is no threshold on {score!r}, as the decision of P(Y = 1) is"
+
+
+def runs_with_the_label(columns: Columns, roles: Roles) -> Outcome:
+    if roles.kind != "binary" or len(roles.label) != 1:
+        return None
+    (score,), label = roles.probabilities, roles.label[0]
+    words = sorted(columns.words(label))
+    positive = roles.positive or positive_of([w for w in words if w not in roles.drop_label]) or "1"
+    if positive not in words or len(words) < 2:
+        return None
+    auc, errors = columns.separation(score, label, positive)
+    if errors <= -BEYOND:
+        return False, (
+            f"{score!r} ranks {label!r} the wrong way round: as the probability of {positive!r} its AUC is "
+            f"{auc:.2f}"
+        )
+    if errors >= BEYOND:
+        return True, f"{score!r} is higher where {label!r} is {positive!r}: its AUC is {auc:.2f}"
+    named = columns.called(score, "score", "confidence") or columns.event_of(score) is not None
+    if label in columns.labels and (named or len(columns[label]) < FEW_ROWS):
+        low = float(np.nanmin(columns[score], initial=1.0))
+        rivals = [n for n in columns.classes if n != label and columns.words(n) == {*words}]
+        if low < 0.5 or not rivals:
+            return None
+        return (
+            False,
+            f"{score!r} is never below {low:.4g}, as the confidence in {some_names(rivals)} would be",
+        )
+    return False, f"{score!r} does not go with {label!r}: its AUC is {auc:.2f}"
+
+
+def goes_with_right(columns: Columns, roles: Roles) -> Outcome:
+    if roles.kind != "confidence" or roles.correct is None or roles.label:
+        return None
+    right = columns.outcomes(roles.correct)
+    auc, errors = columns.separates(roles.probabilities[0], right == 1.0, ~np.isnan(right))
+    if errors > -BEYOND - 1.0:
+        return None
+    return (
+        False,
+        f"{roles.probabilities[0]!r} is lower where {roles.correct!r} says right: its AUC is {auc:.2f}",
+    )
+
+
+def is_at_least_chance(columns: Columns, roles: Roles) -> Outcome:
+    if roles.kind != "top-label" or roles.predicted is None or roles.scale.startswith("log"):
+        return None
+    score, label = roles.probabilities[0], [name for name in roles.label if name in columns.word]
+    size = len(columns.words(roles.predicted, *label))
+    low = float(np.nanmin(columns[score], initial=np.inf)) / (100.0 if roles.scale == "percent" else 1.0)
+    what = (
+        f"the lowest {score!r} is {low:.4g}: a predicted class of {size} has at least {1 / max(size, 1):.4g}"
+    )
+    if size == 2:
+        return low >= 0.495, what
+    sure = columns.called(score, "confidence") or columns.is_predicted(roles.predicted)
+    return None if sure or size < 2 else (low >= 1.0 / size - 0.005, what)
+
+
+def is_one_vocabulary(columns: Columns, roles: Roles) -> Outcome:
+    if roles.kind != "top-label" or not roles.label or roles.predicted is None:
+        return None
+    said, true = sorted(columns.words(roles.predicted)), sorted(columns.words(*roles.label))
+    if not said or len(true) < 2 and not {*said} & {*true}:
+        return None  # too few classes to tell
+    if {*said} & {*true} or nearly_same(true, said) or same_classes(true, said):
+        return True, f"{roles.predicted!r} and {roles.label[0]!r} hold the same classes"
+    return False, (
+        f"no predicted class is ever true: the predicted classes are {some_names(said)}, the true classes "
+        f"{some_names(true)}"
+    )
+
+
+def is_called_predicted(columns: Columns, roles: Roles) -> Outcome:
+    if roles.predicted is None or roles.kind not in ("top-label", "confidence"):
+        return None
+    name, label = roles.predicted, roles.label
+    if len(columns.words(name)) < 2:
+        return False, f"{name!r} holds one value, so it predicts nothing"
+    plain = columns.word[name] in ("label", "class") and bool(label) and columns.called(label[0], "true")
+    free = is_free_text(columns[name])
+    answered = columns.called(name, "answered") and (free or columns[name].dtype == object) and not plain
+    answered = answered and columns.word[name] not in ("label", "class")
+    if (
+        columns.is_predicted(name)
+        or name in predicted_of(columns, roles.probabilities[0])
+        or plain
+        or answered
+    ):
+        return True, f"{name!r} has the name of a predicted class"
+    return False, f"{name!r} is not called a prediction"
+
+
+#: All tests, in the order in which they are told.
+CHECKS = (
+    NamedTest("has a label", has_label, ("label", "correct")),
+    NamedTest("rows sum to 1", sums_to_one, ("score",)),
+    NamedTest("no decisions", are_no_decisions, ("score",), required=True),
+    NamedTest("no order of ranks", are_in_no_order, ("score",)),
+    NamedTest("fractions", are_fractions, ("score",)),
+    NamedTest("label fits classes", label_fits_classes, ("label",)),
+    NamedTest("label is not the decision", is_not_the_decision, ("label", "correct")),
+    NamedTest("one label", is_one_label, ("label", "correct")),
+    NamedTest("the named label", is_the_named_label, ("label",)),
+    NamedTest("score has a name", has_a_name, ("score",)),
+    NamedTest("score stands alone", stands_alone, ("score",)),
+    NamedTest("score is a probability", is_a_probability, ("scores",)),
+    NamedTest("two values", has_two_values, ("drop_label",)),
+    NamedTest("decisions follow", decisions_follow, ("score",)),
+    NamedTest("runs with the label", runs_with_the_label, ("positive",)),
+    NamedTest("goes with right", goes_with_right),
+    NamedTest("at least chance", is_at_least_chance, required=True),
+    NamedTest("one vocabulary", is_one_vocabulary),
+    NamedTest("predicted by its name", is_called_predicted, ("predicted",)),
+)

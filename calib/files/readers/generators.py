@@ -1,0 +1,356 @@
+"""What a table could hold: a generator proposes the readings of one layout, and `checks` judge them."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
+from itertools import product
+
+import numpy as np
+
+from calib.files.readers.answers import NEGATIVE, POSITIVE, positive_of
+from calib.files.readers.columns import MOST_MODELS, Columns, Frame, classes_in_name, is_flag, is_whole
+from calib.files.readers.conventions import KNOWN, LABELS, SCALES, is_called, normalised, scale_of, words_of
+from calib.files.readers.roles import Roles
+from calib.files.readers.tables import words_in
+
+#: Words in names of columns that hold classes which are neither predicted nor true.
+OTHER_WORDS = words_of("second third runner alternative alt next other previous old")
+#: Names of columns of ranks in the form of `normalised`: label_1, top1_label, prob_3.
+RANK = re.compile(r"(?P<head>[a-z_]*?)_?(?P<rank>\d{1,3})_?(?P<tail>[a-z_]*)")
+#: Fewest rows before texts that mostly differ count as free answers.
+LEAST_TEXTS = 10
+#: Most columns of classes that are tried with a score, after those that are named.
+MOST_CLASSES = 12
+
+
+def is_free_text(values: object) -> bool:
+    """Whether most rows have a value of their own: free answers, not classes."""
+    n_rows = len(values)  # type: ignore[arg-type]
+    return n_rows >= LEAST_TEXTS and 2 * len(words_in(values)[1]) > n_rows  # type: ignore[arg-type]
+
+
+def label_columns(columns: Columns) -> list[str]:
+    """Return the columns that could hold the true class, those with such a name first."""
+    if columns.given.label is not None:
+        return [columns.given.label]
+    taken = {*columns.predicted, *columns.correct, *columns.given.score}
+    free = [n for n in columns.classes if n not in taken and not OTHER_WORDS & {*columns.word[n].split("_")}]
+    named = [name for name in columns.labels if name in free]
+    others = [name for name in free if name not in named and len(columns.words(name)) > 1]
+    others = [name for name in others if not is_free_text(columns[name])]
+    return [*named, *others]
+
+
+def score_columns(columns: Columns) -> list[str]:
+    """Return the columns that could hold one score for each row."""
+    if columns.given.score:
+        return [
+            name for name in columns.given.score[:1] if len(columns.given.score) == 1 and name in columns.word
+        ]
+    named = [name for name in columns.scores if columns.is_called_score(name) or columns.is_percent(name)]
+    found = [name for name in columns.scores if name in columns.unit or name in named]
+    return found if len(found) <= MOST_MODELS else []
+
+
+def of_ranks(columns: Columns) -> Iterator[Roles]:
+    """Propose the highest classes and their scores: label_1, score_1, label_2, ..."""
+    families: dict[str, dict[int, str]] = {}
+    for name, word in columns.word.items():
+        if (match := RANK.fullmatch(word)) is not None:
+            base = "_".join(filter(None, (match["head"], match["tail"])))
+            families.setdefault(base.removeprefix("top").strip("_"), {})[int(match["rank"])] = name
+    called = [base for base in families if is_called(base, "confidence", "score", *SCALES)]
+    scored = [base for base in called if {*families[base].values()} <= {*columns.numeric}]
+    listed = [base for base in families if not base or is_called(base, "list", "predicted")]
+    for base, other in product(sorted(scored, key=lambda base: base != "calibrated"), listed):
+        scores, classes = families[base], families[other]
+        if base == other or classes.keys() != scores.keys() or columns.fractions & {*classes.values()}:
+            continue
+        if len(scores) < (1 if base == "calibrated" else 2):
+            continue
+        labels = [name for name in columns.labels if name not in classes.values()][:1]
+        if labels or not all(is_flag(columns[name]) for name in classes.values()):
+            ranked, rank_scores = (tuple(each[rank] for rank in sorted(scores)) for each in (classes, scores))
+            yield Roles(rank_scores, label=tuple(labels), kind="top-k", predicted=ranked[0], ranked=ranked)
+            return
+
+
+def of_matrices(columns: Columns) -> Iterator[Roles]:
+    """Propose a matrix of scores beside labels."""
+    given, matrices = columns.given, columns.table.matrices
+    rest = [name for name in matrices if name != given.label and not is_called(name, *LABELS)]
+    rest = [
+        name for name in rest if len(matrices) == 1 and not columns.unit or not _holds_flags(matrices[name])
+    ]
+    named = [n for n in rest if is_called(n, *SCALES) or columns.sum_to_one((n,), 0.95) or len(rest) == 1]
+    for name in [name for name in given.score if name in matrices] or named:
+        codes = tuple(map(str, range(matrices[name].shape[1])))
+        yield from _with_labels(columns, Frame((name,), codes, f"{name}[", "]"))
+
+
+def of_named_columns(columns: Columns) -> Iterator[Roles]:
+    """Propose columns whose names differ only in the class."""
+    given, names = columns.given.score, columns.given.score or columns.scores
+    if len(names) < 2 or any(name in columns.table.matrices for name in given):
+        return
+    words = [(name, columns.words(name)) for name in label_columns(columns) if name in columns.word]
+    frames = [(f, n) for n, each in words if columns.has_header for f in columns.frames_of(names, each)]
+    frames = [(f, n) for f, n in frames if _are_named(columns, f, n) and n not in f.columns]
+    found = [frame for frame, _ in frames] + columns.frames(names)
+    if given:
+        found = [frame for frame in found if frame.columns == given] or [Frame(given, given)]
+    paired = {*columns.truths} if len(columns.truths) > 1 and not given else set()
+    for frame in [frame for frame in dict.fromkeys(found) if not paired & {*frame.columns}]:
+        yield from _with_labels(columns, frame)
+
+
+def of_pairs(columns: Columns) -> Iterator[Roles]:
+    """Propose scores with a column each that says whether its event happened: prob1 and prob1_outcome."""
+    scores, given = tuple(columns.truths), columns.given
+    if len(scores) > 1 and not given.label and given.score in ((), scores):
+        names = tuple((columns.event_of(name) or ("", name, ""))[1] for name in scores)
+        yield from _with_labels(columns, Frame(scores, names if len({*names}) == len(names) else scores))
+
+
+def of_flags(columns: Columns) -> Iterator[Roles]:
+    """Propose scores beside a list of 0 and 1 that says of each class, in their order, whether it is true."""
+    names = columns.given.score or tuple(columns.unit)
+    for matrix in columns.table.matrices.values() if len(names) > 1 else ():
+        if matrix.shape[1] == len(names) and _holds_flags(matrix):
+            yield from _with_labels(columns, Frame(names, names))
+
+
+def of_sums(columns: Columns) -> Iterator[Roles]:
+    """Propose neighbouring columns whose rows sum to 1 or to 100, whatever their names."""
+    if not columns.given.score:
+        for group in columns.groups:
+            yield from _with_labels(columns, Frame(group, tuple(name.strip() for name in group)))
+
+
+def of_plain_scores(columns: Columns) -> Iterator[Roles]:
+    """Propose all columns of numbers, if each is highest in the rows of its class."""
+    scores = [n for n in columns.scores if not is_whole(columns[n]) and not columns.is_called_score(n)]
+    if columns.given.score or columns.groups or len(scores) < 2 or len(scores) != len(columns.scores):
+        return
+    for name in label_columns(columns):
+        if len(columns.words(name)) == len(scores) and columns.goes_with(scores, name):
+            yield Roles(tuple(scores), tuple(n.strip() for n in scores), (name,))
+
+
+def _are_named(columns: Columns, frame: Frame, label: str) -> bool:
+    """Whether columns of possible scores are named after the classes of a label."""
+    if len({*frame.names} & columns.words(label)) < 2:
+        return False
+    if columns.sum_to_one(frame.columns):
+        return True
+    features = frame.word and frame.is_run and columns.event_of(frame.columns[0]) is None  # x_0, x_1
+    whole = all(is_whole(columns[name]) for name in frame.columns)
+    return not (whole or features) or scale_of(frame.columns[0]) == "logits"
+
+
+def _with_labels(columns: Columns, frame: Frame) -> Iterator[Roles]:
+    """Propose scores of all classes with each label that fits them, or without a label."""
+    matrix = frame.columns[0] in columns.table.matrices
+    scale = scale_of(frame.columns[0]) if frame.word else "unknown"
+    names = columns.listed if matrix else frame.names
+    truths = tuple(columns.truths.get(name, "") for name in frame.columns)
+    found: list[tuple[str, ...]] = [truths] if all(truths) and not columns.given.label else []
+    found += [
+        (n,) for n in columns.table.matrices if n not in frame.columns and _are_flags(columns, n, frame)
+    ]
+    pool = [name for name in label_columns(columns) if name in columns.word and name not in frame.columns]
+    pool += [name for name in columns.correct if len(columns.words(name) & {*frame.names}) > 1]
+    fits = [name for name in pool if name in columns.labels or _fits(columns, name, frame)]
+    shared = [name for name in fits if len(columns.words(name) & {*frame.names}) > 1]
+    fits = [name for name in fits if name in shared] or fits
+    found += [(name,) for name in fits if columns.word[name] != normalised(frame.word)] if not found else []
+    for label in found or [()]:
+        kind = "multilabel" if columns.are_several(label) else "vectors"
+        named = names if len(label) != 1 or matrix else classes_like(columns, label[0], frame.names)
+        yield Roles(frame.columns, named, label, kind=kind, scale=scale)
+
+
+def _are_flags(columns: Columns, name: str, frame: Frame) -> bool:
+    """Whether a matrix says of each class whether it is true."""
+    matrix = columns.table.matrices[name]
+    named = name == columns.given.label or columns.given.label is None and is_called(name, *LABELS)
+    width = len(frame.names)
+    return named or (matrix.shape[1] == width and _holds_flags(matrix))
+
+
+def _holds_flags(matrix: np.ndarray) -> bool:
+    return bool(((matrix == 0) | (matrix == 1)).all())
+
+
+def _fits(columns: Columns, name: str, frame: Frame) -> bool:
+    """Whether the values of a column could be the classes of the scores."""
+    words, n_classes = columns.words(name), max(len(frame.names), 2)
+    if len(columns[name]) != len(columns.rows(frame.columns)) or len(words) < 2:
+        return False
+    if len(words & {*frame.names}) > 1 or classes_like(columns, name, frame.names) != frame.names:
+        return True
+    summed = columns.sum_to_one(frame.columns)
+    if columns[name].dtype == object:
+        return len(words) <= (2 * n_classes if summed else n_classes)
+    numbers = [float(word) for word in words]
+    coded = min(numbers) >= 0 and max(numbers) <= n_classes
+    return coded or (summed and len(numbers) <= 2 * n_classes)
+
+
+def classes_like(columns: Columns, label: str, names: tuple[str, ...]) -> tuple[str, ...]:
+    """Return the classes of a label in the order of names that begin like them: H, D of home, draw."""
+    if (
+        label not in columns.word
+        or len(columns.words(label)) != len(names)
+        or columns.words(label) & {*names}
+    ):
+        return names
+    pairs = [[w for w in columns.words(label) if _begins(w.lower(), n.lower())] for n in names]
+    found = tuple(pair[0] for pair in pairs if len(pair) == 1)
+    return found if len({*found}) == len(names) else names
+
+
+def _begins(word: str, name: str) -> bool:
+    if word.isdigit() and name.isdigit():
+        return False
+    return name.startswith(word) or (word.startswith(name) and not word[len(name) : len(name) + 1].isalnum())
+
+
+def of_events(columns: Columns) -> Iterator[Roles]:
+    """Propose P(Y = 1) and a label of two values, or of three of which one means neither."""
+    pool = [name for name in label_columns(columns) if name in columns.word]
+    pool = pool if columns.given.label or not columns.given.correct else []
+    third = {name: third_value(columns, name) for name in pool}
+    two = [n for n in pool if n in columns.labels or len(columns.words(n)) == 2 or third[n]][:MOST_CLASSES]
+    for score in score_columns(columns) if not columns.given.predicted else ():
+        paired = columns.truths.get(score)
+        labels = [paired] if paired and not columns.given.label else [name for name in two if name != score]
+        base = Roles((score,), columns.listed, kind="binary", scale=scale_of_score(columns, score))
+        for label in labels:
+            dropped = (third[label],) if third.get(label) else ()
+            words = sorted(columns.words(label) - {*dropped})
+            for positive in positives(columns, score, label, words):
+                yield replace(base, label=(label,), positive=positive, drop_label=dropped)
+        if not labels:
+            yield replace(base, positive=_event_in_name(columns, score, None, ()))
+
+
+def third_value(columns: Columns, label: str) -> str:
+    """Return the value of three that means neither yes nor no, such as CANCEL; else ""."""
+    words = columns.words(label)
+    others = {word for word in words if word.lower() not in POSITIVE | NEGATIVE}
+    return others.pop() if len(words) == 3 and len(others) == 1 and positive_of(words) else ""
+
+
+def scale_of_score(columns: Columns, score: str) -> str:
+    """Return the scale of a score by its name; percent only if the values agree."""
+    if columns.is_percent(score):
+        return "percent"
+    scale = scale_of(score)
+    return "unknown" if scale == "probabilities" else scale
+
+
+def positives(columns: Columns, score: str, label: str, words: Sequence[str]) -> list[str | None]:
+    """Return the classes that a score may be the probability of; None if it is the usual one."""
+    if columns.given.positive is not None:
+        return [columns.given.positive]
+    if (named := _event_in_name(columns, score, label, words)) is not None:
+        return [named]
+    usual = positive_of(words)
+    decided = [sides[-1] for name in predicted_of(columns, score) if (sides := columns.sides(name, score))]
+    decided = [word for word in decided if word in words and len(columns.words(label)) == 2]
+    if decided and len({*columns.words(*predicted_of(columns, score))}) == 2:
+        return [decided[0] if decided[0] != usual else None]
+    return [None] if usual or len(words) != 2 else [*words]
+
+
+def _event_in_name(columns: Columns, score: str, label: str | None, words: Sequence[str]) -> str | None:
+    """Return the class in the name of a score: yes in p(yes); fraud in fraud_score beside is_fraud."""
+    if columns.called(score, *KNOWN, "score") or not columns.has_header:
+        return None
+    if len(words) == 2 and len(inside := classes_in_name(score, words)) == 1:
+        return inside[0][1]
+    if (event := columns.event_of(score)) is None:
+        return None
+    before, name, _ = event
+    if "(" in before or label is None:
+        return name if "(" in before or normalised(before) == "p" else None
+    word = columns.word[label]
+    beside = name.lower() in word.split("_") and word != name.lower()
+    return name if {*words} <= {"0", "1"} and beside else None
+
+
+def predicted_of(columns: Columns, score: str) -> list[str]:
+    """Return the columns of predicted classes that belong to a score: named like it, or else all."""
+    stem = (columns.event_of(score) or ("", "", ""))[1]
+    named = [name for name in columns.word if name in columns.classes and _is_named_like(columns, name, stem)]
+    named = [name for name in named if name != columns.given.label]
+    if columns.given.predicted or not named:
+        return [name for name in columns.predicted if name != score]
+    return named
+
+
+def _is_named_like(columns: Columns, name: str, stem: str) -> bool:
+    """Whether a column is named as the predicted class of a model: lr_pred for lr."""
+    word, stem = columns.word[name], columns.word.get(stem, normalised(stem))
+    rest = {word.removeprefix(f"{stem}_"), word.removesuffix(f"_{stem}")} - {word}
+    return bool(stem) and any(is_called(part, "predicted") or part in ("label", "class") for part in rest)
+
+
+def of_predicted(columns: Columns) -> Iterator[Roles]:
+    """Propose the predicted class of each row, its confidence, and the true class or whether it is right."""
+    pool = [name for name in label_columns(columns) if name in columns.word]
+    pool = pool if columns.given.label or not columns.given.correct else []
+    for score in score_columns(columns):
+        base = Roles((score,), kind="top-label", scale=scale_of_score(columns, score))
+        named = predicted_of(columns, score)
+        for label in [name for name in pool if name != score][:MOST_CLASSES]:
+            answers = named or _answers(columns, score, label)
+            for predicted in [name for name in answers if name != label][:MOST_CLASSES]:
+                free = is_free_text(columns[predicted])
+                graded = [name for name in columns.correct if name not in (predicted, label)]
+                kind, correct = ("confidence", None) if free else ("top-label", next(iter(graded), None))
+                yield replace(base, kind=kind, predicted=predicted, label=(label,), correct=correct)
+        grades = [] if columns.given.label else columns.correct
+        answers = [name for name in named if not is_free_text(columns[name])]
+        for predicted, grade in product(answers if grades or not pool else (), grades or [""]):
+            if grade != predicted:
+                yield replace(base, predicted=predicted, correct=grade or None)
+
+
+def _answers(columns: Columns, score: str, label: str) -> list[str]:
+    """Return columns that share the values of a label, or whose name suits a predicted class."""
+    free = [name for name in columns.classes if name not in (label, score)]
+    free = [n for n in free if not OTHER_WORDS & {*columns.word[n].split("_")}]
+    words = columns.words(label)
+    answered = [n for n in free if columns.called(n, "answered")]
+    kind = columns[label].dtype == object
+    found = [n for n in answered if is_free_text(columns[n]) and kind == (columns[n].dtype == object)]
+    shared = [name for name in free if len(columns.words(name) & words) >= min(2, len(words) or 1)]
+    return [*dict.fromkeys((*found, *[n for n in answered if n in shared], *shared))]
+
+
+def of_outcomes(columns: Columns) -> Iterator[Roles]:
+    """Propose a confidence, and whether the prediction is right, or wrong."""
+    for score in score_columns(columns) if not columns.given.label and not columns.given.predicted else ():
+        for correct in columns.correct:
+            if correct != score:
+                scale = scale_of_score(columns, score)
+                yield Roles((score,), kind="confidence", correct=correct, scale=scale)
+
+
+#: In the order in which readings win if they pass equally many tests and their names say as much.
+GENERATORS: tuple[Callable[[Columns], Iterator[Roles]], ...] = (
+    of_ranks,
+    of_matrices,
+    of_pairs,
+    of_flags,
+    of_named_columns,
+    of_sums,
+    of_plain_scores,
+    of_predicted,
+    of_events,
+    of_outcomes,
+)

@@ -1,0 +1,63 @@
+"""Models below each other in a file, told apart by a column."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+
+from calib.base.exceptions import InputError
+from calib.files.readers.columns import FIRST, MOST_MODELS, Columns
+from calib.files.readers.generators import LEAST_TEXTS
+from calib.files.readers.roles import Choice, Roles
+from calib.files.readers.tables import some_names, words_in
+
+
+def with_model(columns: Columns, roles: Roles) -> Roles:
+    """Add the column of models and the model that is read; ask for it if the file holds several."""
+    given = columns.given
+    column_given, _, name = (given.model or "").rpartition("=")
+    column = column_given or roles.model or _repeats_rows(columns, roles)
+    if given.model is None and column in (None, given.group):
+        return replace(roles, model=None)
+    words = words_in(columns[column])[1] if column in columns.word else []
+    if name in words and given.model is not None:
+        return replace(roles, model=column, model_name=name)
+    if given.model is not None:
+        listed = some_names(words) or "not named"
+        raise InputError(f"there is no model {given.model[:60]!r}; the models are {listed}")
+    if not 2 <= len(words) <= MOST_MODELS or roles.doubt is not None:
+        return roles
+    doubt = f"column {column!r} divides the rows into {len(words)} models: {some_names(words)}"
+    doubt += f" (pass group={column!r} if they are not models)"
+    choices = tuple(Choice((f"model={word}",)) for word in words)
+    return replace(roles, model=column, doubt=doubt, choices=choices)
+
+
+def _repeats_rows(columns: Columns, roles: Roles) -> str | None:
+    """Return the column of models, if the rows repeat for each of its values with equal ids or labels."""
+    truth = roles.label or (roles.correct,)
+    if len(truth) != 1 or truth[0] not in columns.word or not columns.table.tabular:
+        return None
+    labels = words_in(columns[truth[0]])[0]
+    ids = [name for name in columns.word if columns.called(name, "id", "index") or name == roles.id]
+    for name in roles.ignored:
+        if (
+            name not in columns.word
+            or columns.is_aside(name)
+            or len(set(columns[name][:FIRST])) > MOST_MODELS
+        ):
+            continue
+        codes, words = words_in(columns[name])
+        if len(words) < 2 or len(codes) % len(words) or (np.bincount(codes) * len(words) != len(codes)).any():
+            continue
+        for each in (words_in(columns[id])[0] for id in ids if id != name):
+            order = np.lexsort((each, codes))
+            again, true = (rows[order].reshape(len(words), -1) for rows in (each, labels))
+            alike = (again == again[0]).all() and len(np.unique(again[0])) == again.shape[1]
+            if alike and (not roles.label or (true == true[0]).all()):
+                return name
+        true = labels[np.argsort(codes, kind="stable")].reshape(len(words), -1)
+        if true.shape[1] >= LEAST_TEXTS and true[0].min() < true[0].max() and (true == true[0]).all():
+            return name
+    return None

@@ -1,0 +1,309 @@
+"""The best reading of a table: generators propose readings, checks judge them, the user decides in doubt."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from os.path import commonprefix
+
+import numpy as np
+
+from calib.base.exceptions import InputError
+from calib.data.kinds import KINDS
+from calib.files.readers.answers import positive_of
+from calib.files.readers.checks import Verdict, verdicts_of
+from calib.files.readers.columns import Columns, is_within
+from calib.files.readers.conventions import KNOWN, SCALES, WORDS, is_called
+from calib.files.readers.generators import GENERATORS
+from calib.files.readers.models import with_model
+from calib.files.readers.previews import row_texts
+from calib.files.readers.roles import Choice, Given, Roles, check_same_labels, numbered
+from calib.files.readers.stray_cells import refuse_stray_cells
+from calib.files.readers.tables import Table, some_names
+from calib.files.readers.votes import MAJORITY, vote_columns, votes_in
+
+#: Most readings that a question shows in full.
+SHOWN = 3
+#: Most distinct words of a confidence for which probabilities are proposed.
+MOST_WORDS = 20
+#: Tests without which no reading is offered: nothing shows that the numbers are probabilities.
+UNSUPPORTED = {"rows sum to 1", "fractions"}
+#: The open question if readings differ in an option.
+ASKED = {
+    "score": "which column is the score, or whether each is the score of a model",
+    "label": "which column is the true label",
+    "predicted": "which column is the predicted class, if any",
+    "correct": "which column says whether predictions are right, if any",
+    "positive": "which class the score is the probability of, if any",
+    "drop_label": "whether rows of a third value may be left out",
+}
+
+
+@dataclass(frozen=True)
+class TableReading:
+    """Columns with roles, and the tests of them that were passed and failed."""
+
+    roles: Roles
+    verdicts: tuple[Verdict, ...]
+
+    @property
+    def failed(self) -> tuple[Verdict, ...]:
+        return tuple(verdict for verdict in self.verdicts if not verdict.passed)
+
+    @property
+    def is_possible(self) -> bool:
+        return not any(verdict.required for verdict in self.failed)
+
+
+def guess_roles(table: Table, given: Given | None = None) -> Roles:
+    """Return the roles of the best reading, with a `doubt` and `choices` if the user must decide."""
+    given = (given or Given()).resolved(table)
+    table = numbered(given.kept(table), given.words)
+    unread = [name for name in table.ignored if is_called(name, *KNOWN, "score", *SCALES)]
+    if unread:
+        raise InputError(f"{some_names(unread)} hold neither numbers nor text; write numbers or text")
+    columns = Columns(table, given)
+    if votes := given.votes or vote_columns(columns):
+        return _with_votes(table, given, votes)
+    ranked = readings_of(columns)
+    refuse_stray_cells(columns, [reading.roles for reading in ranked if not reading.failed])
+    if not ranked and not given.words and (words := _words_of_confidence(columns)):
+        doubt = f"the confidence is in words, and each word needs a probability ({some_names(words)})"
+        proposed = guess_roles(table, replace(given, words=words))
+        return replace(proposed, doubt=doubt, choices=(Choice((f"words={','.join(words)}",)),))
+    possible = [reading for reading in ranked if reading.is_possible]
+    if not possible:
+        raise InputError(_refusal(columns, ranked))
+    best = possible[0]
+    _refuse_fractions(columns, best.roles)
+    check_same_labels(table, _named_labels(columns, best.roles))
+    rivals = _rivals(columns, possible)
+    roles = best.roles
+    if best.failed and not _is_for_findings(best) or len(rivals) > 1:
+        roles = _in_doubt(columns, rivals)
+    side = {role: name for role, name in columns.side.items()}
+    roles = replace(roles, scale=given.scores or roles.scale)
+    dropped = given.drop_label or roles.drop_label
+    roles = replace(roles, words=given.words, only=given.only, drop_label=dropped, **side)
+    roles = roles.among([*columns.word, *table.matrices, *table.ignored])
+    roles = with_model(columns, roles)
+    given.check_used(roles)
+    return roles
+
+
+def readings_of(columns: Columns) -> list[TableReading]:
+    """Return all readings of a table that use the columns that the user names, the best first."""
+    proposed: dict[Roles, int] = {}
+    for place, generate in enumerate(GENERATORS):
+        for roles in generate(columns):
+            if columns.given.are_in(roles):
+                proposed.setdefault(roles, place)
+    found = [TableReading(roles, verdicts_of(columns, roles)) for roles in proposed]
+    found.sort(key=lambda each: (*_rank(columns, each), proposed[each.roles]))
+    return found
+
+
+def _rank(columns: Columns, reading: TableReading) -> tuple[int, ...]:
+    """Sort readings: fewest failed tests first, then with a label, then by kind, then by names."""
+    roles = reading.roles
+    required = sum(verdict.required for verdict in reading.failed)
+    labelled = bool(roles.label or roles.correct)
+    return (required, len(reading.failed), not labelled, *_names_rank(columns, roles))
+
+
+def _names_rank(columns: Columns, roles: Roles) -> tuple[int, ...]:
+    first, label = roles.probabilities[0], roles.label[0] if roles.label else roles.correct
+    written = columns.word.get(first) == "calibrated" and "uncalibrated" not in columns.word.values()
+    sure = columns.called(first, "confidence") if first in columns.word else False
+    kind = {"top-k": 0, "multilabel": 1, "vectors": 2, "top-label": 3, "binary": 5}.get(
+        roles.kind, 4 if sure else 6
+    )
+    kind = 3 if kind > 3 and roles.predicted else kind
+    named = 2 if label not in columns.word or label not in (*columns.labels, *columns.correct) else 1
+    named = 0 if label in columns.word and columns.called(label, "true") else named
+    score = 1 if first not in columns.word or columns.is_called_score(first) else 2
+    score = 0 if first.startswith("p(") else score
+    return not written, kind, named, score
+
+
+def _is_for_findings(reading: TableReading) -> bool:
+    """Whether the only failed test is about labels that an examination explains better."""
+    roles = reading.roles
+    too_many = [verdict.check for verdict in reading.failed] == ["two values"] and not roles.drop_label
+    return too_many and len(reading.verdicts) > 0
+
+
+def _core(roles: Roles) -> tuple[object, ...]:
+    return roles.probabilities, roles.label, roles.predicted, roles.correct, roles.positive, roles.drop_label
+
+
+def _rivals(columns: Columns, possible: Sequence[TableReading]) -> list[TableReading]:
+    """Return the readings that are as good as the best; in doubt, the nearest."""
+    best = possible[0]
+    if best.failed:
+        nearest = [each for each in possible if len(each.failed) <= len(best.failed) + 1]
+        nearest = [each for each in nearest if each.roles.label or each.roles.correct] or nearest[:1]
+    else:
+        rank = _rank(columns, best)
+        nearest = [each for each in possible if _rank(columns, each) == rank]
+    distinct: list[TableReading] = []
+    for each in nearest:
+        if not any(_are_the_same(columns, each.roles, other.roles) for other in distinct):
+            distinct.append(each)
+    return distinct
+
+
+def _are_the_same(columns: Columns, one: Roles, other: Roles) -> bool:
+    """Whether two readings give equal numbers: equal columns, or a label that says the same."""
+    first, second = _core(one), _core(other)
+    if {*one.probabilities} <= {*other.probabilities} and one.kind == other.kind == "vectors":
+        return True
+    labels = [*one.label, *other.label]
+    same = len(labels) == 2 and columns.say_the_same(*labels)
+    return first == second or same and first[:1] + first[2:] == second[:1] + second[2:]
+
+
+def _in_doubt(columns: Columns, readings: Sequence[TableReading]) -> Roles:
+    """Return the roles of the first reading with the question which reading is right."""
+    best, options = readings[0], [_options(columns, reading.roles) for reading in readings]
+    found = {option: list(dict.fromkeys(each.get(option) for each in options)) for option in ASKED}
+    open_ = {option: [*filter(None, values)] for option, values in found.items() if len(values) > 1}
+    texts = row_texts(columns, [reading.roles for reading in readings[:SHOWN]])
+    choices: dict[tuple[str, ...], Choice] = {}
+    for at, (reading, each) in enumerate(zip(readings, options, strict=True)):
+        supported = not UNSUPPORTED & {verdict.check for verdict in reading.failed}
+        decisive = _decisive(columns, reading.roles, each, [*open_]) if supported else None
+        if decisive is not None:
+            told = reading.verdicts if at < SHOWN else ()
+            choices.setdefault(decisive, Choice(
+                decisive,
+                KINDS[reading.roles.kind].title,
+                tuple(verdict.sentence for verdict in told if verdict.passed),
+                tuple(verdict.sentence for verdict in told if not verdict.passed),
+                texts[at] if at < SHOWN else (),
+            ))  # fmt: skip
+    if best.failed:
+        doubt = best.failed[0].sentence
+        if not choices or not (best.roles.label or best.roles.correct or len(columns.given.named())):
+            raise InputError(f"{doubt}; name the columns with score=, label=, predicted= or correct=")
+    else:
+        first = {"score": open_["score"]} if "score" in open_ else open_  # the others depend on it
+        doubt = "; ".join(f"it is unclear {ASKED[o]}: {some_names(values)}" for o, values in first.items())
+    shown = list(choices.values())
+    shown = shown if _differ_in_scores(shown) else shown[:SHOWN]
+    return replace(best.roles, doubt=doubt, choices=tuple(shown))
+
+
+def _differ_in_scores(choices: Sequence[Choice]) -> bool:
+    return all(len(choice.options) == 1 and choice.options[0].startswith("score=") for choice in choices)
+
+
+def _options(columns: Columns, roles: Roles) -> dict[str, str]:
+    """Return the options that name the columns of a reading."""
+    scores, positive = roles.probabilities, roles.positive
+    head, tail = (commonprefix([name[::step] for name in scores]) for step in (1, -1))
+    head, tail = (re.sub(r"[^\W_]*$", "", around) for around in (head, tail))  # up to a separator
+    pattern = f"{head}*{tail[::-1]}"
+    alone = len(scores) > 1 and Given(score=(pattern,)).resolved(columns.table).score == scores
+    found = {"score": pattern if alone else ",".join(scores), "label": ",".join(roles.label)}
+    found |= {"predicted": "" if roles.ranked else roles.predicted or ""}
+    found |= {"correct": "" if roles.label else roles.correct or ""}
+    if roles.kind == "binary" and roles.label:
+        words = columns.words(*roles.label) - {*roles.drop_label}
+        found["positive"] = positive or positive_of(words) or max(words, default="")
+    found["drop_label"] = ",".join(roles.drop_label)
+    score = scores[0] if len(scores) == 1 and scores[0] in columns.word else ""
+    if score and columns.is_called_score(score) and roles.scale == "unknown":
+        points = is_within(columns[score], 10.0) or not is_within(columns[score], 100.0)
+        found["scores"] = "" if points else "percent"
+    return {option: value for option, value in found.items() if value}
+
+
+def _decisive(
+    columns: Columns, roles: Roles, options: dict[str, str], open_: Sequence[str]
+) -> tuple[str, ...] | None:
+    """Return the fewest options with which a table is read in this way; None if options cannot decide."""
+    if len(roles.label) > 1:
+        options = {name: value for name, value in options.items() if name != "label"}
+    short = [[option] for option in open_ if option in options] + [[o for o in open_ if o in options]]
+    plain = [name for name in options if name != "positive"]
+    for names in (*short, plain, [*options]):
+        if names:
+            given = _also_given(columns, {name: options[name] for name in names})
+            again = readings_of(Columns(columns.table, given))
+            again = [each for each in again if each.is_possible]
+            same = again and _core(again[0].roles)[:4] == _core(roles)[:4]
+            if same and not again[0].failed and len(_rivals(columns, again)) == 1:
+                return tuple(f"{name}={options[name]}" for name in names)
+    return None
+
+
+def _also_given(columns: Columns, options: Mapping[str, str]) -> Given:
+    """Return what the user says, with further options."""
+    several = {name: (value,) for name, value in options.items() if name in ("score", "drop_label")}
+    given: Given = replace(columns.given, **{**options, **several})  # type: ignore[arg-type]
+    return given.resolved(columns.table)
+
+
+def _named_labels(columns: Columns, roles: Roles) -> list[str]:
+    """Return the columns called label, to be compared with each other."""
+    if columns.given.label or columns.given.correct or roles.doubt:
+        return []
+    named = [n for n in columns.labels if columns.word[n] not in ("class", "answer") and n in columns.word]
+    named = [name for name in named if name not in (roles.predicted, *roles.ranked, *roles.label[1:])]
+    named = [name for name in named if name in roles.label or not columns.threshold_of(name)]
+    return sorted(named, key=[*columns.word].index) if {*roles.label} & {*named} else []
+
+
+def _refuse_fractions(columns: Columns, roles: Roles) -> None:
+    """Refuse a column with the name of a true class that holds fractions, if there is no other."""
+    for name in columns.fractions - {*roles.probabilities} if not roles.label and not roles.correct else ():
+        if columns.called(name, "true"):
+            with np.errstate(invalid="ignore"):  # infinite numbers
+                row = int((columns[name] % 1 > 0).argmax())
+            held = f"column {name[:60]!r} has the name of a true class, but holds {columns[name][row]:.6g}"
+            raise InputError(f"{held} in row {row}; write a class there, or name the true label with label=")
+
+
+def _refusal(columns: Columns, ranked: Sequence[TableReading]) -> str:
+    """Say why no reading of a table is possible."""
+    if ranked:
+        return next(verdict.sentence for verdict in ranked[0].failed if verdict.required)
+    named = columns.given.named()
+    if named:
+        return f"no reading of this file uses {named}; name all columns with score=, label= and predicted="
+    if columns.correct:
+        return (
+            "the file says whether predictions are right, but holds no confidence; add a column "
+            "'confidence', or the log-likelihood of every choice"
+        )
+    if columns.predicted:
+        others = [name for name in columns.scores if name not in columns.predicted]
+        beside = f"; if {some_names(others)} are scores, name them with score=" * bool(others)
+        return (
+            f"column {columns.predicted[0][:60]!r} holds decisions, and calibration needs their "
+            f"probabilities: add their confidence, or the probability of every class{beside}"
+        )
+    return (
+        "no column of probabilities was found: one numeric column per class is needed, for example "
+        f"cat,dog,label; the columns are {some_names(columns.word)}"
+    )
+
+
+def _words_of_confidence(columns: Columns) -> tuple[str, ...]:
+    for name in columns.word:
+        text = columns.called(name, "confidence") and columns[name].dtype == object
+        words = sorted(columns.words(name)) if text else []
+        if 0 < len(words) <= MOST_WORDS:
+            return tuple(f"{word}={WORDS.get(word.lower(), 0.5)}" for word in words)
+    return ()
+
+
+def _with_votes(table: Table, given: Given, votes: tuple[str, ...]) -> Roles:
+    """Return the roles of a table with votes, found with the majority's label in place of the votes."""
+    columns = {name: values for name, values in table.columns.items() if name not in votes}
+    matrices = {name: values for name, values in table.matrices.items() if name not in votes}
+    labelled = replace(table, columns={**columns, MAJORITY: votes_in(table, votes).labels}, matrices=matrices)
+    roles = guess_roles(labelled, replace(given, votes=(), label=MAJORITY))
+    return replace(roles, label=(), votes=votes)
