@@ -126,7 +126,8 @@ def calibrator_for(
 def _rows_to_assess(options: Namespace) -> tuple[Announcement, list[str]]:
     """Return the evaluation rows, or with `split` rows that `fit` did not use, and notes on them."""
     rows = read_rows(options)
-    notes = [f"fixed in {line}" for line in rows.log] + [f"measured: {_which_rows(rows, options)}"]
+    notes = [] if rows.roles is None else [f"read: {rows.roles.sentence()}"]
+    notes += [f"fixed in {line}" for line in rows.log] + [f"measured: {_which_rows(rows, options)}"]
     if not options.split:
         return rows.evaluation, notes
     if rows.calibration is not None:

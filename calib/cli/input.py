@@ -16,11 +16,11 @@ from calib.base.exceptions import InputError
 from calib.base.outputs import check_output
 from calib.cli.streams import PIPE, is_piped, progress_line
 from calib.data.predictions import Announcement, in_common_classes, rows_that_count
-from calib.files.checked import read_pair, usable
+from calib.files.checked import usable, usable_pair
 from calib.files.findings.examination import Examination, check
-from calib.files.readers.raw_predictions import decided_but_for_labels, read_raw, with_choices
+from calib.files.readers.raw_predictions import decided_but_for_labels, divide, read_raw, with_choices
 from calib.files.readers.reading import read_table
-from calib.files.readers.roles import ChoiceError, Given, given_columns, models_in
+from calib.files.readers.roles import ChoiceError, Given, Roles, given_columns, models_in
 from calib.files.readers.source import Limits, open_source
 from calib.files.readers.tables import some_names
 
@@ -124,6 +124,7 @@ class FileRows:
     evaluation: Announcement  #: The rows to use
     #: Findings about the calibration and evaluation rows; empty if the file was not examined
     examinations: Mapping[str, Examination]
+    roles: Roles | None  #: What the columns of the file were read as
 
     @property
     def log(self) -> tuple[str, ...]:
@@ -190,12 +191,15 @@ def read_rows(options: Namespace, *, labelled: bool = True, examined: bool = Fal
         rows = examinations[name].announced(options.scores)
         if "calibration" in examinations and not options.part and name == "evaluation":
             calibration = examinations["calibration"].announced(options.scores)
+        roles = examinations[name].raw.roles
     elif labelled and not labels and not options.part:
-        calibration, rows = read_pair(file, abstentions=none, **columns(options))
+        parts = divide(file, given=given)
+        roles = next(iter(parts.values())).roles
+        calibration, rows = usable_pair(parts, options.scores, none, given.positive)
     else:
         raw = read_raw(file, labels=labels, split=options.part, given=given)
         raw = raw if labelled else decided_but_for_labels(raw)
-        rows = usable(with_choices(raw, none, given.positive), options.scores)
+        rows, roles = usable(with_choices(raw, none, given.positive), options.scores), raw.roles
     rows = rows if labelled else rows.without_votes()
     if calibration is not None:
         calibration, rows = in_common_classes(calibration, rows)
@@ -203,7 +207,7 @@ def read_rows(options: Namespace, *, labelled: bool = True, examined: bool = Fal
     rows = _counted(rows, options) if labelled else rows
     if labelled and rows.labels is None:
         raise InputError("the file has no true labels; give them in a column 'label' or with --labels FILE")
-    return FileRows(calibration, rows, examinations)
+    return FileRows(calibration, rows, examinations, roles)
 
 
 def _counted(rows: Announcement, options: Namespace) -> Announcement:

@@ -220,7 +220,17 @@ def read_pair(
     calibration rows gives (None, all rows). Arguments as for `read`.
     """
     given = given_columns({**columns, "scores": scores})
-    raw = divide(read_table(source, format=format, limits=limits, progress=progress), roles, given=given)
+    table = read_table(source, format=format, limits=limits, progress=progress)
+    return usable_pair(divide(table, roles, given=given), scores, abstentions, given.positive)
+
+
+def usable_pair(
+    raw: Mapping[str, RawPredictions],
+    scores: str = "auto",
+    abstentions: Sequence[str] | None = None,
+    positive: str | None = None,
+) -> tuple[Announcement | None, Announcement]:
+    """Return the checked (calibration, evaluation) predictions of the parts of a file."""
     if "evaluation" not in raw:
         raise RemedyError(
             "the file names calibration rows but no evaluation rows (test or evaluation)",
@@ -228,9 +238,7 @@ def read_pair(
             "split",
             "calibration",
         )
-    read = {
-        name: usable(with_choices(part, abstentions, given.positive), scores) for name, part in raw.items()
-    }
+    read = {name: usable(with_choices(part, abstentions, positive), scores) for name, part in raw.items()}
     if len({part.n_classes for part in raw.values() if "scores" in part.has}) > 1:
         sizes = " and ".join(f"{name} has {part.n_classes} classes" for name, part in raw.items())
         raise InputError(f"{sizes}; both need the same columns")

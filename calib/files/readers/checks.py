@@ -20,7 +20,7 @@ from calib.files.readers.columns import (
     is_within,
 )
 from calib.files.readers.conventions import LABELS, SCALES, is_called
-from calib.files.readers.generators import is_free_text, label_columns, predicted_of, third_value
+from calib.files.readers.generators import is_another, is_free_text, label_columns, predicted_of, third_value
 from calib.files.readers.roles import Roles
 from calib.files.readers.tables import as_keys, some_names
 
@@ -193,7 +193,11 @@ def is_one_label(columns: Columns, roles: Roles) -> Outcome:
     if roles.label:
         used |= {roles.correct}
     for other in [name for name in columns.classes if name not in used][:MOST_OTHERS]:
-        if columns.is_predicted(other) or (true and not columns.called(other, *LABELS)):
+        if (
+            columns.is_predicted(other)
+            or is_another(columns, other)
+            or (true and not columns.called(other, *LABELS))
+        ):
             continue
         if columns.alike(label, other) and not _is_decision(columns, roles, other):
             return False, f"{label!r} and {other!r} can both be the true class, and differ"
@@ -222,18 +226,14 @@ def has_a_name(columns: Columns, roles: Roles) -> Outcome:
     score = _score(columns, roles)
     if score is None:
         return None
-    if (
-        columns.is_called_score(score)
-        or columns.is_percent(score)
-        or roles.positive is not None
-        and roles.positive in score
-    ):
+    if _is_named(columns, score) or (roles.positive is not None and roles.positive in score):
         return True, f"{score!r} has the name of a score"
     others = [name for name in columns.scores if name != score and not is_flag(columns[name])]
     others = [name for name in others if name in columns.unit or len(columns.words(name)) > 1]
-    if not others:
-        return True, f"{score!r} is the only column of numbers that could be a score"
-    return False, f"{score!r} has no name of a score, and {some_names(others)} could be features as well"
+    if others or columns.called(score, "wrong", "correct", "aside"):
+        beside = f", as {some_names(others)} could" * bool(others)
+        return False, f"{score!r} has no name of a score, and could be a feature{beside}"
+    return True, f"{score!r} is the only column of numbers that could be a score"
 
 
 def stands_alone(columns: Columns, roles: Roles) -> Outcome:
@@ -251,7 +251,7 @@ def is_a_probability(columns: Columns, roles: Roles) -> Outcome:
         or is_within(columns[score])
     ):
         return None
-    low, high = (float(edge(columns[score])) for edge in (np.nanmin, np.nanmax))
+    low, high = columns.ends(score)
     other = low < 0.0 or high <= 10.0 or high > 100.0
     if columns.called(score, "confidence") or (columns.called(score, "score") and other):
         return None  # log-odds or points: see the findings
@@ -282,6 +282,14 @@ def decisions_follow(columns: Columns, roles: Roles) -> Outcome:
 
 
 def runs_with_the_label(columns: Columns, roles: Roles) -> Outcome:
+    if roles.kind == "vectors" and len(roles.probabilities) == 2 and len(roles.label) == 1:
+        names, label = roles.probabilities, roles.label[0]
+        if (
+            label not in columns.word
+            or columns.agreement(names, label, roles.class_names or ()) > -BEYOND - 1.0
+        ):
+            return None
+        return False, f"the highest of {some_names(names)} names the wrong class of {label!r} in most rows"
     if roles.kind != "binary" or len(roles.label) != 1:
         return None
     (score,), label = roles.probabilities, roles.label[0]
@@ -290,16 +298,14 @@ def runs_with_the_label(columns: Columns, roles: Roles) -> Outcome:
     if positive not in words or len(words) < 2:
         return None
     auc, errors = columns.separation(score, label, positive)
-    if errors <= -BEYOND:
-        return False, (
-            f"{score!r} ranks {label!r} the wrong way round: as the probability of {positive!r} its AUC is "
-            f"{auc:.2f}"
-        )
-    if errors >= BEYOND:
-        return True, f"{score!r} is higher where {label!r} is {positive!r}: its AUC is {auc:.2f}"
-    named = columns.called(score, "score", "confidence") or columns.event_of(score) is not None
-    if label in columns.labels and (named or len(columns[label]) < FEW_ROWS):
-        low = float(np.nanmin(columns[score], initial=1.0))
+    as_event = f"as the probability of {positive!r} its AUC is {auc:.2f}"
+    if abs(errors) >= BEYOND:
+        how = "goes with" if errors > 0 else "ranks the wrong way round"
+        return errors > 0, f"{score!r} {how} {label!r}: {as_event}"
+    named, few = _is_named(columns, score), len(columns[label]) < FEW_ROWS
+    features = [n for n in columns.unit if n != score and not _is_named(columns, n)]
+    if label in columns.labels and (few or (named and not features)):
+        low = columns.ends(score)[0]
         rivals = [n for n in columns.classes if n != label and columns.words(n) == {*words}]
         if low < 0.5 or not rivals:
             return None
@@ -307,20 +313,25 @@ def runs_with_the_label(columns: Columns, roles: Roles) -> Outcome:
             False,
             f"{score!r} is never below {low:.4g}, as the confidence in {some_names(rivals)} would be",
         )
-    return False, f"{score!r} does not go with {label!r}: its AUC is {auc:.2f}"
+    return False, f"{score!r} does not go with {label!r}: {as_event}"
+
+
+def _is_named(columns: Columns, score: str) -> bool:
+    return columns.is_called_score(score) or columns.is_percent(score)
 
 
 def goes_with_right(columns: Columns, roles: Roles) -> Outcome:
-    if roles.kind != "confidence" or roles.correct is None or roles.label:
+    score = roles.probabilities[0]
+    if roles.kind == "confidence" and roles.correct and not roles.label:
+        right, least = columns.outcomes(roles.correct), -BEYOND - 1.0
+    elif roles.kind == "top-label" and roles.label and roles.predicted and not _is_named(columns, score):
+        right, least = (as_keys(columns[roles.label[0]]) == as_keys(columns[roles.predicted])) * 1.0, BEYOND
+    else:
         return None
-    right = columns.outcomes(roles.correct)
-    auc, errors = columns.separates(roles.probabilities[0], right == 1.0, ~np.isnan(right))
-    if errors > -BEYOND - 1.0:
+    auc, errors = columns.separates(score, right == 1.0, ~np.isnan(right))
+    if errors > least:
         return None
-    return (
-        False,
-        f"{roles.probabilities[0]!r} is lower where {roles.correct!r} says right: its AUC is {auc:.2f}",
-    )
+    return False, f"{score!r} is not higher where predictions are right: its AUC is {auc:.2f}"
 
 
 def is_at_least_chance(columns: Columns, roles: Roles) -> Outcome:
@@ -328,7 +339,7 @@ def is_at_least_chance(columns: Columns, roles: Roles) -> Outcome:
         return None
     score, label = roles.probabilities[0], [name for name in roles.label if name in columns.word]
     size = len(columns.words(roles.predicted, *label))
-    low = float(np.nanmin(columns[score], initial=np.inf)) / (100.0 if roles.scale == "percent" else 1.0)
+    low = columns.ends(score)[0] / (100.0 if roles.scale == "percent" else 1.0)
     what = (
         f"the lowest {score!r} is {low:.4g}: a predicted class of {size} has at least {1 / max(size, 1):.4g}"
     )
@@ -379,7 +390,7 @@ CHECKS = (
     NamedTest("no decisions", are_no_decisions, ("score",), required=True),
     NamedTest("no order of ranks", are_in_no_order, ("score",)),
     NamedTest("fractions", are_fractions, ("score",)),
-    NamedTest("label fits classes", label_fits_classes, ("label",)),
+    NamedTest("label fits classes", label_fits_classes, ("score",)),
     NamedTest("label is not the decision", is_not_the_decision, ("label", "correct")),
     NamedTest("one label", is_one_label, ("label", "correct")),
     NamedTest("the named label", is_the_named_label, ("label",)),

@@ -317,14 +317,15 @@ class Columns:
             self._sums[key] = sums_of(rows)
         return sums_to_one(self._sums[key], share)
 
-    def agreement(self, scores: Sequence[str], label: str) -> float:
+    def agreement(self, scores: Sequence[str], label: str, names: Sequence[str] = ()) -> float:
         """Return by how many standard errors the highest score names the class more often than by chance.
 
-        Classes are those in the names of the scores, or else in the order of the label's values.
+        Classes are the `names` of the scores, or else in the order of the label's values.
         """
         rows = self.rows(scores, FIRST).astype(np.float64)
         codes, words = words_in(self[label][: len(rows)])
         classes = [w for w in sorted(words, key=_by_number) if w in self.words(label)]
+        classes = [*names] if {*names} >= {*classes} else classes
         places = {word: at for at, word in enumerate(classes)}
         if len(rows) != len(codes) or len(classes) < 2:
             return 0.0
@@ -372,6 +373,11 @@ class Columns:
         if not named or not is_within(self[name], 100.0) or is_within(self[name], 10.0):
             return False
         return float(np.nanmedian(self[name][:LOOKED_AT])) > 1.0
+
+    def ends(self, name: str) -> tuple[float, float]:
+        """Return the lowest and the highest number of a column."""
+        values = np.asarray(self[name], dtype=np.float64)
+        return float(np.nanmin(values)), float(np.nanmax(values))
 
     def are_as_long(self, name: str, other: str) -> bool:
         """Whether two columns have equal lengths; arrays of an archive may differ."""

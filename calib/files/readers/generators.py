@@ -31,12 +31,17 @@ def is_free_text(values: object) -> bool:
     return n_rows >= LEAST_TEXTS and 2 * len(words_in(values)[1]) > n_rows  # type: ignore[arg-type]
 
 
+def is_another(columns: Columns, name: str) -> bool:
+    """Whether a column holds a second choice, by its name."""
+    return bool(OTHER_WORDS & {*columns.word[name].split("_")})
+
+
 def label_columns(columns: Columns) -> list[str]:
     """Return the columns that could hold the true class, those with such a name first."""
     if columns.given.label is not None:
         return [columns.given.label]
     taken = {*columns.predicted, *columns.correct, *columns.given.score}
-    free = [n for n in columns.classes if n not in taken and not OTHER_WORDS & {*columns.word[n].split("_")}]
+    free = [name for name in columns.classes if name not in taken and not is_another(columns, name)]
     named = [name for name in columns.labels if name in free]
     others = [name for name in free if name not in named and len(columns.words(name)) > 1]
     others = [name for name in others if not is_free_text(columns[name])]
@@ -51,6 +56,7 @@ def score_columns(columns: Columns) -> list[str]:
         ]
     named = [name for name in columns.scores if columns.is_called_score(name) or columns.is_percent(name)]
     found = [name for name in columns.scores if name in columns.unit or name in named]
+    found = [name for name in found if not is_another(columns, name)] or found
     return found if len(found) <= MOST_MODELS else []
 
 
@@ -270,9 +276,10 @@ def _event_in_name(columns: Columns, score: str, label: str | None, words: Seque
     """Return the class in the name of a score: yes in p(yes); fraud in fraud_score beside is_fraud."""
     if columns.called(score, *KNOWN, "score") or not columns.has_header:
         return None
-    if len(words) == 2 and len(inside := classes_in_name(score, words)) == 1:
+    event, inside = columns.event_of(score), classes_in_name(score, words) if len(words) == 2 else []
+    if len(inside) == 1 and (event is not None or not inside[0][1].isdigit()):
         return inside[0][1]
-    if (event := columns.event_of(score)) is None:
+    if event is None:
         return None
     before, name, _ = event
     if "(" in before or label is None:
@@ -322,8 +329,7 @@ def of_predicted(columns: Columns) -> Iterator[Roles]:
 
 def _answers(columns: Columns, score: str, label: str) -> list[str]:
     """Return columns that share the values of a label, or whose name suits a predicted class."""
-    free = [name for name in columns.classes if name not in (label, score)]
-    free = [n for n in free if not OTHER_WORDS & {*columns.word[n].split("_")}]
+    free = [n for n in columns.classes if n not in (label, score) and not is_another(columns, n)]
     words = columns.words(label)
     answered = [n for n in free if columns.called(n, "answered")]
     kind = columns[label].dtype == object

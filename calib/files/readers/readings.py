@@ -28,7 +28,13 @@ SHOWN = 3
 #: Most distinct words of a confidence for which probabilities are proposed.
 MOST_WORDS = 20
 #: Tests without which no reading is offered: nothing shows that the numbers are probabilities.
-UNSUPPORTED = {"rows sum to 1", "fractions"}
+UNSUPPORTED = (
+    {"rows sum to 1"},
+    {"fractions"},
+    {"label fits classes"},
+    {"score has a name", "runs with the label"},
+    {"score has a name", "goes with right"},
+)
 #: The open question if readings differ in an option.
 ASKED = {
     "score": "which column is the score, or whether each is the score of a model",
@@ -66,6 +72,8 @@ def guess_roles(table: Table, given: Given | None = None) -> Roles:
     columns = Columns(table, given)
     if votes := given.votes or vote_columns(columns):
         return _with_votes(table, given, votes)
+    if given.score:
+        refuse_stray_cells(columns, [])
     ranked = readings_of(columns)
     refuse_stray_cells(columns, [reading.roles for reading in ranked if not reading.failed])
     if not ranked and not given.words and (words := _words_of_confidence(columns)):
@@ -81,7 +89,7 @@ def guess_roles(table: Table, given: Given | None = None) -> Roles:
     rivals = _rivals(columns, possible)
     roles = best.roles
     if best.failed and not _is_for_findings(best) or len(rivals) > 1:
-        roles = _in_doubt(columns, rivals)
+        roles = _in_doubt(columns, rivals, best)
     side = {role: name for role, name in columns.side.items()}
     roles = replace(roles, scale=given.scores or roles.scale)
     dropped = given.drop_label or roles.drop_label
@@ -148,10 +156,22 @@ def _rivals(columns: Columns, possible: Sequence[TableReading]) -> list[TableRea
         rank = _rank(columns, best)
         nearest = [each for each in possible if _rank(columns, each) == rank]
     distinct: list[TableReading] = []
-    for each in nearest:
+    for each in [r for near in nearest for r in (*_turned(columns, near), near)]:
         if not any(_are_the_same(columns, each.roles, other.roles) for other in distinct):
             distinct.append(each)
     return distinct
+
+
+def _turned(columns: Columns, reading: TableReading) -> list[TableReading]:
+    """Return the reading as the probability of the other class, if scores run against the labels."""
+    roles, failed = reading.roles, {verdict.check for verdict in reading.failed}
+    if roles.kind != "binary" or "runs with the label" not in failed or columns.given.positive:
+        return []
+    words = columns.words(*roles.label)
+    others = sorted(words - {roles.positive or positive_of(words)})
+    other = replace(roles, positive=others[0])
+    turned = TableReading(other, verdicts_of(columns, other))
+    return [turned] if len(turned.failed) < len(reading.failed) else []
 
 
 def _are_the_same(columns: Columns, one: Roles, other: Roles) -> bool:
@@ -159,20 +179,21 @@ def _are_the_same(columns: Columns, one: Roles, other: Roles) -> bool:
     first, second = _core(one), _core(other)
     if {*one.probabilities} <= {*other.probabilities} and one.kind == other.kind == "vectors":
         return True
-    labels = [*one.label, *other.label]
+    labels = [*one.label, *other.label] if one.positive == other.positive else []
     same = len(labels) == 2 and columns.say_the_same(*labels)
     return first == second or same and first[:1] + first[2:] == second[:1] + second[2:]
 
 
-def _in_doubt(columns: Columns, readings: Sequence[TableReading]) -> Roles:
-    """Return the roles of the first reading with the question which reading is right."""
-    best, options = readings[0], [_options(columns, reading.roles) for reading in readings]
+def _in_doubt(columns: Columns, readings: Sequence[TableReading], best: TableReading) -> Roles:
+    """Return the roles of the best reading with the question which reading is right."""
+    options = [_options(columns, reading.roles) for reading in readings]
     found = {option: list(dict.fromkeys(each.get(option) for each in options)) for option in ASKED}
     open_ = {option: [*filter(None, values)] for option, values in found.items() if len(values) > 1}
     texts = row_texts(columns, [reading.roles for reading in readings[:SHOWN]])
     choices: dict[tuple[str, ...], Choice] = {}
     for at, (reading, each) in enumerate(zip(readings, options, strict=True)):
-        supported = not UNSUPPORTED & {verdict.check for verdict in reading.failed}
+        failed = {verdict.check for verdict in reading.failed}
+        supported = not any(tests <= failed for tests in UNSUPPORTED)
         decisive = _decisive(columns, reading.roles, each, [*open_]) if supported else None
         if decisive is not None:
             told = reading.verdicts if at < SHOWN else ()

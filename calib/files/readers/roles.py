@@ -111,6 +111,18 @@ class Roles:
         named += [(name, "votes") for name in self.votes]
         return [*named, *self.single.items(), *((name, "not used") for name in self.ignored)]
 
+    def sentence(self) -> str:
+        """Return the columns that are used and their roles in one line."""
+        by_role: dict[str, list[str]] = {}
+        for name, role in self.table():
+            by_role.setdefault(role, []).append(name)
+        by_role |= {"rows only of": [*self.only], "without the label": [*self.drop_label]}
+        used = [
+            f"{role} {some_names(names)}" for role, names in by_role.items() if names and role != "not used"
+        ]
+        scale = "" if self.scale in ("unknown", "probabilities") else f" (as {self.scale.replace('_', '-')})"
+        return "; ".join([used[0] + scale, *used[1:]])
+
     def among(self, names: Sequence[str]) -> Roles:
         """Return roles in which no column has two roles; columns of `names` without a role are ignored."""
         used = {*self.probabilities, *self.ranked, *self.label, *self.votes, self.predicted, self.correct}

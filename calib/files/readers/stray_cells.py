@@ -37,8 +37,8 @@ def refuse_stray_cells(columns: Columns, read: Sequence[Roles]) -> None:
             raise InputError(
                 f"column {name[:60]!r} holds numbers, but {cell[:60]!r} in row {row}; {_instead(cell, name)}"
             )
-        if not read and named and re.search(r"\d", str(columns[name][0])):
-            cell = str(columns[name][0])[:60]
+        cell = str(columns[name][0])[:60]
+        if name in given.score or (not read and named and re.search(r"\d", cell)):
             raise InputError(
                 f"column {name[:60]!r} holds {cell!r} in row 0; write numbers such as 0.5 or 5e-1"
             )

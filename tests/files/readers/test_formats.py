@@ -466,7 +466,7 @@ def test_line_break_in_a_quoted_cell_far_down_the_file(monkeypatch):
     """Beyond the first lines that are looked at, over the seam of two blocks, in any encoding."""
     monkeypatch.setattr("calib.files.readers.text.HEAD", 2000)
     monkeypatch.setattr("calib.files.readers.text.BLOCK", 500)
-    text = "tabby cat,dog,label\n" + "0.9,0.1,dog\n" * 500 + '0.2,0.8,"tabby\ncat"\n' * 100
+    text = "tabby cat,dog,label\n" + "0.1,0.9,dog\n" * 500 + '0.8,0.2,"tabby\ncat"\n' * 100
     for encoding in ("utf-8", "utf-16"):
         assert read_predictions(text.encode(encoding)).labels.tolist() == [1] * 500 + [0] * 100
 

@@ -482,9 +482,9 @@ HAPPENED = (_random.random(N) < SHARE).astype(int)
 @pytest.mark.parametrize(
     ("columns", "kind", "classes", "further"),
     [
-        ({"age": YEARS, "p_a": SHARE, "p_b": 1 - SHARE}, "vectors", ("a", "b"), ["age"]),
-        ({"a": SHARE, "b": 1 - SHARE, "weight_kg": YEARS + 0.5}, "vectors", ("a", "b"), ["weight_kg"]),
-        ({"sex": HAPPENED, "a": SHARE, "b": 1 - SHARE}, "vectors", ("a", "b"), ["sex"]),
+        ({"age": YEARS, "p_a": 1 - SHARE, "p_b": SHARE}, "vectors", ("a", "b"), ["age"]),
+        ({"a": 1 - SHARE, "b": SHARE, "weight_kg": YEARS + 0.5}, "vectors", ("a", "b"), ["weight_kg"]),
+        ({"sex": HAPPENED, "a": 1 - SHARE, "b": SHARE}, "vectors", ("a", "b"), ["sex"]),
         ({"risk": SHARE, "age": YEARS}, "binary", ("a", "b"), ["age"]),
     ],
 )

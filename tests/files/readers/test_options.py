@@ -1,0 +1,96 @@
+"""An option that is given decides: it is in the roles of the result, or the file is refused."""
+
+from __future__ import annotations
+
+import itertools
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from calib import InputError, read
+from calib.files.readers.reading import table_from
+from calib.files.readers.readings import guess_roles
+from calib.files.readers.roles import ChoiceError, given_columns
+
+N = 60
+_random = np.random.default_rng(8)
+P = _random.uniform(0.02, 0.98, N).round(3)
+Y = (_random.random(N) < P).astype(int)
+D = (P > 0.5).astype(int)
+HIGH = np.maximum(P, 1 - P).round(3)
+NAMES = np.array(["cat", "dog"], dtype=object)
+TABLES = {
+    "answer beside correct": {
+        "answer": NAMES[D],
+        "confidence": HIGH,
+        "correct": (D == Y).astype(int),
+        "right": (D == Y).astype(int),
+        "gold": NAMES[Y],
+    },
+    "vectors": {"p_cat": 1 - P, "p_dog": P, "label": NAMES[Y], "predicted": NAMES[D], "age": np.arange(N)},
+    "models": {
+        "y_true": Y,
+        "lr_prob": P,
+        "rf_prob": (0.2 + 0.6 * P).round(3),
+        "lr_pred": D,
+        "site": ["a", "b"] * (N // 2),
+    },
+    "one score": {"id": np.arange(N), "score": P, "y": Y, "flag": Y[::-1], "w": np.ones(N)},
+}
+OPTIONS = ("score", "label", "predicted", "correct", "weight", "id", "cluster", "group", "fold")
+
+
+def column_of(roles, option):
+    if option == "score":
+        return roles.probabilities[0] if len(roles.probabilities) == 1 else None
+    return roles.label[0] if option == "label" and roles.label else getattr(roles, option, None)
+
+
+@pytest.mark.parametrize("name", TABLES)
+def test_every_option_is_used_or_refused(name):
+    table = table_from(pd.DataFrame(TABLES[name]))
+    pairs = list(
+        itertools.product(itertools.combinations(OPTIONS, 2), itertools.permutations(TABLES[name], 2))
+    )
+    used = 0
+    for at in np.random.default_rng(1).permutation(len(pairs))[:150]:
+        given = dict(zip(*pairs[at], strict=True))
+        try:
+            roles = guess_roles(table, given_columns(given))
+        except InputError:
+            continue
+        if roles.doubt is None:
+            used += 1
+            assert {option: column_of(roles, option) for option in given} == given
+    assert used > 10
+
+
+def test_a_column_of_right_and_wrong_that_is_given_is_used_beside_an_answer():
+    frame = pd.DataFrame(TABLES["answer beside correct"]).drop(columns=["gold", "right"])
+    rows = read(frame.rename(columns={"correct": "marked"}), correct="marked")
+    assert (rows.labels is not None, rows.n_samples) == (True, N)
+    graded = frame.rename(columns={"correct": "marked"}).assign(marked=0)
+    assert read(graded, correct="marked", score="confidence").labels.max() <= 2
+
+
+def test_choices_of_a_question_work_at_once():
+    frame = pd.DataFrame(TABLES["models"])
+    with pytest.raises(ChoiceError) as caught:
+        read(frame)
+    for choice in caught.value.choices:
+        assert read(frame, **choice.given).n_samples == N
+
+
+def test_rows_are_left_out_by_label_and_by_value():
+    resolution = np.where(np.arange(N) % 6 == 0, "CANCEL", np.where(Y, "YES", "NO"))
+    frame = pd.DataFrame({"p": P, "resolution": resolution, "site": ["a", "b", "c"] * (N // 3)})
+    with pytest.raises(InputError) as caught:
+        read(frame)
+    assert "CANCEL" in str(caught.value)
+    rows = read(frame, drop_label="CANCEL")
+    assert (rows.n_samples, rows.class_names) == ((resolution != "CANCEL").sum(), ("NO", "YES"))
+    some = read(frame, drop_label="CANCEL", only=["site=a", "site=b"])
+    assert set(some.metadata["site"]) == {"a", "b"}
+    with pytest.raises(InputError, match="no row has"):
+        read(frame, only="site=z")
