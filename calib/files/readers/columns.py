@@ -124,7 +124,6 @@ class Columns:
         self.free = [n for n in word if n in named or not (n in side or self.is_aside(n))]
         self.classes = [n for n in self.free if n not in self.fractions]
         classes = [name for name in self.classes if name not in named]
-        of_tools = {m["of"] for name in word for m in self.tools[name].values() if "of" in m.groupdict()}
         predicted = [n for n in classes if self.is_predicted(n) and not self.called(n, "label", "true")]
         if {"announced", "calibrated"} <= {*word.values()}:  # calib wrote it
             predicted = [name for name in predicted if word[name] == "announced"]
@@ -135,7 +134,6 @@ class Columns:
         self.correct = [given.correct] if given.correct else graded
         tiers = (NAMES["true"] - {"answer"}, {"answer"}, NAMES["label"])
         labels = [name for names in tiers for name in classes if word[name] in names]
-        labels += [name for name in classes if "label" in self.tools[name] or name in of_tools]
         labels = [name for name in dict.fromkeys(labels) if name not in (*predicted, *self.correct)]
         self.labels = [given.label] if given.label else labels
         used = {*self.predicted, *self.labels, *self.correct} - {*given.score}
@@ -177,10 +175,6 @@ class Columns:
             return False
         return is_row_number(values) or (named and self.word[name] != "row" and is_whole(values))
 
-    def _by_tool(self, name: str) -> bool:
-        match = self.tools[name].get("predicted")
-        return match is not None and match.groupdict().get("of", name) in self.word
-
     def called(self, name: str, *kinds: str) -> bool:
         """Whether a column has a name of one of the kinds."""
         return any(self.word[name] in NAMES[kind] for kind in kinds)
@@ -214,7 +208,9 @@ class Columns:
     def is_predicted(self, name: str) -> bool:
         """Whether a column holds predictions, by a word in its name."""
         words = set(self.word[name].split("_"))
-        return bool(words & PREDICTED_WORDS) or self.called(name, "predicted") or self._by_tool(name)
+        return (
+            bool(words & PREDICTED_WORDS) or self.called(name, "predicted") or "predicted" in self.tools[name]
+        )
 
     @cached_property
     def truths(self) -> dict[str, str]:
@@ -258,11 +254,9 @@ class Columns:
         """Split the name of a score into (text before, class, text after): prob_fraud, P(Y=1), dog score."""
         if self.called(name, *KNOWN, "score"):
             return None
-        match = self.tools[name].get("score")
-        if match is None or not match.groupdict().get("name"):
-            match = PREFIX.fullmatch(name.strip())
-            if match is None or not (match["join"] or match["name"].isdigit()):
-                match = SUFFIX.fullmatch(name.strip())
+        match = PREFIX.fullmatch(name.strip())
+        if match is None or not (match["join"] or match["name"].isdigit()):
+            match = SUFFIX.fullmatch(name.strip())
         if match is None:
             return None
         start, end = match.span("name")

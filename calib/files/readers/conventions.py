@@ -172,52 +172,20 @@ LABEL_PREFIX = re.compile(
 LABEL_SUFFIX = re.compile(r"(.+?)[_ .:/\-](?:y_true|true|label|target|actual|gt|is_true|outcome)", re.I)
 
 
-#: What tools write: the tool, the role of a column, and a regular expression of its whole name. Roles are
-#: score, confidence, predicted, label, correct, annotator and votes; the group `name` is the class of a score
-#: or of votes, the group `of` the name of the label's column. A layout is a line, and a file in the tests.
+#: Names that numbers alone do not explain: the role of a column, and a regular expression of its whole name.
+#: The group `name` is the class of a score or of votes. A row is there for a file in the tests.
 CONVENTIONS = (
-    ("tidymodels", "predicted", r"\.pred_class"),
-    ("tidymodels", "score", r"\.pred_(?P<name>.+)"),
-    ("NannyML", "score", r"y_pred_proba(?:_(?P<name>.+))?"),
-    ("H2O", "predicted", r"predict"),
-    ("H2O", "score", r"p(?P<name>\d+|[A-Z]\w*)"),
-    ("Azure ML", "predicted", r"Scored Labels"),
-    ("Azure ML", "score", r'Scored Probabilities(?: for Class "(?P<name>.+)")?'),
-    ("DataRobot", "score", r"(?P<of>.+)_(?P<name>[^_]+)_PREDICTION"),
-    ("DataRobot", "predicted", r"(?P<of>.+)_PREDICTION"),
-    ("KNIME", "score", r"P ?\((?P<of>[^=]+)=(?P<name>.+)\)(?: \(.*\))?"),
-    ("KNIME, RapidMiner", "predicted", r"[Pp]rediction ?\((?P<of>.+)\)"),
-    ("RapidMiner", "score", r"confidence ?\((?P<name>.+)\)"),
-    ("SAS", "predicted", r"I_(?P<of>.+)"),
-    ("SAS", "label", r"F_(?P<of>.+)"),
-    ("SAS", "score", r"P_(?P<of>[A-Za-z_]*[A-Za-z])(?P<name>\d+)"),
-    ("SAS", "predicted", r"EM_CLASSIFICATION"),
-    ("SAS", "confidence", r"EM_PROBABILITY"),
-    ("SAS", "score", r"EM_EVENTPROBABILITY"),
-    ("SPSS", "predicted", r"\$[A-Z]-(?P<of>.+)"),
-    ("SPSS", "confidence", r"\$[A-Z]C-.+"),
-    ("SPSS", "score", r"\$[A-Z]P-(?P<name>.+)"),
-    ("SPSS", "predicted", r"PGR_\d+"),
-    ("SPSS", "score", r"PRE_\d+"),
-    ("JMP", "predicted", r"Most Likely (?P<of>.+)"),
-    ("PyCaret", "confidence", r"prediction_score"),
-    ("PyCaret", "predicted", r"prediction_label"),
-    ("mljar", "score", r"prediction_0_for_.+_1_for_(?P<name>.+)"),
-    ("PyCaret, mljar", "score", r"prediction_(?:score_)?(?P<name>.+)"),
-    ("BigQuery ML, Vertex", "predicted", r"predicted_(?P<of>.+)"),
-    ("Inspect", "correct", r"scores?\.[^.]+\.value"),
-    ("Label Studio", "label", r"annotations\.result\.value\.(?:choices|\w+labels)"),
-    ("Label Studio", "predicted", r"predictions\.result\.value\.(?:choices|\w+labels)"),
+    ("predicted", re.compile(r"\$[A-Z]-.+")),  # SPSS
+    ("score", re.compile(r"PRE_\d+")),  # SPSS
+    ("correct", re.compile(r"scores?\.[^.]+\.value")),  # Inspect
     (
-        "several people",
         "annotator",
-        r"(?i:annotat(?:or|ion)|rater|coder|labell?er|judge|expert)(?:[_ ]?\d+|[_ ]\w+)",
+        re.compile(r"(?i:annotat(?:or|ion)|rater|coder|labell?er|judge|expert)(?:[_ ]?\d+|[_ ]\w+)"),
     ),
-    ("several people", "annotator", r"(?i:label)(?:[_ ]?\d+|[_ ][A-Za-z])"),
-    ("counts and shares", "votes", r"(?i:votes?|counts?|shares?|n)[_ ](?P<name>.+)"),
-    ("counts and shares", "votes", r"(?P<name>.+)[_ ](?i:votes?|counts?|shares?)"),
+    ("annotator", re.compile(r"(?i:label)(?:[_ ]?\d+|[_ ][A-Za-z])")),
+    ("votes", re.compile(r"(?i:votes?|counts?|shares?|n)[_ ](?P<name>.+)")),
+    ("votes", re.compile(r"(?P<name>.+)[_ ](?i:votes?|counts?|shares?)")),
 )
-_ROLES = tuple((role, re.compile(pattern)) for _, role, pattern in CONVENTIONS)
 
 
 def normalised(name: str) -> str:
@@ -237,7 +205,7 @@ def is_called(name: str, *kinds: str) -> bool:
 def conventions_of(name: str) -> dict[str, re.Match[str]]:
     """Return the match of a name with the first convention that fits, for each role."""
     found: dict[str, re.Match[str]] = {}
-    for role, pattern in _ROLES:
+    for role, pattern in CONVENTIONS:
         if (match := pattern.fullmatch(name.strip())) is not None:
             found.setdefault(role, match)
     return found
