@@ -17,6 +17,7 @@ from calib.files.readers.raw_predictions import (
     RawPredictions,
     from_log_odds,
     is_outside,
+    ones_on,
     points_of,
 )
 from calib.files.readers.roles import Roles
@@ -239,11 +240,7 @@ def _as_binary(raw: RawPredictions) -> Finding | None:
 
     def widen(data: RawPredictions) -> RawPredictions:
         p = data.proba[:, 0]
-        finite = p[np.isfinite(p)]
-        if len(finite) and (finite.min() < 0.0 or finite.max() > 100.0):
-            p = from_log_odds(p)
-        elif len(finite) and finite.max() > 1.0 + 1e-6:
-            p = p / p.dtype.type(100.0)
+        p = from_log_odds(p) if np.nanmin(p) < 0.0 else ones_on(p, data.scale_of(p))
         both = np.stack([1.0 - p, p], axis=1).astype(data.proba.dtype)
         codes = data.codes
         labels = data.labels

@@ -164,8 +164,9 @@ def _unmatched_names(raw: RawPredictions, rows: np.ndarray) -> Finding:
     if all(fuzzy.values()) and len(loose) == raw.n_classes:
         advice = "They match when case, spaces and punctuation are ignored; the fix renames them."
         repair = partial(_renamed, names=fuzzy)
-    elif len(seen) == raw.n_classes and len(stray) == len(seen):
-        order = _names_by_prediction(raw, seen)
+    elif (
+        len(seen) == raw.n_classes and len(stray) == len(seen) and (order := _names_by_prediction(raw, seen))
+    ):
         advice = (
             f"Labels and columns have {raw.n_classes:,} classes each; the fix names the columns "
             f"{some_names(order)}, because in this order labels agree best with the scores. Check it."
@@ -187,14 +188,16 @@ def _renamed(data: RawPredictions, names: Mapping[str, str | None]) -> RawPredic
 
 
 def _names_by_prediction(raw: RawPredictions, seen: Sequence[str]) -> list[str]:
-    """Order of names that agrees best with the predicted columns; sorted order if no other is better."""
+    """Order of names that agrees best with the predicted columns; empty if chance explains the agreement."""
     assert raw.labels is not None
     labels = pd.Index(np.array(seen, dtype=object)).get_indexer(raw.labels)
-    present = labels >= 0
-    counts = count_pairs(raw.highest[0][present], labels[present], raw.n_classes)
+    top, labels = raw.highest[0][labels >= 0], labels[labels >= 0]
+    first, others = (count_pairs(top[at::2], labels[at::2], raw.n_classes) for at in (0, 1))
     from scipy.optimize import linear_sum_assignment  # slow to import, seldom needed
 
-    columns, matched = linear_sum_assignment(counts, maximize=True)
-    gain = counts[columns, matched].sum() - np.trace(counts)
-    better = gain > STANDARD_ERRORS * np.sqrt(max(present.sum(), 1))
-    return [seen[j] for j in matched] if better else list(seen)
+    columns, matched = linear_sum_assignment(first, maximize=True)
+    n = max(int(others.sum()), 1)
+    chance = float(others.sum(axis=1) @ others.sum(axis=0)[matched]) / n**2
+    gain = others[columns, matched].sum() - n * chance  # on rows that did not choose the order
+    beyond = gain > STANDARD_ERRORS * np.sqrt(max(n * chance * (1.0 - chance), 1.0))
+    return [seen[j] for j in linear_sum_assignment(first + others, maximize=True)[1]] if beyond else []

@@ -8,7 +8,7 @@ from functools import partial
 import numpy as np
 import pandas as pd
 
-from calib.files.findings.codes import Finding, Repair
+from calib.files.findings.codes import Finding
 from calib.files.readers.raw_predictions import RawPredictions
 from calib.files.readers.tables import words_in
 
@@ -21,8 +21,6 @@ CHANCE_ERRORS = 3.0
 CONFIDENCE_GAP = 0.2
 #: Fewest labelled rows that say anything about order.
 MIN_ROWS = 30
-#: Most shifts of the labels against the rows that are tried; a header read as a row gives 1.
-MAX_SHIFT = 3
 #: Most classes with a table of L * L counts; above, only the order of text is tried.
 MAX_MATCHED = 2_000
 
@@ -155,18 +153,9 @@ def _shuffled(raw: RawPredictions, codes: np.ndarray) -> Finding | None:
     message = shuffled_words(tops, true, int(np.sum(predicted == codes)), _mean_confidence(raw))
     if message is None:
         return None
-    hits = predicted == codes
-    advice = "Export scores and labels again from the same loop."
-    repair: Repair | None = None
-    for shift in (s for size in range(1, MAX_SHIFT + 1) for s in (size, -size)):
-        if _better(predicted == np.roll(codes, shift), hits):
-            advice = f"They agree if moved by {shift} row(s); the fix moves them, in a circle."
-            repair = partial(_rolled, by=shift)
-            break
-    else:
-        if _better(predicted == codes[::-1], hits):
-            advice, repair = "They agree in reverse order; the fix reverses them.", _reversed
-    return Finding("labels_shuffled", "warning", f"{message} {advice}", repair=repair)
+    return Finding(
+        "labels_shuffled", "warning", f"{message} Export scores and labels again from the same loop."
+    )
 
 
 def shuffled_words(predicted: np.ndarray, true: np.ndarray, n_right: int, confidence: float) -> str | None:
@@ -186,16 +175,6 @@ def shuffled_words(predicted: np.ndarray, true: np.ndarray, n_right: int, confid
         f"accuracy is {accuracy:.3f}, as for labels unrelated to the rows ({chance:.3f}), while the mean "
         f"confidence is {confidence:.3f}: labels look shuffled against the rows."
     )
-
-
-def _rolled(data: RawPredictions, by: int) -> RawPredictions:
-    assert data.labels is not None
-    return replace(data, labels=np.roll(data.labels, by))
-
-
-def _reversed(data: RawPredictions) -> RawPredictions:
-    assert data.labels is not None
-    return replace(data, labels=data.labels[::-1].copy())
 
 
 def _mean_confidence(raw: RawPredictions) -> float:
