@@ -62,24 +62,23 @@ def show_roles(reading: Reading) -> None:
 
 
 def _show_choices(reading: Reading, roles: Roles) -> None:
-    """Offer the options that decide how columns are read; the first is proposed."""
-    labels = [", ".join(f"{option}: {value}" for option, value in c.given.items()) for c in roles.choices]
-    place = st.radio("To decide", range(len(labels)), format_func=labels.__getitem__, key="role-choice")
-    chosen = roles.choices[place or 0]
-    for choice in roles.choices if any(choice.title for choice in roles.choices) else ():
-        with st.container(border=True):
-            st.markdown(f"**{escaped(choice.title)}** ({', '.join(escaped(o) for o in choice.options)})")
-            signs = [f"+ {each}" for each in choice.passed] + [f"− {each}" for each in choice.failed]
-            st.text("\n".join([*signs, *(f"row {row}" for row in choice.rows)]))
+    """Show each way to read the columns: what speaks for and against it, and rows; one click decides."""
+    st.text(f"{roles.doubt}.")
     if several_models(reading) and st.button(f"Read all {len(roles.choices)} as models", type="primary"):
         try:
             read_every_model(reading)
             st.rerun()
         except InputError as error:
             st.error(f"Not read: {escaped(error)}")
-    if st.button("Read again with this choice"):
-        roles = guess_roles(reading.table, given_columns(chosen.given))
-        examine_again(replace(reading, roles=roles))
+    for number, choice in enumerate(roles.choices):
+        with st.container(border=True):
+            named = ", ".join(f"{option}: {value}" for option, value in choice.given.items())
+            st.markdown(f"**{escaped(named)}**{', read as ' * bool(choice.title)}{escaped(choice.title)}")
+            signs = [f"+ {each}" for each in choice.passed]
+            signs += [f"− {each}" for each in choice.failed]
+            st.text("\n".join([*signs, *(f"row {row}" for row in choice.rows)]))
+            if st.button("Choose this reading", key=f"role-choice-{number}"):
+                examine_again(replace(reading, roles=guess_roles(reading.table, given_columns(choice.given))))
 
 
 def _menus(reading: Reading, roles: Roles, names: list[str]) -> Roles | None:
