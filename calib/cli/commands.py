@@ -82,7 +82,7 @@ from calib.cli.light import serve
 from calib.cli.streams import deliver, is_piped, progress_line
 from calib.data.equal_rows import overlap
 from calib.data.kinds import check_equal_rows, kind_of
-from calib.data.predictions import Announcement, in_common_classes
+from calib.data.predictions import Announcement, BinaryPrediction, in_common_classes
 from calib.data.splits import FOLD, column_of
 from calib.diagrams.model_sweeps import ModelSweeps, SweptNumber, draw_model_sweeps, sweep_models
 from calib.diagrams.style import figure_html, plotly_script
@@ -312,6 +312,8 @@ def apply(options: Namespace) -> Output[ApplyData]:
     if rows.coverage < 1.0:
         notes.append(f"{1 - rows.coverage:.1%} of the rows of the file hold no answer; they are left out")
     changed = int((frame["announced"] != frame["predicted"]).sum()) if "announced" in frame else 0
+    if isinstance(rows, BinaryPrediction):  # the other class is predicted below 1/2
+        changed = int(((frame["score"] > 0.5) != (frame[f"p({rows.positive})"] > 0.5)).sum())
     notes.append(f"wrote {len(frame):,} rows to {target}; the predicted class changes in {changed:,}")
     return Output("\n".join(notes), ApplyData(str(target), len(frame), changed, list(frame.columns), shares))
 
@@ -400,7 +402,11 @@ def gate(options: Namespace) -> Output[GateData]:
     found = assessed(options)
     evidence = found.evidence
     limits = "a limit as metric=number, such as tl_ece=0.03"
-    most, least = (numbers_by_name(texts, limits) for texts in (options.max, options.min))
+    keys = {measure.title.lower(): key for key, measure in MEASURES.items()}
+    most, least = (
+        {keys.get(name.lower(), name): number for name, number in numbers_by_name(texts, limits).items()}
+        for texts in (options.max, options.min)
+    )
     baseline = None
     if options.baseline is not None:  # read as the file, with its own columns
         baseline = assessed(changed(options, file=options.baseline, labels=None, calibrator=None)).base

@@ -128,7 +128,8 @@ def progress_line() -> Iterator[Callable[[float, str], None] | None]:
 
 def options_of(choices: Sequence[Choice]) -> str:
     """Return the options that decide how columns are read."""
-    return " or ".join(_options(choice) for choice in choices)
+    each = " or ".join(_options(choice) for choice in choices)
+    return each or "--score, --label, --predicted or --correct COLUMN"
 
 
 def question_lines(choices: Sequence[Choice]) -> list[str]:

@@ -849,3 +849,26 @@ def test_every_number_has_its_interval(capsys, table, tmp_path):
 def test_a_command_whose_output_is_optional_needs_none(capsys, table):
     code, data, err = run(capsys, "recommend", table)
     assert (code, err) == (0, ""), data
+
+
+def test_apply_counts_predictions_that_change_sides(tmp_path, capsys):
+    """P(Y = 1) has no announced class: the side of 1/2 is the decision."""
+    random = np.random.default_rng(0)
+    score = random.uniform(0.3, 0.7, 400).round(3)
+    file = tmp_path / "p.csv"
+    pd.DataFrame({"score": score, "label": (random.random(400) < score - 0.2).astype(int)}).to_csv(
+        file, index=False
+    )
+    cal, out = tmp_path / "c.json", tmp_path / "o.csv"
+    assert main(["fit", str(file), "--split", "1", "-o", str(cal)]) == 0
+    capsys.readouterr()
+    assert main(["apply", str(cal), str(file), "-o", str(out), "--json"]) == 0
+    table = pd.read_csv(out)
+    changed = int(((table["score"] > 0.5) != (table["p(1)"] > 0.5)).sum())
+    assert json.loads(capsys.readouterr().out)["n_class_changed"] == changed > 0
+
+
+def test_gate_takes_the_names_that_metrics_prints(tmp_path):
+    file = tmp_path / "p.csv"
+    file.write_text("confidence,correct\n" + "0.8,1\n0.8,1\n0.8,0\n" * 100)
+    assert main(["gate", str(file), "--max", "conf-ECE=0.5", "--resamples", "0"]) == 0

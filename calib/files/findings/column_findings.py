@@ -17,7 +17,6 @@ from calib.files.readers.raw_predictions import (
     RawPredictions,
     are_log_probabilities,
 )
-from calib.files.readers.roles import ChoiceError
 from calib.files.readers.tables import some_names, words_in
 
 
@@ -26,8 +25,7 @@ def find_doubt(raw: RawPredictions) -> Finding | None:
     if raw.roles is None or raw.roles.doubt is None:
         return None
     values = [value for choice in raw.roles.choices for value in choice.given.values()]
-    message = str(ChoiceError(raw.roles.doubt, raw.roles.choices))
-    return Finding("columns_ambiguous", "error", f"{message}.", columns=tuple(dict.fromkeys(values)))
+    return Finding("columns_ambiguous", "error", f"{raw.roles.doubt}.", columns=tuple(dict.fromkeys(values)))
 
 
 def find_index_column(raw: RawPredictions) -> Finding | None:

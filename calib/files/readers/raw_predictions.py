@@ -406,7 +406,7 @@ class RawPredictions:
             raise ChoiceError(self.roles.doubt, self.roles.choices)
         if (mismatch := self.mismatch()) is not None:
             raise InputError(
-                f"{mismatch[0]}; write the same names in both columns, or name another true label with label="
+                f"{mismatch[0]}; write the same names in both, or name another column of the true class"
             )
         if "event" in self.has and self.seen is not None and len(found := classes_in(self.seen)) > 2:
             raise InputError(

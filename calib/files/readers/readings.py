@@ -18,7 +18,7 @@ from calib.files.readers.conventions import KNOWN, SCALES, WORDS, is_called
 from calib.files.readers.generators import GENERATORS
 from calib.files.readers.models import with_model
 from calib.files.readers.previews import row_texts
-from calib.files.readers.roles import Choice, Given, Roles, check_same_labels, numbered
+from calib.files.readers.roles import Choice, ChoiceError, Given, Roles, check_same_labels, numbered
 from calib.files.readers.stray_cells import refuse_stray_cells
 from calib.files.readers.tables import Table, some_names
 from calib.files.readers.votes import MAJORITY, vote_columns, votes_in
@@ -207,7 +207,7 @@ def _in_doubt(columns: Columns, readings: Sequence[TableReading], best: TableRea
     if best.failed:
         doubt = best.failed[0].sentence
         if not choices or not (best.roles.label or best.roles.correct or len(columns.given.named())):
-            raise InputError(f"{doubt}; name the columns with score=, label=, predicted= or correct=")
+            raise ChoiceError(doubt, ())
     else:
         first = {"score": open_["score"]} if "score" in open_ else open_  # the others depend on it
         doubt = "; ".join(f"it is unclear {ASKED[o]}: {some_names(values)}" for o, values in first.items())
@@ -284,7 +284,9 @@ def _refuse_fractions(columns: Columns, roles: Roles) -> None:
             with np.errstate(invalid="ignore"):  # infinite numbers
                 row = int((columns[name] % 1 > 0).argmax())
             held = f"column {name[:60]!r} has the name of a true class, but holds {columns[name][row]:.6g}"
-            raise InputError(f"{held} in row {row}; write a class there, or name the true label with label=")
+            raise InputError(
+                f"{held} in row {row}; write a class there, or name the column of the true class"
+            )
 
 
 def _refusal(columns: Columns, ranked: Sequence[TableReading]) -> str:
@@ -293,7 +295,9 @@ def _refusal(columns: Columns, ranked: Sequence[TableReading]) -> str:
         return next(verdict.sentence for verdict in ranked[0].failed if verdict.required)
     named = columns.given.named()
     if named:
-        return f"no reading of this file uses {named}; name all columns with score=, label= and predicted="
+        return (
+            f"no reading of this file uses {named}; name the columns of scores, labels and predicted classes"
+        )
     if columns.correct:
         return (
             "the file says whether predictions are right, but holds no confidence; add a column "
@@ -301,7 +305,7 @@ def _refusal(columns: Columns, ranked: Sequence[TableReading]) -> str:
         )
     if columns.predicted:
         others = [name for name in columns.scores if name not in columns.predicted]
-        beside = f"; if {some_names(others)} are scores, name them with score=" * bool(others)
+        beside = f"; if {some_names(others)} are scores, name them" * bool(others)
         return (
             f"column {columns.predicted[0][:60]!r} holds decisions, and calibration needs their "
             f"probabilities: add their confidence, or the probability of every class{beside}"

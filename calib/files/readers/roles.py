@@ -43,12 +43,14 @@ class Choice:
 class ChoiceError(InputError):
     """Input that can be read in several ways until the user names columns.
 
-    `fact` is the open question, without a full stop; `choices` are the readings with the options for them.
+    `fact` is the open question, without a full stop; `choices` are the readings with the options for them,
+    and empty if nothing shows which columns are scores.
     """
 
     def __init__(self, fact: str, choices: Sequence[Choice]) -> None:
         each = [", ".join(f"{option}={value!r}" for option, value in c.given.items()) for c in choices]
-        super().__init__(f"{fact}; name {' or '.join(each)}")
+        named = " or ".join(each) or "the columns with score=, label=, predicted= or correct="
+        super().__init__(f"{fact}; name {named}")
         self.fact, self.choices = fact, tuple(choices)
 
 
