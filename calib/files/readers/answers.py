@@ -25,8 +25,8 @@ WRONG = words_of(
 )
 RIGHT_OR_WRONG = dict.fromkeys(WRONG, 0.0) | dict.fromkeys(RIGHT, 1.0)
 #: Words that mean the positive or the negative class of two labels.
-POSITIVE = RIGHT - words_of("c j v s") | words_of("positive pos positiv positif positivo")
-NEGATIVE = WRONG | words_of("negative neg negativ negatif negativo")
+POSITIVE = RIGHT - words_of("c j v s") | words_of("positive pos positiv positif positivo win won")
+NEGATIVE = WRONG | words_of("negative neg negativ negatif negativo loss lost")
 #: Predictions that are no answer, if they are never true.
 ABSTENTIONS = frozenset(
     ["", "idk", "i don't know", "i dont know", "don't know", "dont know", "do not know", "i do not know"]

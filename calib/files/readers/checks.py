@@ -143,7 +143,7 @@ def label_fits_classes(columns: Columns, roles: Roles) -> Outcome:
         return None
     label, names = roles.label[0], roles.class_names or ()
     words = columns.words(label)
-    if len(words & {*names}) > 1 or (words and words <= {*names}):
+    if columns.are_mostly(label, names) or (words and words <= {*names}):
         return True, f"{label!r} holds the classes in the names of the scores"
     if columns.called(label, *LABELS) and len(columns[label]) < FEW_ROWS:
         return None

@@ -190,6 +190,12 @@ class Columns:
                 self._words[name] = words - no_classes(words) - {*self.given.drop_label}
         return frozenset().union(*(self._words[name] for name in names))
 
+    def are_mostly(self, name: str, classes: Collection[str]) -> bool:
+        """Whether a column holds at least two of the classes, and at most as many other words."""
+        words = self.words(name)
+        shared = len(words & {*classes})
+        return shared > 1 and 2 * shared >= len(words)
+
     def is_aside(self, name: str) -> bool:
         """Whether a column holds times, parts of the data or row numbers, by its name."""
         return self.called(name, "aside", "index")

@@ -169,7 +169,7 @@ def _with_labels(columns: Columns, frame: Frame) -> Iterator[Roles]:
     pool = [name for name in label_columns(columns) if name in columns.word and name not in frame.columns]
     pool += [name for name in columns.correct if len(columns.words(name) & {*frame.names}) > 1]
     fits = [name for name in pool if name in columns.labels or _fits(columns, name, frame)]
-    shared = [name for name in fits if len(columns.words(name) & {*frame.names}) > 1]
+    shared = [name for name in fits if columns.are_mostly(name, frame.names)]
     fits = [name for name in fits if name in shared] or fits
     found += [(name,) for name in fits if columns.word[name] != normalised(frame.word)] if not found else []
     for label in found or [()]:
@@ -195,7 +195,7 @@ def _fits(columns: Columns, name: str, frame: Frame) -> bool:
     words, n_classes = columns.words(name), max(len(frame.names), 2)
     if len(columns[name]) != len(columns.rows(frame.columns)) or len(words) < 2:
         return False
-    if len(words & {*frame.names}) > 1 or classes_like(columns, name, frame.names) != frame.names:
+    if columns.are_mostly(name, frame.names) or classes_like(columns, name, frame.names) != frame.names:
         return True
     summed = columns.sum_to_one(frame.columns)
     if columns[name].dtype == object:

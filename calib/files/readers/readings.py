@@ -153,8 +153,9 @@ def _rivals(columns: Columns, possible: Sequence[TableReading]) -> list[TableRea
         nearest = [each for each in possible if len(each.failed) <= len(best.failed) + 1]
         nearest = [each for each in nearest if each.roles.label or each.roles.correct] or nearest[:1]
     else:
-        rank = _rank(columns, best)
-        nearest = [each for each in possible if _rank(columns, each) == rank]
+        last = -1 if best.roles.kind == "vectors" else None  # a name does not choose between two models
+        rank = _rank(columns, best)[:last]
+        nearest = [each for each in possible if _rank(columns, each)[:last] == rank]
     distinct: list[TableReading] = []
     for each in [r for near in nearest for r in (*_turned(columns, near), near)]:
         if not any(_are_the_same(columns, each.roles, other.roles) for other in distinct):
@@ -177,7 +178,7 @@ def _turned(columns: Columns, reading: TableReading) -> list[TableReading]:
 def _are_the_same(columns: Columns, one: Roles, other: Roles) -> bool:
     """Whether two readings give equal numbers: equal columns, or a label that says the same."""
     first, second = _core(one), _core(other)
-    if {*one.probabilities} <= {*other.probabilities} and one.kind == other.kind == "vectors":
+    if {*one.probabilities} & {*other.probabilities} and one.kind == other.kind == "vectors":
         return True
     labels = [*one.label, *other.label] if one.positive == other.positive else []
     same = len(labels) == 2 and columns.say_the_same(*labels)

@@ -278,6 +278,23 @@ READ = {
         ).encode(),
         right(C),
     ),
+    "odds of another vocabulary": (
+        csv(home=2.0 + P, p_home=BOTH[:, 1], p_away=BOTH[:, 0], result=np.array(["A", "H"])[Y]),
+        vectors(BOTH[:, ::-1], 1 - Y),
+    ),
+    "a score and its outcome each": (
+        csv(prob1=P, prob1_outcome=Y, prob2=BOTH[:, 0], prob2_outcome=1 - Y),
+        vectors(BOTH[:, ::-1], 1 - Y),
+    ),
+    "wrong is the complement of right": (
+        csv(confidence=C, margin=(2 * C - 1).round(3), error=D != Y),
+        right(C),
+    ),
+    "a threshold on the score": (csv(score=P, threshold=0.5, success=P >= 0.5, human=Y), event(P)),
+    "a list of truths": (
+        csv(**of_classes("{}", SEVERAL), tags=[str(row.tolist()) for row in EACH]),
+        multilabel(),
+    ),
     "features of sum 1": (
         csv(sand=G[:, 0], silt=G[:, 1], clay=G[:, 2], confidence=C, correct=D == Y),
         right(C),
@@ -344,6 +361,21 @@ ASKED = {
         vectors(BOTH, Y),
     ),
     "the wrong way round": (csv(y_true=1 - Y, y_prob=P), {"positive": "0"}, event(P)),
+    "raw and calibrated vectors": (
+        csv(**of_classes("p_{}", F, "012"), **of_classes("cal_p_{}", G, "012"), label=T),
+        {"score": "cal_p_*"},
+        vectors(G),
+    ),
+    "verdict and human": (
+        csv(verdict=np.array(["bad", "good"])[D], confidence=C, human=np.array(["bad", "good"])[Y]),
+        {"predicted": "verdict"},
+        named(D, C, Y),
+    ),
+    "a third value": (
+        csv(outcome=np.where(KEPT, np.array(["loss", "win"])[Y], "push"), p_win=P),
+        {"drop_label": "push"},
+        event(P[KEPT], Y[KEPT]),
+    ),
     "words": (
         csv(answer=GIVEN, confidence=np.array(["high", "low"])[Y], is_correct=D == Y),
         {"words": "high=0.8,low=0.3"},
@@ -390,6 +422,8 @@ FIXED = {
 #: Refused files, and what the refusal names.
 REFUSED = {
     "features alone": (csv(f1=X[:, 0], f2=X[:, 1], f3=X.prod(1), label=Y), ("'f1'", "'f2'", "'f3'")),
+    "labels against named classes": (csv(**of_classes("{}"), label=(T + 1) % 3), ("'label'",)),
+    "a quantity": (csv(age=AGE, y=Y), ("'age'",)),
     "scaled features": (csv(x1=X[:, 0], x2=X[:, 1], y=Y, y_pred=D), ("'x1'",)),
     "decisions": (csv(gold=TRUE, predicted=SAID, n_tokens=AGE), ("'predicted'", "decisions", "'n_tokens'")),
     "one-hot decisions": (
