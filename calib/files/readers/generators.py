@@ -334,7 +334,8 @@ def _answers(columns: Columns, score: str, label: str) -> list[str]:
     answered = [n for n in free if columns.called(n, "answered")]
     kind = columns[label].dtype == object
     found = [n for n in answered if is_free_text(columns[n]) and kind == (columns[n].dtype == object)]
-    shared = [name for name in free if len(columns.words(name) & words) >= min(2, len(words) or 1)]
+    few = [n for n in free if kind or len(columns.words(n)) <= 2 * max(len(words), 1)]
+    shared = [name for name in few if len(columns.words(name) & words) >= min(2, len(words) or 1)]
     return [*dict.fromkeys((*found, *[n for n in answered if n in shared], *shared))]
 
 

@@ -1,10 +1,11 @@
-"""Models below each other in a file, told apart by a column."""
+"""Rows that are about the same thing: models below each other, and both sides of an event."""
 
 from __future__ import annotations
 
 from dataclasses import replace
 
 import numpy as np
+import pandas as pd
 
 from calib.base.exceptions import InputError
 from calib.files.readers.columns import FIRST, MOST_MODELS, Columns
@@ -61,3 +62,22 @@ def _repeats_rows(columns: Columns, roles: Roles) -> str | None:
         if true.shape[1] >= LEAST_TEXTS and true[0].min() < true[0].max() and (true == true[0]).all():
             return name
     return None
+
+
+def with_pairs(columns: Columns, roles: Roles) -> Roles:
+    """Add the column whose rows are both sides of an event: two scores that sum to 1, one of them true."""
+    if roles.kind != "binary" or len(roles.label) != 1 or roles.cluster is not None or roles.drop_label:
+        return roles
+    (score,), label = roles.probabilities, roles.label[0]
+    values, truth = np.asarray(columns[score], dtype=np.float64), words_in(columns[label])[0]
+    for name in [name for name in columns.word if name not in (score, label, *columns.fractions)]:
+        if len(values) < LEAST_TEXTS or 2 * len(pd.unique(columns[name])) != len(values):
+            continue
+        codes = words_in(columns[name])[0]
+        if len(codes) != len(values) or (np.bincount(codes) != 2).any():
+            continue
+        order = np.argsort(codes, kind="stable").reshape(-1, 2)
+        sums, differ = values[order].sum(axis=1), truth[order[:, 0]] != truth[order[:, 1]]
+        if ((np.abs(sums - 1.0) < 0.02) & differ).mean() > 0.95:
+            return replace(roles, cluster=name)
+    return roles

@@ -16,7 +16,7 @@ from calib.files.readers.checks import Verdict, verdicts_of
 from calib.files.readers.columns import Columns, is_within
 from calib.files.readers.conventions import KNOWN, SCALES, WORDS, is_called
 from calib.files.readers.generators import GENERATORS
-from calib.files.readers.models import with_model
+from calib.files.readers.models import with_model, with_pairs
 from calib.files.readers.previews import row_texts
 from calib.files.readers.roles import Choice, ChoiceError, Given, Roles, check_same_labels, numbered
 from calib.files.readers.stray_cells import refuse_stray_cells
@@ -94,6 +94,7 @@ def guess_roles(table: Table, given: Given | None = None) -> Roles:
     roles = replace(roles, scale=given.scores or roles.scale)
     dropped = given.drop_label or roles.drop_label
     roles = replace(roles, words=given.words, only=given.only, drop_label=dropped, **side)
+    roles = with_pairs(columns, roles)
     roles = roles.among([*columns.word, *table.matrices, *table.ignored])
     roles = with_model(columns, roles)
     given.check_used(roles)

@@ -82,6 +82,17 @@ def test_choices_of_a_question_work_at_once():
         assert read(frame, **choice.given).n_samples == N
 
 
+def test_both_sides_of_an_event_belong_together():
+    frame = pd.DataFrame(
+        {"p": np.r_[P, 1 - P], "won": np.r_[Y, 1 - Y], "game": np.r_[np.arange(N), np.arange(N)]}
+    )
+    shuffled = frame.sample(frac=1, random_state=0)
+    rows = read(shuffled)
+    assert len({*zip(rows.cluster, shuffled["game"], strict=True)}) == len({*rows.cluster}) == N
+    alike = shuffled.assign(p=np.r_[P, 0.9 * P[::-1]][shuffled.index], won=np.r_[Y, Y[::-1]][shuffled.index])
+    assert read(alike).cluster is None
+
+
 def test_rows_are_left_out_by_label_and_by_value():
     resolution = np.where(np.arange(N) % 6 == 0, "CANCEL", np.where(Y, "YES", "NO"))
     frame = pd.DataFrame({"p": P, "resolution": resolution, "site": ["a", "b", "c"] * (N // 3)})
