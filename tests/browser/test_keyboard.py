@@ -20,10 +20,12 @@ STOP = """() => {
     const left = window.lastStop;
     const shown = !left || left.element.tagName === "CANVAS" || look(left.element) !== left.look;
     const invisible = shown ? null : left.element.outerHTML.slice(0, 200);
-    const now = document.activeElement;
+    let now = document.activeElement;
+    const host = now;  // of a component with a shadow root
+    while (now.shadowRoot?.activeElement) now = now.shadowRoot.activeElement;
     window.lastStop = now === document.body ? null : { element: now, look: look(now) };
-    const main = now.closest("[data-testid=stMain]") !== null && now.dataset.testid !== "stMain";
-    const key = now.closest("[class*=st-key-]")?.className.match(/st-key-(\\S+)/)?.[1] ?? "";
+    const main = host.closest("[data-testid=stMain]") !== null && host.dataset.testid !== "stMain";
+    const key = host.closest("[class*=st-key-]")?.className.match(/st-key-(\\S+)/)?.[1] ?? "";
     return { end: now === document.body, main, key, invisible };
 }"""
 

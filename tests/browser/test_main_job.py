@@ -117,7 +117,7 @@ def test_main_job(open_page, upload, tmp_path):
     page.go_back()
     page.get_by_role("heading", level=1, name="Reliability").wait_for()
     settled(page)
-    assert slider.input_value() == str(n_bins)
+    assert page.get_by_role("slider", name="Equal-width bins B").input_value() == str(n_bins)
     assert numbers_after(page, IN_BIN) == shown
     page.get_by_role("button", name="Options").click()
     assert page.get_by_label("Without bins (CORP)").is_checked()
