@@ -23,8 +23,11 @@ DEVIATION, ACCURACY, MASSES, FEW = 0.91, 0.03, 0.03, 0.03
 #: Ratio of the exponents that are tried; between two the bound changes by less than 0.1 %.
 _RATIO = 1.1
 
-#: Numbers of a grid of probabilities times outcomes, and the most probabilities.
-_GRID, _MOST_POINTS = 2**22, 2**11
+#: Most and fewest steps of the grid of probabilities, and most steps times outcomes.
+_MOST_STEPS, _LEAST_STEPS, _GRID = 2**11, 2**8, 2**21
+
+#: Steps of the grid on which the best exponent is looked for.
+_FEW_STEPS = 2**6
 
 #: Added for rounding.
 _ROUNDING = 1e-9
@@ -44,8 +47,14 @@ class Guarantee(Result):
     conditional: float
     #: Bound on the expected TL-ECE, and on the expected l_p error for p <= 2 (App. H)
     expected_ece: float
-    #: Bound on the TL-ECE with probability 1 - alpha (`error_bound`), for any number of classes
-    error_bound: float
+    accuracy: float  #: Accuracy of the model, of which `error_bound` makes use
+
+    @property
+    def error_bound(self) -> float:
+        """Bound on the TL-ECE with probability 1 - alpha, for any number of classes with k rows or more."""
+        k, n = self.points_per_bin, self.n_samples
+        mass = mass_bound(2 * k - 1, n, MASSES * self.alpha / (n * (k + 1)))
+        return min(error_bound([self.accuracy], k - 1, mass, DEVIATION * self.alpha) + self.delta, 1.0)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -105,10 +114,8 @@ def guarantee(
     )
     if not 0.0 <= accuracy <= 1.0:
         raise InputError(f"accuracy must lie in [0, 1]; got {accuracy!r}")
-    k, n = int(guarantee.points_per_bin[0]), guarantee.n_samples
-    mass = mass_bound(2 * k - 1, n, MASSES * alpha / (n * (k + 1)))
     return Guarantee(
-        error_bound=min(error_bound([accuracy], k - 1, mass, DEVIATION * alpha) + delta, 1.0),
+        accuracy=float(accuracy),
         points_per_bin=int(guarantee.points_per_bin[0]),
         n_samples=guarantee.n_samples,
         alpha=float(alpha),
@@ -177,10 +184,11 @@ def error_bound(rates: Any, inside: int, mass: float, alpha: float) -> float:
     rate = np.asarray(rates, dtype=np.float64)
     chance = np.log(1.0 / alpha)
 
-    def at(power: int) -> float:
-        exponents = largest_exponent(_RATIO**power, rate, inside) / mass
+    def at(power: int, n_steps: int = _FEW_STEPS) -> float:
+        s = _RATIO**power
+        exponents = (_above_grid(s, rate, inside, n_steps) + _between_steps(s, inside)) / mass
         highest = exponents.max()
-        return float(mass / _RATIO**power * (chance + highest + np.log(np.exp(exponents - highest).mean())))
+        return float(mass / s * (chance + highest + np.log(np.exp(exponents - highest).mean())))
 
     spread = max(float((rate * (1.0 - rate)).max()), 1.0 / inside)
     power = round(math.log(2.0 * mass * chance * inside / spread) / 2.0 / math.log(_RATIO))
@@ -188,7 +196,7 @@ def error_bound(rates: Any, inside: int, mass: float, alpha: float) -> float:
     for step in (1, -1):  # the function has one minimum
         while (following := at(power + step)) < best:
             best, power = following, power + step
-    return best + _ROUNDING
+    return at(power, _steps(inside)) + _ROUNDING
 
 
 def largest_exponent(s: float, rates: Any, inside: int) -> np.ndarray:
@@ -196,16 +204,28 @@ def largest_exponent(s: float, rates: Any, inside: int) -> np.ndarray:
 
     On a grid of step d, d C / 2 is added, C = s + m e^(s/m) (e^(s/m) - 1) the largest slope of the logarithm.
     """
-    points, values = _exponents(float(s), inside)
     rate = np.asarray(rates, dtype=np.float64)
-    return np.interp(np.minimum(rate, 1.0 - rate), points, values)
+    return _above_grid(float(s), rate, inside, _steps(inside)) + _between_steps(s, inside)
+
+
+def _steps(inside: int) -> int:
+    return min(max(_GRID // (inside + 1), _LEAST_STEPS), _MOST_STEPS)
+
+
+def _between_steps(s: float, inside: int) -> float:
+    """Return how far the logarithm can be above a line between two points of the grid."""
+    ratio = math.exp(s / inside)
+    return (s + inside * ratio * (ratio - 1.0)) * 0.5 / _steps(inside) / 2.0
+
+
+def _above_grid(s: float, rate: np.ndarray, inside: int, n_steps: int) -> np.ndarray:
+    return np.interp(np.minimum(rate, 1.0 - rate), *_exponents(s, inside, n_steps))
 
 
 @lru_cache(maxsize=256)
-def _exponents(s: float, inside: int) -> tuple[np.ndarray, np.ndarray]:
+def _exponents(s: float, inside: int, n_steps: int) -> tuple[np.ndarray, np.ndarray]:
     """Return a grid of [0, 1/2] and the least concave function, which is symmetric, above its values."""
-    n_points = min(max(_GRID // (inside + 1), 2**8), _MOST_POINTS)
-    points = np.linspace(0.0, 0.5, n_points + 1)
+    points = np.linspace(0.0, 0.5, n_steps + 1)
     outcomes = np.arange(inside + 1.0)
     ways = gammaln(inside + 1.0) - gammaln(outcomes + 1.0) - gammaln(inside - outcomes + 1.0)
     values = np.empty(len(points))
@@ -215,9 +235,7 @@ def _exponents(s: float, inside: int) -> tuple[np.ndarray, np.ndarray]:
         values[rows] = logsumexp(log_chance + s * np.abs(outcomes / inside - p), axis=1)
     values[-1] = values.max()  # as high as the least concave function is at 1/2
     slopes = isotonic_regression(np.diff(values), increasing=False)
-    ratio = math.exp(s / inside)
-    added = (s + inside * ratio * (ratio - 1.0)) * points[1] / 2.0
-    return points, values[0] + added + np.concatenate(([0.0], np.cumsum(slopes)))
+    return points, values[0] + np.concatenate(([0.0], np.cumsum(slopes)))
 
 
 def mass_bound(inside: int, n_samples: int, alpha: float) -> float:

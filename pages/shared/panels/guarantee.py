@@ -35,10 +35,11 @@ def show_guarantee(calibrator: BaseEstimator, choices: int, n_bins: int) -> None
             "eps_conditional": "\u03b5\u2082",
             "reach": "Within",
             "expected_ece_bound": "Bound on expected ECE",
+            "error_bound": "Bound on ECE",
         }
-        shown = table.rename(columns=heads)[list(heads.values())]
+        shown = table.rename(columns=heads).filter(heads.values())
         number = st.column_config.NumberColumn(format="%.3f")
-        bounds = ["\u03b5\u2081", "\u03b5\u2082", "Within", "Bound on expected ECE"]
+        bounds = ["\u03b5\u2081", "\u03b5\u2082", "Within", "Bound on expected ECE", "Bound on ECE"]
         st.dataframe(
             shown,
             hide_index=True,
