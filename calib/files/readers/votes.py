@@ -46,12 +46,14 @@ def votes_in(table: Table, names: Sequence[str]) -> Votes:
         return Votes(np.array(classes, dtype=object), _checked(np.stack(columns, axis=1), names))
     each = [words_in(values) for values in columns]
     every = sorted({word for _, words in each for word in words})
-    every = [word for word in every if word not in no_classes(every)]
+    none = no_classes(every)
+    every = [word for word in every if word not in none]
     if not every:
         raise InputError(f"no cell of {some_names(names)} names a class; votes need one in each row")
     counts = np.zeros((len(columns[0]), len(every) + 1))
+    place = {word: at for at, word in enumerate(every)}
     for codes, words in each:
-        places = np.array([every.index(word) if word in every else -1 for word in words])
+        places = np.array([place.get(word, -1) for word in words])
         counts[np.arange(len(codes)), places[codes]] += 1.0
     return Votes(np.array(every, dtype=float if numeric else object), counts[:, :-1])
 
