@@ -14,10 +14,18 @@ from scipy.special import betainc, betaincinv, expit
 from calib.answers.fitted_rows import used_words
 from calib.base.exceptions import InputError
 from calib.base.results import Result
-from calib.calibrators.acceptance import AcceptanceRule, predicted_classes
+from calib.calibrators.acceptance import AcceptanceRule, group_codes, predicted_classes
 from calib.data.equal_rows import Overlap
 from calib.data.predictions import Announcement, BinaryPrediction, ConfidencePrediction, Scores, Values
-from calib.data.validation import check_alpha, check_choice, check_count, check_order, n_axes, plain
+from calib.data.validation import (
+    as_groups,
+    check_alpha,
+    check_choice,
+    check_count,
+    check_order,
+    n_axes,
+    plain,
+)
 from calib.evidence.binning import BinaryProblems
 from calib.evidence.clusters import Clusters, Dependence, even_clusters_of, too_few
 from calib.evidence.rows import Rows, Source, as_evidence
@@ -114,17 +122,27 @@ class DecisionRule(AcceptanceRule):
         y_true: Source,
         scores: Scores | None = None,
         *,
+        groups: Values | None = None,
         sample_weight: Values | None = None,
         cluster: Values | None = None,
     ) -> RuleEffect:
-        """Return the effect of the rule on other labelled rows; parameters as for `decide`."""
+        """Return the effect of the rule on other labelled rows; parameters as for `decide` and `accept`."""
         rows = rows_to_accept(y_true, scores, sample_weight, cluster)
         cost = self.value if self.target == "cost" else None
-        return _effect(_problems(rows, self.by), rows.clusters, self.thresholds, cost)
+        if self.by != "group":
+            return _effect(_problems(rows, self.by), rows.clusters, self.thresholds, cost)
+        if groups is None:
+            raise InputError("this rule has a threshold for each group; pass groups, a value for each row")
+        problems, owner = _problems_of_groups(
+            rows, group_codes(groups, self.groups, rows.n_given), self.groups
+        )
+        return _effect(problems, rows.clusters, np.append(self.thresholds, (np.inf, np.inf))[owner], cost)
 
     def frame(self) -> pd.DataFrame:
-        """Return the thresholds as a table, one row per class (a single row, -1, for all classes)."""
+        """Return the thresholds as a table, one row per class or group (one row, -1, for all classes)."""
         label = np.arange(len(self.thresholds)) if self.by else np.array([-1])
+        if self.by == "group":
+            return pd.DataFrame({"group": self.groups, "threshold": self.thresholds})
         return pd.DataFrame({"label": label, "threshold": self.thresholds})
 
 
@@ -136,7 +154,7 @@ def decide(
     recall: float | None = None,
     reviews: float | None = None,
     cost: float | None = None,
-    by: Literal["class"] | None = None,
+    by: Literal["class"] | Values | None = None,
     promise: Literal["overall", "each"] = "overall",
     alpha: float = 0.1,
     choices: int = 1,
@@ -161,10 +179,12 @@ def decide(
         At most this many rows may be left to a person: a share in (0, 1), or a number of rows.
     cost : float above 1, optional
         Cost of an accepted wrong prediction in reviews; the mean cost is made smallest.
-    by : {"class"}, optional
-        One threshold for each predicted class, for `accuracy` and `cost`.
+    by : "class" or (n,) array_like, optional
+        One threshold for each predicted class, or for each value of a column, such as a document type; for
+        `accuracy` and `cost`. New rows with another value go to a person.
     promise : {"overall", "each"}, default "overall"
-        Whether, with `by="class"`, an accuracy is promised for what all classes accept together, or for each.
+        Whether, with `by`, an accuracy is promised for what all classes or groups accept together, or for
+        each.
     alpha : float in (0, 1), default 0.1
         The guarantee misses with at most this probability.
     choices : int, default 1
@@ -194,9 +214,9 @@ def decide(
     passes is taken. With `recall`, half of alpha is for a second sequence, which starts at all rows and goes
     up.
 
-    With `by="class"`, one half of the rows ranks all rows by the accuracy of their class at their confidence,
-    and each rank is tested on the other half. With `promise="each"`, each class must keep the target on its
-    own, at alpha divided by the number of predicted classes (Bonferroni).
+    With `by`, one half of the rows ranks all rows by the accuracy of their class or group at their
+    confidence, and each rank is tested on the other half. With `promise="each"`, each must keep the target on
+    its own, at alpha divided by the number of predicted classes or of groups (Bonferroni).
 
     With clusters the tail has the effective number of accepted rows (`calib.evidence.clusters`), fewer if
     clusters are few (Korn & Graubard 1998).
@@ -223,8 +243,8 @@ def decide(
     }
     if len(given) != 1:
         raise InputError(f"give one target: accuracy, reviews or cost; got {', '.join(given) or 'none'}")
-    if by not in (None, "class"):
-        raise InputError(f'by must be None or "class"; got {by!r}')
+    if isinstance(by, str) and by != "class":
+        raise InputError(f'by must be None, "class" or the values of a column, one per row; got {by!r}')
     alpha = check_alpha(alpha) / check_count(choices, "choices", 1)
     (target, value), *_ = given.items()
     if recall is not None and (target != "accuracy" or not 0.0 < recall < 1.0):
@@ -233,8 +253,11 @@ def decide(
     is_event = isinstance(getattr(held, "predictions", held), BinaryPrediction)
     rows = rows_to_accept(y_true, scores, sample_weight, cluster)
     check_choice(promise, ("overall", "each"), "promise")
-    _problems(rows, by).check_unweighted("decide", "its binomial guarantee counts rows")
-    asked: dict[str, Any] = {"target": target, "value": value, "recall": recall, "by": by, "alpha": alpha}
+    grouped = None if by is None or isinstance(by, str) else as_groups(by, rows.n_given)
+    _problems(rows, None).check_unweighted("decide", "its binomial guarantee counts rows")
+    kind = "group" if grouped else by
+    asked: dict[str, Any] = {"target": target, "value": value, "recall": recall, "by": kind, "alpha": alpha}
+    asked |= {"grouped": grouped}
     asked |= {"overall": promise == "overall", "overlap": overlap, "of_event": is_event}
     if target == "cost" or rows.suspected is None:
         return _rule(rows, **asked)
@@ -249,16 +272,18 @@ def _rule(
     target: Literal["accuracy", "reviews", "cost"],
     value: float,
     recall: float | None,
-    by: Literal["class"] | None,
+    by: Literal["class", "group"] | None,
     alpha: float,
     overall: bool,
+    grouped: tuple[np.ndarray, tuple[str, ...]] | None,
     overlap: Overlap | None,
     of_event: bool,
 ) -> DecisionRule:
-    problems = _problems(rows, by)
+    problems = _problems(rows, by) if grouped is None else _problems_of_groups(rows, *grouped)[0]
+    names = grouped[1] if grouped else ()
     if target == "accuracy":
         thresholds, guarantee, needed = _for_accuracy(
-            problems, rows.dependence, value, recall, alpha, overall
+            problems, rows.dependence, value, recall, alpha, overall, by
         )
     else:
         choose = {"reviews": _for_reviews, "cost": _for_cost}[target]
@@ -268,7 +293,9 @@ def _rule(
     if unpromised is None and guarantee is not None:
         unpromised = too_few(rows.n_clusters)
     guarantee = guarantee if unpromised is None else None
+    thresholds = thresholds[: len(names)] if by == "group" else thresholds
     chosen: dict[str, Any] = {"thresholds": thresholds, "by": by, "target": target, "value": value}
+    chosen |= {"groups": names}
     chosen |= {"alpha": alpha, "guarantee": guarantee, "of_event": of_event}
     return DecisionRule(**chosen, effect=effect, needed=needed, recall=recall, unpromised=unpromised)
 
@@ -290,6 +317,14 @@ def rows_to_accept(
 
 def _problems(rows: Rows, by: str | None) -> BinaryProblems:
     return rows.problems("top-label" if by else "confidence")
+
+
+def _problems_of_groups(
+    rows: Rows, code: np.ndarray, names: tuple[str, ...]
+) -> tuple[BinaryProblems, np.ndarray]:
+    """Return a problem for each group that has rows, and one without rows, with the group of each."""
+    part = rows.groups("group", (*names, "another"), code, "confidence")
+    return part.evidence.problems("top-label"), part.owner
 
 
 def grid() -> np.ndarray:
@@ -351,6 +386,7 @@ def _for_accuracy(
     recall: float | None,
     alpha: float,
     overall: bool,
+    by: Literal["class", "group"] | None,
 ) -> Found:
     if not 0.0 < accuracy < 1.0:
         raise InputError(f"accuracy must be a share in (0, 1), such as 0.99; got {accuracy:g}")
@@ -359,6 +395,8 @@ def _for_accuracy(
     thresholds, scope, needed = search(problems, dependence, limits, alpha / STARTS)
     if scope is None:
         return thresholds, None, needed
+    if by == "group":
+        scope = scope.replace("predicted class", "group").replace("classes", "groups")
     guarantee = (
         f"With probability {1 - alpha:.3g} at least {accuracy:.4g} of the "
         f"accepted predictions{scope} are right, "
@@ -506,7 +544,7 @@ def _for_reviews(
     problems: BinaryProblems, clusters: Clusters, reviews: float, alpha: float, by: str | None
 ) -> tuple[np.ndarray, str | None, int | None]:
     if by is not None:
-        raise InputError('reviews takes one threshold for all classes; leave out by="class"')
+        raise InputError("reviews takes one threshold for all classes; leave out by")
     n = problems.n_samples
     most = int(np.floor(reviews * n if reviews < 1.0 else reviews))
     if not reviews >= 0.0 or most >= n:

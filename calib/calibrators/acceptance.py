@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import copy
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Literal
 
 import numpy as np
@@ -11,7 +11,8 @@ from sklearn.base import BaseEstimator
 
 from calib.base.exceptions import InputError
 from calib.base.results import Result
-from calib.data.predictions import Announcement, BinaryPrediction, Scores, top_of
+from calib.data.predictions import Announcement, BinaryPrediction, Scores, Values, top_of
+from calib.data.validation import as_groups
 from calib.evidence.reductions import event_scores, top_label
 
 #: Written in place of an infinite threshold: no confidence reaches it.
@@ -22,9 +23,10 @@ NEVER = 2.0
 class AcceptanceRule(Result):
     """Accept a prediction without a person if its confidence is at least a threshold."""
 
-    #: (L,) or (1,) float64 array: threshold of each predicted class, or of all; infinity accepts nothing
+    #: (L,), (G,) or (1,) float64 array: threshold of each predicted class, of each group, or of all; infinity
+    #: accepts nothing
     thresholds: np.ndarray
-    by: Literal["class"] | None  #: {"class"}: whether each predicted class has its own
+    by: Literal["class", "group"] | None  #: {"class", "group"}: what has its own threshold
     #: {"accuracy", "reviews", "cost"}: what the thresholds were chosen for
     target: Literal["accuracy", "reviews", "cost"]
     value: float  #: The target's value
@@ -32,23 +34,37 @@ class AcceptanceRule(Result):
     guarantee: str | None  #: Promise about new rows from the same source, if there is any
     #: Whether 1-D scores are P(Y = 1), whose confidence is p or 1 - p; else they are confidences
     of_event: bool
+    #: Names of the groups of `by="group"`
+    groups: tuple[str, ...] = field(default=(), kw_only=True)
 
-    def accept(self, scores: Scores) -> np.ndarray:
+    def accept(self, scores: Scores, groups: Values | None = None) -> np.ndarray:
         """Return whether each prediction passes without a person, (n,) bool.
 
         Parameters
         ----------
         scores : (n, L) or (n,) array_like, or predictions of any kind
             From the model and calibrator that the rule was made for.
+        groups : (n,) array_like, optional
+            Value of each row in the column that a rule by group was made with. A row with another value is
+            not accepted.
         """
+        if (groups is None) == (self.by == "group"):
+            raise InputError(
+                "this rule has a threshold for each group; pass groups, a value for each row"
+                if groups is None
+                else "this rule has no thresholds by group; leave out groups"
+            )
         if isinstance(scores, Announcement):
             scores = predicted_classes(scores)
-        if self.by is None:
+        if self.by != "class":
             event = event_scores(scores)
             confidence = top_label(scores)[1] if event is None else event
             if event is not None and self.of_event:
                 confidence = np.maximum(confidence, 1.0 - confidence)
-            return np.asarray(confidence >= self.thresholds[0])
+            if groups is None:
+                return np.asarray(confidence >= self.thresholds[0])
+            limits = np.append(self.thresholds, np.inf)
+            return np.asarray(confidence >= limits[group_codes(groups, self.groups, len(confidence))])
         label, confidence = top_label(scores)
         if len(label) and label.max() >= len(self.thresholds):
             raise InputError(
@@ -59,6 +75,8 @@ class AcceptanceRule(Result):
 
     def carried_by(self, calibrator: BaseEstimator) -> Any:
         """Return a copy of a fitted calibrator for the same classes, with this rule as `rule_`."""
+        if self.by == "group":
+            raise InputError("a calibrator carries no rule by group; keep the rule, and call its accept")
         n_classes = getattr(calibrator, "n_classes_", 2 if self.of_event else 1)
         if self.by is not None and n_classes != len(self.thresholds):
             raise InputError(
@@ -67,6 +85,13 @@ class AcceptanceRule(Result):
         carrier = copy.copy(calibrator)
         carrier.rule_ = self
         return carrier
+
+
+def group_codes(groups: Values, names: tuple[str, ...], n_samples: int) -> np.ndarray:
+    """Return the position of each row's group among `names`, (n,) int64; G for another group."""
+    code, found = as_groups(groups, n_samples)
+    place = {name: position for position, name in enumerate(names)}
+    return np.array([place.get(name, len(names)) for name in found], dtype=np.int64)[code]
 
 
 def predicted_classes(rows: Announcement) -> Announcement:

@@ -511,16 +511,21 @@ def decide(options: Namespace) -> Output[DecideData | CostsData]:
     if options.output and not options.calibrator:
         raise InputError("--output writes a calibrator file with the rule in it; add --calibrator CAL.JSON")
     found = assessed(options)
-    evidence = found.evidence
+    base, evidence = found.base, found.evidence
+    assert isinstance(base, Rows)
     assert isinstance(evidence, Rows)
     class_names = evidence.class_names or ()
     if options.costs:
         return _costs(options, evidence, class_names, found.notes)
     check_equal_rows(evidence.predictions, "A rule of acceptance")
-    asked = chosen(options, "accuracy recall reviews cost by promise alpha")
-    rule = choose_rule(evidence, **asked, overlap=found.used)
+    asked = chosen(options, "accuracy recall reviews cost promise alpha")
+    column = options.by not in (None, "class")
+    by = further_column(base.predictions, options.by) if column else options.by
+    rule = choose_rule(evidence, **asked, by=by, overlap=found.used)
     table = rule.frame()
-    names = ["all classes"] if rule.by is None else [class_names[code] for code in table["label"]]
+    names = ["all classes"] if rule.by is None else list(rule.groups)
+    if rule.by == "class":
+        names = [class_names[code] for code in table["label"]]
     width = max(map(len, names))
     lines = [*found.notes, rule.sentence, ""]
     lines += [

@@ -233,6 +233,7 @@ def decide(command: ArgumentParser) -> None:
 
     calib decide test.csv --accuracy 0.99
     calib decide test.csv --accuracy 0.99 --by class --calibrator cal.json
+    calib decide test.csv --accuracy 0.95 --by document_type --promise each
     calib decide test.csv --reviews 200
     calib decide test.csv --accuracy 0.95 --recall 0.8
     calib decide test.csv --cost 20 --json
@@ -251,8 +252,8 @@ def decide(command: ArgumentParser) -> None:
     add = command.add_argument
     right = "with --accuracy: least share of the right rows that is accepted"
     add("--recall", type=float, metavar="X", help=right)
-    add("--by", choices=("class",), help="one threshold for each predicted class")
-    promise = "with --by class: the accuracy holds for all classes together (default), or for each"
+    add("--by", metavar="class|COLUMN", help="one threshold for each predicted class, or value of a column")
+    promise = "with --by: the accuracy holds for all classes or groups together (default), or for each"
     add("--promise", choices=("overall", "each"), default="overall", help=promise)
     add("--alpha", type=float, default=0.1, help="the guarantee misses with this probability; default 0.1")
     _add_applied(command)

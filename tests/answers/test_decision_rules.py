@@ -12,7 +12,9 @@ from benchmarks.promises import CLUSTERED, RULES, clustered, rules
 from benchmarks.simulation import means
 from calib import (
     BinaryPrediction,
+    ConfidencePrediction,
     InputError,
+    PlattScaling,
     Predictions,
     TopLabelPrediction,
     decide,
@@ -364,3 +366,45 @@ def test_reviews_of_clusters_are_promised_less_narrowly():
     told, untold = (float(rule.guarantee.split("at most ")[1].split()[0]) for rule in (told, untold))
     assert untold < 0.23
     assert 0.3 < told < 0.5  # 0.2 + 1.3 standard errors of 0.09
+
+
+def rows_of_types(n: int, seed: int = 0) -> tuple[ConfidencePrediction, np.ndarray]:
+    """Confidences that are true for invoices and 20 points too high for letters."""
+    random = np.random.default_rng(seed)
+    kind = random.choice(["invoice", "letter"], n, p=[0.7, 0.3])
+    confidence = random.uniform(0.6, 1.0, n)
+    right = random.random(n) < confidence - np.where(kind == "letter", 0.2, 0.0)
+    return ConfidencePrediction(confidence, right), kind
+
+
+@pytest.mark.parametrize("promise", ["overall", "each"])
+def test_a_threshold_for_each_value_of_a_column(promise):
+    rows, kind = rows_of_types(6000)
+    rule = decide(rows, accuracy=0.9, by=kind, promise=promise)
+    assert rule.groups == ("invoice", "letter")
+    assert rule.thresholds[0] < 0.95
+    assert rule.guarantee is not None
+    if promise == "each":
+        assert np.isinf(rule.thresholds[1]), "no letter is right in 90 %"
+    accepted = rule.accept(rows, kind)
+    assert accepted.sum() == rule.effect.n_accepted
+    assert rule.evaluate(rows, groups=kind).n_wrong == rule.effect.n_wrong
+    assert not rule.accept(rows, np.full(6000, "parcel")).any()
+    assert rule.frame()["group"].tolist() == ["invoice", "letter"]
+
+
+def test_a_rule_by_group_says_what_it_needs():
+    rows, kind = rows_of_types(2000)
+    rule = decide(rows, accuracy=0.8, by=kind)
+    with pytest.raises(InputError, match="a value for each row"):
+        rule.accept(rows)
+    with pytest.raises(InputError, match="a value for each row"):
+        rule.evaluate(rows)
+    with pytest.raises(InputError, match="leave out groups"):
+        decide(rows, accuracy=0.8).accept(rows, kind)
+    with pytest.raises(InputError, match="one value per row"):
+        decide(rows, accuracy=0.8, by=kind[:5])
+    with pytest.raises(InputError, match="values of a column"):
+        decide(rows, accuracy=0.8, by="kind")
+    with pytest.raises(InputError, match="carries no rule by group"):
+        rule.carried_by(PlattScaling().fit(rows.confidence, rows.correct))

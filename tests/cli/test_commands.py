@@ -93,6 +93,17 @@ def test_decide_gives_the_rule_of_the_library(capsys, reference):
     assert "all classes" in capsys.readouterr().out
 
 
+def test_decide_has_a_threshold_for_each_value_of_a_column(capsys, table):
+    site = np.where(np.arange(400) % 3, "north", "south")
+    pd.read_csv(table).assign(site=site).to_csv(table, index=False)
+    code, data, _ = run(capsys, "decide", table, "--accuracy", 0.2, "--by", "site", "--promise", "each")
+    rule = decide(read_predictions(table), accuracy=0.2, by=site, promise="each")
+    thresholds = [found if np.isfinite(found) else None for found in rule.thresholds]
+    assert (code, data["thresholds"]) == (0, dict(zip(rule.groups, thresholds, strict=True)))
+    assert data["guarantee"] == rule.guarantee
+    assert main(["decide", str(table), "--accuracy", "0.2", "--by", "sites"]) == 2
+
+
 def test_decide_takes_a_table_of_costs(capsys, reference, tmp_path):
     rows = read_predictions(reference, split="evaluation")
     names = rows.class_names

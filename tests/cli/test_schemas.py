@@ -38,6 +38,7 @@ decide later.csv --accuracy 0.99999 --calibrator cal.json -o rule.json
 gate last.csv --calibrator rule.json --min accepted_accuracy=0.3
 decide rows.csv --by class --cost 20
 decide rows.csv --costs costs.csv
+decide rows.csv --accuracy 0.2 --by site --promise each
 judge judged.csv --verdict verdict --human human
 judge judged.csv --verdict verdict --human human --confidence confidence --plan 5 -o next.csv
 slices rows.csv --by site --by rare --resamples 20
