@@ -94,7 +94,7 @@ class Frame:
 class Columns:
     """The columns of a table, each examined once, with the roles that their names suggest."""
 
-    def __init__(self, table: Table, given: Given) -> None:
+    def __init__(self, table: Table, given: Given, like: Columns | None = None) -> None:
         numbers = {n: v for n, v in table.columns.items() if v.dtype == object and _writes_fractions(v)}
         numbers = {name: as_float_column(values, name) for name, values in numbers.items()}
         table = replace(table, columns={**table.columns, **numbers})
@@ -110,7 +110,11 @@ class Columns:
                 self.listed = tuple(str(each) for each in values)
                 del self.word[name]
         self._words: dict[str, frozenset[str]] = {}
-        self._sums: dict[tuple[str, ...], np.ndarray] = {}
+        self._sums: dict[tuple[str, ...], np.ndarray] = {} if like is None else like._sums
+        self._coded: dict[str, tuple[np.ndarray, list[str]]] = {} if like is None else like._coded
+        #: Misses that a score expects if a column is a threshold on it, and AUCs
+        self._missed: dict[tuple[str, str], float] = {} if like is None else like._missed
+        self._aucs: dict[tuple[str, ...], tuple[float, float]] = {} if like is None else like._aucs
         self._thresholds: dict[str, tuple[float, str]] = {}
         self._find_roles()
 
@@ -182,11 +186,18 @@ class Columns:
     def __getitem__(self, name: str) -> np.ndarray:
         return self.table.columns[name]
 
+    def coded(self, name: str) -> tuple[np.ndarray, list[str]]:
+        """Return `words_in` of a column."""
+        if name not in self._coded:
+            self._coded[name] = words_in(self[name])
+        return self._coded[name]
+
     def words(self, *names: str) -> frozenset[str]:
         """Return the distinct values of columns, without empty cells and words for them."""
         for name in names:
             if name not in self._words:
-                words = frozenset(words_in(self[name])[1])
+                short = words_in(self[name][:FIRST]) if name in self.fractions else self.coded(name)
+                words = frozenset(short[1])
                 self._words[name] = words - no_classes(words) - {*self.given.drop_label}
         return frozenset().union(*(self._words[name] for name in names))
 
@@ -227,10 +238,11 @@ class Columns:
                 scores.setdefault(of, []).append(name)
         found: dict[str, str] = {}
         for name in self.word:
-            if self.is_flag(name) and not self.is_predicted(name):
-                match = LABEL_PREFIX.fullmatch(name.strip()) or LABEL_SUFFIX.fullmatch(name.strip())
-                of = (match[1] if match else name).strip()
-                found |= {other: name for other in scores.get(of, ()) if other != name}
+            match = LABEL_PREFIX.fullmatch(name.strip()) or LABEL_SUFFIX.fullmatch(name.strip())
+            named = scores.get((match[1] if match else name).strip(), [])
+            named = [other for other in named if other != name]
+            if named and self.is_flag(name) and not self.is_predicted(name):
+                found |= dict.fromkeys(named, name)
         return found
 
     def rows(self, names: Sequence[str], first: int | None = None) -> np.ndarray:
@@ -385,9 +397,13 @@ class Columns:
 
     def separation(self, score: str, label: str, positive: str) -> tuple[float, float]:
         """Return the AUC of a score for a class, and by how many standard errors it is above 1/2."""
-        codes, words = words_in(self[label])
-        filled = np.array([word != "" for word in words])[codes]
-        return self.separates(score, np.array([word == positive for word in words])[codes], filled)
+        key = score, label, positive
+        if key not in self._aucs:
+            codes, words = self.coded(label)
+            filled = np.array([word != "" for word in words])[codes]
+            event = np.array([word == positive for word in words])[codes]
+            self._aucs[key] = self.separates(score, event, filled)
+        return self._aucs[key]
 
     def separates(self, score: str, event: np.ndarray, filled: Any = True) -> tuple[float, float]:
         """Return `separation` for a mask of events in place of a class."""
@@ -449,19 +465,22 @@ class Columns:
 
     def _misses(self, name: str, score: str) -> float:
         """Return how many misses a score expects, if a column is a threshold on it; else 0."""
+        if (name, score) in self._missed:
+            return self._missed[name, score]
         if len(self.sides(name, score) or ()) != 2:
-            return 0.0
+            return self._missed.setdefault((name, score), 0.0)
         values = np.asarray(self[score], dtype=np.float64)[:FIRST]
         high = 100.0 if np.nanmax(values, initial=0.0) > 1.0 + ROUNDING else 1.0
         chance = (values / high).clip(0.0, 1.0)
-        return float(np.nansum(np.minimum(chance, 1.0 - chance)))
+        expected = float(np.nansum(np.minimum(chance, 1.0 - chance)))
+        return self._missed.setdefault((name, score), expected)
 
     def sides(self, name: str, score: str) -> list[str] | None:
         """Return the values of a column in the order of a score, if a threshold divides them; else None."""
         if len(self.words(name)) > 2 or not self.are_as_long(name, score):
             return None
-        codes, words = words_in(self[name])
-        values = np.asarray(self[score], dtype=np.float64)
+        codes, words = self.coded(name)
+        codes, values = codes[:LOOKED_AT], np.asarray(self[score][:LOOKED_AT], dtype=np.float64)
         known = np.isfinite(values) & np.array([word in self.words(name) for word in words])[codes]
         found = pd.Series(values[known]).groupby(codes[known]).agg(["mean", "min", "max", "nunique"])
         found = found.sort_values("mean")
@@ -497,7 +516,7 @@ class Columns:
         """Whether two columns divide the rows in the same way, with the same words or with none in common."""
         if name not in self.word or other not in self.word or not self.are_as_long(name, other):
             return False
-        (codes, words), (others, other_words) = words_in(self[name]), words_in(self[other])
+        (codes, words), (others, other_words) = self.coded(name), self.coded(other)
         if {*words} & {*other_words}:
             return bool((as_keys(self[name]) == as_keys(self[other])).all())
         return len(np.unique(codes * len(other_words) + others)) == len(words) == len(other_words)

@@ -10,7 +10,7 @@ from itertools import product
 import numpy as np
 
 from calib.files.readers.answers import NEGATIVE, POSITIVE, positive_of
-from calib.files.readers.columns import MOST_MODELS, Columns, Frame, classes_in_name, is_flag, is_whole
+from calib.files.readers.columns import FIRST, MOST_MODELS, Columns, Frame, classes_in_name, is_flag, is_whole
 from calib.files.readers.conventions import KNOWN, LABELS, SCALES, is_called, normalised, scale_of, words_of
 from calib.files.readers.roles import Roles
 from calib.files.readers.tables import words_in
@@ -25,10 +25,10 @@ LEAST_TEXTS = 10
 MOST_CLASSES = 12
 
 
-def is_free_text(values: object) -> bool:
-    """Whether most rows have a value of their own: free answers, not classes."""
-    n_rows = len(values)  # type: ignore[arg-type]
-    return n_rows >= LEAST_TEXTS and 2 * len(words_in(values)[1]) > n_rows  # type: ignore[arg-type]
+def is_free_text(values: np.ndarray) -> bool:
+    """Whether most of the first rows have a value of their own: free answers, not classes."""
+    first = values[:FIRST]
+    return len(first) >= LEAST_TEXTS and 2 * len(words_in(first)[1]) > len(first)
 
 
 def is_another(columns: Columns, name: str) -> bool:
@@ -277,8 +277,11 @@ def _event_in_name(columns: Columns, score: str, label: str | None, words: Seque
     if columns.called(score, *KNOWN, "score") or not columns.has_header:
         return None
     event, inside = columns.event_of(score), classes_in_name(score, words) if len(words) == 2 else []
-    if len(inside) == 1 and (event is not None or not inside[0][1].isdigit()):
-        return inside[0][1]
+    if len(inside) == 1:
+        word = inside[0][1]
+        numbered = event is not None and re.fullmatch(rf"(?:class|label|y)?[_ =]*{re.escape(word)}", event[1])
+        if numbered or not word.isdigit():  # m1_prob is the score of a model
+            return word
     if event is None:
         return None
     before, name, _ = event

@@ -11,7 +11,7 @@ from calib.base.exceptions import InputError
 from calib.files.readers.columns import FIRST, MOST_MODELS, Columns
 from calib.files.readers.generators import LEAST_TEXTS
 from calib.files.readers.roles import Choice, Roles
-from calib.files.readers.tables import some_names, words_in
+from calib.files.readers.tables import some_names
 
 
 def with_model(columns: Columns, roles: Roles) -> Roles:
@@ -21,7 +21,7 @@ def with_model(columns: Columns, roles: Roles) -> Roles:
     column = column_given or roles.model or _repeats_rows(columns, roles)
     if given.model is None and column in (None, given.group):
         return replace(roles, model=None)
-    words = words_in(columns[column])[1] if column in columns.word else []
+    words = columns.coded(column)[1] if column in columns.word else []
     if name in words and given.model is not None:
         return replace(roles, model=column, model_name=name)
     if given.model is not None:
@@ -40,7 +40,7 @@ def _repeats_rows(columns: Columns, roles: Roles) -> str | None:
     truth = roles.label or (roles.correct,)
     if len(truth) != 1 or truth[0] not in columns.word or not columns.table.tabular:
         return None
-    labels = words_in(columns[truth[0]])[0]
+    labels = columns.coded(truth[0])[0]
     ids = [name for name in columns.word if columns.called(name, "id", "index") or name == roles.id]
     for name in roles.ignored:
         if (
@@ -49,10 +49,10 @@ def _repeats_rows(columns: Columns, roles: Roles) -> str | None:
             or len(set(columns[name][:FIRST])) > MOST_MODELS
         ):
             continue
-        codes, words = words_in(columns[name])
+        codes, words = columns.coded(name)
         if len(words) < 2 or len(codes) % len(words) or (np.bincount(codes) * len(words) != len(codes)).any():
             continue
-        for each in (words_in(columns[id])[0] for id in ids if id != name):
+        for each in (columns.coded(id)[0] for id in ids if id != name):
             order = np.lexsort((each, codes))
             again, true = (rows[order].reshape(len(words), -1) for rows in (each, labels))
             alike = (again == again[0]).all() and len(np.unique(again[0])) == again.shape[1]
@@ -69,11 +69,12 @@ def with_pairs(columns: Columns, roles: Roles) -> Roles:
     if roles.kind != "binary" or len(roles.label) != 1 or roles.cluster is not None or roles.drop_label:
         return roles
     (score,), label = roles.probabilities, roles.label[0]
-    values, truth = np.asarray(columns[score], dtype=np.float64), words_in(columns[label])[0]
+    values, truth = np.asarray(columns[score], dtype=np.float64), columns.coded(label)[0]
     for name in [name for name in columns.word if name not in (score, label, *columns.fractions)]:
-        if len(values) < LEAST_TEXTS or 2 * len(pd.unique(columns[name])) != len(values):
+        few = len(values) < LEAST_TEXTS or len(pd.unique(columns[name][:FIRST])) < len(values[:FIRST]) // 2
+        if few or 2 * len(pd.unique(columns[name])) != len(values):
             continue
-        codes = words_in(columns[name])[0]
+        codes = columns.coded(name)[0]
         if len(codes) != len(values) or (np.bincount(codes) != 2).any():
             continue
         order = np.argsort(codes, kind="stable").reshape(-1, 2)

@@ -18,13 +18,15 @@ from calib.files.readers.conventions import KNOWN, SCALES, WORDS, is_called
 from calib.files.readers.generators import GENERATORS
 from calib.files.readers.models import with_model, with_pairs
 from calib.files.readers.previews import row_texts
-from calib.files.readers.roles import Choice, ChoiceError, Given, Roles, check_same_labels, numbered
+from calib.files.readers.roles import Choice, ChoiceError, Given, Roles, check_same_labels, numbered, rows_of
 from calib.files.readers.stray_cells import refuse_stray_cells
 from calib.files.readers.tables import Table, some_names
 from calib.files.readers.votes import MAJORITY, vote_columns, votes_in
 
 #: Most readings that a question shows in full.
 SHOWN = 3
+#: Most rows on which the options of a question are tried.
+MOST_ROWS = 5_000
 #: Most distinct words of a confidence for which probabilities are proposed.
 MOST_WORDS = 20
 #: Tests without which no reading is offered: nothing shows that the numbers are probabilities.
@@ -178,16 +180,21 @@ def _turned(columns: Columns, reading: TableReading) -> list[TableReading]:
 
 def _are_the_same(columns: Columns, one: Roles, other: Roles) -> bool:
     """Whether two readings give equal numbers: equal columns, or a label that says the same."""
-    first, second = _core(one), _core(other)
     if {*one.probabilities} & {*other.probabilities} and one.kind == other.kind == "vectors":
-        return True
+        one = replace(one, probabilities=other.probabilities)
     labels = [*one.label, *other.label] if one.positive == other.positive else []
-    same = len(labels) == 2 and columns.say_the_same(*labels)
-    return first == second or same and first[:1] + first[2:] == second[:1] + second[2:]
+    if {*one.label} == {*other.label}:
+        one = replace(one, label=other.label)
+    if len({*labels}) == len(labels) == 2 and columns.say_the_same(*labels):
+        one = replace(one, label=other.label)
+    return _core(one) == _core(other)
 
 
 def _in_doubt(columns: Columns, readings: Sequence[TableReading], best: TableReading) -> Roles:
     """Return the roles of the best reading with the question which reading is right."""
+    if columns.table.n_rows > MOST_ROWS and columns.table.tabular:
+        few = rows_of(columns.table, np.arange(columns.table.n_rows) < MOST_ROWS)
+        columns = Columns(few, columns.given)
     options = [_options(columns, reading.roles) for reading in readings]
     found = {option: list(dict.fromkeys(each.get(option) for each in options)) for option in ASKED}
     open_ = {option: [*filter(None, values)] for option, values in found.items() if len(values) > 1}
@@ -196,7 +203,10 @@ def _in_doubt(columns: Columns, readings: Sequence[TableReading], best: TableRea
     for at, (reading, each) in enumerate(zip(readings, options, strict=True)):
         failed = {verdict.check for verdict in reading.failed}
         supported = not any(tests <= failed for tests in UNSUPPORTED)
-        decisive = _decisive(columns, reading.roles, each, [*open_]) if supported else None
+        if at >= SHOWN and [*open_] == ["score"]:
+            decisive: tuple[str, ...] | None = (f"score={each['score']}",)
+        else:
+            decisive = _decisive(columns, reading.roles, each, [*open_]) if supported else None
         if decisive is not None:
             told = reading.verdicts if at < SHOWN else ()
             choices.setdefault(decisive, Choice(
@@ -254,7 +264,7 @@ def _decisive(
     for names in (*short, plain, [*options]):
         if names:
             given = _also_given(columns, {name: options[name] for name in names})
-            again = readings_of(Columns(columns.table, given))
+            again = readings_of(Columns(columns.table, given, columns))
             again = [each for each in again if each.is_possible]
             same = again and _core(again[0].roles)[:4] == _core(roles)[:4]
             if same and not again[0].failed and len(_rivals(columns, again)) == 1:

@@ -308,6 +308,7 @@ READ = {
 #: Refused files, what the user says then, and the numbers that it gives.
 ASKED = {
     "models": (csv(y=Y, rf=P, xgb=Q), {"score": "xgb"}, event(Q)),
+    "numbered models": (csv(y=Y, m0_prob=P, m1_prob=Q), {"score": "m1_prob"}, event(Q)),
     "stages": (csv(y=Y, prob=P, cal_prob=Q), {"score": "cal_prob"}, event(Q)),
     "vectors of models": (
         csv(**of_classes("rf_p{}", F, "012"), **of_classes("svm_p{}", G, "012"), y=T),
