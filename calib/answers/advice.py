@@ -296,7 +296,7 @@ def recommend(
     confirmation = None
     if fitted is not None and confirm is not None:
         given = (confirm,) if isinstance(confirm, Announcement) else confirm
-        others = _counted(*given)
+        others = Rows(_counted(*given).predictions)
         after = others.of_scores(calibrated_scores(fitted, others.predictions))
         confirmation = confirm_choice(others, after, score=score)
     counts = tried.n_samples, rows.n_samples

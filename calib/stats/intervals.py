@@ -125,10 +125,10 @@ def error_interval(
     z = float(ndtri(1.0 - alpha / 2.0) / np.sqrt(few_clusters_factor(evidence.even_clusters, alpha)))
     cells = evidence.cells(notion, n_bins=n_bins, strategy=strategy, top_k=top_k)
     if norm == 1:
-        limits = _l1_limits(evidence, cells, z)
+        observed, estimate, lower, upper = _l1_limits(evidence, cells, z)
     else:
         limits = _l2_limits(evidence, evidence.problems(notion, top_k), cells, z)
-    observed, estimate, lower, upper = limits
+        observed, estimate, lower, upper = limits
     if norm == 1 and isinstance(evidence, Rows) and evidence.dependence is not None:
         reach = _reach_of_clusters(evidence, evidence.dependence, evidence.problems(notion, top_k), cells, z)
         upper = max(upper, observed + reach)
