@@ -9,11 +9,13 @@ reach: how often an error of the size that is said to show in 80 of 100 samples 
 the signs of the gaps by turns, or in the bin of most rows alone.
 
 binless, weighted, kernel: tests without bins, by redraws of the outcomes and by the limits for many rows;
-the line in log-odds of weighted rows; the kernel test of whole vectors, also of models that are not
+the line in log-odds of weighted rows and of rounded scores; the kernel test of whole vectors, also of models that are not
 calibrated.
 
 clusters, untold: labels follow the scores, and the latent numbers of the rows of a cluster depend on each
 other. Every statement is wrong. calib is given the clusters, or is not told.
+
+combined: all tests of the command `metrics` together, with 100 classes and with clusters.
 """
 
 from __future__ import annotations
@@ -42,6 +44,7 @@ from calib import (
     noise_floor,
     reduce_to_binary,
 )
+from calib.answers.noise_tests import noise_tests
 from calib.data.notions import Strategy
 from calib.evidence.rows import as_evidence
 from calib.stats.binless import REJECTED
@@ -207,6 +210,13 @@ def weighted(name: str, weights: str, n: int) -> Draws:
         yield line_misses(y, top, WEIGHTS[weights](generator, top.confidence))
 
 
+@Table(("scores", "n"), [(name, n) for name in ("even", "sure", "rare") for n in (1_000, 5_000)])
+def rounded(name: str, n: int) -> Draws:
+    """Yield what the line misses if scores are rounded to two decimals after the outcomes are drawn."""
+    for y, top in events(generator_of(name, n), n, name):
+        yield line_misses(y, TopLabelPrediction(top.label, top.confidence.round(2)))
+
+
 @Table(
     ("n", "L", "truth"),
     [
@@ -310,6 +320,38 @@ def rates(
             low, high = measure_interval(as_evidence(labels, rows), key)
             found[f"{head} interval misses (5 %)"] = not low <= truths[key].mean() <= high
         yield found
+
+
+@Table(
+    ("population", "L", "clusters", "rows each", "correlation"),
+    [
+        ("100 classes", 100, 2_000, 1, 0.0),
+        ("patients", 3, 20, 100, 0.3),
+        ("patients", 3, 50, 20, 0.3),
+        ("pairs", 3, 500, 2, 0.5),
+    ],
+)
+def combined(name: str, n_classes: int, n_clusters: int, n_rows: int, correlation: float) -> Draws:
+    """Yield whether all tests together reject a perfect model, by 199 redraws of each error."""
+    for seed in count():
+        random = np.random.default_rng(seed)
+        if n_rows == 1:
+            proba = softmax(2.0 * random.standard_normal((n_clusters, n_classes)), axis=1)
+            labels, together = draw_labels(proba, random), {}
+        else:
+            proba, labels, cluster = perfect(random, name, n_clusters, n_rows, correlation)
+            together = {"cluster": cluster}
+        rows = as_evidence(labels, proba, **together)
+        found = noise_tests(rows, n_resamples=199, random_state=seed).without_bins
+        tests = {"Kuiper": found.kuiper, "Spiegelhalter": found.spiegelhalter, "kernel": found.skce}
+        yield (
+            {"all tests together (5 %)": found.together.p_value <= SIGNIFICANCE}
+            | {
+                f"{head} (5 %)": None if item is None else item.test.p_value <= SIGNIFICANCE
+                for head, item in tests.items()
+            }
+            | {"slope (5 %)": found.slope.p_value <= SIGNIFICANCE}
+        )
 
 
 if __name__ == "__main__":
