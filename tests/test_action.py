@@ -54,6 +54,11 @@ def test_a_change_that_breaks_calibration_is_refused_with_a_readable_summary(tmp
     code, summary = compare(tmp_path, "new.csv", arguments="--max tl_ece=0.9\n  --min accuracy=0.99\n")
     assert code == 1
     assert "| kept | TL-ECE at most 0.9 | measured 0." in summary
+    frame(sharpen=3.0).to_csv(tmp_path / "--help", index=False)
+    frame().to_csv(tmp_path / "-o", index=False)
+    code, summary = compare(tmp_path, "--help", "-o")
+    assert code == 1
+    assert summary.startswith("### Calibration gate failed: 2 broken, 1 kept\n")
     code, summary = compare(tmp_path, "lost.csv")
     assert code == 2
     assert "lost.csv" in summary

@@ -8,10 +8,19 @@ LONGEST = 1_000
 
 
 def shortened(message: str) -> str:
-    """Return a message of at most `LONGEST` characters on one line, its middle left out if it is longer."""
+    """Return a message of at most `LONGEST` characters, its middle left out if it is longer.
+
+    Control characters, which come from users' files, are escaped: a terminal would obey them.
+    """
     if len(message) > LONGEST:
         message = f"{message[: LONGEST // 2]} [...] {message[-LONGEST // 3 :]}"
-    return message.encode("utf-8", "replace").decode("utf-8")
+    message = message.encode("utf-8", "replace").decode("utf-8")
+    return message if message.isprintable() else printable(message)
+
+
+def printable(text: str) -> str:
+    """Return text whose control characters, but for line breaks, are escaped as in Python."""
+    return "".join(c if c == "\n" or c.isprintable() else ascii(c)[1:-1] for c in text)
 
 
 class InputError(ValueError):

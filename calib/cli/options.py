@@ -487,7 +487,7 @@ def sql(command: ArgumentParser) -> None:
     add = command.add_argument
     dialect = add("--dialect", required=True, help="SQL dialect of the warehouse")
     dialect.choices = _Later(_dialects)
-    add("--table", default="predictions", help="name of the table; default predictions")
+    add("--table", default="predictions", help="name of the table; default predictions. Names are not quoted")
     add("--predicted", default="predicted", metavar="COLUMN", help="predicted class; default predicted")
     add("--confidence", default="confidence", metavar="COLUMN", help="its confidence; default confidence")
     add("--label", default="label", metavar="COLUMN", help="true class; default label")

@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any, TextIO
 
-from calib.base.exceptions import InputError
+from calib.base.exceptions import InputError, printable
 from calib.base.outputs import write_whole
 from calib.files.readers.roles import Choice
 from calib.files.readers.source import Limits
@@ -102,8 +102,7 @@ def show(text: str, stream: TextIO | None) -> OSError | None:
 
 def _printable(text: str, encoding: str) -> str:
     """Escape control characters and what the terminal cannot show: names come from users' files."""
-    shown = "".join(c if c == "\n" or c.isprintable() else ascii(c)[1:-1] for c in text)
-    return shown.encode(encoding, errors="backslashreplace").decode(encoding)
+    return printable(text).encode(encoding, errors="backslashreplace").decode(encoding)
 
 
 @contextmanager

@@ -45,7 +45,8 @@ def sql(
     ----------
     dialect : {"duckdb", "postgres", "bigquery", "snowflake", "spark"}
     table, predicted, confidence, label : str
-        Names of the table and of its columns, as they are written in the query.
+        Names of the table and of its columns, as they are written in the query: they are neither quoted nor
+        checked, and must come from you, not from a stranger.
 
     Notes
     -----

@@ -35,6 +35,17 @@ class Table:
     packed_names: tuple[str, ...] = ()  #: Names of the columns of `packed`
     ignored: tuple[str, ...] = ()  #: Columns of types that hold neither numbers nor text
 
+    def __post_init__(self) -> None:
+        """Put names on one line, as cells are, in every format."""
+        held = [*self.columns, *self.matrices]
+        if any("\n" in name or "\r" in name for name in (*held, *self.ignored)):
+            check_distinct([one_line(name) for name in held])
+            for part in ("columns", "matrices"):
+                named = {one_line(name): values for name, values in getattr(self, part).items()}
+                object.__setattr__(self, part, named)
+            for part in ("packed_names", "ignored"):
+                object.__setattr__(self, part, tuple(map(one_line, getattr(self, part))))
+
     @property
     def tabular(self) -> bool:
         """Whether all columns and matrices have the same rows; arrays of NPZ files may not."""

@@ -318,3 +318,33 @@ def test_nasty_class_names_survive_as_text_and_are_neutral_in_csv():
     for cell in pd.read_csv(io.StringIO(text))["class"]:
         assert not cell.lstrip().startswith(("=", "+", "-", "@", "\t"))
         assert "\n" not in cell
+
+
+@pytest.mark.parametrize("how", ["csv", "parquet", "feather", "json", "json of columns", "frame", "arrays"])
+def test_names_are_on_one_line_in_every_format(how):
+    names = ["two\nlines", "c\r\nd", "e"]
+    scores = np.random.default_rng(0).dirichlet(np.ones(3), 40)
+    frame = pd.DataFrame(scores, columns=names).assign(label=np.array(names, dtype=object)[np.arange(40) % 3])
+    made = {
+        "csv": frame.to_csv(index=False).encode(),
+        "parquet": bytes_of(frame.to_parquet),
+        "feather": bytes_of(frame.to_feather),
+        "json": frame.to_json(orient="records").encode(),
+        "json of columns": json.dumps(frame.to_dict("list")).encode(),
+        "frame": frame,
+        "arrays": {name: frame[name].to_numpy() for name in frame},
+    }
+    rows = read_predictions(made[how])
+    assert rows.class_names == ("two lines", "c d", "e")
+    assert np.array_equal(rows.labels, np.arange(40) % 3)
+
+
+def test_names_that_differ_in_their_line_breaks_alone_are_refused():
+    with pytest.raises(InputError, match="more than once"):
+        read_predictions({"a\nb": np.full(4, 0.5), "a b": np.full(4, 0.5), "label": np.arange(4) % 2})
+
+
+def test_messages_hold_no_control_characters():
+    with pytest.raises(InputError) as told:
+        raise InputError("no column \x1b[31m\x07 or \x9b31m")
+    assert str(told.value).isprintable()
