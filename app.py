@@ -24,6 +24,7 @@ SECTIONS = {
         "over_time": "timeline",
         "noise": "grain",
         "validity": "verified",
+        "judge": "gavel",
     },
     "Repair": {"calibrate": "tune", "compare": "leaderboard", "decide": "rule", "apply": "play_arrow"},
     "Study": {"imbalance": "balance", "simplex": "change_history"},

@@ -96,6 +96,18 @@ SECTIONS = (
         0.25,
     ),
     (
+        "judges rates",
+        "Judges",
+        '`calib.judge`: how often 95 % intervals hold the true rate of "pass", the agreement, kappa and AC1, '
+        "and how often what passes misses the accuracy of 85 % that is promised with probability 90 %. "
+        'Each draw has 3,000 new rows. Judges are right with the chance they state ("honest"), or lie about '
+        'it: "lenient" finds 40 % of the failures. "Labels saved" compares the squared width of the interval '
+        "with the interval of the labels alone; below 0 % the interval is wider, because a rare verdict has "
+        'few labels. Chosen rows are five times as likely to be labelled if the verdict is "fail", or the '
+        "confidence below 0.8.",
+        0.5,
+    ),
+    (
         "choices few copies",
         "Few wrong rows, and copies",
         "Calibrated models of confident rows. First: how often the intervals of scores lie below or above "

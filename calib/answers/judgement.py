@@ -436,11 +436,14 @@ class _Strata:
         scale = (share / np.maximum(self.weight, 1e-300))[self.cell] * self.each
         away = scale * (values - self.means(values)[self.cell])
         sums, alone = clusters.sums(away), float(away @ away)
+        fitted = int(np.count_nonzero(self.weight[share > 0.0]))  # residuals of cells sum to 0
         if alone <= 0.0:
             worth, even = clusters.n_clusters / len(values), float(clusters.n_clusters)
         else:
-            worth = min(alone / max(clusters.few * float(sums @ sums), 1e-300), 1.0)
+            lost = clusters.n_clusters / max(clusters.n_clusters - fitted, 1)
+            worth = min(alone / max(lost * float(sums @ sums), 1e-300), 1.0)
             even = even_clusters_of(sums, away, clusters.code)
+        even = max(even - fitted + 1.0, 2.0)
         return worth * float(few_clusters_factor(even, self.alpha))
 
     def mean(self, values: np.ndarray, inside: np.ndarray | None = None) -> tuple[float, float, float]:

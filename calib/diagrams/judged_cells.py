@@ -58,6 +58,6 @@ def draw_judgement(judgement: Judgement) -> Figure:
     return figure(
         data,
         height=130 + 34 * max(len(names), 2),
-        xaxis={"title": "share of verdicts that people agree with", "range": [-0.02, 1.02], **PERCENT},
+        xaxis={"title": "share of verdicts that people agree with", "range": [-0.02, 1.04], **PERCENT},
         **layout,
     )

@@ -35,6 +35,7 @@ from calib.diagrams.row_lists import cell_order
 from calib.diagrams.three_class_views import rows_of_classes
 from calib.evidence import BinStatistics
 from calib.evidence.clusters import Clusters
+from calib.evidence.judged_rows import ChosenBy
 from calib.evidence.reductions import top_label
 from calib.evidence.rows import Rows
 from calib.scale.summary import Summary
@@ -176,6 +177,25 @@ def rows_of_group(
         return np.flatnonzero(inside)
     pooled = rows_of(method, "confidence", n_bins, bin_=bin_)
     return pooled[inside[pooled]]
+
+
+@kept(rows=True)
+def judgement(
+    roles: tuple[str, str, tuple[str, ...], str | None, str | None, ChosenBy | None], _table: pd.DataFrame
+) -> answers.Judgement:
+    """Return what people's labels say about a judge.
+
+    `roles` are the source of the table, its columns of verdicts, labels, confidence and clusters, and how
+    rows were chosen to be labelled.
+    """
+    _, verdict, people, confidence, cluster, chosen_by = roles
+    return calib.judge(
+        _table[verdict],
+        _table[list(people)].to_numpy(dtype=object),
+        None if confidence is None else _table[confidence],
+        cluster=None if cluster is None else _table[cluster],
+        chosen_by=chosen_by,
+    )
 
 
 # Noise: by the keys of `MEASURES`.

@@ -79,7 +79,7 @@ def read_files(
 
 
 def load(kind: str, content: Any) -> Any:
-    """Read a file that calib wrote elsewhere: a "calibrator", "monitor", "project" or "summary".
+    """Read a "calibrator", "monitor", "project", "summary" or plain "table" in another process.
 
     Raises
     ------

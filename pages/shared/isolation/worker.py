@@ -59,7 +59,7 @@ def read_files(call: Any, blobs: list[bytes], progress: Progress) -> Any:
 
 
 def load(kind: str, blobs: list[bytes], progress: Progress) -> Any:
-    """Read a file that calib wrote, and send its objects, so that it is not read again."""
+    """Read a file of calib or a plain table, and send its objects, so that it is not read again."""
     from calib.diagrams.monitoring import monitor_diagram
     from calib.files.saved.document import loads  # scikit-learn, which readers of tables do without
     from calib.files.saved.monitors import monitor_of
@@ -70,6 +70,7 @@ def load(kind: str, blobs: list[bytes], progress: Progress) -> Any:
         "calibrator": loads,
         "project": Project.load,
         "summary": load_summary,
+        "table": read_table,
         "monitor": lambda data: monitor_diagram(monitor_of(data)),
     }
     return read[kind](blobs[0])

@@ -1,0 +1,139 @@
+"""Judge: is the one who judges right? True rates, what may pass without a person, and what to label next."""
+
+from __future__ import annotations
+
+import json
+
+import pandas as pd
+import streamlit as st
+
+from calib import InputError, diagrams
+from calib.answers import Judgement
+from calib.datasets import judged_answers
+from pages.shared import page_results as results
+from pages.shared import widgets as ui
+from pages.shared.isolation import reader
+from pages.shared.uploads import read_once
+
+#: Name of the example's data.
+EXAMPLE = "judge of 3,000 answers"
+#: How rows were chosen to be labelled: the default is tested.
+CHOICES = {
+    None: "At random, or by verdict or confidence",
+    "otherwise": "By anything else, such as a suspicion",
+}
+
+
+def columns_of_roles(table: pd.DataFrame) -> tuple[str, tuple[str, ...], str | None, str | None] | None:
+    """Ask which column is which; None until verdict and labels are known. No column is guessed."""
+    names = [str(name) for name in table]
+
+    def place(name: str) -> int | None:
+        return names.index(name) if name in names else None
+
+    one, two, three, four = st.columns(4)
+    verdict = one.selectbox("The judge's verdict", names, place("verdict"), key="judge-verdict")
+    given = [name for name in ("human",) if name in names]
+    people = two.multiselect("People's labels", names, given, key="judge-human")
+    confidence = three.selectbox("Its confidence", names, place("confidence"), key="judge-confidence")
+    cluster = four.selectbox("Rows that belong together", names, None, key="judge-cluster")
+    if verdict is None or not people:
+        st.info(
+            "Choose the column of the verdicts, and the column of people's labels, blank if nobody labelled."
+        )
+        return None
+    return verdict, tuple(people), confidence, cluster
+
+
+def show_rates(found: Judgement) -> None:
+    says, truly, *rest = found.sentence.split(". ")
+    st.subheader(ui.escaped(f"{says}. {truly}."), anchor=False)
+    st.markdown(ui.escaped(". ".join(rest)))
+    ui.chart(
+        diagrams.draw_judgement(found),
+        "judge-cells",
+        table=found.cells.frame,
+        alt="How often people agree with each verdict, by the judge's confidence, with 95 % intervals",
+    )
+    table = found.frame()
+    shares = [str(name) for name, column in table.items() if column.dtype.kind == "f"]
+    st.dataframe(
+        table.style.format(dict.fromkeys(shares, "{:.1%}"), na_rep="\u2013"),
+        hide_index=True,
+        column_config={str(name): str(name).replace("_", " ").capitalize() for name in table},
+    )
+    ui.download(table, "judge-rates")
+    st.caption(
+        f"Intervals: 95 %. Cohen's kappa {found.kappa.value:.2f} ({found.kappa.lower:.2f} to "
+        f"{found.kappa.upper:.2f}), Gwet's AC1 {found.ac1.value:.2f} ({found.ac1.lower:.2f} to "
+        f"{found.ac1.upper:.2f}). Kappa is low if one class is rare, however often people agree."
+    )
+
+
+def show_passing(found: Judgement) -> None:
+    st.subheader("What may pass without a person", anchor=False)
+    share = st.slider("Accuracy of what passes, %", 50, 99, 85, key="judge-accuracy", bind="query-params")
+    passing = found.passing(share / 100)
+    st.progress(passing.share, f"{passing.share:.0%} pass, {1 - passing.share:.0%} go to a person")
+    st.markdown(ui.escaped(passing.sentence))
+    st.caption("The promise holds for an accuracy that was chosen before looking.")
+    if passing.rule is not None:
+        rule = {
+            "accuracy": passing.accuracy,
+            "thresholds": passing.thresholds,
+            "promise": passing.rule.guarantee,
+        }
+        ui.offer("The rule (JSON)", json.dumps(rule, indent=1), "judge-rule.json", "application/json")
+
+
+def show_next(found: Judgement, table: pd.DataFrame) -> None:
+    st.subheader("Label these next", anchor=False)
+    left = found.n_rows - found.n_labelled
+    if not left:
+        st.caption("Every row is labelled.")
+        return
+    k = st.number_input("Rows to label", 1, left, min(50, left), key="judge-next")
+    plan = found.next_rows(int(k))
+    st.markdown(ui.escaped(plan.sentence))
+    listed = plan.frame()[["cell", "n_labels", "n_next"]]
+    names = {"cell": "Cell", "n_labels": "Labelled", "n_next": "Label next"}
+    st.dataframe(listed, hide_index=True, column_config=names)
+    ui.download(table.iloc[plan.rows], "label-these-next", label=f"{len(plan.rows):,} rows to label (CSV)")
+    st.caption("Fill in the labels, add them to your file, and upload it again: the cells stay as they are.")
+
+
+about = ui.heading(
+    "Judge",
+    "A language model, a test or a crowd judged every row, and people labelled some. Is it right?",
+    own_example=True,
+)
+ui.show_dataset(None)
+reader.pool.start()
+with about:
+    upload = st.file_uploader("Judged rows, some with labels of people", key="judge-file")
+try:
+    if upload is None:
+        data, source = judged_answers(), EXAMPLE
+        st.caption(f"Example: {EXAMPLE}, 150 of them labelled by people at random. Simulated.")
+    else:
+        held = read_once("table", upload)
+        data, source = pd.DataFrame(dict(held.columns)), upload.file_id
+        st.caption(f"{ui.literal(upload.name)}: {len(data):,} rows")
+    with st.expander("Columns", expanded=not {"verdict", "human"} <= set(data)):
+        roles = columns_of_roles(data)
+        words = "How were rows chosen to be labelled?"
+        chosen_by = st.selectbox(words, list(CHOICES), format_func=CHOICES.__getitem__, key="judge-chosen")
+    if roles is None:
+        st.stop()
+    judgement = results.judgement((source, *roles, chosen_by), data)
+except InputError as error:
+    st.error(ui.escaped(error))
+    st.stop()
+left, right = st.columns([3, 2], gap="large")
+with left:
+    show_rates(judgement)
+with right:
+    with st.container(border=True):
+        show_passing(judgement)
+    with st.container(border=True):
+        show_next(judgement, data)

@@ -1,0 +1,44 @@
+"""The Judge page: its numbers are the library's, for its example and for a file."""
+
+from __future__ import annotations
+
+import pytest
+
+from calib import judge
+from calib.datasets import judged_answers
+from tests.app.running import open_page, words
+
+PAGE = "pages/views/judge.py"
+
+
+@pytest.fixture(scope="module")
+def answers():
+    return judged_answers()
+
+
+def test_numbers_of_the_example_are_the_librarys(answers):
+    app = open_page(PAGE)
+    found = judge(answers["verdict"], answers["human"], answers["confidence"])
+    text = words(app)
+    assert f"kappa {found.kappa.value:.2f}" in text
+    assert "Simulated" in text
+    assert app.dataframe[0].value["rate"].tolist() == found.frame()["rate"].tolist()
+    assert app.dataframe[1].value["n_next"].sum() == 50
+    app.number_input(key="judge-next").set_value(80).run()
+    assert app.dataframe[1].value["n_next"].tolist() == found.next_rows(80).n_next.tolist()
+    assert f"{found.passing(0.85).share:.0%} pass" in app.get("progress")[0].proto.text
+
+
+def test_a_file_is_judged_by_the_columns_that_are_chosen(answers):
+    app = open_page(PAGE)
+    table = answers.rename(columns={"human": "anna"})
+    content = table.to_csv(index=False).encode()
+    app.file_uploader(key="judge-file").upload("answers.csv", content, "text/csv").run()
+    assert "Choose the column" in words(app)
+    app.multiselect(key="judge-human").set_value(["anna"]).run()
+    found = judge(answers["verdict"], answers["human"], answers["confidence"])
+    assert app.dataframe[0].value["rate"].tolist() == pytest.approx(found.frame()["rate"].tolist())
+    app.selectbox(key="judge-chosen").set_value("otherwise").run()
+    assert app.dataframe[0].value["rate"].isna().all()
+    app.selectbox(key="judge-verdict").set_value("id").run()
+    assert "share no class" in app.error[0].value
