@@ -66,6 +66,28 @@ class RuleEffect(Result):
         return self.n_samples - self.n_accepted
 
 
+@dataclass(frozen=True)
+class EventsAccepted:
+    """What a rule does with the events, the rows with Y = 1."""
+
+    n_samples: int  #: Rows
+    n_events: int  #: Rows with Y = 1
+    n_missed: int  #: Of these, rows that pass as Y = 0
+
+    @property
+    def larger(self) -> float:
+        """Share of the larger class: its constant prediction is right as often."""
+        return max(self.n_events, self.n_samples - self.n_events) / self.n_samples
+
+    @property
+    def words(self) -> str:
+        """Say that an accuracy means little here, and how many events are missed."""
+        return (
+            f"Predicting the larger class for all rows is right in {self.larger:.2%} and keeps this promise, "
+            f"too: {self.n_missed:,} of {self.n_events:,} events pass as Y = 0."
+        )
+
+
 @dataclass(frozen=True, eq=False, repr=False)
 class DecisionRule(AcceptanceRule):
     """A rule that `decide` chose (see `AcceptanceRule`), with its effect on the rows it was chosen on."""
@@ -73,6 +95,8 @@ class DecisionRule(AcceptanceRule):
     effect: RuleEffect  #: Effect of the rule on the rows it was chosen on
     #: About how many rows would support the accuracy if the share of wrong rows stays; None if none would
     needed: int | None
+    n_clusters: int | None = None  #: Clusters of the rows; None if rows are independent
+    events: EventsAccepted | None = None  #: For P(Y = 1), what happens to the rows with Y = 1
     #: Share of the right predictions that is promised to be accepted, beside the accuracy
     recall: float | None = None
     #: Why nothing is promised although enough rows are right: rows were fitted, clusters are few, or depend
@@ -101,10 +125,15 @@ class DecisionRule(AcceptanceRule):
             words += f" Nothing is promised for new rows: {self.unpromised}."
         elif self.guarantee is not None:
             words += f" {self.guarantee}"
+            if self.events is not None and self.target == "accuracy" and self.value <= self.events.larger:
+                words += f" {self.events.words}"
         elif self.target == "accuracy" and self.needed is not None:
+            takes = f"at least {self.needed:,} rows"
+            if self.n_clusters is not None:
+                takes = f"more than these {self.n_clusters:,} clusters"
             words += (
-                f" These rows are too few to promise an accuracy of {self.value:.4g}: it takes "
-                f"at least {self.needed:,} rows, if the same share of the most confident rows is wrong there."
+                f" These rows are too few to promise an accuracy of {self.value:.4g}: it takes {takes}, if "
+                "the same share of the most confident rows is wrong there."
             )
         elif self.recall is not None:
             words += f" No threshold keeps an accuracy of {self.value:.4g} and a recall of {self.recall:.4g}."
@@ -297,7 +326,19 @@ def _rule(
     chosen: dict[str, Any] = {"thresholds": thresholds, "by": by, "target": target, "value": value}
     chosen |= {"groups": names}
     chosen |= {"alpha": alpha, "guarantee": guarantee, "of_event": of_event}
+    chosen |= {
+        "n_clusters": rows.n_clusters,
+        "events": _events(rows, problems, thresholds) if of_event else None,
+    }
     return DecisionRule(**chosen, effect=effect, needed=needed, recall=recall, unpromised=unpromised)
+
+
+def _events(rows: Rows, problems: BinaryProblems, thresholds: np.ndarray) -> EventsAccepted:
+    accepted = np.zeros(rows.n_samples, dtype=bool)
+    accepted[problems.rows[_taken(problems, thresholds)]] = True
+    event = rows.labels == 1
+    missed = event & accepted & (rows.claims()[0] == 0)
+    return EventsAccepted(rows.n_samples, int(event.sum()), int(missed.sum()))
 
 
 def rows_to_accept(
@@ -587,11 +628,16 @@ def _for_cost(
     return thresholds, None, None
 
 
+def _taken(problems: BinaryProblems, thresholds: np.ndarray) -> np.ndarray:
+    """Return which entries are accepted."""
+    threshold = np.repeat(thresholds, np.diff(problems.offsets)) if len(thresholds) > 1 else thresholds
+    return np.asarray(problems.scores >= threshold)
+
+
 def _effect(
     problems: BinaryProblems, clusters: Clusters, thresholds: np.ndarray, cost: float | None
 ) -> RuleEffect:
-    threshold = np.repeat(thresholds, np.diff(problems.offsets)) if len(thresholds) > 1 else thresholds
-    taken = problems.scores >= threshold
+    taken = _taken(problems, thresholds)
     n, accepted = problems.n_samples, int(taken.sum())
     wrong = accepted - int(problems.outcomes[taken].sum())
     accuracy = 1.0 - wrong / accepted if accepted else float("nan")

@@ -492,7 +492,7 @@ class DecideData:
     file: str
     target: Mapping[str, float]  #: "accuracy", "reviews" or "cost", and its value
     rule: DecisionRule = field(metadata=parts("by alpha sentence guarantee"))
-    rows_needed: int | None  #: About how many rows would support the accuracy, if more would
+    rows_needed: int | None  #: About how many independent rows would support the accuracy, if more would
     thresholds: Mapping[str, float]  #: By class, or for "all classes"; null: nothing is accepted
     effect: RuleEffect = field(metadata=parts("n_samples n_accepted n_wrong accuracy lower upper cost"))
 
@@ -537,7 +537,8 @@ def decide(options: Namespace) -> Output[DecideData | CostsData]:
         lines.append(f"wrote {options.output}")
     thresholds = dict(zip(names, rule.thresholds.tolist(), strict=True))
     target: dict[str, float] = {rule.target: rule.value}
-    data = DecideData(str(options.file), target, rule, rule.needed, thresholds, rule.effect)
+    needed = rule.needed if rule.n_clusters is None else None
+    data = DecideData(str(options.file), target, rule, needed, thresholds, rule.effect)
     return Output("\n".join(lines), data)
 
 

@@ -408,3 +408,27 @@ def test_a_rule_by_group_says_what_it_needs():
         decide(rows, accuracy=0.8, by="kind")
     with pytest.raises(InputError, match="carries no rule by group"):
         rule.carried_by(PlattScaling().fit(rows.confidence, rows.correct))
+
+
+def test_a_promise_that_the_larger_class_keeps_says_what_happens_to_the_events():
+    score = np.repeat([0.001, 0.4, 0.9], [900, 60, 40])
+    y = np.concatenate([np.zeros(900, int), np.repeat([0, 1], [40, 20]), np.repeat([1, 0], [36, 4])])
+    rows = BinaryPrediction(score, y, ("no", "yes"))
+    rule = decide(rows, accuracy=0.9)
+    assert (rule.events.n_events, rule.events.larger) == (56, pytest.approx(0.944))
+    accepted = rule.accept(rows)
+    assert rule.events.n_missed == np.sum(accepted & (y == 1) & (score < 0.5)) == 20
+    assert rule.events.words in rule.sentence
+    assert rule.events.words not in decide(rows, accuracy=0.95).sentence
+    assert decide(Predictions(np.column_stack([1 - score, score]), y), accuracy=0.9).events is None
+
+
+def test_rows_of_clusters_are_not_counted_as_what_it_takes():
+    random = np.random.default_rng(0)
+    score = random.uniform(0.8, 1.0, 200)
+    right = (random.random(200) < score).astype(int)
+    alone = decide(right, score, accuracy=0.95)
+    together = decide(right, score, accuracy=0.95, cluster=np.arange(200) // 10)
+    assert f"at least {alone.needed:,} rows" in alone.sentence
+    assert " rows, if" not in together.sentence
+    assert together.n_clusters == 20
