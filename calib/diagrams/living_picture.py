@@ -38,8 +38,9 @@ FILES = Path(__file__).parent / "living"
 MOST_ROWS, MOST_DOTS = 50_000, 10_000
 #: Most weighted rows: their weights do not compress.
 MOST_WEIGHTED = 10_000
-#: Most classes of their own; of more classes, those named and the `CLEAREST` with the most evidence.
-MOST_CLASSES, CLEAREST = 50, 20
+#: Most classes of their own; of more classes, those named and the `CLEAREST` with the most evidence. Sums of
+#: more classes would take more than 250 kB.
+MOST_CLASSES, MOST_SUMMED, MOST_WEIGHTED_SUMMED, CLEAREST = 50, 20, 8, 20
 #: Steps to which confidences are rounded.
 STEPS = 65_535
 #: Bins of all numbers of bins before B are B (B - 1) / 2 - 1 interior edges.
@@ -98,13 +99,14 @@ def living_picture(
     An array is the first byte of each number, then the second byte of each, and so on. Names are plain text.
     """
     by_class = "event" not in KINDS[before.kind].has and not KINDS[before.kind].scored
-    group_of, shown = _groups(before, named) if by_class else (np.zeros(1, np.int64), [])
-    names = list(map(str, class_names or range(len(group_of))))
     views = [before] if after is None else [before, after]
     as_rows = all(isinstance(each, Rows) and each.n_samples <= _most_rows(each) for each in views)
     if len({each.n_samples for each in views}) > 1:
         sizes = " and ".join(f"{each.n_samples:,}" for each in views)
         raise InputError(f"after must be about the same rows as before; got {sizes} rows")
+    most = MOST_CLASSES if as_rows else MOST_WEIGHTED_SUMMED if before.is_weighted else MOST_SUMMED
+    group_of, shown = _groups(before, named, most) if by_class else (np.zeros(1, np.int64), [])
+    names = list(map(str, class_names or range(len(group_of))))
     packed = _Packed()
     every = []
     for number, evidence in enumerate(views):
@@ -114,17 +116,15 @@ def living_picture(
         else:
             entries = _sums(evidence, group_of, labels)
         every.append(entries)
+        if as_rows and number:
+            _refer(entries, every[0])
         for name, values in entries.columns.items():
             packed.add(f"{number}.{name}", values)
         for name, values in _fixes(evidence, entries, group_of, by_class).items():
             packed.add(f"{number}.{name}", values)
         if as_rows:
             packed.add(f"{number}.mass", _mass_cuts(evidence))
-    if as_rows and after is not None:
-        place = np.empty(len(every[0].place), np.int64)
-        place[every[0].rows] = np.arange(len(place))
-        packed.add("1.order", place[every[1].rows].astype(np.uint16))
-    elif not as_rows:
+    if not as_rows:
         _add_dots(packed, views, group_of, by_class)
     chosen = {code: at for at, code in enumerate(shown)}
     return {
@@ -188,15 +188,15 @@ def _predicted(evidence: Rows) -> np.ndarray:
     return top_label(evidence.predictions)[0]
 
 
-def _groups(evidence: Evidence, named: Iterable[int]) -> tuple[np.ndarray, list[int]]:
+def _groups(evidence: Evidence, named: Iterable[int], most: int) -> tuple[np.ndarray, list[int]]:
     """Return the group of each class code, and the codes of the groups; the last group holds all others."""
     cells = evidence.cells("top-label", strategy="uniform", effects=False)
     n_classes = cells.n_classes
     shown = list(range(n_classes))
-    if n_classes > MOST_CLASSES:
+    if n_classes > most:
         chances = chance_of_gap(cells.mean_outcome, cells.effective, cells.mean_score)
         by_evidence = dict.fromkeys(cells.label[np.argsort(chances, kind="stable")].tolist())
-        shown = list(dict.fromkeys([*map(int, named), *list(by_evidence)[:CLEAREST]]))
+        shown = list(dict.fromkeys([*map(int, named), *list(by_evidence)[: min(most, CLEAREST)]]))
     group = np.full(n_classes, len(shown))
     group[shown] = np.arange(len(shown))
     return group, shown
@@ -222,6 +222,20 @@ def _rows(evidence: Rows, group_of: np.ndarray, labels: np.ndarray | None) -> _E
     return _Entries(
         steps / STEPS, group, problem.outcomes, one, weight, weight * steps, columns, problem.rows, exact
     )
+
+
+def _refer(after: _Entries, before: _Entries) -> None:
+    """Send the class and outcome of each row as the difference from before: most rows keep both."""
+    assert before.rows is not None
+    assert after.rows is not None
+    place = np.empty(len(before.rows), np.int64)
+    place[before.rows] = np.arange(len(place))
+    order = place[after.rows]
+    after.columns["order"] = order.astype(np.uint16)
+    for name in ("group", "right"):
+        changed = np.empty(len(order), np.uint8)
+        changed[order] = after.columns[name] - before.columns[name][order]
+        after.columns[name] = changed
 
 
 def _sums(evidence: Evidence, group_of: np.ndarray, labels: np.ndarray | None) -> _Entries:
@@ -257,7 +271,6 @@ def _sums(evidence: Evidence, group_of: np.ndarray, labels: np.ndarray | None) -
     }
     if evidence.is_weighted:
         columns["weight"] = weight.astype(np.float32)
-        columns["square"] = total(sums.total("weight_square")).astype(np.float32)
     else:
         weight = count.astype(np.float64)
     return _Entries(lower, group, right, count, weight, weight * (lower + offset / STEPS * width), columns)
@@ -332,8 +345,10 @@ def _shown_apart(exact: np.ndarray, near: np.ndarray, grids: Sequence[float]) ->
 
 
 def _effect(evidence: Evidence) -> float:
-    """Rows per effective row in bins, because rows belong together: 1 for independent rows."""
+    """Rows per effective row in bins: of rows that belong together, and of weights that are summed."""
     if evidence.n_clusters is None:
+        if evidence.is_weighted and (not isinstance(evidence, Rows) or evidence.n_samples > MOST_WEIGHTED):
+            return evidence.n_samples / evidence.effective_samples
         return 1.0
     cells = evidence.cells("confidence", strategy="uniform")
     plain = evidence.cells("confidence", strategy="uniform", effects=False)

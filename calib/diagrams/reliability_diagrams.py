@@ -353,7 +353,6 @@ def draw_reliability(
     event: str | None = None,
     chosen: int | None = None,
     other: tuple[str, ReliabilityDiagram] | None = None,
-    same_axis: Iterable[ReliabilityDiagram] = (),
 ) -> Figure:
     """Draw all classes pooled beside each predicted class on its own; below, their gaps in each bin.
 
@@ -381,15 +380,12 @@ def draw_reliability(
         Index of a bin to be marked.
     other : (name, ReliabilityDiagram), optional
         Another model of the same rows, drawn with open marks.
-    same_axis : iterable of ReliabilityDiagram, optional
-        Diagrams in other figures whose axes of confidence and gap this figure shares.
     """
     name = "" if event is None else escape(shorten(event))
     shown = panels or (("pooled",) if diagram.one_event else ("pooled", "classes"))
     names = [escape(shorten(name, 12)) for name in class_names or codes_of(diagram.cells.label)]
     coloured = _class_colours(diagram, diagram.clearest if named is None else named)
-    beside = [diagram, *same_axis]
-    every = [*beside, *(() if other is None else other[1:])]
+    every = [diagram, *(() if other is None else other[1:])]
     lowest = 0.0 if event is not None else np.floor(10 * min(each.pooled.lower.min() for each in every)) / 10
     room = 0.22 * (1.0 - lowest) if coloured else 0.03
     data, notes, marked = [], [], []
@@ -425,7 +421,7 @@ def draw_reliability(
     right, left = axes(layout, "y")[0], axes(layout, "y")[len(shown)]
     right["title"] = "Accuracy" if event is None else f"How often it is {name}"
     left["title"] = "Gap"
-    gaps = [gap for each in beside for gap in (np.abs(each.pooled.gap), each.delta, *each.perfect_gaps)]
+    gaps = (np.abs(diagram.pooled.gap), diagram.delta, *diagram.perfect_gaps)
     most = float(np.concatenate(gaps).max())
     for number, axis in enumerate(axes(layout, "y")):
         main = {"range": [-0.03, 1.07], "dtick": 0.25}

@@ -34,8 +34,8 @@ def test_every_offered_file_is_there_already(visit, page):
 
 def test_a_figure_is_made_when_asked_for_and_offered_until_the_page_runs_again():
     app = open_page("pages/views/reliability.py", example="two-patients")
-    app.session_state["reliability-files"] = True
-    press(app.run(), "Figure (HTML)")
+    app.session_state["reliability-save"] = True
+    press(app.run(), "Picture (HTML)")
     (save,) = [b.proto for b in app.get("download_button") if b.proto.label.startswith("Save ")]
     assert save.label.startswith("Save reliability.html (")
     assert save.url

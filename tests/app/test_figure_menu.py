@@ -18,7 +18,7 @@ def layout(app, at: int = 0) -> dict:
 
 
 def test_title_caption_and_theme_are_drawn_as_text():
-    app = open_page("pages/views/reliability.py", example="digits")
+    app = open_page("pages/views/reliability.py", example="digits", band="true")
     paper = layout(app)["paper_bgcolor"]
     app.session_state["reliability-picture-title"] = "<b>Digits</b>"
     app.session_state["reliability-picture-caption"] = "A caption. " * 12
@@ -33,7 +33,7 @@ def test_title_caption_and_theme_are_drawn_as_text():
 
 
 def test_another_model_is_drawn_beside_the_first():
-    app = open_page("pages/views/reliability.py", example="digits")
+    app = open_page("pages/views/reliability.py", example="digits", band="true")
     other = with_binning(app)
     before = len(json.loads(app.get("plotly_chart")[0].proto.spec)["data"])
     app.selectbox(key="beside").set_value(other).run()

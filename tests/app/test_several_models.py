@@ -82,7 +82,6 @@ def test_one_menu_puts_a_model_on_every_page(app):
     for page in ("overview", "slices", "decide"):
         app.switch_page(f"pages/views/{page}.py").run()
         if page == "overview":
-            assert app.selectbox(key="beside").value == "noisy"  # as on the page before
             assert {"Base model", "sure", "noisy"} <= set(app.dataframe[0].value.columns)
         assert not app.exception
         assert app.selectbox(key="model").value == "good"

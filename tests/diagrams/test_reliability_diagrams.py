@@ -74,15 +74,6 @@ def test_panels_by_themselves_have_the_axes_of_both(diagram):
         assert own.yaxis2.range == both.yaxis3.range
 
 
-def test_figures_side_by_side_share_the_axis_of_gaps(diagram, rows):
-    perfect = reliability_diagram(rows.label, rows.label[:, None] == np.arange(rows.n_classes))
-    ranges = [
-        diagrams.draw_reliability(each, panels=("classes",), same_axis=others)["layout"]["yaxis2"]["range"]
-        for each, others in ((diagram, ()), (perfect, ()), (perfect, (diagram,)))
-    ]
-    assert ranges[0] == ranges[2] != ranges[1]
-
-
 def test_clearest_classes_and_bin(diagram):
     # The example makes airplane and cat overconfident and horse underconfident.
     assert set(diagram.clearest[:3].tolist()) == {0, 3, 7}

@@ -41,6 +41,7 @@ export async function unpack(data) {
     raw[Number(view)][name] = values;
   }
   const groups = data.by_class ? data.classes.length + (data.others ? 1 : 0) : 1;
+  if (raw[1]?.order) refer(raw[1], raw[0]);
   const views = raw.map((columns, number) => viewOf(columns, data, groups, number));
   views.forEach((view, number) => (view.dots = dotsOf(raw[number], view, data)));
   return { ...data, bytes: null, groups, views };
@@ -49,6 +50,13 @@ export async function unpack(data) {
 function running(values) {
   for (let i = 1; i < values.length; i++) values[i] += values[i - 1];
   return values;
+}
+
+/** Rows after calibration come as their places before it, with what changed in the order before. */
+function refer(after, before) {
+  for (const name of ["group", "right"]) {
+    after[name] = Uint8Array.from(after.order, (row) => before[name][row] + after[name][row]);
+  }
 }
 
 function viewOf(columns, data, groups, number) {
@@ -71,7 +79,6 @@ function viewOf(columns, data, groups, number) {
     const cell = running(columns.cell);
     view.unit = 1;
     view.count = columns.count;
-    view.square = columns.square;
     view.weight = columns.weight ?? columns.count;
     for (let i = 0; i < size; i++) {
       const width = edges[cell[i] + 1] - edges[cell[i]];
@@ -153,7 +160,7 @@ export function cellsOf(view, groups, cuts) {
       weight[at] += w;
       score[at] += view.score[i];
       if (view.right[i]) right[at] += w;
-      square[at] += view.square ? view.square[i] : view.count ? w : w * w;
+      square[at] += view.count ? (w * w) / view.count[i] : w * w;
     }
   }
   for (let at = bins; at < size; at++) {
@@ -629,7 +636,7 @@ class Picture {
     const count = this.data.by_class ? 2 : 1;
     const beside = count === 2 && width >= 600;
     const gap = 20;
-    const across = beside ? (width - gap) / 2 : Math.min(width, count === 1 ? 760 : width);
+    const across = beside ? (width - gap) / 2 : Math.min(width, count === 1 ? 600 : width);
     const height = Math.round(across * 0.75);
     const panels = Array.from({ length: count }, (_, number) => {
       const left = beside ? number * (across + gap) : 0;
