@@ -9,8 +9,8 @@ reach: how often an error of the size that is said to show in 80 of 100 samples 
 the signs of the gaps by turns, or in the bin of most rows alone.
 
 binless, weighted, kernel: tests without bins, by redraws of the outcomes and by the limits for many rows;
-the line in log-odds of weighted rows and of rounded scores; the kernel test of whole vectors, also of models that are not
-calibrated.
+the line in log-odds of weighted rows and of rounded scores; the kernel test of whole vectors, also of models
+that are not calibrated.
 
 clusters, untold: labels follow the scores, and the latent numbers of the rows of a cluster depend on each
 other. Every statement is wrong. calib is given the clusters, or is not told.

@@ -40,20 +40,26 @@ def equals_its_outcomes(problems: BinaryProblems) -> bool:
     """Whether scores equal the mean outcomes of their rows, as after a binned or isotonic fit to them.
 
     Rows of equal scores strictly between 0 and 1 are a cell. By chance n rows with score s have exactly n s
-    right rows with a binomial probability. Scores were fitted to these rows if at least half of the rows in
-    cells agree, and chance makes this number agree with probability below `CHANCE` (Chernoff's bound for a
-    sum of independent events).
+    right rows with a binomial probability, and (n - 1) s of all but one row, which histogram binning leaves
+    out at an edge, with another. Scores were fitted to these rows if at least half of the rows in cells
+    agree, and chance makes this number agree with probability below `CHANCE` (Chernoff's bound for a sum of
+    independent events).
     """
     cells = [_cells(*problems.problem(index)) for index in range(problems.n_problems)]
     score, rows, right = (np.concatenate(column) for column in zip(*cells, strict=True))
-    whole = np.rint(rows * score)
-    possible = np.abs(rows * score - whole) <= EXACT * rows
-    exact = possible & (right == whole)
-    if not exact.any() or 2 * rows[exact].sum() < rows.sum():
+    agreeing, chance = np.zeros(len(score), dtype=bool), np.zeros(len(score))
+    for left_out in (0, 1):
+        used = rows - left_out
+        whole = np.rint(used * score)
+        possible = np.abs(used * score - whole) <= EXACT * rows
+        for count in (whole, whole + 1.0)[: 1 + left_out]:
+            agreeing |= possible & (right == count)
+            log = log_binomial(rows, count) + count * np.log(score) + (rows - count) * np.log1p(-score)
+            chance += np.where(possible, np.exp(log), 0.0)
+    if not agreeing.any() or 2 * rows[agreeing].sum() < rows.sum():
         return False
-    score, rows, whole = score[possible], rows[possible], whole[possible]
-    chance = np.exp(log_binomial(rows, whole) + whole * np.log(score) + (rows - whole) * np.log1p(-score))
-    bounds = [np.log1p(chance * np.expm1(power)).sum() - power * exact.sum() for power in EXPONENTS]
+    chance = np.minimum(chance[chance > 0.0], 1.0)
+    bounds = [np.log1p(chance * np.expm1(power)).sum() - power * agreeing.sum() for power in EXPONENTS]
     return bool(min(bounds) < np.log(CHANCE))
 
 

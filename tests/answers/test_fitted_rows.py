@@ -35,7 +35,7 @@ def drawn(seed: int, n_samples: int = 1_000) -> tuple[np.ndarray, np.ndarray]:
 
 
 @pytest.mark.parametrize("binary", [HistogramBinning(), IsotonicCalibration()], ids=["binning", "isotonic"])
-@pytest.mark.parametrize("n_samples", [200, 1_000])
+@pytest.mark.parametrize("n_samples", [400, 1_000])
 def test_a_fit_to_the_same_rows_is_seen_in_the_scores(binary, n_samples):
     score, right = drawn(0, n_samples)
     fitted = binary.fit(score, right).predict(score)

@@ -27,6 +27,7 @@ from calib.answers.costly_actions import choose_actions
 from calib.answers.decision_curves import action_counts
 from calib.data.notions import PerClass
 from calib.diagrams.bin_sweep import binned_sweeps
+from calib.diagrams.living_picture import living_picture
 from calib.diagrams.row_lists import cell_order
 from calib.diagrams.slice_maps import slice_class_heat, slice_heat
 from calib.stats.bands import consistency_band
@@ -196,6 +197,9 @@ ASKED: dict[str, Call] = {
     "decomposition": asked(calib.decomposition, rule="brier", notion="top-label", n_bins=B),
     "dependence_words": lambda ask, w, m: ask(dependence_words, m.rows.predictions),
     "ece_sweep": asked(calib.ece_sweep, notion="top-label", metric="ece"),
+    "living_picture": lambda ask, w, m: ask(
+        living_picture, m, named=(), class_names=w.data.evaluation.class_names, event=None, after_name=""
+    ),
     "measure_interval": asked(measure_interval, key="tl_ece", n_bins=B),
     "metrics": asked(calib.metrics, n_bins=B, class_wise=True),
     "noise_floors": asked(noise_floors, measures={"tl_ece": {"metric": "ece"}}, notion="top-label", n_bins=B),
@@ -220,7 +224,14 @@ ASKED: dict[str, Call] = {
 CALLS = {**KEPT, **ASKED}
 #: Results that show no noise: means, and lists of rows.
 PLAIN = {"metrics", "ece_sweep", "action_counts", "decision_curve", "cuts", "corp_curve", "losses"}
-PLAIN |= {"binned_sweeps", "cell_order", "rows_of", "rows_of_group", "compare_schemes", "decomposition"}
+PLAIN |= {
+    "binned_sweeps",
+    "cell_order",
+    "rows_of",
+    "rows_of_group",
+    "compare_schemes",
+    "decomposition",
+}
 #: Results that need the scores of all classes.
 WHOLE = {"metrics", "class_diagram", "noise_floor", "problem_floors", "choose_actions", "losses", "pairs"}
 WHOLE |= {"ranks", "canonical_noise_floors", "confirm_choice"}
@@ -248,7 +259,11 @@ def result_of(name: str, shown: World, method: Method) -> Any:
 
 def test_every_kept_result_is_called_here():
     found = {name for name, kept_one in vars(page_results).items() if hasattr(kept_one, "key_of")}
-    assert KEPT.keys() == found - {"_shared", "_own"}
+    assert KEPT.keys() == found - {
+        "_shared",
+        "_own",
+        "judgement",
+    }  # of a table of verdicts
 
 
 def test_every_question_of_a_page_is_asked_here():

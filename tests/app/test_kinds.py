@@ -77,7 +77,7 @@ def test_every_page_works_or_says_what_it_would_need(uploaded):
         assert f"**{ece(rows.labels[:, 0], rows.scores[:, 0]):.4f}**" in said
         return
     if kind in ("top-label", "top-k"):
-        assert "above noise (false discovery rate" in said["classes"]
+        assert "off (false discovery rate" in said["classes"]
         assert ("90.0% of the rows answered" in said["overview"]) == (kind == "top-label")
     else:
         assert "Classes needs the predicted class of each row" in said["classes"]

@@ -103,7 +103,7 @@ def test_numbers_are_those_of_the_rows(rows, summarized):
 def test_weighted_confidences(tmp_path):
     random = np.random.default_rng(2)
     score, weight = random.random(600), random.choice([0.5, 1.0, 4.0], 600)
-    columns = {"confidence": score, "correct": random.random(600) < score, "weight": weight}
+    columns = {"confidence": score, "correct": random.random(600) < score, "sample_weight": weight}
     pq.write_table(pa.table(columns), tmp_path / "rows.parquet")
     app = put_on_screen(scale.summarize(tmp_path))
     for page in ("overview", "reliability", "noise", "slices"):

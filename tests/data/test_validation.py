@@ -249,7 +249,7 @@ MASKED = {
     "times": (lambda values: Monitor().update(LABELS, PROBA, time=values), np.arange(N)),
     "dates": (lambda v: Monitor().update(LABELS, PROBA, time=v), np.datetime64("2026-01-01") + np.arange(N)),
     "fit": (lambda values: TemperatureScaling().fit(PROBA, values), LABELS),
-    "file": (lambda values: read({"p": PROBA, "label": LABELS, "weight": values}), np.ones(N)),
+    "file": (lambda values: read({"p": PROBA, "label": LABELS, "sample_weight": values}), np.ones(N)),
     "array": (lambda values: examine(values, LABELS).predictions(), PROBA),
 }
 

@@ -46,7 +46,7 @@ def sources(kind, weighted, n_parts, seed=0):
         rows = as_evidence(happened.astype(int), BinaryPrediction(score), weights)
         columns = {"p(yes)": score, "label": np.where(happened, "yes", "no")}
     if weighted:
-        columns["weight"] = weights
+        columns["sample_weight"] = weights
     batch = pa.RecordBatch.from_pydict(columns)
     reader = decide(batch)
     cuts = np.sort(random.choice(np.arange(1, N), n_parts - 1, replace=False))

@@ -26,7 +26,8 @@ def row_texts(columns: Columns, readings: Sequence[Roles]) -> list[tuple[str, ..
 def _texts(columns: Columns, roles: Roles) -> list[str]:
     """Return what a reading says of each of the first rows; "" of an incomplete row."""
     score = columns.rows(roles.probabilities, FIRST).astype(np.float64)
-    score = score / (100.0 if roles.scale == "percent" else 1.0)
+    with np.errstate(invalid="ignore"):  # a signalling NaN
+        score = score / (100.0 if roles.scale == "percent" else 1.0)
     finite = np.isfinite(score.sum(axis=1))
     true = _cells(columns, roles.label[0]) if len(roles.label) == 1 else None
     if true is None and roles.correct is not None:

@@ -32,6 +32,7 @@ from calib.diagrams.monitoring import watch_rows
 from calib.diagrams.scheme_comparison import compare_schemes
 from calib.evidence.binning import BinaryProblems
 from calib.evidence.rows import Rows
+from calib.evidence.sums import SummedRows
 from calib.files.findings.examination import examine
 from calib.files.readers.source import Progress
 from calib.files.readers.writing import write_csv
@@ -88,9 +89,9 @@ def _seconds_to_fit(
     return fit_seconds(calibrator, calibration.n_samples, n_classes) + reading * megabytes
 
 
-def _seconds_to_redraw(evidence: Rows, *arguments: Any, **options: Any) -> float:
-    """Estimate the seconds of tests that redraw outcomes up to a number of distinct scores."""
-    redrawn = len(evidence.problems().tie_starts)
+def _seconds_to_redraw(evidence: Rows | SummedRows, *arguments: Any, **options: Any) -> float:
+    """Estimate the seconds of tests that redraw outcomes up to a number of distinct scores; 0 for sums."""
+    redrawn = 0 if isinstance(evidence, SummedRows) else len(evidence.problems().tie_starts)
     alone = PAIRS * redrawn if redrawn <= MOST_REDRAWN else 0.0
     return alone + DEPENDENT_REDRAWS * _dependent_scores(evidence)
 

@@ -24,7 +24,7 @@ from calib.report.html import page
 from pages.shared import page_results as results
 from pages.shared import widgets as ui
 from pages.shared.address import SHARED
-from pages.shared.choice import Choice, chosen
+from pages.shared.choice import Selection, chosen
 from pages.shared.kept import kept
 from pages.shared.panels.rows_panel import rows_panel
 from pages.shared.session import BASE, Method, dataset, methods
@@ -42,7 +42,7 @@ def show_chosen_rows(key: str) -> None:
 
 
 @kept(rows=True)
-def chosen_rows(method: Method, choice: Choice) -> np.ndarray | None:
+def chosen_rows(method: Method, choice: Selection) -> np.ndarray | None:
     """Return the rows of a choice, ascending; None for a summary."""
     evidence = results.about(method, "confidence")
     if not isinstance(evidence, Rows):
@@ -65,7 +65,7 @@ def show_picture(
     opened_after: bool = False,
     marked: tuple[float, float] | None = None,
     in_part: bool = False,
-    on_choose: Callable[[Choice], None] = lambda choice: None,
+    on_choose: Callable[[Selection], None] = lambda choice: None,
 ) -> None:
     """Show the model on screen, and a method after it, in the living picture; else in the static figure.
 
@@ -103,7 +103,7 @@ def show_picture(
 
 
 def _mounted(
-    key: str, given: dict[str, Any], shown: list[Method], on_choose: Callable[[Choice], None]
+    key: str, given: dict[str, Any], shown: list[Method], on_choose: Callable[[Selection], None]
 ) -> bool:
     """Mount the component; return whether Streamlit could."""
     picked = f"{key}-picture"
@@ -111,7 +111,7 @@ def _mounted(
     def choose() -> None:
         sent = st.session_state[picked].chosen
         if sent is not None:
-            choice = Choice.of(sent, shown[int(sent["view"])])
+            choice = Selection.of(sent, shown[int(sent["view"])])
             st.session_state["picture-choice"] = choice
             st.session_state["picture-told"] = True
             st.session_state[f"{key}-rows-open"] = True

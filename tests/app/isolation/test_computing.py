@@ -51,7 +51,7 @@ CALLS = {
     "calibration_tests": ((EVIDENCE,), {"tests": ("kuiper", "spiegelhalter")}),
     "kernel_test": ((LABELS, PROBA, len(LABELS)), {"n_resamples": 20}),
     "canonical_noise_floors": ((EVIDENCE,), {"cells": ROWS.label, "n_resamples": 20, "random_state": 0}),
-    "change": (TOPS, {}),
+    "confirm_choice": ((Rows(EVALUATION), Rows(EVALUATION)), {}),
     "choose_actions": ((EVIDENCE,), {"costs": 1.0 - np.eye(3)}),
     "choose_points_per_bin": ((ROWS,), {"candidates": [10, 20]}),
     "class_binning": ((CALIBRATION, EVALUATION), {"n_bins": 3, "n_resamples": 20}),
