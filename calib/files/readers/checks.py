@@ -198,7 +198,7 @@ def is_one_label(columns: Columns, roles: Roles) -> Outcome:
         if (
             columns.is_predicted(other)
             or is_another(columns, other)
-            or (true and "annotator" in columns.tools[other])  # a vote
+            or ("annotator" in columns.tools[other] and columns.called(label, *LABELS))  # a vote
             or (true and not columns.called(other, *LABELS))
         ):
             continue
