@@ -49,13 +49,19 @@ def test_a_bin_is_lit_and_said_with_calibs_numbers(page):
     at = diagram.pooled.bin.tolist().index(8)
     share, count = diagram.pooled.mean_outcome[at], diagram.pooled.count[at]
     assert words(page).startswith(f"Told 53 to 60 %: {100 * share:.0f} % of {count} are right.")
-    for code in conclude(evaluation).headline:
+    for code in conclude(evaluation).named:
         cell = (diagram.cells.label == code) & (diagram.cells.bin == 8)
         said = f"{evaluation.class_names[code]} {100 * diagram.cells.mean_outcome[cell][0]:.0f} %"
         assert f"{said} of {diagram.cells.count[cell][0]}" in words(page)
     picture(page).locator(".stage").focus()
     page.keyboard.press("ArrowRight")
     assert words(page).startswith("Told 60 to 67 %")
+    page.keyboard.press("Shift+ArrowRight")
+    assert words(page).startswith("Told 60 to 67 %")
+    assert picture(page).get_by_role("button", name="Equal widths").get_attribute("aria-pressed") == "false"
+    page.keyboard.press("Enter")
+    settled(page)
+    expect(page.locator(".st-key-drop-choice")).to_contain_text("rows at 60 to 67.2 %")
 
 
 def test_edges_bins_and_views_follow_the_hand(page):

@@ -30,6 +30,8 @@ from pages.shared.panels.rows_panel import rows_panel
 from pages.shared.session import BASE, Method, dataset, methods
 
 NAME = "calib.picture"
+#: Shown if the module has not replaced it after some seconds.
+LATE = "The picture has not loaded. Press Save and choose Static figure."
 ALT = "Reliability diagram: accuracy against confidence. "
 LOG = logging.getLogger("calib.app")
 
@@ -72,7 +74,7 @@ def show_picture(
     `marked` is a range that the page is about; `in_part` says that a part of the page shows the picture, so
     that a choice runs the whole page.
     """
-    if st.session_state.pop("picture-told", False):  # a part of the page has run, without its heading
+    if st.session_state.pop("picture-told", False) and in_part:
         st.rerun()
     data, base = dataset(), methods()[BASE]
     n_bins = int(st.session_state.get("bins", N_BINS))
@@ -149,7 +151,8 @@ def _component() -> Any:
         package, name = NAME.split(".")
         folder = ComponentConfig(name, FILES.name)
         manager.register_from_manifest(ComponentManifest(package, __version__, [folder]), FILES.parent)
-    return component(NAME, html='<div class="calib-picture"></div>', css="picture.css", js="picture.js")
+    html = f'<div class="calib-picture"><p class="late">{LATE}</p></div>'
+    return component(NAME, html=html, css="picture.css", js="picture.js")
 
 
 def show_static(key: str, method: Method, n_bins: int) -> None:
