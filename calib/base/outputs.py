@@ -9,6 +9,7 @@ import platform
 import secrets
 import shutil
 import tempfile
+import time
 import zlib
 from collections.abc import Iterable, Iterator
 from pathlib import Path
@@ -19,8 +20,12 @@ from calib.base.exceptions import InputError
 try:
     import fcntl
 except ImportError:  # Windows
+    import msvcrt
+
     fcntl = None  # type: ignore[assignment]
 
+#: Seconds for which a process waits for another one that changes the same file.
+PATIENCE = 60.0
 
 #: Start and end of the names of partial files; other machines may not see locks in a shared folder.
 MINE, ENDING = f".calib-{zlib.crc32(platform.node().encode()):08x}-", ".partial"
@@ -101,6 +106,54 @@ def _remove_abandoned(folder: str) -> None:
                 with contextlib.suppress(OSError), open(entry.path, "r+b") as stream:  # locked, or just gone
                     fcntl.flock(stream, fcntl.LOCK_EX | fcntl.LOCK_NB)
                     os.unlink(entry.path)
+
+
+@contextlib.contextmanager
+def alone(file: str | os.PathLike[str]) -> Iterator[None]:
+    """Let one process or thread at a time read a file, change it and write it.
+
+    A lock file beside it holds the lock, which also ends with its process. Raises InputError if another one
+    holds it for `PATIENCE` seconds.
+    """
+    path, until = f"{os.path.realpath(file)}.lock", time.monotonic() + PATIENCE
+    while True:
+        with contextlib.ExitStack() as ending:
+            try:
+                lock = ending.enter_context(open(path, "ab"))
+            except OSError as error:
+                raise type(error)(error.errno, error.strerror, os.fspath(file)) from error
+            if _takes(lock) and _is_open_file(path, lock):
+                ending.callback(_remove_if_possible, path)
+                yield
+                return
+        if time.monotonic() > until:
+            raise InputError(f"{os.fspath(file)} is being changed by another process; run this again later")
+        time.sleep(0.02)
+
+
+def _is_open_file(path: str, stream: BinaryIO) -> bool:
+    """Whether a path still is the file that was opened: its former holder may have removed it."""
+    try:
+        return os.path.samestat(os.stat(path), os.fstat(stream.fileno()))
+    except FileNotFoundError:
+        return False
+
+
+def _remove_if_possible(path: str) -> None:
+    with contextlib.suppress(OSError):  # Windows removes no open file
+        os.unlink(path)
+
+
+def _takes(lock: BinaryIO) -> bool:
+    """Lock a file; return False if another process or thread has locked it."""
+    try:
+        if fcntl is not None:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        else:
+            msvcrt.locking(lock.fileno(), msvcrt.LK_NBLCK, 1)
+    except OSError as error:
+        return error.errno not in (errno.EAGAIN, errno.EACCES, errno.EDEADLK)  # else: no locks on this system
+    return True
 
 
 def _remove(path: str) -> None:

@@ -387,6 +387,11 @@ def watch(command: ArgumentParser) -> None:
     add("files", nargs="+", metavar="FILE", help="labelled rows to add, in order of time")
     _add_reading(command)
     add("--time", metavar="COLUMN", help="column of times; default: the order of the rows")
+    add(
+        "--batch",
+        metavar="ID",
+        help="id of the rows of one FILE; what has an id of before is not added again",
+    )
     new = "for a new STATE: "
     add("--notion", choices=("top-label", "confidence", "class-wise"), help=f"{new}default top-label")
     add("--by", metavar="COLUMN", help=f"{new}also look at each group of this column")

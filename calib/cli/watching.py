@@ -12,6 +12,7 @@ import pandas as pd
 
 from calib.base.exceptions import InputError
 from calib.base.interval_words import with_interval
+from calib.base.outputs import alone
 from calib.base.results import parts
 from calib.cli.input import Output, changed, further_column, read_rows
 from calib.data.predictions import Announcement
@@ -30,8 +31,9 @@ class WatchData:
     state: str  #: File of the state
     monitor: Monitor = field(metadata=parts("alarm evidence threshold"))
     since: str | None  #: After an alarm, the start of the change that explains it best
-    #: Rows that were bet on, rows without a label, and rows of clusters that came before
+    #: Rows that were bet on, those of this call, rows without a label, and rows of clusters that came before
     n_rows: int
+    n_added: int
     n_unlabelled: int
     n_returned: int
     units: Sequence[Unit]
@@ -39,6 +41,13 @@ class WatchData:
 
 def watch(options: Namespace) -> Output[WatchData]:
     """Add the rows of files to the state, and exit with 1 if there has ever been an alarm."""
+    if options.batch is not None and len(options.files) > 1:
+        raise InputError(f"--batch names the rows of one file; got {len(options.files)} files")
+    with alone(options.state):
+        return _watch(options)
+
+
+def _watch(options: Namespace) -> Output[WatchData]:
     asked = {name: value for name in KEPT if (value := getattr(options, name)) is not None}
     if os.path.exists(options.state):
         monitor = monitor_of(content_of(options.state))
@@ -55,14 +64,16 @@ def watch(options: Namespace) -> Output[WatchData]:
         if options.start:
             rows = _rows(options, options.start)
             monitor.compare_with(rows, groups=_column(rows, monitor.by))
-    for file in options.files:
+    before, is_known = monitor.n_rows, options.batch in monitor.batches
+    for file in () if is_known else options.files:
         rows = _rows(options, file)
         columns = {"time": _column(rows, options.time), "groups": _column(rows, monitor.by)}
         try:
-            monitor.update(rows, **columns)
+            monitor.update(rows, batch=options.batch, **columns)
         except InputError as error:
             raise InputError(f"{file}: {error}; nothing was added to {options.state}") from None
-    save(monitor, options.state)
+    if not is_known:
+        save(monitor, options.state)
     units = monitor.units()
     lines = [
         f"{unit.level} {unit.name}".rstrip()
@@ -71,9 +82,10 @@ def watch(options: Namespace) -> Output[WatchData]:
         if unit.named or unit.level == "all"
     ]
     since = None if monitor.since is None else str(monitor.since)
-    counts = monitor.n_rows, monitor.n_unlabelled, monitor.n_returned
+    counts = monitor.n_rows, monitor.n_rows - before, monitor.n_unlabelled, monitor.n_returned
     data = WatchData(str(options.state), monitor, since, *counts, units)
-    return Output("\n".join([monitor.words(), "", *lines]), data, int(monitor.alarm))
+    words = [f"Batch {options.batch!r} was added before: nothing was added.", ""] if is_known else []
+    return Output("\n".join([*words, monitor.words(), "", *lines]), data, int(monitor.alarm))
 
 
 def _rows(options: Namespace, file: str) -> Announcement:

@@ -30,7 +30,7 @@ class Entries:
 
     `units` has, by level, the place of each entry's unit, (m,), and the names of the units; `is_closed` says
     whether there are no other classes; `blocks` are (earliest, latest, rows); `hashes`, (n,) int64, are equal
-    for rows with equal scores, outcomes, times, groups and clusters; `names` are hashes of the names of
+    for rows with equal scores, outcomes, groups, clusters and given times; `names` are hashes of the names of
     declared clusters, and `n_returned` counts rows left out because their cluster came before.
     """
 
@@ -39,6 +39,7 @@ class Entries:
         problems: BinaryProblems,
         class_names: Sequence[str],
         is_closed: bool,
+        clock: str,
         times: np.ndarray,
         groups: tuple[np.ndarray, tuple[str, ...]] | None,
         cluster: np.ndarray | None,
@@ -69,7 +70,8 @@ class Entries:
         )
         hashes = np.zeros(len(times), dtype=np.uint64)
         np.add.at(hashes, row, entry)
-        for further in (times.view(np.uint64), None if groups is None else groups[0], cluster):
+        given = None if clock == "row" else times.view(np.uint64)  # rows sent again get other running numbers
+        for further in (given, None if groups is None else groups[0], cluster):
             if further is not None:
                 hashes = next_mixed(hashes ^ next_mixed(further.astype(np.uint64)))
         self.hashes = (hashes >> np.uint64(2)).astype(np.int64)

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import threading
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from functools import wraps
+from typing import Any, TypeVar, cast
 
 import numpy as np
 import pandas as pd
@@ -27,6 +29,21 @@ MOST_BLOCKS = 256
 
 #: Largest logarithm shown as a number, and most classes and groups in a sentence.
 MOST_LOG, MOST_NAMED = 690.0, 5
+
+F = TypeVar("F", bound=Callable[..., Any])
+#: Fewest distinct rows without times whose coming again is no coincidence.
+LEAST_DISTINCT = 20
+#: Held while a monitor changes or is written: threads may share one.
+CHANGING = threading.RLock()
+
+
+def _one_at_a_time(change: F) -> F:
+    @wraps(change)
+    def alone(*args: Any, **options: Any) -> Any:
+        with CHANGING:
+            return change(*args, **options)
+
+    return cast(F, alone)
 
 
 @dataclass(frozen=True)
@@ -141,6 +158,7 @@ class Monitor(Result):
         self.largest = 0.0
         self.n_rows = self.n_unlabelled = self.n_returned = 0
         self.seen: list[int] = []
+        self.batches: tuple[str, ...] = ()  #: Ids of the batches that were added
         self.hashes = np.empty(0, dtype=np.int64)
         self.clusters: np.ndarray | None = None  #: Hashes of the names of all clusters, ascending
         #: Bounds of outcome - score by (level, unit, cell) if rows of a start are compared with.
@@ -181,6 +199,7 @@ class Monitor(Result):
         """Return a time in the unit of the rows: a Timestamp if they had dates."""
         return pd.Timestamp(time, unit="s") if self.clock == "date" else time
 
+    @_one_at_a_time
     def compare_with(
         self,
         y: Source,
@@ -208,6 +227,7 @@ class Monitor(Result):
                 self.start[level, name] = np.array([gap_bounds(cell, alpha) for cell in cells]).T
         return self
 
+    @_one_at_a_time
     def update(
         self,
         y: Source,
@@ -216,6 +236,7 @@ class Monitor(Result):
         *,
         groups: Values | None = None,
         cluster: Values | None = None,
+        batch: str | None = None,
     ) -> Monitor:
         """Add rows, and return the monitor.
 
@@ -233,12 +254,17 @@ class Monitor(Result):
         cluster : (n,) array_like, optional
             As for `calib.noise_floor`; a cluster is one bet. Rows of clusters of earlier updates are left out
             and counted, because what was seen of a cluster tells about its other rows.
+        batch : str, optional
+            Id of these rows, such as their day. Rows of an id that was added before change nothing: send an
+            update again if nobody knows whether it arrived.
 
         Raises
         ------
         InputError
             If some rows were added before, or all rows are of clusters that came before.
         """
+        if batch is not None and batch in self.batches:
+            return self
         rows = self._rows(y, scores, time, groups, cluster)
         if rows is None:
             return self
@@ -267,6 +293,7 @@ class Monitor(Result):
         self.n_rows += sum(n_rows for _, _, n_rows in rows.blocks)
         self.n_returned += rows.n_returned
         self._remember(rows.hashes)
+        self.batches += () if batch is None else (batch,)
         if rows.names is not None:
             known = rows.names[:0] if self.clusters is None else self.clusters
             self.clusters = np.unique(np.concatenate([known, rows.names]))
@@ -466,6 +493,7 @@ class Monitor(Result):
             problems,
             rows.class_names or [str(code) for code in range(problems.shape.n_classes)],
             has_columns(rows),
+            clock,
             times,
             None if groups is None else as_groups(groups, rows.n_samples),
             known_clusters(rows),
@@ -487,7 +515,7 @@ class Monitor(Result):
 
     def _refuse_known(self, hashes: np.ndarray) -> None:
         """Refuse an update with rows that were added before, if rows can be told apart."""
-        if digest(hashes) in self.seen:
+        if digest(hashes) in self.seen and (self.clock != "row" or len(np.unique(hashes)) >= LEAST_DISTINCT):
             raise InputError("these rows were added before; pass each row once")
         reach = int(self.hashes[-1]) if len(self.hashes) == REMEMBERED else LARGEST_HASH
         inside = np.unique(hashes[hashes <= reach])

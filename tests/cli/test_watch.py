@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import subprocess
+import sys
 
 import numpy as np
 import pandas as pd
@@ -10,6 +12,7 @@ import pytest
 
 import calib
 from calib.cli.parser import main
+from tests import ROOT
 
 
 @pytest.fixture
@@ -83,3 +86,77 @@ def test_what_does_not_go_with_the_state_is_refused(files, tmp_path, capsys, wor
     assert code == 2
     assert message in found["error"]["message"]
     assert state.read_bytes() == before
+
+
+def test_a_batch_that_is_sent_again_is_told_and_not_counted(files, tmp_path, capsys):
+    state = tmp_path / "state.json"
+    code, found, _ = run(capsys, state, files[0], "--batch", "day 1")
+    assert (code, found["n_rows"], found["n_added"]) == (0, 200, 200)
+    before = state.read_bytes()
+    assert main(["watch", str(state), str(files[0]), "--batch", "day 1"]) == 0
+    assert "nothing was added" in capsys.readouterr().out
+    assert state.read_bytes() == before
+    assert run(capsys, state, files[1], "--batch", "day 2")[1]["n_rows"] == 400
+    assert calib.load(state).batches == ("day 1", "day 2")
+    assert main(["watch", str(state), *map(str, files[2:4]), "--batch", "day 3"]) == 2
+
+
+def test_rows_without_times_that_are_sent_again_are_refused(files, tmp_path, capsys):
+    state = tmp_path / "state.json"
+    run(capsys, state, files[0])
+    run(capsys, state, files[1])
+    for file in files[:2]:
+        assert main(["watch", str(state), str(file)]) == 2
+    assert calib.load(state).n_rows == 400
+
+
+def test_eight_processes_at_once_lose_no_rows(files, tmp_path):
+    words = [sys.executable, "-m", "calib", "watch", str(tmp_path / "state.json")]
+    running = [subprocess.Popen([*words, str(file)], cwd=ROOT, stdout=subprocess.DEVNULL) for file in files]
+    assert {process.wait(300) for process in running} <= {0, 1}
+    assert calib.load(tmp_path / "state.json").n_rows == 1_600
+    assert sorted(path.name for path in tmp_path.glob("state*")) == ["state.json"]
+
+
+#: A program in which a call of a module ends the process as `kill -9` does, or finds the disk full.
+ENDING = """
+import errno, os, signal, sys
+from calib.base import outputs
+from calib.cli import watching
+from calib.cli.parser import main
+def end(*args, **options):
+    if sys.argv[1] == "full":
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+    os.kill(os.getpid(), signal.SIGKILL)
+places = {"load": (watching, "content_of"), "save": (watching, "save")}
+module, name = places.get(sys.argv[2], (os, sys.argv[2]))
+if sys.argv[2] == "after":
+    replace = os.replace
+    os.replace = lambda *args: (replace(*args), end())
+else:
+    setattr(module, name, end)
+sys.exit(main(["watch", *sys.argv[3:], "--batch", "new"]))
+"""
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="there is no SIGKILL")
+@pytest.mark.parametrize(
+    ("how", "phase", "held"),
+    [
+        ("kill", "load", 200),
+        ("kill", "save", 200),
+        ("kill", "fsync", 200),
+        ("kill", "replace", 200),
+        ("kill", "after", 400),
+        ("full", "fsync", 200),
+    ],
+)
+def test_what_ends_in_any_phase_leaves_a_whole_state(files, tmp_path, capsys, how, phase, held):
+    state = tmp_path / "state.json"
+    run(capsys, state, files[0])
+    words = [sys.executable, "-c", ENDING, how, phase, str(state), str(files[1])]
+    done = subprocess.run(words, cwd=ROOT, capture_output=True, check=False)
+    assert done.returncode == (2 if how == "full" else -9), done.stderr
+    assert calib.load(state).n_rows == held
+    assert run(capsys, state, files[1], "--batch", "new")[1]["n_rows"] == 400
+    assert sorted(path.name for path in tmp_path.iterdir() if "state" in path.name) == ["state.json"]

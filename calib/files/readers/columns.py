@@ -28,7 +28,7 @@ from calib.files.readers.conventions import (
     words_of,
 )
 from calib.files.readers.roles import Given
-from calib.files.readers.tables import Table, as_float, as_float_column, as_keys, by_word, words_in
+from calib.files.readers.tables import Table, as_float, as_float_column, as_keys, by_word, one_line, words_in
 
 #: Largest distance of a score from [0, 1] by rounding.
 ROUNDING = 1e-3
@@ -107,7 +107,7 @@ class Columns:
         self.listed: tuple[str, ...] | None = None
         for name, values in table.columns.items():
             if self.called(name, "classes") and (len(values) != n_rows or not table.tabular):
-                self.listed = tuple(str(each) for each in values)
+                self.listed = tuple(one_line(str(each)) for each in values)
                 del self.word[name]
         self._words: dict[str, frozenset[str]] = {}
         self._sums: dict[tuple[str, ...], np.ndarray] = {} if like is None else like._sums

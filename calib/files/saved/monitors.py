@@ -23,7 +23,7 @@ from calib.files.saved.fields import (
 )
 from calib.stats.arrivals import CLOCKS, LARGEST_HASH, REMEMBERED
 from calib.stats.bets import CELLS, STAKE, Level
-from calib.stats.monitor import MOST_BLOCKS, Block, Monitor
+from calib.stats.monitor import CHANGING, MOST_BLOCKS, Block, Monitor
 
 FORMAT, VERSION = "calib-monitor", 1
 KEYS = ("format", "version", "params", "state", "blocks", "levels", "start", "checksum")
@@ -49,8 +49,9 @@ _STATE = Record(
         "hashes": Array(("h",), 0, LARGEST_HASH, "increasing", whole=True),
         "n_returned": whole(0),
         "clusters": Maybe(Array(("c",), 0, LARGEST_HASH, "increasing", whole=True)),
+        "batches": Listed(_LINE, distinct=True),
     },
-    later={"n_returned": 0, "clusters": None},
+    later={"n_returned": 0, "clusters": None, "batches": ()},
 )
 _BLOCKS = Record(
     {
@@ -81,8 +82,13 @@ _START = Listed(
 
 def monitor_bytes(monitor: Monitor) -> bytes:
     """Return the state of a monitor as the bytes of its file; see `calib.save`."""
+    with CHANGING:
+        return write_document(_document(monitor))
+
+
+def _document(monitor: Monitor) -> dict[str, Any]:
     blocks = {name: np.array([getattr(block, name) for block in monitor.blocks]) for name in _BLOCKS.fields}
-    document = {
+    return {
         "format": FORMAT,
         "version": VERSION,
         "params": _PARAMS.encode(monitor),
@@ -94,7 +100,6 @@ def monitor_bytes(monitor: Monitor) -> bytes:
             for (level, name), (low, high) in monitor.start.items()
         ),
     }
-    return write_document(document)
 
 
 def _encoded(of: Level) -> dict[str, Any]:

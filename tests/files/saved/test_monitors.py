@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import json
+from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
@@ -114,3 +115,17 @@ def test_a_monitor_is_neither_saved_with_options_nor_read_as_a_calibrator(tmp_pa
     calib.save(Monitor(), tmp_path / "state.json")
     with pytest.raises(CalibratorFileError, match="not a calibrator file"):
         load_calibrator(tmp_path / "state.json")
+
+
+def test_a_monitor_that_eight_threads_share_can_be_saved_and_read():
+    monitor, saved = Monitor(), []
+
+    def add(number):
+        monitor.update(*rows(number)[:2], batch=str(number))
+        saved.append(monitor_bytes(monitor))
+
+    with ThreadPoolExecutor(8) as threads:
+        list(threads.map(add, range(24)))
+    assert {monitor_of(data).n_rows for data in saved} <= {120 * (k + 1) for k in range(24)}
+    again = monitor_of(monitor_bytes(monitor))
+    assert (again.n_rows, sorted(map(int, again.batches))) == (24 * 120, list(range(24)))
