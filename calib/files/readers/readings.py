@@ -135,7 +135,7 @@ def _names_rank(columns: Columns, roles: Roles) -> tuple[int, ...]:
     named = 0 if label in columns.word and columns.called(label, "true") else named
     score = 1 if first not in columns.word or columns.is_called_score(first) else 2
     score = 0 if first.startswith("p(") else score
-    return not written, kind, named, score
+    return not written, kind, not roles.label, named, score
 
 
 def _is_for_findings(reading: TableReading) -> bool:
