@@ -160,9 +160,13 @@ def _rivals(columns: Columns, possible: Sequence[TableReading]) -> list[TableRea
         rank = _rank(columns, best)[:last]
         nearest = [each for each in possible if _rank(columns, each)[:last] == rank]
     distinct: list[TableReading] = []
+    with_score: dict[str, list[TableReading]] = {}  # of other scores, no two are the same
     for each in [r for near in nearest for r in (*_turned(columns, near), near)]:
-        if not any(_are_the_same(columns, each.roles, other.roles) for other in distinct):
+        lists = [with_score.setdefault(name, []) for name in each.roles.probabilities or ("",)]
+        if not any(_are_the_same(columns, each.roles, other.roles) for same in lists for other in same):
             distinct.append(each)
+            for same in lists:
+                same.append(each)
     return distinct
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -82,8 +83,8 @@ def vote_columns(columns: Columns) -> tuple[str, ...]:
         return ()
     free = [name for name in columns.free if name not in given.score]
     people = [name for name in free if "annotator" in tools[name] and name not in columns.fractions]
-    others = {name: columns.words(*(person for person in people if person != name)) for name in people}
-    people = [name for name in people if columns.words(name) & others[name]]
+    times = Counter(word for name in people for word in columns.words(name))
+    people = [name for name in people if any(times[word] > 1 for word in columns.words(name))]
     ranks = any(
         name.startswith(("label_", "class_")) and f"score_{name[6:]}" in columns.word for name in people
     )

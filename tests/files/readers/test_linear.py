@@ -36,6 +36,16 @@ def frame(n, width=3):
     return pd.DataFrame(scores, columns=[f"c{j}" for j in range(width)]).assign(label="c0")
 
 
+def beside(name, cells, n, **further):
+    """Return four rows with n columns of one kind."""
+    columns = {name.format(j): np.roll(cells * 2, j % 3) for j in range(n)}
+    return (
+        pd.DataFrame({**columns, **further, "label" if not further else "row": [0, 1, 0, 1]})
+        .to_csv()
+        .encode()
+    )
+
+
 def records(*rows):
     return json.dumps(rows).encode()
 
@@ -49,6 +59,12 @@ def long_lines(n, times=1):
 FILES = {
     "csv": (lambda n: frame(n).to_csv(index=False).encode(), 5_000),
     "csv of many columns": (lambda n: frame(3, n).to_csv(index=False).encode(), 1_000),
+    "csv of many models": (lambda n: beside("m{}", [0.25, 0.5], n), 1_000),
+    "csv of many annotators": (
+        lambda n: beside("annotator{}", ["cat", "dog"], n, p_cat=0.25, p_dog=0.75),
+        1_000,
+    ),
+    "csv of lists as text, long": (lambda n: frame(3, n).apply(list, axis=1).to_csv().encode(), 1_000),
     "csv of one line": (lambda n: b"a" * n, 2_000_000),
     "csv of blank lines": (lambda n: b"\n" * n + csv_of(["0.1", "0.9", "a"]), 50_000),
     "csv, blanks before a line break": (lambda n: csv_of(["0.1", "0.9", f"a{' ' * n}b\nc"]), 20_000),
