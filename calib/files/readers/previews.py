@@ -25,8 +25,8 @@ def row_texts(columns: Columns, readings: Sequence[Roles]) -> list[tuple[str, ..
 
 def _texts(columns: Columns, roles: Roles) -> list[str]:
     """Return what a reading says of each of the first rows; "" of an incomplete row."""
-    score = columns.rows(roles.probabilities, FIRST).astype(np.float64)
-    with np.errstate(invalid="ignore"):  # a signalling NaN
+    with np.errstate(invalid="ignore"):  # of a signalling NaN, which becomes a quiet one
+        score = columns.rows(roles.probabilities, FIRST).astype(np.float64)
         score = score / (100.0 if roles.scale == "percent" else 1.0)
     finite = np.isfinite(score.sum(axis=1))
     true = _cells(columns, roles.label[0]) if len(roles.label) == 1 else None
