@@ -1,10 +1,11 @@
-// Print what the living picture shows: for each picture, view, binning and number of bins, the texts of all cells.
-import { readFileSync } from "node:fs";
-import { binsOf, cellsOf, exactCells, fixed, percent, unpack } from "../../calib/diagrams/living/picture.js";
+// What the living picture shows: for each picture, view, binning and number of bins, the texts of all cells.
 
-const pictures = JSON.parse(readFileSync(0, "utf8"));
-const found = [];
-for (const { data, hands = [] } of pictures) {
+/** `module` is calib/diagrams/living/picture.js, `pictures` its data with dragged edges. */
+export async function texts(module, pictures) {
+  return Promise.all(pictures.map((each) => shownBy(module, each)));
+}
+
+async function shownBy({ binsOf, cellsOf, exactCells, fixed, percent, unpack }, { data, hands = [] }) {
   const picture = await unpack(data);
   const shown = { shown: [], hands: [] };
   picture.views.forEach((view, number) => {
@@ -32,6 +33,5 @@ for (const { data, hands = [] } of pictures) {
       shown.hands.push([...cellsOf(view, picture.groups, cuts).count]);
     }
   });
-  found.push(shown);
+  return shown;
 }
-process.stdout.write(JSON.stringify(found));
