@@ -11,7 +11,7 @@ from pages.shared.session import BASE, Method, dataset, methods
 
 
 @dataclass(frozen=True)
-class Selection:
+class ChosenRows:
     """The rows of a bin, a class or a range."""
 
     lower: float
@@ -25,7 +25,7 @@ class Selection:
     digest: str  #: Of the data
 
     @classmethod
-    def of(cls, sent: dict[str, Any], method: Method) -> Selection:
+    def of(cls, sent: dict[str, Any], method: Method) -> ChosenRows:
         """Return the choice that the browser sent."""
         numbers = {
             name: None if sent[name] is None else int(sent[name])
@@ -51,9 +51,9 @@ class Selection:
         return what if self.method == BASE else f"{what} after {self.method}"
 
 
-def chosen() -> tuple[Selection, Method] | None:
+def chosen() -> tuple[ChosenRows, Method] | None:
     """Return what is chosen, if it is about a method on screen."""
-    choice: Selection | None = st.session_state.get("picture-choice")
+    choice: ChosenRows | None = st.session_state.get("picture-choice")
     method = None if choice is None else methods(every=True).get(choice.method)
     if choice is None or method is None or method.digest != choice.digest:
         return None

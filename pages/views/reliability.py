@@ -21,7 +21,7 @@ from calib.stats.measures import ece_of
 from pages.shared import page_results as results
 from pages.shared import widgets as ui
 from pages.shared.address import SHARED, keep_in_address
-from pages.shared.choice import Selection
+from pages.shared.choice import ChosenRows
 from pages.shared.choice import chosen as chosen_in_picture
 from pages.shared.needs import need_kind, say_rows_needed, weights_refused
 from pages.shared.page_parts import part
@@ -167,7 +167,7 @@ def show_living(method: Method, n_bins: int) -> None:
     )
 
 
-def choose_bin(choice: Selection) -> None:
+def choose_bin(choice: ChosenRows) -> None:
     """Show the bin that was chosen in the picture."""
     if choice.bin is not None:
         st.session_state["bin"], st.session_state["bin-class"] = choice.bin, choice.label

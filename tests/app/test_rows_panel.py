@@ -9,7 +9,7 @@ import pandas as pd
 import pytest
 
 from calib.answers.metric_tables import BASE
-from pages.shared.choice import Selection
+from pages.shared.choice import ChosenRows
 from tests.app.running import open_page, open_tab, press, with_binning, words
 
 _random = np.random.default_rng(2)
@@ -50,7 +50,7 @@ def choose_in_picture(app, **chosen) -> None:
     """Choose as a click in the picture does."""
     base = app.session_state["methods"][BASE]
     sent = {"lower": 0.0, "upper": 1.0, "bin": None, "label": None, "start": None, "stop": None, "count": 1}
-    app.session_state["picture-choice"] = Selection.of({**sent, **chosen}, base)
+    app.session_state["picture-choice"] = ChosenRows.of({**sent, **chosen}, base)
     for key in ("overview-rows-open", "bin-rows-open"):
         app.session_state[key] = True
     app.run()

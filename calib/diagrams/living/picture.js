@@ -925,9 +925,10 @@ class Picture {
     for (const label of first.sort((a, b) => b.y - a.y)) {
       const words = shorten(this.nameOf(label.group));
       const width = pen.measureText(words).width;
-      let x0 = label.x - width - radius(label.count, most) - 6;
-      let y = label.y;
-      if (x0 < panel.x0 + 2) x0 = label.x + radius(label.count, most) + 6;
+      const away = radius(label.count, most) + 6;
+      let [x0, y] = [label.x - width - away, label.y];
+      if (x0 < panel.x0 + 2 && y - away - 8 > panel.y1) [x0, y] = [panel.x0 + 2, y - away - 4];
+      else if (x0 < panel.x0 + 2) x0 = label.x + away;
       while (placed.some((other) => Math.abs(other.y - y) < 16 && x0 < other.x1 && x0 + width > other.x0)) y -= 4;
       y = Math.max(y, panel.y + 26);
       const box = { group: label.group, x0, x1: x0 + width, y };
@@ -1047,7 +1048,7 @@ const mounted = new WeakMap();
 export default function (component) {
   const { parentElement, data, setTriggerValue } = component;
   const place = parentElement.querySelector(".calib-picture");
-  const options = {
+  const options = data.alone ? {} : {
     onChoose: (choice) => setTriggerValue("chosen", choice),
     onBins: (bins) => setTriggerValue("bins", bins),
   };

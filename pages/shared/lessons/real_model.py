@@ -10,7 +10,9 @@ import streamlit as st
 from calib.diagrams import FEW_ROWS, BinZoom, draw_zoom, reliability_diagram
 from calib.diagrams.reliability_diagrams import ReliabilityDiagram
 from calib.diagrams.style import OKABE_ITO, Figure, bin_span, escape, figure, scatter, unit_axes, with_layout
+from pages.shared.address import presenting
 from pages.shared.lessons import interaction as step
+from pages.shared.panels.picture import show_example
 from pages.shared.session import from_example
 from pages.shared.widgets import literal
 
@@ -90,16 +92,15 @@ def show() -> None:
     with side:
         if chosen is None:
             return
-        axis = {"dtick": 0.5, "range": [-0.02, 1.04]}
         step.picture(
-            with_layout(
-                draw_zoom(inside, names), font={"size": step.TEXT}, xaxis=axis, height=step.LESSON_HEIGHT
-            ),
+            with_layout(draw_zoom(inside, names), font={"size": step.TEXT}, height=step.LESSON_HEIGHT),
             "real-model-zoom",
             table=lambda: inside.frame(names),
-            alt="Mean confidence and accuracy of every predicted class in the framed bin",
+            alt="Accuracy minus confidence of every predicted class in the framed bin",
         )
     st.markdown(answer(inside, names, codes[listed.index(chosen)]))
+    if not presenting():
+        show_example("real-model", rows, N_BINS, ((look - 1) / N_BINS, look / N_BINS))
     step.own_data("pages/views/reliability.py", "Reliability")
 
 

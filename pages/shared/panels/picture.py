@@ -15,6 +15,7 @@ from streamlit.components.v2.manifest_scanner import ComponentConfig, ComponentM
 from calib import __version__, conclude, diagrams, reliability_diagram
 from calib.data.defaults import N_BINS
 from calib.data.kinds import lacks
+from calib.data.predictions import Announcement
 from calib.diagrams.living_picture import FILES, living_picture, picture_html
 from calib.diagrams.reliability_diagrams import PANELS, Panel
 from calib.diagrams.style import figure_html, plotly_script
@@ -24,7 +25,7 @@ from calib.report.html import page
 from pages.shared import page_results as results
 from pages.shared import widgets as ui
 from pages.shared.address import SHARED
-from pages.shared.choice import Selection, chosen
+from pages.shared.choice import ChosenRows, chosen
 from pages.shared.kept import kept
 from pages.shared.panels.rows_panel import rows_panel
 from pages.shared.session import BASE, Method, dataset, methods
@@ -44,7 +45,7 @@ def show_chosen_rows(key: str) -> None:
 
 
 @kept(rows=True)
-def chosen_rows(method: Method, choice: Selection) -> np.ndarray | None:
+def chosen_rows(method: Method, choice: ChosenRows) -> np.ndarray | None:
     """Return the rows of a choice, ascending; None for a summary."""
     evidence = results.about(method, "confidence")
     if not isinstance(evidence, Rows):
@@ -67,7 +68,7 @@ def show_picture(
     opened_after: bool = False,
     marked: tuple[float, float] | None = None,
     in_part: bool = False,
-    on_choose: Callable[[Selection], None] = lambda choice: None,
+    on_choose: Callable[[ChosenRows], None] = lambda choice: None,
 ) -> None:
     """Show the model on screen, and a method after it, in the living picture; else in the static figure.
 
@@ -104,8 +105,22 @@ def show_picture(
             st.toggle("Static figure", key=f"{key}-static", persist_state="session")
 
 
+def show_example(key: str, rows: Announcement, n_bins: int, marked: tuple[float, float]) -> None:
+    """Show rows of a lesson in the living picture; what is chosen in it stays there."""
+    given = {"picture": _packed_example(rows), "bins": n_bins, "view": 0, "marked": marked, "alone": True}
+    if (mount := _mounter()) is not None:
+        mount(key=f"{key}-picture", data=given)
+
+
+@kept(rows=True)
+def _packed_example(rows: Announcement) -> dict[str, Any]:
+    evidence = Rows(rows)
+    named = conclude(evidence, n_bins=N_BINS).named
+    return living_picture(evidence, named=named, class_names=evidence.class_names)
+
+
 def _mounted(
-    key: str, given: dict[str, Any], shown: list[Method], on_choose: Callable[[Selection], None]
+    key: str, given: dict[str, Any], shown: list[Method], on_choose: Callable[[ChosenRows], None]
 ) -> bool:
     """Mount the component; return whether Streamlit could."""
     picked = f"{key}-picture"
@@ -113,7 +128,7 @@ def _mounted(
     def choose() -> None:
         sent = st.session_state[picked].chosen
         if sent is not None:
-            choice = Selection.of(sent, shown[int(sent["view"])])
+            choice = ChosenRows.of(sent, shown[int(sent["view"])])
             st.session_state["picture-choice"] = choice
             st.session_state["picture-told"] = True
             st.session_state[f"{key}-rows-open"] = True
@@ -130,13 +145,19 @@ def _mounted(
             LOG.error("the picture failed: %.200r", sent)
             st.session_state[f"{key}-failed"] = True
 
-    try:
-        mount = _component()
-    except (ImportError, AttributeError, TypeError, st.errors.StreamlitAPIException):
-        LOG.exception("the picture cannot be mounted")
+    if (mount := _mounter()) is None:
         return False
     mount(key=picked, data=given, on_chosen_change=choose, on_bins_change=change_bins, on_failed_change=fail)
     return True
+
+
+def _mounter() -> Any:
+    """Return the function that mounts the component; None if this Streamlit has another interface."""
+    try:
+        return _component()
+    except (ImportError, AttributeError, TypeError, st.errors.StreamlitAPIException):
+        LOG.exception("the picture cannot be mounted")
+        return None
 
 
 def _component() -> Any:

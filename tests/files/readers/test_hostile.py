@@ -313,7 +313,9 @@ def test_nasty_class_names_survive_as_text_and_are_neutral_in_csv():
     proba = rng.dirichlet(np.ones(len(NASTY)), 50)
     data = bytes_of(np.savez, probs=proba, labels=proba.argmax(axis=1), class_names=np.array(NASTY))
     predictions = read_predictions(data)
-    assert predictions.class_names == tuple(" ".join(name.split()) if "\n" in name else name for name in NASTY)
+    assert predictions.class_names == tuple(
+        " ".join(name.split()) if "\n" in name else name for name in NASTY
+    )
     text = write_csv(pd.DataFrame({"class": list(NASTY), "n": range(len(NASTY))})).decode()
     for cell in pd.read_csv(io.StringIO(text))["class"]:
         assert not cell.lstrip().startswith(("=", "+", "-", "@", "\t"))
