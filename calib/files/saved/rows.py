@@ -111,6 +111,8 @@ def predictions_of(
     if not needed <= numeric <= possible or len(numeric) < len(arrays):
         expected = f"numbers with some of the names {', '.join(sorted(possible))}"
         raise mismatch(f"the arrays of rows of kind {kind!r}", expected, list(arrays))
+    if len(lengths := {len(column) for column in (metadata or {}).values()}) > 1:
+        raise mismatch("metadata", "columns of one length", sorted(lengths))
     given = {name: value for name, value in values.items() if name in own}
     return made_of(**given, **arrays, metadata=None if metadata is None else pd.DataFrame(metadata))
 
