@@ -22,7 +22,7 @@ class ChosenRows:
     stop: int | None
     count: int
     method: str  #: Whose confidence it is
-    digest: str  #: Of the data
+    scores: str  #: Digest of the scores that it is about
 
     @classmethod
     def of(cls, sent: dict[str, Any], method: Method) -> ChosenRows:
@@ -37,7 +37,7 @@ class ChosenRows:
             upper=float(sent["upper"]),
             count=int(sent["count"]),
             method=method.name,
-            digest=method.digest,
+            scores=method.digest,
         )
 
     @property
@@ -55,7 +55,7 @@ def chosen() -> tuple[ChosenRows, Method] | None:
     """Return what is chosen, if it is about a method on screen."""
     choice: ChosenRows | None = st.session_state.get("picture-choice")
     method = None if choice is None else methods(every=True).get(choice.method)
-    if choice is None or method is None or method.digest != choice.digest:
+    if choice is None or method is None or method.digest != choice.scores:
         return None
     return choice, method
 
