@@ -24,7 +24,6 @@ from calib.evidence.rows import as_evidence
 from calib.stats import binless
 from calib.stats.binless import (
     REJECTED,
-    before_rounding,
     calibration_frame,
     calibration_tests,
     combined_test,
