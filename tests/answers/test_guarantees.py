@@ -262,7 +262,9 @@ def test_files_that_do_not_say_leave_ties_an_assumption():
         fitted.misplaced_ = fitted.left_out_ = None
     old = loads(dumps(model))
     assert b"misplaced_" not in dumps(old)
-    assert "does not record" in guarantee_card(old).assumptions[-1]
+    card = guarantee_card(old)
+    assert "does not record" in card.assumptions[-1]
+    assert math.isnan(card.error_bound)
 
 
 def test_card_of_class_wise_is_theorem_2():
