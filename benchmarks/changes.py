@@ -7,6 +7,8 @@ error of the estimated shares (total variation), without and with each correctio
 alarms, delays: scores of five classes; labels are drawn from the scores, or after a change from a flatter
 truth. A look is a block of 50 rows, or a week of 200. Beside it stands a test for a fixed sample, of
 whether the mean of right minus confidence is 0, at the same level.
+
+steps: `calib.over_time` on rows of three classes over 120 days.
 """
 
 from __future__ import annotations
@@ -16,7 +18,7 @@ from itertools import count, product
 from typing import Any
 
 import numpy as np
-from scipy.special import softmax
+from scipy.special import ndtr, softmax
 
 import calib
 from benchmarks.populations import draw_labels, one_class, overconfident, scores
@@ -171,6 +173,54 @@ def delays(change: str, size: float) -> Draws:
             "within two weeks": weeks <= 2,
             "weeks of a fixed-sample test that knows the change": fixed,
             "dated within a week": abs((monitor.since if monitor.alarm else WEEKS) - BEFORE) <= 1,
+        }
+
+
+@Table(
+    ("before", "later", "rows"),
+    [
+        ("calibrated", "the same", 2_000),
+        ("0.1 too high", "the same", 2_000),
+        ("scores without meaning", "the same", 2_000),
+        ("40 patients, one day each", "the same", 2_000),
+        ("200 patients, days at random", "the same", 2_000),
+        ("calibrated", "0.05 too high from day 72 on", 2_000),
+        ("calibrated", "0.05 too high from day 72 on", 10_000),
+        ("calibrated", "0.1 too high from day 72 on", 2_000),
+        ("calibrated", "0.14 too high from day 72 on", 2_000),
+        ("0.1 too high", "0.2 too high from day 72 on", 2_000),
+        ("calibrated", "a trend to 0.14 too high", 2_000),
+        ("200 patients, days at random", "0.14 too high from day 72 on", 2_000),
+    ],
+)
+def steps(before: str, later: str, rows: int) -> Draws:
+    """Yield the verdict over time, and how often the interval misses the change between both sides."""
+    off = 0.1 if before.startswith("0.1") else 0.0
+    for seed in count():
+        random = np.random.default_rng(seed)
+        day, cluster, latent = random.integers(0, 120, rows), None, random.standard_normal(rows)
+        if "patients" in before:
+            n_patients = int(before.split()[0])
+            cluster = random.permutation(np.arange(rows) % n_patients)
+            day = 3 * cluster if "one day" in before else day
+            latent = np.sqrt(0.3) * random.standard_normal(n_patients)[cluster] + np.sqrt(0.7) * latent
+        score, label = random.uniform(0.4, 1.0, rows), random.integers(0, 3, rows)
+        chance = np.full(rows, 0.5) if "without" in before else score - off
+        if later != "the same":
+            size = float(later.removeprefix("a trend to ").split()[0]) - off
+            chance = chance - size * (day / 120 if later.startswith("a trend") else day >= 72)
+        right = ndtr(latent) < chance
+        given = calib.TopLabelPrediction(label, score, np.where(right, label, (label + 1) % 3))
+        found = calib.over_time(given, time=day, cluster=cluster)
+        since = day >= found.split.time
+        true = (chance - score)[since].mean() - (chance - score)[~since].mean()
+        yield {
+            "changed (5 %)": found.verdict == "changed",
+            "wrong from the start": found.verdict == "wrong from the start",
+            "no change": found.verdict == "no change",
+            "dated within 6 days": found.since is not None and abs(found.since - 72) <= 6,
+            "a class changed (5 %)": any(split.changed for split in found.classes),
+            "interval misses (5 %)": not found.split.lower <= true <= found.split.upper,
         }
 
 

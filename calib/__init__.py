@@ -9,7 +9,7 @@ hold        Predictions, TopLabelPrediction, TopKPrediction, BinaryPrediction, C
 measure     metrics, ece, mce, smooth_ece, debiased_l2, accuracy, auc, brier_score, log_loss, sharpness,
             decomposition, corp_curve, fold_errors
 assess      conclude, noise_floor, verdict, error_interval, bootstrap_interval, calibration_test,
-            calibration_slope, calibration_band, effective_sample, slices, Monitor
+            calibration_slope, calibration_band, effective_sample, slices, over_time, Monitor
 draw        reliability_diagram, bin_zoom, class_table, class_diagram, ece_sweep, validity_curve,
             recalibration_map, ReliabilityDisplay
 calibrate   recommend, choose_points_per_bin, calibrated_scores, cross_calibrate, CalibratedModel,

@@ -5,7 +5,8 @@ from .answers import (
     compare_models as compare_models, conclude as conclude, cross_calibrate as cross_calibrate,
     decide as decide, fold_errors as fold_errors,
     decision_curve as decision_curve, guarantee as guarantee,
-    guarantee_card as guarantee_card, judge as judge, recommend as recommend, risk_coverage as risk_coverage,
+    guarantee_card as guarantee_card, judge as judge, over_time as over_time, recommend as recommend,
+    risk_coverage as risk_coverage,
     slices as slices, metrics as metrics,
 )
 from .base.exceptions import (

@@ -29,6 +29,9 @@ from calib.stats.intervals import few_clusters_factor, mean_limits, smallest_alp
 #: How every conclusion begins, because labels may be wrong, too.
 BY_LABELS = "By the labels in this file"
 
+#: Direction of a conclusion without one.
+UNKNOWN = "not distinguishable"
+
 Direction = Literal["overconfident", "underconfident"]
 Judgement = Literal["within", "beyond", "undecided"]
 
@@ -203,7 +206,7 @@ class Conclusion(Result):
         "not distinguishable" if nothing does.
         """
         if not self.rejected:
-            return "not distinguishable"
+            return UNKNOWN
         return self.pooled[0].direction if self.pooled else "no direction"
 
     def words(self, class_names: Sequence[str] | None = None) -> str:

@@ -26,7 +26,7 @@ from calib.evidence.parts import Groups
 from calib.evidence.rows import Evidence, Rows, Source, as_evidence
 from calib.evidence.sums import SummedRows
 from calib.stats.floors import ProblemFloors, clearest_first, discoveries, problem_floors
-from calib.stats.intervals import combined_difference, gap_limits, smallest_alpha
+from calib.stats.intervals import difference_limits, smallest_alpha
 
 #: What groups are cut from: a column or its name, a table, or cuts.
 Grouping: TypeAlias = str | Values | Cut | Sequence[Cut] | Sequence[str]
@@ -248,24 +248,16 @@ def _compare(table: pd.DataFrame, own: Shares, rest: Shares, together: np.ndarra
     p_value, differs = np.ones(len(compared)), np.zeros(len(compared), dtype=bool)
     lower, upper = np.full((2, len(compared)), np.nan)
     if compared.any():
-        limits = partial(_limits, own, rest, together)
+        limits = partial(difference_limits, own, rest, together)
         p_value[compared] = smallest_alpha(limits, int(compared.sum()))
         differs[compared] = discoveries(p_value[compared], fdr)
     alpha = fdr * max(int(differs.sum()), 1) / n_compared
-    lower[compared], upper[compared] = _limits(own, rest, together, np.full(int(compared.sum()), alpha))
+    lower[compared], upper[compared] = difference_limits(own, rest, together, alpha)
     smallest = [smallest_difference(*ends, 1.0 - alpha) for ends in zip(lower, upper, strict=True)]
     for name, values in {"p": p_value, "differs": differs, "lower": lower, "upper": upper}.items():
         table[name] = values
     table["smallest"] = smallest
     return 1.0 - alpha
-
-
-def _limits(
-    own: Shares, rest: Shares, together: np.ndarray, alpha: np.ndarray
-) -> tuple[np.ndarray, np.ndarray]:
-    """Return the ends of the intervals of coverage 1 - alpha of the gaps of groups minus those of others."""
-    first, second = ((side.gap, *gap_limits(side, alpha)) for side in (own, rest))
-    return combined_difference(first, second, together)[1:]
 
 
 def _points(gap: float) -> str:

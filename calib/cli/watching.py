@@ -20,6 +20,7 @@ from calib.data.times import are_dates
 from calib.files.saved.document import content_of
 from calib.files.saved.monitors import monitor_of
 from calib.files.saved.saving import save
+from calib.stats.arrivals import time_words
 from calib.stats.monitor import Monitor, Unit
 
 #: Options of the first call that a state keeps.
@@ -81,7 +82,7 @@ def _watch(options: Namespace) -> Output[WatchData]:
         for unit in units
         if unit.named or unit.level == "all"
     ]
-    since = None if monitor.since is None else str(monitor.since)
+    since = None if monitor.since is None else time_words(monitor.since, monitor.clock)
     counts = monitor.n_rows, monitor.n_rows - before, monitor.n_unlabelled, monitor.n_returned
     data = WatchData(str(options.state), monitor, since, *counts, units)
     words = [f"Batch {options.batch!r} was added before: nothing was added.", ""] if is_known else []

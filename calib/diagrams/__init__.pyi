@@ -25,7 +25,7 @@ from .model_sweeps import (
     ModelSweeps as ModelSweeps, draw_model_sweeps as draw_model_sweeps, sweep_models as sweep_models,
 )
 from .monitoring import (
-    OverTime as OverTime, draw_over_time as draw_over_time, draw_units_over_time as draw_units_over_time,
+    Watched as Watched, draw_over_time as draw_over_time, draw_watched as draw_watched,
     monitor_diagram as monitor_diagram,
 )
 from .noise_floors import draw_decompositions as draw_decompositions, draw_floors as draw_floors

@@ -1,144 +1,107 @@
-"""Calibration over time: gaps with their confidence sequences, and the evidence with its threshold."""
+"""Calibration over time: gaps of blocks of rows before and since a change, and a monitor's evidence."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 import pandas as pd
 
+from calib.answers.over_time import OverTime
 from calib.base.results import Drawn
-from calib.data.notions import Notion
-from calib.data.predictions import Scores, Values
 from calib.diagrams.style import (
     OKABE_ITO,
     Figure,
-    Properties,
     area,
     at,
     axes,
-    escape,
     figure,
     grid,
+    interval,
     level,
     scatter,
-    shorten,
-    small_multiples,
 )
-from calib.evidence.rows import Rows, Source
+from calib.stats.arrivals import time_words
 from calib.stats.monitor import Monitor
 
-#: Most marks of a chart, for which blocks of rows are joined, most units side by side, and most with a curve.
-MOST_MARKS, ACROSS, MAX_CURVES = 60, 3, 50
+BLUE = {"color": OKABE_ITO["blue"], "width": 2.5}
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class OverTime(Drawn):
-    """The history of a monitor, to be drawn."""
+class Watched(Drawn):
+    """The state of a monitor, to be drawn."""
 
     words: str  #: Summary in one or two sentences
     alarm: bool
     log_threshold: float  #: Logarithm of the evidence that raises an alarm
     units: pd.DataFrame  #: As `Monitor.frame` gives it, "all" first, then by evidence
-    #: `Monitor.over_time` of the first units, at most `MAX_CURVES`
-    curves: tuple[pd.DataFrame, ...]
+    curve: pd.DataFrame  #: `Monitor.over_time` of the first unit
 
     def frame(self) -> pd.DataFrame:
-        """Return a row for each block of rows, by unit with a curve."""
-        parts = [
-            curve.assign(level=level, name=name)
-            for level, name, curve in zip(self.units["level"], self.units["name"], self.curves, strict=False)
-        ]
-        return pd.concat(parts, ignore_index=True)
+        """Return a row for each block of rows."""
+        return self.curve
 
 
-def monitor_diagram(monitor: Monitor) -> OverTime:
-    """Return the history of a monitor with rows, to be drawn."""
+def monitor_diagram(monitor: Monitor) -> Watched:
+    """Return the state of a monitor with rows, to be drawn."""
     units = monitor.frame()
-    by_evidence = np.lexsort((-units["log_evidence"].to_numpy(), units["level"] != "all"))
-    units = units.iloc[by_evidence].reset_index(drop=True)
-    first = units.head(MAX_CURVES)
-    curves = tuple(
-        monitor.over_time(level, name) for level, name in zip(first["level"], first["name"], strict=True)
-    )
-    return OverTime(monitor.words(), monitor.alarm, float(np.log(monitor.threshold)), units, curves)
+    units = units.iloc[np.lexsort((-units["log_evidence"].to_numpy(), units["level"] != "all"))]
+    curve = monitor.over_time(units["level"].iloc[0], units["name"].iloc[0])
+    threshold = float(np.log(monitor.threshold))
+    return Watched(monitor.words(), monitor.alarm, threshold, units.reset_index(drop=True), curve)
 
 
-def watch_rows(
-    y_true: Source,
-    scores: Scores | None = None,
-    time: Values | None = None,
-    *,
-    notion: Notion,
-    tolerance: float = 0.0,
-    alpha: float = 0.05,
-    cluster: Values | None = None,
-) -> OverTime:
-    """Return the history of a monitor of these rows, in the order of their times; see `calib.Monitor`."""
-    monitor = Monitor(notion=notion, tolerance=tolerance, alpha=alpha)
-    rows = y_true.predictions if isinstance(y_true, Rows) else y_true
-    return monitor_diagram(monitor.update(rows, scores, time, cluster=cluster))
-
-
-def draw_over_time(result: OverTime) -> Figure:
-    """Draw the gap of the first unit with its confidence sequence, and below it the evidence."""
-    curve = result.curves[0]
+def draw_watched(result: Watched) -> Figure:
+    """Draw the gap of all rows so far with its confidence sequence, and below it the evidence."""
+    curve, blue = result.curve, "rgba(0,114,178,0.18)"
     layout = grid(2, 1, shared_xaxes=True, vertical_spacing=0.08, row_heights=(0.62, 0.38))
-    data = _gaps(curve, 1)
+    known = curve[curve["rows"].cumsum() > 0]
+    data = area(_times(known["last"]), known["lower"].to_numpy(), known["upper"].to_numpy(), blue, **at(1))
     data += scatter(
-        x=_times(curve),
+        x=_times(known["last"]),
+        y=known["gap_so_far"].to_numpy(),
+        line=BLUE,
+        hovertemplate="%{x}<br>all rows so far %{y:+.4f}",
+        **at(1),
+    )
+    data += scatter(
+        x=_times(curve["last"]),
         y=curve["log_evidence"].to_numpy() / np.log(10.0),
-        line={"color": OKABE_ITO["blue"], "width": 2.5, "shape": "hv"},
+        line=BLUE | {"shape": "hv"},
         hovertemplate="%{x}<br>evidence 10^%{y:.2f}",
         **at(2),
     )
-    limit = result.log_threshold / np.log(10.0)
-    layout["shapes"] = [level(0, 1), level(limit, 2)]
+    layout["shapes"] = [level(0, 1), level(result.log_threshold / np.log(10.0), 2)]
     top, bottom = axes(layout, "y")
     top["title"], bottom["title"] = "Outcomes minus scores", "log10 evidence"
     return figure(data, **layout, height=460)
 
 
-def draw_units_over_time(result: OverTime, shown: Sequence[int]) -> Figure:
-    """Draw the gaps of some units over time, each on axes of its own."""
-    names = [escape(shorten(str(result.units["name"].iloc[unit]), 18)) for unit in shown]
-    layout, data = small_multiples(names, ACROSS, 0.05), []
-    for axis in axes(layout, "x"):
-        axis["nticks"] = 3
-    for place, shown_curve in enumerate(shown, start=1):
-        data += _gaps(result.curves[shown_curve], place)
-        layout["shapes"].append(level(0, place))
-    return figure(data, **layout)
-
-
-def _times(curve: pd.DataFrame) -> list[str] | list[float]:
-    last = curve["last"]
-    return [str(moment) for moment in last] if last.dtype.kind == "M" else last.tolist()
-
-
-def _gaps(curve: pd.DataFrame, place: int) -> list[Properties]:
-    known = curve[curve["rows"].cumsum() > 0]
-    times = _times(known)
-    ends = known["lower"].to_numpy(), known["upper"].to_numpy()
-    band = area(times, *ends, "rgba(0,114,178,0.18)", **at(place))
-    line = scatter(
-        x=times,
-        y=known["gap_so_far"].to_numpy(),
-        line={"color": OKABE_ITO["blue"], "width": 2.5},
-        hovertemplate="%{x}<br>all rows so far %{y:+.4f}",
-        **at(place),
-    )
-    together = np.arange(len(known)) * MOST_MARKS // max(len(known), MOST_MARKS)
-    sums = pd.DataFrame({"rows": known["rows"], "total": known["rows"] * known["gap"].fillna(0.0)})
-    sums = sums.groupby(together).sum()
-    last = pd.Series(times).groupby(together).last()
-    marks = scatter(
-        x=last.tolist(),
-        y=(sums["total"] / sums["rows"].where(sums["rows"] > 0)).to_numpy(),
+def draw_over_time(result: OverTime) -> Figure:
+    """Draw the gap of each block of rows, and the gap before and since the time of a change."""
+    blocks, split = result.blocks, result.split
+    first, last = blocks["first"], blocks["last"]
+    lower, gap, upper = (blocks[name].to_numpy() for name in ("lower", "gap", "upper"))
+    data = scatter(
+        x=_times(first + (last - first) / 2),
+        y=gap,
+        error_y=interval(gap, lower, upper),
         marker={"size": 7, "color": OKABE_ITO["vermillion"]},
-        customdata=(sums["rows"].to_numpy(),),
-        hovertemplate="to %{x}<br>%{customdata[0]:,} rows %{y:+.4f}",
-        **at(place),
+        customdata=(np.array(_times(first)), np.array(_times(last)), blocks["rows"].to_numpy(), lower, upper),
+        hovertemplate="%{customdata[0]} to %{customdata[1]}<br>%{customdata[2]:,} rows, gap %{y:+.1%} "
+        "(%{customdata[3]:+.1%} to %{customdata[4]:+.1%})",
     )
-    return band + line + marks
+    if split.changed:
+        ends = pd.Series([first.iloc[0], split.time, split.time, last.iloc[-1]])
+        steps = [split.before, split.before, split.since, split.since]
+        data += scatter(x=_times(ends), y=steps, line=BLUE, hovertemplate="gap %{y:+.1%}")
+    layout = grid(1, 1)
+    layout["shapes"] = [level(0, 1)]
+    (vertical,) = axes(layout, "y")
+    what = "Frequency minus score" if result.kind == "binary" else "Accuracy minus confidence"
+    vertical |= {"title": what, "tickformat": "+.0%"}
+    return figure(data, **layout, height=380)
+
+
+def _times(times: pd.Series) -> list[str] | list[float]:
+    return [time_words(time) for time in times] if times.dtype.kind == "M" else times.tolist()

@@ -9,6 +9,7 @@ from calib.answers.advice import PointsPerBinChoice
 from calib.answers.decision_curves import DecisionCurve, RiskCoverage
 from calib.answers.judgement import Judgement
 from calib.answers.model_tables import ModelComparison
+from calib.answers.over_time import OverTime
 from calib.answers.slice_tables import SliceTable
 from calib.base.results import Drawn
 from calib.data.validation import check_choice
@@ -21,7 +22,7 @@ from calib.diagrams.judged_cells import draw_judgement
 from calib.diagrams.matplotlib_axes import on_matplotlib
 from calib.diagrams.model_comparison import draw_model_comparison
 from calib.diagrams.model_sweeps import ModelSweeps, draw_model_sweeps
-from calib.diagrams.monitoring import OverTime, draw_over_time
+from calib.diagrams.monitoring import Watched, draw_over_time, draw_watched
 from calib.diagrams.noise_floors import draw_decompositions, draw_floors
 from calib.diagrams.reliability_diagrams import BinZoom, ReliabilityDiagram, draw_reliability, draw_zoom
 from calib.diagrams.slice_maps import draw_slice_gaps
@@ -51,6 +52,7 @@ ALONE: dict[type, Callable[..., Figure]] = {
     PointsPerBinChoice: draw_points_per_bin,
     ReliabilityDiagram: draw_reliability,
     SliceTable: draw_slice_gaps,
+    Watched: draw_watched,
 }
 #: Functions that draw results by the name of their method.
 TOGETHER: dict[type, Callable[..., Figure]] = {

@@ -23,6 +23,8 @@ class Shares:
         np.ndarray
     )  #: (G,) float64: Equal-sized clusters with as precise a variance; infinite if independent
     variance: np.ndarray  #: (G,) float64: Variance of `happened`
+    #: (G,) float64: Variance of `gap` beyond the variance of `happened`, of scores that say little; else 0
+    excess: np.ndarray
 
     @property
     def gap(self) -> np.ndarray:
@@ -43,25 +45,29 @@ class Shares:
 class ShareSums:
     """Sums over the rows of G sets, of which `Shares` are made; `square` are sums over units of rows.
 
-    A unit is a row, or the rows of one cluster in the set; a and b are its sums of weights times outcomes,
-    and of weights.
+    A unit is a row, or the rows of one cluster in the set; a, b and c are its sums of weights times outcomes,
+    of weights, and of weights times outcomes minus scores.
     """
 
     count: np.ndarray
     weight: np.ndarray
     happened: np.ndarray
     score: np.ndarray
-    #: (3, G): Sums over units of a^2, a b and b^2
+    #: (5, G): Sums over units of a^2, a b, b^2, c b and c^2
     square: np.ndarray
 
     def shares(self, units: np.ndarray | None = None, even: np.ndarray | None = None) -> Shares:
         """Return the shares; `units` and `even` are the clusters of each set, None for independent rows."""
         with np.errstate(invalid="ignore", divide="ignore"):
             happened, score = self.happened / self.weight, self.score / self.weight
-            variance = self.square[0] - 2.0 * happened * self.square[1] + happened**2 * self.square[2]
-            variance /= self.weight**2
+            a2, ab, b2, cb, c2 = self.square / self.weight**2
             if units is not None:
-                variance *= units / np.maximum(units - 1.0, 1.0)
+                a2, ab, b2, cb, c2 = (
+                    each * units / np.maximum(units - 1.0, 1.0) for each in (a2, ab, b2, cb, c2)
+                )
+            variance = a2 - 2.0 * happened * ab + happened**2 * b2
+            gap = happened - score
+            excess = np.maximum(c2 - 2.0 * gap * cb + gap**2 * b2 - variance, 0.0)
             rows = happened * (1.0 - happened) / variance
             known = variance > 1e-12 * happened * (1.0 - happened)
             if units is None:
@@ -69,7 +75,8 @@ class ShareSums:
             else:
                 rows = np.where(known, np.minimum(rows, self.count), units)
         even = np.full(len(rows), np.inf) if even is None else even
-        return Shares(self.count.astype(np.int64), self.weight, happened, score, rows, even, variance)
+        count = self.count.astype(np.int64)
+        return Shares(count, self.weight, happened, score, rows, even, variance, excess)
 
     def minus(self, own: ShareSums) -> ShareSums:
         """Return the sums of all rows, which are the only set here, without each set's own."""
@@ -111,13 +118,17 @@ def shares_of_groups(
     sums = {name: per_group(each) for name, each in zip(names, values, strict=True)}
     totals = {name: np.array([each.sum()]) for name, each in sums.items()}
     if clusters.independent:
-        square = np.stack([per_group(weight * weighed)] * 2 + [per_group(weight**2)])
+        away, squares = happened - score, weight**2
+        outcome = per_group(weight * weighed)
+        further = [per_group(each) for each in (squares, squares * away, squares * away**2)]
+        square = np.stack([outcome, outcome, *further])
         own = ShareSums(**sums, square=square)
         whole = ShareSums(**totals, square=square.sum(axis=1, keepdims=True))
         return own.shares(), whole.minus(own).shares(), np.zeros(n_groups)
     pair, at = np.unique(clusters.code * n_groups + group, return_inverse=True)
     cluster, place = np.divmod(pair, n_groups)
-    a, b, size = (np.bincount(at, values) for values in (weighed, weight, np.ones(len(group))))
+    each_row = (weighed, weight, weighed - weight * score, np.ones(len(group)))
+    a, b, c, size = (np.bincount(at, values) for values in each_row)
 
     def per_pair(values: np.ndarray) -> np.ndarray:
         return np.bincount(place, values, n_groups)
@@ -133,18 +144,18 @@ def shares_of_groups(
         ]
         return [np.stack(own), np.stack(rest)]
 
-    def terms(a: np.ndarray, b: np.ndarray, size: np.ndarray) -> list[np.ndarray]:
+    def terms(a: np.ndarray, b: np.ndarray, c: np.ndarray, size: np.ndarray) -> list[np.ndarray]:
         spread = size * (1.0 + np.maximum(size - 1.0, 0.0) * correlation)
-        return [a * a, a * b, b * b, (size > 0).astype(np.float64), spread, spread**2]
+        return [a * a, a * b, b * b, c * b, c * c, (size > 0).astype(np.float64), spread, spread**2]
 
-    wholes = [np.bincount(cluster, values) for values in (a, b, size)]
-    apart = [whole[cluster] - value for whole, value in zip(wholes, (a, b, size), strict=True)]
-    inside, outside = sides(terms(a, b, size), terms(*apart), terms(*wholes))
-    own = ShareSums(**sums, square=inside[:3])
-    rest = ShareSums(**{name: totals[name] - sums[name] for name in names}, square=outside[:3])
+    wholes = [np.bincount(cluster, values) for values in (a, b, c, size)]
+    apart = [whole[cluster] - value for whole, value in zip(wholes, (a, b, c, size), strict=True)]
+    inside, outside = sides(terms(a, b, c, size), terms(*apart), terms(*wholes))
+    own = ShareSums(**sums, square=inside[:5])
+    rest = ShareSums(**{name: totals[name] - sums[name] for name in names}, square=outside[:5])
     with np.errstate(invalid="ignore", divide="ignore"):
-        first = own.shares(inside[3], inside[4] ** 2 / inside[5])
-        second = rest.shares(outside[3], outside[4] ** 2 / outside[5])
+        first = own.shares(inside[5], inside[6] ** 2 / inside[7])
+        second = rest.shares(outside[5], outside[6] ** 2 / outside[7])
         away = (a - first.happened[place] * b) * (apart[0] - second.happened[place] * apart[1])
         together = per_pair(away) / (first.weight * second.weight)
         correlation = together / np.sqrt(first.variance * second.variance)

@@ -326,11 +326,14 @@ def _sums_by_key(sums: CellSums, n_keys: int) -> ShareSums:
         return np.bincount(sums.key, values, n_keys)
 
     right, squares = sums.outcome == 1, sums.total("weight_square")
-    weight, count = sums.total("weight"), sums.count.astype(np.float64)
+    weight, count, score = sums.total("weight"), sums.count.astype(np.float64), sums.total("score")
+    away = right * weight - score
+    away_squared = right * (weight - 2.0 * score) + sums.total("square")
+    each = [squares * right] * 2 + [squares, squares * away / weight, squares * away_squared / weight]
     return ShareSums(
         count=per_key(count),
         weight=per_key(weight),
         happened=per_key(weight * right),
-        score=per_key(sums.total("score")),
-        square=np.stack([per_key(squares * right)] * 2 + [per_key(squares)]),
+        score=per_key(score),
+        square=np.stack([per_key(values) for values in each]),
     )

@@ -140,6 +140,18 @@ def as_times(time: Any, n: int, n_before: int) -> tuple[str, np.ndarray]:
     return "date", dates.astype("datetime64[us]").astype(np.int64).to_numpy() / 1e6
 
 
+def moment(time: float, clock: str) -> Any:
+    """Return a time as the rows have it: a Timestamp if they have dates."""
+    return pd.Timestamp(time, unit="s") if clock == "date" else time
+
+
+def time_words(time: Any, clock: str = "") -> str:
+    """Write a time; a `clock` "row" counts the rows before it."""
+    if clock == "row":
+        return f"row {int(time) + 1:,}"
+    return str(time).removesuffix(" 00:00:00") if isinstance(time, pd.Timestamp) else f"{time:.15g}"
+
+
 def hashes_of(ids: np.ndarray) -> np.ndarray:
     """Return (n,) int64 hashes, at most `LARGEST_HASH`, of (n,) int64 ids."""
     return (next_mixed(ids.view(np.uint64)) >> np.uint64(2)).astype(np.int64)

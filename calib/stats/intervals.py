@@ -326,11 +326,23 @@ def few_clusters_factor(n_clusters: Any, alpha: Any) -> Any:
 def gap_limits(shares: Shares, alpha: np.ndarray | float) -> tuple[np.ndarray, np.ndarray]:
     """Return the ends of the intervals, of coverage 1 - alpha, of how often outcomes happen minus the score.
 
-    Clopper & Pearson's, with weights and clusters for the effective rows (Korn & Graubard 1998).
+    Clopper & Pearson's, with weights and clusters for the effective rows (Korn & Graubard 1998). If scores
+    say little about the outcomes, the mean score adds to the variance of a gap (`Shares.excess`).
     """
-    rows = shares.rows * few_clusters_factor(shares.even, alpha)
-    low, high = binomial_limits(shares.happened * rows, rows, alpha)
-    return low - shares.score, high - shares.score
+    few, happened = few_clusters_factor(shares.even, alpha), shares.happened
+    rows = shares.rows * few
+    low, high = binomial_limits(happened * rows, rows, alpha)
+    further = shares.excess * ndtri(alpha / 2.0) ** 2 / few
+    below, above = (np.sqrt(distance**2 + further) for distance in (happened - low, high - happened))
+    return shares.gap - below, shares.gap + above
+
+
+def difference_limits(
+    a: Shares, b: Shares, correlation: np.ndarray, alpha: np.ndarray | float
+) -> tuple[np.ndarray, np.ndarray]:
+    """Return the ends of the intervals, of coverage 1 - alpha, of a's gaps minus b's."""
+    first, second = ((side.gap, *gap_limits(side, alpha)) for side in (a, b))
+    return combined_difference(first, second, correlation)[1:]
 
 
 def smallest_alpha(

@@ -21,7 +21,17 @@ from calib.data.predictions import Announcement, Scores, Values
 from calib.data.validation import as_groups, check_alpha, check_choice, check_not_negative, plain
 from calib.evidence.reductions import has_columns, problems_of
 from calib.evidence.rows import Source, known_rows
-from calib.stats.arrivals import CLOCKS, LARGEST_HASH, REMEMBERED, Entries, as_times, digest, hashes_of
+from calib.stats.arrivals import (
+    CLOCKS,
+    LARGEST_HASH,
+    REMEMBERED,
+    Entries,
+    as_times,
+    digest,
+    hashes_of,
+    moment,
+    time_words,
+)
 from calib.stats.bets import CELLS, STAKE, Level, begun_by, cell_of, gap_bounds, log_factors
 
 #: Most blocks of rows whose sums are kept; neighbours are then joined.
@@ -69,7 +79,7 @@ class MonitoredGap:
     gap: float
     lower: float
     upper: float
-    since: Any  #: float or Timestamp: Time of the first of the rows
+    since: Any  #: float or Timestamp: Time of the first of the rows; without times, number of rows before
 
 
 @dataclass(frozen=True)
@@ -197,7 +207,7 @@ class Monitor(Result):
 
     def time_of(self, time: float) -> Any:
         """Return a time in the unit of the rows: a Timestamp if they had dates."""
-        return pd.Timestamp(time, unit="s") if self.clock == "date" else time
+        return moment(time, self.clock)
 
     @_one_at_a_time
     def compare_with(
@@ -406,14 +416,15 @@ class Monitor(Result):
         gaps = [self.gap(level, name, since_alarm=True) for level, name in [*whole, *named[:MOST_NAMED]]]
         sizes = [
             f"{f'{gap.level} {gap.name}' if gap.name else 'all rows'} "
-            f"{with_interval(gap.gap, gap.lower, gap.upper, sign='+')} since {_day(gap.since)}"
+            f"{with_interval(gap.gap, gap.lower, gap.upper, sign='+')} since "
+            f"{time_words(gap.since, self.clock)}"
             for gap in gaps
         ]
         more = f"; {len(named) - MOST_NAMED} more are named" if len(named) > MOST_NAMED else ""
         what = "other than at the start" if self.start else "miscalibrated"
         return (
-            f"Alarm: {what} since {_day(self.since)}; {reached}, {self.threshold:.3g} raises an alarm. "
-            f"Outcomes minus scores: {'; '.join(sizes)}{more}."
+            f"Alarm: {what} since {time_words(self.since, self.clock)}; {reached}, {self.threshold:.3g} "
+            f"raises an alarm. Outcomes minus scores: {'; '.join(sizes)}{more}."
         )
 
     def __repr__(self) -> str:
@@ -536,7 +547,3 @@ def _labelled_rows(y: Source) -> np.ndarray | None:
     labels = np.asarray(plain(y))
     known = ~pd.isna(labels) if labels.ndim == 1 else np.ones(len(labels), dtype=bool)
     return None if known.all() else known
-
-
-def _day(time: Any) -> str:
-    return str(time).removesuffix(" 00:00:00")

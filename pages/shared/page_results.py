@@ -28,9 +28,9 @@ from calib.data.kinds import KINDS
 from calib.data.notions import TOP_NOTIONS, Notion
 from calib.data.predictions import Announcement
 from calib.data.splits import units_of
+from calib.data.times import are_dates, is_time
 from calib.diagrams.bin_sweep import binned_sweeps
 from calib.diagrams.living_picture import living_picture
-from calib.diagrams.monitoring import OverTime, watch_rows
 from calib.diagrams.row_lists import cell_order
 from calib.diagrams.three_class_views import rows_of_classes
 from calib.evidence import BinStatistics
@@ -309,17 +309,25 @@ def grouped_by(method: Method, column: CutsAt) -> answers.Cut | str:
     return cut_of(dataset().evaluation, column) if isinstance(method.evidence, Rows) else column[0][0]
 
 
+@kept(rows=True)
+def time_columns(rows: Announcement | Summary) -> tuple[list[str], list[str]]:
+    """Return the columns that hold times: by their values or name, and all that a user can choose."""
+    columns = pd.DataFrame() if isinstance(rows, Summary) or rows.metadata is None else rows.metadata
+    dates = [str(name) for name in columns if are_dates(columns[name].to_numpy())]
+    numbers = [str(name) for name in columns if columns[name].dtype.kind in "iuf"]
+    return [*dates, *filter(is_time, numbers)], [*dates, *numbers]
+
+
 @kept()
-def watched(method: Method, time: str | None, tolerance: float) -> OverTime:
-    columns = dataset().evaluation.metadata
-    times = None if time is None else columns[time].astype(str).to_numpy(dtype=object)
-    options: dict[str, Any] = {"notion": grouping(method, N_BINS)["notion"], "tolerance": tolerance}
-    options["time"] = times
-    found, roles = about(method, "top-label"), dataset().roles
-    if isinstance(found, Rows) and roles is not None and "=" in (roles.cluster or ""):
+def over_time(method: Method, time: str) -> answers.OverTime:
+    columns, found, roles = dataset().evaluation.metadata, about(method, "top-label"), dataset().roles
+    cluster = "" if roles is None else roles.cluster or ""
+    if "=" in cluster or cluster in time_columns(dataset().evaluation)[0]:
         found = found.of_scores(found.predictions.with_cluster(None))  # a change makes blocks of time alike
         found.clusters = Clusters.of(None, found.n_samples)
-    return compute("Looking at the rows over time", watch_rows, found, **options)
+    times = columns[time]
+    times = times.to_numpy() if times.dtype.kind in "iuf" else times.astype(str).to_numpy(dtype=object)
+    return compute("Looking at the rows over time", calib.over_time, found, time=times)
 
 
 # Calibrators.

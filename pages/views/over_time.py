@@ -1,119 +1,111 @@
-"""Over time: since when, and for which classes, scores are off, by evidence that may be looked at daily."""
+"""Over time: whether calibration changed, and since when; or a state of calib watch."""
 
 from __future__ import annotations
 
-import numpy as np
+import pandas as pd
 import streamlit as st
 
-from calib import InputError, diagrams
-from calib.diagrams.monitoring import OverTime
-from calib.stats.arrivals import as_times
+from calib import InputError, answers, diagrams
+from calib.diagrams.monitoring import Watched
+from calib.stats.arrivals import time_words
 from pages.shared import page_results as results
 from pages.shared import widgets as ui
-from pages.shared.needs import need_kind
+from pages.shared.needs import need_kind, send_to_data
 from pages.shared.session import dataset, methods
 from pages.shared.uploads import read_once
 
-#: Where the rows come from, and units drawn at first.
+#: Where the rows come from.
 ROWS, STATE = "The data on screen", "A state of calib watch"
-SHOWN = 9
-IN_ORDER = "(the order of the rows)"
+ADD = "Add a column of dates that says when each row was scored, such as scored_at, to your file"
+FORMATS = dict.fromkeys(("before", "since", "difference", "lower", "upper"), "%+.3f") | {"p": "%.2g"}
+COLUMNS = {
+    "name": "Predicted class",
+    "changed": "Changed",
+    "time": "Time",
+    "n_before": "Rows before",
+    "n_since": "Rows since",
+    **{name: st.column_config.NumberColumn(name.capitalize(), format=form) for name, form in FORMATS.items()},
+}
 
 
-def is_date(name: str) -> bool:
-    try:
-        return as_times(data.evaluation.metadata[name].to_numpy(), data.evaluation.n_samples, 0)[0] == "date"
-    except InputError:
-        return False
-
-
-def result_of_rows() -> OverTime:
+def result_of_rows() -> answers.OverTime:
     need_kind("Over time")
     models = methods()
+    offered, columns = results.time_columns(data.evaluation)
+    if not columns:
+        send_to_data(f"These rows have no times, so nothing says whether scores changed. {ADD}.")
     chosen = models[left.selectbox("Before or after calibration", list(models), key="time-model")]
-    columns = results.further_columns(data.evaluation)
-    dates = [name for name in columns if is_date(name)]
-    offered = [IN_ORDER, *columns]
-    at = offered.index(dates[0]) if dates else 0
-    name = middle.selectbox("Time of each row", offered, at, key="time-column")
-    tolerance = options.number_input(
-        "Tolerance",
-        0.0,
-        0.5,
-        0.0,
-        0.01,
-        key="time-tolerance",
-        help="The model counts as calibrated if the probability is within this of the score.",
-    )
+    at = columns.index(offered[0]) if offered else None
+    name = middle.selectbox("Time of each row", columns, at, key="time-column")
+    if name is None:
+        st.info(f"Choose the column that says when each row was scored. {ADD} if none does.")
+        st.stop()
     try:
-        return results.watched(chosen, None if name == IN_ORDER else name, tolerance)
+        return results.over_time(chosen, name)
     except InputError as error:
         st.error(f"{ui.escaped(error)}.")
         st.stop()
 
 
-def result_of_state() -> OverTime:
+def state() -> Watched:
     file = st.file_uploader("State that calib watch wrote (JSON)", type="json", key="monitor-file")
     if file is None:
         st.info("Upload the file in which calib watch keeps its state. Its results appear here.")
         st.stop()
     try:
-        found: OverTime = read_once("monitor", file)
+        found: Watched = read_once("monitor", file)
     except InputError as error:
         st.error(f"{ui.escaped(error)}.")
         st.stop()
     return found
 
 
-ui.heading(
-    "Over time", "Since when, and for which classes, are scores off? You may look as often as you like."
-)
+def show_change(result: answers.OverTime) -> None:
+    say = {"changed": st.warning, "wrong from the start": st.info, "no change": st.success}
+    say[result.verdict](ui.escaped(result.words()))
+    ui.chart(
+        diagrams.draw_over_time(result),
+        "over-time",
+        table=lambda: result.blocks,
+        alt="Accuracy minus confidence of blocks of rows, and before and since the change",
+    )
+    st.caption("Marks: blocks of consecutive rows with 95 % intervals. Line: before and since the change.")
+    if not result.classes:
+        return
+    names = data.evaluation.class_names
+    st.write(ui.escaped(result.class_words(names)))
+    table = pd.DataFrame(result.classes)
+    label = table.pop("label")
+    table.insert(0, "name", label if names is None else [names[code] for code in label])
+    table["time"] = table["time"].map(time_words)
+    st.dataframe(table, hide_index=True, column_config=COLUMNS, column_order=list(COLUMNS))
+    ui.download(table, "over-time-classes")
+
+
+def show_state(result: Watched) -> None:
+    (st.warning if result.alarm else st.success)(ui.escaped(result.words))
+    ui.chart(
+        diagrams.draw_watched(result),
+        "watched",
+        table=result.frame,
+        alt="Outcomes minus scores, with their confidence sequence, and the evidence",
+    )
+    st.caption(
+        "Above: all rows so far; in 95 of 100 streams the truth stays within the band at all times. Below: "
+        "the evidence, and the threshold of the alarm. A calibrated model reaches it in at most 5 of 100 "
+        "streams, however long it runs."
+    )
+    st.dataframe(result.units, hide_index=True)
+    ui.download(result.units, "over-time-units")
+
+
+ui.heading("Over time", "Did calibration change, and since when?")
 data = dataset()
 left, middle, right = st.columns([5, 5, 2], vertical_alignment="bottom")
 options = right.popover("Options", width="stretch")
 source = options.segmented_control("Rows", [ROWS, STATE], default=ROWS, required=True, key="time-source")
-result = result_of_rows() if source == ROWS else result_of_state()
-(st.warning if result.alarm else st.success)(ui.escaped(result.words))
-ui.chart(
-    diagrams.draw_over_time(result),
-    "over-time",
-    table=lambda: result.curves[0],
-    alt="Outcomes minus scores, with their confidence sequence, and the evidence",
-)
-st.caption(
-    "Marks: blocks of consecutive rows. Line and band: all rows so far; in 95 of 100 streams the truth "
-    "stays within the band at all times. Below: the worth of bets against calibration, and the threshold "
-    "of the alarm. A calibrated model reaches it in at most 5 of 100 streams, however long it runs."
-)
-units = result.units
+if source == ROWS:
+    show_change(result_of_rows())
+else:
+    show_state(state())
 ui.next_line("Over time")
-several = np.flatnonzero(units["level"] != "all").tolist()
-if several:
-    st.header("Classes and groups", anchor=False)
-    ui.chart(
-        diagrams.draw_units_over_time(result, several[:SHOWN]),
-        "units-over-time",
-        table=result.frame,
-        alt="The same for each class or group, those with the clearest evidence first",
-    )
-    if len(several) > SHOWN:
-        in_file = f"the figure's data hold {len(result.curves) - 1:,}"
-        st.caption(f"The {SHOWN} of {len(several):,} with the clearest evidence; {in_file}.")
-    table = units.iloc[several]
-    st.dataframe(
-        table,
-        hide_index=True,
-        column_config={
-            "level": "Level",
-            "name": "Name",
-            "rows": "Rows",
-            "log_evidence": st.column_config.NumberColumn("Evidence, logarithm", format="%.2f"),
-            "named": "Named",
-            "gap": st.column_config.NumberColumn("Outcomes minus scores", format="%+.4f"),
-            "lower": st.column_config.NumberColumn("Lower", format="%+.4g"),
-            "upper": st.column_config.NumberColumn("Upper", format="%+.4g"),
-        },
-    )
-    ui.download(table, "over-time-units")
-if source == ROWS and results.further_columns(data.evaluation):
-    st.page_link("pages/views/slices.py", label="Errors by period: Slices", icon=":material/segment:")

@@ -6,6 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from scipy import stats
+from scipy.special import ndtri
 
 import calib
 from calib import InputError, TopLabelPrediction, slices
@@ -124,17 +125,32 @@ def test_differences_and_their_intervals_are_those_of_the_two_sides(weights, clu
                 n_rows *= few_clusters_factor(even_clusters(sizes, evidence.dependence.correlation), alpha)
             low, high = binomial_limits(np.array([accuracy.value * n_rows]), np.array([n_rows]), alpha)
             ends.append((accuracy.value - says, low[0] - says, high[0] - says))
-        (own, low, high), (rest, low_rest, high_rest) = ends
         right = (evidence.labels == PROBA.argmax(axis=1)).astype(float)
         each = np.ones(N) if weights is None else weights
         sums = np.zeros((2, evidence.clusters.n_clusters))  # residuals of the clusters on both sides
+        few, squares = 1.0, [0.0, 0.0]  # scores of noise have a variance of their own
         for side, mask in enumerate((name == GROUPS, name != GROUPS)):
-            away = each * (right - np.average(right[mask], weights=each[mask])) * mask
-            sums[side] = evidence.clusters.sums(away)
+            for place, values in enumerate((right - PROBA.max(axis=1), right)):
+                away = each * (values - np.average(values[mask], weights=each[mask])) * mask
+                sums[side] = evidence.clusters.sums(away)
+                squares[place] = sums[side] @ sums[side] / each[mask].sum() ** 2
+            if not evidence.clusters.independent:
+                code = evidence.clusters.code[mask]
+                sizes = np.bincount(np.unique(code, return_inverse=True)[1])
+                few = few_clusters_factor(even_clusters(sizes, evidence.dependence.correlation), alpha)
+                squares = np.multiply(squares, len(sizes) / (len(sizes) - 1.0))
+            further = max(squares[0] - squares[1], 0.0) * ndtri(alpha / 2.0) ** 2 / few
+            gap, low, high = ends[side]
+            ends[side] = (
+                gap,
+                gap - np.hypot(gap - low, further**0.5),
+                gap + np.hypot(high - gap, further**0.5),
+            )
         r = sums[0] @ sums[1] / np.sqrt((sums[0] @ sums[0]) * (sums[1] @ sums[1]))
         n_sides = [evidence.clusters.n_among(mask) for mask in (name == GROUPS, name != GROUPS)]
         if not evidence.clusters.independent:
             r /= np.sqrt(np.prod([n / (n - 1.0) for n in n_sides]))
+        (own, low, high), (rest, low_rest, high_rest) = ends
         s, t = own - low, high_rest - rest
         assert table.gap[at] == pytest.approx(own)
         assert table.gap_of_rest[at] == pytest.approx(rest)

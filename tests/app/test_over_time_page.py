@@ -8,8 +8,9 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from calib import Monitor, read, save
+from calib import Monitor, over_time, read, save
 from calib.diagrams import monitor_diagram
+from pages.shared.needs import lacking
 from pages.shared.widgets import escaped
 from tests.app.running import open_page
 from tests.app.test_kept_results import rows_of_patients
@@ -48,11 +49,29 @@ def test_rows_are_looked_at_in_the_order_of_their_dates(content):
     assert app.selectbox(key="time-column").value == "day"
     app.selectbox(key="time-model").set_value("Base model").run()
     rows = app.session_state["dataset"].evaluation
-    monitor = Monitor().update(rows.labels, rows, rows.metadata["day"].to_numpy())
-    assert monitor.since == pd.Timestamp("2026-03-05")
-    assert [shown.value for shown in app.warning] == [escaped(monitor.words())]
-    app.number_input(key="time-tolerance").set_value(0.4).run()
-    assert [len(app.warning), len(app.success)] == [0, 1]
+    found = over_time(rows, time=rows.metadata["day"].to_numpy())
+    assert found.since == pd.Timestamp("2026-03-05")
+    assert [shown.value for shown in app.warning] == [escaped(found.words())]
+    (table,) = [shown.value for shown in app.dataframe]
+    assert sorted(table["name"]) == ["cat", "dog"]
+    assert table["changed"].tolist() == [split.changed for split in found.classes]
+
+
+@pytest.mark.parametrize("numbers", [False, True])
+def test_without_times_the_page_says_what_to_add(content, numbers):
+    frame = pd.read_csv(io.BytesIO(content)).drop(columns=["day", *([] if numbers else ["size"])])
+    app = open_page("pages/views/data.py")
+    app.file_uploader(key="up").upload("rows.csv", frame.to_csv(index=False).encode(), "text/csv").run()
+    app.switch_page(PAGE).run()
+    assert not app.exception
+    assert [len(app.info), len(app.warning), len(app.success), len(app.dataframe)] == [1, 0, 0, 0]
+    assert "column of dates" in app.info[0].value
+    assert lacking(app.session_state["dataset"], "Over time") == "times"
+    if numbers:
+        app.selectbox(key="time-column").set_value("size").run()
+        assert not app.exception
+        assert not app.error
+        assert len(app.dataframe) == 1
 
 
 def test_a_state_is_shown(content):
@@ -73,11 +92,14 @@ def test_a_state_is_shown(content):
     assert "monitor file" in app.error[0].value
 
 
-def test_rows_of_a_patient_are_one_bet():
-    """A perfect model, whose rows of a patient are right or wrong together."""
+def test_rows_of_a_patient_belong_together():
+    """A perfect model, whose rows of a patient are right or wrong together, with a patient a day."""
     rows = rows_of_patients(3, 3, sharpened=1.0)
     frame = pd.DataFrame(rows.proba, columns=[f"p({name})" for name in rows.class_names])
-    frame = frame.assign(label=np.array(rows.class_names)[rows.labels], patient=rows.cluster)
+    day = np.datetime64("2026-01-01") + np.unique(rows.cluster, return_inverse=True)[1]
+    frame = frame.assign(
+        label=np.array(rows.class_names)[rows.labels], patient=rows.cluster, day=day.astype(str)
+    )
     app = open_page("pages/views/data.py")
     app.session_state["split"] = 0
     app.file_uploader(key="up").upload("rows.csv", frame.to_csv(index=False).encode(), "text/csv").run()

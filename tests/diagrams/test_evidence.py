@@ -19,7 +19,6 @@ from calib.answers.calibrated import calibrated_scores
 from calib.answers.cuts import cut_column
 from calib.answers.decision_curves import risk_coverage
 from calib.diagrams.bin_sweep import binned_sweeps
-from calib.diagrams.monitoring import watch_rows
 from calib.diagrams.row_lists import cell_order
 from calib.diagrams.slice_maps import slice_class_heat, slice_heat
 from calib.evidence.binning import BinStatistics
@@ -164,18 +163,6 @@ def test_no_class_of_a_perfect_model_is_off_beyond_noise_after_calibration():
     assert calib.class_table(apart, n_resamples=200).flagged.any()
 
 
-def test_a_cluster_is_one_bet_over_time():
-    together, apart = (
-        watch_rows(rows, time=np.arange(len(Y)), notion="confidence") for rows in (TOGETHER, APART)
-    )
-    assert together.units["log_evidence"][0] != apart.units["log_evidence"][0]
-    for found in (
-        watch_rows(Y, PROBA, np.arange(len(Y)), notion="confidence", cluster=CLUSTER),
-        watch_rows(Rows(TOGETHER), time=np.arange(len(Y)), notion="confidence"),
-    ):
-        pd.testing.assert_frame_equal(found.units, together.units)
-
-
 def test_bins_by_class_are_compared_with_noise_of_clusters():
     together, apart = (
         diagrams.class_binning(rows, rows, points_per_bin=30, n_resamples=50) for rows in (TOGETHER, APART)
@@ -236,7 +223,6 @@ def test_views_of_three_classes_keep_what_came_with_the_rows():
 @pytest.mark.parametrize(
     "draw",
     [
-        partial(watch_rows, notion="top-label"),
         lambda rows: diagrams.class_binning(rows, rows, points_per_bin=30),
         lambda rows: diagrams.plan_bins(rows, rows),
         lambda rows: diagrams.compare_schemes(rows, rows, {"grid": calib.GridScheme(3)}),

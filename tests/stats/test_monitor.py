@@ -72,7 +72,7 @@ def test_a_change_in_one_class_is_found_dated_and_named():
     table = monitor.frame().set_index(["level", "name"])
     assert table["named"].sum() == 1
     assert table.loc[("all", ""), "rows"] == 14 * 200
-    assert monitor.words().startswith("Alarm: miscalibrated since ")
+    assert monitor.words().startswith(f"Alarm: miscalibrated since {monitor.since:g};")
 
 
 def test_a_change_is_found_within_the_week():
@@ -311,3 +311,10 @@ def test_a_drift_is_found_although_its_weeks_are_alike(gap, n_rows):
         monitor = Monitor(notion="confidence").update(rows, time=dates)
         assert monitor.alarm
         assert abs((monitor.since - pd.Timestamp("2026-03-02")).days) <= 10
+
+
+def test_without_times_an_alarm_names_a_row():
+    """Row numbers count from 1."""
+    monitor = Monitor(notion="confidence").update(np.zeros(200), np.full(200, 0.5))
+    assert monitor.since == 0.0
+    assert " since row 1" in monitor.words()

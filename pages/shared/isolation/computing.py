@@ -28,7 +28,6 @@ from calib.data.notions import TOP_NOTIONS
 from calib.data.predictions import Announcement
 from calib.diagrams.bin_sweep import binned_sweeps
 from calib.diagrams.class_sizes import class_binning
-from calib.diagrams.monitoring import watch_rows
 from calib.diagrams.scheme_comparison import compare_schemes
 from calib.evidence.binning import BinaryProblems
 from calib.evidence.rows import Rows
@@ -124,7 +123,7 @@ FUNCTIONS: dict[str, tuple[Callable[..., Any], float | Callable[..., float]]] = 
         (REDRAWS, (calib.calibration_band, calib.calibration_slope, calib.ece_sweep)),
         (REDRAWS, (calib.paired_difference, calib.slices, calib.validity_curve)),
         (REDRAWS, (binned_sweeps, canonical_noise_floors, class_binning, compare_schemes, confirm_choice)),
-        (REDRAWS, (consistency_band, metric_intervals, watch_rows)),
+        (REDRAWS, (consistency_band, metric_intervals, calib.over_time)),
         (REDRAWS, (calib.noise_floor, noise_floors, problem_floors)),
         (SEARCHES, (calib.choose_points_per_bin, write_table)),
         (_seconds_to_fit, (fit,)),

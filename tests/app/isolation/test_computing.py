@@ -68,6 +68,7 @@ CALLS = {
     "fit": ((HISTOGRAM, CALIBRATION, EVALUATION), {}),
     "measure_interval": ((EVIDENCE, "tl_ece"), {}),
     "noise_floors": ((EVIDENCE, ERROR), {"n_resamples": 50, "random_state": 0}),
+    "over_time": ((EVIDENCE,), {"time": pd.date_range("2026-01-01", periods=400).astype(str)}),
     "paired_difference": (TOPS, {}),
     "paired_interval": (TOPS, {"n_resamples": 20, "random_state": 0}),
     "problem_floors": ((EVIDENCE,), {"n_resamples": 20, "random_state": 0}),
@@ -79,7 +80,6 @@ CALLS = {
     "noise_floor": ((EVIDENCE,), {"n_resamples": 50, "random_state": 0}),
     "validity_curve": ((EVIDENCE,), {"n_resamples": 20, "random_state": 0}),
     "vector_losses": ((ROWS, ROWS), {}),
-    "watch_rows": ((EVIDENCE,), {"time": np.arange(400), "notion": "confidence"}),
     "write_table": ((pd.DataFrame({"p": RNG.random(1_200), "of": ["cat", "=x", None] * 400}),), {}),
     "write_report": ((ReportInput(EVALUATION, {"TL-HB": FITTED}, CALIBRATION, n_resamples=50),), {}),
 }
