@@ -98,10 +98,12 @@ class OverTime(Drawn):
         found = [split for split in self.classes if split.changed]
         head = f"{len(found) or 'None'} of {len(self.classes)} predicted classes changed"
         named = [
-            f"{split.label if class_names is None else class_names[split.label]} {split.words()}"
+            f"{split.label if class_names is None else class_names[split.label]} since "
+            f"{time_words(split.time)}"
             for split in found[:MOST_NAMED]
         ]
-        return f"{head} (false discovery rate {100 * FDR:g}%){': ' if named else ''}{'; '.join(named)}."
+        more = f" and {len(found) - MOST_NAMED} more" if len(found) > MOST_NAMED else ""
+        return f"{head} (false discovery rate {100 * FDR:g}%){': ' if named else ''}{', '.join(named)}{more}."
 
     def frame(self) -> pd.DataFrame:
         """Return the blocks of rows."""
