@@ -97,7 +97,8 @@ def draw_over_time(result: OverTime) -> Figure:
         data += scatter(x=_times(ends), y=steps, line=BLUE, hovertemplate="gap %{y:+.1%}")
     layout = grid(1, 1)
     layout["shapes"] = [level(0, 1)]
-    (vertical,) = axes(layout, "y")
+    (across,), (vertical,) = axes(layout, "x"), axes(layout, "y")
+    across["nticks"] = 6  # dates stand apart on a phone
     what = "Frequency minus score" if result.kind == "binary" else "Accuracy minus confidence"
     vertical |= {"title": what, "tickformat": "+.0%"}
     return figure(data, **layout, height=380)

@@ -69,7 +69,8 @@ def show_change(result: answers.OverTime) -> None:
         table=lambda: result.blocks,
         alt="Accuracy minus confidence of blocks of rows, and before and since the change",
     )
-    st.caption("Marks: blocks of consecutive rows with 95 % intervals. Line: before and since the change.")
+    line = " Line: before and since the change." if result.split.changed else ""
+    st.caption(f"Marks: blocks of consecutive rows with 95 % intervals.{line}")
     if not result.classes:
         return
     names = data.evaluation.class_names

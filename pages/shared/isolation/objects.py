@@ -48,6 +48,8 @@ class Packer:
             return self._packed_array(value)
         if isinstance(value, bytes):
             return {"bytes": self._stored(np.frombuffer(value, np.uint8))}
+        if isinstance(value, pd.Timestamp):
+            return {"moment": value.isoformat()}
         if type(value) in (list, tuple):
             return {type(value).__name__: [self.pack(member) for member in value]}
         if isinstance(value, Mapping):
@@ -116,6 +118,8 @@ def _unpacked(data: Any, arrays: Sequence[np.ndarray], made: list[Any]) -> Any:
         return arrays[data["number"]][0]
     if "bytes" in data:
         return arrays[data["bytes"]].tobytes()
+    if "moment" in data:
+        return pd.Timestamp(data["moment"])
     if "words" in data:
         words = np.empty(len(data["words"]), dtype=np.dtype(data["dtype"]))
         words[:] = [_unpacked(word, arrays, made) for word in data["words"]]
