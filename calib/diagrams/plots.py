@@ -6,10 +6,10 @@ from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, Literal, overload
 
 from calib.answers.advice import PointsPerBinChoice
+from calib.answers.changes_over_time import OverTime
 from calib.answers.decision_curves import DecisionCurve, RiskCoverage
 from calib.answers.judgement import Judgement
 from calib.answers.model_tables import ModelComparison
-from calib.answers.over_time import OverTime
 from calib.answers.slice_tables import SliceTable
 from calib.base.results import Drawn
 from calib.data.validation import check_choice

@@ -112,6 +112,6 @@ def test_p_is_the_level_at_which_the_interval_ends_at_0():
     given, day = rows(later=0.06)
     rows_ = calib.evidence.rows.Rows(given)
     own, rest, together = rows_.groups("half", ["a", "b"], (day >= 50).astype(int), "confidence").shares()
-    p = smallest_alpha(partial(difference_limits, own, rest, together), 1)
+    p = smallest_alpha(partial(difference_limits, own, rest, together), 2)
     lower, upper = difference_limits(own, rest, together, p)
     assert np.minimum(np.abs(lower), np.abs(upper)) == pytest.approx(0.0, abs=1e-5)

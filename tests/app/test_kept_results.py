@@ -165,7 +165,8 @@ KEPT: dict[str, Call] = {
     "rows_of": lambda f, w, m: f(m, "top-label", B, 1, B - 1),
     "rows_of_group": lambda f, w, m: f(m, SITE, 1, B),
     "three_class_view": lambda f, w, m: view(w).evaluation,
-    "watched": lambda f, w, m: f(m, "day", 0.0),
+    "over_time": lambda f, w, m: f(m, "day"),
+    "time_columns": lambda f, w, m: f(w.data.evaluation),
 }
 #: A call of every question of the pages, by the name of the function that is asked.
 ASKED: dict[str, Call] = {

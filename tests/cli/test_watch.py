@@ -48,7 +48,7 @@ def test_files_are_added_until_there_is_an_alarm(files, tmp_path, capsys):
     code, found, _ = run(capsys, state, *files[:4], "--time", "day", "--by", "site")
     assert (code, found["alarm"], found["since"], found["n_rows"]) == (0, False, None, 800)
     code, found, _ = run(capsys, state, *files[4:], "--time", "day")
-    assert (code, found["alarm"], found["since"]) == (1, True, "2026-03-05 00:00:00")
+    assert (code, found["alarm"], found["since"]) == (1, True, "2026-03-05")
     levels = [(unit["level"], unit["name"]) for unit in found["units"]]
     assert levels == [
         ("all", ""),
