@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 
-from calib.answers.changes_over_time import OverTime
+from calib.answers.time_changes import OverTime
 from calib.base.results import Drawn
 from calib.diagrams.style import (
     OKABE_ITO,

@@ -6,11 +6,11 @@ from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, Literal, overload
 
 from calib.answers.advice import PointsPerBinChoice
-from calib.answers.changes_over_time import OverTime
 from calib.answers.decision_curves import DecisionCurve, RiskCoverage
 from calib.answers.judgement import Judgement
 from calib.answers.model_tables import ModelComparison
 from calib.answers.slice_tables import SliceTable
+from calib.answers.time_changes import OverTime
 from calib.base.results import Drawn
 from calib.data.validation import check_choice
 from calib.diagrams.bin_sweep import EceSweep, draw_ece_sweeps, draw_points_per_bin

@@ -83,8 +83,11 @@ def test_dates_weights_and_row_order_are_respected():
     again = over_time(given.take(order), time=dates[order])
     assert (again.since, again.verdict) == (found.since, found.verdict)
     assert again.split.difference == pytest.approx(found.split.difference)
-    weight = np.where(day >= 60, 0.0, 1.0) + 1e-9
-    assert over_time(given, time=day, sample_weight=weight).verdict == "no change"
+    weight = np.random.default_rng(2).choice([0.0, 1.0, 3.0], len(day))
+    weighted = over_time(given, time=day, sample_weight=weight).split
+    gap = (given.label == given.labels) - given.confidence
+    for mean, rows_ in ((weighted.before, day < weighted.time), (weighted.since, day >= weighted.time)):
+        assert mean == pytest.approx(np.average(gap[rows_], weights=weight[rows_]))
 
 
 def test_rows_of_a_cluster_are_no_evidence_of_their_own():

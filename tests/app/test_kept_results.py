@@ -226,6 +226,7 @@ CALLS = {**KEPT, **ASKED}
 #: Results that show no noise: means, and lists of rows.
 PLAIN = {"metrics", "ece_sweep", "action_counts", "decision_curve", "cuts", "corp_curve", "losses"}
 PLAIN |= {
+    "time_columns",
     "binned_sweeps",
     "cell_order",
     "rows_of",

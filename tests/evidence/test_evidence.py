@@ -120,7 +120,7 @@ def test_numbers_and_conclusions_of_sums_are_those_of_rows(kind, weighted):
     np.testing.assert_allclose(*(numbers(item) for item in diagrams), atol=1e-9)
     if kind in ("vectors", "top-label"):
         tables = [calib.class_table(source, n_resamples=50, random_state=0) for source in (rows, sums)]
-        np.testing.assert_allclose(*(numbers(item) for item in tables), atol=1e-9)
+        np.testing.assert_allclose(*(numbers(item) for item in tables), atol=1e-5 if weighted else 1e-9)
 
 
 @pytest.mark.parametrize("kind", KINDS)

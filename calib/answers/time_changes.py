@@ -164,14 +164,14 @@ def over_time(
             "such as patients, or leave it out"
         )
     alpha = 1.0 - check_level(level)
-    clock, times = as_times(time, len(evidence.predictions), 0)
+    clock, times = as_times(time, evidence.n_given, 0)
     times = times[evidence.counts]
     claims = _Claims(evidence, times, clock)
     whole = claims.splits([-1], alpha)
     if not whole:
         raise InputError(
             f"a change takes {MIN_ROWS} rows before and since a time; got {len(times):,} rows at "
-            f" {len(np.unique(times)):,} different times"
+            f"{len(np.unique(times)):,} different times"
         )
     labels = np.unique(claims.label).tolist()
     classes = claims.splits(labels, FDR) if len(labels) > 1 else []
