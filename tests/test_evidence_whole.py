@@ -52,6 +52,7 @@ FURTHER: dict[str, dict[str, Any]] = {
     "confusions": {"label": 1},
     "decide": {"accuracy": 0.6},
     "gate": {"most": {"tl_ece": 0.2}},
+    "over_time": {"time": np.arange(N)},
     "report": {"n_resamples": 50},
     "row_table": {"which": np.arange(5)},
     "rows_behind": {"cells": reliability_diagram(LABELS, PROBA).cells, "bin": 7},

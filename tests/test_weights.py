@@ -49,7 +49,7 @@ VARIANTS = {
 #: Functions of the rows, and columns of results, that depend on how many rows bear the weight.
 OF_COUNTS = {
     *("best_set", "calibration_test", "choose_actions", "calibration_tests", "choose_points_per_bin"),
-    *("conclude", "confusions", "consistency_band", "debiased_l2", "effective_sample"),
+    *("conclude", "confusions", "consistency_band", "debiased_l2", "effective_sample", "over_time"),
     *("interval_of_all_cells", "measure_interval", "monotone_ece", "paired_difference", "problem_floors"),
     *("recommend", "reduce_to_binary", "row_table"),
 }
@@ -100,6 +100,7 @@ def called(name, options, rows=slice(None), **weights):
         "cells": numbers % 4,
         "costs": 1.0 - np.eye(L),
         "groups": np.array(["a", "b", "c"])[numbers % 3],
+        "time": numbers,
         **{"bin": 9, "key": "tl_ece", "notion": "top-label", "tests": VARIANTS["test"]},
         **{"n_resamples": 20, "candidates": (20, 60), "methods": {"TS": calib.TemperatureScaling()}},
     }

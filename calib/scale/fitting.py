@@ -150,7 +150,8 @@ def fit(
     >>> import tempfile, os
     >>> import pyarrow as pa, pyarrow.parquet as pq
     >>> file = os.path.join(tempfile.mkdtemp(), "rows.parquet")
-    >>> rows = {"predicted": ["a"] * 100, "confidence": [0.6, 0.9] * 50, "label": ["a", "a", "b", "a"] * 25}
+    >>> rows = {"predicted": ["a"] * 99 + ["b"], "confidence": [0.6, 0.9] * 50}
+    >>> rows["label"] = ["a", "a", "b", "a"] * 25
     >>> pq.write_table(pa.table(rows), file)
     >>> fitted = fit(file, MulticlassToBinary(HistogramBinning(n_bins=2)))
     >>> fitted.calibrators_[0].values_.tolist(), fitted.class_names_

@@ -142,7 +142,7 @@ def as_times(time: Any, n: int, n_before: int) -> tuple[str, np.ndarray]:
 
 def moment(time: float, clock: str) -> Any:
     """Return a time as the rows have it: a Timestamp if they have dates."""
-    return pd.Timestamp(time, unit="s") if clock == "date" else time
+    return pd.Timestamp(time, unit="s") if clock == "date" else float(time)
 
 
 def time_words(time: Any, clock: str = "") -> str:
