@@ -13,6 +13,7 @@ from calib.diagrams.style import (
     interval,
     marks,
     named_rows,
+    names_above,
     scatter,
     shorten,
     sizes,
@@ -54,10 +55,10 @@ def draw_judgement(judgement: Judgement) -> Figure:
             hovertemplate="mean confidence %{x:.1%}",
             name="the judge's confidence",
         )
-    layout = named_rows(names, range=[len(names) - 0.5, -0.5], ticks="")
+    room = names_above(data, 130 + 34 * max(len(names), 2))
+    rows = named_rows(names, margin=room["margin"], range=[len(names) - 0.5, -0.5], ticks="")
     return figure(
         data,
-        height=130 + 34 * max(len(names), 2),
         xaxis={"title": "share of verdicts that people agree with", "range": [-0.02, 1.04], **PERCENT},
-        **layout,
+        **{**room, **rows},
     )

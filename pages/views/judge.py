@@ -47,7 +47,7 @@ def columns_of_roles(table: pd.DataFrame) -> tuple[str, tuple[str, ...], str | N
 
 def show_rates(found: Judgement) -> None:
     says, truly, *rest = found.sentence.split(". ")
-    st.subheader(ui.escaped(f"{says}. {truly}."), anchor=False)
+    st.header(ui.escaped(f"{says}. {truly}."), anchor=False)
     st.markdown(ui.escaped(". ".join(rest)))
     ui.chart(
         diagrams.draw_judgement(found),

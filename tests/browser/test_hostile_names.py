@@ -23,6 +23,7 @@ def test_class_names_stay_text_on_every_page(open_page, tmp_path):
     proba = rng.dirichlet(np.full(len(NAMES), 0.4), 600)
     codes = [rng.choice(len(NAMES), p=row / row.sum()) for row in proba]
     table = pd.DataFrame(proba, columns=list(NAMES)).assign(label=[NAMES[code] for code in codes])
+    table["day"] = np.datetime_as_string(np.datetime64("2026-01-01") + rng.integers(0, 90, 600))
     path = tmp_path / "![name](http:--example.com).csv"
     table.to_csv(path, index=False)
 

@@ -61,13 +61,13 @@ def test_every_bin_is_a_few_visible_stops_away(open_page):
 def test_rows_are_picked_by_keys_and_uploads_have_names(open_page):
     page = open_page("classes")
     panel = page.get_by_text(re.compile("is predicted for .* rows"))
-    expect(panel).to_contain_text("airplane")
+    expect(panel).to_contain_text("horse")
     page.evaluate("document.querySelector('.st-key-class-table canvas').focus()")
     page.keyboard.press("ArrowDown")
     page.keyboard.press("Enter")
     settled(page)
     row = page.evaluate("document.activeElement.closest('tr, [role=row]')?.innerText ?? ''")
-    expect(panel).not_to_contain_text("airplane")
+    expect(panel).not_to_contain_text("horse")
     assert row.startswith(panel.inner_text().split(" is predicted")[0])
 
     page.get_by_test_id("stSidebarNav").get_by_role("link", name="Data").click()
