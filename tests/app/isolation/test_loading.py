@@ -13,6 +13,7 @@ from calib import InputError, Project, scale
 from calib.files.readers.roles import Roles
 from calib.files.saved import document, dumps
 from calib.files.saved.project import FurtherModel, Upload, UploadedFile
+from calib.scale import files
 from calib.scale.files import dumps as summary_bytes
 from pages.shared.isolation.reader import load
 from tests import sample_calibrators
@@ -68,7 +69,9 @@ def test_projects_come_back_to_the_last_bit(n):
     assert again.upload.files == project.upload.files
 
 
-def test_summaries_come_back_to_the_last_bit(tmp_path):
+def test_summaries_come_back_to_the_last_bit(tmp_path, monkeypatch):
+    now = files.today()
+    monkeypatch.setattr(files, "today", lambda: now)  # a minute may end between the two
     pd.read_csv(io.BytesIO(CSV)).to_parquet(tmp_path / "rows.parquet")
     content = summary_bytes(scale.summarize(tmp_path / "rows.parquet", class_wise=True))
     assert summary_bytes(load("summary", content)) == content
