@@ -119,7 +119,7 @@ class Recommendation(Result):
             best = self.table[self.table["method"] != NONE].iloc[0]
             if self.few is not None:
                 return f"None of {tried} can be recommended: {self.few}."
-            hidden = hidden_words(best["lower"], best["upper"], LEVEL, "An improvement")
+            hidden = hidden_words(best["lower"], best["upper"], LEVEL, "An improvement in Brier score")
             return f"None of {tried} clearly helps. {hidden}."
         chosen = f"{name or full_name(self.calibrator)}, chosen among {tried}"
         return f"{chosen}{'.' if self.confirmation is None else f': {self.confirmation.words()}.'}"

@@ -154,7 +154,7 @@ class Conclusion(Result):
     n_samples: int
     n_ranges: int
     level: float  #: Chance at which the intervals of all ranges hold together
-    combined: CombinedTest  #: All tests together, with those of the ranges and of the classes
+    combined: CombinedTest  #: All tests together, also the tests of ranges and of classes
     tests: NoiseTests  #: The single tests
     #: The clearest range over all rows, and the clearest of the other direction, if any
     pooled: tuple[Gap, ...]

@@ -105,7 +105,7 @@ class SliceTable(Drawn):
         if n_found:
             return f"{counted} groups {'differs' if n_found == 1 else 'differ'} from all other rows ({rate})"
         hidden = np.nanmin(self.smallest, initial=np.inf)
-        shown = f"; {would_show(hidden, decimals=3)}" if np.isfinite(hidden) else ""
+        shown = f"; {would_show(100.0 * hidden, decimals=1, unit=' points')}" if np.isfinite(hidden) else ""
         return f"{counted} groups differs from all other rows ({rate}{shown})"
 
     def differences(self, strong: str = "{}") -> dict[tuple[str, str], str]:

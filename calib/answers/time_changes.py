@@ -265,7 +265,7 @@ class _Claims:
 
 
 def _starts(times: np.ndarray, most: int, least: int) -> np.ndarray:
-    """Return at most so many times with `least` rows before them and since, spread evenly over the rows."""
+    """Return at most `most` times, spread evenly over the rows, with `least` rows before and since."""
     distinct, count = np.unique(times, return_counts=True)
     before = np.cumsum(count)[:-1]
     inside = (before >= least) & (len(times) - before >= least)

@@ -67,7 +67,7 @@ def smallest_difference(lower: float, upper: float, level: float) -> float:
     return (upper - lower) / 2.0 * (1.0 + normal.inv_cdf(POWER) / normal.inv_cdf((1.0 + level) / 2.0))
 
 
-def would_show(least: float, what: str = "a difference", decimals: int = 4) -> str:
+def would_show(least: float, what: str = "a difference", decimals: int = 4, unit: str = "") -> str:
     """Say that a difference of at least this size is detectable with the power `POWER`.
 
     >>> would_show(0.0123456, "an error", 3)
@@ -75,7 +75,7 @@ def would_show(least: float, what: str = "a difference", decimals: int = 4) -> s
     """
     digits = decimals_of(0.0, least, decimals)
     text = _written(math.ceil(least * 10**digits) / 10**digits, digits, "")
-    return f"{what} of {text} would show in {100 * POWER:.0f} of 100 such samples"
+    return f"{what} of {text}{unit} would show in {100 * POWER:.0f} of 100 such samples"
 
 
 def hidden_words(lower: float, upper: float, level: float, what: str = "a difference") -> str:

@@ -623,7 +623,7 @@ def report(options: Namespace) -> Output[ReportData]:
 
 
 def _reported(options: Namespace) -> ReportInput:
-    """Return the rows of the file, and the calibrators: those of files, and those fitted on other rows."""
+    """Return the rows of the file, and the calibrators, which come from files or are fitted on other rows."""
     file_rows = read_rows(options, examined=True)
     calibration, rows = file_rows.calibration, file_rows.evaluation
     source = "calibration rows named by the file" if calibration is not None else "none"

@@ -32,7 +32,7 @@ class WatchData:
     state: str  #: File of the state
     monitor: Monitor = field(metadata=parts("alarm evidence threshold"))
     since: str | None  #: After an alarm, the start of the change that explains it best
-    #: Rows that were bet on, those of this call, rows without a label, and rows of clusters that came before
+    #: Rows used for bets, rows of this call, rows without a label, and rows of clusters that came before
     n_rows: int
     n_added: int
     n_unlabelled: int

@@ -146,7 +146,7 @@ def class_table(
 ) -> ClassTable:
     """Assess each predicted class separately, with noise floors and false discovery control.
 
-    Which classes are off, and their order, are those of `calib.conclude`.
+    `calib.conclude` decides which classes are off, and their order.
 
     Parameters
     ----------

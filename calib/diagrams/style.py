@@ -63,7 +63,7 @@ LAYOUT: Properties = {
     # With this, plotly does not draw an equal copy again.
     "datarevision": 0,
 }
-#: Titles of axes, smaller than those of figures.
+#: Titles of axes, smaller than titles of figures.
 AXIS_TITLE: Properties = {"standoff": 10, "font": {"size": 14}}
 
 AXIS = {

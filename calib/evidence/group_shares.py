@@ -136,7 +136,7 @@ def shares_of_groups(
     def sides(
         values: list[np.ndarray], outside: list[np.ndarray], whole: list[np.ndarray]
     ) -> list[np.ndarray]:
-        """Return sums over the clusters of each group, and over those of all rows outside it."""
+        """Return sums over the clusters of each group, and over the clusters of all rows outside it."""
         own = [per_pair(value) for value in values]
         rest = [
             total.sum() + per_pair(value - total[cluster])

@@ -90,7 +90,7 @@ def sums_to_one(columns: Columns, roles: Roles) -> Outcome:
         return True, f"{listed} are called {roles.scale.replace('_', '-')}"
     words = columns.words(*roles.label) if len(roles.label) == 1 and roles.label[0] in columns.word else set()
     if columns.are_odds(names):
-        return True, f"the inverses of {listed} sum to between 1 and 1.15, as those of odds do"
+        return True, f"the inverses of {listed} sum to between 1 and 1.15, as for decimal odds"
     if len(words) == 2 and is_within(columns.rows(names, FIRST)):
         return False, f"the rows of {listed} do not sum to 1, and {roles.label[0]!r} holds two values"
     if len(words & {*(roles.class_names or ())}) > 1 and 2 * len(words) >= len(names):
