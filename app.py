@@ -19,26 +19,32 @@ SECTIONS = {
     "Start": {"overview": "insights", "data": "upload_file"},
     "Diagnose": {
         "reliability": "show_chart",
-        "classes": "grid_view",
-        "slices": "segment",
-        "over_time": "timeline",
-        "noise": "grain",
+        "groups": "segment",
         "validity": "verified",
         "judge": "gavel",
     },
-    "Repair": {"calibrate": "tune", "compare": "leaderboard", "decide": "rule", "apply": "play_arrow"},
-    "Study": {"imbalance": "balance", "simplex": "change_history"},
-    "Learn": {"learn": "school", "glossary": "menu_book"},
+    "Repair": {"repair": "tune", "decide": "rule"},
+    "Study": {"imbalance": "balance", "simplex": "change_history", "learn": "school"},
 }
 FIRST = "overview"
+#: By a page's former address: the room that took it in, and the tab there.
+MOVED = {
+    "noise": (FIRST, "Noise"),
+    "classes": ("reliability", "Classes"),
+    "slices": ("groups", "Slices"),
+    "over_time": ("groups", "Over time"),
+    "calibrate": ("repair", "Calibrate"),
+    "compare": ("repair", "Compare"),
+    "apply": ("repair", "Apply"),
+    "glossary": ("learn", "Glossary"),
+}
 
 
 def page(name: str, icon: str) -> st.Page:
     """Return a page of the navigation."""
-    title = name.replace("_", " ").capitalize()
     return st.Page(
         f"pages/views/{name}.py",
-        title=title,
+        title=name.capitalize(),
         icon=f":material/{icon}:",
         url_path=name,
         default=name == FIRST,
@@ -92,4 +98,6 @@ if __name__ == "__main__":  # a session runs this file
     show()
 else:  # the server imports it
     prepare()
-    app = st.App(__file__, lifespan=first_session, middleware=protection(FIRST), on_script_error=log_error)
+    app = st.App(
+        __file__, lifespan=first_session, middleware=protection(FIRST, MOVED), on_script_error=log_error
+    )

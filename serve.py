@@ -16,10 +16,11 @@ import re
 import sys
 import threading
 import time
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from importlib import import_module
 from pathlib import Path
+from urllib.parse import urlencode
 
 import streamlit
 from starlette.datastructures import Headers, MutableHeaders
@@ -104,27 +105,36 @@ class Protection:
             await refusal(scope, receive, protected)
 
 
-class FirstPage:
-    """Send whoever asks for the first page by its name to the address of the app, the only one it has."""
+class Moved:
+    """Send whoever asks for a former page to its room; and for the first page, which has no name, to the app.
 
-    def __init__(self, app: ASGIApp, name: str) -> None:
-        self.app, self.name = app, name
+    `moved` are rooms and their tabs, by the names of the former pages; the settings in the address stay.
+    """
+
+    def __init__(self, app: ASGIApp, first: str, moved: Mapping[str, tuple[str, str]]) -> None:
+        self.app, self.first, self.moved = app, first, moved
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer one request."""
-        if scope["type"] == "http" and scope["path"].rstrip("/").endswith(f"/{self.name}"):
-            up = "../" if scope["path"].endswith("/") else "./"
-            query = scope["query_string"].decode("latin-1")
-            await RedirectResponse(f"{up}?{query}" if query else up)(scope, receive, send)
-        else:
+        asked = scope["path"].rstrip("/").rpartition("/")[2] if scope["type"] == "http" else ""
+        if asked != self.first and asked not in self.moved:
             await self.app(scope, receive, send)
+            return
+        room, tab = self.moved.get(asked, (self.first, ""))
+        settings = [urlencode({f"{room}_tab": tab})] if tab else []
+        settings += [scope["query_string"].decode("latin-1")] if scope["query_string"] else []
+        up = "../" if scope["path"].endswith("/") else "./"
+        address = up if room == self.first else up + room
+        await RedirectResponse("?".join([address, *(["&".join(settings)] if settings else [])]))(
+            scope, receive, send
+        )
 
 
-def protection(first: str) -> list[Middleware]:
+def protection(first: str, moved: Mapping[str, tuple[str, str]]) -> list[Middleware]:
     """Return what stands between the network and Streamlit; `first` is the name of the first page."""
     from pages.shared.door import Door  # and with it most of calib, which `streamlit` need not import first
 
-    return [Middleware(Protection), Middleware(FirstPage, name=first), Middleware(Door)]
+    return [Middleware(Protection), Middleware(Moved, first=first, moved=moved), Middleware(Door)]
 
 
 @asynccontextmanager

@@ -7,7 +7,6 @@ from dataclasses import dataclass
 import streamlit as st
 
 from calib.data.kinds import lacks_any, needs_equal_rows, needs_rows
-from pages.shared.page_results import time_columns
 from pages.shared.session import Dataset, dataset
 from pages.shared.widgets import escaped, link_to_data
 
@@ -28,11 +27,11 @@ class Needs:
 NEEDS = {
     "Reliability": Needs(),
     "Classes": Needs(("class",)),
-    "Slices": Needs(),
+    "Groups": Needs(),
     "Over time": Needs(without_rows="use calib watch on the files"),
     "Noise": Needs(),
     "Validity": Needs(),
-    "Calibrate": Needs(without_rows="fit on the files with calib fit"),
+    "Repair": Needs(without_rows="fit on the files with calib fit"),
     "Compare": Needs(without_rows=SAMPLE),
     "Decide": Needs(without_rows=SAMPLE),
     "Imbalance": Needs(("class",), SAMPLE, "A comparison of bins by class"),
@@ -84,8 +83,6 @@ def lacking(data: Dataset, page: str) -> str:
         return {("class",): "classes", ("vector",): "vectors"}.get(needs.one_of, "confidence")
     if page == "Simplex" and data.evaluation.n_classes == 2:
         return "third class"
-    if page == "Over time" and data.has_rows and not time_columns(data.evaluation)[0]:
-        return "times"
     return "rows" if needs.without_rows and not data.has_rows else ""
 
 

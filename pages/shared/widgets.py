@@ -44,7 +44,7 @@ from pages.shared.session import (
 from pages.shared.texts import PAGE_TERMS
 from pages.shared.work import compute
 
-GLOSSARY = "pages/views/glossary.py"
+LEARN = "pages/views/learn.py"
 #: Cells of the largest table whose file is made before anybody asks for it: 10 to 30 ms.
 MADE_AT_ONCE = 20_000
 ARROW = ":material/arrow_forward:"
@@ -114,13 +114,13 @@ def next_line(page: str) -> None:
     steps: dict[str, tuple[str, str, dict[str, str]]] = {
         "Overview": ("pages/views/overview.py", "Verdict", {})
     }
-    if page != "Calibrate" and lacks(data.kind, "notion:top-label") is None:
+    if page != "Repair" and lacks(data.kind, "notion:top-label") is None:
         named = results.ask(conclude, base, n_bins=int(st.session_state.get("bins", N_BINS))).guilty
-        worst = {"class": str(named[0])} if named else {}
+        worst = {"reliability_tab": "Classes"} | ({"class": str(named[0])} if named else {})
         words = f"Predicted {literal(data.evaluation.class_names[named[0]])}" if named else "Classes"
-        steps["Classes"] = ("pages/views/classes.py", words, worst)
+        steps["Reliability"] = ("pages/views/reliability.py", words, worst)
     if data.has_rows:
-        steps["Calibrate"] = ("pages/views/calibrate.py", "Repair and download", {})
+        steps["Repair"] = ("pages/views/repair.py", "Repair and download", {})
     with st.container(horizontal=True, vertical_alignment="center", key="next"):
         st.caption("Next", width="content")
         for name, (file, label, query) in steps.items():
@@ -130,8 +130,8 @@ def next_line(page: str) -> None:
 
 def glossary_link(title: str) -> None:
     """Link to the glossary, opened at the terms of the page with this title."""
-    terms = {"terms": PAGE_TERMS[title]}
-    st.page_link(GLOSSARY, label="Terms on this page", icon=":material/menu_book:", query_params=terms)
+    terms = {"learn_tab": "Glossary", "terms": PAGE_TERMS[title]}
+    st.page_link(LEARN, label="Terms on this page", icon=":material/menu_book:", query_params=terms)
 
 
 def show_dataset(data: Dataset | None) -> None:
@@ -441,9 +441,14 @@ def beside(key: str, shares: Sequence[int] = (3, 2)) -> tuple[DeltaGenerator, De
     return left, right
 
 
-def show_tabs(tabs: Mapping[str, Callable[[], None]], key: str) -> None:
-    """Show tabs by their titles; the function of a tab is called when the tab is opened."""
-    for tab, show in zip(st.tabs(list(tabs), key=key, on_change="rerun"), tabs.values(), strict=True):
+def show_tabs(tabs: Mapping[str, Callable[[], None]], key: str, *, in_address: bool = False) -> None:
+    """Show tabs by their titles; the function of a tab is called when the tab is opened.
+
+    With `in_address`, the address says which tab is open.
+    """
+    bind: Literal["query-params"] | None = "query-params" if in_address else None
+    shown = st.tabs(list(tabs), key=key, on_change="rerun", bind=bind)
+    for tab, show in zip(shown, tabs.values(), strict=True):
         if tab.open:
             with tab:
                 show()

@@ -217,7 +217,12 @@ def show_state(reading: Reading, data: Dataset, *, used: bool, missing: bool) ->
                 st.button("Undo", on_click=undo, icon=":material/undo:")
             st.page_link("pages/views/overview.py", label="What Overview concludes", icon=ui.ARROW)
             if data.models:
-                st.page_link("pages/views/compare.py", label="Which model is better", icon=ui.ARROW)
+                st.page_link(
+                    "pages/views/repair.py",
+                    label="Which model is better",
+                    icon=ui.ARROW,
+                    query_params={"repair_tab": "Compare"},
+                )
     show_file(reading, data)
 
 

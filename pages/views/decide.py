@@ -374,9 +374,7 @@ st.caption(
     "predictions over all coverages; smaller is better."
 )
 if len(models) == 1:
-    st.page_link(
-        "pages/views/calibrate.py", label="Fit a calibrator and compare what it accepts", icon=ui.ARROW
-    )
+    st.page_link("pages/views/repair.py", label="Fit a calibrator and compare what it accepts", icon=ui.ARROW)
 
 if by_class:
     st.header("Thresholds of the classes", anchor=False)

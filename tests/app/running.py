@@ -14,6 +14,16 @@ from pages.shared.session import Method
 from tests import PAGE_FILES, ROOT
 
 PAGES = [path.relative_to(ROOT).as_posix() for path in PAGE_FILES]
+#: The tabs of rooms.
+ROOM_TABS = {
+    "overview": ("Verdict", "Noise"),
+    "reliability": ("Bins", "Classes"),
+    "groups": ("Slices", "Over time"),
+    "repair": ("Calibrate", "Compare", "Apply"),
+    "learn": ("Lessons", "Glossary"),
+}
+#: Every room at each of its tabs.
+PLACES = [(path.stem, tab) for path in PAGE_FILES for tab in ROOM_TABS.get(path.stem, ("",))]
 
 
 class App(AppTest):
@@ -57,8 +67,18 @@ def press(app: AppTest, label: str) -> None:
 
 def open_tab(app: AppTest, key: str, title: str) -> None:
     """Open a tab by its title, as a click on it does: what the others show is not computed."""
+    app.query_params.pop(key, None)  # a browser would send an address with the new tab
     app.session_state[key] = title
     app.run()
+
+
+def turn_to(app: AppTest, room: str, tab: str = "") -> AppTest:
+    """Open a room at one of its tabs, by default the first."""
+    app.switch_page(f"pages/views/{room}.py").run()
+    key, tab = f"{room}_tab", tab or ROOM_TABS.get(room, ("",))[0]
+    if tab and app.session_state[key] != tab:
+        open_tab(app, key, tab)
+    return app
 
 
 #: Keys of the tabs of pages.

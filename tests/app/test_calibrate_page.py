@@ -6,12 +6,12 @@ import re
 
 import pytest
 
-from tests.app.running import open_page, open_tab, press, words
+from tests.app.running import open_page, open_tab, press, turn_to, words
 
 
 @pytest.mark.thorough
 def test_a_proposed_k_is_compared_by_debiased_errors_and_guaranteed_as_a_choice():
-    app = open_page("pages/views/calibrate.py", example="digits")
+    app = open_page("pages/views/repair.py", example="digits")
     press(app, "Fit")
     text = words(app)
     assert "TL-ECE before 0." in text
@@ -23,11 +23,11 @@ def test_a_proposed_k_is_compared_by_debiased_errors_and_guaranteed_as_a_choice(
     promise = f"chosen by the same labels among {tried} calibrators"
     open_tab(app, "about-calibrator", "Guarantee")
     assert promise in words(app)
-    assert promise in words(app.switch_page("pages/views/apply.py").run())
+    assert promise in words(turn_to(app, "repair", "Apply"))
 
 
 def test_a_class_wise_fit_that_costs_accuracy_warns_first():
-    app = open_page("pages/views/calibrate.py")
+    app = open_page("pages/views/repair.py")
     reduction = next(box for box in app.selectbox if box.label.startswith("Reduction"))
     reduction.set_value("Class-wise").run()
     app.segmented_control(key="bins-by").set_value("Number of bins B").run()
@@ -40,7 +40,7 @@ def test_a_class_wise_fit_that_costs_accuracy_warns_first():
 
 
 def test_top_k_calibration_shows_every_rank():
-    app = open_page("pages/views/calibrate.py", example="digits")
+    app = open_page("pages/views/repair.py", example="digits")
     reduction = next(box for box in app.selectbox if box.label.startswith("Reduction"))
     reduction.set_value("Top-K label").run()
     app.slider(key="top-k").set_value(3).run()

@@ -14,7 +14,7 @@ from tests.app.running import open_page, with_binning, words
 
 
 def test_classes_are_ranked_searched_and_opened():
-    app = open_page("pages/views/classes.py")
+    app = open_page("pages/views/reliability.py", reliability_tab="Classes")
     table = app.dataframe[0].value
     rows = app.session_state["dataset"].evaluation
     guilty = [rows.class_names[code] for code in calib.conclude(rows).guilty]
@@ -39,7 +39,7 @@ def test_classes_are_ranked_searched_and_opened():
 
 
 def test_one_chart_shows_how_a_class_is_confused():
-    app = open_page("pages/views/classes.py")
+    app = open_page("pages/views/reliability.py", reliability_tab="Classes")
     evaluation, code = app.session_state["dataset"].evaluation, app.session_state["class"]
     wrong = (evaluation.label == code) & (evaluation.labels != code)
     missed = (evaluation.label != code) & (evaluation.labels == code)
@@ -56,7 +56,7 @@ def test_one_chart_shows_how_a_class_is_confused():
 
 
 def test_the_class_wise_error_of_a_class_stands_beside_its_floor():
-    app = open_page("pages/views/classes.py")
+    app = open_page("pages/views/reliability.py", reliability_tab="Classes")
     data, code = app.session_state["dataset"].evaluation, app.session_state["class"]
     score, n_bins = np.asarray(data.proba[:, code], dtype=np.float64), app.session_state["bins"]
     cell = np.searchsorted(np.arange(1, n_bins) / n_bins, score, side="right")
@@ -74,7 +74,7 @@ def test_the_class_wise_error_of_a_class_stands_beside_its_floor():
 
 
 def test_class_without_a_score_of_its_own_is_explained():
-    app = open_page("pages/views/classes.py")
+    app = open_page("pages/views/reliability.py", reliability_tab="Classes")
     name = with_binning(app)
     app.selectbox(key="method").set_value(name).run()
     assert "scores only the predicted class" in words(app)

@@ -6,7 +6,7 @@ from tests.app.running import open_page
 
 
 def test_what_matters_is_left_of_what_one_scrolls_to():
-    app = open_page("pages/views/compare.py", example="two-patients")
+    app = open_page("pages/views/repair.py", repair_tab="Compare", example="two-patients")
     order = list(app.dataframe[0].proto.column_order)
     matters = ["Method", "Brier improvement", "Log loss improvement", "TL-ECE", "Noise floor"]
     assert order[:7] == [*matters, "Above noise", "Accuracy"]

@@ -11,7 +11,7 @@ from calib.answers.decision_rules import ACCURACIES
 from calib.datasets import load_example
 from calib.evidence.rows import Rows
 from pages.shared.session import BASE, Dataset, Method
-from tests.app.running import open_page, words
+from tests.app.running import open_page, turn_to, words
 
 PAGE = "pages/views/decide.py"
 
@@ -143,12 +143,12 @@ def test_weighted_rows_have_curves_and_no_rule():
 
 
 def test_what_compare_fits_divides_no_promise_until_it_is_chosen():
-    app = open_page("pages/views/compare.py", example="digits")
+    app = open_page("pages/views/repair.py", repair_tab="Compare", example="digits")
     fitted = list(app.session_state["methods"])
     recommended = app.selectbox(key="pair-second").value
     app.switch_page(PAGE).run()
     assert app.dataframe[0].value["model"].tolist() == [BASE, recommended]
     other = next(name for name in fitted if name not in (BASE, recommended))
-    app.switch_page("pages/views/calibrate.py").run().selectbox(key="chosen").select(other).run()
+    turn_to(app, "repair").selectbox(key="chosen").select(other).run()
     app.switch_page(PAGE).run()
     assert {*app.dataframe[0].value["model"]} == {BASE, recommended, other}

@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 
 from pages.shared.widgets import MADE_AT_ONCE
-from tests.app.running import PAGES, open_page, press, with_binning, words
+from tests.app.running import PLACES, open_page, press, turn_to, with_binning, words
 
 
 @pytest.fixture(scope="module")
@@ -16,10 +16,10 @@ def visit():
     return open_page("pages/views/overview.py", example="two-patients")
 
 
-@pytest.mark.parametrize("page", PAGES)
-def test_every_offered_file_is_there_already(visit, page):
+@pytest.mark.parametrize(("room", "tab"), PLACES)
+def test_every_offered_file_is_there_already(visit, room, tab):
     """Also those in the menus of figures, once these are open."""
-    app = visit.switch_page(page).run()
+    app = turn_to(visit, room, tab)
     assert not app.exception
     found = [menu.proto.popover.id for menu in app.get("popover")]
     menus = [name.split("-", 2)[2] for name in found if name.endswith("-files")]
@@ -44,7 +44,7 @@ def test_a_figure_is_made_when_asked_for_and_offered_until_the_page_runs_again()
 
 
 def test_a_large_table_is_made_when_asked_for():
-    app = open_page("pages/views/apply.py", example="two-patients")
+    app = open_page("pages/views/repair.py", repair_tab="Apply", example="two-patients")
     with_binning(app)
     random = np.random.default_rng(0)
     names = list(app.session_state["dataset"].evaluation.class_names)

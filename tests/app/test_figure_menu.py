@@ -10,7 +10,7 @@ import pytest
 from calib.datasets import load_example
 from pages.shared.panels.class_names import renamed
 from pages.shared.session import ON_SCREEN, dataset, use_renamed
-from tests.app.running import open_page, with_binning, words
+from tests.app.running import open_page, turn_to, with_binning, words
 
 
 def layout(app, at: int = 0) -> dict:
@@ -79,7 +79,7 @@ def test_what_is_fitted_stays_with_other_names_of_the_classes(monkeypatch, moved
         assert rows.confidence == pytest.approx(rows_before.confidence, abs=1e-12)
         if not moved and method.calibrator is not None:
             assert method.calibrator.calibrators_ is before[name].calibrator.calibrators_
-    assert "`` digit " in words(app.switch_page("pages/views/classes.py").run())
+    assert "`` digit " in words(turn_to(app, "reliability", "Classes"))
 
 
 def test_scores_that_do_not_sum_to_1_get_other_names():

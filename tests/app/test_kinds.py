@@ -8,7 +8,7 @@ import pytest
 
 from calib import ece, read
 from calib.data.kinds import KINDS
-from tests.app.running import PAGES, open_page, press, words, words_of_tabs
+from tests.app.running import PLACES, open_page, press, turn_to, words, words_of_tabs
 
 _random = np.random.default_rng(0)
 H = _random.uniform(0.3, 1.0, 900).round(3)
@@ -59,36 +59,35 @@ def test_every_page_works_or_says_what_it_would_need(uploaded):
     kind, app, content = uploaded
     rows = read(content).split(0.5, 0)[1]
     said = {}
-    for page in PAGES:
-        shown = app.switch_page(page).run()
-        name = page.removeprefix("pages/views/").removesuffix(".py")
-        said[name] = "\n".join([words_of_tabs(shown), *(head.value for head in shown.header)])
-        assert not app.error, (kind, page)
+    for room, tab in PLACES:
+        shown = turn_to(app, room, tab)
+        said[tab or room] = "\n".join([words_of_tabs(shown), *(head.value for head in shown.header)])
+        assert not app.error, (kind, room, tab)
     assert "Nothing to decide" not in said["decide"]
     without_class = kind in ("confidence", "binary", "multilabel")
     assert ("Imbalance needs the predicted class of each row" in said["imbalance"]) == without_class
     if kind == "multilabel":
         value = ece(rows.labels, rows, notion="class-wise")
-        assert f"CW-ECE {value:.3f}" in said["overview"]
-        assert "Reliability needs a confidence" in said["reliability"]
+        assert f"CW-ECE {value:.3f}" in said["Verdict"]
+        assert "Reliability needs a confidence" in said["Bins"]
         app.switch_page("pages/views/data.py").run()
         press(app, "Look at this class")
-        said = words(app.switch_page("pages/views/reliability.py").run())
+        said = words(turn_to(app, "reliability"))
         assert f"**{ece(rows.labels[:, 0], rows.scores[:, 0]):.4f}**" in said
         return
     if kind in ("top-label", "top-k"):
-        assert "off (false discovery rate" in said["classes"]
-        assert ("90.0% of the rows answered" in said["overview"]) == (kind == "top-label")
+        assert "off (false discovery rate" in said["Classes"]
+        assert ("90.0% of the rows answered" in said["Verdict"]) == (kind == "top-label")
     else:
-        assert "Classes needs the predicted class of each row" in said["classes"]
-        assert f"**{ece(rows.labels, rows, notion='confidence'):.4f}**" in said["reliability"]
-    assert "needs a probability for every class" in said["compare"]
+        assert "Classes needs the predicted class of each row" in said["Classes"]
+        assert f"**{ece(rows.labels, rows, notion='confidence'):.4f}**" in said["Bins"]
+    assert "needs a probability for every class" in said["Compare"]
     if kind == "binary":
         rate = rows.labels.mean()
         constant = f"equal to how often Y is 1 would score {rate * (1 - rate):.4f}"
-        assert constant in said["noise"]
+        assert constant in said["Noise"]
     order = {"binary": "P(Y = 1)", "confidence": "confidence"}.get(kind, "confidence, one predicted class")
-    assert kind == "top-k" or f"in the order of {order}" in said["noise"]
+    assert kind == "top-k" or f"in the order of {order}" in said["Noise"]
 
 
 def test_the_positive_class_is_named_and_switched(uploaded):

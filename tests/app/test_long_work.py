@@ -16,7 +16,7 @@ from calib.stats.binless import calibration_frame, compared_rows, kernel_test
 from pages.shared import kept, work
 from pages.shared.isolation import computing
 from pages.shared.session import BASE
-from tests.app.running import open_page, open_tab, press, wait_for_results, words
+from tests.app.running import open_page, open_tab, press, turn_to, wait_for_results, words
 
 
 @pytest.fixture
@@ -83,11 +83,11 @@ def test_a_page_goes_on_without_what_it_awaits(recommending):
 def test_what_cannot_be_computed_is_said_once_and_not_tried_again(recommending):
     recommending.error = "too *few*"
     recommending.released.set()
-    app = open_page("pages/views/calibrate.py", example="digits")
+    app = open_page("pages/views/repair.py", example="digits")
     assert "No calibrator is recommended: too \\*few\\*." in words(app)
     assert recommending.ended.is_set()
     recommending.ended.clear()
-    app.switch_page("pages/views/compare.py").run()
+    turn_to(app, "repair", "Compare")
     assert "No calibrator is recommended: too \\*few\\*." in words(app)
     assert len(app.dataframe[0].value) > 1
     assert not recommending.ended.is_set()
@@ -111,7 +111,7 @@ def test_a_cancelled_job_is_offered_again_and_done_elsewhere(long):
     compared = compared_rows(Rows(rows))
     job = computing.Job(kernel_test, (*compared, rows.n_samples), {})
     app.session_state["cancelled"] = work._number(job)
-    app.switch_page("pages/views/noise.py").run()
+    turn_to(app, "overview", "Noise")
     open_tab(app, "about-noise", "Without bins")
     assert "Cancelled: Comparing pairs of rows." in words(app)
     assert "Recalibration of the confidence by a line" not in words(app)
@@ -147,7 +147,7 @@ def test_what_is_shown_last_is_begun_first(long, monkeypatch, fails):
 
     monkeypatch.setattr(computing.Job, "do_elsewhere", slow)
     monkeypatch.setattr(DeltaGenerator, "progress", watched)
-    app = open_page("pages/views/noise.py", example="two-patients")
+    app = open_page("pages/views/overview.py", overview_tab="Noise", example="two-patients")
     open_tab(app, "about-noise", "Without bins")
     assert begun.is_set()
     assert shown.is_set()
@@ -169,7 +169,7 @@ def test_compare_fits_each_method_once_and_some_ahead_of_the_page(long, monkeypa
         return do_here(job)
 
     monkeypatch.setattr(computing.Job, "do_here", counted)
-    app = open_page("pages/views/compare.py", example="two-patients")
+    app = open_page("pages/views/repair.py", repair_tab="Compare", example="two-patients")
     assert not app.exception
     fitted = {
         repr(clone(item.calibrator)) for item in app.session_state["methods"].values() if item.calibrator
@@ -187,11 +187,11 @@ def test_a_death_is_one_sentence_of_one_session(long, monkeypatch):
         raise InputError(computing.Computer.ended.format("it *died*"))
 
     monkeypatch.setattr(computing.long_pool, "ask", ask_and_die)
-    app = open_page("pages/views/noise.py", example="two-patients")
+    app = open_page("pages/views/overview.py", overview_tab="Noise", example="two-patients")
     open_tab(app, "about-noise", "Without bins")
     (error,) = app.error
     assert "the computation was not finished\\: it \\*died\\*" in error.value
     assert "- conf-ECE " in words(app)
     assert not app.exception
-    app.switch_page("pages/views/overview.py").run()
+    app.switch_page("pages/views/reliability.py").run()
     assert not app.error

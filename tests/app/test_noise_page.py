@@ -10,12 +10,12 @@ from calib.datasets import load_example
 from calib.diagrams.row_lists import cell_order
 from tests.app.running import open_page, open_tab, words
 
-PAGE = "pages/views/noise.py"
+PAGE = "pages/views/overview.py"
 
 
 @pytest.fixture(scope="module")
 def app():
-    return open_page(PAGE, example="resnet")
+    return open_page(PAGE, overview_tab="Noise", example="resnet")
 
 
 @pytest.fixture(scope="module")
@@ -51,7 +51,7 @@ def test_tests_without_bins_are_those_of_the_library(app, rows):
 
 
 def test_other_score():
-    app = open_page(PAGE, example="two-patients")
+    app = open_page(PAGE, overview_tab="Noise", example="two-patients")
     open_tab(app, "about-noise", "What recalibration can repair")
     app.segmented_control(key="rule").set_value("log loss").run()
     assert "log loss of **" in words(app)
@@ -59,7 +59,7 @@ def test_other_score():
 
 def test_a_click_on_an_error_lists_its_rows():
     """What a click sets is set here."""
-    app = open_page(PAGE, example="digits")
+    app = open_page(PAGE, overview_tab="Noise", example="digits")
     rows = app.session_state["methods"]["Base model"].evidence.predictions
     order = cell_order(rows, notion="top-label")
     app.session_state["noise-behind"], app.session_state["noise-rows-open"] = "tl_ece", True
@@ -70,7 +70,7 @@ def test_a_click_on_an_error_lists_its_rows():
 
 @pytest.mark.thorough
 def test_intervals_of_large_data_are_computed_when_asked():
-    app = open_page(PAGE, example="covtype-simulated")
+    app = open_page(PAGE, overview_tab="Noise", example="covtype-simulated")
     assert not app.dataframe
     app.toggle(key="resample").set_value(True).run()
     assert len(app.dataframe) == 1

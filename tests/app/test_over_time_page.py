@@ -10,12 +10,11 @@ import pytest
 
 from calib import Monitor, over_time, read, save
 from calib.diagrams import monitor_diagram
-from pages.shared.needs import lacking
 from pages.shared.widgets import escaped
-from tests.app.running import open_page
+from tests.app.running import open_page, turn_to
 from tests.app.test_kept_results import rows_of_patients
 
-PAGE = "pages/views/over_time.py"
+PAGE = ("groups", "Over time")
 
 
 @pytest.fixture(scope="module")
@@ -44,7 +43,7 @@ def content() -> bytes:
 def test_rows_are_looked_at_in_the_order_of_their_dates(content):
     app = open_page("pages/views/data.py")
     app.file_uploader(key="up").upload("rows.csv", content, "text/csv").run()
-    app.switch_page(PAGE).run()
+    turn_to(app, *PAGE)
     assert not app.exception
     assert app.selectbox(key="time-column").value == "day"
     app.selectbox(key="time-model").set_value("Base model").run()
@@ -62,11 +61,10 @@ def test_without_times_the_page_says_what_to_add(content, numbers):
     frame = pd.read_csv(io.BytesIO(content)).drop(columns=["day", *([] if numbers else ["size"])])
     app = open_page("pages/views/data.py")
     app.file_uploader(key="up").upload("rows.csv", frame.to_csv(index=False).encode(), "text/csv").run()
-    app.switch_page(PAGE).run()
+    turn_to(app, *PAGE)
     assert not app.exception
     assert [len(app.info), len(app.warning), len(app.success), len(app.dataframe)] == [1, 0, 0, 0]
     assert "column of dates" in app.info[0].value
-    assert lacking(app.session_state["dataset"], "Over time") == "times"
     if numbers:
         app.selectbox(key="time-column").set_value("size").run()
         assert not app.exception
@@ -78,7 +76,7 @@ def test_a_state_is_shown(content):
     rows, file = read(io.BytesIO(content)), io.BytesIO()
     monitor = Monitor().update(rows.labels, rows, rows.metadata["day"].to_numpy())
     save(monitor, file)
-    app = open_page(PAGE)
+    app = open_page("pages/views/groups.py", groups_tab="Over time")
     app.segmented_control(key="time-source").set_value("A state of calib watch").run()
     assert "Upload the file" in app.info[0].value
     app.file_uploader(key="monitor-file").upload("state.json", file.getvalue(), "application/json").run()
@@ -102,5 +100,5 @@ def test_rows_of_a_patient_belong_together():
     app.session_state["split"] = 0
     app.file_uploader(key="up").upload("rows.csv", frame.to_csv(index=False).encode(), "text/csv").run()
     assert app.session_state["dataset"].evidence.n_clusters == 60
-    app.switch_page(PAGE).run()
+    turn_to(app, *PAGE)
     assert [len(app.warning), len(app.success)] == [0, 1]

@@ -15,7 +15,7 @@ from calib.report.html import text
 from pages.shared.panels.recommendation import LEAVE
 from pages.shared.session import BASE
 from pages.shared.widgets import escaped
-from tests.app.running import open_page, press, with_binning, words
+from tests.app.running import open_page, press, turn_to, with_binning, words
 
 
 def links(app) -> list[tuple[str, str]]:
@@ -30,7 +30,7 @@ def test_the_verdict_and_the_class_it_leads_to():
     names = [f"`` {name} ``" for name in rows.class_names]
     assert said.words(names) in [header.value for header in app.header]
     worst = said.guilty[0]
-    assert (f"Predicted {names[worst]}", f"class={worst}") in links(app)
+    assert (f"Predicted {names[worst]}", f"reliability_tab=Classes&class={worst}") in links(app)
     assert "TL-ECE **" in words(app)
 
 
@@ -83,17 +83,17 @@ def test_every_page_names_the_same_calibrator(data, tmp_path, monkeypatch):
     assert ("Use your own predictions" in [button.label for button in app.button]) == bool(example)
     fitted = [name for name, method in app.session_state["methods"].items() if method.choices > 1]
     assert said.startswith(f"**`` {fitted[0]} `` " if fitted else f"**{LEAVE}**")
-    app.switch_page("pages/views/calibrate.py").run()
+    app.switch_page("pages/views/repair.py").run()
     assert said in [item.value for item in app.markdown]
     assert [box.value for box in app.selectbox if box.key == "chosen"] == fitted
-    app.switch_page("pages/views/compare.py").run()
+    turn_to(app, "repair", "Compare")
     assert said in [item.value for item in app.markdown]
     assert {*fitted} <= {*app.dataframe[0].value["Method"]}
     app.switch_page("pages/views/decide.py").run()  # it leaves out what only Compare has fitted
     assert app.dataframe[0].value["model"].tolist() == [BASE, *fitted]
     if " helps.**" in said:
         assert app.selectbox(key="decide-model").value == fitted[0]
-    app.switch_page("pages/views/apply.py").run()
+    turn_to(app, "repair", "Apply")
     assert [box.value for box in app.selectbox if box.key == "apply-fitted"] == fitted
     assert not app.exception
     if isinstance(data, str):
@@ -112,7 +112,9 @@ def test_every_page_names_the_same_calibrator(data, tmp_path, monkeypatch):
 def test_addresses_open_bin_class_and_model():
     app = open_page("pages/views/reliability.py", example="digits", bin="10")
     assert app.session_state["bin"] == 10
-    app = open_page("pages/views/classes.py", example="digits", **{"class": "4"})
+    app = open_page(
+        "pages/views/reliability.py", reliability_tab="Classes", example="digits", **{"class": "4"}
+    )
     assert app.session_state["class"] == 4
     name = with_binning(app)
     app.selectbox(key="method").set_value(name).run()
@@ -121,7 +123,12 @@ def test_addresses_open_bin_class_and_model():
     app.selectbox(key="class").select(2).run()
     assert app.query_params["class"] == "2"
     for unknown in ("999", "x"):
-        app = open_page("pages/views/classes.py", example="digits", **{"class": unknown, "method": unknown})
+        app = open_page(
+            "pages/views/reliability.py",
+            reliability_tab="Classes",
+            example="digits",
+            **{"class": unknown, "method": unknown},
+        )
         assert not app.exception
         assert app.session_state["class"] in range(10)
 

@@ -13,7 +13,7 @@ import pytest
 
 from calib.datasets import EXAMPLE_TITLES, simulated
 from pages.shared import kept, session
-from tests.app.running import PAGES, ROOT, open_page, words
+from tests.app.running import PAGES, PLACES, ROOT, open_page, turn_to, words
 
 
 def test_navigation_lists_every_page_file():
@@ -44,12 +44,12 @@ def visit(request):
     session._example.clear()
 
 
-@pytest.mark.parametrize("page", PAGES)
-def test_page_runs_on_example(visit, page):
-    app = visit.switch_page(page).run()
+@pytest.mark.parametrize(("room", "tab"), PLACES)
+def test_page_runs_on_example(visit, room, tab):
+    app = turn_to(visit, room, tab)
     assert not app.exception
     assert not app.error
-    name = "1. " if page == "pages/views/learn.py" else Path(page).stem.replace("_", " ")  # its first step
+    name = {"Lessons": "1. ", "Glossary": "glossary"}.get(tab, room)  # of the lesson, its first step
     assert [name in title.value.lower() for title in app.title] == [True]
 
 
@@ -98,7 +98,7 @@ def test_bad_file_gives_one_sentence_and_loses_nothing(name):
 
 
 def test_file_without_a_calibrator_is_refused_in_one_sentence():
-    app = open_page("pages/views/apply.py", example="digits")
+    app = open_page("pages/views/repair.py", repair_tab="Apply", example="digits")
     app.file_uploader(key="calibrator-file").upload("cal.json", b'{"format": "x"}', "application/json").run()
     assert not app.exception
     assert len(app.error) == 1

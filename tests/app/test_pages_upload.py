@@ -14,7 +14,7 @@ from calib import HistogramBinning, MulticlassToBinary, Predictions
 from calib.answers.guarantee_cards import guarantee_card
 from calib.calibrators.multiclass import as_multiclass
 from calib.files.saved import dumps
-from tests.app.running import open_page, press, with_binning
+from tests.app.running import open_page, press, turn_to, with_binning
 
 RNG = np.random.default_rng(0)
 LOGITS = RNG.normal(size=(240, 3)) * 2
@@ -45,7 +45,7 @@ def metric(app, label: str) -> str:
 
 
 def test_apply_repairs_what_the_data_page_repairs():
-    app = open_page("pages/views/apply.py", example="digits")
+    app = open_page("pages/views/repair.py", repair_tab="Apply", example="digits")
     upload(app, "calibrator-file", "cal.json", CALIBRATOR)
     upload(app, "apply-file", "logits.csv", csv(LOGITS))
     assert "softmax" in shown_text(app)
@@ -56,7 +56,7 @@ def test_apply_repairs_what_the_data_page_repairs():
 
 
 def test_apply_keeps_every_column_and_says_what_is_loaded():
-    app = open_page("pages/views/apply.py", example="digits")
+    app = open_page("pages/views/repair.py", repair_tab="Apply", example="digits")
     rows = Predictions(PROBA, LABELS, ("cat", "dog", "emu"))
     fitted = MulticlassToBinary().fit(PROBA, LABELS)
     upload(app, "calibrator-file", "cal.json", dumps(fitted, fitted_on=rows))
@@ -81,7 +81,7 @@ def test_apply_keeps_every_column_and_says_what_is_loaded():
 
 
 def test_apply_says_what_the_binning_of_one_score_promises():
-    app = open_page("pages/views/apply.py", example="digits")
+    app = open_page("pages/views/repair.py", repair_tab="Apply", example="digits")
     rows = Predictions(PROBA, LABELS, ("cat", "dog", "emu"))
     binary = HistogramBinning(n_bins=5).fit(PROBA[:, 0], LABELS == 0)
     promised = guarantee_card(as_multiclass(binary, rows), 0.1).words()
@@ -92,7 +92,7 @@ def test_apply_says_what_the_binning_of_one_score_promises():
 
 
 def test_apply_needs_no_labels_it_can_use():
-    app = open_page("pages/views/apply.py", example="digits")
+    app = open_page("pages/views/repair.py", repair_tab="Apply", example="digits")
     upload(app, "calibrator-file", "cal.json", CALIBRATOR)
     upload(app, "apply-file", "new.csv", csv(PROBA, np.arange(240) + 7))
     assert not app.exception
@@ -239,11 +239,11 @@ def test_exports_carry_the_fixes_of_the_data_their_page_is_about():
 
 def test_apply_corrects_for_label_shift():
     """New digits with other class shares: the log loss falls, and the page says what is assumed."""
-    app = open_page("pages/views/calibrate.py", example="digits")
+    app = open_page("pages/views/repair.py", example="digits")
     reduction = next(box for box in app.selectbox if box.label.startswith("Reduction"))
     reduction.select("Class-wise, normalised").run()
     press(app, "Fit")
-    app = app.switch_page("pages/views/apply.py").run()
+    app = turn_to(app, "repair", "Apply")
     data = app.session_state["dataset"]
     rows, random = data.evaluation, np.random.default_rng(0)
     kept = random.random(rows.n_samples) < np.where(rows.labels < 5, 0.1, 1.0)

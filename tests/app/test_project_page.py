@@ -8,7 +8,7 @@ from dataclasses import replace
 from calib import Project
 from calib.datasets import load_example
 from pages.shared.session import as_project
-from tests.app.running import open_page, press, words
+from tests.app.running import open_page, press, turn_to, words
 from tests.app.test_pages_upload import PROBA, csv, metric, shown_text, upload
 
 
@@ -110,7 +110,7 @@ def test_server_of_a_project_opens_it(tmp_path, monkeypatch):
 def test_other_data_can_be_taken_back_on_every_page():
     app = open_page("pages/views/data.py", example="two-patients")
     upload(app, "up", "one.csv", csv(PROBA))
-    app.switch_page("pages/views/glossary.py").run()
+    turn_to(app, "learn", "Glossary")
     press(app, next(button.label for button in app.button if button.label.startswith("Back to")))
     assert not app.exception
     assert app.session_state["dataset"].example == "two-patients"

@@ -10,7 +10,7 @@ import pytest
 
 from calib.answers.metric_tables import BASE
 from pages.shared.choice import ChosenRows
-from tests.app.running import open_page, open_tab, press, with_binning, words
+from tests.app.running import open_page, open_tab, press, turn_to, with_binning, words
 
 _random = np.random.default_rng(2)
 N = 500
@@ -40,9 +40,9 @@ def app():
     return app
 
 
-def opened(app, page: str, key: str):
-    """Open a page with its rows listed, as after a click."""
-    app.switch_page(page).run()
+def opened(app, key: str, room: str, tab: str = ""):
+    """Open a room with its rows listed, as after a click."""
+    turn_to(app, room, tab)
     return app.toggle(key=f"{key}-open").set_value(True).run()
 
 
@@ -82,7 +82,7 @@ def in_bin(bin_: int, bins: int = 15) -> pd.Series:
 
 @pytest.mark.parametrize(("bin_", "label"), [(7, None), (9, None), (12, None), (12, "cat"), (10, "=emu()")])
 def test_reliability(app, bin_, label):
-    opened(app, "pages/views/reliability.py", "bin-rows")
+    opened(app, "bin-rows", "reliability")
     names = app.session_state["dataset"].evaluation.class_names
     app.selectbox(key="bin").set_value(bin_).run()
     app.selectbox(key="bin-class").set_value(None if label is None else names.index(label)).run()
@@ -95,7 +95,7 @@ def test_reliability(app, bin_, label):
 
 @pytest.mark.parametrize(("label", "bin_"), [("dog", None), ("dog", 8), ("cat", 13)])
 def test_classes(app, label, bin_):
-    opened(app, "pages/views/classes.py", "class-rows")
+    opened(app, "class-rows", "reliability", "Classes")
     names = app.session_state["dataset"].evaluation.class_names
     app.session_state["class"], app.session_state["class-bin"] = names.index(label), bin_
     app.run()
@@ -104,7 +104,7 @@ def test_classes(app, label, bin_):
 
 @pytest.mark.parametrize(("site", "bin_"), [("north", None), ("south", 11)])
 def test_slices(app, site, bin_):
-    opened(app, "pages/views/slices.py", "slice-rows")
+    opened(app, "slice-rows", "groups")
     app.selectbox(key="slice-column").set_value("site").run()
     app.session_state["slice-group"], app.session_state["slice-bin"] = site, bin_
     app.run()
@@ -112,7 +112,7 @@ def test_slices(app, site, bin_):
 
 
 def test_a_bar_of_confused_classes(app):
-    opened(app, "pages/views/classes.py", "class-rows")
+    opened(app, "class-rows", "reliability", "Classes")
     names = app.session_state["dataset"].evaluation.class_names
     dog, fox = names.index("dog"), names.index("fox")
     app.session_state["class"], app.session_state["class-confused"] = dog, (dog, "class-wrong", fox)
@@ -124,7 +124,7 @@ def test_a_bar_of_confused_classes(app):
 
 
 def test_a_cell_of_group_and_class(app):
-    opened(app, "pages/views/slices.py", "slice-rows")
+    opened(app, "slice-rows", "groups")
     app.selectbox(key="slice-column").set_value("site").run()
     cat = app.session_state["dataset"].evaluation.class_names.index("cat")
     app.session_state["slice-group"], app.session_state["slice-bin"] = "south", None
@@ -139,7 +139,7 @@ def test_a_cell_of_the_overview(app):
     cat = app.session_state["dataset"].evaluation.class_names.index("cat")
     choose_in_picture(app, label=cat, lower=12 / 15, upper=13 / 15, bin=12)
     same_rows(app, (TEST["predicted"] == "cat") & in_bin(12))
-    app.switch_page("pages/views/classes.py").run()
+    turn_to(app, "reliability", "Classes")
     assert [button.key for button in app.button if button.key == "drop-choice"]
     app.button(key="drop-choice").click().run()
     app.switch_page("pages/views/overview.py").run()
@@ -147,7 +147,7 @@ def test_a_cell_of_the_overview(app):
 
 
 def test_a_range_of_the_picture(app):
-    app.switch_page("pages/views/reliability.py").run()
+    turn_to(app, "reliability")
     choose_in_picture(app, lower=0.61, upper=0.704)
     same_rows(app, (TEST["confidence"] >= 0.61) & (TEST["confidence"] < 0.704))
 
@@ -161,7 +161,7 @@ def test_a_bar_of_imbalance(app):
 
 
 def test_a_point_of_the_curves_of_compare(app):
-    app.switch_page("pages/views/compare.py").run()
+    turn_to(app, "repair", "Compare")
     app.session_state["curve-point"] = ("Base model", "confidence", 10)
     open_tab(app, "about-methods", "Errors against the number of bins")
     app.toggle(key="curve-rows-open").set_value(True).run()
@@ -174,7 +174,7 @@ def test_a_point_of_the_curves_of_compare(app):
 
 
 def test_rows_are_searched(app):
-    opened(app, "pages/views/classes.py", "class-rows")
+    opened(app, "class-rows", "reliability", "Classes")
     names = app.session_state["dataset"].evaluation.class_names
     app.session_state["class"], app.session_state["class-bin"] = names.index("dog"), None
     app.run()
@@ -184,7 +184,7 @@ def test_rows_are_searched(app):
 
 
 def test_differences_of_two_methods_list_their_rows(app):
-    opened(app, "pages/views/compare.py", "pair-rows")
+    opened(app, "pair-rows", "repair", "Compare")
     assert "largest difference first" in words(app)
     shown = listed(app)
     first, second = (

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import logging
 import re
 import sys
@@ -11,6 +12,7 @@ import weakref
 import numpy as np
 import pandas as pd
 import pytest
+from starlette.responses import PlainTextResponse
 from streamlit import net_util
 from streamlit.runtime.fragment import MemoryFragmentStorage
 from streamlit.runtime.media_file_manager import MediaFileManager
@@ -22,6 +24,7 @@ from streamlit.web.server.server_util import is_url_from_allowed_origins
 
 import calib
 import serve
+from app import MOVED
 from calib import __version__
 from calib.diagrams.class_sizes import class_binning
 from pages.shared import housekeeping, kept, page_results
@@ -29,7 +32,7 @@ from pages.shared.housekeeping import give_back, sweep
 from pages.shared.isolation import limits
 from pages.shared.isolation.objects import Packer
 from pages.shared.isolation.wire import Channel
-from tests.app.running import ROOT, open_page, press, words
+from tests.app.running import PLACES, ROOT, open_page, press, turn_to, words
 
 
 def table(n: int = 400) -> bytes:
@@ -159,8 +162,8 @@ def test_answers_with_rows_belong_to_a_session(function):
 def test_results_of_all_sessions_hold_no_rows():
     """Pages are opened with more rows than redraws; then no shared result has as many numbers."""
     app = use_upload(open_page("pages/views/data.py", example="two-patients"), 2_400)
-    for page in ("overview", "reliability", "classes", "noise"):
-        app.switch_page(f"pages/views/{page}.py").run()
+    for room, tab in [place for place in PLACES if place[0] in ("overview", "reliability")]:
+        turn_to(app, room, tab)
         assert not app.exception
     rows = app.session_state["dataset"].evaluation
     own = app.session_state["kept"]
@@ -208,7 +211,7 @@ def test_limits_are_said_in_a_sentence(monkeypatch):
     held = [app.session_state[name] for name in ("dataset", "methods", "reading", "previous")]
     size = limits.n_bytes(held) / 1e6  # each fit of a curve adds 0.005
     monkeypatch.setenv("CALIB_SESSION_MB", str(size + 0.012))
-    app.switch_page("pages/views/compare.py").run()
+    turn_to(app, "repair", "Compare")
     assert not app.exception
     assert "CALIB_SESSION_MB" in " ".join(app.dataframe[0].value["Failure"].dropna())
 
@@ -251,7 +254,7 @@ def test_lost_data_are_spoken_of_until_other_data_are_used():
 
 
 def test_lost_calibrators_of_an_example_are_spoken_of_too():
-    app = open_page("pages/views/calibrate.py", example="two-patients")
+    app = open_page("pages/views/repair.py", example="two-patients")
     assert "fitted" not in app.query_params
     app.selectbox[1].select(app.selectbox[1].options[1]).run()
     press(app, "Fit")
@@ -259,7 +262,7 @@ def test_lost_calibrators_of_an_example_are_spoken_of_too():
     after = open_page("pages/views/reliability.py", example="two-patients", fitted="yes")
     assert "calibrators you fitted" in words(after)
     assert "project file" in words(after)
-    after.switch_page("pages/views/calibrate.py").run()
+    after.switch_page("pages/views/repair.py").run()
     after.selectbox[1].select(after.selectbox[1].options[1]).run()
     press(after, "Fit")
     after.run()
@@ -267,7 +270,7 @@ def test_lost_calibrators_of_an_example_are_spoken_of_too():
 
 
 def test_a_calibrator_that_is_uploaded_leaves_a_line_in_the_log(caplog):
-    app = open_page("pages/views/apply.py", example="two-patients")
+    app = open_page("pages/views/repair.py", repair_tab="Apply", example="two-patients")
     with caplog.at_level(logging.INFO, logger="calib.app"):
         app.file_uploader(key="calibrator-file").upload("secret.json", b"{}", "application/json").run()
     lines = [record.getMessage() for record in caplog.records if record.name == "calib.app"]
@@ -278,7 +281,7 @@ def test_a_calibrator_that_is_uploaded_leaves_a_line_in_the_log(caplog):
 def test_log_has_sizes_and_durations_and_no_names(caplog):
     with caplog.at_level(logging.INFO, logger="calib.app"):
         app = use_upload(open_page("pages/views/data.py", example="two-patients"))
-        press(app.switch_page("pages/views/calibrate.py").run(), "Fit")
+        press(app.switch_page("pages/views/repair.py").run(), "Fit")
     lines = [record.getMessage() for record in caplog.records if record.name == "calib.app"]
     assert any(line.startswith("data rows=200 calibration_rows=200 classes=2 megabytes=") for line in lines)
     assert any(line.startswith("fit rows=200 seconds=") for line in lines)
@@ -321,5 +324,27 @@ def test_a_provider_in_the_secrets_makes_a_login_necessary():
 
 
 def test_every_page_names_the_version():
-    app = open_page("pages/views/glossary.py")
+    app = open_page("pages/views/learn.py", learn_tab="Glossary")
     assert f"calib {__version__}" in [caption.value for caption in app.caption]
+
+
+@pytest.mark.parametrize(
+    ("asked", "leads"),
+    [
+        ("/classes?class=3&example=digits", "./reliability?reliability_tab=Classes&class=3&example=digits"),
+        ("/calib/over_time/", "../groups?groups_tab=Over+time"),
+        ("/noise", "./?overview_tab=Noise"),
+        ("/overview?bins=20", "./?bins=20"),
+        ("/reliability", ""),
+    ],
+)
+def test_former_addresses_lead_to_their_room_with_their_settings(asked, leads):
+    sent = []
+
+    async def send(message):
+        sent.append(message)
+
+    path, _, query = asked.partition("?")
+    scope = {"type": "http", "method": "GET", "path": path, "query_string": query.encode(), "headers": []}
+    asyncio.run(serve.Moved(PlainTextResponse("a page"), "overview", MOVED)(scope, None, send))
+    assert dict(sent[0]["headers"]).get(b"location", b"").decode() == leads

@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 
 import calib
-from tests.app.running import open_page, press, words
+from tests.app.running import open_page, press, turn_to, words
 from tests.app.test_pages_upload import upload
 from tests.app.test_project_page import saved
 
@@ -46,7 +46,7 @@ def app(files):
 def test_three_files_to_the_better_model_with_its_interval(app, files):
     """Upload, use, open Compare: the sentence is the library's, for the rows that calib split."""
     app.session_state["wanted"] = ["TS", "TL-HB"]  # of the calibrators chosen by default
-    app.switch_page("pages/views/compare.py").run()
+    turn_to(app, "repair", "Compare")
     read = {name.removesuffix(".csv"): calib.read(content) for name, content, _ in files}
     table = calib.compare_models(read, ["TS", "TL-HB"])
     assert "good, " in table.before.words()
@@ -61,7 +61,7 @@ def test_three_files_to_the_better_model_with_its_interval(app, files):
 
 def test_sweeps_of_all_models(app):
     app.session_state["wanted"] = ["TS"]
-    app.switch_page("pages/views/compare.py").run()
+    turn_to(app, "repair", "Compare")
     app.segmented_control(key="compare-what").set_value("All, by the number of bins").run()
     assert not app.exception
     assert "Errors against the number of bins" in [header.value for header in app.header]
@@ -79,7 +79,7 @@ def test_one_menu_puts_a_model_on_every_page(app):
     app.selectbox(key="beside").set_value("noisy").run()
     assert not app.exception
     app.session_state["numbers"] = True  # the fold of Overview is open
-    for page in ("overview", "slices", "decide"):
+    for page in ("overview", "groups", "decide"):
         app.switch_page(f"pages/views/{page}.py").run()
         if page == "overview":
             assert {"Base model", "sure", "noisy"} <= set(app.dataframe[0].value.columns)

@@ -41,7 +41,7 @@ def rows_of(n_groups: int) -> pd.DataFrame:
 @pytest.mark.parametrize("n_groups", [3, *(pytest.param(n, marks=pytest.mark.thorough) for n in (50, 2_000))])
 def test_groups_are_ranked_searched_and_compared(n_groups):
     app, content = upload(rows_of(n_groups))
-    app.switch_page("pages/views/slices.py").run()
+    app.switch_page("pages/views/groups.py").run()
     said = words(app)
     table, loaded = app.dataframe[0].value, read(content).split(0.5, 0)[1]
     expected = slices(loaded.labels, loaded, loaded.metadata[["region", "age", "day"]], random_state=0)
@@ -71,7 +71,7 @@ def test_groups_are_ranked_searched_and_compared(n_groups):
 
 
 def test_a_column_leads_to_calibration_by_its_groups():
-    app = open_page("pages/views/calibrate.py", example="digits")
+    app = open_page("pages/views/repair.py", example="digits")
     app.selectbox(key="calibrate-by").set_value("site (simulated)").run()
     press(app, "Fit")
     assert not app.error
@@ -98,12 +98,12 @@ def test_a_column_leads_to_calibration_by_its_groups():
 
 
 def test_examples_have_simulated_columns_and_vectors_need_some():
-    app = open_page("pages/views/slices.py", example="two-patients")
+    app = open_page("pages/views/groups.py", example="two-patients")
     assert all("(simulated)" in name for name in app.multiselect(key="slice-columns").options)
     random = np.random.default_rng(0)
     proba = random.dirichlet([1.0, 1.0], 200)
     app, _ = upload(
         pd.DataFrame(proba, columns=["p(a)", "p(b)"]).assign(label=random.choice(["a", "b"], 200))
     )
-    app.switch_page("pages/views/slices.py").run()
+    app.switch_page("pages/views/groups.py").run()
     assert "These rows have no further columns" in words(app)

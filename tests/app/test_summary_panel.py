@@ -15,7 +15,7 @@ from calib.scale.batches import STREAMED
 from calib.scale.files import dumps
 from calib.stats.measures import MEASURES
 from pages.shared.needs import NEEDS
-from tests.app.running import PAGES, number, open_page, words
+from tests.app.running import PLACES, number, open_page, turn_to, words
 from tests.app.test_kinds import FILES
 from tests.app.test_pages_upload import upload
 from tests.populations import population
@@ -47,11 +47,11 @@ def summarized(rows, tmp_path_factory):
     return put_on_screen(summary), summary
 
 
-@pytest.mark.parametrize("page", PAGES)
-def test_page_shows_sums_or_says_what_needs_rows(summarized, page):
+@pytest.mark.parametrize(("room", "tab"), PLACES)
+def test_page_shows_sums_or_says_what_needs_rows(summarized, room, tab):
     app, _ = summarized
-    app.switch_page(page).run()
-    name = page.rsplit("/", 1)[1].removesuffix(".py").replace("_", " ").capitalize()
+    turn_to(app, room, tab)
+    name = room.capitalize() if tab in ("", "Calibrate") else tab
     said = words(app).replace("\\", "")
     assert not app.error
     if name in NEEDS and (instead := NEEDS[name].without_rows):
@@ -67,15 +67,15 @@ def test_every_page_shows_a_summary_of_less_than_vectors(kind, tmp_path):
     summary = scale.summarize(tmp_path)
     assert summary.kind == kind
     app = put_on_screen(summary)
-    for page in PAGES:
-        words(app.switch_page(page).run())
-        assert not app.error, page
+    for room, tab in PLACES:
+        words(turn_to(app, room, tab))
+        assert not app.error, (room, tab)
 
 
 def test_numbers_are_those_of_the_rows(rows, summarized):
     proba, labels = rows
     app, _ = summarized
-    app.switch_page("pages/views/overview.py").run()
+    turn_to(app, "overview")
     assert number(app, "Accuracy").startswith(f"{calib.accuracy(labels, proba):.4f}")
     assert number(app, "TL-ECE").startswith(f"{calib.ece(labels, proba):.4f}")
     assert number(app, "CW-ECE").startswith(f"{calib.ece(labels, proba, notion='class-wise'):.4f}")
@@ -93,9 +93,9 @@ def test_numbers_are_those_of_the_rows(rows, summarized):
     app.switch_page("pages/views/validity.py").run()
     top = calib.validity_curve(labels, proba, n_bins=15)
     assert f"**{100 * top.at(0.05):.0f}** of 100" in words(app)
-    app.switch_page("pages/views/slices.py").run()
+    turn_to(app, "groups")
     assert "of 2** groups " in words(app)
-    app.switch_page("pages/views/classes.py").run()
+    turn_to(app, "reliability", "Classes")
     found = calib.class_table(labels, proba, random_state=0)
     np.testing.assert_allclose(app.dataframe[0].value["class_ece"], found.frame()["class_ece"], atol=1e-12)
 
@@ -106,8 +106,8 @@ def test_weighted_confidences(tmp_path):
     columns = {"confidence": score, "correct": random.random(600) < score, "sample_weight": weight}
     pq.write_table(pa.table(columns), tmp_path / "rows.parquet")
     app = put_on_screen(scale.summarize(tmp_path))
-    for page in ("overview", "reliability", "noise", "slices"):
-        app.switch_page(f"pages/views/{page}.py").run()
+    for room, tab in (("overview", ""), ("reliability", ""), ("overview", "Noise"), ("groups", "")):
+        turn_to(app, room, tab)
         assert "weighted" in words(app)
         assert not app.error
     assert "This summary has no groups" in words(app)

@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 
 from calib import ece, read
-from tests.app.running import PAGES, number, open_page, open_tab, press, with_binning, words
+from tests.app.running import PLACES, number, open_page, open_tab, press, turn_to, with_binning, words
 
 COUNT_ROWS = {"decide": "A rule of acceptance", "imbalance": "A comparison of bins by class"}
 
@@ -28,16 +28,15 @@ def weighted():
     return app, rows.take(rows.sample_weight > 0)
 
 
-@pytest.mark.parametrize("page", PAGES)
-def test_page_weighs_rows_or_says_why_not(weighted, page):
+@pytest.mark.parametrize(("room", "tab"), PLACES)
+def test_page_weighs_rows_or_says_why_not(weighted, room, tab):
     app, _ = weighted
-    app.switch_page(page).run()
-    name = page.rsplit("/", 1)[1].removesuffix(".py")
+    turn_to(app, room, tab)
     said = words(app)
     assert not app.error
-    if name in COUNT_ROWS:
-        assert f"{COUNT_ROWS[name]} cannot use weights" in said.replace("\\", "")
-    elif name not in ("learn", "glossary", "simplex", "judge"):
+    if room in COUNT_ROWS:
+        assert f"{COUNT_ROWS[room]} cannot use weights" in said.replace("\\", "")
+    elif room not in ("learn", "simplex", "judge"):
         assert "every number is weighted, as good as" in said
 
 
@@ -52,7 +51,7 @@ def test_numbers_are_weighted(weighted):
     shown = number(app, "TL-ECE")
     assert shown.startswith(f"{ece(rows.labels, rows):.4f}")
     assert not shown.startswith(f"{ece(rows.labels, rows.unweighted()):.4f}")
-    app.switch_page("pages/views/calibrate.py").run()
+    app.switch_page("pages/views/repair.py").run()
     name = with_binning(app)
     app.selectbox(key="chosen").set_value(name).run()
     open_tab(app, "about-calibrator", "Guarantee")

@@ -18,6 +18,12 @@ def go(page: Page, name: str) -> None:
     page.get_by_role("heading", level=1, name=title).wait_for()
 
 
+def open_tab(page: Page, title: str) -> None:
+    """Open a tab by its title."""
+    page.get_by_role("tab", name=title, exact=True).click()
+    settled(page)
+
+
 def upload_file(page: Page, label: str, path: Path) -> None:
     """Upload a file through the uploader with this label."""
     uploader = page.get_by_test_id("stFileUploader").filter(has_text=label)

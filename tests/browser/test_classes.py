@@ -67,6 +67,6 @@ def test_cell_and_row_open_their_class(answers, open_page):
     framed = page.locator(".st-key-class-heat .scatterlayer .point")
     assert [item for item in framed.all() if opacity(item) == 1] == []
 
-    go(page, "Noise")
-    go(page, "Classes")
+    go(page, "Overview")
+    go(page, "Reliability")
     expect(panel).to_contain_text(names[4])  # the address that a part has changed is remembered

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from hypothesis import settings
 
+from app import MOVED
 from tests.browser.accessibility import findings
 from tests.browser.screen import CUT_OFF, PAGES, keep_picture, settled, unfold, whole
 
@@ -27,7 +28,7 @@ DRAWN_TWICE = """() => [...document.querySelectorAll(".js-plotly-plot")]
 
 def test_pages_open_by_address(open_page, app_url):
     page, thorough = open_page(), settings.get_current_profile_name() == "thorough"
-    for number, name in enumerate(page.lower().replace(" ", "_") for page in PAGES):
+    for number, name in enumerate([*map(str.lower, PAGES), *MOVED]):  # former addresses, too
         looks = LOOKS if thorough else LOOKS[number % 4 :][:1]
         page.emulate_media(color_scheme=looks[0][0])
         page.goto(f"{app_url}/{name}")

@@ -111,7 +111,7 @@ def test_main_job(open_page, upload, tmp_path):
     settled(page)
     steps = page.evaluate("history.length")
 
-    go(page, "Calibrate")
+    go(page, "Repair")
     settled(page)
     assert page.evaluate("history.length") == steps + 1  # one step back is one page back
     page.go_back()
@@ -123,7 +123,7 @@ def test_main_job(open_page, upload, tmp_path):
     assert page.get_by_label("Without bins (CORP)").is_checked()
     page.keyboard.press("Escape")
     page.go_forward()
-    page.get_by_role("heading", level=1, name="Calibrate").wait_for()
+    page.get_by_role("heading", level=1, name="Repair").wait_for()
     settled(page)
     page.get_by_role("button", name="Fit another").click()
     page.get_by_role("button", name="Fit", exact=True).click()
@@ -148,7 +148,6 @@ def test_main_job(open_page, upload, tmp_path):
     fresh = tmp_path / "fresh.npy"
     np.save(fresh, evaluation.proba[:500])
     page.get_by_role("link", name="Calibrate new predictions").click()
-    page.get_by_role("heading", level=1, name="Apply", exact=True).wait_for()
     settled(page)
     assert "fitted in this session" in prose(page)  # the one just fitted is the one to begin with
     page.get_by_text("From a file", exact=True).click()

@@ -98,7 +98,7 @@ def test_a_choice_is_a_chip_on_every_page(page):
     page.mouse.up()
     settled(page)
     expect(chip).to_contain_text("rows at 50 to 70 %")
-    go(page, "Classes")
+    go(page, "Groups")
     expect(chip).to_contain_text("rows at 50 to 70 %")
     chip.get_by_role("button").click()
     settled(page)

@@ -13,7 +13,7 @@ from playwright.sync_api import Page
 
 from tests import ROOT
 from tests.browser.screen import OUTPUT, settled
-from tests.browser.steps import go
+from tests.browser.steps import go, open_tab
 
 FOLDER = ROOT / "docs" / "pictures" if os.environ.get("CALIB_PICTURES") else OUTPUT / "tour"
 TOUR = (ROOT / "docs" / "tour.md").read_text(encoding="utf-8")
@@ -46,11 +46,13 @@ def test_tour(open_page):
     assert len(quoted) >= 2
     seen = main.inner_text()
     keep(page, "tour-overview", 900)
-    for name, height in (("Reliability", 1030), ("Noise", 830)):
-        go(page, name)
-        seen += main.inner_text()
-        keep(page, f"tour-{name.lower()}", height)
-    go(page, "Calibrate")
+    open_tab(page, "Noise")
+    seen += main.inner_text()
+    keep(page, "tour-noise", 830)
+    go(page, "Reliability")
+    seen += main.inner_text()
+    keep(page, "tour-reliability", 1030)
+    go(page, "Repair")
     seen += main.inner_text()
     keep(page, "tour-calibrate", 1120)
     go(page, "Decide")

@@ -252,7 +252,7 @@ def show() -> None:
             "Simulated: error and sharpness over 20,000 fresh rows. Sharpness is E[E[Z | score]\u00b2]: "
             "larger if the calibrated scores tell more rows apart."
         )
-    step.own_data("pages/views/calibrate.py", "Calibrate")
+    step.own_data("pages/views/repair.py", "Repair")
 
 
 def _points(below: float) -> int:

@@ -75,10 +75,10 @@ def _dropped(snaps: Snaps) -> None:
         st.session_state[name] = snaps[name](place)
 
 
-def own_data(page: str, name: str) -> None:
+def own_data(page: str, name: str, **query: str) -> None:
     """Link to the page that shows this for the user's data, unless the step is presented."""
     if not presenting():
-        st.page_link(page, label=f"The same for your data: {name}", icon=ARROW)
+        st.page_link(page, label=f"The same for your data: {name}", icon=ARROW, query_params=query)
 
 
 def picture(figure: Figure, key: str, **kwargs: Any) -> None:

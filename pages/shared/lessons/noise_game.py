@@ -213,7 +213,7 @@ def show() -> None:
         f"{perfect}. Read an estimate beside "
         "this noise floor. Drag the diamond."
     )
-    step.own_data("pages/views/noise.py", "Noise")
+    step.own_data("pages/views/overview.py", "Noise", overview_tab="Noise")
 
 
 def one_more(key: str, most: int) -> None:

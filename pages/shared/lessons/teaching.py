@@ -30,7 +30,12 @@ def show() -> None:
             with st.container(horizontal=True):
                 for view in note["views"]:
                     link(view["label"], view["query"])
-    st.page_link("pages/views/glossary.py", label="Glossary and references", icon=":material/menu_book:")
+    st.page_link(
+        "pages/views/learn.py",
+        label="Glossary and references",
+        icon=":material/menu_book:",
+        query_params={"learn_tab": "Glossary"},
+    )
 
 
 def link(label: str, view: Mapping[str, str], page: str = "learn") -> None:

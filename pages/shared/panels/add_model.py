@@ -32,4 +32,9 @@ def offer_model_upload() -> None:
             except InputError as error:
                 st.error(f"Not added: {escaped(error)}")
         if len(dataset().models) > 1:
-            st.page_link("pages/views/compare.py", label="Compare the models", icon=ARROW)
+            st.page_link(
+                "pages/views/repair.py",
+                label="Compare the models",
+                icon=ARROW,
+                query_params={"repair_tab": "Compare"},
+            )

@@ -36,7 +36,7 @@ LEAVE = "Leave the scores as they are."
 
 def can_recommend() -> bool:
     """Whether there are rows to choose a calibrator on, of a kind that can be calibrated."""
-    return dataset().calibration is not None and missing_for("Calibrate") is None
+    return dataset().calibration is not None and missing_for("Repair") is None
 
 
 def open_on(key: str, value: object, options: Collection[object] | None = None) -> None:
@@ -88,7 +88,7 @@ def show_recommendation() -> None:
     """State the recommendation; if it helps, its action is the primary button."""
     data = dataset()
     with st.container(border=True, gap="small"):
-        if (missing := missing_for("Calibrate")) is not None:
+        if (missing := missing_for("Repair")) is not None:
             st.caption(ui.escaped(missing))
             return
         if data.calibration is None:
@@ -106,7 +106,7 @@ def show_recommendation() -> None:
         with st.container(horizontal=True, vertical_alignment="center"):
             if found.confirmed == "better":
                 offer_file(methods()[name], "primary")
-            st.page_link("pages/views/calibrate.py", label="Why?" if name else "Calibrate", icon=ui.ARROW)
+            st.page_link("pages/views/repair.py", label="Why?" if name else "Calibrate", icon=ui.ARROW)
 
 
 def effect_words(name: str, effect: Confirmation) -> str:

@@ -29,7 +29,12 @@ def show_take_away(method: Method, kind: Literal["primary", "secondary"] = "seco
     data = dataset()
     with st.container(horizontal=True, vertical_alignment="center"):
         offer_file(method, kind)
-        st.page_link("pages/views/apply.py", label="Calibrate new predictions", icon=ui.ARROW)
+        st.page_link(
+            "pages/views/repair.py",
+            label="Calibrate new predictions",
+            icon=ui.ARROW,
+            query_params={"repair_tab": "Apply"},
+        )
         missing = lacks(data.kind, "export:scorer")
         wanted = missing is None and st.toggle("Also make a scorer for production", key="make-scorer")
     if missing is not None:
@@ -70,7 +75,7 @@ def offer_calibrator(
         "calibrator.json",
         "application/json",
         kind,
-        help_="The Apply page, `calib apply` and `calib.load` read this file.",
+        help_="Repair, Apply, `calib apply` and `calib.load` read this file.",
     )
 
 

@@ -72,7 +72,6 @@ def show_loaded(calibrator: BaseEstimator, choices: int | None) -> None:
     st.markdown("\n".join(f"- {line}" for line in lines))
 
 
-ui.heading("Apply", "Calibrate new predictions, with or without labels.")
 reader.pool.start()
 data = dataset()
 left, right = st.columns(2)
@@ -110,7 +109,7 @@ if reading is not None and show_faults(reading, labelled=False):
     predictions, dropped_labels = without_labels(reading)
     if dropped_labels:
         st.info("The labels in this file cannot be used as they are (see above), so they are left out.")
-ui.next_line("Apply")
+ui.next_line("Repair")
 if calibrator is None or predictions is None:
     st.info(
         f"{'Choose a calibrator and upload' if calibrator is None else 'Upload'} predictions. The calibrated "

@@ -94,12 +94,11 @@ def show_classes(method: Method, by_class: ClassTable, n_bins: int) -> None:
             st.markdown("No predicted class matches the search.")
     with side:
         show_class(method, by_class, n_bins)
-    ui.next_line("Classes")
+    ui.next_line("Reliability")
     with file:  # last: it takes as long to write as two figures
         ui.download(table, "classes", about=(method, n_bins, names))
 
 
-ui.heading("Classes", "Which predicted classes are right less often, or more often, than they say?")
 need_kind("Classes")
 n_bins, method = ui.bins_and_method()
 by_class = results.ask(class_table, method, n_bins=n_bins)

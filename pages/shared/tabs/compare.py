@@ -41,11 +41,6 @@ AGAINST_BINS: dict[str, tuple[tuple[Notion, ...], str]] = {
     "CW-ECE": (("class-wise",), "ece"),
 }
 
-ui.heading(
-    "Compare",
-    "Which model is better, and which calibrator repairs it best? All are fitted on the calibration rows and "
-    "assessed on the evaluation rows.",
-)
 need_kind("Compare")
 need_calibration("Comparing calibrators")
 data = dataset()
@@ -126,7 +121,7 @@ with answer:
     elif not is_awaited():
         st.markdown(leaderboard.words(ui.literal))
 show_leaderboard(leaderboard, n_bins, proposed)
-ui.next_line("Compare")
+ui.next_line("Repair")
 
 
 def show_two() -> None:

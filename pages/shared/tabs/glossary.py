@@ -34,5 +34,4 @@ if not chosen:
     st.header("References", anchor=False)
     for work in REFERENCES:
         st.markdown(f"- {work['cite']}  \n  :small[{work['takes']}.]")
-st.page_link("pages/views/learn.py", label="Learn: the same in pictures", icon=":material/school:")
-next_line("Glossary")
+next_line("Learn")

@@ -83,8 +83,7 @@ def edges_of(name: str, cut: Cut) -> Any:
         return None
 
 
-ui.heading("Slices", "Which groups of rows are off by more, or by less, than all other rows?")
-need_kind("Slices")
+need_kind("Groups")
 data = dataset()
 rows = data.evaluation
 columns = results.further_columns(rows)
@@ -294,7 +293,7 @@ with side:
     rows_panel((method,), behind, what, "slice-rows")
     st.caption("A click on a row of the table, a cell or a difference opens it here.")
 
-ui.next_line("Slices")
+ui.next_line("Groups")
 st.header("What to do about it", anchor=False)
 if say_rows_needed("Calibration by group", "fit on the files with calib.scale.fit(..., groups=...)"):
     st.stop()
@@ -310,4 +309,4 @@ else:
     if st.button(f"Calibrate by {ui.literal(name)}", type="primary", icon=ui.ARROW):
         st.session_state[BY] = name
         st.session_state[f"{BY}-at"] = where
-        st.switch_page("pages/views/calibrate.py")
+        st.switch_page("pages/views/repair.py", query_params={"repair_tab": "Calibrate"})

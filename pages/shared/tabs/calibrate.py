@@ -45,11 +45,7 @@ def ask_for() -> None:
     store(replace(methods(every=True)[st.session_state["chosen"]], unasked=False))
 
 
-ui.heading(
-    "Calibrate",
-    "Fit a calibrator on the calibration rows, see its effect on the evaluation rows, and download it.",
-)
-need_kind("Calibrate")
+need_kind("Repair")
 need_calibration("Fitting a calibrator")
 data, scored = dataset(), dataset().kind.scored
 
@@ -105,7 +101,7 @@ if not fitted:
     if not is_awaited():
         st.info("No calibrator is fitted yet. Choose one under *Fit another*.")
     show_before_and_after()
-    ui.next_line("Calibrate")
+    ui.next_line("Repair")
     st.stop()
 open_on("chosen", proposed or max(fitted, key=lambda name: not fitted[name].unasked), fitted)
 in_full = {name: f"{name}: {full_name(method.calibrator)}" for name, method in fitted.items()}
@@ -137,7 +133,7 @@ if before.accuracy is not None and not scored:
 show_take_away(chosen, "primary" if helps else "secondary")
 
 show_before_and_after(chosen)
-ui.next_line("Calibrate")
+ui.next_line("Repair")
 
 
 def show_numbers() -> None:

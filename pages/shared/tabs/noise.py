@@ -64,9 +64,6 @@ def intervals(method: Method) -> pd.DataFrame:
     return pd.DataFrame(rows)
 
 
-ui.heading(
-    "Noise", "How much of each error is miscalibration, and how much would any model of this size show?"
-)
 need_kind("Noise")
 data, models = dataset(), methods()
 n_bins, method = ui.bins_and_method()
@@ -84,7 +81,7 @@ ui.chart(
     on_select=pick_error,
 )
 list_behind()
-ui.next_line("Noise")
+ui.next_line("Overview")
 
 
 def show_intervals() -> None:

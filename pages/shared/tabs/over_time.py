@@ -100,7 +100,6 @@ def show_state(result: Watched) -> None:
     ui.download(result.units, "over-time-units")
 
 
-ui.heading("Over time", "Did calibration change, and since when?")
 data = dataset()
 left, middle, right = st.columns([5, 5, 2], vertical_alignment="bottom")
 options = right.popover("Options", width="stretch")
@@ -109,4 +108,4 @@ if source == ROWS:
     show_change(result_of_rows())
 else:
     show_state(state())
-ui.next_line("Over time")
+ui.next_line("Groups")
