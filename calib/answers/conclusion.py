@@ -332,7 +332,8 @@ def conclude(
     tolerance : float, optional
         Percentage points that any range may be off, such as 2, for ``.verdict``.
     n_resamples, random_state
-        Redraws of the noise floors (0: without floors and tests without bins), and their seed.
+        Redraws of the noise floors, and of the tests of rows that belong together (0: without floors and
+        tests without bins), and their seed.
 
     Notes
     -----

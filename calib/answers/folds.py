@@ -212,9 +212,8 @@ def _table(
             measure = MEASURES[key]
             floor_of = (np.nan, np.nan)
             if measure.is_error and redraws["n_resamples"]:
-                options = {name: measure.options[name] for name in ("metric", "norm", "aggregate")}
                 notion = measure.notion or part.notion
-                floor = noise_floors(part, {key: options}, notion=notion, **bins, **redraws)[key]
+                floor = noise_floors(part, {key: measure.of_cells}, notion=notion, **bins, **redraws)[key]
                 floor_of = (floor.mean, floor.p_value)
             found.append(FoldNumber(fold, len(chosen), key, measure.title, value, *floor_of))
     return pd.DataFrame(found)

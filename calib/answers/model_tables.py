@@ -568,11 +568,7 @@ class _Model:
         errors = [each for each in self.measures if each.is_error and each.missing(evidence) is None]
         floors: dict[str, NoiseFloor] = {}
         for notion in dict.fromkeys(error.notion for error in errors):
-            options = {
-                error.key: {part: error.options[part] for part in ("metric", "norm", "aggregate")}
-                for error in errors
-                if error.notion == notion
-            }
+            options = {error.key: error.of_cells for error in errors if error.notion == notion}
             floors |= noise_floors(
                 evidence,
                 options,

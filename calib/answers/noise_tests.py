@@ -2,16 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
+from typing import Any
 
 from calib.base.results import parts
 from calib.data.defaults import N_BINS, N_RESAMPLES, RANDOM_STATE
 from calib.data.kinds import KINDS, needs_rows, without_weights
 from calib.data.notions import TOP_NOTIONS, Strategy
 from calib.evidence.rows import Evidence, Rows
-from calib.stats.binless import CalibrationSlope, CalibrationTest, Test, calibration_slope, calibration_tests
-from calib.stats.floors import NoiseFloor, noise_floor, verdict
+from calib.evidence.sampling import Statistic, redrawn
+from calib.stats.binless import (
+    CalibrationSlope,
+    CalibrationTest,
+    PathStatistic,
+    Test,
+    calibration_slope,
+    calibration_tests,
+)
+from calib.stats.floors import FloorStatistic, NoiseFloor, noise_floor, verdict
 from calib.stats.measures import ECES, Measure, ece_of
 
 #: Tests without bins of one claim about each row.
@@ -92,21 +101,47 @@ def noise_tests(
     Without redraws (0) there are no floors and no tests; arguments as for `calib.noise_floor`.
     """
     measures = _measures(evidence.kind) if n_resamples else {}
-    draws = {"n_resamples": n_resamples, "random_state": random_state}
-    bins = {"n_bins": n_bins, "strategy": strategy}
-    options = {name: measure.options | draws | bins for name, measure in measures.items()}
-    floors = {name: noise_floor(evidence, **asked) for name, asked in options.items()}
+    options: dict[str, Any] = {"n_resamples": n_resamples, "random_state": random_state}
+    bins: dict[str, Any] = {"n_bins": n_bins, "strategy": strategy}
+    missing = _missing(evidence) if measures or not isinstance(evidence, Rows) else ()
+    tests: Iterable[CalibrationTest] = ()
+    if isinstance(evidence, Rows) and measures and not missing and evidence.n_clusters is not None:
+        floors, tests = _of_same_outcomes(evidence, measures, bins, options)
+    else:
+        floors = {
+            name: noise_floor(evidence, **(measure.options | bins | options))
+            for name, measure in measures.items()
+        }
+        if floors and not missing:
+            tests = calibration_tests(evidence, random_state=random_state, tests=OF_ONE_CLAIM)
+    found = {str(test.test): BinlessTest(test) for test in tests}
+    without_bins = BinlessTests(**found, slope=calibration_slope(evidence) if found else None)
     verdicts = tuple(verdict(floors[name], measure.title) for name, measure in measures.items())
+    return NoiseTests(floors, without_bins, verdicts, missing)
+
+
+def _missing(evidence: Evidence) -> tuple[str, ...]:
     if not isinstance(evidence, Rows):
-        missing = needs_rows("The AUC"), needs_rows("A test or an estimate without bins")
-        return NoiseTests(floors, BinlessTests(), verdicts, missing)
-    if not floors:
-        return NoiseTests(floors, BinlessTests(), verdicts)
-    if (lacking := evidence.lacks("tests without bins")) is not None:
-        return NoiseTests(floors, BinlessTests(), verdicts, (lacking,))
-    found = calibration_tests(evidence, random_state=random_state, tests=OF_ONE_CLAIM)
-    by_name = {str(test.test): BinlessTest(test) for test in found}
-    return NoiseTests(floors, BinlessTests(**by_name, slope=calibration_slope(evidence)), verdicts)
+        return needs_rows("The AUC"), needs_rows("A test or an estimate without bins")
+    lacking = evidence.lacks("tests without bins")
+    return () if lacking is None else (lacking,)
+
+
+def _of_same_outcomes(
+    evidence: Rows, measures: Mapping[str, Measure], bins: Mapping[str, Any], options: Mapping[str, Any]
+) -> tuple[dict[str, NoiseFloor], Iterable[CalibrationTest]]:
+    """Return floors and tests of rows that belong together, which are redrawn row by row: once for all."""
+    asked = {
+        name: FloorStatistic(evidence, {name: measure.of_cells}, notion=measure.notion, **bins)
+        for name, measure in measures.items()
+    }
+    path = PathStatistic(evidence, None, OF_ONE_CLAIM)
+    statistics: list[Statistic] = [*asked.values(), path]
+    drawing = evidence.draw_together([statistic.cells for statistic in statistics])
+    *samples, of_path = redrawn(statistics, *drawing, **options)
+    pairs = zip(asked.values(), samples, strict=True)
+    floors = dict(pair for statistic, found in pairs for pair in statistic.floors(found).items())
+    return floors, path.results(of_path).values()
 
 
 def with_whole_vectors(tests: NoiseTests, evidence: Evidence, random_state: int | None) -> NoiseTests:

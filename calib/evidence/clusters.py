@@ -111,7 +111,7 @@ class Dependence:
     cluster: np.ndarray  #: (n,) int64 array: number of the cluster of each row, 0..G-1
     correlation: float  #: Correlation r of the latent numbers of two rows of a cluster, in [0, 1)
 
-    @property
+    @cached_property
     def n_clusters(self) -> int:
         return int(self.cluster.max()) + 1
 
@@ -145,16 +145,26 @@ class Dependence:
         drawn = max((effect - 1.0) / max(most, 1e-300), (effect - apart) / (effect + most * apart))
         return min(max(drawn, 0.0), MAX_CORRELATION)
 
-    def uniform(self, generator: np.random.Generator, correlation: float | None = None) -> np.ndarray:
-        """Draw a uniform number for each row, (n,), with the dependence of their latent numbers."""
-        common = generator.standard_normal(self.n_clusters)[self.cluster]
-        own = generator.standard_normal(len(self.cluster))
+    def latent(self, generator: np.random.Generator, correlation: float | None = None) -> np.ndarray:
+        """Draw the latent standard normal number of each row, (n,)."""
         r = self.correlation if correlation is None else correlation
-        return np.asarray(ndtr(np.sqrt(r) * common + np.sqrt(1.0 - r) * own))
+        common = np.sqrt(r) * generator.standard_normal(self.n_clusters)
+        own = generator.standard_normal(len(self.cluster))
+        own *= np.sqrt(1.0 - r)
+        own += common[self.cluster]
+        return own
+
+    def uniform(self, generator: np.random.Generator) -> np.ndarray:
+        """Draw a uniform number for each row, (n,), with the dependence of `latent` numbers."""
+        return np.asarray(ndtr(self.latent(generator)))
+
+    def latent_as_known(self, generator: np.random.Generator) -> np.ndarray:
+        """Draw `latent` numbers with a `drawn_correlation`."""
+        return self.latent(generator, self.drawn_correlation(generator))
 
     def uniform_as_known(self, generator: np.random.Generator) -> np.ndarray:
-        """Draw `uniform` numbers with a `drawn_correlation`."""
-        return self.uniform(generator, self.drawn_correlation(generator))
+        """Draw a uniform number for each row, (n,), with the dependence of `latent_as_known`."""
+        return np.asarray(ndtr(self.latent_as_known(generator)))
 
     def effects_of_first(self, row: np.ndarray, chance: float) -> np.ndarray:
         """Return the design effects of the share of hits among the first k rows, (m + 1,) float64."""

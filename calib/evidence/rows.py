@@ -67,6 +67,7 @@ from calib.evidence.sampling import (
     Draw,
     Sampler,
     correlation_factor,
+    draw_claims,
     draw_rows,
     draw_sums_of,
 )
@@ -320,6 +321,10 @@ class Rows:
         if cells.n_claims > 1 and len(cells.count) <= MAX_CORRELATED_CELLS:
             factor = correlation_factor(*self._entries_of_some(cells), len(cells.count))
         return draw_sums_of(cells, factor)
+
+    def draw_together(self, parts: Sequence[BinStatistics]) -> tuple[Draw, int]:
+        """Return `draw` of cells of several notions with one claim about each row, from the same outcomes."""
+        return draw_claims([(self._problems_of(cells), cells) for cells in parts], self.dependence)
 
     def draw_each(self, cells: BinStatistics, chosen: np.ndarray | None = None) -> tuple[Draw, int]:
         """Return `draw` of cells (all or a mask) whose problems are judged separately."""

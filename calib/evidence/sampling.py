@@ -7,13 +7,13 @@ two moments, in a time that does not depend on the number of rows.
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
-from typing import Literal
+from collections.abc import Callable, Sequence
+from typing import Any, Literal, Protocol, TypeVar
 
 import numpy as np
 from scipy import sparse
 from scipy.linalg.lapack import dpstrf
-from scipy.special import bdtr, ndtr
+from scipy.special import bdtr, ndtr, ndtri
 
 from calib.base.parallel import map_threads, one_blas_thread
 from calib.data.validation import check_count
@@ -35,6 +35,7 @@ MAX_CORRELATED_CELLS, CORRELATION_CLAIMS = 2_000, 200_000
 Draw = Callable[[np.random.Generator, int], np.ndarray]
 Progress = Callable[[float], object]
 Sampler = Literal["rows", "sums"]
+T = TypeVar("T")
 
 
 def draw_sums(
@@ -158,26 +159,48 @@ def draw_rows(
     from noise". The numbers of a cluster depend on each other (`calib.evidence.clusters`), in each redraw by
     as much as the clusters leave possible; claims are then laid out from the most to the least likely.
     """
-    uniform = _independent_rows(problems.n_samples) if dependence is None else dependence.uniform_as_known
-    n_samples, n_cells = problems.n_samples, len(cells.count)
     if problems.n_claims == 1 or several_true:
-        scores, rows, weights = problems.scores, problems.rows, problems.weights
+        return draw_claims([(problems, cells)], dependence)
+    n_samples, n_cells = problems.n_samples, len(cells.count)
+    claim = problems.shape.claims_of(np.repeat(np.arange(problems.n_problems), np.diff(problems.offsets)))
+    scores_at = np.empty((problems.n_claims, n_samples), dtype=problems.scores.dtype)
+    cell_at = np.empty(scores_at.shape, dtype=np.int64)
+    scores_at[claim, problems.rows] = problems.scores
+    cell_at[claim, problems.rows] = np.repeat(np.arange(n_cells), cells.count)
+    uniform = None
+    if dependence is not None:
+        order = np.argsort(-scores_at, axis=0, kind="stable")
+        scores_at, cell_at = (np.take_along_axis(array, order, axis=0) for array in (scores_at, cell_at))
+        uniform = dependence.uniform_as_known
+    return draw_exclusive(scores_at, cell_at, n_cells, problems.row_weights, uniform)
 
-        def draw(generator: np.random.Generator, size: int) -> np.ndarray:
-            hits = np.stack([uniform(generator) for _ in range(size)])[:, rows] < scores
-            return np.add.reduceat(hits * weights, cells.start, axis=1).T
 
-    else:
-        claim = problems.shape.claims_of(np.repeat(np.arange(problems.n_problems), np.diff(problems.offsets)))
-        scores_at = np.empty((problems.n_claims, n_samples), dtype=problems.scores.dtype)
-        cell_at = np.empty(scores_at.shape, dtype=np.int64)
-        scores_at[claim, problems.rows] = problems.scores
-        cell_at[claim, problems.rows] = np.repeat(np.arange(n_cells), cells.count)
-        if dependence is not None:
-            order = np.argsort(-scores_at, axis=0, kind="stable")
-            scores_at, cell_at = (np.take_along_axis(array, order, axis=0) for array in (scores_at, cell_at))
-        return draw_exclusive(scores_at, cell_at, n_cells, problems.row_weights, uniform)
-    return draw, n_cells + len(problems.scores)
+def draw_claims(
+    parts: Sequence[tuple[BinaryProblems, BinStatistics]], dependence: Dependence | None
+) -> tuple[Draw, int]:
+    """Return `draw_rows` of claims that do not exclude each other.
+
+    The sums of several `parts` about the same rows come from the same outcomes, one part below the other.
+    """
+    n_samples = parts[0][0].n_samples
+    stops = np.cumsum([len(cells.count) for _, cells in parts])
+    numbers, limits = _independent_rows(n_samples), [problems.scores for problems, _ in parts]
+    if dependence is not None:  # normal numbers as they are: their distribution function is slow
+        numbers, limits = dependence.latent_as_known, [ndtri(each.astype(np.float64)) for each in limits]
+
+    def draw(generator: np.random.Generator, size: int) -> np.ndarray:
+        sums = np.empty((size, stops[-1]))
+        for redraw in sums:
+            number = numbers(generator)
+            for (problems, cells), limit, stop in zip(parts, limits, stops, strict=True):
+                hits = number[problems.rows] < limit
+                each = hits * problems.weights if problems.is_weighted else hits.view(np.int8)
+                out = redraw[stop - len(cells.count) : stop]
+                np.add.reduceat(each, cells.start, dtype=np.float64, out=out)
+        return sums.T
+
+    # the width is the same for all cells of the same claims, so that they are redrawn alike
+    return draw, 2 * len(parts[0][0].scores)
 
 
 def draw_exclusive(
@@ -235,13 +258,13 @@ def semidefinite_factor(correlation: np.ndarray) -> np.ndarray:
 
 
 def resample(
-    draw_block: Draw,
+    draw_block: Callable[[np.random.Generator, int], T],
     width: int,
     *,
     n_resamples: int,
     random_state: int | np.random.Generator | None,
     progress: Progress | None = None,
-) -> list[np.ndarray]:
+) -> list[T]:
     """Call ``draw_block(generator, size)`` on threads until the sizes add up to `n_resamples`.
 
     Blocks and their random streams depend on `width` and `n_resamples` only: a seed gives the same numbers
@@ -252,13 +275,34 @@ def resample(
     sizes = [min(size, n_resamples - done) for done in range(0, n_resamples, size)]
     generators = np.random.default_rng(random_state).spawn(len(sizes))
     tasks = list(zip(generators, sizes, strict=True))
-    results: list[np.ndarray] = []
+    results: list[T] = []
     batch = len(tasks) if progress is None else os.cpu_count() or 1
     for begin in range(0, len(tasks), batch):
         results += map_threads(lambda task: draw_block(*task), tasks[begin : begin + batch])
         if progress is not None:
             progress(len(results) / len(tasks))
     return results
+
+
+class Statistic(Protocol):
+    """Something that is measured on outcome sums of its cells."""
+
+    cells: BinStatistics
+
+    def measure(self, sums: np.ndarray) -> np.ndarray:
+        """Return k numbers of each column of (C, R) sums, (k, R)."""
+
+
+def redrawn(statistics: Sequence[Statistic], draw: Draw, width: int, **options: Any) -> list[np.ndarray]:
+    """Return each statistic of the same redraws, (k, R); `draw` gives their cells one below the other."""
+    stops = np.cumsum([len(each.cells.count) for each in statistics])[:-1]
+
+    def block(generator: np.random.Generator, size: int) -> list[np.ndarray]:
+        parts = np.split(draw(generator, size), stops)
+        return [each.measure(part) for each, part in zip(statistics, parts, strict=True)]
+
+    blocks = resample(block, width, **options)
+    return [np.concatenate(found, axis=-1) for found in zip(*blocks, strict=True)]
 
 
 def adder(group: np.ndarray, weights: np.ndarray, n_groups: int | None = None) -> sparse.csr_array:

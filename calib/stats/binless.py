@@ -14,14 +14,14 @@ from calib.base.exceptions import InputError
 from calib.base.interval_words import interval_words
 from calib.base.parallel import map_threads, one_blas_thread
 from calib.base.results import Result
-from calib.data.defaults import LEVEL, RANDOM_STATE
+from calib.data.defaults import LEVEL, N_RESAMPLES, RANDOM_STATE
 from calib.data.notions import TOP_NOTIONS, Notion
 from calib.data.predictions import Scores, Values, score_matrix
 from calib.data.validation import check_choice, check_count, check_level
 from calib.evidence.binning import BinaryProblems
 from calib.evidence.clusters import too_few
 from calib.evidence.rows import Evidence, Rows, Source, as_evidence
-from calib.evidence.sampling import draw_sums, resample
+from calib.evidence.sampling import Draw, draw_sums_of, redrawn
 from calib.stats.floors import SIGNIFICANCE
 
 Test = Literal["kuiper", "ks", "spiegelhalter", "skce"]
@@ -224,37 +224,13 @@ def _redrawn_tests(
     n_resamples: int | None,
     random_state: int | np.random.Generator | None,
 ) -> dict[Test, CalibrationTest]:
-    problems = _one_claim(evidence, notion)
-    path, why_not = _CumulativeDifferences(problems), too_few(evidence.n_clusters)
-    clustered = evidence.n_clusters is not None
+    asked = PathStatistic(evidence, notion, tests)
     if n_resamples is None:
-        n_resamples = 999 if len(path.start) <= MOST_REDRAWN or clustered else 0
-    observed = path.statistics(path.observed[:, None])
-    drawn: list[np.ndarray] = []
-    if n_resamples:
-        draw, width = draw_sums(path.count, path.weight, path.expected, path.variance)
-        if clustered:
-            draw, width = evidence.draw(evidence.cells(notion, strategy="discrete"), "rows")
-
-        def block(generator: np.random.Generator, size: int) -> np.ndarray:
-            redrawn = path.statistics(draw(generator, size) - path.expected[:, None])
-            return np.abs([redrawn[test] for test in tests])
-
-        drawn = resample(block, width, n_resamples=n_resamples, random_state=random_state)
-    results: dict[Test, CalibrationTest] = {}
-    for number, test in enumerate(tests):
-        statistic = float(observed[test][0])
-        if n_resamples:
-            size = np.concatenate([part[number] for part in drawn])
-            above, reached = size > abs(statistic) + 1e-9, size >= abs(statistic) - 1e-9
-            p_value = (1.0 + (above.sum() + reached.sum()) / 2.0) / (1.0 + n_resamples) if statistic else 1.0
-        else:
-            p_value = _LIMITS[test](abs(statistic))
-        p_value = float(np.clip(p_value, 0.0, 1.0))
-        results[test] = CalibrationTest(
-            test, problems.notion, problems.n_samples, statistic, p_value, n_resamples, why_not
-        )
-    return results
+        n_resamples = asked.n_resamples
+    if not n_resamples:
+        return asked.results(None)
+    drawing = asked.drawing(evidence)
+    return asked.results(*redrawn([asked], *drawing, n_resamples=n_resamples, random_state=random_state))
 
 
 def calibration_tests(
@@ -444,34 +420,64 @@ def _inside_rounding(scores: np.ndarray) -> np.ndarray:
     return inside if rounded else np.ones(len(scores), dtype=bool)
 
 
-class _CumulativeDifferences:
-    """Weighted sums of outcome - score over groups of equal scores, and statistics from them."""
+class PathStatistic:
+    """Tests from weighted sums of outcome - score over groups of equal scores, in the order of the scores."""
 
-    def __init__(self, problems: BinaryProblems) -> None:
-        scores = problems.scores.astype(np.float64)
-        self.start = problems.tie_starts
-        stop = np.append(self.start[1:], len(scores))
-        self.count = stop - self.start
-        self.score = scores[self.start]
-        weight, square = self.count, self.count
-        if problems.is_weighted:
-            weight, square = (np.add.reduceat(problems.weights**power, self.start) for power in (1, 2))
-        self.weight, self.expected = weight, weight * self.score
-        self.observed = (problems.outcome_sums[stop] - problems.outcome_sums[self.start]) - self.expected
-        variance = self.score * (1.0 - self.score)
-        self.variance = square * variance
-        self.spread = np.sqrt(self.variance.sum())
-        self.brier_spread = np.sqrt(square @ (variance * (1.0 - 2.0 * self.score) ** 2))
+    def __init__(self, evidence: Evidence, notion: Notion | None, tests: Sequence[Test]) -> None:
+        problems = _one_claim(evidence, notion)
+        self.tests, self.notion, self.n_samples = tests, problems.notion, problems.n_samples
+        self.cells = evidence.cells(notion, strategy="discrete", variance=True, effects=False)
+        self._why_not, self._clustered = too_few(evidence.n_clusters), evidence.n_clusters is not None
+        score, weight = problems.scores[self.cells.start].astype(np.float64), self.cells.weight
+        self._score, self._expected = score, weight * score
+        square = np.add.reduceat(problems.weights**2, self.cells.start) if problems.is_weighted else weight
+        variance = score * (1.0 - score)
+        self._spread = np.sqrt((square * variance).sum())
+        self._brier_spread = np.sqrt(square @ (variance * (1.0 - 2.0 * score) ** 2))
+        sums = problems.outcome_sums[np.append(self.cells.start, len(problems.scores))]
+        self._observed = self._statistics(np.diff(sums)[:, None] - self._expected[:, None])[:, 0]
 
-    def statistics(self, differences: np.ndarray) -> dict[str, np.ndarray]:
+    @property
+    def n_resamples(self) -> int:
+        """Redraws by default; 0 if p-values come from the limit."""
+        if self._clustered:
+            return N_RESAMPLES
+        return 999 if len(self._score) <= MOST_REDRAWN else 0
+
+    def drawing(self, evidence: Evidence) -> tuple[Draw, int]:
+        """Return a function that draws the outcome sums, and its width."""
+        return evidence.draw(self.cells, "rows") if self._clustered else draw_sums_of(self.cells)
+
+    def measure(self, sums: np.ndarray) -> np.ndarray:
+        """Return the sizes of the statistics of (C, R) outcome sums, (tests, R)."""
+        return np.abs(self._statistics(sums - self._expected[:, None]))
+
+    def _statistics(self, differences: np.ndarray) -> np.ndarray:
         path = np.cumsum(differences, axis=0)
         high, low = np.maximum(path.max(axis=0), 0.0), np.minimum(path.min(axis=0), 0.0)
-        brier = (1.0 - 2.0 * self.score) @ differences
-        return {
-            "kuiper": _over(high - low, self.spread),
-            "ks": _over(np.maximum(high, -low), self.spread),
-            "spiegelhalter": _over(brier, self.brier_spread),
+        brier = (1.0 - 2.0 * self._score) @ differences
+        found = {
+            "kuiper": _over(high - low, self._spread),
+            "ks": _over(np.maximum(high, -low), self._spread),
+            "spiegelhalter": _over(brier, self._brier_spread),
         }
+        return np.stack([found[test] for test in self.tests])
+
+    def results(self, samples: np.ndarray | None) -> dict[Test, CalibrationTest]:
+        """Return the tests from what `measure` gave; None for p-values of the limit."""
+        results: dict[Test, CalibrationTest] = {}
+        for number, (test, statistic) in enumerate(zip(self.tests, self._observed.tolist(), strict=True)):
+            p_value, n_resamples = _LIMITS[test](abs(statistic)), 0
+            if samples is not None:
+                size, n_resamples = samples[number], samples.shape[1]
+                above, reached = size > abs(statistic) + 1e-9, size >= abs(statistic) - 1e-9
+                p_value = (
+                    (1.0 + (above.sum() + reached.sum()) / 2.0) / (1.0 + n_resamples) if statistic else 1.0
+                )
+            p_value = float(np.clip(p_value, 0.0, 1.0))
+            about = self.notion, self.n_samples, statistic, p_value, n_resamples, self._why_not
+            results[test] = CalibrationTest(test, *about)
+        return results
 
 
 def _over(values: np.ndarray, spread: float) -> np.ndarray:

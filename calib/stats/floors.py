@@ -28,6 +28,7 @@ from calib.evidence.sampling import (
     Sampler,
     adder,
     draw_exclusive,
+    redrawn,
     resample,
 )
 from calib.evidence.sums import SummedRows
@@ -242,23 +243,46 @@ def noise_floors(
     progress: Progress | None = None,
 ) -> dict[str, NoiseFloor]:
     """Compute `noise_floor` of several `measures` (metric, norm, aggregate by name) from the same redraws."""
-    cells = evidence.cells(notion, n_bins=n_bins, strategy=strategy, top_k=top_k, variance=True)
+    asked = FloorStatistic(evidence, measures, notion=notion, n_bins=n_bins, strategy=strategy, top_k=top_k)
+    drawing = evidence.draw(asked.cells, sampler)
     options: dict[str, Any] = {"n_resamples": n_resamples, "random_state": random_state, "progress": progress}
-    drawing = evidence.draw(cells, sampler)
-    if cells.n_claims > 1 and isinstance(evidence, SummedRows):
-        return _floors_of_claims(cells, drawing, measures, **options)
-    found = {name: CellMetric(cells, **measure) for name, measure in measures.items()}
-    why_not = too_few(evidence.n_clusters)
+    if asked.cells.n_claims > 1 and isinstance(evidence, SummedRows):
+        return _floors_of_claims(asked, drawing, **options)
+    return asked.floors(*redrawn([asked], *drawing, **options))
 
-    def measure_all(gaps: np.ndarray) -> np.ndarray:
-        return np.stack([metric_of(gaps) for metric_of in found.values()])
 
-    observed = measure_all(np.abs(cells.gap)[:, None])[:, 0].tolist()
-    samples = np.sort(_redrawn(measure_all, cells, *drawing, **options), axis=1)
-    return {
-        name: _floor_of(cells, metric_of.metric, at_data, redrawn, why_not)
-        for (name, metric_of), at_data, redrawn in zip(found.items(), observed, samples, strict=True)
-    }
+class GapStatistic:
+    """A statistic of the absolute gaps of cells: `of_gaps` measures (C, R) gaps, column by column."""
+
+    def __init__(self, cells: BinStatistics, of_gaps: Callable[[np.ndarray], np.ndarray]) -> None:
+        self.cells, self.of_gaps = cells, of_gaps
+        self._expected, self._weight = (cells.weight * cells.mean_score)[:, None], cells.weight[:, None]
+
+    def measure(self, sums: np.ndarray) -> np.ndarray:
+        """Return what `of_gaps` does, of (C, R) outcome sums."""
+        gaps = sums - self._expected
+        np.abs(gaps, out=gaps)
+        return self.of_gaps(np.divide(gaps, self._weight, out=gaps))
+
+
+class FloorStatistic(GapStatistic):
+    """Errors of one notion, `measures` by name, from which their noise floors are made."""
+
+    def __init__(self, evidence: Evidence, measures: Mapping[str, Mapping[str, Any]], **binning: Any) -> None:
+        cells = evidence.cells(binning.pop("notion"), **binning, variance=True, effects=False)
+        super().__init__(cells, lambda gaps: np.stack([of_gaps(gaps) for of_gaps in self.metrics.values()]))
+        self.metrics = {name: CellMetric(cells, **measure) for name, measure in measures.items()}
+        self._why_not = too_few(evidence.n_clusters)
+
+    def floors(self, samples: np.ndarray) -> dict[str, NoiseFloor]:
+        """Return the floors from what `measure` gave."""
+        observed = self.of_gaps(np.abs(self.cells.gap)[:, None])[:, 0].tolist()
+        return {
+            name: _floor_of(self.cells, metric.metric, at_data, np.sort(redrawn_values), self._why_not)
+            for (name, metric), at_data, redrawn_values in zip(
+                self.metrics.items(), observed, samples, strict=True
+            )
+        }
 
 
 def _floor_of(
@@ -278,20 +302,20 @@ def _floor_of(
 
 
 def _floors_of_claims(
-    cells: BinStatistics, drawing: tuple[Draw, int], measures: Mapping[str, Mapping[str, Any]], **options: Any
+    asked: FloorStatistic, drawing: tuple[Draw, int], **options: Any
 ) -> dict[str, NoiseFloor]:
     """Compute `noise_floors` of a notion with several claims about each row from sums alone.
 
     Sums do not show how claims about a row depend on each other. Errors are drawn separately and combined as
     if all were high in the same redraws.
     """
-    floors = {}
-    for name, measure in measures.items():
-        metric = CellMetric(cells, **measure)
+    floors, cells = {}, asked.cells
+    for name, metric in asked.metrics.items():
         if metric.metric != "ece":
             raise InputError(f'the noise floor of the MCE of notion "{cells.notion}" needs the rows')
-        samples = np.sort(_redrawn(metric.of_claims, cells, *drawing, **options), axis=1)
-        floors[name] = _floor_of(cells, metric.metric, cells.ece(metric.norm), samples.mean(axis=0))
+        (samples,) = redrawn([GapStatistic(cells, metric.of_claims)], *drawing, **options)
+        mean = np.sort(samples, axis=1).mean(axis=0)
+        floors[name] = _floor_of(cells, metric.metric, cells.ece(metric.norm), mean)
     return floors
 
 
@@ -366,7 +390,7 @@ def _floors_of(
     weight = np.bincount(at, weights=cells.weight)
     per_problem = adder(at, cells.weight / weight[at])
     options: dict[str, Any] = {"n_resamples": n_resamples, "random_state": random, "progress": progress}
-    samples = _redrawn(lambda gaps: per_problem @ gaps, cells, *drawing, **options)
+    (samples,) = redrawn([GapStatistic(cells, lambda gaps: per_problem @ gaps)], *drawing, **options)
     observed = per_problem @ np.abs(cells.gap)
     return ProblemFloors(
         problem=problem,
@@ -380,19 +404,6 @@ def _floors_of(
         p_value=p_values(observed, samples),
         level=level,
     )
-
-
-def _redrawn(
-    measure: Callable[[np.ndarray], np.ndarray], cells: BinStatistics, draw: Draw, width: int, **options: Any
-) -> np.ndarray:
-    expected, weight = (cells.weight * cells.mean_score)[:, None], cells.weight[:, None]
-
-    def block(generator: np.random.Generator, size: int) -> np.ndarray:
-        gaps = draw(generator, size) - expected
-        np.abs(gaps, out=gaps)
-        return measure(np.divide(gaps, weight, out=gaps))
-
-    return np.concatenate(resample(block, width, **options), axis=-1)
 
 
 def canonical_noise_floor(

@@ -64,9 +64,13 @@ class Measure:
         return self.metric in ("ece", "mce")
 
     @property
+    def of_cells(self) -> dict[str, Any]:
+        """Options of an error whose notion is known."""
+        return {"metric": self.metric, "aggregate": self.aggregate, "norm": self.norm}
+
+    @property
     def options(self) -> dict[str, Any]:
-        options = {"notion": self.notion, "metric": self.metric, "aggregate": self.aggregate}
-        return options | {"norm": self.norm}
+        return {"notion": self.notion} | self.of_cells
 
 
 #: Numbers of a rule that accepts predictions, which a gate can limit if there is a rule.

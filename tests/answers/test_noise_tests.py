@@ -9,7 +9,7 @@ from calib import noise_floor
 from calib.answers.folds import fold_errors, fold_texts
 from calib.answers.noise_tests import OF_ONE_CLAIM, BinlessTests, noise_tests, with_whole_vectors
 from calib.evidence.rows import Rows
-from calib.stats.binless import calibration_slope, calibration_tests
+from calib.stats.binless import calibration_slope, calibration_test
 from tests.populations import dirichlet
 
 DRAWS = {"n_resamples": 20, "random_state": 3}
@@ -26,7 +26,9 @@ def test_floors_and_tests_are_the_librarys(clustered):
         numbers = found.numbers()[notion]
         assert (numbers.perfect_mean, numbers.n_resamples) == (floor.mean, 20)
         assert numbers.perfect_q95 == floor.quantile(0.95)
-    tests = calibration_tests(rows, random_state=3, tests=OF_ONE_CLAIM)
+    redraws = 20 if clustered else None  # the same outcomes are redrawn for floors and tests of clusters
+    options = {"n_resamples": redraws, "random_state": 3}
+    tests = [calibration_test(rows, test=test, **options) for test in OF_ONE_CLAIM]
     assert list(found.without_bins) == tests
     slope = calibration_slope(rows)
     assert found.without_bins.slope == slope
@@ -40,7 +42,7 @@ def test_the_test_of_whole_vectors_is_told_but_decides_nothing():
     found = noise_tests(evidence, **DRAWS)
     added = with_whole_vectors(found, evidence, 3)
     assert found.without_bins.skce is None
-    assert added.without_bins.skce.test == calibration_tests(evidence, random_state=3, tests=["skce"])[0]
+    assert added.without_bins.skce.test == calibration_test(evidence, test="skce", random_state=3)
     assert added.p_values == found.p_values
     assert len(added.sentences) == len(found.sentences) + 1
 
