@@ -7,7 +7,8 @@ read        read, read_predictions, read_pair, read_models, check, examine (Repo
 hold        Predictions, TopLabelPrediction, TopKPrediction, BinaryPrediction, ConfidencePrediction,
             MultilabelPrediction, reduce_to_binary, BinaryProblems, bin_statistics
 measure     metrics, ece, mce, smooth_ece, debiased_l2, accuracy, auc, brier_score, log_loss, sharpness,
-            decomposition, corp_curve, fold_errors
+            decomposition, corp_curve, loess_curve, fold_errors
+event       risk, observed_expected, calibration_in_the_large, decision_curve
 assess      conclude, noise_floor, verdict, error_interval, bootstrap_interval, calibration_test,
             calibration_slope, calibration_band, effective_sample, slices, over_time, Monitor
 draw        reliability_diagram, bin_zoom, class_table, class_diagram, ece_sweep, validity_curve,
@@ -19,7 +20,7 @@ calibrate   recommend, choose_points_per_bin, calibrated_scores, cross_calibrate
             StructuredMatrixScaling, TopVersusAllScaling; CanonicalBinning with SierpinskiScheme,
             GridScheme or ProjectionScheme; LabelShiftCorrection, ForeignCalibrator
 compare     compare_models, sweep_models, best_set, paired_difference, paired_interval
-decide      decide, judge, risk_coverage, decision_curve, guarantee, guarantee_card
+decide      decide, judge, risk_coverage, guarantee, guarantee_card
 save        report, save, load, save_model, load_model, Project
 more        datasets, diagrams, export, scale, testing
 ==========  ==========================================================================================

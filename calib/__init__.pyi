@@ -6,7 +6,7 @@ from .answers import (
     decide as decide, fold_errors as fold_errors,
     decision_curve as decision_curve, guarantee as guarantee,
     guarantee_card as guarantee_card, judge as judge, over_time as over_time, recommend as recommend,
-    risk_coverage as risk_coverage,
+    risk as risk, risk_coverage as risk_coverage,
     slices as slices, metrics as metrics,
 )
 from .base.exceptions import (
@@ -55,11 +55,14 @@ from .report import report as report
 from .stats import (
     Monitor as Monitor, accuracy as accuracy, auc as auc, best_set as best_set,
     bootstrap_interval as bootstrap_interval, brier_score as brier_score,
-    calibration_band as calibration_band, calibration_slope as calibration_slope,
+    calibration_band as calibration_band, calibration_in_the_large as calibration_in_the_large,
+    calibration_slope as calibration_slope,
     calibration_test as calibration_test, corp_curve as corp_curve,
     debiased_l2 as debiased_l2, decomposition as decomposition, ece as ece,
     effective_sample as effective_sample,
-    error_interval as error_interval, log_loss as log_loss, mce as mce, noise_floor as noise_floor,
+    error_interval as error_interval, log_loss as log_loss, loess_curve as loess_curve, mce as mce,
+    noise_floor as noise_floor,
+    observed_expected as observed_expected,
     paired_difference as paired_difference, paired_interval as paired_interval, sharpness as sharpness,
     smooth_ece as smooth_ece, verdict as verdict,
 )

@@ -59,7 +59,7 @@ FURTHER: dict[str, dict[str, Any]] = {
     "slices": {"groups": np.arange(N) % 2},
 }
 #: Functions of P(Y = 1) alone.
-OF_EVENTS = {"decision_curve"}
+OF_EVENTS = {"calibration_in_the_large", "decision_curve", "observed_expected", "risk"}
 #: Functions that refuse weights, or rows that belong together, in a sentence.
 WITHOUT_WEIGHTS = {"calibration_band", "decide", "plan_bins"}
 WITHOUT_CLUSTERS = {"calibration_band"}

@@ -46,16 +46,19 @@ VARIANTS = {
     "test": ("kuiper", "ks", "spiegelhalter"),
     "reference": (None, "rounded"),
 }
+#: Functions of P(Y = 1) alone.
+OF_EVENTS = {"calibration_in_the_large", "decision_curve", "observed_expected", "risk"}
 #: Functions of the rows, and columns of results, that depend on how many rows bear the weight.
 OF_COUNTS = {
     *("best_set", "calibration_test", "choose_actions", "calibration_tests", "choose_points_per_bin"),
     *("conclude", "confusions", "consistency_band", "debiased_l2", "effective_sample", "over_time"),
     *("interval_of_all_cells", "measure_interval", "monotone_ece", "paired_difference", "problem_floors"),
-    *("recommend", "reduce_to_binary", "row_table"),
+    *("recommend", "reduce_to_binary", "risk", "row_table"),
 }
 COLUMNS_OF_COUNTS = {
     *("Distinct scores", "above_noise", "accuracy_lower", "accuracy_shrunken", "accuracy_upper"),
     *("beyond_noise", "chosen", "corp_curve.weight", "count"),
+    *("loess_curve.weight", "observed_expected.observed", "observed_expected.expected"),
     "error_interval.estimate",
     *("flagged", "floor", "floor_upper"),
     *("frequency_lower", "frequency_upper", "in_the_large_lower", "in_the_large_upper"),
@@ -104,7 +107,7 @@ def called(name, options, rows=slice(None), **weights):
         **{"bin": 9, "key": "tl_ece", "notion": "top-label", "tests": VARIANTS["test"]},
         **{"n_resamples": 20, "candidates": (20, 60), "methods": {"TS": calib.TemperatureScaling()}},
     }
-    if name == "decision_curve":
+    if name in OF_EVENTS:
         given |= {"y_true": (Y == 0)[rows], "scores": PROBA[rows, 0]}
     if name == "decide":
         given["accuracy"] = 0.6

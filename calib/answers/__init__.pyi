@@ -18,6 +18,7 @@ from .folds import (
 )
 from .judgement import Judgement as Judgement, judge as judge
 from .model_tables import ModelComparison as ModelComparison, compare_models as compare_models
+from .risks import Risk as Risk, risk as risk
 from .time_changes import OverTime as OverTime, over_time as over_time
 from .slice_tables import SliceTable as SliceTable, slices as slices
 from .metric_tables import Metrics as Metrics, metrics as metrics

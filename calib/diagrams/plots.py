@@ -9,6 +9,7 @@ from calib.answers.advice import PointsPerBinChoice
 from calib.answers.decision_curves import DecisionCurve, RiskCoverage
 from calib.answers.judgement import Judgement
 from calib.answers.model_tables import ModelComparison
+from calib.answers.risks import Risk
 from calib.answers.slice_tables import SliceTable
 from calib.answers.time_changes import OverTime
 from calib.base.results import Drawn
@@ -26,10 +27,12 @@ from calib.diagrams.monitoring import Watched, draw_over_time, draw_watched
 from calib.diagrams.noise_floors import draw_decompositions, draw_floors
 from calib.diagrams.reliability_diagrams import BinZoom, ReliabilityDiagram, draw_reliability, draw_zoom
 from calib.diagrams.slice_maps import draw_slice_gaps
+from calib.diagrams.smoothed_curves import draw_smoothed
 from calib.diagrams.style import Figure, plotted
 from calib.diagrams.validity_plots import ValidityCurve, draw_validity
-from calib.stats.decompositions import Decomposition
+from calib.stats.decompositions import CorpCurve, Decomposition
 from calib.stats.floors import NoiseFloor
+from calib.stats.smoothed import LoessCurve
 
 if TYPE_CHECKING:
     from calib.base.results import MatplotlibFigure, PlotlyFigure
@@ -43,7 +46,9 @@ ALONE: dict[type, Callable[..., Figure]] = {
     BinZoom: draw_zoom,
     ClassDiagram: draw_class,
     ClassHeat: draw_heat,
+    CorpCurve: draw_smoothed,
     Judgement: draw_judgement,
+    LoessCurve: draw_smoothed,
     NoiseFloor: lambda floor: draw_floors({f"{floor.notion} {floor.metric.upper()}": floor}),
     ModelComparison: draw_model_comparison,
     ModelSweeps: draw_model_sweeps,
@@ -51,6 +56,7 @@ ALONE: dict[type, Callable[..., Figure]] = {
     OverTime: draw_over_time,
     PointsPerBinChoice: draw_points_per_bin,
     ReliabilityDiagram: draw_reliability,
+    Risk: lambda risk, **options: draw_smoothed(risk.loess, risk.isotonic, **options),
     SliceTable: draw_slice_gaps,
     Watched: draw_watched,
 }

@@ -39,5 +39,10 @@ from .intervals import (
 )
 from .many import Improvements as Improvements, best_set as best_set, improvements as improvements
 from .monitor import Monitor as Monitor
+from .observed import (
+    EventCounts as EventCounts, calibration_in_the_large as calibration_in_the_large,
+    observed_expected as observed_expected,
+)
 from .roc import auc as auc
+from .smoothed import LoessCurve as LoessCurve, loess_curve as loess_curve
 from .simplex_errors import canonical_ece as canonical_ece

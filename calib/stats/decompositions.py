@@ -7,18 +7,17 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
-import pandas as pd
 from scipy.optimize import isotonic_regression
 
 from calib.base.exceptions import InputError
-from calib.base.results import Drawn, Result
+from calib.base.results import Drawn
 from calib.data.defaults import N_BINS
-from calib.data.kinds import KINDS
 from calib.data.notions import Notion, Strategy
 from calib.data.predictions import Scores, Values
 from calib.data.validation import check_choice
 from calib.evidence.row_scores import TINY, weighted_mean
 from calib.evidence.rows import Source, as_evidence
+from calib.stats.smoothed import SmoothedCurve, one_score_notion
 
 
 @dataclass(frozen=True, repr=False)
@@ -56,34 +55,14 @@ class CorpTerms(NamedTuple):
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class CorpCurve(Result):
+class CorpCurve(SmoothedCurve):
     """Reliability without bins: isotonic regression of outcomes on scores (Dimitriadis et al. 2021)."""
 
-    score: np.ndarray  #: (G,) float64: Distinct scores, ascending
-    frequency: np.ndarray  #: (G,) float64: Isotonic estimate of the outcome frequency at each
-    count: np.ndarray  #: (G,) int64: Entries with that score
-    weight: np.ndarray  #: (G,): Sum of their weights; `count` if rows are unweighted
     #: Terms of the Brier score and of the log loss (nats), exact for both (their Theorem 1)
     brier: CorpTerms
     log_loss: CorpTerms
 
-    @property
-    def ici(self) -> float:
-        """Integrated calibration index: mean distance of score and curve over rows; noise makes it positive.
-
-        Austin & Steyerberg (2019), with this isotonic curve in place of their loess.
-        """
-        return float(self.weight @ self._distance / self.weight.sum())
-
-    @property
-    def e50(self) -> float:
-        """Median over rows of the distance of score and curve."""
-        return self._quantile(0.5)
-
-    @property
-    def e90(self) -> float:
-        """90 % quantile over rows of the distance of score and curve."""
-        return self._quantile(0.9)
+    smoother = "isotonic"
 
     @property
     def words(self) -> str:
@@ -92,28 +71,7 @@ class CorpCurve(Result):
         for name, (off, order, base) in (("Brier score", self.brier), ("Log loss", self.log_loss)):
             parts = f"{off:.4f} (miscalibration) - {order:.4f} (discrimination) + {base:.4f} (uncertainty)"
             sentences.append(f"{name} {off - order + base:.4f} = {parts}")
-        far = f"mean {self.ici:.4f} (ICI), median {self.e50:.4f} (E50), 90 % within {self.e90:.4f} (E90)"
-        return f"{'; '.join(sentences)}. Distance of score and curve: {far}; noise alone is above 0, too."
-
-    @property
-    def _distance(self) -> np.ndarray:
-        return np.abs(self.frequency - self.score)
-
-    def _quantile(self, share: float) -> float:
-        order = np.argsort(self._distance, kind="stable")
-        reached = np.cumsum(self.weight[order])
-        at = int(np.searchsorted(reached, share * reached[-1] * (1.0 - 1e-12)))
-        return float(self._distance[order[at]])
-
-    def steps(self) -> tuple[np.ndarray, np.ndarray]:
-        """Return the scores at which the frequency changes, and the last score, with their frequencies."""
-        at = np.append(np.flatnonzero(np.diff(self.frequency, prepend=-1.0)), len(self.score) - 1)
-        return self.score[at], self.frequency[at]
-
-    def frame(self) -> pd.DataFrame:
-        """Return one row per distinct score."""
-        table = pd.DataFrame({"score": self.score, "frequency": self.frequency, "count": self.count})
-        return table if self.weight is self.count else table.assign(weight=self.weight)
+        return f"{'; '.join(sentences)}. {self.distance_words}."
 
 
 def decomposition(
@@ -197,9 +155,7 @@ def corp_curve(
     Dimitriadis, Gneiting & Jordan (2021), "Stable reliability diagrams for probabilistic classifiers".
     """
     evidence = as_evidence(y_true, scores, sample_weight, cluster)
-    if notion is None:
-        notion = evidence.notion if KINDS[evidence.kind].scored else "confidence"
-    problems = evidence.problems(notion)
+    problems = evidence.problems(notion or one_score_notion(evidence))
     scores_of_class, outcomes = problems.problem(problem)
     if not len(scores_of_class):
         raise InputError(f"problem {problem} has no entries: this class is never predicted")

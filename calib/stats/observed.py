@@ -1,0 +1,129 @@
+"""Events that are observed against events that the scores P(Y = 1) expect: O/E, and in the large."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from calib.base.exceptions import InputError
+from calib.base.interval_words import with_interval
+from calib.base.results import Result
+from calib.data.defaults import LEVEL
+from calib.data.kinds import KINDS
+from calib.data.predictions import BinaryPrediction, Scores, Values, score_matrix
+from calib.data.validation import check_level
+from calib.evidence.rows import Evidence, Rows, Source, as_evidence
+from calib.stats.binless import calibration_slope
+from calib.stats.bootstrap import Interval
+from calib.stats.intervals import binomial_limits, few_clusters_factor
+
+
+@dataclass(frozen=True, repr=False)
+class EventCounts(Result):
+    """How often Y = 1 is observed, and how often the scores expect it."""
+
+    observed: float  #: Events, weighted if rows are
+    expected: float  #: Sum of the scores
+    #: Observed divided by expected, O/E: below 1, scores are too high; NaN if nothing is expected
+    ratio: float
+    #: Ends of its interval
+    lower: float
+    upper: float
+    level: float  #: Coverage of the interval
+
+    @property
+    def words(self) -> str:
+        """The numbers as a sentence without its full stop."""
+        ends = with_interval(self.ratio, self.lower, self.upper, least=2)
+        return f"observed {self.observed:,.0f}, expected {self.expected:,.1f}, O/E {ends}"
+
+
+def observed_expected(
+    y_true: Source,
+    scores: Scores | None = None,
+    *,
+    sample_weight: Values | None = None,
+    cluster: Values | None = None,
+    level: float = LEVEL,
+) -> EventCounts:
+    """Compare the number of events with the number that the scores expect.
+
+    Parameters
+    ----------
+    y_true, scores, sample_weight, cluster
+        Outcomes and P(Y = 1) of each row, as for `calib.ece`; or the vectors of two classes, of which the
+        second one is the event.
+    level : float in (0, 1)
+        Coverage of the interval.
+
+    Notes
+    -----
+    With R = O/E, the variance of the observed share is the sum of squares of y - R p (over clusters, if there
+    are), which is the linearised variance of R. The interval is Clopper & Pearson's for the number of rows
+    with this variance (Korn & Graubard 1998); without events, for all rows.
+
+    Examples
+    --------
+    >>> found = observed_expected([1, 0, 0, 1, 0, 0, 0, 0], [0.5, 0.5, 0.5, 0.5, 0.5, 0.5, 0.5, 0.5])
+    >>> found.observed, found.expected, found.ratio
+    (2.0, 4.0, 0.5)
+    """
+    evidence = event_evidence(as_evidence(y_true, scores, sample_weight, cluster))
+    alpha = 1.0 - check_level(level)
+    cells = evidence.cells(n_bins=1, strategy="uniform", effects=False)
+    total, share, expected = (
+        float(cells.weight.sum()),
+        float(cells.mean_outcome[0]),
+        float(cells.mean_score[0]),
+    )
+    if expected <= 0.0:
+        return EventCounts(share * total, 0.0, np.nan, np.nan, np.nan, level)
+    rows = evidence.effective_samples if evidence.n_clusters is None else float(evidence.n_clusters)
+    if isinstance(evidence, Rows) and 0.0 < share < 1.0:
+        problems, ratio = evidence.problems(), share / expected
+        away = problems.weights * (problems.outcomes - ratio * problems.scores)
+        sums = evidence.clusters.take(problems.rows).sums(away)
+        variance = float(sums @ sums) * evidence.clusters.few / total**2
+        rows = share * (1.0 - share) / max(variance, 1e-300)
+    rows = min(rows * few_clusters_factor(evidence.even_clusters, alpha), 1e15)
+    low, high = binomial_limits(np.array([share * rows]), np.array([rows]), alpha)
+    ends = float(low[0]) / expected, float(high[0]) / expected
+    return EventCounts(share * total, expected * total, share / expected, *ends, level)
+
+
+def calibration_in_the_large(
+    y_true: Source,
+    scores: Scores | None = None,
+    *,
+    sample_weight: Values | None = None,
+    cluster: Values | None = None,
+    level: float = LEVEL,
+) -> Interval:
+    """Estimate the intercept of the logistic recalibration with the slope held at 1: 0 if calibrated.
+
+    Parameters as for `observed_expected`; `calib.calibration_slope` has the same number beside the slope.
+
+    >>> round(calibration_in_the_large([1, 0, 0, 1], [0.75, 0.75, 0.75, 0.75]).estimate, 4)  # -log 3
+    -1.0986
+    """
+    line = calibration_slope(event_evidence(as_evidence(y_true, scores, sample_weight, cluster)), level=level)
+    ends = line.in_the_large, line.in_the_large_lower, line.in_the_large_upper
+    return Interval("in the large", *ends, level, np.empty(0))
+
+
+def event_evidence(evidence: Evidence) -> Evidence:
+    """Return the evidence of one event: the rows' own score, or the score of the second of two classes."""
+    kind = KINDS[evidence.kind]
+    if kind.scored:
+        return evidence
+    if type(evidence) is Rows and kind.name == "vectors" and len(evidence.true) == 2:
+        rows = evidence.predictions
+        names, score = rows.class_names or ("0", "1"), np.ascontiguousarray(score_matrix(rows)[:, 1])
+        carried = {**rows.carried, "strategy": "uniform"}
+        event = BinaryPrediction._of(score=score, labels=evidence.labels, class_names=names, **carried)
+        return evidence.of_scores(event)
+    raise InputError(
+        f"this is about P(Y = 1), one score and an outcome of 0 or 1 for each row; these predictions are "
+        f"{kind.title}: pass the score of one class, and whether that class is true"
+    )
