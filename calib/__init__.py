@@ -8,7 +8,8 @@ hold        Predictions, TopLabelPrediction, TopKPrediction, BinaryPrediction, C
             MultilabelPrediction, reduce_to_binary, BinaryProblems, bin_statistics
 measure     metrics, ece, mce, smooth_ece, debiased_l2, accuracy, auc, brier_score, log_loss, sharpness,
             decomposition, corp_curve, loess_curve, fold_errors
-event       risk, observed_expected, calibration_in_the_large, decision_curve
+event       risk, observed_expected, calibration_in_the_large, decision_curve,
+            calibration_by_centre
 assess      conclude, noise_floor, verdict, error_interval, bootstrap_interval, calibration_test,
             calibration_slope, calibration_band, effective_sample, slices, over_time, Monitor
 draw        reliability_diagram, bin_zoom, class_table, class_diagram, ece_sweep, validity_curve,

@@ -1,6 +1,7 @@
 # fmt: off
 from . import datasets as datasets, diagrams as diagrams, export as export, scale as scale, testing as testing
 from .answers import (
+    calibration_by_centre as calibration_by_centre,
     calibrated_scores as calibrated_scores, choose_points_per_bin as choose_points_per_bin,
     compare_models as compare_models, conclude as conclude, cross_calibrate as cross_calibrate,
     decide as decide, fold_errors as fold_errors,

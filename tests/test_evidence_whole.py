@@ -44,6 +44,7 @@ WEIGHTS = RANDOM.uniform(0.5, 2.0, N)
 #: What functions need beside rows.
 FURTHER: dict[str, dict[str, Any]] = {
     "bin_zoom": {"bin": 7},
+    "calibration_by_centre": {"centre": np.arange(N) % 5},
     "canonical_ece": {"cells": np.arange(N) % 4},
     "canonical_noise_floor": {"cells": np.arange(N) % 4},
     "canonical_validity": {"cells": np.arange(N) % 4},
@@ -59,7 +60,9 @@ FURTHER: dict[str, dict[str, Any]] = {
     "slices": {"groups": np.arange(N) % 2},
 }
 #: Functions of P(Y = 1) alone.
-OF_EVENTS = {"calibration_in_the_large", "decision_curve", "observed_expected", "risk"}
+OF_EVENTS = {
+    *("calibration_by_centre", "calibration_in_the_large", "decision_curve", "observed_expected", "risk"),
+}
 #: Functions that refuse weights, or rows that belong together, in a sentence.
 WITHOUT_WEIGHTS = {"calibration_band", "decide", "plan_bins"}
 WITHOUT_CLUSTERS = {"calibration_band"}

@@ -47,10 +47,19 @@ VARIANTS = {
     "reference": (None, "rounded"),
 }
 #: Functions of P(Y = 1) alone.
-OF_EVENTS = {"calibration_in_the_large", "decision_curve", "observed_expected", "risk"}
+OF_EVENTS = {
+    *("calibration_by_centre", "calibration_in_the_large", "decision_curve", "observed_expected", "risk"),
+}
 #: Functions of the rows, and columns of results, that depend on how many rows bear the weight.
 OF_COUNTS = {
-    *("best_set", "calibration_test", "choose_actions", "calibration_tests", "choose_points_per_bin"),
+    *(
+        "best_set",
+        "calibration_by_centre",
+        "calibration_test",
+        "choose_actions",
+        "calibration_tests",
+        "choose_points_per_bin",
+    ),
     *("conclude", "confusions", "consistency_band", "debiased_l2", "effective_sample", "over_time"),
     *("interval_of_all_cells", "measure_interval", "monotone_ece", "paired_difference", "problem_floors"),
     *("recommend", "reduce_to_binary", "risk", "row_table"),
@@ -58,7 +67,7 @@ OF_COUNTS = {
 COLUMNS_OF_COUNTS = {
     *("Distinct scores", "above_noise", "accuracy_lower", "accuracy_shrunken", "accuracy_upper"),
     *("beyond_noise", "chosen", "corp_curve.weight", "count"),
-    *("loess_curve.weight", "observed_expected.observed", "observed_expected.expected"),
+    *("loess_curve.weight", "observed_expected.observed", "observed_expected.expected", "log_error"),
     "error_interval.estimate",
     *("flagged", "floor", "floor_upper"),
     *("frequency_lower", "frequency_upper", "in_the_large_lower", "in_the_large_upper"),
@@ -102,6 +111,7 @@ def called(name, options, rows=slice(None), **weights):
         "losses": SQUARES[:, rows],
         "cells": numbers % 4,
         "costs": 1.0 - np.eye(L),
+        "centre": numbers % 5,
         "groups": np.array(["a", "b", "c"])[numbers % 3],
         "time": numbers,
         **{"bin": 9, "key": "tl_ece", "notion": "top-label", "tests": VARIANTS["test"]},

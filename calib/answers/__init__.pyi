@@ -4,6 +4,7 @@ from .advice import (
     choose_points_per_bin as choose_points_per_bin, recommend as recommend,
 )
 from .calibrated import calibrated_scores as calibrated_scores
+from .centres import CentreTable as CentreTable, calibration_by_centre as calibration_by_centre
 from .conclusion import Conclusion as Conclusion, Gap as Gap, conclude as conclude
 from .costly_actions import ActionCosts as ActionCosts, choose_actions as choose_actions
 from .cuts import Cut as Cut, cut_column as cut_column

@@ -138,7 +138,6 @@ def risk(
     """
     given = single_rows(y_true, scores, sample_weight, cluster, "The validation of a risk")
     evidence = event_evidence(given)
-    assert isinstance(evidence, Rows)
     area, _, _ = evidence.area(evidence.notion)
     ends = area_limits(evidence, evidence.notion, 1.0 - check_level(level))
     isotonic = corp_curve(evidence)

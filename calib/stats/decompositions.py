@@ -55,7 +55,7 @@ class CorpTerms(NamedTuple):
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class CorpCurve(SmoothedCurve):
+class CorpCurve(SmoothedCurve, Drawn):
     """Reliability without bins: isotonic regression of outcomes on scores (Dimitriadis et al. 2021)."""
 
     #: Terms of the Brier score and of the log loss (nats), exact for both (their Theorem 1)

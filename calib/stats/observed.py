@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import overload
 
 import numpy as np
 
@@ -31,6 +32,7 @@ class EventCounts(Result):
     lower: float
     upper: float
     level: float  #: Coverage of the interval
+    log_error: float  #: Standard error of log O/E; NaN without events
 
     @property
     def words(self) -> str:
@@ -78,18 +80,19 @@ def observed_expected(
         float(cells.mean_score[0]),
     )
     if expected <= 0.0:
-        return EventCounts(share * total, 0.0, np.nan, np.nan, np.nan, level)
+        return EventCounts(share * total, 0.0, np.nan, np.nan, np.nan, level, np.nan)
+    log_error = np.nan
     rows = evidence.effective_samples if evidence.n_clusters is None else float(evidence.n_clusters)
     if isinstance(evidence, Rows) and 0.0 < share < 1.0:
         problems, ratio = evidence.problems(), share / expected
         away = problems.weights * (problems.outcomes - ratio * problems.scores)
         sums = evidence.clusters.take(problems.rows).sums(away)
         variance = float(sums @ sums) * evidence.clusters.few / total**2
-        rows = share * (1.0 - share) / max(variance, 1e-300)
+        rows, log_error = share * (1.0 - share) / max(variance, 1e-300), np.sqrt(variance) / share
     rows = min(rows * few_clusters_factor(evidence.even_clusters, alpha), 1e15)
     low, high = binomial_limits(np.array([share * rows]), np.array([rows]), alpha)
     ends = float(low[0]) / expected, float(high[0]) / expected
-    return EventCounts(share * total, expected * total, share / expected, *ends, level)
+    return EventCounts(share * total, expected * total, share / expected, *ends, level, log_error)
 
 
 def calibration_in_the_large(
@@ -112,6 +115,10 @@ def calibration_in_the_large(
     return Interval("in the large", *ends, level, np.empty(0))
 
 
+@overload
+def event_evidence(evidence: Rows) -> Rows: ...
+@overload
+def event_evidence(evidence: Evidence) -> Evidence: ...
 def event_evidence(evidence: Evidence) -> Evidence:
     """Return the evidence of one event: the rows' own score, or the score of the second of two classes."""
     kind = KINDS[evidence.kind]

@@ -9,7 +9,7 @@ import pandas as pd
 from scipy.special import stdtrit
 
 from calib.base.exceptions import InputError
-from calib.base.results import Drawn
+from calib.base.results import Drawn, Result
 from calib.data.defaults import LEVEL
 from calib.data.kinds import KINDS, needs_rows
 from calib.data.notions import Notion
@@ -25,7 +25,7 @@ MOST_SCORES = 5_000
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class SmoothedCurve(Drawn):
+class SmoothedCurve(Result):
     """A smoothed frequency of the outcome at each score."""
 
     score: np.ndarray  #: (G,) float64: Distinct scores, ascending
@@ -82,7 +82,7 @@ class SmoothedCurve(Drawn):
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class LoessCurve(SmoothedCurve):
+class LoessCurve(SmoothedCurve, Drawn):
     """Reliability by local lines (Cleveland 1979), with its pointwise band."""
 
     #: (G,) float64: Ends of the interval at each score
